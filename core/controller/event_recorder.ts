@@ -7,9 +7,6 @@ import { type Clock, deadline } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Client } from "../client/client.ts";
 
-/** Type of a Kubernetes Event. */
-export type EventType = "Normal" | "Warning";
-
 /** Options of a Kubernetes Event: identity, repetitions and labels. */
 export interface EventOptions {
   /**
@@ -45,7 +42,7 @@ export interface EventOptions {
 
 /** Kubernetes Event with the fields that the recorder writes. */
 interface EventObject extends KubernetesObject {
-  type: EventType;
+  type: "Normal" | "Warning";
   reason: string;
   message: string;
   count: number;
@@ -95,7 +92,7 @@ export interface EventRecorderDeps {
 
 /** Event to record. */
 export interface RecordedEvent {
-  readonly type: EventType;
+  readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
   readonly options?: EventOptions | undefined;
