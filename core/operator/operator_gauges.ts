@@ -170,7 +170,7 @@ export class OperatorGauges {
     this.#budget.set(budget?.allowed ?? 0);
     const { pressure } = budget ?? {};
     if (budget === undefined || pressure === undefined) return;
-    pressure.look(budget.used);
+    pressure.measure(budget.used);
     this.#memory.set(pressure.used);
     this.#memoryLimit.set(pressure.limit);
     this.#memoryShort.set(Number(pressure.isHigh));

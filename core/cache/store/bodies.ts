@@ -7,31 +7,31 @@ import { discardPage } from "./page_codec.ts";
 
 const COMMA = 0x2c;
 const FIRST_SCRATCH_BYTES = 16 * 1024;
-/** More than this is not held for later once a longer object has passed. */
+/** Maximum size of the scratch memory that is kept after a larger object. */
 const KEPT_SCRATCH_BYTES = 1024 * 1024;
 
-/** A body that is written where there is room for it. */
+/** Body that is written to memory of its target. */
 export interface UnwrittenBody {
-  /** How many bytes it will have. */
+  /** Length in bytes. */
   readonly length: number;
-  /** Writes it from a position on. */
+  /** Writes the body at a position. */
   writeTo(target: Uint8Array, start: number): void;
 }
 
 /**
- * Brings objects into the form in which they are kept: without the pruned paths,
- * and with `apiVersion` and `kind`, which items of a list lack.
+ * Writer of bodies: the stored form of objects, without the pruned paths, and with
+ * `apiVersion` and `kind`, which items of a list lack.
  *
- * It is itself the body of the object that it has taken last, so that no object
- * is made for it.
+ * The writer itself is the body of the object that was taken last, so that no
+ * object is allocated for it.
  */
 export class BodyWriter implements UnwrittenBody {
   length = 0;
 
   readonly #pruner: Pruner | undefined;
-  /** `{"apiVersion":…,"kind":…`: the start of an object that lacks them. */
+  /** Starts of bodies, by the missing fields: `{"apiVersion":…,"kind":…`. */
   readonly #starts: Readonly<Record<string, Buffer>>;
-  /** What was taken, and what has to stand before it. */
+  /** Object that was taken last, and the start that it lacks. */
   #object: ByteRange = { bytes: Buffer.alloc(0), start: 0, end: 0 };
   #start: Buffer | undefined;
   #scratch: Buffer = Buffer.alloc(0);
@@ -50,10 +50,10 @@ export class BodyWriter implements UnwrittenBody {
   }
 
   /**
-   * Takes an object.
+   * Prepares the body of an object.
    *
-   * @returns Its body, to be written before the next call and while the bytes of
-   * the header are as they are.
+   * @returns Body, to be written before the next call and before the bytes of the
+   * header change.
    * @throws {SyntaxError} If the object is not well-formed where a pruned path
    * leads.
    */
@@ -74,12 +74,12 @@ export class BodyWriter implements UnwrittenBody {
     } else this.#pruner.copy(this.#object, target, at);
     if (missing !== undefined) {
       missing.copy(target, start);
-      target[at] = COMMA; // where the object's own brace was
+      target[at] = COMMA; // in place of the object's own brace
     }
   }
 
   /**
-   * The body of an object, valid until the next call.
+   * Body of an object, valid until the next call.
    *
    * @throws {SyntaxError} As `take` does.
    */
@@ -91,9 +91,9 @@ export class BodyWriter implements UnwrittenBody {
   }
 
   /**
-   * Makes reads of pruned paths of a decoded object fail loudly.
+   * Lets reads of pruned paths of a decoded object throw.
    *
-   * @returns The parts of the object that do.
+   * @returns Parts of the object with such paths.
    */
   guard(object: object): ReadonlySet<unknown> | undefined {
     return this.#pruner?.guard(object);
@@ -117,28 +117,27 @@ export class BodyWriter implements UnwrittenBody {
 }
 
 /**
- * A body copied to where the next one is copied: the state that a change
- * replaces. One that was compressed is opened when it is read, which most are
- * not.
+ * Copy of a body, for the state that a change replaces; the next copy reuses its
+ * memory. A compressed body is decompressed when it is read, which most are not.
  */
 export class BodyCopy implements ByteRange {
   #memory: Buffer = Buffer.alloc(0);
   #open: ((packed: Uint8Array) => ByteRange) | undefined;
-  /** What was copied, which is the body if nothing has to open it. */
+  /** Copied bytes: the body itself, or its compressed page. */
   readonly #copied = { bytes: this.#memory, start: 0, end: 0 };
   #body: ByteRange | undefined;
 
-  /** The array in which the body lies. */
+  /** Bytes that contain the body. */
   get bytes(): Uint8Array {
     return this.#opened().bytes;
   }
 
-  /** Where the body starts. */
+  /** Start of the body. */
   get start(): number {
     return this.#opened().start;
   }
 
-  /** Where the body ends. */
+  /** End of the body. */
   get end(): number {
     return this.#opened().end;
   }
@@ -146,8 +145,9 @@ export class BodyCopy implements ByteRange {
   /**
    * Copies bytes.
    *
-   * @param open Gives the body that they are packed in, in a page of its own,
-   * whose memory is given back with the next copy; by default they are it.
+   * @param range Body, or the compressed page that contains it.
+   * @param open Decompresses the page and returns the body in memory of its own,
+   * which the next copy frees. If absent, the range is the body.
    */
   keep(
     { bytes, start, end }: ByteRange,

@@ -1,16 +1,16 @@
-/** Gives the text of a file, or undefined if there is none. */
+/** Function that returns the text of a file, or undefined if there is none. */
 export type ReadFile = (path: string) => string | undefined;
 
-/** Where the two versions of control groups are mounted. */
+/** Mount points of the two versions of control groups. */
 const V2_ROOT = "/sys/fs/cgroup";
 const V1_ROOT = "/sys/fs/cgroup/memory";
-/** What version 1 says when there is no limit: 2⁶³ rounded down to a page. */
+/** Version 1 reports at least this if there is no limit: 2⁶³ less a page. */
 const V1_UNLIMITED = 2 ** 62;
 
 /**
- * The memory limit of the control group that the process is in, in bytes, or
- * undefined where there is none. Both versions are understood; the limits of
- * all groups around hold, so the lowest counts.
+ * Memory limit of the control group of the process, in bytes; undefined if there
+ * is none. Both versions of control groups are supported. The limits of all
+ * parent groups apply, too, so the lowest is returned.
  *
  * @param readFile Reads `/proc/self/cgroup` and the files of the groups.
  */
@@ -21,7 +21,7 @@ export function cgroupMemoryLimit(readFile: ReadFile): number | undefined {
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
-/** The limit files of the process's groups and of those around them. */
+/** Paths of the limit files of the process's groups and their parents. */
 function* limitFiles(cgroup: string): Generator<string> {
   for (const line of cgroup.split("\n")) {
     // `0::/path` in version 2, `7:memory,…:/path` in version 1.
@@ -36,8 +36,9 @@ function* limitFiles(cgroup: string): Generator<string> {
 }
 
 /**
- * In a container the group's own root is usually mounted at the top, so that the
- * path of the host leads nowhere; the top itself is then the right one.
+ * Paths of a file in a group and its parents. In a container the group's own root
+ * is usually mounted at the top: the path of the host does not exist there, and
+ * the top is the right folder.
  */
 function* upwards(root: string, path: string, file: string): Generator<string> {
   const parts = path.split("/").filter((part) => part !== "" && part !== "..");
@@ -53,17 +54,17 @@ function parseLimit(text: string | undefined): number | undefined {
   return limit === 0 || limit >= V1_UNLIMITED ? undefined : limit;
 }
 
-/** What of the memory that there is a cache may use by default. */
+/** Share of the available memory that caches may use by default. */
 const CACHE_SHARE = 0.25;
-/** A budget below this would only thrash. */
+/** Minimum of the default budget: with less, caches would only thrash. */
 const LEAST_BUDGET = 16 * 1024 * 1024;
 
 /**
- * The budget of caches when none is given: a quarter of what the process may
- * use, which is the limit of its control group or the machine's memory.
+ * Default memory budget of caches: a quarter of the limit of the control group
+ * or of the memory of the machine, whichever is lower.
  *
- * @param machine The machine's memory in bytes.
- * @param readFile For {@linkcode cgroupMemoryLimit}.
+ * @param machine Memory of the machine, in bytes.
+ * @param readFile Reads files, as for {@linkcode cgroupMemoryLimit}.
  */
 export function defaultCacheBudget(
   machine: number,

@@ -2,17 +2,17 @@ import type { ByteRange } from "../../json/byte_range.ts";
 
 const FNV_PRIME = 0x01000193;
 
-/** Something to begin a hash with that nobody outside this process knows. */
+/** Random start value of a hash, unknown outside this process. */
 export function hashSeed(): number {
   return Math.floor(Math.random() * 0xffffffff);
 }
 
-/** Takes one more number into a hash. */
+/** Adds a number to a hash. */
 export function hashNext(hash: number, value: number): number {
   return Math.imul(hash ^ value, FNV_PRIME);
 }
 
-/** Takes bytes into a hash. */
+/** Adds bytes to a hash. */
 export function hashBytes(
   hash: number,
   { bytes, start, end }: ByteRange,
@@ -23,66 +23,66 @@ export function hashBytes(
   return hash;
 }
 
-/** Ends a hash: each of its 32 bits then depends on all that was taken. */
+/** Finishes a hash: each of its 32 bits then depends on all input. */
 export function hashEnd(hash: number): number {
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** Entries of one segment; it is split when it is 7/8 full. */
+/** Number of bits of an entry within a segment, which is split when 7/8 full. */
 const SEGMENT_BITS = 12;
 const SEGMENT_ENTRIES = 1 << SEGMENT_BITS;
 const FIRST_ENTRIES = 16;
-/** Beyond this a segment grows instead: somebody makes keys of equal hashes. */
+/** Maximum depth; deeper segments grow, as their hashes collide on purpose. */
 const MAX_DEPTH = 16;
-/** An entry: the slot in the upper bits, so that it is never 0, and some hash. */
+/** Bits of the hash in an entry; the upper bits are the slot plus one. */
 const FINGERPRINT_BITS = 8;
 const FINGERPRINT_MASK = (1 << FINGERPRINT_BITS) - 1;
 
-/** How many slots can be told apart: 16,777,215. */
+/** Maximum number of slots: 16,777,215. */
 export const MAX_SLOTS: number = (1 << (32 - FINGERPRINT_BITS)) - 1;
 
-/** A part of the table: all keys whose hashes begin with the same bits. */
+/** Part of the table: all keys whose hashes start with the same bits. */
 interface Segment {
   entries: Uint32Array;
   used: number;
-  /** How many bits of the hash all its keys share. */
+  /** Number of leading hash bits that its keys share. */
   readonly depth: number;
 }
 
 /**
- * Finds slots by the hash of their keys, in four to nine bytes a key.
+ * Extendible hash table from keys to slots, of four to nine bytes per key.
  *
- * It is an extendible hash table: a directory of segments, each with open
- * addressing. A segment that is full is split in two, so that growing never
- * takes longer than that, however many keys there are. The table knows no keys:
- * it proposes slots, and the caller compares.
+ * A directory leads to segments, each with open addressing. A full segment is
+ * split in two, so that growing never takes longer than that, however many keys
+ * there are. The table does not store keys: it proposes slots with a matching
+ * hash, and the caller compares their keys.
  */
 export class KeyTable {
   readonly #hashOf: (slot: number) => number;
   #directory: Segment[];
-  /** How many bits of a hash choose from the directory. */
+  /** Number of leading hash bits that select a segment from the directory. */
   #depth = 0;
-  /** Where the search is. */
+  /** Segment and position of the current search. */
   #segment: Segment;
   #at = 0;
   #allocatedBytes = 4 * FIRST_ENTRIES;
   #fingerprint = 0;
 
-  /** @param hashOf Tells the hash of a slot's key, 32 bits, when it must move. */
+  /** @param hashOf Computes the 32-bit hash of the key of a slot. */
   constructor(hashOf: (slot: number) => number) {
     this.#hashOf = hashOf;
     this.#segment = makeSegment(FIRST_ENTRIES, 0);
     this.#directory = [this.#segment];
   }
 
-  /** The memory that is held. */
+  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return this.#allocatedBytes;
   }
 
-  /** The first slot that may have a key of this hash, or -1. */
+  /** First slot whose key may have this hash, or -1. */
   first(hash: number): number {
     const segment = this.#segmentOf(hash);
     this.#segment = segment;
@@ -91,7 +91,7 @@ export class KeyTable {
     return this.#search();
   }
 
-  /** The next slot that may have the key of the last search, or -1. */
+  /** Next slot whose key may have the hash of the current search, or -1. */
   next(): number {
     this.#at = (this.#at + 1) & (this.#segment.entries.length - 1);
     return this.#search();
@@ -139,7 +139,7 @@ export class KeyTable {
     }
   }
 
-  /** Moves up what would not be found behind the entry that goes. */
+  /** Moves entries up that would not be found behind the removed one. */
   #closeGap(): void {
     const segment = this.#segment;
     const { entries } = segment;
@@ -148,7 +148,7 @@ export class KeyTable {
     for (let at = (gap + 1) & mask; entries[at] !== 0; at = (at + 1) & mask) {
       const entry = entries[at] as number;
       const hash = this.#hashOf((entry >>> FINGERPRINT_BITS) - 1);
-      // It may move if its home is not between the gap and its place.
+      // It may move if its home is not between the gap and its position.
       if (((at - home(hash, segment)) & mask) >= ((at - gap) & mask)) {
         entries[gap] = entry;
         gap = at;
@@ -177,7 +177,7 @@ export class KeyTable {
     }
   }
 
-  /** Puts one or two segments where one was in the directory. */
+  /** Replaces a segment in the directory by one or two. */
   #replace(full: Segment, parts: readonly Segment[], hash: number): void {
     const depth = parts[0]?.depth ?? 0;
     if (depth > this.#depth) {
@@ -199,7 +199,7 @@ function makeSegment(entries: number, depth: number): Segment {
   return { entries: new Uint32Array(entries), used: 0, depth };
 }
 
-/** Where the search for a hash begins: by bits that neither the directory nor the fingerprint use. */
+/** Start of the search for a hash: by bits that neither directory nor fingerprint use. */
 function home(hash: number, segment: Segment): number {
   return (hash >>> FINGERPRINT_BITS) & (segment.entries.length - 1);
 }

@@ -6,7 +6,7 @@ import {
 import { parseByteSize } from "../../api/byte_size.ts";
 import type { MemoryPressure } from "./memory_pressure.ts";
 
-/** What a budget must have; two copies of the library may be loaded. */
+/** Methods that a budget must have, as two copies of the library may be loaded. */
 export const BUDGET_PARTS: Readonly<Record<string, OptionRule>> = {
   charge: "function",
   leave: "function",
@@ -14,39 +14,37 @@ export const BUDGET_PARTS: Readonly<Record<string, OptionRule>> = {
   settle: "function",
 };
 
-/** A store that can make room, as a budget sees it. */
+/** Store that shares a budget and can free memory. */
 export interface BudgetMember {
-  /** How many bytes could sink by one tier or be forgotten. */
-  readonly sinkable: number;
-  /** Does one step of sinking, of about a millisecond. */
-  sink(): void;
+  /** Number of bytes that could be demoted by a tier or dropped. */
+  readonly demotableBytes: number;
+  /** Demotes some objects, in about a millisecond. */
+  demote(): void;
 }
 
 /** Options of a {@linkcode MemoryBudget}. */
 export interface MemoryBudgetOptions {
   /**
-   * How near the process is to the limit of its memory: caches shrink below
-   * their budget when that is short.
-   *
-   * @default {nobody looks}
+   * Memory pressure of the process: caches shrink below their budget while it is
+   * high. It is not observed if absent.
    */
   readonly pressure?: MemoryPressure | undefined;
 }
 
 const RULES: OptionRules<MemoryBudgetOptions> = { pressure: "object?" };
 /**
- * The part of what the process may use that its caches always have: below it,
- * what takes the memory is something else.
+ * Share of the memory limit that caches always have: below it, something else
+ * uses the memory.
  */
 const LEAST_SHARE = 1 / 8;
-/** How many steps of sinking one change of a store pays for, at most. */
+/** Maximum number of demotion steps per change of a store. */
 const STEPS_PER_CHARGE = 2;
 
 /**
- * How many bytes all the caches of an operator may use together. Stores that
- * share a budget tell it what they use; when it is too much, the one with the
- * most to gain moves its cold objects a tier down, a little with every change,
- * so that no change takes long.
+ * Memory budget that all caches of an operator share, in bytes. Stores report
+ * their usage; when the budget is exceeded, the store with the most to gain
+ * demotes its cold objects by a tier, a few with each change, so that no change
+ * takes long.
  *
  * @example A budget of 96 MiB
  * ```ts
@@ -57,19 +55,19 @@ const STEPS_PER_CHARGE = 2;
  * ```
  */
 export class MemoryBudget {
-  /** How near the process is to its limit; undefined if nobody looks. */
+  /** Memory pressure of the process; undefined if it is not observed. */
   readonly pressure: MemoryPressure | undefined;
   #limit: number;
   #used = 0;
-  /** What each member said it uses. */
+  /** Reported usage by member, in bytes. */
   readonly #members: Map<BudgetMember, number> = new Map();
-  #sinking = false;
+  #demoting = false;
 
   /**
-   * Makes a budget of which nothing is used.
+   * Creates a budget without members.
    *
    * @param limit Bytes, or text such as `96MiB`, `1Gi` or `500M`.
-   * @param options What else it depends on.
+   * @param options Memory pressure.
    * @throws {SyntaxError} If the text is not a size.
    * @throws {RangeError} If it is not a positive number of bytes.
    */
@@ -80,11 +78,11 @@ export class MemoryBudget {
   }
 
   /**
-   * The bytes allowed. After it was lowered, stores shrink to it as they change,
-   * or at once by {@linkcode MemoryBudget.settle}. It is set as in the
-   * constructor: to a number of bytes, or to text such as `96MiB`.
+   * Limit in bytes. After it was lowered, stores shrink as they change, or
+   * immediately by {@linkcode MemoryBudget.settle}. It may be set to text such as
+   * `96MiB`, too.
    *
-   * @throws {SyntaxError | RangeError} If it is set to what is no size.
+   * @throws {SyntaxError | RangeError} If it is set to an invalid size.
    */
   get limit(): number {
     return this.#limit;
@@ -94,12 +92,12 @@ export class MemoryBudget {
     this.#limit = parseByteSize(limit);
   }
 
-  /** The bytes used by all members. */
+  /** Bytes used by all members. */
   get used(): number {
     return this.#used;
   }
 
-  /** The bytes allowed now: the limit, or less while memory is short. */
+  /** Bytes allowed now: the limit, or less while memory pressure is high. */
   get allowed(): number {
     const { pressure } = this;
     if (pressure === undefined) return this.#limit;
@@ -107,63 +105,63 @@ export class MemoryBudget {
     return Math.min(this.#limit, Math.max(pressure.cap, least));
   }
 
-  /** Whether more is used than allowed. */
+  /** Whether more bytes are used than allowed. */
   get isExceeded(): boolean {
     return this.#used > this.allowed;
   }
 
   /**
-   * Looks how near the process is to its limit, and tells whether who fills
-   * caches must wait: for room, or since memory becomes short.
+   * Measures the memory pressure and returns whether caches must be filled more
+   * slowly, because the budget is exceeded or the pressure grows.
    */
   mustWait(): boolean {
-    this.pressure?.look(this.#used);
+    this.pressure?.measure(this.#used);
     return this.isExceeded || this.pressure?.isGrowing === true;
   }
 
-  /** Takes note of what a store uses, and makes room if that is too much. */
+  /** Sets the usage of a store, and demotes objects if the budget is exceeded. */
   charge(member: BudgetMember, bytes: number): void {
     this.#used += bytes - (this.#members.get(member) ?? 0);
     this.#members.set(member, bytes);
-    if (!this.#sinking && this.isExceeded) this.settle(STEPS_PER_CHARGE);
+    if (!this.#demoting && this.isExceeded) this.settle(STEPS_PER_CHARGE);
   }
 
-  /** Forgets a store that was closed. */
+  /** Removes a store that was closed. */
   leave(member: BudgetMember): void {
     this.#used -= this.#members.get(member) ?? 0;
     this.#members.delete(member);
   }
 
   /**
-   * Makes room until the limit is kept or nothing is left that could sink.
+   * Demotes objects until the budget is met or nothing demotable is left.
    *
-   * @param steps How many steps, of about a millisecond each, at most.
-   * @returns Whether it is done: false if more steps would help.
+   * @param steps Maximum number of steps, of about a millisecond each.
+   * @returns False if more steps would help.
    */
   settle(steps: number = Infinity): boolean {
-    this.#sinking = true;
+    this.#demoting = true;
     try {
       for (; this.isExceeded; steps--) {
         const member = this.#largest();
         if (member === undefined) return true;
         if (steps <= 0) return false;
-        member.sink();
+        member.demote();
       }
       return true;
     } finally {
-      this.#sinking = false;
+      this.#demoting = false;
     }
   }
 
-  /** The member with the most to sink. */
+  /** Member with the most demotable bytes. */
   #largest(): BudgetMember | undefined {
     let largest: BudgetMember | undefined;
     let most = 0;
     for (const member of this.#members.keys()) {
-      const { sinkable } = member;
-      if (sinkable > most) {
+      const { demotableBytes } = member;
+      if (demotableBytes > most) {
         largest = member;
-        most = sinkable;
+        most = demotableBytes;
       }
     }
     return largest;

@@ -3,18 +3,18 @@ import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
 import { parseByteSize } from "../../api/byte_size.ts";
 
-/** What a {@linkcode MemoryPressure} works with. */
+/** Options of a {@linkcode MemoryPressure}. */
 export interface MemoryPressureOptions {
-  /** What the process may use, in bytes or as text such as `512MiB`. */
+  /** Memory limit of the process, in bytes or as text such as `512MiB`. */
   readonly limit: number | string;
   /**
-   * Reads what it uses, in bytes: its resident set. It is called once a second
-   * at most, and only while something is read.
+   * Returns the memory that the process uses, in bytes: its resident set. It is
+   * called at most once a second, and only while caches are filled.
    */
   readonly used: () => number;
-  /** Where time comes from. */
+  /** Clock of the intervals. */
   readonly clock: Clock;
-  /** Told once. */
+  /** Logger of the warning that memory is short. */
   readonly log: Logger;
 }
 
@@ -25,49 +25,49 @@ const RULES: OptionRules<MemoryPressureOptions> = {
   log: "logger",
 };
 
-/** From which share of the limit on what arrives is read slowly. */
-const SHORT = 0.8;
-/** From which share on caches give up some of what they hold. */
-const NEARLY_GONE = 0.9;
-/** Below which share memory is short no more: it must not flap at one mark. */
-const ENOUGH = 0.75;
-/** What caches keep of what they hold when memory is short, and grows shorter. */
-const KEPT = 7 / 8;
-/** By which share of the limit the use must rise to count as growth. */
-const GROWTH = 0.01;
-/** The least time between two looks, in milliseconds. */
-const LOOK_INTERVAL = 1_000;
-/** How long after growth who reads is to read slowly, in milliseconds. */
-const SLOW_TIME = 10_000;
+/** Share of the limit from which on caches are filled slowly. */
+const HIGH_SHARE = 0.8;
+/** Share of the limit from which on caches shrink. */
+const CRITICAL_SHARE = 0.9;
+/** Share of the limit below which the pressure ends; lower, to avoid flapping. */
+const NORMAL_SHARE = 0.75;
+/** Share of their memory that caches keep each time they shrink. */
+const KEPT_SHARE = 7 / 8;
+/** Share of the limit by which the usage must rise to count as growth. */
+const GROWTH_SHARE = 0.01;
+/** Minimum time between two measurements. */
+const MEASURE_INTERVAL_MS = 1_000;
+/** Time after growth for which caches are filled slowly. */
+const SLOW_MS = 10_000;
 
 /**
- * How near a process is to the limit of its memory, beyond which it would be
- * killed.
+ * Memory pressure of a process: how close its memory is to the limit beyond
+ * which the process would be killed.
  *
- * What a cache lets go of is mostly kept by the allocator for what comes next:
- * with glibc the resident set stays where it was. So that it is high is no
- * reason to let go of more and more, only that it still grows: each time it does,
- * what arrives is read slowly for a while, and above nine tenths caches give up
- * an eighth. Below three quarters all is as before.
+ * The allocator mostly keeps memory that a cache frees: with glibc the resident
+ * set does not shrink. A high usage alone is therefore no reason to free more and
+ * more, only its growth is. Each time it grows, caches are filled slowly for ten
+ * seconds, and above nine tenths of the limit they shrink by an eighth. Below
+ * three quarters all restrictions end.
  */
 export class MemoryPressure {
-  /** What the process may use, in bytes. */
+  /** Memory limit of the process, in bytes. */
   readonly limit: number;
   readonly #options: MemoryPressureOptions;
   #used = 0;
-  #lookedAt = -Infinity;
+  #measuredAt = -Infinity;
   #high = false;
-  #told = false;
-  /** The most that was used since memory became short. */
+  #isReported = false;
+  /** Highest usage since the pressure became high, in bytes. */
   #peak = 0;
   #grewAt = -Infinity;
   #cap = Infinity;
 
   /**
-   * Makes one that has not looked yet.
+   * Creates a memory pressure without a measurement.
    *
-   * @param options The limit, and how the use is read.
-   * @throws {TypeError | SyntaxError | RangeError} If the limit is no size.
+   * @param options Limit and measured usage.
+   * @throws {TypeError | SyntaxError | RangeError} If the limit is not a size.
    */
   constructor(options: MemoryPressureOptions) {
     checkOptions(options, RULES, "a MemoryPressure");
@@ -75,57 +75,57 @@ export class MemoryPressure {
     this.limit = parseByteSize(options.limit);
   }
 
-  /** What the process used when it was looked at last, in bytes. */
+  /** Memory usage at the last measurement, in bytes. */
   get used(): number {
     return this.#used;
   }
 
-  /** Whether memory is short. */
+  /** Whether the pressure is high. */
   get isHigh(): boolean {
     return this.#high;
   }
 
-  /** Whether memory is short and has become shorter a moment ago. */
+  /** Whether the pressure is high and has grown in the last ten seconds. */
   get isGrowing(): boolean {
     return this.#high &&
-      this.#options.clock.now() - this.#grewAt < SLOW_TIME;
+      this.#options.clock.now() - this.#grewAt < SLOW_MS;
   }
 
-  /** What caches may hold for now, in bytes; infinite while there is enough. */
+  /** Current limit of all caches, in bytes; infinite without pressure. */
   get cap(): number {
     return this.#cap;
   }
 
   /**
-   * Looks at the process, unless it did so a moment ago.
+   * Measures the memory usage, unless the last measurement is recent.
    *
-   * @param held What the caches hold, in bytes.
+   * @param held Memory that the caches use, in bytes.
    */
-  look(held: number): void {
+  measure(held: number): void {
     const now = this.#options.clock.now();
-    if (now - this.#lookedAt < LOOK_INTERVAL) return;
-    this.#lookedAt = now;
+    if (now - this.#measuredAt < MEASURE_INTERVAL_MS) return;
+    this.#measuredAt = now;
     const used = this.#used = this.#options.used();
-    if (used < this.limit * ENOUGH) {
+    if (used < this.limit * NORMAL_SHARE) {
       this.#high = false;
       this.#cap = Infinity;
-    } else if (used >= this.limit * SHORT) {
+    } else if (used >= this.limit * HIGH_SHARE) {
       const last = this.#high ? this.#peak : -Infinity;
-      if (used - last < this.limit * GROWTH) return;
+      if (used - last < this.limit * GROWTH_SHARE) return;
       this.#high = true;
       this.#peak = used;
       this.#grewAt = now;
-      if (used < this.limit * NEARLY_GONE) return;
-      this.#cap = Math.min(this.#cap, held) * KEPT;
-      this.#tell(used, held);
+      if (used < this.limit * CRITICAL_SHARE) return;
+      this.#cap = Math.min(this.#cap, held) * KEPT_SHARE;
+      this.#report(used, held);
     }
   }
 
-  #tell(used: number, held: number): void {
-    if (this.#told) return;
-    this.#told = true;
+  #report(used: number, held: number): void {
+    if (this.#isReported) return;
+    this.#isReported = true;
     this.#options.log.warn(
-      "The process uses nearly all of its memory: caches shrink, and what arrives is read slowly",
+      "The process uses nearly all of its memory: caches shrink and are filled slowly",
       { used, limit: this.limit, caches: held },
     );
   }

@@ -7,40 +7,40 @@ const BLOCK_BYTES = 1 << BLOCK_BITS;
 const BLOCK_MASK = BLOCK_BYTES - 1;
 const MAX_BLOCKS = 1 << (32 - BLOCK_BITS);
 
-/** The longest name, by far more than Kubernetes allows. */
+/** Maximum length of a name in bytes, far more than Kubernetes allows. */
 export const MAX_NAME_BYTES = 0xfff;
-/** How much a name may share with its base: one byte tells it. */
+/** Maximum length of the prefix shared with a base name: it is stored in a byte. */
 const MAX_SHARED = 0xff;
 const HEAD_BYTES = 3;
 const BASE_BYTES = 4;
 
 interface Block {
   bytes: Buffer;
-  /** The first byte that was never used. */
+  /** First byte that was never used. */
   top: number;
-  /** Bytes in entries that are alive. */
+  /** Number of bytes in live entries. */
   live: number;
 }
 
 /**
- * Names as bytes, each at an address, packed: Pods of one ReplicaSet differ in
- * five characters only, and come one after the other in lists.
+ * Table of names as bytes, each at an address, with shared prefixes: the Pods of a
+ * ReplicaSet differ in five characters only, and follow each other in lists.
  *
- * An entry is `[shared, 1 byte][length, 2 bytes]`; if it shares its beginning
- * with a base, `[place of the base in the block, 4 bytes]`; then the bytes of
- * its own. The base is the last entry of the block that shares nothing. Since
- * entries lean on others, space is reclaimed by blocks: the owner moves the
- * names of a block that is mostly dead, and then releases it.
+ * An entry is `[shared, 1 byte][length, 2 bytes]`; if it shares a prefix with a
+ * base, `[offset of the base in the block, 4 bytes]`; then its own bytes. The base
+ * is the last entry of the block that shares nothing. As entries depend on
+ * others, space is reclaimed by blocks: the owner moves the names of a block that
+ * is mostly dead, and then releases it.
  */
 export class NameTable {
   readonly #blocks: (Block | undefined)[] = [];
   #current = -1;
-  /** The last entry that others may share: its place, and its name. */
+  /** Offset and name of the last entry whose prefix others may share. */
   #base = 0;
   #baseName: Uint8Array = new Uint8Array(0);
   #allocatedBytes = 0;
 
-  /** The memory that is held. */
+  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return this.#allocatedBytes;
   }
@@ -48,44 +48,44 @@ export class NameTable {
   /**
    * Adds a name.
    *
-   * @returns Its address.
+   * @returns Address of the name.
    * @throws {RangeError} If it is longer than 4095 bytes.
    */
   add({ bytes, start, end }: ByteRange): number {
     const length = end - start;
     if (length > MAX_NAME_BYTES) {
       throw new RangeError(
-        `Cannot keep a name: it must not be longer than ${MAX_NAME_BYTES} bytes: received ${length} bytes`,
+        `Cannot store a name: it must not be longer than ${MAX_NAME_BYTES} bytes: received ${length} bytes`,
       );
     }
     const block = this.#blockFor(HEAD_BYTES + BASE_BYTES + length);
     const shared = this.#sharedLength(bytes, start, length);
-    const place = block.top;
+    const offset = block.top;
     const target = block.bytes;
-    target[place] = shared;
-    target.writeUInt16LE(length, place + 1);
-    let at = place + HEAD_BYTES;
+    target[offset] = shared;
+    target.writeUInt16LE(length, offset + 1);
+    let at = offset + HEAD_BYTES;
     if (shared > 0) at = target.writeUInt32LE(this.#base, at);
     else {
-      this.#base = place;
+      this.#base = offset;
       this.#baseName = new Uint8Array(bytes.subarray(start, end));
     }
     target.set(bytes.subarray(start + shared, end), at);
     block.top = at + length - shared;
-    block.live += block.top - place;
-    return ((this.#current << BLOCK_BITS) | place) >>> 0;
+    block.live += block.top - offset;
+    return ((this.#current << BLOCK_BITS) | offset) >>> 0;
   }
 
-  /** Gives a name up; its space is reclaimed with its block. */
+  /** Removes a name; its space is reclaimed with its block. */
   remove(address: number): void {
     const block = this.#block(address);
-    const place = address & BLOCK_MASK;
-    const shared = block.bytes[place] as number;
-    const own = block.bytes.readUInt16LE(place + 1) - shared;
+    const offset = address & BLOCK_MASK;
+    const shared = block.bytes[offset] as number;
+    const own = block.bytes.readUInt16LE(offset + 1) - shared;
     block.live -= HEAD_BYTES + (shared > 0 ? BASE_BYTES : 0) + own;
   }
 
-  /** Whether the name at an address is this one. */
+  /** Whether the name at an address equals a range. */
   equals(address: number, { bytes, start, end }: ByteRange): boolean {
     const { bytes: block } = this.#block(address);
     let at = address & BLOCK_MASK;
@@ -105,9 +105,9 @@ export class NameTable {
   }
 
   /**
-   * Writes the name at an address to a target that is long enough.
+   * Copies the name at an address to a buffer that is long enough.
    *
-   * @returns Its length in bytes.
+   * @returns Length of the name in bytes.
    */
   read(address: number, target: Buffer): number {
     const { bytes: block } = this.#block(address);
@@ -124,7 +124,7 @@ export class NameTable {
     return length;
   }
 
-  /** A block of which more than half is dead, or -1. */
+  /** Number of a block of which more than half is dead, or -1. */
   deadBlock(): number {
     return this.#blocks.findIndex((block, number) =>
       block !== undefined && block.live < block.top / 2 &&
@@ -132,17 +132,17 @@ export class NameTable {
     );
   }
 
-  /** In which block an address lies. */
+  /** Number of the block of an address. */
   blockOf(address: number): number {
     return address >>> BLOCK_BITS;
   }
 
-  /** Begins to move the names of a block: new ones go elsewhere. */
+  /** Closes a block for new names, before its names are moved. */
   retire(number: number): void {
     if (number === this.#current) this.#current = -1;
   }
 
-  /** Gives a block back, once its names have moved. */
+  /** Frees a block, after its names were moved. */
   release(number: number): void {
     const block = this.#blocks[number];
     if (block === undefined) return;
@@ -159,7 +159,7 @@ export class NameTable {
     const most = Math.min(base.length, length, MAX_SHARED);
     let shared = 0;
     while (shared < most && base[shared] === bytes[start + shared]) shared++;
-    // A name that shares less is the better base for those that follow.
+    // A name that shares less is a better base for the names that follow.
     return shared > BASE_BYTES && shared >= length / 2 ? shared : 0;
   }
 
@@ -180,7 +180,7 @@ export class NameTable {
     if (number < 0) number = this.#blocks.length;
     if (number >= MAX_BLOCKS) {
       throw new RangeError(
-        `Cannot keep more names: the table holds at most 4 GiB: received ${size} bytes more`,
+        `Cannot store more names: the table holds at most 4 GiB`,
       );
     }
     let length = FIRST_BLOCK_BYTES;
@@ -194,22 +194,22 @@ export class NameTable {
   }
 }
 
-/** Two bytes name a namespace; 0 is that of cluster-scoped objects. */
+/** Maximum number of a namespace, of two bytes; 0 is for cluster-scoped objects. */
 const MAX_NAMESPACES = 0xffff;
 
 const NO_BYTES = wholeRange(Buffer.alloc(0));
 
-/** Numbers for namespaces, so that an object needs two bytes for its own. */
+/** Table of namespaces by number, so that an object stores only two bytes. */
 export class NamespaceTable {
   readonly #numbers: Map<string, number> = new Map([["", 0]]);
   readonly #names: string[] = [""];
-  /** The same, encoded. */
+  /** Encoded names. */
   readonly #bytes: ByteRange[] = [NO_BYTES];
-  /** How many objects each has. */
+  /** Number of objects by namespace. */
   readonly #counts: number[] = [0];
   readonly #free: number[] = [];
 
-  /** Whether the namespace of a number is this one. */
+  /** Whether the namespace of a number equals a range. */
   equals(number: number, { bytes, start, end }: ByteRange): boolean {
     const own = this.bytes(number);
     if (own.end !== end - start) return false;
@@ -219,18 +219,18 @@ export class NamespaceTable {
     return true;
   }
 
-  /** The namespace of a number. */
+  /** Name of a namespace by number. */
   name(number: number): string {
     return this.#names[number] ?? "";
   }
 
-  /** The namespace of a number, encoded. */
+  /** Encoded name of a namespace by number. */
   bytes(number: number): ByteRange {
     return this.#bytes[number] ?? NO_BYTES;
   }
 
   /**
-   * Counts one more object in a namespace.
+   * Adds an object to a namespace and returns the number of the namespace.
    *
    * @throws {RangeError} If there are more than 65,535 namespaces.
    */
@@ -240,7 +240,7 @@ export class NamespaceTable {
       number = this.#free.pop() ?? this.#names.length;
       if (number > MAX_NAMESPACES) {
         throw new RangeError(
-          `Cannot keep objects of more than ${MAX_NAMESPACES} namespaces in one store: received one of "${namespace}"`,
+          `Cannot store objects of more than ${MAX_NAMESPACES} namespaces: received one of "${namespace}"`,
         );
       }
       this.#numbers.set(namespace, number);
@@ -252,7 +252,7 @@ export class NamespaceTable {
     return number;
   }
 
-  /** Counts one object less; a namespace without objects is forgotten. */
+  /** Removes an object from a namespace; an empty namespace is removed. */
   leave(number: number): void {
     const count = (this.#counts[number] ?? 0) - 1;
     this.#counts[number] = count;

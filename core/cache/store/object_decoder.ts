@@ -6,10 +6,10 @@ import type { Tiers } from "./tiers.ts";
 import { PartSharing } from "./part_sharing.ts";
 import type { TierUsage } from "./store_usage.ts";
 
-/** How much of the limit is not given up when memory is short. */
+/** Share of the limit that is kept when memory is short. */
 const KEPT_SHARE = 1 / 8;
 
-/** Parses the bodies of a store, and keeps the objects that were read lately. */
+/** Decoder of the bodies of a store, with a cache of recently read objects. */
 export class ObjectDecoder<T extends KubernetesObject> {
   readonly #bodies: Tiers;
   readonly #writer: BodyWriter;
@@ -22,7 +22,7 @@ export class ObjectDecoder<T extends KubernetesObject> {
     this.#decoded = new LruCache({ maxSize: 0 });
   }
 
-  /** How many bytes of decoded objects may be kept. */
+  /** Limit of the cache, in bytes. */
   get limit(): number {
     return this.#decoded.maxSize;
   }
@@ -31,24 +31,24 @@ export class ObjectDecoder<T extends KubernetesObject> {
     if (bytes !== this.#decoded.maxSize) this.#decoded.maxSize = bytes;
   }
 
-  /** How many bytes of decoded objects are kept. */
+  /** Size of the cache, in bytes. */
   get bytes(): number {
     return this.#decoded.size;
   }
 
-  /** The objects that are kept. */
+  /** Usage of the cache. */
   get usage(): TierUsage {
     return { objects: this.#decoded.count, bytes: this.#decoded.size };
   }
 
-  /** How much of them may be forgotten: a few are always kept. */
+  /** Number of bytes that may be evicted: some objects are always kept. */
   get shrinkableBytes(): number {
     const { size } = this.#decoded;
     return size > this.limit * KEPT_SHARE ? size : 0;
   }
 
   /**
-   * The object in a slot, frozen; undefined if its body was given up.
+   * Object in a slot, frozen and cached; undefined if its body was dropped.
    *
    * @throws {SyntaxError} If its bytes are not well-formed.
    */
@@ -61,7 +61,7 @@ export class ObjectDecoder<T extends KubernetesObject> {
     return this.keep(slot, body);
   }
 
-  /** The same, without counting as a use: for one pass over all objects. */
+  /** Object in a slot, without counting as a use: for a pass over all objects. */
   peek(slot: number): T | undefined {
     const known = this.#decoded.peek(slot);
     if (known !== undefined) return known;
@@ -69,7 +69,7 @@ export class ObjectDecoder<T extends KubernetesObject> {
     return body === undefined ? undefined : this.decode(body);
   }
 
-  /** A fresh object that the caller may change. */
+  /** New object that the caller may change. */
   copy(slot: number): T | undefined {
     const body = this.#bodies.read(slot);
     if (body === undefined) return undefined;
@@ -79,25 +79,25 @@ export class ObjectDecoder<T extends KubernetesObject> {
     return object;
   }
 
-  /** Parses and freezes an object. */
+  /** Decodes and freezes an object. */
   decode(body: ByteRange): T {
     const object = parseRange(body) as T;
     return this.#sharing.share(object, this.#writer.guard(object));
   }
 
-  /** Parses and freezes an object, and keeps it as that of a slot. */
+  /** Decodes and freezes an object, and caches it as the one of a slot. */
   keep(slot: number, body: ByteRange): T {
     const object = this.decode(body);
     this.#decoded.set(slot, object, this.#sharing.bytes);
     return object;
   }
 
-  /** Forgets the object of a slot. */
+  /** Removes the object of a slot from the cache. */
   forget(slot: number): void {
     this.#decoded.delete(slot);
   }
 
-  /** Forgets the half that was not read for longest. */
+  /** Evicts the least recently used half. */
   shrink(): void {
     this.#decoded.trim(Math.floor(this.#decoded.size / 2));
     this.#sharing.clear();

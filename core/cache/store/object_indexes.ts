@@ -3,14 +3,14 @@ import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import { Postings } from "./postings.ts";
 
-/** Computes under which values an object is found in an index. */
+/** Index function: computes the values of an object in an index. */
 export type IndexFunction<T extends KubernetesObject> = (
   object: T,
 ) => readonly string[];
 
 /**
- * How an index finds its values. Those by label, annotation and owner, by uid,
- * read the bytes; a function costs a parse for every put.
+ * Definition of an index. Indexes by label, annotation and owner UID read the
+ * stored bytes; a function requires decoding each object that is put.
  */
 export type IndexDefinition<T extends KubernetesObject> =
   | { readonly byLabel: string }
@@ -26,10 +26,10 @@ const DEFINITION_RULES: Readonly<Record<string, OptionRule>> = {
 };
 
 /**
- * Refuses what defines no index.
+ * Validates the definition of an index.
  *
- * @throws {TypeError | RangeError} If it does not say by exactly one of the four
- * ways where its values come from.
+ * @throws {TypeError | RangeError} If it does not set exactly one of the four
+ * sources of values.
  */
 export function checkIndex(
   name: string,
@@ -47,24 +47,24 @@ export function checkIndex(
   );
 }
 
-/** One index, which may have several names. */
+/** Index, which may have several names. */
 interface Index<T extends KubernetesObject> {
-  /** That under which it was added first, to tell of errors. */
+  /** Name under which it was added first, for errors. */
   readonly name: string;
   readonly definition: IndexDefinition<T>;
   readonly postings: Postings;
 }
 
-/** Told when an index function throws. */
+/** Callback for errors of index functions. */
 export type OnIndexError = (index: string, error: unknown) => void;
 
 /**
- * The indexes of a store, kept in step with it. Those that are defined alike are
- * one: who else wants the same pays nothing for it.
+ * User-defined indexes of a store, updated with each change. Indexes with equal
+ * definitions share one set of posting lists.
  */
 export class ObjectIndexes<T extends KubernetesObject> {
   readonly #named: Map<string, Index<T>> = new Map();
-  /** Each once. */
+  /** Distinct indexes. */
   readonly #indexes: Set<Index<T>> = new Set();
   readonly #onError: OnIndexError;
 
@@ -76,7 +76,7 @@ export class ObjectIndexes<T extends KubernetesObject> {
     return this.#indexes.size === 0;
   }
 
-  /** The memory that is held. */
+  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     let bytes = 0;
     for (const { postings } of this.#indexes) bytes += postings.allocatedBytes;
@@ -86,10 +86,10 @@ export class ObjectIndexes<T extends KubernetesObject> {
   /**
    * Adds an index.
    *
-   * @returns Whether it is empty, and must be filled: false if there is one that
-   * is defined alike.
-   * @throws {RangeError} If there is one of that name.
-   * @throws {TypeError} If it is none.
+   * @returns Whether it is empty and must be filled: false if there is one with an
+   * equal definition.
+   * @throws {RangeError} If the name is taken.
+   * @throws {TypeError} If the definition is invalid.
    */
   add(name: string, definition: IndexDefinition<T>): boolean {
     checkIndex(name, definition);
@@ -99,7 +99,7 @@ export class ObjectIndexes<T extends KubernetesObject> {
       );
     }
     for (const index of this.#indexes) {
-      if (!isAlike(index.definition, definition)) continue;
+      if (!isEqual(index.definition, definition)) continue;
       this.#named.set(name, index);
       return false;
     }
@@ -119,10 +119,11 @@ export class ObjectIndexes<T extends KubernetesObject> {
   }
 
   /**
-   * Brings one index, or all of them, in step with a slot.
+   * Updates the values of a slot in one index or all of them.
    *
-   * @param object Decodes the object, if a function wants it.
-   * @param only The name of the index that is new.
+   * @param slot Slot of the object.
+   * @param parts Header; `object` decodes the object for index functions; `only`
+   * is the name of a new index.
    */
   update(
     slot: number,
@@ -146,25 +147,29 @@ export class ObjectIndexes<T extends KubernetesObject> {
     }
   }
 
-  /** Takes a slot out of all indexes. */
+  /** Removes a slot from all indexes. */
   remove(slot: number): void {
     for (const { postings } of this.#indexes) postings.remove(slot);
   }
 
-  /** @throws {RangeError} If there is no such index. */
+  /**
+   * Posting lists of an index.
+   *
+   * @throws {RangeError} If there is no index of that name.
+   */
   postings(name: string): Postings {
     const index = this.#named.get(name);
     if (index === undefined) {
       throw new RangeError(
-        `Cannot read an index: there is none of that name: received "${name}"`,
+        `Cannot read the index "${name}": it was not added`,
       );
     }
     return index.postings;
   }
 }
 
-/** Whether two definitions find the same values. */
-function isAlike<T extends KubernetesObject>(
+/** Whether two definitions are equal. */
+function isEqual<T extends KubernetesObject>(
   one: IndexDefinition<T>,
   other: IndexDefinition<T>,
 ): boolean {

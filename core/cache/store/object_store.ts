@@ -660,24 +660,24 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   }
 
   /** Bytes that the budget could demote to a lower tier or drop. */
-  get sinkable(): number {
-    const { sinkableBytes, compressed } = this.#tiers;
+  get demotableBytes(): number {
+    const { compressibleBytes, compressed } = this.#tiers;
     const droppable = this.#fetch !== undefined && compressed.objects > 0
       ? compressed.bytes
       : 0;
-    return this.#decoder.shrinkableBytes + sinkableBytes + droppable;
+    return this.#decoder.shrinkableBytes + compressibleBytes + droppable;
   }
 
   /** Demotes some cold objects, in about a millisecond; for the budget. */
-  sink(): void {
+  demote(): void {
     const tiers = this.#tiers;
     const mayDrop = this.#fetch !== undefined;
-    if (tiers.sinkableBytes > 0) {
+    if (tiers.compressibleBytes > 0) {
       // If the keys alone exceed the budget, compressing would be wasted.
       const isFullOfKeys =
         this.#indexBytes >= (this.#budget?.allowed ?? Infinity);
       if (mayDrop && isFullOfKeys) tiers.drop("bytes");
-      else tiers.sink();
+      else tiers.compress();
     } else if (this.#decoder.shrinkableBytes > 0) this.#decoder.shrink();
     else if (mayDrop) tiers.drop("compressed");
     this.#charge();

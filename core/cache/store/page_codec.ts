@@ -1,31 +1,31 @@
 import type { Buffer } from "node:buffer";
 import * as zlib from "node:zlib";
 
-/** Text that pages begin with as if it stood before them. */
+/** Compression dictionary of the pages; undefined if there is none. */
 export type PageDictionary = Uint8Array | undefined;
 
-/** How a page was made. */
+/** Parameters for decompressing a page. */
 export interface PageFormat {
-  /** How many bytes it had before. */
+  /** Size before compression, in bytes. */
   readonly length: number;
   readonly dictionary: PageDictionary;
 }
 
-/** Compresses pages of cold objects. */
+/** Compression codec of pages of cold objects. */
 export interface PageCodec {
   readonly name: "zstd" | "deflate";
   compress(bytes: Uint8Array, dictionary: PageDictionary): Buffer;
   decompress(bytes: Uint8Array, format: PageFormat): Buffer;
 }
 
-/** The fastest level: higher ones gain little on pages of JSON. */
+/** Compression level: the fastest, as higher ones gain little on JSON. */
 const LEVEL = 1;
-/** The least that zlib takes at once. */
-const LEAST_CHUNK = 64;
+/** Minimum chunk size of zlib, in bytes. */
+const MIN_CHUNK_BYTES = 64;
 
 const ZSTD_PARAMS = { [zlib.constants.ZSTD_c_compressionLevel]: LEVEL };
 
-/** zstd where the runtime has it, which is in all current ones, else deflate. */
+/** Codec of this runtime: zstd in all current ones, otherwise deflate. */
 export const pageCodec: PageCodec = typeof zlib.zstdCompressSync === "function"
   ? {
     name: "zstd",
@@ -46,8 +46,8 @@ export const pageCodec: PageCodec = typeof zlib.zstdCompressSync === "function"
   };
 
 /**
- * A dictionary, unless the runtime would not give back what it compressed with
- * it. Deno ignores dictionaries, which does no harm.
+ * The dictionary, or undefined if the runtime cannot decompress pages that were
+ * compressed with it. Deno ignores dictionaries, which is harmless.
  */
 export function usableDictionary(dictionary: Uint8Array): PageDictionary {
   try {
@@ -61,17 +61,17 @@ export function usableDictionary(dictionary: Uint8Array): PageDictionary {
 }
 
 /**
- * Gives the memory of a decompressed page back at once. A collection would do
- * so, too, but none comes before tens of megabytes outside the JavaScript heap
- * wait for it, which the reads of a second are.
+ * Frees the memory of a decompressed page immediately. A garbage collection would
+ * free it, too, but it starts only when tens of megabytes outside the heap wait
+ * for it, which a second of reads fills.
  */
 export function discardPage({ buffer, length }: Uint8Array): void {
-  // Else the runtime has put the page into memory that is not its alone.
+  // Otherwise the runtime has put the page into shared memory.
   const isOwn = buffer.byteLength === decompressedBytes(length);
   if (isOwn && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
-/** A frame that tells its length needs less memory to be read. */
+/** Options for zstd; a frame with its length needs less memory to be read. */
 function zstdOptions(
   pledgedSrcSize: number,
   dictionary: PageDictionary,
@@ -84,18 +84,18 @@ function zstdOptions(
 }
 
 /**
- * By default zlib writes to 64 KiB at a time, which only a collection gives back;
- * pages of neighbours become much smaller than an eighth.
+ * Options for compressing. By default zlib writes to chunks of 64 KiB, which only
+ * a garbage collection frees; most pages compress to less than an eighth.
  */
 function compressing(
   length: number,
   dictionary: PageDictionary,
 ): { readonly chunkSize: number; readonly dictionary?: Uint8Array } {
-  const chunkSize = Math.max(LEAST_CHUNK, length >> 3);
+  const chunkSize = Math.max(MIN_CHUNK_BYTES, length >> 3);
   return { chunkSize, ...withDictionary(dictionary) };
 }
 
-/** One piece of memory for the whole page, and no second one to find its end. */
+/** Options for decompressing: one chunk for the page, and none to find its end. */
 function decompressing(
   { length, dictionary }: PageFormat,
 ): { readonly chunkSize: number; readonly dictionary?: Uint8Array } {
@@ -104,7 +104,7 @@ function decompressing(
 }
 
 function decompressedBytes(length: number): number {
-  return Math.max(LEAST_CHUNK, length + 1);
+  return Math.max(MIN_CHUNK_BYTES, length + 1);
 }
 
 function withDictionary(

@@ -10,60 +10,62 @@ import {
 import { PagedInts } from "./paged_ints.ts";
 import { SlabArena } from "./slab_arena.ts";
 
-/** How many objects a page has at most; four bits of an address. */
+/** Bits of the ordinal of an object in its page, within an address. */
 const ORDINAL_BITS = 4;
 const ORDINAL_MASK = (1 << ORDINAL_BITS) - 1;
+/** Maximum number of objects of a page. */
 export const PAGE_OBJECTS: number = 1 << ORDINAL_BITS;
-/** A page is closed when it is this long, though it has fewer objects. */
+/** Size in bytes at which a page with fewer objects is closed, too. */
 export const PAGE_BYTES: number = 96 * 1024;
 
-/** What all pages may refer to: a few objects, and not more than this. */
+/** Number of objects in the dictionary of all pages. */
 export const DICTIONARY_OBJECTS = 8;
+/** Maximum size of the dictionary. */
 const DICTIONARY_BYTES = 64 * 1024;
 
-/** Before the bodies: how many there are, then each one's slot and length. */
+/** Head of a page: the number of bodies, then slot and length of each. */
 const COUNT_BYTES = 4;
 const ENTRY_BYTES = 8;
 const FIRST_SCRATCH_BYTES = 16 * 1024;
 
 /**
- * Bodies of cold objects in compressed pages of up to 16: neighbours share most
- * of their text, so that one of them takes a few per cent of its bytes. What
- * strangers share, too, is in a dictionary of a few objects, made before the
- * first page, which no page then has to have for itself.
+ * Store of the bodies of cold objects in compressed pages of up to 16. Neighbours
+ * share most of their text, so that each takes a few per cent of its bytes. Text
+ * that unrelated objects share is in a dictionary of a few objects, which is
+ * created before the first page.
  *
- * Reading one opens its page; the page opened last stays open.
+ * Reading a body decompresses its page; the last page stays decompressed.
  */
 export class PageStore {
   readonly #arena: SlabArena = new SlabArena((page, address) => {
     this.#addresses.set(page, address);
   });
   /**
-   * For each page: where it is, how long it was before it was compressed, how
-   * many objects it had, and how many live.
+   * Address, size before compression, number of objects and number of live
+   * objects, by page.
    */
   readonly #addresses: PagedInts = new PagedInts(0);
   readonly #lengths: PagedInts = new PagedInts(0);
   readonly #counts: PagedInts = new PagedInts(0);
   readonly #live: PagedInts = new PagedInts(0);
-  /** Numbers of pages that are gone. */
+  /** Numbers of freed pages. */
   readonly #free: number[] = [];
   #top = 0;
   #objects = 0;
   #dictionary: PageDictionary;
   #hasDictionary = false;
-  /** Where pages are put together. */
+  /** Memory in which pages are composed. */
   #scratch: Buffer = Buffer.alloc(0);
-  /** The page opened last, decompressed. */
+  /** Number and content of the page that was decompressed last. */
   #openPage = -1;
   #open: Buffer = Buffer.alloc(0);
 
-  /** How many objects there are. */
+  /** Number of objects. */
   get objects(): number {
     return this.#objects;
   }
 
-  /** The memory that is held. */
+  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return this.#arena.allocatedBytes + this.#open.length +
       (this.#dictionary?.length ?? 0) + this.#addresses.allocatedBytes +
@@ -71,15 +73,15 @@ export class PageStore {
       this.#live.allocatedBytes;
   }
 
-  /** Whether there is a dictionary, or it was found that there cannot be one. */
+  /** Whether the dictionary was created, or found to be unusable. */
   get hasDictionary(): boolean {
     return this.#hasDictionary;
   }
 
   /**
-   * Makes the dictionary, once and before the first page.
+   * Creates the dictionary, once and before the first page.
    *
-   * @param samples Objects as different as can be.
+   * @param samples Bodies that are as different as possible.
    */
   setDictionary(samples: Iterable<ByteRange>): void {
     const parts: Uint8Array[] = [];
@@ -95,11 +97,11 @@ export class PageStore {
   }
 
   /**
-   * Makes a page of up to {@linkcode PAGE_OBJECTS} objects.
+   * Adds a page of up to {@linkcode PAGE_OBJECTS} objects.
    *
-   * @param slots Their slots, which {@linkcode PageStore.slots} tells later.
-   * @param bodyOf Tells the bytes of a slot.
-   * @returns The address of the first; those of the others follow by one.
+   * @param slots Slots of the objects.
+   * @param bodyOf Returns the body of a slot.
+   * @returns Address of the first body; those of the others follow by one.
    */
   add(slots: readonly number[], bodyOf: (slot: number) => ByteRange): number {
     const bytes = this.#compose(slots, bodyOf);
@@ -134,7 +136,7 @@ export class PageStore {
     return this.#scratch.subarray(0, end);
   }
 
-  /** The scratch memory with room behind what it holds already. */
+  /** Scratch memory with room for more bytes behind those it holds. */
   #room(held: number, more: number): Buffer {
     if (held + more > this.#scratch.length) {
       const grown = Buffer.alloc(
@@ -146,13 +148,13 @@ export class PageStore {
     return this.#scratch;
   }
 
-  /** The body at an address, valid until another page is opened. */
+  /** Body at an address, valid until another page is decompressed. */
   read(address: number): ByteRange {
     const page = this.#opened(address >>> ORDINAL_BITS);
     return bodyIn(page, address & ORDINAL_MASK);
   }
 
-  /** Keeps a body in a copy that outlives it; its page is not opened for it. */
+  /** Copies a body; its page is decompressed only when the copy is read. */
   copy(address: number, copy: BodyCopy): void {
     const page = address >>> ORDINAL_BITS;
     if (page === this.#openPage) return copy.keep(this.read(address));
@@ -170,8 +172,8 @@ export class PageStore {
   /**
    * Removes an object from its page.
    *
-   * @returns Whether half of the page or more is dead now: its objects should
-   * move, see {@linkcode PageStore.slots}.
+   * @returns Whether half of the page or more is dead now: its objects should be
+   * moved, see {@linkcode PageStore.slots}.
    */
   remove(address: number): boolean {
     const page = address >>> ORDINAL_BITS;
@@ -186,8 +188,8 @@ export class PageStore {
   }
 
   /**
-   * The slots of all objects that the page of an address was made of, with the
-   * addresses they got: those that have others by now are not meant any more.
+   * Slots of all objects that the page of an address was created from, with their
+   * addresses. Objects with another address by now have left the page.
    */
   slots(address: number): { slot: number; address: number }[] {
     const page = address >>> ORDINAL_BITS;
@@ -198,7 +200,7 @@ export class PageStore {
     }));
   }
 
-  /** Gives dead space back. */
+  /** Frees dead space. */
   reclaim(): void {
     this.#arena.reclaim();
   }
@@ -216,12 +218,12 @@ export class PageStore {
     return this.#open;
   }
 
-  /** The frame of a page. */
+  /** Compressed frame of a page. */
   #lookAt(page: number): ByteRange {
     return this.#arena.look(this.#addressOf(page));
   }
 
-  /** Addresses have 32 bits without a sign. */
+  /** Address of a page, as an unsigned integer. */
   #addressOf(page: number): number {
     return this.#addresses.get(page) >>> 0;
   }
@@ -233,7 +235,7 @@ export class PageStore {
   }
 }
 
-/** The body of an ordinal in a page that is open. */
+/** Body of an ordinal in a decompressed page. */
 function bodyIn(page: Buffer, ordinal: number): ByteRange {
   let start = COUNT_BYTES + ENTRY_BYTES * page.readUInt32LE(0);
   const lengthAt = (i: number) =>

@@ -1,8 +1,8 @@
-/** How many parts are remembered: a power of two. */
-const REMEMBERED = 1024;
+/** Number of parts that are remembered: a power of two. */
+const MAX_REMEMBERED = 1024;
 const FNV_PRIME = 0x01000193;
 
-/** What V8 needs, about: for an object or array, each member, and each text. */
+/** Approximate memory of V8 for an object or array, a member and a string. */
 const OBJECT_BYTES = 32;
 const MEMBER_BYTES = 8;
 const TEXT_BYTES = 16;
@@ -10,37 +10,39 @@ const TEXT_BYTES = 16;
 type Part = Record<string, unknown> | unknown[];
 
 /**
- * Freezes parsed objects with all their parts, and lets those that are equal,
- * keys in the same order, be one: labels, containers, tolerations and most else
- * are the same in all Pods of a workload, and halve what each of them takes.
+ * Deduplication of decoded objects: freezes objects with all their parts, and
+ * replaces parts by equal ones with the same order of keys. Labels, containers,
+ * tolerations and most other parts are the same in all Pods of a workload, which
+ * halves the memory of each Pod.
  *
- * It works from the inside out, so that two parts are equal if their members
- * are identical. Remembered is, for each hash, the part that was met last.
+ * It works from the inside out, so that two parts are equal if their members are
+ * identical. For each hash, the last part is remembered.
  */
 export class PartSharing {
   #remembered: (Part | undefined)[] = [];
-  /** Of the part that was shared last: its hash, and what it takes alone. */
+  /** Hash and own size of the part that was processed last. */
   #hash = 0;
   #ownBytes = 0;
   #bytes = 0;
 
-  /** About how much memory the last object takes beyond what it shares. */
+  /** Approximate memory of the last object without the parts it shares, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * Freezes what JSON can hold, and gives it back or its equal.
+   * Freezes a JSON value, and returns it or an equal one.
    *
-   * @param unique Parts that must stay themselves: they have more than JSON
-   * can tell.
+   * @param value JSON value.
+   * @param unique Parts that must not be replaced: they have properties that JSON
+   * does not express.
    */
   share<V>(value: V, unique?: ReadonlySet<unknown>): V {
     this.#bytes = 0;
     return isPart(value) ? this.#share(value, unique) as V : value;
   }
 
-  /** Forgets all parts. */
+  /** Removes all remembered parts. */
   clear(): void {
     this.#remembered = [];
   }
@@ -51,7 +53,7 @@ export class PartSharing {
     const hash = mix(this.#hash ^ (this.#hash >>> 15), 0);
     this.#hash = hash;
     if (unique === undefined || !unique.has(part)) {
-      const at = (hash >>> 8) & (REMEMBERED - 1);
+      const at = (hash >>> 8) & (MAX_REMEMBERED - 1);
       const known = this.#remembered[at];
       if (known !== undefined && isSame(known, part)) return known;
       this.#remembered[at] = part;
@@ -66,7 +68,7 @@ export class PartSharing {
   ): void {
     let hash = 1;
     let bytes = OBJECT_BYTES;
-    // Only own members are there: JSON makes no others.
+    // A JSON value has own members only.
     for (const key in object) {
       const member = object[key];
       if (isPart(member)) {
@@ -120,7 +122,7 @@ function valueHash(value: unknown): number {
   return typeof value === "number" ? value | 0 : value === true ? 3 : 5;
 }
 
-/** From a few characters: a wrong guess costs a comparison, no more. */
+/** Hash of a few characters: a collision only costs a comparison. */
 function textHash(text: string): number {
   const { length } = text;
   if (length === 0) return 0;

@@ -3,37 +3,36 @@ import { ValueTable } from "./value_table.ts";
 
 const NONE = -1;
 
-/** The neighbours of entries in the list of their value. */
+/** Neighbours of entries in the list of their value. */
 interface Links {
   readonly next: PagedInts;
   readonly previous: PagedInts;
 }
 
 /**
- * Which slots have which values: one index of a store, in 12 bytes an object
- * and about 60 for each different value, outside the JavaScript heap.
+ * Posting lists of one index: the slots of each value. It takes 12 bytes per
+ * object and about 60 per distinct value, outside the JavaScript heap.
  *
- * An entry is a pair of slot and value, in the list of its value, which is
- * linked both ways so that an entry can leave it at once. A slot that has one
- * value, as nearly all do, is its entry itself: the entry's number is the
- * slot's. One that has several has *shares*, entries with numbers of their own,
- * which are -2, -3 and so on, in a list of the slot's.
+ * An entry is a pair of slot and value, in the doubly linked list of its value.
+ * For a slot with one value, as nearly all have, the number of the entry is the
+ * slot. A slot with several values has *shares*: entries with numbers of their
+ * own, from -2 downwards, in a list of the slot.
  */
 export class Postings {
   readonly #values: ValueTable = new ValueTable();
-  /** The value of each slot, or its first share, or -1. */
+  /** Value of each slot, or its first share, or -1. */
   readonly #ofSlot: PagedInts = new PagedInts(NONE);
   readonly #slotLinks: Links = makeLinks();
   readonly #shareLinks: Links = makeLinks();
-  /** Of each share: its slot, its value, and the slot's next share. */
+  /** Slot and value of each share, and the next share of the slot. */
   readonly #slotOfShare: PagedInts = new PagedInts(NONE);
   readonly #valueOfShare: PagedInts = new PagedInts(NONE);
   readonly #nextShare: PagedInts = new PagedInts(NONE);
-  /** Shares that were freed, linked as those of a slot. */
+  /** First freed share; they are linked like those of a slot. */
   #freeShare = NONE;
   #shares = 0;
 
-  /** The memory that is held. */
+  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return [
       this.#values,
@@ -48,7 +47,7 @@ export class Postings {
     ].reduce((sum, { allocatedBytes }) => sum + allocatedBytes, 0);
   }
 
-  /** Makes these the values of a slot, in place of any it had. */
+  /** Sets the values of a slot, in place of its former ones. */
   set(slot: number, values: readonly string[]): void {
     const distinct = values.length > 1 ? [...new Set(values)] : values;
     const [value] = distinct;
@@ -58,7 +57,7 @@ export class Postings {
     for (const value of distinct) this.#share(slot, value);
   }
 
-  /** Takes all values from a slot. */
+  /** Removes all values of a slot. */
   remove(slot: number): void {
     const held = this.#ofSlot.get(slot);
     if (held === NONE) return;
@@ -74,7 +73,7 @@ export class Postings {
     }
   }
 
-  /** The slots that have a value. */
+  /** Slots with a value. */
   slots(value: string): number[] {
     const slots: number[] = [];
     const number = this.#values.find(value);
@@ -87,7 +86,7 @@ export class Postings {
     return slots;
   }
 
-  /** Every value that some slot has. */
+  /** Distinct values of all slots. */
   values(): string[] {
     return [...this.#values.values()];
   }
@@ -120,7 +119,7 @@ export class Postings {
     return entry;
   }
 
-  /** Puts an entry at the head of the list of a value. */
+  /** Adds an entry at the head of the list of a value. */
   #link(entry: number, value: number): void {
     const { first } = this.#values;
     const next = first.get(value);
@@ -130,7 +129,7 @@ export class Postings {
     first.set(value, entry);
   }
 
-  /** Takes an entry out of the list of its value, and the value with the last. */
+  /** Removes an entry from the list of its value, and the value with its last entry. */
   #unlink(entry: number, value: number): void {
     const { next: nexts, previous: previouses } = this.#links(entry);
     const at = entry < 0 ? shareOf(entry) : entry;
@@ -162,7 +161,7 @@ function makeLinks(): Links {
   return { next: new PagedInts(NONE), previous: new PagedInts(NONE) };
 }
 
-/** The place of a share by its entry, and the other way round. */
+/** Index of a share by the number of its entry, and the reverse. */
 function shareOf(entry: number): number {
   return -2 - entry;
 }

@@ -7,39 +7,40 @@ const UNITS_PER_SLAB_BITS = 16;
 const SLAB_BYTES = UNIT << UNITS_PER_SLAB_BITS;
 const UNIT_MASK = (1 << UNITS_PER_SLAB_BITS) - 1;
 const MAX_SLABS = 1 << (32 - UNITS_PER_SLAB_BITS);
-/** The slabs of a small store are small, too. */
+/** Size of the first slab: a small store has small slabs. */
 const FIRST_SLAB_BYTES = 16 * 1024;
 
-/** Before each record: its owner, and its length. */
+/** Units of the head of a record: its owner and its length. */
 const HEAD_UNITS = 2;
-/** The owner of a record that was freed. */
+/** Owner of a freed record. */
 const FREE = 0xffffffff;
-/** How much of the arena may be dead before the worst slab is cleared. */
+/** Share of the arena that may be dead before the worst slab is cleared. */
 const MAX_DEAD_SHARE = 0.25;
 
 interface Slab {
+  /** Memory of the slab. */
   readonly memory: ArrayBuffer;
   readonly bytes: Buffer;
-  /** The same memory, for the heads of records. */
+  /** The same memory as units, for the heads of records. */
   readonly units: Uint32Array;
-  /** The first unit that was never used. */
+  /** First unit that was never used. */
   top: number;
-  /** Units in records that are alive. */
+  /** Number of units in live records. */
   live: number;
 }
 
-/** Told when a record was moved to another address. */
+/** Called when a record was moved to another address. */
 export type MoveRecord = (owner: number, address: number) => void;
 
 /**
- * Byte records outside the JavaScript heap, in slabs of 256 KiB.
+ * Arena of byte records outside the JavaScript heap, in slabs of 256 KiB.
  *
- * Records are written one behind the other. Freed ones leave dead space; when it
- * is more than a quarter of the arena, the slab with the most of it is cleared
- * by moving its live records, so that no single call does more than that.
+ * Records are written one after the other. Freed ones leave dead space; when it
+ * exceeds a quarter of the arena, the slab with the most of it is cleared by
+ * moving its live records, so that no single call does more than that.
  *
- * The arena is itself the {@linkcode ByteRange} of the record that was looked
- * at last, so that no object is made for it.
+ * The arena itself is the {@linkcode ByteRange} of the record that was looked up
+ * last, so that no object is allocated for it.
  */
 export class SlabArena implements ByteRange {
   bytes: Buffer = Buffer.alloc(0);
@@ -48,11 +49,11 @@ export class SlabArena implements ByteRange {
 
   readonly #onMove: MoveRecord;
   readonly #slabs: (Slab | undefined)[] = [];
-  /** Where records are written; -1 before the first. */
+  /** Number of the slab that records are written to; -1 before the first. */
   #current = -1;
   /**
-   * An empty slab of the full size, to be opened next: in a store that is full,
-   * bodies come and sink at the same pace.
+   * Empty slab of the full size, to be opened next: in a full store, bodies are
+   * added and compressed at the same rate.
    */
   #spare: Slab | undefined;
   #allocatedBytes = 0;
@@ -62,22 +63,23 @@ export class SlabArena implements ByteRange {
     this.#onMove = onMove;
   }
 
-  /** The memory that is held, dead space included. */
+  /** Allocated memory in bytes, dead space included. */
   get allocatedBytes(): number {
     return this.#allocatedBytes + (this.#spare?.memory.byteLength ?? 0);
   }
 
-  /** The memory of records that are alive. */
+  /** Memory of live records, in bytes. */
   get liveBytes(): number {
     return this.#liveUnits * UNIT;
   }
 
   /**
-   * Makes room for a record and looks at it, so that the caller can fill it.
+   * Allocates a record and looks it up, for the caller to fill it.
    *
-   * @param owner Who is told when the record moves; less than 2³² − 1.
-   * @param length In bytes.
-   * @returns The record's address, valid until it is freed or moved.
+   * @param owner Number of the owner, for the callback when the record moves;
+   * less than 2³² − 1.
+   * @param length Length in bytes.
+   * @returns Address of the record, valid until it is freed or moved.
    */
   allocate(owner: number, length: number): number {
     const units = HEAD_UNITS + Math.ceil(length / UNIT);
@@ -93,9 +95,9 @@ export class SlabArena implements ByteRange {
   }
 
   /**
-   * Gives a record another length if its space is just enough, and looks at it.
+   * Changes the length of a record if its space is just enough, and looks it up.
    *
-   * @returns Whether it has that length now.
+   * @returns Whether the length was changed.
    */
   resize(address: number, length: number): boolean {
     const { units } = this.#slab(address);
@@ -108,7 +110,7 @@ export class SlabArena implements ByteRange {
     return true;
   }
 
-  /** Looks at a record. */
+  /** Looks a record up: the arena is then its range. */
   look(address: number): this {
     const slab = this.#slab(address);
     const unit = address & UNIT_MASK;
@@ -118,7 +120,7 @@ export class SlabArena implements ByteRange {
     return this;
   }
 
-  /** Gives a record's space up. */
+  /** Frees a record. */
   free(address: number): void {
     const slab = this.#slab(address);
     const unit = address & UNIT_MASK;
@@ -129,7 +131,7 @@ export class SlabArena implements ByteRange {
     const number = address >>> UNITS_PER_SLAB_BITS;
     if (slab.live > 0) return;
     if (number === this.#current && slab.bytes.length <= SLAB_BYTES) {
-      slab.top = 0; // it can be written from anew
+      slab.top = 0; // it is written from the start again
     } else this.#release(number);
     if (this.#liveUnits === 0) this.#dropSpare();
   }
@@ -138,7 +140,7 @@ export class SlabArena implements ByteRange {
     const slab = this.#slabs[address >>> UNITS_PER_SLAB_BITS];
     if (slab === undefined) {
       throw new Error(
-        `Cannot look at a record: its slab is gone: received address ${address}`,
+        `Cannot look a record up: its slab was freed: received address ${address}`,
       );
     }
     return slab;
@@ -166,7 +168,7 @@ export class SlabArena implements ByteRange {
     if (number < 0) number = this.#slabs.length;
     if (number >= MAX_SLABS) {
       throw new RangeError(
-        `Cannot keep more objects: the arena holds at most 16 GiB: received ${needed} bytes more`,
+        `Cannot store more objects: the arena holds at most 16 GiB`,
       );
     }
     const wanted = Math.max(FIRST_SLAB_BYTES, this.#allocatedBytes / 4);
@@ -188,7 +190,7 @@ export class SlabArena implements ByteRange {
     this.#spare = slab;
   }
 
-  /** The spare slab, if it has a size. */
+  /** The spare slab, if it has the size. */
   #takeSpare(size: number): Slab | undefined {
     const spare = this.#spare;
     if (spare?.memory.byteLength !== size) return undefined;
@@ -204,8 +206,8 @@ export class SlabArena implements ByteRange {
   }
 
   /**
-   * If there is much dead space, moves the live records out of the slab that has
-   * the fewest for its size, and gives it back.
+   * If there is much dead space, moves the live records out of the slab with the
+   * smallest share of them, and frees that slab.
    */
   reclaim(): void {
     const dead = this.#allocatedBytes - this.liveBytes;
@@ -237,7 +239,7 @@ export class SlabArena implements ByteRange {
         if (target.top + units > target.units.length) {
           target = this.#open(units * UNIT);
         }
-        this.#liveUnits -= units; // it is counted anew
+        this.#liveUnits -= units; // #append counts it again
         const address = this.#append(target, { owner, length, units });
         const from = (unit + HEAD_UNITS) * UNIT;
         this.bytes.set(slab.bytes.subarray(from, from + length), this.start);
@@ -261,8 +263,8 @@ function makeSlab(size: number): Slab {
 }
 
 /**
- * Gives a slab's memory back at once. A collection would do so, too, but none
- * comes before tens of megabytes outside the JavaScript heap wait for it.
+ * Frees the memory of a slab immediately. A garbage collection would free it,
+ * too, but it starts only when tens of megabytes outside the heap wait for it.
  */
 function discard({ memory }: Slab): void {
   memory.transfer(0);

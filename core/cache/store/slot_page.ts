@@ -1,36 +1,36 @@
 import type { ByteRange } from "../../json/byte_range.ts";
 
-/** How many slots one page holds; the first page of a store begins smaller. */
+/** Number of bits of a slot within a page. The first page of a store is smaller. */
 export const PAGE_BITS = 12;
 export const PAGE_SLOTS: number = 1 << PAGE_BITS;
 export const PAGE_MASK: number = PAGE_SLOTS - 1;
 const FIRST_SLOTS = 64;
 
-/** Bytes of a slot over all columns. */
+/** Size of a slot over all columns, in bytes. */
 export const SLOT_BYTES = 40;
 
 /**
- * What is known of 4096 objects without looking at their bytes, as columns over
- * one piece of memory outside the JavaScript heap.
+ * Page of an object table: the columns of 4096 slots, in one allocation outside
+ * the JavaScript heap.
  */
 export class SlotPage {
-  /** How many slots there are. */
+  /** Number of slots. */
   readonly slots: number;
-  /** The version where it is a number of at most 15 digits, else NaN. */
+  /** resourceVersion if it is a number of at most 15 digits, otherwise NaN. */
   readonly version: Float64Array;
-  /** The uid's four words where it is a UUID. */
+  /** Four words of the UID if it is a UUID. */
   readonly uid: Uint32Array;
-  /** Where the name is. */
+  /** Address of the name. */
   readonly name: Uint32Array;
-  /** Where the body is, as its tier understands it; of a free slot the next. */
+  /** Address of the body within its tier; of a free slot the next free one. */
   readonly body: Uint32Array;
   readonly generation: Uint32Array;
   readonly namespace: Uint16Array;
-  /** Where the body is, and what else is to be known; 0 for a free slot. */
+  /** Tier of the body and mark of use; 0 for a free slot. */
   readonly state: Uint8Array;
-  /** The relist in which the object was seen last. */
+  /** Mark of the relist in which the object was seen last. */
   readonly mark: Uint8Array;
-  /** How many bodies each tier has, so that a search can leave pages out. */
+  /** Number of bodies by tier, so that a search can skip pages. */
   readonly bodies: Uint16Array = new Uint16Array(4);
 
   constructor(slots: number = FIRST_SLOTS) {
@@ -46,7 +46,7 @@ export class SlotPage {
     this.mark = new Uint8Array(memory, slots * 39, slots);
   }
 
-  /** A page of twice the slots with the same content. */
+  /** Copy of the page with twice the slots. */
   grown(): SlotPage {
     const page = new SlotPage(Math.min(PAGE_SLOTS, 2 * this.slots));
     page.version.set(this.version);
@@ -64,14 +64,14 @@ export class SlotPage {
 
 const DASH = 0x2d;
 const UUID_LENGTH = 36;
-/** The value of a lower-case hexadecimal digit, or 255. */
+/** Values of lower-case hexadecimal digits by byte; 255 for other bytes. */
 const DIGITS: Uint8Array = new Uint8Array(256).fill(255);
 for (let i = 0; i < 16; i++) DIGITS[i.toString(16).charCodeAt(0)] = i;
 
 /**
- * Reads a UUID in its usual text form into four words.
+ * Parses a UUID in its canonical text form into four words.
  *
- * @returns Whether it is one; if not, the words are of no meaning.
+ * @returns Whether it is a UUID; if not, the words are undefined.
  */
 export function readUuid(
   { bytes, start, end }: ByteRange,
@@ -94,7 +94,7 @@ export function readUuid(
   return true;
 }
 
-/** The text form of four words from a position. */
+/** Canonical text form of a UUID of four words at a position. */
 export function uuidText(words: Uint32Array, at: number): string {
   const word = (i: number) =>
     (words[at + i] as number).toString(16).padStart(8, "0");

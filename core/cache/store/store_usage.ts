@@ -1,31 +1,31 @@
-/** Objects and bytes of one tier. */
+/** Memory usage of one tier. */
 export interface TierUsage {
-  /** How many objects there are. */
+  /** Number of objects. */
   readonly objects: number;
-  /** How many bytes they take. */
+  /** Size of the objects, in bytes. */
   readonly bytes: number;
 }
 
-/** How much memory a store uses, or several together, in bytes. */
+/** Memory usage of one or several stores. */
 export interface StoreUsage {
   /**
-   * Parsed objects that were read lately, each of which is in another tier,
-   * too; their bytes are an estimate.
+   * Cache of decoded objects, each of which is in another tier, too; its bytes are
+   * an estimate.
    */
   readonly decoded: TierUsage;
-  /** JSON bytes. */
+  /** Objects stored as JSON bytes. */
   readonly bytes: TierUsage;
-  /** JSON bytes in compressed pages. */
+  /** Objects stored in compressed pages. */
   readonly compressed: TierUsage;
-  /** Only the key, uid and resourceVersion. */
+  /** Objects of which only key, UID and resourceVersion are stored. */
   readonly keyOnly: TierUsage;
-  /** Keys and where each object is, and the indexes. */
+  /** Size of the table of all objects and of the indexes, in bytes. */
   readonly index: number;
-  /** Everything together. */
+  /** Total memory, in bytes. */
   readonly total: number;
 }
 
-/** What several stores use together. */
+/** Sum of the memory usage of several stores. */
 export function sumOfUsages(usages: readonly StoreUsage[]): StoreUsage {
   const tier = (name: "decoded" | "bytes" | "compressed" | "keyOnly") => ({
     objects: sum(usages.map((usage) => usage[name].objects)),

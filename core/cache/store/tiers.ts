@@ -12,33 +12,32 @@ import { PAGE_MASK } from "./slot_page.ts";
 import type { ObjectTable } from "./object_table.ts";
 import type { TierUsage } from "./store_usage.ts";
 
-/** In which tier a body is: the lower bits of its slot's state. */
+/** Tier of a body: the lower bits of the state of its slot. */
 const TIER_MASK = 3;
 const BYTES = 1;
 const COMPRESSED = 2;
 const KEY_ONLY = 3;
-/** Set when a body is written or read: it does not sink for one round. */
+/** Bit set when a body is written or read: it is not demoted for one round. */
 const USED = 4;
 
-/** How many bodies one step looks at, at most. */
-const LOOKS_PER_STEP = 64 * 1024;
-/** How many bodies one step gives up, at most. */
+/** Maximum number of bodies that one step checks. */
+const CHECKS_PER_STEP = 64 * 1024;
+/** Maximum number of bodies that one step drops. */
 const DROPS_PER_STEP = 512;
 
 /**
- * The bodies of a store's objects, each in one of three tiers: as bytes, in a
- * compressed page, or given up. The columns `state` and `body` of the store's
- * slots belong to this class.
+ * Memory tiers of a store: the body of each object is stored as bytes, in a
+ * compressed page, or not at all. The columns `state` and `body` of the table
+ * belong to this class.
  *
- * Which bodies are cold is found as by a clock: a hand goes round over the
- * slots, takes the mark of use away where there is one, and what it meets
- * without a mark sinks.
+ * Cold bodies are found by the clock algorithm: a hand goes round the slots,
+ * clears the mark of use where it is set, and demotes bodies without it.
  */
 export class Tiers {
   readonly #slots: ObjectTable;
   readonly #arena: SlabArena;
   readonly #pages: PageStore = new PageStore();
-  /** How many bodies each tier has. */
+  /** Number of bodies by tier. */
   readonly #counts: Uint32Array = new Uint32Array(TIER_MASK + 1);
   #hand = 0;
   #dropHand = 0;
@@ -50,37 +49,37 @@ export class Tiers {
     });
   }
 
-  /** Bodies as bytes. */
+  /** Usage by bodies stored as bytes. */
   get bytes(): TierUsage {
     const { allocatedBytes } = this.#arena;
     return { objects: this.#counts[BYTES] as number, bytes: allocatedBytes };
   }
 
-  /** Bodies in compressed pages. */
+  /** Usage by bodies in compressed pages. */
   get compressed(): TierUsage {
     const { objects, allocatedBytes } = this.#pages;
     return { objects, bytes: allocatedBytes };
   }
 
-  /** Bodies given up. */
+  /** Number of objects without a body. */
   get keyOnly(): TierUsage {
     return { objects: this.#counts[KEY_ONLY] as number, bytes: 0 };
   }
 
-  /** The memory that is held. */
+  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return this.#arena.allocatedBytes + this.#pages.allocatedBytes;
   }
 
-  /** Keeps a body in place of the slot's former one, if it had one. */
+  /** Writes the body of a slot, in place of its former one if it has one. */
   write(slot: number, body: UnwrittenBody): void {
     this.#store(slot, body);
     this.touch(slot);
   }
 
   /**
-   * The body of a slot, valid until the next call of any method; undefined if
-   * it was given up.
+   * Body of a slot, valid until the next call of any method; undefined if it was
+   * dropped.
    */
   read(slot: number): ByteRange | undefined {
     const page = this.#slots.page(slot);
@@ -97,9 +96,9 @@ export class Tiers {
   }
 
   /**
-   * Keeps the body of a slot in a copy that outlives it.
+   * Copies the body of a slot.
    *
-   * @returns Whether there is one.
+   * @returns Whether there is a body.
    */
   copy(slot: number, copy: BodyCopy): boolean {
     const page = this.#slots.page(slot);
@@ -124,7 +123,7 @@ export class Tiers {
     state[at] = (state[at] as number) | USED;
   }
 
-  /** Forgets the body of a slot that is about to be freed. */
+  /** Removes the body of a slot that is about to be freed. */
   remove(slot: number): void {
     const { state, body } = this.#slots.page(slot);
     const at = slot & PAGE_MASK;
@@ -133,8 +132,8 @@ export class Tiers {
     this.#release(tier, body[at] as number);
   }
 
-  /** How many bytes may sink: pages of a few bodies would not be worth it. */
-  get sinkableBytes(): number {
+  /** Number of bytes to compress; 0 if pages would have only a few bodies. */
+  get compressibleBytes(): number {
     const objects = this.#counts[BYTES] as number;
     const { liveBytes, allocatedBytes } = this.#arena;
     return objects >= PAGE_OBJECTS || liveBytes >= 2 * PAGE_BYTES
@@ -143,10 +142,10 @@ export class Tiers {
   }
 
   /**
-   * Moves cold bodies into a compressed page: a step of about a millisecond. A
-   * step that only finds bodies in use makes them cold for the next one.
+   * Compresses some cold bodies into a page, in about a millisecond. A step that
+   * only finds used bodies marks them as cold for the next one.
    */
-  sink(): void {
+  compress(): void {
     const cold = this.#findCold();
     if (cold.length > 0) {
       const bodyOf = (slot: number) => this.read(slot) as ByteRange;
@@ -165,11 +164,11 @@ export class Tiers {
     }
   }
 
-  /** Gives cold bodies up: a step of about a millisecond. */
+  /** Drops some cold bodies of a tier, in about a millisecond. */
   drop(from: "bytes" | "compressed"): void {
     const tier = from === "bytes" ? BYTES : COMPRESSED;
     let left = Math.min(DROPS_PER_STEP, this.#counts[tier] as number);
-    for (let looks = this.#looksAt(tier); looks > 0 && left > 0; looks--) {
+    for (let checks = this.#checksOf(tier); checks > 0 && left > 0; checks--) {
       const slot = this.#nextIn(tier, this.#dropHand);
       this.#dropHand = slot + 1;
       if (this.#wasUsed(slot)) continue;
@@ -183,7 +182,7 @@ export class Tiers {
     else this.#pages.reclaim();
   }
 
-  /** A few bodies from all over the store. */
+  /** A few bodies, evenly distributed over the slots. */
   *#samples(): Generator<ByteRange> {
     const { top } = this.#slots;
     for (let i = 0; i < DICTIONARY_OBJECTS; i++) {
@@ -195,14 +194,14 @@ export class Tiers {
     }
   }
 
-  /** The next bodies that were not used since the hand passed them. */
+  /** Slots of the next bodies that were not used since the hand passed them. */
   #findCold(): number[] {
     const cold: number[] = [];
     let bytes = 0;
-    for (let looks = this.#looksAt(BYTES); looks > 0; looks--) {
+    for (let checks = this.#checksOf(BYTES); checks > 0; checks--) {
       const slot = this.#nextIn(BYTES, this.#hand);
       this.#hand = slot + 1;
-      if (slot === cold[0]) break; // once round
+      if (slot === cold[0]) break; // a full round
       if (this.#wasUsed(slot)) continue;
       const address = this.#slots.page(slot).body[slot & PAGE_MASK] as number;
       const { start, end } = this.#arena.look(address);
@@ -213,12 +212,12 @@ export class Tiers {
     return cold;
   }
 
-  /** How many bodies of a tier a step may look at: all of them twice. */
-  #looksAt(tier: number): number {
-    return Math.min(LOOKS_PER_STEP, 2 * (this.#counts[tier] as number));
+  /** Number of bodies of a tier that a step may check: each of them twice. */
+  #checksOf(tier: number): number {
+    return Math.min(CHECKS_PER_STEP, 2 * (this.#counts[tier] as number));
   }
 
-  /** The next slot with a body in a tier, which must have one, from a slot on. */
+  /** Next slot with a body in a tier, which must not be empty. */
   #nextIn(tier: number, from: number): number {
     const { top } = this.#slots;
     for (let slot = from < top ? from : 0;;) {
@@ -232,7 +231,7 @@ export class Tiers {
     }
   }
 
-  /** Takes the mark of use away; tells whether there was one. */
+  /** Clears the mark of use; returns whether it was set. */
   #wasUsed(slot: number): boolean {
     const { state } = this.#slots.page(slot);
     const at = slot & PAGE_MASK;
@@ -266,7 +265,7 @@ export class Tiers {
     }
   }
 
-  /** Moves what lives of a page that is half dead back to the bytes. */
+  /** Moves the live bodies of a page that is half dead back to bytes. */
   #rescue(address: number): void {
     for (const member of this.#pages.slots(address)) {
       const { state, body } = this.#slots.page(member.slot);

@@ -11,48 +11,49 @@ import { MAX_NAME_BYTES, NameTable } from "./name_table.ts";
 import { PagedInts } from "./paged_ints.ts";
 
 const NONE = -1;
-/** No character takes more bytes than three. */
+/** Maximum length of a packed text: a character has at most three bytes. */
 const MAX_PACKED_LENGTH = Math.floor(MAX_NAME_BYTES / 3);
 
 /**
- * The different values of an index, each as a number: as bytes outside the
- * JavaScript heap, as there may be as many as objects.
+ * Table of the distinct values of an index by number, as bytes outside the
+ * JavaScript heap: there may be as many values as objects.
  *
- * Texts that bytes do not give back, or that are too long for the table of
- * names, are kept as they are.
+ * Texts that are not well-formed, or too long for the name table, are stored as
+ * strings.
  */
 export class ValueTable {
   /**
-   * What the owner keeps of each number: set by it after an `enter`, before it
-   * calls anything else, to something else than -1, which is that of free ones.
+   * Value of the owner by number. The owner must set it after `enter` and before
+   * any other call, to another value than -1, which marks free numbers.
    */
   readonly first: PagedInts = new PagedInts(NONE);
 
   readonly #keys: KeyTable = new KeyTable((number) => this.#hashOf(number));
   readonly #names: NameTable = new NameTable();
-  /** Where each text is; of a free number the next free one. */
+  /** Address of each text; of a free number the next free one. */
   readonly #addresses: PagedInts = new PagedInts(NONE);
   readonly #seed: number = hashSeed();
-  /** What is kept as it is: rare. */
+  /** Texts that are stored as strings: rare. */
   readonly #numbers: Map<string, number> = new Map();
   readonly #texts: Map<number, string> = new Map();
   #free = NONE;
   #top = 0;
-  /** The text that is sought, and the one that was read last. */
+  /** Encoded form of the text that is looked up. */
   readonly #sought: { bytes: Buffer; start: number; end: number } = {
     bytes: Buffer.alloc(MAX_NAME_BYTES),
     start: 0,
     end: 0,
   };
+  /** Text that was read last. */
   readonly #read: Buffer = Buffer.alloc(MAX_NAME_BYTES);
 
-  /** The memory that is held, but for the texts kept as they are. */
+  /** Allocated memory in bytes, without texts stored as strings. */
   get allocatedBytes(): number {
     return this.#keys.allocatedBytes + this.#names.allocatedBytes +
       this.#addresses.allocatedBytes + this.first.allocatedBytes;
   }
 
-  /** The number of a value, or -1. */
+  /** Number of a value, or -1. */
   find(value: string): number {
     return isPacked(value)
       ? this.#search(this.#seek(value))
@@ -60,9 +61,9 @@ export class ValueTable {
   }
 
   /**
-   * The number of a value, a new one if it had none.
+   * Number of a value; the value is added if it is new.
    *
-   * @throws {RangeError} If there are too many.
+   * @throws {RangeError} If there are too many values.
    */
   enter(value: string): number {
     const packed = isPacked(value);
@@ -80,7 +81,7 @@ export class ValueTable {
     return number;
   }
 
-  /** Forgets a value; its number may get another one. */
+  /** Removes a value; its number is reused. */
   remove(number: number): void {
     const text = this.#texts.get(number);
     if (text === undefined) {
@@ -96,7 +97,7 @@ export class ValueTable {
     this.#reclaim();
   }
 
-  /** All values. */
+  /** Iterates over all values. */
   *values(): Generator<string> {
     for (let number = 0; number < this.#top; number++) {
       if (this.first.get(number) === NONE) continue;
@@ -113,13 +114,13 @@ export class ValueTable {
     }
     if (this.#top >= MAX_SLOTS) {
       throw new RangeError(
-        `Cannot keep more values in an index: it holds at most ${MAX_SLOTS}: received one more`,
+        `Cannot store more values in an index: it holds at most ${MAX_SLOTS}`,
       );
     }
     return this.#top++;
   }
 
-  /** Makes a value the one that is sought; gives its hash. */
+  /** Encodes the value that is looked up; returns its hash. */
   #seek(value: string): number {
     const sought = this.#sought;
     sought.end = sought.bytes.write(value, "utf8");
@@ -143,13 +144,13 @@ export class ValueTable {
     return hashEnd(hashBytes(this.#seed, text));
   }
 
-  /** The bytes at an address, in memory of its own that the next call reuses. */
+  /** Bytes at an address, in memory that the next call reuses. */
   #nameAt(address: number): ByteRange {
     const end = this.#names.read(address, this.#read);
     return { bytes: this.#read, start: 0, end };
   }
 
-  /** Moves the texts out of a block that is mostly dead. */
+  /** Moves the texts out of a block that is mostly dead, and frees it. */
   #reclaim(): void {
     const names = this.#names;
     const block = names.deadBlock();
@@ -166,7 +167,7 @@ export class ValueTable {
   }
 }
 
-/** Whether a text comes back from its bytes, and is short enough for a name. */
+/** Whether a text is well-formed and short enough for the name table. */
 function isPacked(value: string): boolean {
   return value.length <= MAX_PACKED_LENGTH && value.isWellFormed();
 }

@@ -14,14 +14,14 @@ class Member {
   constructor(budget: MemoryBudget) {
     this.budget = budget;
   }
-  get sinkable(): number {
+  get demotableBytes(): number {
     return this.held;
   }
   use(bytes: number): void {
     this.held = bytes;
     this.budget.charge(this, bytes);
   }
-  sink(): void {
+  demote(): void {
     this.steps++;
     this.use(Math.max(0, this.held - 10));
   }
@@ -49,7 +49,10 @@ test("MemoryBudget takes from the member with the most, a little with each chang
 
 test("MemoryBudget gives up when nothing more can sink", () => {
   const budget = new MemoryBudget(10);
-  const member = { sinkable: 0, sink: () => assert.fail("nothing to sink") };
+  const member = {
+    demotableBytes: 0,
+    demote: () => assert.fail("nothing is demotable"),
+  };
   budget.charge(member, 50);
   assert.equal(budget.settle(), true);
   assert.ok(budget.isExceeded);

@@ -31,20 +31,20 @@ class Process {
   async uses(used: number, held = 400): Promise<MemoryPressure> {
     this.used = used;
     await this.clock.advance(1_000);
-    this.pressure.look(held);
+    this.pressure.measure(held);
     return this.pressure;
   }
 }
 
 test("MemoryPressure looks once a second at most", async () => {
   const one = new Process();
-  for (let look = 0; look < 5; look++) one.pressure.look(0);
+  for (let look = 0; look < 5; look++) one.pressure.measure(0);
   assert.equal(one.looks, 1);
   await one.clock.advance(999);
-  one.pressure.look(0);
+  one.pressure.measure(0);
   assert.equal(one.looks, 1);
   await one.clock.advance(1);
-  one.pressure.look(0);
+  one.pressure.measure(0);
   assert.equal(one.looks, 2);
 });
 
@@ -110,10 +110,10 @@ test("MemoryBudget shrinks while memory is short, to an eighth of the process at
   const one = new Process();
   const budget = new MemoryBudget(600, { pressure: one.pressure });
   const member = {
-    sinkable: 400,
-    sink() {
-      this.sinkable -= 10;
-      budget.charge(this, this.sinkable);
+    demotableBytes: 400,
+    demote() {
+      this.demotableBytes -= 10;
+      budget.charge(this, this.demotableBytes);
     },
   };
   budget.charge(member, 400);

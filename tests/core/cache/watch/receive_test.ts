@@ -98,16 +98,16 @@ test("readEvents makes room before it reads on when the caches hold too much", a
   const budget = new MemoryBudget(100);
   const held: number[] = [];
   const member = {
-    sinkable: 0,
-    sink() {
-      this.sinkable -= 10;
-      budget.charge(this, this.sinkable);
+    demotableBytes: 0,
+    demote() {
+      this.demotableBytes -= 10;
+      budget.charge(this, this.demotableBytes);
     },
   };
   const take = () => {
-    held.push(member.sinkable);
-    member.sinkable = 1000;
-    budget.charge(member, member.sinkable);
+    held.push(member.demotableBytes);
+    member.demotableBytes = 1000;
+    budget.charge(member, member.demotableBytes);
     return undefined;
   };
   const exchanged = exchange as unknown as ResponseReader;
@@ -123,7 +123,10 @@ test("readEvents makes room before it reads on when the caches hold too much", a
 test("readEvents goes on when nothing more can make room", async () => {
   const clock = new HandClock();
   const budget = new MemoryBudget(1);
-  budget.charge({ sinkable: 0, sink: () => assert.fail("nothing sinks") }, 99);
+  budget.charge({
+    demotableBytes: 0,
+    demote: () => assert.fail("nothing is demotable"),
+  }, 99);
   const exchange = new CountedExchange() as unknown as ResponseReader;
   const events = readEvents(exchange, NOTHING, receiving(clock, { budget }));
   assert.equal(await events, CHUNKS);
