@@ -4,6 +4,7 @@ import { parseApiVersion, untyped } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
 import { checkOptions, type OptionRules } from "../core/api/options.ts";
 import { Client } from "../core/client/client.ts";
+import { clientSettings } from "../core/client/client_options.ts";
 import { openConnection } from "../core/client/connection.ts";
 import type { Transport } from "../core/client/transport/transport.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
@@ -397,7 +398,9 @@ async function target(options: TestClusterOptions): Promise<Target> {
       `Cannot start a test cluster: it must be "embedded" or "kubeconfig": received "${where}"`,
     );
   }
-  const quiet = new QuietTransport(openConnection(await loadConfig(), {}));
+  const config = await loadConfig();
+  const connection = openConnection(config, clientSettings(config, {}));
+  const quiet = new QuietTransport(connection);
   if (clock instanceof VirtualClock) clock.waitFor(() => quiet.quiet());
   const transport = new FaultProxy(quiet, clock);
   return { transport, server: undefined, faults: transport.faults };

@@ -26,8 +26,8 @@ import { checkOptions } from "../api/options.ts";
 import type { LoadConfigOptions } from "../config/load_config.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import {
-  checkClient,
   type ClientOptions,
+  clientSettings,
   type ClientTarget,
 } from "./client_options.ts";
 import { Connection, openConnection } from "./connection.ts";
@@ -130,6 +130,7 @@ export class Client {
   readonly #connection: Connection;
   readonly #discovery: Discovery;
   readonly #options: ClientOptions;
+  readonly #fieldManager: string;
 
   /**
    * Creates a client. It connects with the first request.
@@ -141,15 +142,16 @@ export class Client {
    * @throws {RangeError} If an option is out of range.
    */
   constructor(target: ClientTarget, options: ClientOptions = {}) {
-    checkClient(target, options);
+    const settings = clientSettings(target, options);
     // The connection of a derived client has all middleware already.
     const connection =
       "transport" in target && target.transport instanceof Connection
         ? target.transport
-        : openConnection(target, options);
+        : openConnection(target, settings);
     const { clock, logger, metrics, random } = options;
     this.defaults = { clock, logger, metrics, random };
     this.#options = options;
+    this.#fieldManager = settings.fieldManager;
     this.#connection = connection;
     this.#discovery = new Discovery(connection);
     this.namespace = target.namespace ?? "default";
@@ -462,7 +464,7 @@ export class Client {
   }
 
   #withFieldManager<O extends WriteOptions>(options: O): O {
-    const { fieldManager = "coracle" } = this.#options;
+    const fieldManager = this.#fieldManager;
     return withDefaults<WriteOptions>(options, { fieldManager }) as O;
   }
 }

@@ -3,8 +3,11 @@ import {
   checkOptions,
   checkParts,
   type OptionRules,
+  type OptionTable,
+  resolveOptions,
+  type Settings,
 } from "../api/options.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import { CLUSTER_RULES, type ClusterConfig } from "../config/cluster_config.ts";
 import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
@@ -88,18 +91,24 @@ export interface ClientOptions {
   readonly random?: (() => number) | undefined;
 }
 
-const OPTION_RULES: OptionRules<ClientOptions> = {
-  fieldManager: "name?",
-  userAgent: "name?",
-  retry: "any?",
-  rateLimit: "object?",
-  responseTimeout: "positive?",
-  maxResponseBytes: "count?",
+/** Options of a client that have no default. */
+type Undefined = "retry" | "rateLimit" | "logger" | "metrics";
+
+const CLIENT_OPTIONS: OptionTable<ClientOptions, Undefined> = {
+  fieldManager: { type: "name", default: "coracle" },
+  userAgent: { type: "name", default: "coracle" },
+  retry: { type: "object", default: {}, off: undefined, options: RETRY_RULES },
+  rateLimit: { type: "object?", options: RATE_LIMIT_RULES },
+  responseTimeout: { type: "positive", default: 90_000 },
+  maxResponseBytes: { type: "count", default: 256 << 20 },
   logger: "logger?",
   metrics: "metrics?",
-  clock: "clock?",
-  random: "function?",
+  clock: { type: "clock", default: systemClock },
+  random: { type: "function", default: Math.random },
 };
+
+/** Options of a client with their defaults; `retry` is undefined if disabled. */
+export type ClientSettings = Settings<ClientOptions, Undefined>;
 
 const TARGET_RULES: OptionRules<Exclude<ClientTarget, ClusterConfig>> = {
   transport: "object",
@@ -113,26 +122,21 @@ const TRANSPORT_RULES: OptionRules<Transport> = {
 };
 
 /**
- * Validates the arguments of the constructor of a {@linkcode Client}.
+ * Validates the arguments of the constructor of a {@linkcode Client} and fills in
+ * the defaults of the options.
  *
  * @throws {TypeError | RangeError} If an option is unknown, of the wrong type or
  * out of range.
  */
-export function checkClient(
+export function clientSettings(
   target: ClientTarget,
   options: ClientOptions,
-): void {
+): ClientSettings {
   checkOption(target, "object", { name: "target", subject: "a client" });
   if ("transport" in target) {
     checkOptions(target, TARGET_RULES, "a client, target");
     checkParts(target.transport, TRANSPORT_RULES, "a client, transport");
   } else checkOptions(target, CLUSTER_RULES, "a client, target");
-  checkOptions(options, OPTION_RULES, "a client");
-  const { retry, rateLimit } = options;
-  if (retry !== undefined && retry !== false) {
-    checkOptions(retry, RETRY_RULES, "a client, retry");
-  }
-  if (rateLimit !== undefined) {
-    checkOptions(rateLimit, RATE_LIMIT_RULES, "a client, rateLimit");
-  }
+  checkOptions(options, CLIENT_OPTIONS, "a client");
+  return resolveOptions(options, CLIENT_OPTIONS);
 }

@@ -1,5 +1,5 @@
 import { checkOption, checkParts, type OptionRules } from "../api/options.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import { credentialSource } from "../config/cluster_config.ts";
 import { silentLogger, unfailingLogger } from "../logger.ts";
 import { noMetrics, unfailingMetrics } from "../metrics.ts";
@@ -9,7 +9,7 @@ import {
   authenticateStream,
   type Connect,
 } from "./authenticate.ts";
-import type { ClientOptions, ClientTarget } from "./client_options.ts";
+import type { ClientSettings, ClientTarget } from "./client_options.ts";
 import {
   compose,
   countRequests,
@@ -32,11 +32,6 @@ import type {
   Transport,
 } from "./transport/transport.ts";
 import { StreamRefusedError } from "./transport/transport_error.ts";
-
-/** Default limit of decoded responses. */
-const MAX_RESPONSE_BYTES = 256 << 20;
-/** Default response timeout; API servers end a request after 60 seconds. */
-const RESPONSE_TIMEOUT_MS = 90_000;
 
 /** Dependencies of a {@linkcode Connection}. */
 export interface ConnectionDeps {
@@ -164,24 +159,24 @@ export class Connection implements Transport {
 }
 
 /**
- * Opens a connection: the transport of a target with the middleware that the
- * options configure. The order, outermost first: credentials, user agent,
+ * Opens a connection: the transport of a target with the middleware of the
+ * settings. The order, outermost first: credentials, user agent,
  * retries, rate limit, warnings, response timeout, metrics. Credentials are
  * outside of the retries, because a failed exec plugin is not a broken
  * connection.
  *
- * @param target The cluster or transport, already checked.
- * @param options The options, already checked.
+ * @param target The cluster or transport.
+ * @param settings Options of the client with their defaults.
  */
 export function openConnection(
   target: ClientTarget,
-  options: ClientOptions,
+  settings: ClientSettings,
 ): Connection {
-  const { clock = systemClock, random = Math.random } = options;
+  const { clock, maxResponseBytes, random, rateLimit: rate } = settings;
   const closed = new AbortController();
   const deps = { clock, random, closed: closed.signal };
-  const logger = options.logger && unfailingLogger(options.logger);
-  const userAgent = { "user-agent": options.userAgent ?? "coracle" };
+  const logger = settings.logger && unfailingLogger(settings.logger);
+  const userAgent = { "user-agent": settings.userAgent };
   const middleware: Middleware[] = [
     (next) => (request) => next(withHeaders(request, userAgent)),
   ];
@@ -201,20 +196,18 @@ export function openConnection(
       });
     }
   }
-  if (options.retry !== false) {
-    middleware.push(retry({ ...options.retry, ...deps, logger }));
+  if (settings.retry !== undefined) {
+    middleware.push(retry({ ...settings.retry, ...deps, logger }));
   }
-  if (options.rateLimit !== undefined) {
-    middleware.push(rateLimit({ ...options.rateLimit, ...deps }));
-  }
+  if (rate !== undefined) middleware.push(rateLimit({ ...rate, ...deps }));
   middleware.push(
     logWarnings(logger ?? silentLogger),
-    responseTimeout(options.responseTimeout ?? RESPONSE_TIMEOUT_MS, clock),
-    countRequests(unfailingMetrics(options.metrics ?? noMetrics), clock),
+    responseTimeout(settings.responseTimeout, clock),
+    countRequests(unfailingMetrics(settings.metrics ?? noMetrics), clock),
   );
   return new Connection({
     clock,
-    maxResponseBytes: options.maxResponseBytes ?? MAX_RESPONSE_BYTES,
+    maxResponseBytes,
     connect,
     send: compose((request) => {
       request.beforeSend?.();

@@ -8,62 +8,94 @@ import { Buffer } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
+/**
+ * Shape of a value: a type, a required string, one constant text, a list, or an
+ * object with optional fields.
+ */
+type Shape =
+  | "any"
+  | "boolean"
+  | "string"
+  | "string!"
+  | "Config"
+  | "v1"
+  | List
+  | Fields;
+type List = readonly [Shape];
+interface Fields {
+  readonly [name: string]: Shape;
+}
+
+/** Type of the values of a shape. */
+type ValueOf<S> = S extends "boolean" ? boolean
+  : S extends "any" ? unknown
+  : S extends string ? string
+  : S extends readonly [infer Item] ? readonly ValueOf<Item>[]
+  : S extends { readonly "*": infer Value }
+    ? Readonly<Record<string, ValueOf<Value>>>
+  :
+    & { readonly [Name in keyof S]?: ValueOf<S[Name]> | undefined }
+    & {
+      readonly [
+        Name in keyof S as S[Name] extends "string!" ? Name : never
+      ]: string;
+    };
+
+const EXEC = {
+  apiVersion: "string",
+  command: "string",
+  args: ["string"],
+  env: [{ name: "string!", value: "string!" }],
+  installHint: "string",
+  provideClusterInfo: "boolean",
+  interactiveMode: "string",
+} as const;
+
+const USER = {
+  "client-certificate": "string",
+  "client-certificate-data": "string",
+  "client-key": "string",
+  "client-key-data": "string",
+  token: "string",
+  tokenFile: "string",
+  username: "string",
+  password: "string",
+  as: "string",
+  "as-uid": "string",
+  "as-groups": ["string"],
+  "as-user-extra": { "*": ["string"] },
+  "auth-provider": { name: "string" },
+} as const;
+
+const CLUSTER = {
+  server: "string",
+  "certificate-authority": "string",
+  "certificate-authority-data": "string",
+  "tls-server-name": "string",
+  "insecure-skip-tls-verify": "boolean",
+  "proxy-url": "string",
+  extensions: [{ name: "string!", extension: "any" }],
+} as const;
+
+const CONTEXT = {
+  cluster: "string",
+  user: "string",
+  namespace: "string",
+} as const;
+
 /** Cluster entry of a kubeconfig. */
-export interface KubeconfigCluster {
-  readonly server?: string | undefined;
-  readonly "certificate-authority"?: string | undefined;
-  readonly "certificate-authority-data"?: string | undefined;
-  readonly "tls-server-name"?: string | undefined;
-  readonly "insecure-skip-tls-verify"?: boolean | undefined;
-  readonly "proxy-url"?: string | undefined;
-  readonly extensions?: readonly NamedExtension[] | undefined;
-}
-
-/** Extension of a cluster, such as configuration for exec plugins. */
-export interface NamedExtension {
-  readonly name: string;
-  readonly extension?: unknown;
-}
-
-/** Exec plugin of a user: a program that provides credentials. */
-export interface KubeconfigExec {
-  readonly apiVersion?: string | undefined;
-  readonly command?: string | undefined;
-  readonly args?: readonly string[] | undefined;
-  readonly env?:
-    | readonly { readonly name: string; readonly value: string }[]
-    | undefined;
-  readonly installHint?: string | undefined;
-  readonly provideClusterInfo?: boolean | undefined;
-  readonly interactiveMode?: string | undefined;
-}
-
-/** User entry of a kubeconfig: credentials and impersonation. */
-export interface KubeconfigUser {
-  readonly "client-certificate"?: string | undefined;
-  readonly "client-certificate-data"?: string | undefined;
-  readonly "client-key"?: string | undefined;
-  readonly "client-key-data"?: string | undefined;
-  readonly token?: string | undefined;
-  readonly tokenFile?: string | undefined;
-  readonly username?: string | undefined;
-  readonly password?: string | undefined;
-  readonly as?: string | undefined;
-  readonly "as-uid"?: string | undefined;
-  readonly "as-groups"?: readonly string[] | undefined;
-  readonly "as-user-extra"?:
-    | Readonly<Record<string, readonly string[]>>
-    | undefined;
-  readonly exec?: KubeconfigExec | undefined;
-  readonly "auth-provider"?: { readonly name?: string | undefined } | undefined;
-}
+export type KubeconfigCluster = ValueOf<typeof CLUSTER>;
 
 /** Context entry of a kubeconfig: cluster, user and namespace. */
-export interface KubeconfigContext {
-  readonly cluster?: string | undefined;
-  readonly user?: string | undefined;
-  readonly namespace?: string | undefined;
-}
+export type KubeconfigContext = ValueOf<typeof CONTEXT>;
+
+/** Exec plugin of a user: a program that provides credentials. */
+export type KubeconfigExec = ValueOf<typeof EXEC>;
+
+/** User entry of a kubeconfig: credentials and impersonation. */
+export type KubeconfigUser = ValueOf<typeof USER> & {
+  readonly exec?: KubeconfigExec | undefined;
+};
 
 /** Content of one kubeconfig file, or of several merged ones. */
 export interface Kubeconfig {
@@ -181,72 +213,13 @@ export function mergeKubeconfigs(files: readonly Kubeconfig[]): Kubeconfig {
   };
 }
 
-/**
- * Shape of a value: a type, a required string, one constant text, a list, or an
- * object with optional fields.
- */
-type Shape =
-  | "any"
-  | "boolean"
-  | "string"
-  | "string!"
-  | "Config"
-  | "v1"
-  | List
-  | Fields;
-type List = readonly [Shape];
-interface Fields {
-  readonly [name: string]: Shape;
-}
-
-const USER: Fields = {
-  "client-certificate": "string",
-  "client-certificate-data": "string",
-  "client-key": "string",
-  "client-key-data": "string",
-  token: "string",
-  tokenFile: "string",
-  username: "string",
-  password: "string",
-  as: "string",
-  "as-uid": "string",
-  "as-groups": ["string"],
-  "as-user-extra": { "*": ["string"] },
-  exec: {
-    apiVersion: "string",
-    command: "string",
-    args: ["string"],
-    env: [{ name: "string!", value: "string!" }],
-    installHint: "string",
-    provideClusterInfo: "boolean",
-    interactiveMode: "string",
-  },
-  "auth-provider": { name: "string" },
-};
-
-const CLUSTER: Fields = {
-  server: "string",
-  "certificate-authority": "string",
-  "certificate-authority-data": "string",
-  "tls-server-name": "string",
-  "insecure-skip-tls-verify": "boolean",
-  "proxy-url": "string",
-  extensions: [{ name: "string!", extension: "any" }],
-};
-
-const CONTEXT: Fields = {
-  cluster: "string",
-  user: "string",
-  namespace: "string",
-};
-
 const KUBECONFIG: Fields = {
   kind: "Config",
   apiVersion: "v1",
   "current-context": "string",
   clusters: [{ name: "string!", cluster: CLUSTER }],
   contexts: [{ name: "string!", context: CONTEXT }],
-  users: [{ name: "string!", user: USER }],
+  users: [{ name: "string!", user: { ...USER, exec: EXEC } }],
 };
 
 type Named<Part extends string, T> =
