@@ -1,6 +1,6 @@
 /**
- * An operator that listens to a chat. A Channel says which room it follows, and
- * its status tells how many messages came in and the last of them:
+ * Operator that listens to a chat. A Channel follows a room, and its status has
+ * the number of messages and the last one:
  *
  *     apiVersion: sample.coracle.dev/v1
  *     kind: Channel
@@ -34,10 +34,10 @@ type Channel = ObjectOf<typeof Channel>;
 
 const Message = z.object({ room: z.string(), text: z.string().max(1_000) });
 
-/** What came in since the operator started, for rooms that a Channel follows. */
+/** Messages since the start of the operator, by the rooms of Channels. */
 const heard = new Map<string, { messages: number; lastMessage: string }>();
 
-// Reconnects by itself. A message that makes this throw is logged and dropped.
+// Reconnects automatically. A message for which this throws is logged and dropped.
 const chat = websocketSource<Channel>({
   name: "chat",
   url: process.env["CHAT_URL"] ?? "ws://127.0.0.1:8080/",
@@ -57,7 +57,7 @@ const chat = websocketSource<Channel>({
 const operator = new Operator();
 
 operator.register(Channel, {
-  // Many messages may have come in since the last run: it reports them all.
+  // One run reports all messages since the last one.
   reconcile: ({ spec }) => patchStatus(heard.get(spec.room) ?? { messages: 0 }),
 }, { sources: [chat], install: true });
 

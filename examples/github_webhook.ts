@@ -1,6 +1,6 @@
 /**
- * An operator that GitHub calls. A Repository names one there, and its status
- * shows the last commit that was pushed to its branch:
+ * Operator that receives GitHub's webhooks. A Repository names a repository on
+ * GitHub, and its status has the last commit pushed to its branch:
  *
  *     apiVersion: sample.coracle.dev/v1
  *     kind: Repository
@@ -37,14 +37,14 @@ const Repository = defineKind({
 });
 type Repository = ObjectOf<typeof Repository>;
 
-/** What this operator reads of a push. */
+/** Fields of a push that this operator reads. */
 const Push = z.object({
   ref: z.string(),
   repository: z.object({ full_name: z.string() }),
   head_commit: z.object({ id: z.string(), message: z.string() }).nullable(),
 });
 
-/** The last commit of each Repository; another one triggers a run of it. */
+/** Last commit of each Repository; a new commit triggers a run. */
 const commits = cachingInboundSource<
   Repository,
   { readonly id: string; readonly message: string }
@@ -57,7 +57,7 @@ if (!secret) {
   );
 }
 
-// A request with a wrong signature, or without one, gets no further than this.
+// A request without a valid signature is refused here.
 const github = webhookSource<Repository>({
   name: "github",
   host: process.env["WEBHOOK_HOST"] ?? "127.0.0.1",
@@ -82,7 +82,7 @@ const operator = new Operator();
 operator.register(Repository, {
   async reconcile(_repository, ctx) {
     const commit = await ctx.secondary(commits);
-    // Nothing was pushed since the operator started: the status still holds.
+    // No push since the operator started: the status is still right.
     if (commit === undefined) return;
     return patchStatus({ commit: commit.id, message: commit.message });
   },

@@ -17,7 +17,7 @@ const Repository = untyped({
   scope: "Namespaced",
 });
 
-/** A push, as GitHub sends it. */
+/** Push event in the format of GitHub. */
 async function push(
   url: string,
   commit: string,
@@ -56,7 +56,7 @@ test(
       metadata: { ...key },
       spec: { repository: "example/boat" },
     });
-    // The operator may not know of the object yet: a forge sends again, too.
+    // The operator may not have seen the object; GitHub repeats events, too.
     await until("the first commit", async () => {
       assert.equal(await push(url, "1111111"), 202);
       return await commit() === "1111111";

@@ -1,11 +1,11 @@
 /**
- * The system that the example `stream_job.ts` operates: a small job manager with
- * a REST API, in the manner of Flink's. It only pretends to stream: a running job
- * counts one record each tick. What it counted is its state, which savepoints and
- * checkpoints keep, so that one can see whether an upgrade lost any.
+ * System that the example `stream_job.ts` operates: a small job manager with a
+ * REST API like Flink's. It simulates streaming: a running job counts one record
+ * per tick. The count is its state, which savepoints and checkpoints keep, so an
+ * upgrade that loses state is visible.
  *
  *     PUT    /jobs/ID        starts a job, once: {name, program, parallelism, from}
- *     GET    /jobs/ID        tells how it fares
+ *     GET    /jobs/ID        reads its state
  *     PATCH  /jobs/ID        scales it: {parallelism}
  *     POST   /jobs/ID/stop   stops it, with or without a savepoint: {savepoint}
  *     DELETE /jobs/ID        forgets it
@@ -20,7 +20,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
 
-/** A job as the API tells of it. */
+/** Job in the format of the API. */
 export interface Job {
   readonly id: string;
   readonly name: string;
@@ -33,20 +33,20 @@ export interface Job {
     | "canceled"
     | "finished"
     | "failed";
-  /** How many records were counted, those before a restart too. */
+  /** Number of counted records, including those before a restart. */
   records: number;
   startedAt: number;
   endedAt?: number;
-  /** What state it began with. */
+  /** Path of the state that it started with. */
   readonly from?: string;
-  /** Where the last automatic copy of the state is. */
+  /** Path of the last checkpoint. */
   checkpoint?: string;
-  /** Where the state was put when the job was stopped. */
+  /** Path of the savepoint that was taken when the job was stopped. */
   savepoint?: string;
   failures: { at: number; text: string }[];
 }
 
-/** What may be sent; a real server would check it more closely. */
+/** Accepted requests; a real server would check them more strictly. */
 interface JobRequest {
   readonly name: string;
   readonly program: string;
@@ -61,7 +61,7 @@ const OVER: readonly Job["state"][] = ["canceled", "finished", "failed"];
 export class JobManager {
   readonly #jobs = new Map<string, Job>();
   readonly #withSavepoint = new Set<string>();
-  /** Saved states by their path. They outlive the process in a file. */
+  /** Saved states by path. A file keeps them over restarts. */
   readonly #states: Map<string, number>;
   readonly #file: string | undefined;
   readonly #now: () => number;
@@ -74,12 +74,12 @@ export class JobManager {
       : new Map();
   }
 
-  /** All jobs that were started and not forgotten. */
+  /** Jobs that were started and not deleted. */
   get jobs(): readonly Job[] {
     return [...this.#jobs.values()];
   }
 
-  /** Time passes: jobs start, count, checkpoint, fail, end and stop. */
+  /** Advances all jobs: they start, count, checkpoint, fail, end and stop. */
   tick(): void {
     for (const job of this.#jobs.values()) this.#tickJob(job);
     if (this.#file === undefined) return;

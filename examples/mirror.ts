@@ -1,7 +1,7 @@
 /**
- * An operator that mirrors artifacts, written Flux's way: it downloads what a URL
- * offers, again only when its ETag has changed, verifies the digest and keeps the
- * file in the folder that MIRROR_STORE names.
+ * Operator that mirrors artifacts, in the style of Flux: it downloads a URL,
+ * again only when its ETag has changed, verifies the digest and keeps the file in
+ * the folder MIRROR_STORE.
  *
  *     apiVersion: sample.coracle.dev/v1
  *     kind: Mirror
@@ -10,7 +10,7 @@
  *
  * `kubectl wait --for=condition=Ready mirror/tools` waits for it, and
  * `kubectl annotate mirror/tools reconcile.coracle.dev/requestedAt="$(date)"`
- * asks for a look right now.
+ * requests a run immediately.
  */
 import {
   defineKind,
@@ -73,12 +73,12 @@ const Mirror = defineKind({
 type Mirror = ObjectOf<typeof Mirror>;
 type Artifact = NonNullable<NonNullable<Mirror["status"]>["artifact"]>;
 
-/** What has come down, not yet in its place. */
+/** Downloaded artifact before it is moved to its place. */
 interface Download extends Artifact {
   readonly file: string;
 }
 
-/** What a person must correct is said at once, and not tried again. */
+/** Reports errors of the spec, which are not retried. */
 function checkSpec({ object: { spec } }: StepContext<Mirror>): void {
   try {
     milliseconds(spec.timeout, "spec.timeout");
@@ -90,17 +90,17 @@ function checkSpec({ object: { spec } }: StepContext<Mirror>): void {
   }
 }
 
-/** A Mirror that is not ready yet is waited for: that is no failure. */
+/** Waits for a Mirror that is not ready, which is not a failure. */
 async function awaitOthers(pass: StepContext<Mirror>): Promise<void> {
   const { object, ctx } = pass;
   const { dependsOn } = object.spec;
   await requireReady(Mirror, dependsOn, { object, ctx, interval: "3s" });
 }
 
-/** Brings down what is new, verifies it and puts it in its place. */
+/** Downloads a new artifact, verifies it and moves it to its place. */
 async function mirror(pass: StepContext<Mirror>): Promise<void> {
   const { object } = pass;
-  // What was said of an artifact before need not hold for that which comes.
+  // A former result need not hold for the new artifact.
   pass.remove("Verified");
   const kept = await keptArtifact(pass);
   const came = await pass.failing(
@@ -123,7 +123,7 @@ async function mirror(pass: StepContext<Mirror>): Promise<void> {
   });
 }
 
-/** What is in its place already and may be offered to the server as known. */
+/** Stored artifact whose ETag may be sent to the server. */
 async function keptArtifact(
   pass: StepContext<Mirror>,
 ): Promise<Artifact | undefined> {
@@ -140,7 +140,7 @@ async function keptArtifact(
   }
 }
 
-/** Downloads what the URL offers; undefined if it is what is known. */
+/** Downloads the URL; undefined if the artifact has not changed. */
 async function download(
   { object, signal }: StepContext<Mirror>,
   known: Artifact | undefined,
@@ -184,13 +184,13 @@ async function download(
   } catch (error) {
     await rm(file, { force: true });
     if (late.aborted) throw new Failed("Timeout", `not here within ${timeout}`);
-    // What fetch says itself is only that it failed.
+    // The message of fetch is only that it failed; the cause has the reason.
     const why = error instanceof TypeError ? error.cause ?? error : error;
     throw why;
   }
 }
 
-/** Verified is a gate: while it is False, Ready is False with its words. */
+/** Sets Verified, a gate: while it is False, Ready is False for its reason. */
 function verify(pass: StepContext<Mirror>, digest: string): void {
   const wanted = pass.object.spec.digest;
   if (wanted === undefined) return pass.remove("Verified");
@@ -203,7 +203,7 @@ function verify(pass: StepContext<Mirror>, digest: string): void {
   throw new Failed(reason, message);
 }
 
-/** Puts a file in its place, and takes away what was there before. */
+/** Moves a file to its place and removes the former one. */
 async function store(object: Mirror, came: Download): Promise<void> {
   const folder = folderOf(object);
   await mkdir(folder, { recursive: true });

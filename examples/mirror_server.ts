@@ -1,39 +1,39 @@
 /**
- * A small server of artifacts, for `mirror.ts` to talk to in its test: with
- * ETags, and with the bad manners of real servers on demand.
+ * Small server of artifacts for the test of `mirror.ts`: with ETags, and with the
+ * faults of real servers on demand.
  */
 import { createHash } from "node:crypto";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /**
- * How a server treats its callers: it hangs before its answer or in the midst of
- * it, says that the body has 50 GB, or sends as much without saying so.
+ * Behaviour of the server: it hangs before or within its answer, announces a
+ * body of 50 GB, or sends as much without announcing it.
  */
 export type Manners = "good" | "hangs" | "stops" | "huge" | "endless";
 
-/** A server of artifacts that runs. */
+/** Running server of artifacts. */
 export interface ArtifactServer {
-  /** Where it listens. */
+  /** Port that it listens on. */
   readonly port: number;
-  /** The answers so far, as `status path`. */
+  /** Answers so far, as `status path`. */
   readonly answers: string[];
-  /** How it treats its callers. */
+  /** Behaviour of later answers. */
   manners: Manners;
-  /** Offers a text under a path. */
+  /** Serves a text at a path. */
   offer(path: string, text: string): void;
-  /** Ends it, and every connection. */
+  /** Stops it and closes all connections. */
   stop(): Promise<void>;
 }
 
-/** The size of an artifact that nobody wants. */
+/** Size of a huge artifact in bytes. */
 const HUGE = 50 * 2 ** 30;
 const CHUNK: Uint8Array = new Uint8Array(64 * 1024);
 
 /**
  * Starts a server on the loopback interface.
  *
- * @param port Where; zero for any free port.
+ * @param port Port to listen on; zero for any free one.
  */
 export async function startArtifactServer(port = 0): Promise<ArtifactServer> {
   const texts = new Map<string, string>();
@@ -87,7 +87,7 @@ function answer(
   }
 }
 
-/** Sends 50 GB, as fast as they are taken. */
+/** Sends 50 GB as fast as they are read. */
 function pour(response: ServerResponse): void {
   let left = HUGE;
   const more = () => {

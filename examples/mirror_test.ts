@@ -31,7 +31,7 @@ const Mirror = untyped({
   scope: "Namespaced",
 });
 
-/** What a test works with: the cluster, the source, and where files are kept. */
+/** Cluster, source and folder of a test. */
 interface MirrorCase {
   readonly client: Client;
   readonly source: ArtifactServer;
@@ -78,7 +78,7 @@ async function read({ client }: MirrorCase, name: string): Promise<Mirror> {
   return await client.get(Mirror, { namespace: "default", name }) as Mirror;
 }
 
-/** Changes the spec, or asks for a run by annotation. */
+/** Changes the spec, or requests a run by annotation. */
 async function change(
   { client }: MirrorCase,
   name: string,
@@ -96,14 +96,14 @@ async function change(
 let last = 0;
 const tokens = new Map<number, string>();
 
-/** The same token for all annotations of one request. */
+/** Token of all annotations of one request. */
 function stamp(): string {
   const token = tokens.get(last) ?? `token-${last}`;
   tokens.set(last, token);
   return token;
 }
 
-/** Ready as `Status Reason`, once it is that, with a status that is sound. */
+/** Waits for Ready as `Status Reason` in a consistent status. */
 async function ready(
   fixture: MirrorCase,
   name: string,
@@ -120,13 +120,13 @@ async function ready(
   return seen;
 }
 
-/** Asks for a run, which comes at once whatever has failed before. */
+/** Requests a run, which is immediate after any failure. */
 async function ask(fixture: MirrorCase, name: string): Promise<void> {
   last++;
   await change(fixture, name, { asks: ["requestedAt"] });
 }
 
-/** What is kept of a mirror. */
+/** Stored files of a mirror. */
 async function kept({ store }: MirrorCase, name: string): Promise<string[]> {
   const folder = join(store, "default", name);
   const files = await readdir(folder).catch(() => []);

@@ -1,16 +1,16 @@
 /**
- * An operator for schemas in a PostgreSQL database: something outside the
- * cluster. Each PostgresSchema gets a schema, a role that owns it, and a Secret
- * with the password of the role; deleting it drops them.
+ * Operator for schemas of a PostgreSQL database, an external resource. Each
+ * PostgresSchema gets a schema, a role that owns it, and a Secret with the
+ * password of the role; deleting it drops them.
  *
  *     apiVersion: sample.coracle.dev/v1
  *     kind: PostgresSchema
  *     metadata: { name: orders }
  *     spec: {}
  *
- * DATABASE_URL says where the database is, and as whom to come: a superuser, or
- * a role that may create roles, and schemas in that database. Without it there
- * is one in this process, by PGlite, so that nothing is needed to try it.
+ * DATABASE_URL has the database and its user: a superuser, or a role that may
+ * create roles, and schemas in that database. Without it PGlite runs a database
+ * in this process, so the example needs nothing else.
  */
 import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
@@ -42,13 +42,13 @@ const PostgresSchema = defineKind({
 });
 type PostgresSchema = NonNullable<typeof PostgresSchema.objectType>;
 
-/** A schema and the role of the same name that owns it. */
+/** Schema and the role of the same name that owns it. */
 interface Schema {
   readonly name: string;
-  /** Whether both are there, and the role owns the schema. */
+  /** Whether both exist and the role owns the schema. */
   readonly owned: boolean;
   readonly connectionLimit: number;
-  /** Names the password, which the database does not tell. */
+  /** Hash of the password, which cannot be read from the database. */
   readonly fingerprint: string;
 }
 
@@ -59,7 +59,7 @@ interface Database {
   close(): Promise<void>;
 }
 
-/** Nobody is asked yet, but a URL that cannot be right is told of at once. */
+/** Checks DATABASE_URL without connecting. */
 async function connect(url: string): Promise<Database> {
   const { default: postgres } = await import("postgres");
   try {
@@ -69,11 +69,11 @@ async function connect(url: string): Promise<Database> {
     const sql = postgres(url, { max: 1, onnotice() {} });
     return {
       query: (text, parameters) => sql.unsafe(text, parameters),
-      // The seconds that a database which has stopped to answer may take.
+      // Seconds until a database that does not answer is an error.
       close: () => sql.end({ timeout: 5 }),
     };
   } catch {
-    // Neither the URL nor what was thrown is shown: a password is in them.
+    // Neither the URL nor the error is shown: both have the password.
     throw new TypeError(
       "Cannot read DATABASE_URL: it must be of the form postgres://user:password@host:5432/database",
     );
@@ -94,7 +94,7 @@ const url = process.env["DATABASE_URL"];
 let database: Promise<Database> | undefined;
 if (url !== undefined) await (database = connect(url));
 
-/** Asks the database; the first question starts one that nobody has named. */
+/** Queries the database; without a URL the first query starts one. */
 async function query(
   text: string,
   parameters: string[] = [],
@@ -102,18 +102,18 @@ async function query(
   return await (await (database ??= startDatabase())).query(text, parameters);
 }
 
-/** Quotes a name: statements that make things take no parameters for names. */
+/** Quotes a name: DDL statements take no parameters. */
 function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Quotes a text, as PostgreSQL reads it by its standard_conforming_strings. */
+/** Quotes a text for standard_conforming_strings. */
 function literal(text: string): string {
   if (text.includes("\0")) throw new TypeError("A text must not have zeros");
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** PostgreSQL cuts names at 63 bytes: long ones end in a hash instead. */
+/** Name of at most 63 bytes, the limit of PostgreSQL; a long one ends in a hash. */
 function schemaName({ metadata: { namespace, name } }: PostgresSchema): string {
   const full = `${namespace}.${name}`;
   return full.length <= 63 ? full : `${full.slice(0, 46)}.${short(full)}`;
@@ -127,8 +127,8 @@ function secretName({ metadata: { name } }: PostgresSchema): string {
   return `${name}-postgres`;
 }
 
-// Makes the password once. A Secret that is deleted comes back with a new one,
-// which the role then gets.
+// Creates the password once. A deleted Secret is created again with a new
+// password, which the role then gets.
 const secret = kubernetesDependent<PostgresSchema, Secret>(Secret, {
   async desired(schema, ctx) {
     const name = secretName(schema);
@@ -144,8 +144,8 @@ const schemas = perResourcePollingSource<PostgresSchema, Schema>({
   name: "schemas",
   interval: "2s",
   id: ({ name }) => name,
-  // One without the other, or owned by somebody else, is found too: to be put
-  // right, or to be deleted with the rest.
+  // Also finds one without the other, or with another owner: to correct or to
+  // delete it.
   async fetch(primary) {
     const rows = await query(
       `SELECT rolconnlimit, nspowner = r.oid AS owned,
@@ -165,7 +165,7 @@ const schemas = perResourcePollingSource<PostgresSchema, Schema>({
 
 type Wish = Schema & { readonly password: string };
 
-/** Makes the role and the schema as wished, whatever is there of them. */
+/** Creates or corrects the role and the schema. */
 async function bringInLine(wish: Wish): Promise<Schema> {
   const { name, connectionLimit, fingerprint, password } = wish;
   const owner = identifier(name);
@@ -176,11 +176,11 @@ async function bringInLine(wish: Wish): Promise<Schema> {
       literal(password)
     }`,
   );
-  // Who is no superuser gives a schema only to roles that it is a member of.
+  // Without superuser rights only a member of a role can give it a schema.
   await query(`GRANT ${owner} TO CURRENT_USER`);
   await query(`CREATE SCHEMA IF NOT EXISTS ${owner}`);
   await query(`ALTER SCHEMA ${owner} OWNER TO ${owner}`);
-  // Last, so that what was left half done is found to be so.
+  // Last, so that an interrupted creation is detected.
   await query(`COMMENT ON ROLE ${owner} IS ${literal(fingerprint)}`);
   return { name, owned: true, connectionLimit, fingerprint };
 }
@@ -223,7 +223,7 @@ operator.register(PostgresSchema, {
     const made = workflow.resultOf(ctx).resource("schema");
     return patchStatus({ schema: made?.name, secret: secretName(primary) });
   },
-  // What is not in it leaves the status: the message goes with the next success.
+  // Fields that are absent leave the status: a success removes the message.
   onError: (primary, error) =>
     patchStatus({
       ...primary.status,

@@ -18,7 +18,7 @@ const Release = defineKind({
   printerColumns: readyColumns,
 });
 
-/** The annotation that tells which attempt a Deployment is from. */
+/** Annotation with the attempt that a Deployment is from. */
 const ATTEMPT = "sample.coracle.dev/attempt";
 
 const operator = new Operator();
@@ -26,7 +26,7 @@ const operator = new Operator();
 operator.register(
   Release,
   phased(Release, {
-    // Other fields than these need an upgrade.
+    // All other fields need an upgrade.
     diff: changeMap({ replicas: "scale" }),
 
     observe: ({ ctx }) => ctx.get(Deployment),
@@ -70,7 +70,7 @@ operator.register(
 
     rollback: { after: "5m" },
   }),
-  // A change of a Deployment is looked at at once.
+  // A change of a Deployment triggers a run immediately.
   { sources: [watch(Deployment)], install: true },
 );
 

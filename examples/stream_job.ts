@@ -1,15 +1,15 @@
 /**
- * An operator for jobs that stream for ever and have state, in the manner of
- * Flink's. They run on a job manager with a REST API (`job_manager.ts`) at
- * JOB_MANAGER_URL, and are upgraded without losing what they know:
+ * Operator for streaming jobs with state, like Flink's. They run on a job manager
+ * with a REST API (`job_manager.ts`) at JOB_MANAGER_URL and are upgraded without
+ * losing their state:
  *
  *     apiVersion: sample.coracle.dev/v1
  *     kind: StreamJob
  *     metadata: { name: clicks }
  *     spec: { program: "count-clicks:1", parallelism: 2, rollbackAfter: 5m }
  *
- * Change the program, and the job is stopped with a savepoint and started again
- * from it. If the new program does not get ready in time, the old one returns.
+ * When the program changes, the job is stopped with a savepoint and started again
+ * from it. If the new program is not ready in time, the old one is restored.
  */
 import type { Reconciler } from "@coracle/operator";
 import { defineKind, type ObjectOf, Operator } from "@coracle/operator";
@@ -29,7 +29,7 @@ import {
 import process from "node:process";
 import { z } from "zod";
 
-/** What the status remembers of a job. */
+/** Job in the status. */
 const KnownJob = z.object({
   id: z.string(),
   state: z.enum([
@@ -47,7 +47,7 @@ const KnownJob = z.object({
 });
 type KnownJob = z.infer<typeof KnownJob>;
 
-/** What the job manager tells of a job. No other answer is believed. */
+/** Job in the answers of the job manager; other answers are refused. */
 const Job = KnownJob.extend({
   failures: z.array(z.object({ at: z.number(), text: z.string() })).max(1_000),
 });
@@ -78,24 +78,24 @@ const StreamJob = defineKind({
 type StreamJob = ObjectOf<typeof StreamJob>;
 type Run = PhasedRun<StreamJob>;
 
-/** What one deployment hands to the next: where the state is, if anywhere. */
+/** Path of the state that one deployment passes to the next, if any. */
 interface Savepoint {
   readonly from: string | undefined;
 }
 
-/** How the operator is connected; tests bring a network and a time of theirs. */
+/** Dependencies of the operator; tests replace the network and the clock. */
 export interface StreamJobOptions
   extends Pick<PhasedDefinition<PhasedObject, unknown>, "poll" | "clock"> {
-  /** Where the job manager is. */
+  /** URL of the job manager. */
   readonly url: string;
-  /** How long it may take to answer, in milliseconds. */
+  /** Limit of an answer, in milliseconds. */
   readonly limit?: number;
   readonly fetch?: typeof fetch;
 }
 
 /**
- * How a stream job lives. The framework decides what is done when, and writes
- * each step down before it is taken; here stands only how it is done.
+ * Phases of a stream job. The framework decides what is done and when, and
+ * records each step before it; these functions only say how it is done.
  */
 export function streamJobs(
   options: StreamJobOptions,
@@ -103,11 +103,11 @@ export function streamJobs(
   const { poll, clock } = options;
   const definition: PhasedDefinition<StreamJob, KnownJob | undefined> = {
     poll,
-    // A job that is lost is missed soon.
+    // A lost job is noticed soon.
     interval: poll,
     clock,
 
-    // Fields that are not named here need an upgrade.
+    // All other fields need an upgrade.
     diff: changeMap({
       parallelism: "scale",
       upgradeMode: "none",
@@ -124,8 +124,8 @@ export function streamJobs(
 
     suspended: ({ suspend }) => suspend,
 
-    // Only reads. What it finds is written before anything else is done, so that
-    // it stays known how a job ended when the job manager has forgotten it.
+    // Only reads. The result is written before the next step, so the end of a job
+    // remains known after the job manager has dropped it.
     async observe(run) {
       const { status } = run.object;
       const job = await call(run, {});
@@ -158,7 +158,7 @@ export function streamJobs(
       if (job !== undefined) remember(run, job);
     },
 
-    // Asked again and again until the job has stopped and its state is known.
+    // Repeated until the job has stopped and its state is known.
     async suspend(run, { observed: job, next, discard }) {
       const state = stateOf(run.object.status?.job);
       const choice = chooseUpgrade({
@@ -201,7 +201,7 @@ export function streamJobs(
       }
     },
 
-    // Never without state, unless that is what the user wants.
+    // Never without state, unless the user wants it.
     recover({ object: { spec, status } }, { observed: job, deployed }) {
       const failed = job?.state === "failed" && deployed.restartFailed;
       if (job !== undefined && !failed) return undefined;
@@ -219,7 +219,7 @@ export function streamJobs(
         };
     },
 
-    // What is left of a job that has finished is kept for a while, for people.
+    // A finished job is kept for a while, so that people can inspect it.
     async reconcileOtherChanges(run, { observed: job, deployed }) {
       const now = clock?.wallTime() ?? Date.now();
       const { state, endedAt = now } = job ?? {};
@@ -230,7 +230,7 @@ export function streamJobs(
 
     rollback: ({ rollbackAfter: after }) => after ? { after } : undefined,
 
-    // Asks again: a job that could not be seen may well run.
+    // Repeated: a job that could not be read may be running.
     async cleanup(run) {
       const job = await call(run, {});
       if (job === undefined || isOver(job)) return true;
@@ -241,7 +241,7 @@ export function streamJobs(
   };
   return phased(StreamJob, definition);
 
-  /** Sends a request about a job; gives undefined if there is none. */
+  /** Sends a request about a job; undefined if there is none. */
   async function call(run: Run, request: {
     readonly attempt?: string;
     readonly method?: string;
@@ -269,7 +269,7 @@ export function streamJobs(
   }
 }
 
-/** Puts what is known of a job into the status, and tells of its failures. */
+/** Writes the job to the status and reports its failures as events. */
 function remember(
   { object, events }: Run,
   { failures, ...known }: z.infer<typeof Job>,
@@ -281,7 +281,7 @@ function remember(
   return status.job = { ...known, failure: failures.at(-1)?.text };
 }
 
-/** Reads an answer. What is not right may be so soon: it is worth another look. */
+/** Reads an answer; an invalid one is retried. */
 function jobIn(
   { status, text }: { readonly status: number; readonly text: string },
 ): z.infer<typeof Job> | undefined {

@@ -23,7 +23,7 @@ const StreamJob = untyped({
 const FOLDER = temporaryFolder();
 const KEY = { namespace: "default", name: "clicks" };
 
-/** The job manager, as a process that can be ended and started again. */
+/** Job manager in a process that can be killed and started again. */
 class JobManagerProcess {
   #program: Program | undefined;
   #port = "0";
@@ -44,18 +44,18 @@ class JobManagerProcess {
     [, this.#port = "0"] = await this.#program.says(/at http:.*:(\d+)/);
   }
 
-  /** Ends it at once, with all jobs. */
+  /** Kills it with all jobs. */
   async kill(): Promise<void> {
     await this.#program?.kill();
   }
 
-  /** The job of an id, as the job manager tells of it. */
+  /** Reads a job from the job manager. */
   async job(id: string): Promise<Job> {
     return await (await fetch(`${this.url}/jobs/${id}`)).json();
   }
 }
 
-/** A test with the operator, the job manager and a cluster. */
+/** Defines a test with the operator, the job manager and a cluster. */
 function streamTest(
   title: string,
   body: (
@@ -211,13 +211,13 @@ streamTest(
     await wait("condition=Ready");
     assert.equal(await columns(), "clicks running True Stable");
 
-    // An upgrade: as soon as it is Ready, the new program runs.
+    // An upgrade: when it is Ready, the new program runs.
     await set({ program: "count:2" });
     await wait("condition=Ready");
     assert.equal(await running(), "count:2");
     assert.equal(await columns(), "clicks running True Stable");
 
-    // A failed one is not Ready, and says why.
+    // A failed upgrade is not Ready and has the reason.
     await set({ program: "count:3-stuck" });
     await wait("jsonpath={.status.lifecycle}=Deployed");
     assert.equal(await columns(), "clicks starting False Deployed");
@@ -226,8 +226,8 @@ streamTest(
     );
     assert.equal(late.code, 1);
 
-    // It is rolled back, as soon as that is asked for: still not what was
-    // asked for, and it will not come by itself.
+    // It is rolled back on request: the spec is still not fulfilled, and will
+    // not be without a change.
     await set({ rollbackAfter: "1s" });
     await wait("condition=Stalled");
     await wait("jsonpath={.status.job.state}=running");
@@ -238,7 +238,7 @@ streamTest(
       /Generation 3 did not become stable: generation 2 runs again/,
     );
 
-    // An invalid spec stalls, and the job goes on.
+    // An invalid spec is Stalled, and the job keeps running.
     await set({ program: "another" });
     await wait("jsonpath={.status.error.reason}=ValidationError");
     assert.equal(await columns(), "clicks running False ValidationError");
@@ -247,7 +247,7 @@ streamTest(
       /Warning\s+ValidationError/,
     );
 
-    // A good one recovers everything.
+    // A valid spec recovers everything.
     await set({ program: "count:4" });
     await wait("condition=Ready");
     assert.equal(await running(), "count:4");

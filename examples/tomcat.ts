@@ -1,6 +1,6 @@
 /**
- * An operator for Tomcat servers and the web applications on them: two kinds, of
- * which many of the one refer to one of the other.
+ * Operator for Tomcat servers and their web applications: two kinds, where many
+ * WebApps refer to one Tomcat.
  *
  *     apiVersion: sample.coracle.dev/v1
  *     kind: Tomcat
@@ -46,8 +46,8 @@ type WebApp = NonNullable<typeof WebApp.objectType>;
 
 const APPS = "/usr/local/tomcat/webapps";
 
-// An app names its server. A change of either finds the other: the apps of a
-// server by the name that they give, and the server of an app by that name.
+// An app names its server. A change of either triggers the other: mappers find
+// the apps of a server, and the server of an app, by that name.
 const apps = watch<Tomcat, WebApp>(WebApp, {
   readOnly: true,
   mapper: byFunction(({ metadata: { namespace }, spec }) => [
@@ -68,8 +68,8 @@ const workflow = new Workflow<Tomcat>()
       async desired({ metadata: { name }, spec }, ctx) {
         const labels = { app: name };
         const volumeMounts = [{ name: "apps", mountPath: APPS }];
-        // Each app is fetched before the server starts: values go in by the
-        // environment, so that no text of a WebApp is ever run as a command.
+        // Each app is fetched before the server starts. Values are passed in the
+        // environment, so that no text of a WebApp is run as a command.
         const fetchers = (await ctx.secondaries(apps))
           .toSorted((a, b) => a.metadata.name < b.metadata.name ? -1 : 1)
           .map((app) => ({

@@ -1,7 +1,7 @@
 /**
- * An operator for static web pages, as a workflow. From one WebPage it makes a
- * ConfigMap with the HTML, a Deployment that serves it, a Service in front, and
- * an Ingress while the page is exposed:
+ * Operator for static web pages, as a workflow. For each WebPage it creates a
+ * ConfigMap with the HTML, a Deployment that serves it, a Service, and an Ingress
+ * while the page is exposed:
  *
  *     apiVersion: sample.coracle.dev/v1
  *     kind: WebPage
@@ -32,7 +32,7 @@ const WebPage = defineKind({
 });
 type WebPage = NonNullable<typeof WebPage.objectType>;
 
-/** What all parts of a page have in common; the page owns them. */
+/** Metadata of all parts of a page, which owns them. */
 const metadataOf = ({ metadata: { name } }: WebPage) => ({
   name,
   labels: { app: name },
@@ -97,8 +97,8 @@ const ingress = kubernetesDependent<WebPage, Ingress>(Ingress, {
   },
 });
 
-// What depends on something waits until that is ready, and goes before it. What
-// is right already costs no request; what others change is put right again.
+// A node waits until its dependencies are ready, and is deleted before them. An
+// unchanged object costs no request; foreign changes are reverted.
 const workflow = new Workflow<WebPage>()
   .add("html", html)
   .add("server", server, {
@@ -114,7 +114,7 @@ const workflow = new Workflow<WebPage>()
 const operator = new Operator();
 
 operator.register(WebPage, {
-  // Runs behind the workflow, whenever a page or a part of it has changed.
+  // Runs after the workflow, when a page or a part of it has changed.
   reconcile(page, ctx) {
     const { name, namespace } = page.metadata;
     const host = page.spec.exposed ? hostOf(page) : `${name}.${namespace}.svc`;
@@ -122,8 +122,8 @@ operator.register(WebPage, {
     return patchStatus({ ready, url: `http://${host}/` });
   },
 
-  // Runs before a page vanishes. What it owns goes with it; this is the place
-  // for what the cluster does not know of: a DNS record, a cache, an account.
+  // Runs before a page is removed. Owned objects are garbage collected; external
+  // resources are cleaned up here: a DNS record, a cache, an account.
   cleanup(page, ctx) {
     ctx.log.info("Page is taken down", { url: page.status?.url });
   },
