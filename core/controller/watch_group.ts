@@ -68,6 +68,7 @@ export class WatchGroup<P extends KubernetesObject> {
     namespaces: NamespaceSet,
     options: WatchGroupOptions,
   ): Promise<void> {
+    this.#checkNotStopped();
     const call = ++this.#latest;
     let watching = this.#watching = this.#watch(namespaces, options, call);
     for (;;) {
@@ -79,10 +80,13 @@ export class WatchGroup<P extends KubernetesObject> {
       }
       watching = this.#watching;
     }
-    if (this.#stopped) {
-      throw new Error("Cannot watch namespaces: the controller was stopped");
-    }
+    this.#checkNotStopped();
     options.onReady?.();
+  }
+
+  #checkNotStopped(): void {
+    if (!this.#stopped) return;
+    throw new Error("Cannot watch namespaces: the controller was stopped");
   }
 
   async #watch(

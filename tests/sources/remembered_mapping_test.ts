@@ -12,7 +12,7 @@ function eventOf(
   return event as unknown as CacheEvent<KubernetesObject>;
 }
 
-test("RememberedMapping gives the primaries from before an event and from after it", () => {
+test("RememberedMapping returns primaries of the previous and the new state", () => {
   const mapping = new RememberedMapping();
   const follow = (type: CacheEvent["type"], ...primaries: string[]) => [
     ...mapping.follow(eventOf(type), () => primaries),
@@ -25,7 +25,7 @@ test("RememberedMapping gives the primaries from before an event and from after 
   assert.deepEqual(follow("added", "four"), ["four"]);
 });
 
-test("RememberedMapping maps nothing of which only the key is known", () => {
+test("RememberedMapping does not map objects of which only the key is cached", () => {
   const mapping = new RememberedMapping();
   const never = () => assert.fail("there is nothing to map");
   mapping.set("default/secondary", ["one"]);

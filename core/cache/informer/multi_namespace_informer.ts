@@ -101,11 +101,11 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
 
   /** Number of cached objects. */
   get size(): number {
+    if (this.#overlaps) return [...this.keys()].length;
     let size = 0;
-    if (this.#overlaps) { for (const _ of this.keys()) size++; }
-    else {for (const { informer } of this.#readable.values()) {
-        size += informer.store.size;
-      }}
+    for (const { informer } of this.#readable.values()) {
+      size += informer.store.size;
+    }
     return size;
   }
 
@@ -204,8 +204,10 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
    * @param namespaces Namespaces; all when undefined.
    * @returns A promise that is fulfilled when their caches are complete, and
    * rejected when one is closed before.
+   * @throws {Error} If the informer was stopped.
    */
   async open(namespaces: readonly string[] | undefined): Promise<void> {
+    this.#checkNotStopped("open a namespace of");
     const opened = toNames(namespaces).map((name) => {
       const member = this.#members.get(name) ?? this.#add(name);
       return member.synced.promise;
@@ -483,7 +485,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     return member;
   }
 
-  /** Determines anew which members reads see, after one has changed. */
+  /** Updates the members that reads see, after one has changed. */
   #refresh(): void {
     const overlaps = this.#members.has(ALL) && this.#members.size > 1;
     this.#readable = new Map(

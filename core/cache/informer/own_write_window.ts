@@ -69,6 +69,11 @@ export class OwnWriteWindow<S> {
       this.#held.length > 0;
   }
 
+  /** Whether an event is held back. */
+  get isHolding(): boolean {
+    return this.#held.length > 0;
+  }
+
   /** Begins a write; returns its number for {@linkcode succeed} or {@linkcode fail}. */
   begin(): number {
     this.#active.add(++this.#begun);

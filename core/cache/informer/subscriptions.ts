@@ -135,9 +135,9 @@ export class Subscription<T extends KubernetesObject>
     this.#sync.resolve();
   }
 
-  /** Whether the events of an object are held back because of an own write. */
+  /** Whether an event of an object is held back because of an own write. */
   isHolding(key: string): boolean {
-    return this.#windows.has(key);
+    return this.#windows.get(key)?.isHolding === true;
   }
 
   /** Takes a change of the cache. */

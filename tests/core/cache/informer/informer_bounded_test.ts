@@ -32,7 +32,7 @@ function withKeysAlone(
   }, { bounded: true, budget, ...options });
 }
 
-test("Informer fetches what it keeps only the key of, and tells reads that cannot wait", () =>
+test("Informer fetches evicted objects, and reads that do not wait throw", () =>
   withKeysAlone(async ({ server, informer }, name) => {
     assert.equal(informer.size, MANY);
     assert.ok(informer.has(name));
@@ -62,7 +62,7 @@ test("Informer fetches what it keeps only the key of, and tells reads that canno
     assert.equal(await informer.read("default/none"), undefined);
   }));
 
-test("Informer tells every change of what it keeps only the key of", () =>
+test("Informer delivers every change of evicted objects", () =>
   withKeysAlone(async ({ server, informer, events, until }, name) => {
     const seen: unknown[] = [];
     const late = informer.addHandler((event) => {
@@ -93,7 +93,7 @@ test("Informer tells every change of what it keeps only the key of", () =>
     assert.equal(informer.has("default/web-9"), false);
   }));
 
-test("Informer shows a late handler the keys of what it has given up", () =>
+test("Informer replays the keys of evicted objects to a late handler", () =>
   withKeysAlone(async ({ informer }) => {
     const partial: boolean[] = [];
     let message = "";
@@ -113,7 +113,7 @@ test("Informer shows a late handler the keys of what it has given up", () =>
     );
   }));
 
-test("Informer fetches the metadata alone where no more is wanted", () =>
+test("Informer fetches only the metadata with metadataOnly", () =>
   withKeysAlone(async ({ server, informer }, name) => {
     const object = await informer.read(name);
     assert.deepEqual(Object.keys(object ?? {}), [
@@ -126,7 +126,7 @@ test("Informer fetches the metadata alone where no more is wanted", () =>
     assert.match(call?.accept ?? "", /as=PartialObjectMetadata,/);
   }, { metadataOnly: true }));
 
-test("Informer gives nothing for what is gone before its event came, and fetches nothing after stop", () =>
+test("Informer reads nothing for a deleted evicted object, and nothing after stop", () =>
   withKeysAlone(async ({ server, informer }, name) => {
     server.script("get", (call) => {
       server.delete(name);

@@ -138,7 +138,7 @@ for (const keepData of [true, false]) {
   const skip = ON_REAL_CLUSTER && !keepData &&
     "a real cluster does not lose its data";
   test(
-    `Informer finds its way after the server was down, ${how}`,
+    `Informer recovers after the server was down, ${how}`,
     { skip },
     () =>
       withCluster(async ({ cluster, clock, informer, settled }) => {

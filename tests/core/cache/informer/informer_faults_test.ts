@@ -98,7 +98,7 @@ const DOUBTS: readonly (readonly [string, Fault, string])[] = [
 ];
 
 for (const [name, fault, message] of DOUBTS) {
-  test(`Informer reads the state anew after ${name}`, () =>
+  test(`Informer relists after ${name}`, () =>
     withInformer(async (parts) => {
       await begin(parts);
       const { server, informer, events } = parts;
@@ -129,7 +129,7 @@ for (
     ],
   ] as const
 ) {
-  test(`Informer does not hammer a server of which each watch is ${name}`, () =>
+  test(`Informer backs off from a server of which each watch is ${name}`, () =>
     withInformer(async (parts) => {
       await begin(parts);
       const { server, informer, clock } = parts;
@@ -147,7 +147,7 @@ for (
     }, { reconnect: { watchList: false } }));
 }
 
-test("Informer reads no page for ever that leads to itself", () =>
+test("Informer does not read a page that leads to itself indefinitely", () =>
   withInformer(async (parts) => {
     const { server, informer } = parts;
     server.put("default/a");
@@ -167,7 +167,7 @@ test("Informer reads no page for ever that leads to itself", () =>
     );
   }, { reconnect: { watchList: false } }));
 
-test("Informer resumes after a watch on which nothing comes", () =>
+test("Informer resumes after a watch that delivers nothing", () =>
   withInformer(async (parts) => {
     await begin(parts);
     const { server, clock, events, informer } = parts;
@@ -221,7 +221,7 @@ test("Informer resumes after a watch that falls silent between bookmarks", () =>
     );
   }));
 
-test("Informer gives up a request that is never answered", () =>
+test("Informer aborts a request that gets no response", () =>
   withInformer(async (parts) => {
     await begin(parts);
     const { server, clock, informer } = parts;
@@ -237,7 +237,7 @@ test("Informer gives up a request that is never answered", () =>
     );
   }));
 
-test("Informer reads a line that comes byte by byte", () =>
+test("Informer reads a line that arrives byte by byte", () =>
   withInformer(async (parts) => {
     await begin(parts);
     const { server, events } = parts;
@@ -260,7 +260,7 @@ test("Informer reads a line that comes byte by byte", () =>
     assert.deepEqual(events, ["updated default/a"]);
   }));
 
-test("Informer names kind and size of a line of 9 MiB and reads the state anew", () =>
+test("Informer logs kind and size of a line of 9 MiB and relists", () =>
   withInformer(async (parts) => {
     await begin(parts);
     const { server, informer, events } = parts;
@@ -279,7 +279,7 @@ test("Informer names kind and size of a line of 9 MiB and reads the state anew",
     assert.equal(events.length, 3);
   }));
 
-test("Informer reads the state anew from a server that lost its data", () =>
+test("Informer relists from a server that lost its data", () =>
   withInformer(async (parts) => {
     await begin(parts);
     const { server, events } = parts;
@@ -297,7 +297,7 @@ test("Informer reads the state anew from a server that lost its data", () =>
     ]);
   }));
 
-test("Informer heals from a row of faults of every sort", () =>
+test("Informer recovers from a series of faults of every sort", () =>
   withInformer(async (parts) => {
     await begin(parts);
     const { server, informer } = parts;

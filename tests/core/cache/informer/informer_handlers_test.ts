@@ -6,7 +6,7 @@ import { silentLogger } from "../../../../core/logger.ts";
 import type { Widget } from "../../../support/fake_watch_call.ts";
 import { withInformer } from "../../../support/informer_case.ts";
 
-test("Informer gives a handler the new and the former state, decoded when read [J61]", () =>
+test("Informer delivers the new and the previous state, decoded when read [J61]", () =>
   withInformer(async ({ server, informer, sync, settled }) => {
     server.put("default/a", { size: 1 });
     const seen: unknown[] = [];
@@ -32,7 +32,7 @@ test("Informer gives a handler the new and the former state, decoded when read [
     ]);
   }));
 
-test("Informer shows a handler the state after its event", () =>
+test("A handler that reads the cache sees the state after its event", () =>
   withInformer(async ({ server, informer, sync, settled }) => {
     const sizes: (number | undefined)[] = [];
     informer.addHandler(({ key }) => {
@@ -66,7 +66,7 @@ test("CacheEvent keeps its state when it is detached", () =>
     assert.equal(kept[0]?.initial, true);
   }));
 
-test("Informer goes on after a handler that throws, and tells of it", async () => {
+test("Informer continues after a handler that throws, and logs it", async () => {
   const errors: LogFields[] = [];
   const logger: Logger = {
     ...silentLogger,
@@ -97,7 +97,7 @@ test("Informer goes on after a handler that throws, and tells of it", async () =
   }, { logger });
 });
 
-test("Informer shows a late handler what is there, and changes meanwhile in order", () =>
+test("Informer replays cached objects to a late handler, with changes in order", () =>
   withInformer(async ({ server, informer, sync, settled, until }) => {
     for (const name of ["a", "b", "c"]) server.put(`default/${name}`);
     await sync();
@@ -119,7 +119,7 @@ test("Informer shows a late handler what is there, and changes meanwhile in orde
     assert.equal(seen.at(-1), "deleted default/a");
   }));
 
-test("HandlerRegistration calls the handler no more once it is removed", () =>
+test("A removed handler is no longer called", () =>
   withInformer(async ({ server, informer, events, sync, settled }) => {
     let calls = 0;
     const registration = informer.addHandler(() => {
@@ -136,7 +136,7 @@ test("HandlerRegistration calls the handler no more once it is removed", () =>
     await assert.rejects(registration.synced, /Cannot sync/);
   }));
 
-test("Informer gives its events to a loop, which ends with it", () =>
+test("Informer delivers events to a loop, which ends with it", () =>
   withInformer(async ({ server, informer, sync }) => {
     server.put("default/a");
     await sync();

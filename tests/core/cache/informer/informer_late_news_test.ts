@@ -26,7 +26,7 @@ const KEY = "default/a";
 const ON = { color: "on" };
 const OFF = { color: "off" };
 
-test("OwnWrite that selects an object again is not undone by late news that it had left", () =>
+test("An own write that selects an object again survives a late deletion event", () =>
   withInformer(async (parts) => {
     const { server, informer, events, sync, settled } = parts;
     const { registration, told } = addWriter(parts);
@@ -45,7 +45,7 @@ test("OwnWrite that selects an object again is not undone by late news that it h
     assert.deepEqual(told, ["added 1", "updated 3", "added 1"]);
   }, { labelSelector: "color=on" }));
 
-test("OwnWrite whose object a stream told to be gone, amid its state, does not bring it back", () =>
+test("An own write does not restore an object deleted within an initial stream", () =>
   withInformer(async (parts) => {
     const { server, informer, events, until, settled } = parts;
     const { registration } = addWriter(parts);
@@ -72,7 +72,7 @@ test("OwnWrite whose object a stream told to be gone, amid its state, does not b
     assert.deepEqual(events, ["added default/a initial", "deleted default/a"]);
   }));
 
-test("OwnWrite ahead of the stream goes with the history that it belongs to", () =>
+test("An own write ahead of the stream is dropped with its history", () =>
   withInformer(async (parts) => {
     const { server, informer, sync, settled } = parts;
     const { registration } = addWriter(parts);
@@ -88,7 +88,7 @@ test("OwnWrite ahead of the stream goes with the history that it belongs to", ()
     assert.deepEqual([...informer.keys()], ["default/c"]);
   }));
 
-test("OwnWrite is not told of its echo when its object was made again since", () =>
+test("An own write suppresses its echo when its object was created again since", () =>
   withInformer(async (parts) => {
     const { server, sync, settled } = parts;
     const { registration, told } = addWriter(parts);
@@ -102,7 +102,7 @@ test("OwnWrite is not told of its echo when its object was made again since", ()
     assert.deepEqual(told, ["added 1", "deleted 2", "added 9"]);
   }));
 
-test("OwnWrite that ends after its namespace was left for a while tells nothing twice", () =>
+test("An own write that ends after its namespace was removed and added gives one event", () =>
   withInformer(async (parts) => {
     const { server, informer, events, sync, settled } = parts;
     const { registration, told } = addWriter(parts);

@@ -36,7 +36,7 @@ async function begin(parts: InformerCase): Promise<Writer> {
   return writer;
 }
 
-test("OwnWrite shows its answer to every read at once, and its echo to others only once [ReadOwnUpdatesIT]", () =>
+test("An own write is read immediately, and its echo delivered to others once [ReadOwnUpdatesIT]", () =>
   withInformer(async (parts) => {
     const { server, informer, events, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -51,7 +51,7 @@ test("OwnWrite shows its answer to every read at once, and its echo to others on
     assert.deepEqual(events, ["updated default/a", "added default/b"]);
   }));
 
-test("OwnWrite is not told of its echo when that comes before the answer [FilterPatchEventIT]", () =>
+test("An own write suppresses an echo that arrives before the response [FilterPatchEventIT]", () =>
   withInformer(async (parts) => {
     const { server, events, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -63,7 +63,7 @@ test("OwnWrite is not told of its echo when that comes before the answer [Filter
     assert.deepEqual(told, []);
   }));
 
-test("OwnWrite is told of a foreign change before its own, once it has ended [ExternalUpdateDuringOwnUpdateIT]", () =>
+test("A foreign change before an own write is delivered when the write ends [ExternalUpdateDuringOwnUpdateIT]", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -76,7 +76,7 @@ test("OwnWrite is told of a foreign change before its own, once it has ended [Ex
     assert.deepEqual(told, ["updated 1→2"]);
   }));
 
-test("OwnWrite is told of a foreign change that arrives after its answer [ExternalUpdateDuringOwnUpdateIT]", () =>
+test("A foreign change that arrives after the response is delivered [ExternalUpdateDuringOwnUpdateIT]", () =>
   withInformer(async (parts) => {
     const { server, informer, settled, events } = parts;
     const { registration, told } = await begin(parts);
@@ -91,7 +91,7 @@ test("OwnWrite is told of a foreign change that arrives after its answer [Extern
     assert.deepEqual(events, ["updated default/a", "added default/b"]);
   }));
 
-test("OwnWrite is told of a foreign change after its own [J71]", () =>
+test("A foreign change after an own write is delivered [J71]", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -102,7 +102,7 @@ test("OwnWrite is told of a foreign change after its own [J71]", () =>
     assert.deepEqual(told, ["updated 2→3"]);
   }));
 
-test("OwnWrite lets a spec change through that a status write without effect would hide [SpecChangeDuringStatusPatchIT]", () =>
+test("A spec change is delivered during a status write without effect [SpecChangeDuringStatusPatchIT]", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -114,7 +114,7 @@ test("OwnWrite lets a spec change through that a status write without effect wou
     assert.deepEqual(told, ["updated 1→2"]);
   }));
 
-test("OwnWrite lets a change through that an apply without effect would hide", () =>
+test("A change is delivered during an apply without effect", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -133,7 +133,7 @@ test("OwnWrite lets a change through that an apply without effect would hide", (
     assert.deepEqual(told, ["added -→1"]);
   }));
 
-test("OwnWrite lets a change through that was told before an apply without effect", () =>
+test("A change that arrived before an apply without effect is delivered", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -145,7 +145,7 @@ test("OwnWrite lets a change through that was told before an apply without effec
     assert.deepEqual(told, ["updated 1→2"]);
   }));
 
-test("OwnWrite holds nothing back after a write that failed [J70]", () =>
+test("A failed own write holds no event back [J70]", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -157,7 +157,7 @@ test("OwnWrite holds nothing back after a write that failed [J70]", () =>
     assert.deepEqual(told, ["updated 1→2"]);
   }));
 
-test("OwnWrite holds nothing back after an answer that is no object", () =>
+test("An own write with a malformed response holds no event back", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -171,7 +171,7 @@ test("OwnWrite holds nothing back after an answer that is no object", () =>
     assert.deepEqual(told, ["updated 1→2", "updated 2→3"]);
   }));
 
-test("OwnWrite of an object that is deleted meanwhile leaves no ghost [DeletionDuringStatusUpdateIT]", () =>
+test("An own write of an object deleted during it does not restore it [DeletionDuringStatusUpdateIT]", () =>
   withInformer(async (parts) => {
     const { server, informer, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -187,7 +187,7 @@ test("OwnWrite of an object that is deleted meanwhile leaves no ghost [DeletionD
     assert.deepEqual(told, ["deleted 2→2", "added -→1"]);
   }));
 
-test("OwnWrite of an object that vanishes before a relist is told as deleted [J64]", () =>
+test("An own write of an object that a relist does not show gives deleted [J64]", () =>
   withInformer(async (parts) => {
     const { server, informer, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -201,7 +201,7 @@ test("OwnWrite of an object that vanishes before a relist is told as deleted [J6
     assert.deepEqual(told, ["deleted 5→5"]);
   }));
 
-test("OwnWrite during a relist is not removed by a list that is older [J69]", () =>
+test("An own write during a relist is not removed by an older list [J69]", () =>
   withInformer(async (parts) => {
     const { server, informer, events, settled, until } = parts;
     const { registration, told } = await begin(parts);
@@ -225,7 +225,7 @@ test("OwnWrite during a relist is not removed by a list that is older [J69]", ()
     assert.deepEqual(told.filter((line) => line.includes("5")), []);
   }));
 
-test("OwnWrite is told of its object when a relist may hide a foreign change [OnRelistFilterIT]", () =>
+test("A relist that may hide a foreign change gives an event of an own write [OnRelistFilterIT]", () =>
   withInformer(async (parts) => {
     const { server, settled, informer, until } = parts;
     const { registration, told } = await begin(parts);
@@ -240,7 +240,7 @@ test("OwnWrite is told of its object when a relist may hide a foreign change [On
     assert.deepEqual(told, ["updated 1→2"]);
   }));
 
-test("OwnWrite is not told of its echo after a relist that ended before [OnRelistFilterIT]", () =>
+test("An own write suppresses its echo after a relist that ended before [OnRelistFilterIT]", () =>
   withInformer(async (parts) => {
     const { server, settled, informer } = parts;
     const { registration, told } = await begin(parts);
@@ -256,7 +256,7 @@ test("OwnWrite is not told of its echo after a relist that ended before [OnRelis
     assert.deepEqual(told, ["updated 1→9"]);
   }));
 
-test("OwnWrite of a history that was lost hides nothing of the next", () =>
+test("An own write of a lost history hides nothing of the next one", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -279,7 +279,7 @@ test("OwnWrite of a history that was lost hides nothing of the next", () =>
     assert.deepEqual(told, ["updated 4→5"]);
   }));
 
-test("OwnWrite of an object made again under its name is told as deleted and added [J68]", () =>
+test("An own write of an object created again gives deleted and added [J68]", () =>
   withInformer(async (parts) => {
     const { server, events, informer, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -295,7 +295,7 @@ test("OwnWrite of an object made again under its name is told as deleted and add
     assert.equal(informer.get(KEY)?.spec.size, 7);
   }));
 
-test("OwnWrite of an object that a list shows made again leaves the next one alone", () =>
+test("An own write of a former object does not change the next one in a list", () =>
   withInformer(async (parts) => {
     const { server, informer, sync } = parts;
     const told: string[] = [];
@@ -313,7 +313,7 @@ test("OwnWrite of an object that a list shows made again leaves the next one alo
     assert.equal(informer.get(KEY)?.spec.size, 2);
   }));
 
-test("OwnWrite of an object that is not selected leaves the cache alone [J58]", () =>
+test("An own write of an object that is not selected does not change the cache [J58]", () =>
   withInformer(async ({ server, informer, sync }) => {
     const registration = informer.addHandler(() => {});
     await sync();

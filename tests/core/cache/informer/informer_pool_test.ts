@@ -21,7 +21,7 @@ async function withPool(
   }
 }
 
-test("InformerPool shares an informer among all who watch the same", () =>
+test("InformerPool shares informers of the same selection, by namespace", () =>
   withPool(async ({ server, pool }) => {
     server.put("default/a", { labels: { app: "web" } });
     const first = pool.acquire(Widget, {
@@ -42,7 +42,7 @@ test("InformerPool shares an informer among all who watch the same", () =>
     );
   }));
 
-test("InformerPool keeps apart what differs in any way", () =>
+test("InformerPool does not share informers of different selections", () =>
   withPool(async ({ server, pool }) => {
     pool.acquire(Widget);
     pool.acquire(Widget, { namespaces: ["default"] });
@@ -55,7 +55,7 @@ test("InformerPool keeps apart what differs in any way", () =>
     assert.equal(pool.size, 8);
   }));
 
-test("InformerPool stops an informer with its last lease, and starts it anew", () =>
+test("InformerPool stops an informer with its last lease, and starts it again", () =>
   withPool(async ({ server, pool }) => {
     const first = pool.acquire(Widget);
     const second = pool.acquire(Widget);
@@ -73,7 +73,7 @@ test("InformerPool stops an informer with its last lease, and starts it anew", (
     assert.equal(third.informer.has("default/a"), true);
   }));
 
-test("InformerLease takes its handlers, loops and indexes with it", () =>
+test("InformerLease removes its handlers, loops and indexes on release", () =>
   withPool(async ({ server, pool }) => {
     server.put("default/a", { labels: { app: "web" } });
     const first = pool.acquire(Widget);
@@ -105,7 +105,7 @@ test("InformerLease takes its handlers, loops and indexes with it", () =>
     assert.throws(() => first.informer.addHandler(() => {}), /it was stopped/);
   }));
 
-test("InformerLease tells a writer nothing of its echo, but others", () =>
+test("An echo is delivered to other leases, and not to that of its author", () =>
   withPool(async ({ server, pool }) => {
     server.put("default/a");
     const first = pool.acquire(Widget);
@@ -129,7 +129,7 @@ test("InformerLease tells a writer nothing of its echo, but others", () =>
     ]);
   }));
 
-test("InformerPool stops all, and gives no more", () =>
+test("InformerPool stops all informers, and leases no more", () =>
   withPool(async ({ server, pool }) => {
     const lease = pool.acquire(Widget);
     await lease.informer.synced;

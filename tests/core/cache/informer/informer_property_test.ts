@@ -59,7 +59,7 @@ const SETTINGS: readonly Setting[] = [
 ];
 
 for (const { where, selection, moves = false, runs } of SETTINGS) {
-  test(`Informer ends up with the server's state after any history, ${where}`, async () => {
+  test(`Informer reaches the server's state after any history, ${where}`, async () => {
     let givenUp = 0;
     await fc.assert(
       fc.asyncProperty(

@@ -9,7 +9,7 @@ const OBJECTS = 300;
 for (const watchList of [true, false]) {
   const how = watchList ? "a stream" : "pages";
   const budget = new MemoryBudget("1GiB");
-  test(`Informer relists by ${how} after 410 without a second copy of anything`, () =>
+  test(`Informer relists by ${how} after 410 without a second copy`, () =>
     withInformer(async ({ server, informer, events, sync, settled }) => {
       for (let i = 0; i < OBJECTS; i++) {
         server.put(`default/w${i}`, { padding: 4_000 });

@@ -27,7 +27,7 @@ test("Informer watches several namespaces with one watch each", () =>
     );
   }, { namespaces: ["one", "two"] }));
 
-test("Informer lists a namespace again without a word about the others", () =>
+test("Informer relists one namespace without events of the others", () =>
   withInformer(async ({ server, informer, events, until }) => {
     server.put("one/a");
     server.put("two/a");
@@ -61,7 +61,7 @@ test("Informer changes its namespaces while it runs [J73]", () =>
     assert.equal(events.at(-1), "added two/b");
   }, { namespaces: ["one", "two"] }));
 
-test("Informer tells who waits for the first sync, whatever its namespaces become", () =>
+test("A wait for the first sync ends whatever the namespaces become", () =>
   withInformer(async ({ server, informer }) => {
     server.put("two/a");
     const first = informer.start().synced;
@@ -87,7 +87,7 @@ test("An index that was removed can be added again, also for new namespaces", ()
     assert.deepEqual(found.map(({ metadata }) => metadata.name), ["a", "b"]);
   }, { namespaces: ["one"] }));
 
-test("Informer holds only objects with the labels that are asked for", () =>
+test("Informer holds only objects with matching labels", () =>
   withInformer(async ({ server, informer, events, sync, until }) => {
     server.put("default/a", { labels: { app: "web" } });
     server.put("default/b", { labels: { app: "db" } });
@@ -101,7 +101,7 @@ test("Informer holds only objects with the labels that are asked for", () =>
     void sync;
   }, { labelSelector: "app=web" }));
 
-test("Informer holds the metadata only when asked to", () =>
+test("Informer holds only the metadata with metadataOnly", () =>
   withInformer(async ({ server, informer, sync, settled }) => {
     const kinds: (string | undefined)[] = [];
     informer.addHandler(({ object }) => {
@@ -137,7 +137,7 @@ test("Informer reduces objects to metadata where the server sends all of them", 
     assert.equal(informer.get("default/a")?.metadata.name, "a");
   }, { metadataOnly: true }));
 
-test("Informer refuses options that make no sense", () => {
+test("Informer rejects invalid options", () => {
   const client = {
     request: () => Promise.reject(new Error("not used")),
     resolve: () => Promise.reject(new Error("not used")),

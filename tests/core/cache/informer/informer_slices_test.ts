@@ -26,7 +26,7 @@ function countTurns(): { readonly turns: number; stop(): void } {
 
 for (const watchList of [true, false]) {
   const how = watchList ? "a stream" : "a list";
-  test(`Informer lets others have their turns while ${how} is read and swept`, async () => {
+  test(`Informer yields to other work while ${how} is read and swept`, async () => {
     const server = await FakeWatchServer.start();
     const pace = { pieceSize: 1 << 20, isSlow: false };
     const client = new Client({ transport: memoryTransport(server, pace) });

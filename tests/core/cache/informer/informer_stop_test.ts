@@ -85,7 +85,7 @@ for (const [name, reachState] of STATES) {
     }));
 }
 
-test("Informer stops although the client never answers its questions", async () => {
+test("Informer stops although the client never resolves its kind", async () => {
   const never = new Promise<never>(() => {});
   const kind = { ...Widget, plural: undefined };
   const asking = new Informer(

@@ -35,7 +35,7 @@ function asked({ server }: InformerCase): string[] {
   });
 }
 
-test("Informer reads its state as a stream and goes on to watch on it", () =>
+test("Informer reads its state as a stream and watches on it", () =>
   withInformer(async (parts) => {
     fill(parts);
     await parts.sync();
@@ -55,7 +55,7 @@ test("Informer reads its state as a stream and goes on to watch on it", () =>
     assert.equal(parts.server.calls.length, 1);
   }));
 
-test("Informer lists in pages where the server refuses to stream", () =>
+test("Informer lists in pages where the server rejects streams", () =>
   withInformer(async (parts) => {
     parts.server.watchList = "refused";
     parts.server.maxPage = 3;
@@ -82,7 +82,7 @@ test("Informer lists in pages where the server refuses to stream", () =>
     ]);
   }));
 
-test("Informer lists in pages where the end of the stream does not come", () =>
+test("Informer lists in pages where the initial events do not end", () =>
   withInformer(async (parts) => {
     parts.server.watchList = "ignored";
     fill(parts);
@@ -97,7 +97,7 @@ test("Informer lists in pages where the end of the stream does not come", () =>
     assert.equal(server.watches, 1);
   }));
 
-test("Informer does not wait for ever where a busy stream has no end", () =>
+test("Informer does not wait indefinitely for the end of a busy stream", () =>
   withInformer(async (parts) => {
     parts.server.watchList = "ignored";
     fill(parts);
@@ -117,7 +117,7 @@ test("Informer does not wait for ever where a busy stream has no end", () =>
     assert.deepEqual(asked(parts).slice(0, 2), ["stream ", "list 0 500"]);
   }));
 
-test("Informer lists all at once after a continue token has expired", () =>
+test("Informer lists in one page after a continue token has expired", () =>
   withInformer(async (parts) => {
     parts.server.maxPage = 3;
     fill(parts);
@@ -203,7 +203,7 @@ for (const fault of [fallSilent, neverAnswer]) {
   }
 }
 
-test("Informer does not hammer a server that ends every watch at once", () =>
+test("Informer backs off from a server that ends every watch immediately", () =>
   withInformer(async (parts) => {
     fill(parts);
     await parts.sync();
@@ -223,7 +223,7 @@ test("Informer does not hammer a server that ends every watch at once", () =>
     );
   }));
 
-test("Informer tells in its health what is forbidden and recovers", () =>
+test("Informer reports a forbidden watch in its health, and recovers", () =>
   withInformer(async (parts) => {
     const { server, informer } = parts;
     fill(parts);

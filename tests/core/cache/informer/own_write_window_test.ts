@@ -19,7 +19,7 @@ function change(
   };
 }
 
-test("OwnWriteWindow swallows the echo that comes after the answer [J56]", () => {
+test("OwnWriteWindow suppresses an echo after the response [J56]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   assert.equal(
@@ -31,7 +31,7 @@ test("OwnWriteWindow swallows the echo that comes after the answer [J56]", () =>
   assert.equal(window.isOpen, false);
 });
 
-test("OwnWriteWindow swallows the echo that comes before the answer [J62]", () => {
+test("OwnWriteWindow suppresses an echo before the response [J62]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   assert.equal(window.event(change("10")), undefined);
@@ -42,7 +42,7 @@ test("OwnWriteWindow swallows the echo that comes before the answer [J62]", () =
   assert.equal(window.isOpen, false);
 });
 
-test("OwnWriteWindow lets a foreign change before the echo through [ExternalUpdateDuringOwnUpdateIT]", () => {
+test("OwnWriteWindow releases a foreign change before the echo [ExternalUpdateDuringOwnUpdateIT]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   assert.equal(window.event(change("9")), undefined);
@@ -57,7 +57,7 @@ test("OwnWriteWindow lets a foreign change before the echo through [ExternalUpda
   );
 });
 
-test("OwnWriteWindow lets a foreign change through that is older than the answer in the cache", () => {
+test("OwnWriteWindow releases a foreign change older than the cached response", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   window.succeed(write, {
@@ -74,7 +74,7 @@ test("OwnWriteWindow lets a foreign change through that is older than the answer
   assert.equal(window.event(change("10")), undefined);
 });
 
-test("OwnWriteWindow lets a foreign change after the echo through [J65]", () => {
+test("OwnWriteWindow releases a foreign change after the echo [J65]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   window.succeed(write, { resourceVersion: "10", seen: "9" });
@@ -82,7 +82,7 @@ test("OwnWriteWindow lets a foreign change after the echo through [J65]", () => 
   assert.notEqual(window.event(change("11")), undefined);
 });
 
-test("OwnWriteWindow lets everything through after a failed write [J66]", () => {
+test("OwnWriteWindow releases everything after a failed write [J66]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   window.event(change("9"));
@@ -91,7 +91,7 @@ test("OwnWriteWindow lets everything through after a failed write [J66]", () => 
   assert.equal(window.isOpen, false);
 });
 
-test("OwnWriteWindow never swallows what a relist found [OnRelistFilterIT]", () => {
+test("OwnWriteWindow never suppresses an event of a relist [OnRelistFilterIT]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   window.event(change("10", { relist: true }));
@@ -102,7 +102,7 @@ test("OwnWriteWindow never swallows what a relist found [OnRelistFilterIT]", () 
   assert.equal(window.isOpen, false);
 });
 
-test("OwnWriteWindow keeps an added object added when it is merged [J63]", () => {
+test("OwnWriteWindow merges added and updated into added [J63]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   window.event(change("9", { type: "added", previous: undefined }));
@@ -125,7 +125,7 @@ test("OwnWriteWindow waits only for writes that began before an event [J57]", ()
   assert.equal(window.isOpen, false);
 });
 
-test("OwnWriteWindow knows echoes of writes that are answered out of order", () => {
+test("OwnWriteWindow recognizes echoes of responses out of order", () => {
   const window = new OwnWriteWindow<string>();
   const first = window.begin();
   const second = window.begin();
@@ -155,7 +155,7 @@ test("OwnWriteWindow does not stay open after a write that changed nothing [J59]
   assert.equal(window.isOpen, false);
 });
 
-test("OwnWriteWindow drops what is held when the object is gone [J67]", () => {
+test("OwnWriteWindow drops held events when the object is deleted [J67]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   window.event(change("9"));
@@ -164,7 +164,7 @@ test("OwnWriteWindow drops what is held when the object is gone [J67]", () => {
   assert.equal(window.isOpen, false);
 });
 
-test("OwnWriteWindow compares versions that no number holds", () => {
+test("OwnWriteWindow compares versions beyond the range of numbers", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   window.succeed(write, {
@@ -198,7 +198,7 @@ interface Happening {
   readonly run: () => void;
 }
 
-test("OwnWriteWindow lets every foreign change through and no echo alone [J60]", () => {
+test("OwnWriteWindow releases every foreign change and no lone echo [J60]", () => {
   fc.assert(
     fc.property(fc.array(STEP, { maxLength: 12 }), (steps: Step[]) => {
       const window = new OwnWriteWindow<string>();

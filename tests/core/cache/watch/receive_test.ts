@@ -67,7 +67,7 @@ function receiving(clock: Clock, more: Partial<Receiving> = {}): Receiving {
   };
 }
 
-test("readEvents leaves the connection alone for a while when the event loop is late", async () => {
+test("readEvents pauses reading while the event loop lags", async () => {
   const exchange = new CountedExchange();
   const clock = new HandClock();
   const take = () => {
@@ -92,7 +92,7 @@ test("readEvents leaves the connection alone for a while when the event loop is 
   assert.equal(clock.timers.length, 0);
 });
 
-test("readEvents makes room before it reads on when the caches hold too much", async () => {
+test("readEvents evicts objects before it reads on when the budget is exceeded", async () => {
   const exchange = new CountedExchange();
   const clock = new HandClock();
   const budget = new MemoryBudget(100);
@@ -120,7 +120,7 @@ test("readEvents makes room before it reads on when the caches hold too much", a
   assert.deepEqual(held, [0, 100, 100, 100, 100, 100]);
 });
 
-test("readEvents goes on when nothing more can make room", async () => {
+test("readEvents continues when nothing is left to evict", async () => {
   const clock = new HandClock();
   const budget = new MemoryBudget(1);
   budget.charge({

@@ -30,7 +30,7 @@ test("BackOff lengthens a pause by up to itself", () => {
   assert.ok(backOff.next() < 3_200);
 });
 
-test("BackOff begins small again after a good time", async () => {
+test("BackOff starts again from the first pause after a good time", async () => {
   const { clock, backOff } = make(() => 0);
   backOff.next();
   const pause = backOff.next();
@@ -46,7 +46,7 @@ test("BackOff waits as long as the server asks, and a little longer", () => {
   assert.equal(backOff.next(1), 2_400);
 });
 
-test("BackOff gives short pauses without growing", () => {
+test("BackOff returns short pauses without growing", () => {
   const { backOff } = make(() => 0);
   assert.equal(backOff.short(), 800);
   assert.equal(backOff.short(), 800);

@@ -4,7 +4,7 @@ import { RelistQueue } from "../../../../core/cache/watch/relist_queue.ts";
 
 const never = new AbortController().signal;
 
-test("RelistQueue lets as many in as it may, and the others in order", async () => {
+test("RelistQueue admits up to its limit, and the others in order", async () => {
   const queue = new RelistQueue(2);
   const entered: string[] = [];
   const leave = new Map<string, () => void>();
@@ -28,7 +28,7 @@ test("RelistQueue lets as many in as it may, and the others in order", async () 
   assert.equal(queue.waiting, 0);
 });
 
-test("RelistQueue forgets those who stop waiting", async () => {
+test("RelistQueue drops a relist that stops waiting", async () => {
   const queue = new RelistQueue(1);
   const leave = await queue.enter(never);
   const stop = new AbortController();
@@ -42,7 +42,7 @@ test("RelistQueue forgets those who stop waiting", async () => {
   (await queue.enter(never))();
 });
 
-test("RelistQueue refuses to have room for nobody", () => {
+test("RelistQueue rejects a limit below one", () => {
   for (const most of [0, -1, 1.5, NaN]) {
     assert.throws(() => new RelistQueue(most), RangeError);
   }

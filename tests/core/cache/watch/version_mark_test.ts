@@ -18,7 +18,7 @@ function headerOf(resourceVersion: string): ObjectHeader {
   return new EventScanner().scanObject(wholeRange(JSON.stringify(object)));
 }
 
-test("VersionMark keeps any version, and knows their order as compareResourceVersions does", () => {
+test("VersionMark keeps any version and orders them like compareResourceVersions", () => {
   fc.assert(
     fc.property(version, version, fc.boolean(), (at, told, asText) => {
       const mark = new VersionMark();

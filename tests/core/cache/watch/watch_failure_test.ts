@@ -40,7 +40,7 @@ test("remedyFor only resumes a watch that was interrupted", () => {
   assert.equal(brief(new Error("reset"), "init-listed"), "connection");
 });
 
-test("remedyFor drops a version that the server cannot serve, and goes on at once", () => {
+test("remedyFor drops a version that the server lost, and retries immediately", () => {
   const forgotten = "expired, relist, forget, at once";
   assert.equal(brief(apiError(410, "Expired"), "watching"), forgotten);
   assert.equal(brief(apiError(410, "Gone"), "error-event"), forgotten);
@@ -52,7 +52,7 @@ test("remedyFor drops a version that the server cannot serve, and goes on at onc
   assert.equal(brief(tooLarge, "watching"), forgotten);
 });
 
-test("remedyFor reads the state anew where it is in doubt", () => {
+test("remedyFor relists where the state is in doubt", () => {
   assert.equal(
     brief(new SyntaxError("no JSON"), "watching"),
     "garbage, relist",
@@ -69,7 +69,7 @@ test("remedyFor reads the state anew where it is in doubt", () => {
   );
 });
 
-test("remedyFor reads what is too long for a line in pages, at once", () => {
+test("remedyFor lists immediately in pages after a line that is too long", () => {
   const error = new TooLongError("a line", { size: 9, limit: 8 });
   const paged = "too_long, relist, pages once, at once";
   assert.equal(brief(error, "watching"), paged);
@@ -77,7 +77,7 @@ test("remedyFor reads what is too long for a line in pages, at once", () => {
   assert.equal(brief(error, "init-page"), "too_long, relist");
 });
 
-test("remedyFor gives up streams where the server has none", () => {
+test("remedyFor requests no streams from a server that cannot stream", () => {
   for (const status of [400, 405, 406, 415, 422]) {
     assert.equal(
       brief(apiError(status), "initial-watch"),
@@ -90,7 +90,7 @@ test("remedyFor gives up streams where the server has none", () => {
   );
 });
 
-test("remedyFor lists once in pages after a stream that failed", () => {
+test("remedyFor lists once in pages after a failed stream", () => {
   assert.equal(
     brief(new Error("reset"), "initial-watch"),
     "connection, relist, pages once",
@@ -109,13 +109,13 @@ test("remedyFor lists once in pages after a stream that failed", () => {
   );
 });
 
-test("remedyFor asks for a stream again where the failure says nothing of it", () => {
+test("remedyFor requests a stream again after an unrelated failure", () => {
   assert.equal(brief(apiError(401), "initial-watch"), "http_401, relist");
   assert.equal(brief(apiError(429), "initial-watch"), "http_429, relist");
   assert.equal(brief(apiError(404), "initial-watch"), "http_404, relist");
 });
 
-test("remedyFor passes on how long the server asks to wait", () => {
+test("remedyFor returns the pause that the server asks for", () => {
   const error = new ApiError("Cannot watch: told so", {
     status: 429,
     retryAfter: 7_000,
