@@ -460,7 +460,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     }
   }
 
-  /** Maps an object of which only the key was cached at the time of its event. */
+  /** Maps an object whose body was evicted at the time of its event. */
   async #readAndTrigger(
     key: string,
     cause: SourceEvent,

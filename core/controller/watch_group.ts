@@ -141,7 +141,7 @@ export class WatchGroup<P extends KubernetesObject> {
     await this.#attach(first, call);
     const late = names.filter((name) => !first.includes(name));
     if (late.length === 0) return;
-    log.warn("Some namespaces cannot be watched yet, the others run", {
+    log.warn("Some namespaces cannot be watched; the others run", {
       namespaces: late,
     });
     for (const name of late) {

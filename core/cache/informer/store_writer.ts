@@ -339,7 +339,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   }
 
   /**
-   * Drops what is known of versions that the server no longer has.
+   * Drops pending own writes of versions that the server no longer has.
    *
    * @returns Newest version of the old history.
    * @throws {ConnectionFault} If own writes of the old history shadowed objects

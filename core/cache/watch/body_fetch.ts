@@ -18,7 +18,7 @@ export interface BodyFetchDeps {
   readonly signal: AbortSignal;
 }
 
-/** Fetcher of the objects of which a bounded cache keeps only the key. */
+/** Fetcher of objects whose body a bounded cache has evicted. */
 export function bodyFetch(deps: BodyFetchDeps): FetchObject {
   const { client, kind, metadataOnly, signal } = deps;
   return async (key) => {
