@@ -92,8 +92,10 @@ export {
   replaceRequest,
   watchRequest,
 } from "./client/request.ts";
+export type { SelectionOptions } from "./api/selection.ts";
 export type {
   ApplyOptions,
+  CollectionOptions,
   DeleteCollectionOptions,
   DeleteOptions,
   GetOptions,
@@ -103,7 +105,6 @@ export type {
   PropagationPolicy,
   RequestOptions,
   ResourceVersionMatch,
-  SelectionOptions,
   Subresource,
   SubresourceOption,
   WatchOptions,

@@ -11,7 +11,6 @@ import {
   keyOfHeader,
 } from "../core/cache/informer/cache_event.ts";
 import {
-  checkSelection,
   CLIENT_PARTS,
   SELECTION_RULES,
 } from "../core/cache/informer/informer_options.ts";
@@ -181,7 +180,6 @@ function checkWatchSource<
     checkParts(mapper, MAPPER_PARTS, `${subject}, mapper`);
     checkIndex(`of ${subject}, mapper`, mapper.index);
   }
-  checkSelection(options);
   return options;
 }
 

@@ -132,14 +132,28 @@ export type NewObject<T extends KubernetesObject> =
     metadata: Partial<ObjectMeta>;
   };
 
-/** Part of an object: every field is optional at any depth, lists are complete. */
-export type DeepPartial<T> = T extends readonly unknown[] ? T
-  : T extends object ? { [K in keyof T]?: DeepPartial<T[K]> | undefined }
+/** Object or list with read-only fields and elements at any depth. */
+export type ReadonlyDeep<T> = T extends readonly (infer Item)[]
+  ? readonly ReadonlyDeep<Item>[]
+  : T extends object ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> }
+  : T;
+
+/**
+ * Part of an object: every field is optional at any depth, and lists are
+ * complete. In a merge patch, `null` removes a field.
+ *
+ * @typeParam T The type of the object.
+ * @typeParam Empty The types of a field without a value.
+ */
+export type DeepPartial<T, Empty = null | undefined> = T extends
+  readonly (infer Item)[] ? readonly ReadonlyDeep<Item>[]
+  : T extends object
+    ? { readonly [K in keyof T]?: DeepPartial<T[K], Empty> | Empty }
   : T;
 
 /** An apply configuration: the fields that the caller wants to own, and the name. */
 export type ApplyObject<T extends KubernetesObject> =
-  & DeepPartial<Omit<T, "metadata">>
+  & DeepPartial<Omit<T, "metadata">, undefined>
   & {
     metadata:
       & Partial<Omit<ObjectMeta, "name">>

@@ -20,6 +20,7 @@ import { keyText, type ObjectKey } from "../api/object_key.ts";
 import { checkOptions, typeText } from "../api/options.ts";
 import {
   type ApplyOptions,
+  type CollectionOptions,
   type DeleteCollectionOptions,
   type DeleteOptions,
   type GetOptions,
@@ -28,7 +29,6 @@ import {
   type PatchType,
   REQUEST_RULES,
   type RequestOptions,
-  type SelectionOptions,
   type Subresource,
   type SubresourceOption,
   type WatchOptions,
@@ -518,7 +518,9 @@ function encodePatch(body: unknown, type: PatchType, action: string): string {
   );
 }
 
-function selectionQuery(options: SelectionOptions): Record<string, QueryValue> {
+function selectionQuery(
+  options: CollectionOptions,
+): Record<string, QueryValue> {
   const { labelSelector, fieldSelector, shardSelector } = options;
   return {
     labelSelector: labelSelector === undefined

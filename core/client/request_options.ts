@@ -1,6 +1,5 @@
-import type { FieldRequirement, FieldSelector } from "../api/field_selector.ts";
-import type { LabelRequirement, LabelSelector } from "../api/label_selector.ts";
 import type { OptionRules } from "../api/options.ts";
+import type { SelectionOptions } from "../api/selection.ts";
 
 /** Options of every request. */
 export interface RequestOptions {
@@ -64,40 +63,17 @@ export interface GetOptions extends RequestOptions {
   readonly resourceVersion?: string | undefined;
 }
 
-/** Options that select objects of a kind. */
-export interface SelectionOptions extends RequestOptions {
-  /**
-   * Namespace; all namespaces by default.
-   */
+/** Options of a request for a collection of objects. */
+export interface CollectionOptions extends RequestOptions, SelectionOptions {
+  /** Namespace. Defaults to all namespaces. */
   readonly namespace?: string | undefined;
-  /**
-   * Label selector; only matching objects are returned.
-   */
-  readonly labelSelector?:
-    | string
-    | LabelSelector
-    | readonly LabelRequirement[]
-    | undefined;
-  /**
-   * Field selector; only matching objects are returned.
-   */
-  readonly fieldSelector?:
-    | string
-    | FieldSelector
-    | readonly FieldRequirement[]
-    | undefined;
-  /**
-   * Shard selector, as created by `shardSelector()`. Servers without support
-   * (before Kubernetes 1.36) ignore it and send all objects.
-   */
-  readonly shardSelector?: string | undefined;
 }
 
 /** Match rule for `resourceVersion`: exactly this state, or this or a later one. */
 export type ResourceVersionMatch = "Exact" | "NotOlderThan";
 
 /** Options of a list. */
-export interface ListOptions extends SelectionOptions {
+export interface ListOptions extends CollectionOptions {
   /**
    * Maximum number of objects in a page; servers may return fewer. All objects
    * by default.
@@ -119,7 +95,7 @@ export interface ListOptions extends SelectionOptions {
 }
 
 /** Options of a watch. */
-export interface WatchOptions extends SelectionOptions {
+export interface WatchOptions extends CollectionOptions {
   /**
    * Resource version after which events start. Without it the current objects
    * are sent first, as ADDED events.
@@ -182,7 +158,7 @@ export interface DeleteOptions extends RequestOptions {
 
 /** Options of a deletion of many objects. */
 export interface DeleteCollectionOptions
-  extends SelectionOptions, Omit<DeleteOptions, "preconditions"> {}
+  extends CollectionOptions, Omit<DeleteOptions, "preconditions"> {}
 
 /** Option for the subresource of a request. */
 export interface SubresourceOption {
@@ -204,7 +180,7 @@ const WRITE: OptionRules<WriteOptions & SubresourceOption> = {
   fieldManager: "string?",
   fieldValidation: ["Ignore", "Warn", "Strict", undefined],
 };
-const SELECTION: OptionRules<SelectionOptions> = {
+const SELECTION: OptionRules<CollectionOptions> = {
   ...REQUEST,
   namespace: "name?",
   labelSelector: "selector?",

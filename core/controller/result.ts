@@ -1,32 +1,16 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
-import type { KubernetesObject } from "../api/object.ts";
+import type { DeepPartial, KubernetesObject } from "../api/object.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
-
-/** Type with read-only lists and fields at any depth, as results may have them. */
-export type ReadonlyDeep<T> = T extends readonly (infer Item)[]
-  ? readonly ReadonlyDeep<Item>[]
-  : T extends object ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> }
-  : T;
-
-/**
- * Part of an object in a result. Every field may be left out, lists are complete,
- * and `null` deletes a field if the method is a merge patch.
- */
-export type PartialDeep<T> = T extends readonly (infer Item)[]
-  ? readonly ReadonlyDeep<Item>[]
-  : T extends object
-    ? { readonly [K in keyof T]?: PartialDeep<T[K]> | null | undefined }
-  : T;
 
 /** Status type of a kind; any object if it is not known. */
 export type StatusOf<P extends KubernetesObject> = P extends
   { status?: infer S } ? NonNullable<S> : Record<string, unknown>;
 
 /** Argument of `patchStatus` for a kind. */
-export type StatusPatch<P extends KubernetesObject> = PartialDeep<StatusOf<P>>;
+export type StatusPatch<P extends KubernetesObject> = DeepPartial<StatusOf<P>>;
 
 /** Argument of `patchResource` for a kind. */
-export type ResourcePatch<P extends KubernetesObject> = PartialDeep<
+export type ResourcePatch<P extends KubernetesObject> = DeepPartial<
   Omit<P, "status">
 >;
 

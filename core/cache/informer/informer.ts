@@ -20,8 +20,6 @@ import type { KubernetesObject } from "../../api/object.ts";
 import { checkOptions, checkParts } from "../../api/options.ts";
 import type { InformerClient } from "../watch/watch_requests.ts";
 import {
-  checkSelection,
-  checkSharedOptions,
   CLIENT_PARTS,
   INFORMER_RULES,
   type InformerOptions,
@@ -89,8 +87,6 @@ export class Informer<T extends KubernetesObject>
     checkParts(client, CLIENT_PARTS, "an informer, client");
     checkKind(kind, "an informer");
     checkOptions(options, INFORMER_RULES, "an informer");
-    checkSharedOptions(options, "an informer");
-    checkSelection(options);
     checkNamespaces(kind, options.namespaces);
     super({
       kind,

@@ -1,11 +1,9 @@
-import { fieldRequirements } from "../../api/field_selector.ts";
-import { labelRequirements } from "../../api/label_selector.ts";
 import {
   checkParts,
   type OptionRule,
   type OptionRules,
 } from "../../api/options.ts";
-import { parseShardSelector } from "../../api/shard_selector.ts";
+import { SELECTION_OPTIONS } from "../../api/selection.ts";
 import type { Clock } from "../../clock.ts";
 import { pruneTree } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
@@ -58,11 +56,9 @@ const RELISTS_PARTS: Readonly<Record<string, OptionRule>> = {
 /** Types of the options of an {@linkcode InformerSelection}. */
 export const SELECTION_RULES: OptionRules<InformerSelection> = {
   namespaces: "strings?",
-  labelSelector: "selector?",
-  fieldSelector: "selector?",
-  shardSelector: "string?",
+  ...SELECTION_OPTIONS,
   metadataOnly: "boolean?",
-  prune: "strings?",
+  prune: { type: "strings?", check: pruneTree },
   bounded: "boolean?",
 };
 
@@ -70,9 +66,17 @@ export const SELECTION_RULES: OptionRules<InformerSelection> = {
 export const SHARED_RULES: OptionRules<
   Omit<InformerOptions, keyof InformerSelection>
 > = {
-  reconnect: "object?",
-  budget: "object?",
-  relists: "object?",
+  reconnect: { type: "object?", check: reconnectSettings },
+  budget: {
+    type: "object?",
+    check: (budget, subject) =>
+      checkParts(budget, BUDGET_PARTS, `${subject}, budget`),
+  },
+  relists: {
+    type: "object?",
+    check: (relists, subject) =>
+      checkParts(relists, RELISTS_PARTS, `${subject}, relists`),
+  },
   logger: "logger?",
   metrics: "metrics?",
   clock: "clock?",
@@ -84,41 +88,3 @@ export const INFORMER_RULES: OptionRules<InformerOptions> = {
   ...SELECTION_RULES,
   ...SHARED_RULES,
 };
-
-/**
- * Checks the options that the informers of a pool share.
- *
- * @throws {TypeError | RangeError} If one is invalid.
- */
-export function checkSharedOptions(
-  { budget, relists, reconnect }: Pick<
-    InformerOptions,
-    "budget" | "relists" | "reconnect"
-  >,
-  subject: string,
-): void {
-  if (budget !== undefined) {
-    checkParts(budget, BUDGET_PARTS, `${subject}, budget`);
-  }
-  if (relists !== undefined) {
-    checkParts(relists, RELISTS_PARTS, `${subject}, relists`);
-  }
-  reconnectSettings(reconnect);
-}
-
-/**
- * Checks the syntax of selectors and paths of an informer.
- *
- * @throws {TypeError | SyntaxError} If one is malformed.
- */
-export function checkSelection(
-  { labelSelector, fieldSelector, shardSelector, prune }: Pick<
-    InformerSelection,
-    "labelSelector" | "fieldSelector" | "shardSelector" | "prune"
-  >,
-): void {
-  if (labelSelector !== undefined) labelRequirements(labelSelector);
-  if (fieldSelector !== undefined) fieldRequirements(fieldSelector);
-  if (shardSelector !== undefined) parseShardSelector(shardSelector);
-  if (prune !== undefined) pruneTree(prune);
-}

@@ -15,8 +15,6 @@ import type {
   InformerSelection,
 } from "../watch/watch_requests.ts";
 import {
-  checkSelection,
-  checkSharedOptions,
   CLIENT_PARTS,
   type InformerOptions,
   SELECTION_RULES,
@@ -119,7 +117,6 @@ export class InformerPool {
   constructor(client: InformerClient, options: InformerPoolOptions = {}) {
     checkParts(client, CLIENT_PARTS, "a pool of informers, client");
     checkOptions(options, SHARED_RULES, "a pool of informers");
-    checkSharedOptions(options, "a pool of informers");
     this.#client = client;
     this.#options = { relists: new RelistQueue(), ...options };
   }
@@ -154,7 +151,6 @@ export class InformerPool {
     }
     checkKind(kind, "a lease of an informer");
     checkOptions(options, ACQUIRE_RULES, "a lease of an informer");
-    checkSelection(options);
     const {
       client = this.#client,
       // A late lease could not index evicted objects.

@@ -1,14 +1,7 @@
-import type {
-  FieldRequirement,
-  FieldSelector,
-} from "../../api/field_selector.ts";
-import type {
-  LabelRequirement,
-  LabelSelector,
-} from "../../api/label_selector.ts";
 import type { Kind, ResolvedKind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
+import type { SelectionOptions } from "../../api/selection.ts";
 import {
   type ApiRequest,
   getRequest,
@@ -21,30 +14,12 @@ import type { Logger } from "../../logger.ts";
 import type { Metrics } from "../../metrics.ts";
 
 /** Selection of the objects of an informer, and the form in which it keeps them. */
-export interface InformerSelection {
+export interface InformerSelection extends SelectionOptions {
   /**
    * Namespaces to watch, with one watch each; all, with one watch, when left
    * out. Not for cluster-scoped kinds.
    */
   readonly namespaces?: readonly string[] | undefined;
-  /** Label selector; only matching objects are watched. */
-  readonly labelSelector?:
-    | string
-    | LabelSelector
-    | readonly LabelRequirement[]
-    | undefined;
-  /** Field selector; only matching objects are watched. */
-  readonly fieldSelector?:
-    | string
-    | FieldSelector
-    | readonly FieldRequirement[]
-    | undefined;
-  /**
-   * Shard selector, as `shardSelector()` formats it; only objects of the shard
-   * are watched. It is applied by the server where it knows shard selectors, and
-   * to the headers of received objects otherwise.
-   */
-  readonly shardSelector?: string | undefined;
   /**
    * Whether to request and keep the metadata only.
    *
