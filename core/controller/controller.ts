@@ -178,6 +178,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   #hasLed = false;
 
   /**
+   * Creates a controller, which does nothing before its start.
+   *
    * @param kind Kind of the primaries.
    * @param reconciler Reconciler to call.
    * @param options Options of the controller.
@@ -306,7 +308,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     this.#parts?.processor.pause();
   }
 
-  /** Fulfilled when nothing runs. */
+  /** Waits until nothing runs. */
   whenIdle(): Promise<void> {
     return this.#parts?.processor.whenIdle() ?? Promise.resolve();
   }
@@ -442,7 +444,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     );
   }
 
-  /** Makes the parts: events go from the watches to the processor to the runs. */
+  /** Creates the parts: events go from the watches to the processor to the runs. */
   #assemble(
     kind: ResolvedKind<P>,
     deps: ControllerDeps,

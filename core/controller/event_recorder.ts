@@ -123,10 +123,9 @@ export class EventRecorder {
   readonly #deps: EventRecorderDeps;
   readonly #pending: Map<string, PendingEvent> = new Map();
   #writing: Promise<void> | undefined;
-  /** Aborts the requests. */
+  /** Controller of the signal that aborts the requests. */
   readonly #ending: AbortController = new AbortController();
 
-  /** @param deps Its dependencies. */
   constructor(deps: EventRecorderDeps) {
     this.#deps = deps;
   }
@@ -165,7 +164,7 @@ export class EventRecorder {
     this.#writing ??= this.#drain();
   }
 
-  /** Fulfilled when all events so far are written or have failed. */
+  /** Waits until all events so far are written or have failed. */
   async flush(): Promise<void> {
     await this.#writing;
   }

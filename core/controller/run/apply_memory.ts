@@ -16,7 +16,7 @@ interface Applied {
 }
 
 /**
- * Hash of a text; equal hashes are taken for equal texts.
+ * Hash of a text; equal hashes count as equal texts.
  *
  * SHA-1 is used for its speed, not against deliberate collisions: a person who
  * can choose the texts could as well choose the objects.

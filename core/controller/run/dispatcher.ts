@@ -33,7 +33,7 @@ export interface DispatcherDeps<P extends KubernetesObject> {
 interface ActiveRun<P extends KubernetesObject> {
   readonly run: Run<P>;
   readonly context: RunContext<P>;
-  /** State that the reconciler gets a copy of. */
+  /** State of the primary, of which the reconciler gets a copy. */
   readonly primary: P;
 }
 
@@ -43,13 +43,12 @@ const SUCCEEDED: RunResult = Object.freeze({ end: DONE });
 const FINALIZER_REMOVED: RunEnd = Object.freeze({ type: "finalizerRemoved" });
 
 /**
- * Executes one run: decides on its step, adds the finalizer, calls the workflow
+ * Executor of single runs: decides on the step, adds the finalizer, calls the workflow
  * and the reconciler or its cleanup, and writes their result.
  */
 export class Dispatcher<P extends KubernetesObject> {
   readonly #deps: DispatcherDeps<P>;
 
-  /** @param deps Its dependencies. */
   constructor(deps: DispatcherDeps<P>) {
     this.#deps = deps;
   }
@@ -293,7 +292,7 @@ export class Dispatcher<P extends KubernetesObject> {
     return { end: { type: "failed", final, delay }, error, handled: true };
   }
 
-  /** A failure of this write is logged: the run already has its error. */
+  /** Writes the result of `onError`; a failure is logged, since the run has its error. */
   async #writeErrorStatus(
     { run, context, primary }: ActiveRun<P>,
     result: ReconcileResult,

@@ -118,7 +118,7 @@ export class EventProcessor<P extends KubernetesObject>
   readonly #deps: EventProcessorDeps<P>;
   readonly #log: Logger;
   readonly #queue: SchedulingQueue;
-  /** Only of objects whose state differs from {@linkcode FRESH}. */
+  /** States of the objects that differ from {@linkcode FRESH}. */
   readonly #states: Map<string, RunState> = new Map();
   readonly #runs: Map<string, Run<P>> = new Map();
   readonly #deleted: Map<string, DeletedPrimary<P>> = new Map();
@@ -127,11 +127,10 @@ export class EventProcessor<P extends KubernetesObject>
   readonly #slice: TimeSlice;
   #paused = true;
   #pumping = false;
-  /** Pending while the token bucket of the controller is empty. */
+  /** Timer for the next token, while the token bucket of the controller is empty. */
   #throttle: Timer | undefined;
   #waiters: Waiter[] = [];
 
-  /** @param deps Its dependencies. */
   constructor(deps: EventProcessorDeps<P>) {
     const { clock, settings, finalizer } = deps;
     const { retry, limiter } = settings;
@@ -341,7 +340,7 @@ export class EventProcessor<P extends KubernetesObject>
 
   // Begin: a taken key becomes a run.
 
-  /** Returns no run if the object of an item is deleted or about to be. */
+  /** Creates the run of a queue item, unless its object is deleted or about to be. */
   #begin(item: QueueItem): Run<P> | undefined {
     const { primaries, settings, clock } = this.#deps;
     const { key } = item;
@@ -460,7 +459,7 @@ export class EventProcessor<P extends KubernetesObject>
     return plan;
   }
 
-  /** Ends the life of a deleted object; one of the same key is a new object. */
+  /** Removes the state of a deleted object; an object of the same key is a new one. */
   #deletionReconciled(item: QueueItem, key: string): void {
     this.#states.delete(key);
     this.#deleted.delete(key);
@@ -555,7 +554,7 @@ export class EventProcessor<P extends KubernetesObject>
     for (const run of this.#runs.values()) run.abort(cause);
   }
 
-  /** Fulfilled when nothing runs. */
+  /** Waits until nothing runs. */
   whenIdle(): Promise<void> {
     return this.#until(() => this.#runs.size === 0);
   }
@@ -576,7 +575,7 @@ export class EventProcessor<P extends KubernetesObject>
     this.#log.error(`Cannot ${what}`, { error });
 }
 
-/** A primary with its key only, which the dispatcher reads before its run. */
+/** Primary with only its key, which the dispatcher reads before its run. */
 function keyAlone<P extends KubernetesObject>(
   primaries: PrimaryCache<P>,
   key: string,

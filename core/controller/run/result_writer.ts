@@ -26,7 +26,7 @@ interface ResultWrite<P extends KubernetesObject> {
   /** State that the reconciler was given. */
   readonly primary: P;
   readonly result: ReconcileResult | void;
-  /** Aborts the requests. */
+  /** Signal that aborts the requests. */
   readonly signal: AbortSignal;
   /** Whether the run succeeded, so that it has observed the generation. */
   readonly succeeded: boolean;
@@ -59,7 +59,6 @@ export class ResultWriter<P extends KubernetesObject> {
   /** Whether the status of the kind has the field {@linkcode OBSERVED}. */
   readonly #observes: boolean;
 
-  /** @param deps Its dependencies. */
   constructor(deps: ResultWriterDeps<P>) {
     this.#deps = deps;
     this.#observes = hasObservedGeneration(deps.runDeps.kind);

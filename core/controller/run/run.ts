@@ -128,9 +128,9 @@ export class Run<P extends KubernetesObject> {
   span: Span | undefined;
   /** Result of the workflow of the controller. */
   workflow: ManagedWorkflowResult | undefined;
-  /** Whether the run removes the finalizer: its object may vanish any moment. */
+  /** Whether the run removes the finalizer: its object can be deleted any moment. */
   isReleasing = false;
-  /** Time before which the object must not run again, in milliseconds. */
+  /** Pause before the next run of the object, in milliseconds. */
   pause = 0;
   #writes: string[] | undefined;
   #controller: AbortController | undefined;
@@ -138,7 +138,6 @@ export class Run<P extends KubernetesObject> {
   #interruptedBy: RunCause | undefined;
   #timer: Timer | undefined;
 
-  /** @param start Facts that the run starts with. */
   constructor(start: RunStart<P>) {
     this.key = start.key;
     this.primary = start.primary;
@@ -228,7 +227,11 @@ export class Run<P extends KubernetesObject> {
     this.#interruption?.abort(new RunInterruptedError(this.key, cause));
   }
 
-  /** @throws {RunAbortedError} If the run was aborted. */
+  /**
+   * Throws if the run was aborted.
+   *
+   * @throws {RunAbortedError} If the run was aborted.
+   */
   throwIfAborted(): void {
     if (this.aborted !== undefined) throw this.#reason();
   }

@@ -122,10 +122,6 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   #attributes: Map<unknown, unknown> | undefined;
   #log: Logger | undefined;
 
-  /**
-   * @param run The run.
-   * @param deps Dependencies that all runs share.
-   */
   constructor(run: Run<P>, deps: RunDeps<P>) {
     this.#run = run;
     this.#deps = deps;

@@ -78,7 +78,6 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
   readonly #byResult: ReadonlyMap<string, MetricLabels>;
   readonly #byCause: Map<RunCause["type"], MetricLabels> = new Map();
 
-  /** @param deps Its dependencies. */
   constructor(deps: RunReporterDeps) {
     const { controller, metrics } = deps;
     this.#deps = deps;
@@ -262,10 +261,9 @@ interface KeptRun extends
 /** Recent runs of the objects that ran most recently, for `coracle why`. */
 export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
   readonly #clock: Clock;
-  /** In the order of the latest run of each object. */
+  /** Past runs by key, in the order of the latest run of each object. */
   readonly #byKey: Map<string, KeptRun[]> = new Map();
 
-  /** @param deps Its dependencies. */
   constructor({ clock }: { readonly clock: Clock }) {
     this.#clock = clock;
   }
@@ -371,7 +369,6 @@ export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
   readonly #aborted: Map<string, Abort> = new Map();
   #closed = false;
 
-  /** @param deps Its dependencies. */
   constructor(
     { clock, log }: { readonly clock: Clock; readonly log: Logger },
   ) {
@@ -415,7 +412,7 @@ export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
     for (const { timer } of this.#aborted.values()) timer?.cancel();
   }
 
-  /** Shared by all runs, few of which are aborted. */
+  /** Handler of aborts, shared by all runs. */
   readonly #onAbort = (run: Run<P>, because: AbortCause): void => {
     const since = this.#clock.now();
     const abort: Abort = { because, since, timer: undefined };

@@ -122,7 +122,6 @@ export class WriteObserver {
   readonly #labels: MetricLabels;
   readonly #loops: Counter;
 
-  /** @param deps Its dependencies. */
   constructor({ controller, clock, log, metrics }: {
     readonly controller: string;
     readonly clock: Clock;
