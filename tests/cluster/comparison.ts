@@ -5,12 +5,12 @@ import { project } from "../transcripts/projection.ts";
 import { ScenarioRun } from "../transcripts/scenario.ts";
 import type { Step, Transcript } from "../transcripts/transcript.ts";
 
-/** One request: `METHOD path`, its body, and what is special about it. */
+/** Request: `METHOD path`, body and options. */
 export type RequestLine =
   | readonly [line: string, body?: unknown, more?: Partial<Step>]
   | Step;
 
-/** Requests that are made one after the other, of both servers. */
+/** Requests that are sent to both servers in order. */
 export interface RequestCase {
   readonly name: string;
   /** Resources that are defined first. */
@@ -19,7 +19,7 @@ export interface RequestCase {
   readonly requests: readonly RequestLine[];
 }
 
-/** A place where the embedded server answers otherwise than the real one. */
+/** Difference between the embedded and the real server at one path. */
 export interface LiveDifference {
   readonly request: string;
   readonly path: string;
@@ -185,12 +185,12 @@ async function answers(
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 
-/** What differs from server to server, by the order in which it is met. */
+/** Names for values that differ between servers, in order of appearance. */
 class Names {
   readonly #uids: Map<string, string> = new Map();
   readonly #revisions: Set<number> = new Set();
 
-  /** Collects the revisions of objects, so that they can be told by rank. */
+  /** Collects the revisions of objects, which are compared by rank. */
   learn(value: unknown): void {
     if (value === null || typeof value !== "object") return;
     const { resourceVersion, uid } = value as {
@@ -235,7 +235,7 @@ class Names {
   }
 }
 
-/** Texts of Go's run time, and what each server makes for itself. */
+/** Messages of Go's run time, and values that each server generates. */
 const OWN_TEXT =
   /[a-z]\w*\.[A-Z]\w+\{|map\[|\(\*|strconv|json:|scheme "pkg|\/registry\/|esource ?[vV]ersion:? .*\d|BEGIN CERTIFICATE|yaml: |of JSON input|invalid character|patch: Invalid value|unknown conversion/;
 

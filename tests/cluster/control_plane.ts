@@ -23,11 +23,11 @@ import { until } from "../support/until.ts";
 
 /** A real control plane that scenarios can run against. */
 export interface ControlPlane {
-  /** Where it comes from, for people. */
+  /** Description of its origin. */
   readonly origin: string;
   /** The path of a kubeconfig of an administrator. */
   readonly kubeconfig: string;
-  /** Stops what was started for it, and only that. */
+  /** Stops only what was started for it. */
   stop(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ const PROGRAMS = ["etcd", "kube-apiserver", "kube-controller-manager"] as const;
 const BUILT = join(PROJECT, ".cache", "controlplane");
 const VERSION = "v1.32.2";
 
-/** The controllers that make what API clients see; nothing runs pods. */
+/** Controllers whose effects API clients see; nothing runs pods. */
 const CONTROLLERS: readonly string[] = [
   "garbage-collector-controller",
   "namespace-controller",
@@ -48,7 +48,7 @@ const CONTROLLERS: readonly string[] = [
 
 /**
  * Finds or starts a control plane: that of `KUBECONFIG`, else the programs in
- * `KUBEBUILDER_ASSETS`, else those built from their published Go modules.
+ * `KUBEBUILDER_ASSETS`, else programs built from their published Go modules.
  *
  * @returns Undefined where there is none and no Go toolchain to build one.
  */
@@ -73,7 +73,7 @@ async function executable(file: string): Promise<boolean> {
   return await access(file, constants.X_OK).then(() => true, () => false);
 }
 
-/** Builds what is missing in the cache; takes minutes, once. */
+/** Builds the programs that the cache lacks; takes minutes once. */
 async function buildPrograms(): Promise<boolean> {
   const go = await runCommand(["go", "version"]);
   await mkdir(BUILT, { recursive: true });
@@ -102,7 +102,7 @@ async function buildPrograms(): Promise<boolean> {
   return true;
 }
 
-/** What release builds set, and clients ask for. */
+/** Linker flags of release builds, whose values clients read. */
 function linkerFlags(): string {
   const [major, minor] = VERSION.slice(1).split(".");
   const values = {
@@ -119,7 +119,7 @@ function linkerFlags(): string {
   );
 }
 
-/** The files of one run, in a folder that goes with it. */
+/** Files of one run in a temporary folder. */
 interface Files {
   readonly folder: string;
   path(name: string): string;
@@ -207,7 +207,7 @@ async function startServers(
   return port ?? 0;
 }
 
-/** Everything that proves who is who, made anew for each run. */
+/** Writes new certificates and tokens for a run. */
 async function writeCredentials(
   files: Files,
   port: number,
@@ -268,7 +268,7 @@ function controllerManagerArgs(files: Files): readonly string[] {
   ];
 }
 
-/** Ports that nobody listened on a moment ago. */
+/** Finds free ports. */
 async function freePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports = await Promise.all(servers.map(async (server) => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runCommand } from "../support/child_process.ts";
 
-/** Entry points of which importing loads nothing but this package. */
+/** Entry points that load no other package. */
 const LIGHT = [
   "@coracle/operator",
   "@coracle/operator/core",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runCommand } from "../support/child_process.ts";
 
-/** The one import whose path is not ours to know: the user's operator file. */
+/** Import of the user's operator file, whose path is computed. */
 const USER_FILE = /core\/cli\/operator_module\.ts:\d+:\d+/;
 
 /** It checks the types of all that is published. */

@@ -9,7 +9,7 @@ import { packageJson, projectText, updating } from "./shipped_files.ts";
 const QUOTED_REGEXP = /^```\w+ from=(\S+)\n([^]*?)^```$/gm;
 const EMBEDDED_REGEXP = /^```(\w+) file=(\S+)\n([^]*?)^```$/gm;
 
-/** The README with each embedded file as it is now. */
+/** README with the present content of each embedded file. */
 function refreshed(readme: string): string {
   return readme.replace(
     EMBEDDED_REGEXP,

@@ -1,6 +1,6 @@
 /**
- * What is shipped, read from the package's own lists, and what its files
- * import, read by the compiler that resolves them.
+ * Shipped files, read from the package's lists, and their imports, read by the
+ * compiler that resolves them.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { PROJECT, runCommand } from "../support/child_process.ts";
 
-/** The part of package.json that the tests look at. */
+/** Part of package.json that the tests read. */
 export interface PackageJson {
   readonly name: string;
   readonly version: string;
@@ -23,7 +23,7 @@ export interface PackageJson {
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-/** The part of deno.json that the tests look at. */
+/** Part of deno.json that the tests read. */
 export interface DenoJson {
   readonly name: string;
   readonly version: string;
@@ -33,7 +33,7 @@ export interface DenoJson {
   readonly publish: { readonly include: readonly string[] };
 }
 
-/** One import within a shipped file. */
+/** Import of a shipped file. */
 export interface ShippedImport {
   readonly file: string;
   readonly specifier: string;
@@ -97,7 +97,7 @@ export function packageOf(specifier: string): string {
     .join("/");
 }
 
-/** Whether the run is asked to write the lists that it would compare. */
+/** Whether the run writes the lists instead of comparing them. */
 export function updating(): boolean {
   return process.env["UPDATE"] === "1";
 }

@@ -15,7 +15,7 @@ interface Seen {
   readonly attempt: number;
 }
 
-/** A reconciler that sees all events, and fails deletions as it is told. */
+/** Reconciler in all-events mode that fails deletions on request. */
 function observer(
   fixture: OperatorFixture,
   fails: (seen: Seen) => boolean,

@@ -40,8 +40,7 @@ function execUser(script: string): Record<string, unknown> {
 }
 
 /**
- * Runs an operator file with a kubeconfig, and gives what it said when it
- * failed.
+ * Runs an operator file with a kubeconfig. @returns Its output when it failed.
  */
 async function failure(
   config: string | Record<string, unknown>,

@@ -213,7 +213,7 @@ scenario(
   },
 );
 
-/** An operator that reports what it has seen, and tells it. */
+/** Operator that reports the objects it has seen. */
 function echo(
   fixture: OperatorFixture,
 ): { operator: Operator; seen: string[] } {

@@ -7,7 +7,7 @@ import { kubernetesDependent } from "../../workflows/dependents/kubernetes_depen
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
-/** Kinds of which a value cannot change, and how a server says it. */
+/** Kinds with an immutable field, and the error of the server. */
 const FIXED = [
   [
     "cannot change roleRef",

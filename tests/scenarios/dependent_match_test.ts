@@ -21,7 +21,7 @@ import {
   scenario,
 } from "../support/operator_fixture.ts";
 
-/** What a person's kubectl would write: without a status, and so on. */
+/** Objects as kubectl sends them: without a status, for example. */
 type Templates = NonNullable<StatefulSet["spec"]>["volumeClaimTemplates"];
 
 scenario(

@@ -34,13 +34,13 @@ class Mailboxes {
     return Promise.resolve(box);
   }
 
-  /** What is there, as `slot=value`. */
+  /** Existing mailboxes, as `slot=value`. */
   get text(): string {
     return [...this.all.values()].map(({ slot, value }) => `${slot}=${value}`)
       .toSorted().join();
   }
 
-  /** A dependent of as many as the spec asks for. */
+  /** Bulk dependent with the number of the spec. */
   dependent(
     more: Partial<
       Parameters<typeof externalBulkDependent<Gadget, Desired, Mailbox>>[0]

@@ -26,7 +26,7 @@ type Tenant = NonNullable<typeof Tenant.objectType>;
 
 const KEY = { namespace: "default", name: "a" };
 
-/** What an outside system keeps; it gives ids of its own. */
+/** Item of an external system, which assigns the ids. */
 interface Item {
   readonly id: string;
   readonly value: string;
@@ -53,7 +53,7 @@ class System {
     return Promise.resolve();
   }
 
-  /** Finds what the status of a tenant knows. */
+  /** Source of the items in the status of a tenant. */
   source(name: string, ids: (tenant: Tenant) => readonly string[]) {
     return perResourcePollingSource<Tenant, Item>({
       name,
@@ -62,7 +62,7 @@ class System {
     });
   }
 
-  /** One account for each tenant, its id in the status. */
+  /** Dependent of one account per tenant with its id in the status. */
   account() {
     return externalDependent<Tenant, { value: string }, Item>({
       source: this.source(
@@ -78,7 +78,7 @@ class System {
     });
   }
 
-  /** One item for each seat, their ids in the status. */
+  /** Dependent of one item per seat with the ids in the status. */
   seats() {
     return externalBulkDependent<Tenant, { value: string }, Item>({
       source: this.source(
@@ -101,7 +101,7 @@ async function tenant(fixture: OperatorFixture): Promise<Tenant | undefined> {
   return await fixture.client.find(Tenant, KEY);
 }
 
-/** Creates, changes, restarts and deletes; `make` gives operators. */
+/** Creates, changes, restarts and deletes; `make` returns an operator. */
 async function play(
   fixture: OperatorFixture,
   system: System,

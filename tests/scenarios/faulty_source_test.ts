@@ -5,7 +5,7 @@ import { watch } from "../../sources/watch_source.ts";
 import { byLabel } from "../../sources/mappers.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
-/** A source that does nothing, with other methods where they are given. */
+/** Source without effects, with the given methods replaced. */
 function source(
   name: string,
   methods: Partial<EventSource<Gadget>> = {},

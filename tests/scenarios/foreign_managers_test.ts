@@ -62,7 +62,7 @@ async function cachedManagers(from: Source, name: string) {
   return map?.metadata.managedFields?.map(({ manager }) => manager);
 }
 
-/** What was asked of the server but for watches. */
+/** Requests to the server without watches. */
 function asked(fixture: OperatorFixture): number {
   return fixture.requests.filter(({ verb }) => verb !== "watch").length;
 }

@@ -12,7 +12,7 @@ import { ConfigMap } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import type { OperatorOptions } from "../../core/operator/operator_options.ts";
 
-/** What a greeting asks for, and what came of it. */
+/** Object with the desired greeting and its result. */
 export type GreetingObject = CustomResource<
   { text: string },
   { said?: string | undefined }
@@ -27,7 +27,7 @@ export const Greeting: DefinedKind<GreetingObject> = defineKind({
   status: z.object({ said: z.string() }).partial(),
 });
 
-/** Makes the ConfigMap and reports what it says. */
+/** Reconciler that applies the ConfigMap and reports its text. */
 export const GREETER: Reconciler<GreetingObject> = {
   async reconcile({ metadata: { name }, spec: { text } }, ctx) {
     await ctx.apply(ConfigMap, { metadata: { name }, data: { text } });
@@ -35,7 +35,7 @@ export const GREETER: Reconciler<GreetingObject> = {
   },
 };
 
-/** What differs from the operator that just works. */
+/** Changes to the working operator. */
 export interface GreetingOperatorOptions {
   readonly reconciler?: Reconciler<GreetingObject> | undefined;
   readonly controller?: ControllerOptions<GreetingObject> | undefined;
@@ -70,7 +70,7 @@ export class Greetings {
     this.#cluster = cluster;
   }
 
-  /** Makes a greeting, or changes its text. */
+  /** Creates a greeting or changes its text. */
   async ask(name: string, text: string): Promise<void> {
     const { client, namespace } = this.#cluster;
     const metadata = { namespace, name };

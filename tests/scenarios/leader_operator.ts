@@ -1,6 +1,6 @@
 /**
- * An operator that writes who it is, again and again, while it leads. A gadget
- * that asks for it keeps the event loop busy once.
+ * Operator that writes its identity repeatedly while it leads. A gadget can
+ * block its event loop once.
  */
 import process from "node:process";
 import { patchStatus } from "../../core/controller/result.ts";

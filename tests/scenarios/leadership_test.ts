@@ -17,7 +17,7 @@ interface Replica {
   readonly seen: string[];
 }
 
-/** One of several replicas of an operator. */
+/** Replica of an operator. */
 function replica(fixture: OperatorFixture, identity: string): Replica {
   const seen: string[] = [];
   const operator = fixture.operator({

@@ -21,7 +21,7 @@ const Plot = defineKind({
   status: z.object({ value: z.string() }).partial(),
 });
 
-/** Changes every object twice, each of which must be seen. */
+/** Changes every object twice; each change must be seen. */
 async function live(
   fixture: OperatorFixture,
   change: (index: number, value: string) => Promise<unknown>,

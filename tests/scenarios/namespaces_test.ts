@@ -11,7 +11,7 @@ import {
 
 const DEFAULT = { namespaces: ["default"] };
 
-/** Lets a watch miss what comes next, until it has listed again. */
+/** Cuts a watch so that it misses events until it lists again. */
 function cut(fixture: OperatorFixture): void {
   fixture.faults.cutWatches();
   fixture.faults.compact();

@@ -22,14 +22,14 @@ import {
   scenario,
 } from "../support/operator_fixture.ts";
 
-/** A mistake, and what its message must say. */
+/** Mistake with the required parts of its message. */
 interface Mistake {
-  /** What somebody did. */
+  /** Description of the mistake. */
   readonly what: string;
   readonly make: (fixture: OperatorFixture) => unknown;
-  /** What was wrong. */
+  /** Required name of the wrong thing. */
   readonly names: RegExp;
-  /** What to do about it. */
+  /** Required advice. */
   readonly advises: RegExp;
 }
 
@@ -255,7 +255,7 @@ for (const { what, make, names, advises } of LATER) {
   });
 }
 
-/** What a reconciler may do wrong; it is told where runs are logged. */
+/** Mistakes of reconcilers, which the log of the run reports. */
 const IN_RUNS: readonly (readonly [string, () => unknown, RegExp, RegExp])[] = [
   [
     "a status with a field that there is not",

@@ -27,7 +27,7 @@ async function halves(
   return controllers;
 }
 
-/** Makes, changes and deletes objects, which must find their halves. */
+/** Creates, changes and deletes objects, which must reach their shards. */
 async function play(
   fixture: OperatorFixture,
   controllers: readonly ControllerHandle<Gadget>[],

@@ -8,7 +8,7 @@ import {
   scenario,
 } from "../support/operator_fixture.ts";
 
-/** Sees to it that no object runs in two replicas at once. */
+/** Checks that no object runs in two replicas at the same time. */
 class Referee {
   readonly running: Map<string, string> = new Map();
   readonly runs: Map<string, string[]> = new Map();

@@ -85,7 +85,7 @@ async function playTogether(
   await fixture.until(() => runs["one"] === 2 && runs["two"] === 2);
 }
 
-/** A source that comes when another one watches already. */
+/** A source joins while another one watches. */
 async function playJoining(
   fixture: OperatorFixture,
   shared: boolean,
@@ -103,7 +103,7 @@ async function playJoining(
   await fixture.until(() => seen["one"] === 2 && seen["two"] === 2);
 }
 
-/** Sources that go one after the other. */
+/** Sources leave one after the other. */
 async function playLeaving(
   fixture: OperatorFixture,
   shared: boolean,

@@ -9,7 +9,7 @@ import {
   scenario,
 } from "../support/operator_fixture.ts";
 
-/** A client whose requests for some paths wait until all are let go. */
+/** Client whose requests for some paths wait until they are released. */
 function held(
   fixture: OperatorFixture,
   isHeld: (path: string) => boolean,

@@ -33,7 +33,7 @@ const MAPS: PolicyRule = {
   verbs: ["get", "list", "watch", "patch"],
 };
 
-/** A client that may only do what the rules say, which may change. */
+/** Client with the permissions of the rules, which may change. */
 function restricted(
   fixture: OperatorFixture,
   rules: readonly PolicyRule[],
@@ -46,7 +46,9 @@ function restricted(
   });
 }
 
-/** An operator that reports what it has seen, with ConfigMaps as secondaries. */
+/**
+ * Operator that reports the objects it has seen, with ConfigMaps as secondaries.
+ */
 function reporting(
   fixture: OperatorFixture,
   options: OperatorOptions,

@@ -10,7 +10,7 @@ import { startGadgets } from "../support/gadget_runs.ts";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 import { RecordedTracer } from "../support/recorded_tracer.ts";
 
-/** A client that keeps the headers of what it sends. */
+/** Client that records the headers of its requests. */
 function listening(
   fixture: OperatorFixture,
 ): { readonly client: Client; readonly sent: HttpRequest[] } {

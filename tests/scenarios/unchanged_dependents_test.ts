@@ -22,7 +22,7 @@ import {
 } from "../support/scenario_cluster.ts";
 import { until } from "../support/until.ts";
 
-/** Kinds of one case alone, so that nobody else asks for them. */
+/** Kinds of one test alone, so that no other test requests them. */
 function kindsOf(id: string) {
   const group = `${id}.sample.coracle.dev`;
   const Fleet = defineKind({
@@ -49,25 +49,25 @@ function kindsOf(id: string) {
 type Kinds = ReturnType<typeof kindsOf>;
 type Fleet = NonNullable<Kinds["Fleet"]["objectType"]>;
 type Crate = NonNullable<Kinds["Crate"]["objectType"]>;
-/** As it is read; the server fills in the count where none is asked for. */
+/** Part as read; the server defaults its count. */
 type Part = Crate["spec"]["parts"][number];
 
-/** A cluster, and who counts what it is asked. */
+/** Cluster with counters of its requests. */
 interface Case extends Kinds {
-  /** Names what is of this case alone. */
+  /** Prefix of the names of this test. */
   readonly id: string;
   readonly client: Client;
   readonly namespace: string;
   /** How many requests the operator has sent, watches aside, by verb. */
   sent(): Readonly<Record<string, number>>;
-  /** Which objects were changed after they were made, and by which field. */
+  /** Objects that were changed after their creation, with the field. */
   readonly updates: readonly string[];
   /**
    * How many requests for crates the server itself has counted, lists and
    * watches aside.
    */
   asked(): Promise<number>;
-  /** Starts an operator with a workflow; gives what makes it run. */
+  /** Starts an operator with a workflow. @returns Triggers a run. */
   start(workflow: Workflow<Fleet>): Promise<{
     readonly runs: () => number;
     readonly stop: () => Promise<void>;

@@ -3,7 +3,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { gunzipSync } from "node:zlib";
 
-/** Which server, and as whom. */
+/** Server and credentials. */
 export interface Target {
   readonly url: string;
   readonly token: string;
@@ -146,7 +146,7 @@ function decodeBody(text: string): unknown {
   }
 }
 
-/** A watch whose events are kept as they come. */
+/** Watch that records its events. */
 export class WireWatch {
   readonly events: { readonly type?: string; readonly object?: unknown }[] = [];
   /** Status and headers, once they are there. */

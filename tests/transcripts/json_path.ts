@@ -36,7 +36,7 @@ function child(value: unknown, step: PathStep): unknown {
     : undefined;
 }
 
-/** The value at a path; undefined where there is none. */
+/** Value at a path; undefined where there is none. */
 export function valueAt(value: unknown, path: string): unknown {
   let found = value;
   for (const step of parse(path)) {
@@ -46,7 +46,7 @@ export function valueAt(value: unknown, path: string): unknown {
   return found;
 }
 
-/** Removes what is at a path, in place. */
+/** Removes the value at a path in place. */
 export function removeAt(value: unknown, path: string): void {
   remove(value, parse(path));
 }

@@ -1,4 +1,4 @@
-/** One place at which an answer is not as it was recorded. */
+/** Difference between an answer and its recording at one path. */
 export interface Difference {
   readonly path: string;
   readonly expected: unknown;
@@ -13,8 +13,8 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)$/;
 const MICRO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d)$/;
 
 /**
- * Compares recordings with what a server answers. Placeholders stand for values
- * that differ from run to run; within one scenario each is always the same.
+ * Compares recordings with the answers of a server. Placeholders stand for
+ * values that differ between runs; within one scenario each has one value.
  */
 export class Matcher {
   readonly #values: Map<string, string> = new Map();
@@ -80,7 +80,9 @@ export class Matcher {
     return differences;
   }
 
-  /** Field names can hold uids: those of owners in managed fields. */
+  /**
+   * Replaces uids in field names, such as those of owners in managed fields.
+   */
   #fieldName(
     name: string,
     expected: Record<string, unknown>,
@@ -143,7 +145,7 @@ export class Matcher {
     }
   }
 
-  /** Whether a placeholder and a value stand for each other, and none else. */
+  /** Whether a placeholder and a value belong to each other only. */
   #isBound(placeholder: string, actual: string): boolean {
     const known = this.#values.get(placeholder);
     if (known !== undefined) return known === actual;
@@ -173,10 +175,7 @@ export class Matcher {
   }
 }
 
-/**
- * A list's resourceVersion depends on what else is written, also where the
- * recording happened to see the one of an object.
- */
+/** Replaces the resourceVersion of a list, which depends on other writes. */
 function withAnyRevision(
   list: Record<string, unknown>,
 ): Record<string, unknown> {

@@ -11,7 +11,7 @@ const HEADERS = [
   "www-authenticate",
 ];
 
-/** What of an outcome is compared, brought into the form of the recordings. */
+/** Projects an outcome to the compared values in the form of the recordings. */
 export function project(step: Step, outcome: Outcome): Projection {
   const compare = step.compare ??
     (step.poll !== undefined || step.setup || step.cleanup ? "status" : "full");
@@ -40,7 +40,7 @@ export function project(step: Step, outcome: Outcome): Projection {
   };
 }
 
-/** A null is a value; what is not there at all is told as such. */
+/** Marks an absent value, which differs from null. */
 function absent(value: unknown, path: string): unknown {
   return valueAt(value, path) === null ? null : "<absent>";
 }
@@ -59,8 +59,8 @@ function keptHeaders(
 }
 
 /**
- * Brings what a real server orders at random, or by the second in which a write
- * fell, into one order: owners of fields, causes of a Status.
+ * Sorts what a real server orders at random or by the second of a write:
+ * managers of fields, causes of a Status.
  */
 function tidy(value: unknown): void {
   if (value === null || typeof value !== "object") return;

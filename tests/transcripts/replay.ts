@@ -18,7 +18,7 @@ export async function readTranscripts(): Promise<readonly Transcript[]> {
   );
 }
 
-/** What a step gave that it should not have. */
+/** Unexpected result of a step. */
 export interface Finding {
   readonly step: string;
   readonly differences: readonly Difference[];
@@ -41,7 +41,7 @@ export class Replay {
     this.#free = jobs;
   }
 
-  /** Begins a transcript as soon as there is room; gives what is wrong. */
+  /** Replays a transcript when a slot is free. @returns Its findings. */
   run(transcript: Transcript): Promise<readonly Finding[]> {
     const { name } = transcript;
     const known = this.#results.get(name);
@@ -67,7 +67,7 @@ export class Replay {
     }
   }
 
-  /** Deletes what the transcripts made. */
+  /** Deletes the objects of the transcripts. */
   async cleanUp(transcripts: readonly Transcript[]): Promise<void> {
     for (const transcript of transcripts) {
       await this.#runs.get(transcript.name)?.cleanUp(transcript);
@@ -88,7 +88,7 @@ function judge(runs: readonly StepRun[]): Finding[] {
   }).filter(({ differences }) => differences.length > 0);
 }
 
-/** Texts of Go's run time, which no other server has to have. */
+/** Messages of Go's run time, which another server need not have. */
 const GO_TEXT =
   /[a-z]\w*\.[A-Z]\w+\{|map\[|\(\*|strconv|json:|scheme "pkg|\/registry\//;
 

@@ -4,12 +4,12 @@ import type { Condition, Outcome, Step, Transcript } from "./transcript.ts";
 
 /** How long a wait lasts unless the step says otherwise, in milliseconds. */
 const WAIT = 10_000;
-/** How long a setup waits for what an earlier run left behind. */
+/** Milliseconds that a setup waits for objects of an earlier run. */
 const SETUP_WAIT = 120_000;
-/** How long a watch listens for events that should not come. */
+/** Milliseconds that a watch waits for unexpected events. */
 const SETTLE = 60;
 
-/** A step and what it gave. */
+/** Step with its outcome. */
 export interface StepRun {
   readonly step: Step;
   readonly outcome: Outcome;
@@ -30,7 +30,7 @@ export class ScenarioRun {
     this.#client = client;
   }
 
-  /** Runs all steps but the cleanup; gives them with what they gave. */
+  /** Runs all steps but the cleanup. @returns The steps with their outcomes. */
   async run(transcript: Transcript): Promise<readonly StepRun[]> {
     for (const step of transcript.steps) {
       if (!step.cleanup) await this.#run(step);

@@ -1,9 +1,9 @@
-/** A recorded scenario: requests to a real API server, and what it answered. */
+/** Recorded scenario: requests to a real API server with its answers. */
 export interface Transcript {
   readonly name: string;
   readonly topic: string;
   readonly about: string;
-  /** What the server must have: `auth`, `controllers`, `expiry`. */
+  /** Required features of the server: `auth`, `controllers`, `expiry`. */
   readonly needs?: readonly string[];
   readonly steps: readonly Step[];
 }
@@ -20,7 +20,7 @@ export interface Condition {
   readonly timeoutMs?: number;
 }
 
-/** One step: a request, a watch (`watch`) or a poll (`poll`). */
+/** Step: a request, a watch (`watch`) or a poll (`poll`). */
 export interface Step {
   readonly id: string;
   readonly method?: string;
@@ -37,7 +37,9 @@ export interface Step {
   readonly settleMs?: number;
   readonly timeoutMs?: number;
   readonly bookmarks?: boolean;
-  /** Prepares what follows: when it fails, nothing else can be judged. */
+  /**
+   * Whether it prepares later steps: if it fails, nothing else can be compared.
+   */
   readonly setup?: boolean;
   /** Runs when all scenarios are done. */
   readonly cleanup?: boolean;
@@ -49,7 +51,7 @@ export interface Step {
   readonly response?: Projection;
 }
 
-/** What of an answer is compared. */
+/** Compared parts of an answer. */
 export interface Projection {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -59,13 +61,13 @@ export interface Projection {
   readonly picked?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What a step really gave. */
+/** Outcome of a step. */
 export interface Outcome {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: unknown;
   readonly events?: readonly unknown[] | undefined;
   readonly closed?: boolean | undefined;
-  /** Why there is no answer, or not the one that was waited for. */
+  /** Reason why there is no answer, or not the expected one. */
   readonly error?: string | undefined;
 }

@@ -19,7 +19,7 @@ const transcripts = (await readTranscripts()).filter(({ name }) =>
   only.test(name)
 );
 
-/** What a transcript needs that not every server has. */
+/** Features that a transcript needs and the server lacks. */
 function missing({ needs = [] }: Transcript): string | false {
   return ON_REAL_CLUSTER && needs.includes("expiry") &&
     "a young cluster has forgotten nothing yet";
@@ -42,7 +42,7 @@ async function target(): Promise<Target> {
   };
 }
 
-/** Begins with the first test that asks; what comes last waits for it. */
+/** Replays started by the first test; later tests wait for it. */
 function replay(): Promise<Replay> {
   return replaying ??= begin();
 }

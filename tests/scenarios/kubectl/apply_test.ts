@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { kubectlTest } from "../../support/kubectl_test_case.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
-/** Several documents, as people keep them in one file. */
+/** Several documents in one file. */
 const MANIFESTS = `
 apiVersion: v1
 kind: ConfigMap

@@ -4,7 +4,7 @@ import type { Kubectl } from "../../support/kubectl.ts";
 import { Program } from "../../support/program.ts";
 import { until } from "../../support/until.ts";
 
-/** A ConfigMap, and another one that it owns. */
+/** Creates a ConfigMap that owns another one. */
 async function createFamily(kubectl: Kubectl): Promise<void> {
   await kubectl.run("create configmap parent");
   const uid = await kubectl.run("get cm parent -o jsonpath={.metadata.uid}");

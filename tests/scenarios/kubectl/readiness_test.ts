@@ -29,7 +29,7 @@ function podOf(version: string): { namespace: string; name: string } {
   return { ...KEY, name: `web-${version}` };
 }
 
-/** Rolls a release out, waits for its health, and takes the one before away. */
+/** Rolls a release out, waits for its health and removes the previous one. */
 async function rollOut(pass: StepContext<Release>): Promise<void> {
   const { object, ctx, waitSignal: signal } = pass;
   const { version } = object.spec;
@@ -58,7 +58,7 @@ async function rollOut(pass: StepContext<Release>): Promise<void> {
   object.status!.revision = version;
 }
 
-/** What a kubelet says of the pod of a version. */
+/** Writes the status of the pod of a version, as a kubelet does. */
 async function report(
   client: Client,
   version: string,

@@ -18,15 +18,14 @@ const WebPage = untyped({
 });
 
 /**
- * Milliseconds in which what a page owns must be gone after it: the garbage
- * collector of a real cluster learns of new kinds every 30 s only.
+ * Milliseconds until the objects of a removed page must be collected: the
+ * garbage collector of a real cluster discovers new kinds every 30 s only.
  */
 const COLLECTED_WITHIN = 90_000;
 
 /**
- * The life of a page as its user sees it, against an operator that runs
- * elsewhere: it appears, changes, is exposed and hidden again, and goes with
- * everything that was made for it.
+ * Plays a user of an operator in another process: a page is created, changed,
+ * exposed, hidden and deleted with all its objects.
  *
  * @param client Of the cluster in which the operator runs.
  * @param namespace Where the page lives.

@@ -25,7 +25,7 @@ async function withFolder(
   }
 }
 
-/** Tells the story to whoever the kubeconfig leads to. */
+/** Plays the story on the cluster of a kubeconfig. */
 async function tellStory(kubeconfig: string): Promise<void> {
   const client = new Client(await loadConfig({ kubeconfig }));
   const name = `webpage-${randomBytes(4).toString("hex")}`;
@@ -38,7 +38,7 @@ async function tellStory(kubeconfig: string): Promise<void> {
   }
 }
 
-/** Runs the example with its own runtime while its story is told. */
+/** Runs the example with the runtime of the tests during its story. */
 async function runExample(kubeconfig: string): Promise<void> {
   const operator = new Program([...runtimeCommand(), EXAMPLE], {
     env: { KUBECONFIG: kubeconfig },
