@@ -275,12 +275,7 @@ export type {
 } from "./cache/informer/cache_event.ts";
 export { Informer } from "./cache/informer/informer.ts";
 export type { InformerOptions } from "./cache/informer/informer_options.ts";
-export type {
-  MultiNamespaceInformer,
-  MultiNamespaceInformerDeps,
-  NamespaceLease,
-} from "./cache/informer/multi_namespace_informer.ts";
-export type { NamespaceInformer } from "./cache/informer/namespace_informer.ts";
+export type { MultiNamespaceInformer } from "./cache/informer/multi_namespace_informer.ts";
 export type { ReconnectOptions } from "./cache/watch/reconnect.ts";
 export { RelistQueue } from "./cache/watch/relist_queue.ts";
 export type { WatchHealth, WatchState } from "./cache/watch/watch_record.ts";

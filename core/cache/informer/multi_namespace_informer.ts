@@ -32,6 +32,7 @@ const BROKEN_AFTER_FAILURES = 3;
 
 /** Right to use the informer of a namespace, which may be shared. */
 export interface NamespaceLease<T extends KubernetesObject> {
+  /** Informer of the namespace. */
   readonly informer: NamespaceInformer<T>;
   /** Ends the use; the last state can still be read if nobody closes it. */
   stop(): Promise<void>;
@@ -41,6 +42,7 @@ export interface NamespaceLease<T extends KubernetesObject> {
 
 /** Constructor dependencies of a {@linkcode MultiNamespaceInformer}. */
 export interface MultiNamespaceInformerDeps<T extends KubernetesObject> {
+  /** Kind of the objects. */
   readonly kind: Kind<T>;
   /** Opens the informer of a namespace, or of all. */
   readonly open: (namespace: string | undefined) => NamespaceLease<T>;
@@ -70,6 +72,7 @@ interface Member<T extends KubernetesObject> extends NamespaceLease<T> {
  */
 export class MultiNamespaceInformer<T extends KubernetesObject>
   implements SharedInformer<T> {
+  /** Kind of the objects. */
   readonly kind: Kind<T>;
   readonly #deps: MultiNamespaceInformerDeps<T>;
   /** Members by namespace. */
@@ -89,6 +92,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
    *
    * @param deps Kind of the objects, and access to their informers.
    * @param namespaces Namespaces at first, which may be none; all when undefined.
+   * @internal
    */
   constructor(
     deps: MultiNamespaceInformerDeps<T>,
