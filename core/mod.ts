@@ -187,12 +187,7 @@ export type { JsonObject } from "./patch/json_value.ts";
 // Kinds of your own.
 export { defineKind } from "./crd/define_kind.ts";
 export * from "./crd/kind_definition.ts";
-export type {
-  CrdColumn,
-  CrdSubresources,
-  CrdVersion,
-  ValidationRule,
-} from "./crd/crd_manifest.ts";
+export type { CrdVersion } from "./crd/crd_object.ts";
 export type * from "./crd/standard_schema.ts";
 
 // Which key runs when.

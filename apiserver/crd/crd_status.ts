@@ -1,5 +1,5 @@
 import type { UntypedObject } from "../../core/api/object.ts";
-import type { CrdNames } from "../../core/crd/crd_manifest.ts";
+import type { CrdNames } from "../../core/crd/crd_object.ts";
 import type { CrdCondition, CrdObject } from "../../core/crd/crd_object.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";

@@ -1,5 +1,5 @@
 import type { UntypedObject } from "../../core/api/object.ts";
-import type { CrdColumn, CrdVersion } from "../../core/crd/crd_manifest.ts";
+import type { CrdColumn, CrdVersion } from "../../core/crd/crd_object.ts";
 import { goNumber } from "../validation/go_value.ts";
 import { humanAge } from "../human_duration.ts";
 import type { TableColumn } from "../registry.ts";

@@ -1,26 +1,120 @@
-import type { ResolvedKind } from "../api/kind.ts";
+import type { ResolvedKind, Scope } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import type { CrdManifest, CrdNames } from "./crd_manifest.ts";
+import type { OpenApiSchema } from "../patch/schema.ts";
 
-/** What the API server says about a definition, such as `Established`. */
+/** Version of a kind in a CustomResourceDefinition. */
+export interface CrdVersion {
+  /** Name of the version, such as `v1`. */
+  readonly name: string;
+  /** Whether clients may use the version. */
+  readonly served: boolean;
+  /** Whether objects are stored in this version; true for exactly one. */
+  readonly storage: boolean;
+  /** Whether the server warns about its use. */
+  readonly deprecated?: boolean | undefined;
+  /** Text of the warning; the server has a default. */
+  readonly deprecationWarning?: string | undefined;
+  /** Structural schema of the objects. */
+  readonly schema: { readonly openAPIV3Schema: OpenApiSchema };
+  /** Subresources that are written separately. */
+  readonly subresources?: {
+    /** Empty object if the status is a subresource. */
+    readonly status?: Readonly<Record<string, never>> | undefined;
+    /** Paths of the fields of the `scale` subresource. */
+    readonly scale?: {
+      readonly specReplicasPath: string;
+      readonly statusReplicasPath: string;
+      readonly labelSelectorPath?: string | undefined;
+    } | undefined;
+  } | undefined;
+  /** Columns of `kubectl get`, after the name. */
+  readonly additionalPrinterColumns?:
+    | readonly {
+      /** Heading of the column. */
+      readonly name: string;
+      /** Type: integer, number, string, boolean or date. */
+      readonly type: string;
+      /** JSON path of the value, such as `.status.ready`. */
+      readonly jsonPath: string;
+      /** Description of the column. */
+      readonly description?: string | undefined;
+      /** Format of the type, such as `int32`. */
+      readonly format?: string | undefined;
+      /** Priority; columns above zero are only shown by `-o wide`. */
+      readonly priority?: number | undefined;
+    }[]
+    | undefined;
+  /** Fields that field selectors may use. */
+  readonly selectableFields?:
+    | readonly { readonly jsonPath: string }[]
+    | undefined;
+}
+
+/** CustomResourceDefinition, as it is written to a server or a file. */
+export interface CrdManifest {
+  /** API version of definitions. */
+  readonly apiVersion: "apiextensions.k8s.io/v1";
+  /** Kind of definitions. */
+  readonly kind: "CustomResourceDefinition";
+  /** Metadata; the name is `plural.group`. */
+  readonly metadata: {
+    readonly name: string;
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+  };
+  /** Definition of the kind. */
+  readonly spec: {
+    /** API group of the kind. */
+    readonly group: string;
+    /** Scope of the objects. */
+    readonly scope: Scope;
+    /** Names of the kind. */
+    readonly names: {
+      /** Kind in the singular, such as `WebPage`. */
+      readonly kind: string;
+      /** Kind of the lists. */
+      readonly listKind: string;
+      /** Plural name, as in paths of the API. */
+      readonly plural: string;
+      /** Singular name, for kubectl. */
+      readonly singular: string;
+      /** Short names, for kubectl. */
+      readonly shortNames?: readonly string[] | undefined;
+      /** Categories, for kubectl. */
+      readonly categories?: readonly string[] | undefined;
+    };
+    /** Versions of the kind. */
+    readonly versions: readonly CrdVersion[];
+  };
+}
+
+/** Names of a kind in a CustomResourceDefinition. */
+export type CrdNames = CrdManifest["spec"]["names"];
+
+/** Column of `kubectl get` in a CustomResourceDefinition. */
+export type CrdColumn = NonNullable<
+  CrdVersion["additionalPrinterColumns"]
+>[number];
+
+/** Condition of a CustomResourceDefinition, such as `Established`. */
 export interface CrdCondition {
-  /** What is stated, such as `Established`. */
+  /** Type of the condition, such as `Established`. */
   readonly type: string;
-  /** Whether it holds. */
+  /** Whether the condition holds. */
   readonly status: "True" | "False" | "Unknown";
-  /** Why, in one word. */
+  /** Reason, in one CamelCase word. */
   readonly reason?: string | undefined;
-  /** Why, for a person. */
+  /** Message for people. */
   readonly message?: string | undefined;
-  /** When the status changed last. */
+  /** Time of the last change of the status. */
   readonly lastTransitionTime?: string | undefined;
 }
 
-/** A CustomResourceDefinition as a server gives it. */
+/** CustomResourceDefinition, as a server returns it. */
 export interface CrdObject extends KubernetesObject {
-  /** What was asked for. */
+  /** Definition of the kind. */
   spec: CrdManifest["spec"];
-  /** What the server made of it. */
+  /** Status, written by the server. */
   status?: {
     readonly conditions?: readonly CrdCondition[] | undefined;
     readonly acceptedNames?: CrdNames | undefined;
@@ -28,7 +122,7 @@ export interface CrdObject extends KubernetesObject {
   } | undefined;
 }
 
-/** The kind of CustomResourceDefinitions. */
+/** Kind of CustomResourceDefinitions. */
 export const CRD_KIND: ResolvedKind<CrdObject> = Object.freeze({
   group: "apiextensions.k8s.io",
   version: "v1",
@@ -37,7 +131,7 @@ export const CRD_KIND: ResolvedKind<CrdObject> = Object.freeze({
   scope: "Cluster",
 });
 
-/** A condition of a definition, if the server has set it. */
+/** Returns a condition of a definition, if the server has set it. */
 export function crdCondition(
   crd: CrdObject,
   type: "Established" | "NamesAccepted" | "Terminating",

@@ -1,10 +1,11 @@
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
-import type { CrdVersion, ValidationRule } from "./crd_manifest.ts";
+import type { CrdVersion } from "./crd_object.ts";
 import type {
   KindVersion,
   PrinterColumn,
   ScaleFields,
+  ValidationRule,
 } from "./kind_definition.ts";
 import { structuralSchemaOf } from "./structural_schema.ts";
 

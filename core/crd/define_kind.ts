@@ -1,5 +1,5 @@
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
-import type { CrdVersion } from "./crd_manifest.ts";
+import type { CrdVersion } from "./crd_object.ts";
 import { crdVersion } from "./crd_version.ts";
 import type {
   DefinedKind,

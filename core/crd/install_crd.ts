@@ -9,32 +9,7 @@ import { crdManifest } from "./crd_manifest.ts";
 import { CRD_KIND, crdCondition, type CrdObject } from "./crd_object.ts";
 import type { DefinedKind } from "./kind_definition.ts";
 
-/** Options of {@linkcode installCrd}. */
-export interface InstallCrdOptions {
-  /** Ends the waiting when aborted. */
-  readonly signal?: AbortSignal | undefined;
-  /**
-   * How long to wait until the server serves the kind, in milliseconds or as
-   * text such as `"30s"`.
-   *
-   * @default {30_000}
-   */
-  readonly timeout?: Duration | undefined;
-  /**
-   * Whose fields the definition's are.
-   *
-   * @default {the client's `fieldManager`}
-   */
-  readonly fieldManager?: string | undefined;
-  /**
-   * Measures the timeout.
-   *
-   * @default {systemClock}
-   */
-  readonly clock?: Clock | undefined;
-}
-
-const RULES: OptionRules<InstallCrdOptions> = {
+const RULES: OptionRules<NonNullable<Parameters<typeof installCrd>[2]>> = {
   signal: "signal?",
   timeout: "duration?",
   fieldManager: "name?",
@@ -71,7 +46,25 @@ interface Wait {
 export async function installCrd(
   client: Client,
   kind: DefinedKind,
-  options: InstallCrdOptions = {},
+  options: {
+    /** Aborts the installation. */
+    readonly signal?: AbortSignal | undefined;
+    /**
+     * Longest wait until the server serves the kind, in milliseconds or as
+     * text such as `"30s"`.
+     *
+     * @default {30_000}
+     */
+    readonly timeout?: Duration | undefined;
+    /** Field manager of the definition; defaults to that of the client. */
+    readonly fieldManager?: string | undefined;
+    /**
+     * Clock of the timeout.
+     *
+     * @default {systemClock}
+     */
+    readonly clock?: Clock | undefined;
+  } = {},
 ): Promise<void> {
   const subject = "installCrd()";
   checkOption(client, "object", { name: "client", subject });

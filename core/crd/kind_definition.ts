@@ -1,11 +1,7 @@
 import type { ResolvedKind, Scope } from "../api/kind.ts";
 import type { KubernetesObject, WrittenAs } from "../api/object.ts";
-import type { CrdVersion, ValidationRule } from "./crd_manifest.ts";
-import type {
-  SchemaInput,
-  SchemaOutput,
-  StandardSchema,
-} from "./standard_schema.ts";
+import type { CrdVersion } from "./crd_object.ts";
+import type { StandardSchema, Stored } from "./standard_schema.ts";
 
 /**
  * An object of a kind that a program defined itself.
@@ -18,36 +14,6 @@ export interface CustomResource<Spec, Status> extends KubernetesObject {
   spec: Spec;
   /** What the operator reports. */
   status?: Status | undefined;
-}
-
-/** A column of `kubectl get`. */
-export interface PrinterColumn {
-  /** The heading, such as `Ready`. */
-  readonly name: string;
-  /** How the value is shown. */
-  readonly type: "integer" | "number" | "string" | "boolean" | "date";
-  /** Where the value stands, such as `.status.ready`. */
-  readonly jsonPath: string;
-  /** What it means, for `kubectl explain` and other readers. */
-  readonly description?: string | undefined;
-  /** How the type is written, such as `int32`. */
-  readonly format?: string | undefined;
-  /**
-   * Columns above zero are shown by `-o wide` only.
-   *
-   * @default {0}
-   */
-  readonly priority?: number | undefined;
-}
-
-/** Which fields `kubectl scale` and autoscalers read and write. */
-export interface ScaleFields {
-  /** Such as `.spec.replicas`. */
-  readonly specReplicasPath: string;
-  /** Such as `.status.replicas`. */
-  readonly statusReplicasPath: string;
-  /** A string field with a label selector, such as `.status.selector`. */
-  readonly labelSelectorPath?: string | undefined;
 }
 
 /** What each version of a kind may say for itself. */
@@ -75,21 +41,67 @@ export interface KindVersion {
    *
    * @default {none}
    */
-  readonly printerColumns?: readonly PrinterColumn[] | undefined;
+  readonly printerColumns?:
+    | readonly {
+      /** Heading of the column, such as `Ready`. */
+      readonly name: string;
+      /** Type of the value. */
+      readonly type: "integer" | "number" | "string" | "boolean" | "date";
+      /** JSON path of the value, such as `.status.ready`. */
+      readonly jsonPath: string;
+      /** Description of the column. */
+      readonly description?: string | undefined;
+      /** Format of the type, such as `int32`. */
+      readonly format?: string | undefined;
+      /**
+       * Priority; columns above zero are only shown by `-o wide`.
+       *
+       * @default {0}
+       */
+      readonly priority?: number | undefined;
+    }[]
+    | undefined;
   /**
    * Paths that field selectors may use, such as `.spec.color`.
    *
    * @default {only those of every kind}
    */
   readonly selectableFields?: readonly string[] | undefined;
-  /** Where given, the kind has a `scale` subresource. */
-  readonly scale?: ScaleFields | undefined;
+  /** Paths of the fields of the `scale` subresource; absent without one. */
+  readonly scale?: {
+    /** Path of the desired replicas, such as `.spec.replicas`. */
+    readonly specReplicasPath: string;
+    /** Path of the observed replicas, such as `.status.replicas`. */
+    readonly statusReplicasPath: string;
+    /** Path of a text field with a label selector, such as `.status.selector`. */
+    readonly labelSelectorPath?: string | undefined;
+  } | undefined;
   /**
    * CEL rules about the whole object; those of a field go into its `.meta()`.
    *
    * @default {none}
    */
-  readonly validations?: readonly ValidationRule[] | undefined;
+  readonly validations?:
+    | readonly {
+      /** CEL expression that must hold, of `self` and, on updates, `oldSelf`. */
+      readonly rule: string;
+      /** Message for the user if the rule does not hold. */
+      readonly message?: string | undefined;
+      /** CEL expression that returns the message. */
+      readonly messageExpression?: string | undefined;
+      /** Reason of the violation; `FieldValueInvalid` if absent. */
+      readonly reason?:
+        | "FieldValueInvalid"
+        | "FieldValueForbidden"
+        | "FieldValueRequired"
+        | "FieldValueDuplicate"
+        | undefined;
+      /** Path of the field that violates the rule, such as `.min`. */
+      readonly fieldPath?: string | undefined;
+      /** Whether the rule also holds on creation, with an optional `oldSelf`. */
+      readonly optionalOldSelf?: boolean | undefined;
+    }[]
+    | undefined;
   /**
    * Whether clients may use the version.
    *
@@ -103,6 +115,15 @@ export interface KindVersion {
    */
   readonly deprecated?: boolean | string | undefined;
 }
+
+/** Printer column of a kind's definition. */
+export type PrinterColumn = NonNullable<KindVersion["printerColumns"]>[number];
+
+/** Paths of the `scale` subresource of a kind's definition. */
+export type ScaleFields = NonNullable<KindVersion["scale"]>;
+
+/** CEL rule, as an item of `x-kubernetes-validations`. */
+export type ValidationRule = NonNullable<KindVersion["validations"]>[number];
 
 /**
  * What {@linkcode defineKind} takes: the names of a kind, and the schema of one
@@ -183,13 +204,17 @@ export interface KindDefinition extends KindVersion {
  */
 export type DefinedObject<D extends KindDefinition> =
   & CustomResource<
-    SchemaOutput<D["spec"]>,
-    D["status"] extends StandardSchema ? SchemaOutput<D["status"]> : never
+    Stored<NonNullable<D["spec"]["~standard"]["types"]>["output"]>,
+    D["status"] extends StandardSchema
+      ? Stored<NonNullable<D["status"]["~standard"]["types"]>["output"]>
+      : never
   >
   & WrittenAs<
     CustomResource<
-      SchemaInput<D["spec"]>,
-      D["status"] extends StandardSchema ? SchemaInput<D["status"]> : never
+      Stored<NonNullable<D["spec"]["~standard"]["types"]>["input"]>,
+      D["status"] extends StandardSchema
+        ? Stored<NonNullable<D["status"]["~standard"]["types"]>["input"]>
+        : never
     >
   >;
 

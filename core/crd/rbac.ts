@@ -1,37 +1,6 @@
 import { isResolved, type Kind, kindText } from "../api/kind.ts";
 import { checkOptions, type OptionRules } from "../api/options.ts";
 
-/** What a role can permit. */
-export type AccessVerb =
-  | "get"
-  | "list"
-  | "watch"
-  | "create"
-  | "update"
-  | "patch"
-  | "delete"
-  | "deletecollection";
-
-/** What an operator does with the objects of one kind. */
-export interface KindAccess {
-  /** Which objects. */
-  readonly kind: Kind;
-  /** What is done with them. */
-  readonly verbs: readonly AccessVerb[];
-  /** Such as `status`; the verbs then are about it and not about the object. */
-  readonly subresource?: string | undefined;
-}
-
-/** A rule of a Role or ClusterRole. */
-export interface PolicyRule {
-  /** The API groups; the core group is empty. */
-  readonly apiGroups: readonly string[];
-  /** The names in paths, subresources behind a slash. */
-  readonly resources: readonly string[];
-  /** What is permitted. */
-  readonly verbs: readonly AccessVerb[];
-}
-
 /** Options of {@linkcode rbacManifests}. */
 export interface RbacOptions {
   /** The name of the account, roles and bindings. */
@@ -39,13 +8,29 @@ export interface RbacOptions {
   /** Where the operator runs. */
   readonly namespace: string;
   /** What it does. */
-  readonly access: readonly KindAccess[];
+  readonly access: readonly {
+    /** Kind of the objects. */
+    readonly kind: Kind;
+    /** Permitted verbs. */
+    readonly verbs: readonly (
+      | "get"
+      | "list"
+      | "watch"
+      | "create"
+      | "update"
+      | "patch"
+      | "delete"
+      | "deletecollection"
+    )[];
+    /** Subresource that the verbs apply to instead of the object, such as `status`. */
+    readonly subresource?: string | undefined;
+  }[];
   /**
    * What it does in its own namespace only, such as holding its lease.
    *
    * @default {nothing}
    */
-  readonly ownAccess?: readonly KindAccess[] | undefined;
+  readonly ownAccess?: RbacOptions["access"] | undefined;
   /**
    * Where it does it.
    *
@@ -53,6 +38,12 @@ export interface RbacOptions {
    */
   readonly namespaces?: readonly string[] | undefined;
 }
+
+/** Access of an operator to the objects of a kind. */
+export type KindAccess = RbacOptions["access"][number];
+
+/** Verb that a role permits. */
+export type AccessVerb = KindAccess["verbs"][number];
 
 const RULES: OptionRules<RbacOptions> = {
   name: "name",
@@ -74,12 +65,24 @@ export interface RbacManifest {
     readonly namespace?: string | undefined;
   };
   /** What a role permits. */
-  readonly rules?: readonly PolicyRule[] | undefined;
+  readonly rules?:
+    | readonly {
+      /** API groups; the core group is empty. */
+      readonly apiGroups: readonly string[];
+      /** Resources, with a subresource after a slash. */
+      readonly resources: readonly string[];
+      /** Permitted verbs. */
+      readonly verbs: RbacOptions["access"][number]["verbs"];
+    }[]
+    | undefined;
   /** The role of a binding. */
   readonly roleRef?: Readonly<Record<string, string>> | undefined;
   /** Who gets the role of a binding. */
   readonly subjects?: readonly Readonly<Record<string, string>>[] | undefined;
 }
+
+/** Rule of a Role or ClusterRole. */
+export type PolicyRule = NonNullable<RbacManifest["rules"]>[number];
 
 /** The order in which people write verbs. */
 const VERBS: readonly AccessVerb[] = [

@@ -47,16 +47,6 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-/** What may be written where a schema stands, as JSON carries it. */
-export type SchemaInput<S extends StandardSchema> = Stored<
-  NonNullable<S["~standard"]["types"]>["input"]
->;
-
-/** What is read where a schema stands, as JSON carries it. */
-export type SchemaOutput<S extends StandardSchema> = Stored<
-  NonNullable<S["~standard"]["types"]>["output"]
->;
-
 /** A type as it comes back from JSON: a `Date` is the text of a date-time. */
 export type Stored<T> = T extends Date ? string
   : T extends object ? { [K in keyof T]: Stored<T[K]> }

@@ -1,6 +1,6 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
+import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { goQuote } from "../../validation/go_value.ts";
 import { fieldError } from "../../status.ts";

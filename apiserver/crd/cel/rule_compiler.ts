@@ -1,5 +1,5 @@
 import type { Environment } from "@marcbachmann/cel-js";
-import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
+import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { followSchemaPath } from "../schema/schema_path.ts";
 import type { CelType } from "./cel_types.ts";

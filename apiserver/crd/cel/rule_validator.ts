@@ -7,7 +7,7 @@
  * @module
  */
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
+import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { isJsonObject } from "../../../core/patch/json_value.ts";
 import { goQuote } from "../../validation/go_value.ts";

@@ -1,5 +1,5 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import type { CrdNames } from "../../../core/crd/crd_manifest.ts";
+import type { CrdNames } from "../../../core/crd/crd_object.ts";
 import { label1035Problems } from "../../validation/names.ts";
 import { fieldError } from "../../status.ts";
 import { childPath, keyPath } from "../../validation/field_path.ts";

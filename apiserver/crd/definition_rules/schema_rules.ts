@@ -1,5 +1,5 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
+import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { fieldError } from "../../status.ts";
 import type { RuleChecker } from "../cel/rule_causes.ts";

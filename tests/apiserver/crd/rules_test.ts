@@ -8,7 +8,7 @@ import {
   compileRules,
   type RuleValidator,
 } from "../../../apiserver/crd/cel/rule_validator.ts";
-import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
+import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { causeTexts, recordedLines } from "./recorded_lines.ts";
 

@@ -8,7 +8,7 @@ import {
   createCauses,
   updateCauses,
 } from "../../../../apiserver/crd/definition_rules/crd_rules.ts";
-import type { ValidationRule } from "../../../../core/crd/crd_manifest.ts";
+import type { ValidationRule } from "../../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../../core/patch/schema.ts";
 import { causeTexts, recordedLines } from "../recorded_lines.ts";
 
