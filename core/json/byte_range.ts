@@ -1,23 +1,23 @@
 import { Buffer } from "node:buffer";
 
 /**
- * A part of a byte array, `bytes[start, end)`: how a line, an item of a list or
- * an object is passed on without a copy.
+ * Part of a byte array, `bytes[start, end)`: a line, an item of a list or an
+ * object, passed on without a copy.
  *
- * A range is only as long-lived as the array beneath it: those that a splitter
- * or scanner gives are valid until its next step. Who keeps one copies it.
+ * Ranges are borrowed: those of a splitter or scanner are valid until its next
+ * step, and must be copied to be kept.
  */
 export interface ByteRange {
-  /** The bytes that it is a part of. */
+  /** Array that contains the range. */
   readonly bytes: Uint8Array;
-  /** Where it begins. */
+  /** Index of the first byte. */
   readonly start: number;
-  /** Where it ends: the first byte behind it. */
+  /** Index after the last byte. */
   readonly end: number;
 }
 
 /**
- * The whole of an array as a range; a text is encoded first.
+ * Range of a whole array; a text is encoded first.
  *
  * @example Scan a text
  * ```ts
@@ -37,12 +37,12 @@ export function wholeRange(source: Uint8Array | string): ByteRange {
 
 const BACKSLASH = 0x5c;
 const ZERO = 0x30;
-/** A number of more digits may not be exact. */
+/** Maximum number of digits for which a number is exact. */
 const MAX_EXACT_DIGITS = 15;
 
 /**
- * The same bytes with the methods of a Buffer, which read parts as text without
- * an intermediate object.
+ * The same bytes as a Buffer, whose methods read parts as text without an
+ * intermediate object.
  */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return bytes instanceof Buffer
@@ -51,28 +51,28 @@ export function asBuffer(bytes: Uint8Array): Buffer {
 }
 
 /**
- * Deno writes the `indexOf` of a Buffer in JavaScript; that of a Uint8Array is
- * twice as fast there, and twelve times slower than a Buffer's on Node.
+ * Fastest `indexOf` of the runtime. Deno implements that of Buffer in JavaScript:
+ * that of Uint8Array is twice as fast there, but twelve times slower on Node.
  */
 const indexOf: Uint8Array["indexOf"] = "Deno" in globalThis
   ? Uint8Array.prototype.indexOf
   : Buffer.prototype.indexOf;
 
-/** Where a byte is next from a position on, or -1. */
+/** Index of the next occurrence of a byte, or -1. */
 export function nextByte(bytes: Buffer, byte: number, from: number): number {
   return indexOf.call(bytes, byte, from);
 }
 
-/** The text of a range; what is not UTF-8 becomes U+FFFD, as in a decoder. */
+/** Text of a range; invalid UTF-8 becomes U+FFFD, as in a `TextDecoder`. */
 export function rangeText({ bytes, start, end }: ByteRange): string {
   return asBuffer(bytes).toString("utf8", start, end);
 }
 
 /**
- * The value of a range that is one JSON text.
+ * Parsed value of a range that is one JSON text.
  *
- * @throws {SyntaxError} If it is not. The message shows nothing of the text,
- * which may be secret.
+ * @throws {SyntaxError} If it is not well-formed. The message does not quote the
+ * text, which may be secret.
  */
 export function parseRange(range: ByteRange): unknown {
   const text = rangeText(range);
@@ -86,8 +86,8 @@ export function parseRange(range: ByteRange): unknown {
 }
 
 /**
- * The value of a range of digits, as numbers of metadata are; undefined if it is
- * anything else, or may be more than a number holds exactly.
+ * Value of a range of digits; undefined if the range has other characters, or if
+ * a number may not represent it exactly.
  */
 export function smallInteger(
   bytes: Uint8Array,
@@ -104,7 +104,7 @@ export function smallInteger(
   return value;
 }
 
-/** The value of a JSON string, given with its quotes. */
+/** Value of a JSON string, given with its quotes. */
 export function stringAt(
   bytes: Uint8Array,
   start: number,
@@ -118,7 +118,7 @@ export function stringAt(
   return asBuffer(bytes).toString("utf8", start + 1, end - 1);
 }
 
-/** Whether the JSON string from a quote to behind the other has this value. */
+/** Whether a JSON string, given with its quotes, has a value. */
 export function stringEquals(
   bytes: Uint8Array,
   start: number,
@@ -126,7 +126,7 @@ export function stringEquals(
   text: string,
 ): boolean {
   const length = end - start - 2;
-  if (length < text.length) return false; // no character takes less than a byte
+  if (length < text.length) return false; // a character has at least one byte
   for (let i = 0; i < text.length; i++) {
     const byte = bytes[start + 1 + i] as number;
     if (byte === BACKSLASH || byte >= 0x80) {

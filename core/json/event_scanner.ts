@@ -7,7 +7,7 @@ import {
   ObjectHeader,
 } from "./object_header.ts";
 
-/** What a watch event says of its object. */
+/** Type of a watch event. */
 export type WatchEventType =
   | "ADDED"
   | "MODIFIED"
@@ -29,7 +29,7 @@ const OBJECT = bytesOf("object");
 
 const { metadata: METADATA } = FIELD_INDEX;
 
-/** What an object and its metadata have; not all of it are fields of a header. */
+/** Common keys of an object, some of which are fields of a header. */
 const OBJECT_KEYS = ["apiVersion", "kind", "metadata", "spec", "status"];
 const METADATA_KEYS = [
   ...["name", "generateName", "namespace", "uid", "resourceVersion"],
@@ -44,7 +44,7 @@ function fieldOf(key: string): number {
     : -1;
 }
 
-/** The first byte that the value of a field must have, by its index. */
+/** Allowed first bytes of the value of each field, by its index. */
 const FIRST_BYTES: readonly string[] = [
   ...['"', '"', "{"], // apiVersion, kind, metadata
   ...['"', '"', '"', '"'], // name, namespace, uid, resourceVersion
@@ -59,19 +59,17 @@ const FIRST_BYTE_TABLES: readonly Uint8Array[] = FIRST_BYTES.map((allowed) => {
 const LOWER_N = 0x6e;
 
 /**
- * Reads the header of a watch event, or of an object, in one pass over its
- * bytes, with any key order and white space.
+ * Scanner of watch events and objects: finds the header of an object in one pass
+ * over its bytes, with any key order and white space.
  *
- * Of every document that `JSON.parse` accepts, the header equals what it would
- * give. The envelope, the object's own keys and those of its metadata are checked
- * to the letter of the grammar. Objects and arrays within, such as `spec`,
- * `status` and `managedFields`, are leapt over by their strings and the number
- * of brackets: what is wrong in them cannot change the header, and shows when
- * they are read. That goes for `labels` and the like, too, which a header reads
- * only when it is asked.
+ * For each document that `JSON.parse` accepts, the header equals the parsed value.
+ * The envelope, the keys of the object and those of its metadata are checked
+ * against the grammar. Nested objects and arrays, such as `spec`, `status`,
+ * `labels` and `managedFields`, are skipped by their strings and brackets alone:
+ * errors in them cannot change the header, and are found when they are parsed.
  */
 export class EventScanner {
-  /** The header of the last object; every scan overwrites it. */
+  /** Header of the last object; each scan overwrites it. */
   readonly header: ObjectHeader = new ObjectHeader();
 
   readonly #cursor: JsonCursor = new JsonCursor("a watch event");
@@ -79,11 +77,11 @@ export class EventScanner {
   readonly #metadataKeys: KeyGuesser = new KeyGuesser(METADATA_KEYS, fieldOf);
 
   /**
-   * Reads one line of a watch: `{"type": …, "object": {…}}`.
+   * Scans a line of a watch: `{"type": …, "object": {…}}`.
    *
-   * @returns The type of the event; {@linkcode EventScanner.header} describes
-   * its object: a Status for ERROR, nothing but a resourceVersion for BOOKMARK.
-   * @throws {SyntaxError} If the line is not such an event.
+   * @returns Type of the event; {@linkcode EventScanner.header} describes its
+   * object: a Status for ERROR, an object with only a resourceVersion for BOOKMARK.
+   * @throws {SyntaxError} If the line is not a watch event.
    */
   scan(line: ByteRange): WatchEventType {
     const cursor = this.#cursor;
@@ -111,9 +109,10 @@ export class EventScanner {
   }
 
   /**
-   * Reads one object, such as an item of a list or the answer to a write.
+   * Scans an object, such as an item of a list or the response to a write.
    *
-   * @param snapshot For {@linkcode JsonCursor.reset}.
+   * @param range JSON of the object.
+   * @param snapshot Snapshot for {@linkcode JsonCursor.reset}.
    * @returns {@linkcode EventScanner.header}.
    * @throws {SyntaxError} If the range is not one JSON object with the header
    * of a Kubernetes object.
@@ -141,7 +140,7 @@ export class EventScanner {
         cursor.position = position;
       }
     }
-    return cursor.fail('"type" must be that of a watch event');
+    return cursor.fail('"type" must be a type of watch events');
   }
 
   #object(): void {
@@ -159,7 +158,7 @@ export class EventScanner {
       const start = cursor.position;
       if (index === METADATA) {
         header.repeatsMetadata ||= (header.ranges[2 * METADATA] as number) >= 0;
-        header.forget(METADATA); // of an earlier metadata nothing counts
+        header.forget(METADATA); // fields of repeated metadata do not count
         if (cursor.peek() === OPEN_BRACE) this.#metadata();
         else cursor.skipStructure();
       } else cursor.skipStructure();
@@ -195,7 +194,7 @@ export class EventScanner {
     this.header.ranges[2 * index + 1] = this.#cursor.position;
   }
 
-  /** Only the last of repeated keys counts, so shapes are checked at the end. */
+  /** Checks types of fields, at the end: only the last of repeated keys counts. */
   #checkFields(): void {
     const { bytes, ranges } = this.header;
     for (let index = 0; index < FIRST_BYTE_TABLES.length; index++) {
@@ -204,13 +203,13 @@ export class EventScanner {
       const first = bytes[start] as number;
       const table = FIRST_BYTE_TABLES[index] as Uint8Array;
       if (table[first] === 1) continue;
-      if (first !== LOWER_N) this.#refuseField(index);
+      if (first !== LOWER_N) this.#failField(index);
       ranges[2 * index] = ranges[2 * index + 1] = -1; // null counts as absent
     }
     this.header.parseVersion();
   }
 
-  #refuseField(index: number): never {
+  #failField(index: number): never {
     const field = Object.entries(FIELD_INDEX).find(([, at]) => at === index);
     this.#cursor.position = this.header.ranges[2 * index] as number;
     return this.#cursor.fail(`"${field?.[0]}" has a value of the wrong type`);
@@ -219,51 +218,50 @@ export class EventScanner {
 
 interface KnownKey {
   readonly key: Uint8Array;
-  /** As it stands where there is no white space: `"key":`. */
+  /** Text without white space: `"key":`. */
   readonly text: Uint8Array | undefined;
-  /** What its reader calls it. */
-  readonly name: number;
-  /** Its place in the table of followers. */
-  readonly place: number;
+  /** Index of the field; -1 if it is not part of the header. */
+  readonly field: number;
+  /** Index in the table of followers. */
+  readonly index: number;
 }
 
-/** Stands for any other key, and for the beginning of an object. */
+/** Any other key, and the start of an object. */
 const UNKNOWN: KnownKey = {
   key: new Uint8Array(0),
   text: undefined,
-  name: -1,
-  place: 0,
+  field: -1,
+  index: 0,
 };
 
 /**
- * Tells which of some keys each member of an object has.
+ * Predictor of the keys of objects.
  *
- * A server writes the members of all objects of a kind in one order. So it
- * remembers by which key each one was followed last, and guesses that it is so
- * again: to see that a guess is right takes a fraction of the time of finding
- * out which key it is.
+ * A server writes the members of all objects of a kind in the same order. The
+ * guesser remembers which key followed each key last, and predicts it again:
+ * verifying a guess takes a fraction of the time of finding the key.
  *
- * Expected flow: `begin`, then for each member the cursor is moved, given the
+ * Expected flow: `begin`, then for each member the cursor is moved with the
  * guess, and its key is read.
  */
 export class KeyGuesser {
-  /** The keys by their lengths: one comparison finds most. */
+  /** Keys by their lengths: one comparison finds most. */
   readonly #byLength: readonly (readonly KnownKey[])[];
-  /** By the place of a key: which one followed it last. */
+  /** Last follower of each key, by its index. */
   readonly #followers: KnownKey[];
   #last: KnownKey = UNKNOWN;
   #next: KnownKey = UNKNOWN;
 
   /**
-   * @param keys The keys that it knows.
-   * @param nameOf What a key is called; -1 if nobody wants to know.
+   * @param keys Known keys.
+   * @param fieldOf Returns the field of a key; -1 if it is not needed.
    */
-  constructor(keys: readonly string[], nameOf: (key: string) => number) {
+  constructor(keys: readonly string[], fieldOf: (key: string) => number) {
     const known = keys.map((key, i) => ({
       key: bytesOf(key),
       text: bytesOf(`"${key}":`),
-      name: nameOf(key),
-      place: i + 1,
+      field: fieldOf(key),
+      index: i + 1,
     }));
     const lengths = Math.max(...keys.map(({ length }) => length)) + 1;
     this.#byLength = Array.from(
@@ -273,30 +271,30 @@ export class KeyGuesser {
     this.#followers = [UNKNOWN, ...known].map(() => UNKNOWN);
   }
 
-  /** Begins with another object. */
+  /** Starts another object. */
   begin(): void {
     this.#follow(UNKNOWN);
   }
 
-  /** What the next key may be, for the cursor that moves to it. */
+  /** Predicted next key, for the cursor that moves to it. */
   get guess(): Uint8Array | undefined {
     return this.#next.text;
   }
 
-  /** The name of the key that the cursor has read; -1 if it is not known. */
+  /** Field of the key that the cursor has read; -1 if it is not known. */
   read(cursor: JsonCursor): number {
     let known = this.#next;
     if (!cursor.wasExpected) {
       known = this.#find(cursor);
-      this.#followers[this.#last.place] = known;
+      this.#followers[this.#last.index] = known;
     }
     this.#follow(known);
-    return known.name;
+    return known.field;
   }
 
   #follow(known: KnownKey): void {
     this.#last = known;
-    this.#next = this.#followers[known.place] as KnownKey;
+    this.#next = this.#followers[known.index] as KnownKey;
   }
 
   #find(cursor: JsonCursor): KnownKey {

@@ -2,7 +2,7 @@ import { type ByteRange, parseRange } from "./byte_range.ts";
 import { JsonCursor, OPEN_BRACE, OPEN_BRACKET } from "./json_cursor.ts";
 
 /**
- * Reads one field of objects that are JSON bytes, without parsing the rest.
+ * Reader of one field of objects as JSON bytes, without parsing the rest.
  *
  * @example Read the node of a Pod
  * ```ts
@@ -14,17 +14,17 @@ import { JsonCursor, OPEN_BRACE, OPEN_BRACKET } from "./json_cursor.ts";
  * ```
  */
 export class FieldReader {
-  /** The path as it was given. */
+  /** Path of the field. */
   readonly path: string;
   readonly #steps: readonly PathStep[];
   readonly #cursor: JsonCursor = new JsonCursor("a field");
 
   /**
-   * Makes a reader of one field.
+   * Creates a reader of a field.
    *
-   * @param path Such as `spec.nodeName` or `spec.containers[0].image`.
-   * @throws {SyntaxError} If it is not a path.
-   * @throws {RangeError} If it has a step that names many fields, such as `[*]`.
+   * @param path Field path, such as `spec.nodeName` or `spec.containers[0].image`.
+   * @throws {SyntaxError} If it is not a field path.
+   * @throws {RangeError} If it selects several fields, as with `[*]`.
    */
   constructor(path: string) {
     this.path = path;
@@ -37,10 +37,10 @@ export class FieldReader {
   }
 
   /**
-   * The JSON text of the field, or undefined if the object does not have it. Of
-   * a repeated key the last one counts.
+   * JSON of the field; undefined if the object does not have it. Of a repeated key
+   * the last one counts.
    *
-   * @throws {SyntaxError} If what lies before the field is not well-formed.
+   * @throws {SyntaxError} If the bytes before the field are not well-formed.
    */
   range(source: ByteRange): ByteRange | undefined {
     let found: ByteRange | undefined = source;
@@ -55,7 +55,7 @@ export class FieldReader {
     return found;
   }
 
-  /** The value of the field, or undefined if the object does not have it. */
+  /** Value of the field; undefined if the object does not have it. */
   value(source: ByteRange): unknown {
     const range = this.range(source);
     return range === undefined ? undefined : parseRange(range);
@@ -93,20 +93,20 @@ export class FieldReader {
   }
 }
 
-/** One step of a path: into a member, an element, all of them, or most. */
+/** Step of a field path: into a member, an element, or several of them. */
 export type PathStep =
   | { readonly key: string }
   | { readonly index: number }
   | { readonly each: true }
-  /** Every element but those whose field is one of these texts. */
+  /** All elements except those whose field has one of these values. */
   | { readonly field: string; readonly except: readonly string[] };
 
 const NAME = String.raw`[^.[\]"\s]+`;
 const QUOTED = String.raw`"(?:[^"\\]|\\.)*"`;
 /**
- * `name`, `["any name"]`, `[7]`, `[*]` or `[name!="a","b"]`; behind the first
- * step a name needs a dot before it. Names without quotes have no dots,
- * brackets, quotes, spaces.
+ * Regular expression of a step: `name`, `["any name"]`, `[7]`, `[*]` or
+ * `[name!="a","b"]`. A name needs a dot before it except in the first step. Names
+ * without quotes contain no dots, brackets, quotes or spaces.
  */
 const STEP_REGEXP = new RegExp(
   String
@@ -115,11 +115,11 @@ const STEP_REGEXP = new RegExp(
 );
 
 /**
- * Reads a path such as `spec.replicas`, `status.conditions[*].lastProbeTime`,
+ * Parses a field path such as `spec.replicas`, `status.conditions[*].lastProbeTime`,
  * `spec.containers[0].image`, `metadata.annotations["example.com/a.b"]` or
  * `metadata.managedFields[manager!="page"]`.
  *
- * @throws {SyntaxError} If it is not a path.
+ * @throws {SyntaxError} If it is not a field path.
  */
 export function parseFieldPath(path: string): PathStep[] {
   const steps: PathStep[] = [];

@@ -19,7 +19,7 @@ const ZERO = 0x30;
 const NINE = 0x39;
 const LOWER_E = 0x65;
 const LOWER_U = 0x75;
-/** Sets the bit in which lower-case letters differ from upper-case ones. */
+/** Bit in which lower-case letters differ from upper-case ones. */
 const LOWER_CASE = 0x20;
 
 /** The quotation mark. */
@@ -29,62 +29,63 @@ export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
-/** From an opening bracket or brace to its closing one. */
+/** Difference between the codes of an opening and its closing bracket. */
 export const TO_CLOSING = 2;
 
-/** How deep {@linkcode JsonCursor.skipValue} calls itself. */
+/** Maximum depth of recursion of {@linkcode JsonCursor.skipValue}. */
 const MAX_RECURSION = 200;
 
 const TRUE = bytesOf("true");
 const FALSE = bytesOf("false");
 const NULL = bytesOf("null");
 
-/** The ASCII bytes of a text, to compare with. */
+/** UTF-8 bytes of a text. */
 export function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** Which bytes stand for themselves in a string. */
+/** Bytes that need no escape in a string, as a table. */
 const PLAIN: Uint8Array = new Uint8Array(256).fill(1, SPACE);
 PLAIN[QUOTE] = PLAIN[BACKSLASH] = 0;
 
-/** Which bytes may follow a backslash, but for `u`. */
+/** Bytes that may follow a backslash, except `u`. */
 const ESCAPES: ReadonlySet<number> = new Set(bytesOf('"\\/bfnrt'));
 
 /**
- * Walks over the bytes of one JSON text and finds where its parts lie. Whatever
- * it passes is checked to the letter of the grammar, save for what
- * {@linkcode JsonCursor.skipStructure} leaps over.
+ * Cursor over the bytes of one JSON text, which finds the ranges of its parts. It
+ * checks all bytes it passes against the grammar, except those that
+ * {@linkcode JsonCursor.skipStructure} skips.
  */
 export class JsonCursor implements ByteRange {
   bytes: Uint8Array = new Uint8Array(0);
   start = 0;
   end = 0;
-  /** Where the cursor is. */
+  /** Position of the cursor. */
   position = 0;
-  /** Where the last string begins, without its quote. */
+  /** Start of the last string, without its quote. */
   stringStart = 0;
-  /** Where the last string ends, without its quote. */
+  /** End of the last string, without its quote. */
   stringEnd = 0;
-  /** Whether the last string has escapes, so that its bytes are not its text. */
+  /** Whether the last string contains escapes, so that its bytes are not its text. */
   escaped = false;
-  /** Whether the last key was the one that was expected. */
+  /** Whether the last key was the expected one. */
   wasExpected = false;
 
   readonly #subject: string;
-  /** Stands for the bytes as they are now: whether the engine has them. */
+  /** Identity of the current bytes, to check whether the engine has loaded them. */
   #snapshot: unknown = this;
   #engine: StructureEngine | undefined;
 
-  /** @param subject What is read, for messages: such as `a watch event`. */
+  /** @param subject Subject of error messages, such as `a watch event`. */
   constructor(subject: string) {
     this.#subject = subject;
   }
 
   /**
-   * Begins with another text.
+   * Starts another text.
    *
-   * @param snapshot Under which name the shared engine may have loaded the
+   * @param range The text.
+   * @param snapshot Identity under which the shared engine may have loaded the
    * bytes around the text already; absent if it has not.
    */
   reset({ bytes, start, end }: ByteRange, snapshot?: unknown): void {
@@ -97,7 +98,7 @@ export class JsonCursor implements ByteRange {
     this.#snapshot = snapshot ?? this;
   }
 
-  /** Stops with a message that names the place, but shows nothing of the text. */
+  /** Throws an error with the position, but without any of the text. */
   fail(why: string): never {
     const { position, end } = this;
     const received = position >= end
@@ -110,7 +111,7 @@ export class JsonCursor implements ByteRange {
     );
   }
 
-  /** Passes white space; gives the byte behind it, or -1 at the end. */
+  /** Skips white space; returns the byte after it, or -1 at the end. */
   peek(): number {
     const { bytes, end } = this;
     let i = this.position;
@@ -130,17 +131,17 @@ export class JsonCursor implements ByteRange {
     return -1;
   }
 
-  /** Checks that nothing follows but white space. */
+  /** Checks that only white space follows. */
   finish(): void {
     if (this.peek() !== -1) this.fail("nothing may follow the value");
   }
 
   /**
-   * Enters an object; the cursor must be at its brace. If it has a member, the
-   * string is its key and the cursor is at its value.
+   * Enters an object; the cursor must be at its brace.
    *
-   * @param expected What the key may be, as `"key":`: this is found out sooner
-   * than what it is.
+   * @param expected Predicted key, as `"key":`, which is checked first.
+   * @returns Whether there is a member: then the last string is its key, and the
+   * cursor is at its value.
    */
   enterObject(expected?: Uint8Array): boolean {
     this.position++;
@@ -153,9 +154,9 @@ export class JsonCursor implements ByteRange {
   }
 
   /**
-   * Goes from behind a member's value to the next member.
+   * Moves from the end of a member's value to the next member.
    *
-   * @param expected As for {@linkcode JsonCursor.enterObject}.
+   * @param expected Predicted key, as for {@linkcode JsonCursor.enterObject}.
    */
   nextMember(expected?: Uint8Array): boolean {
     const byte = this.peek();
@@ -176,7 +177,7 @@ export class JsonCursor implements ByteRange {
     return false;
   }
 
-  /** Goes from behind an element to the next one. */
+  /** Moves from the end of an element to the next one. */
   nextElement(): boolean {
     const byte = this.peek();
     if (byte !== COMMA && byte !== CLOSE_BRACKET) {
@@ -190,7 +191,7 @@ export class JsonCursor implements ByteRange {
 
   #key(expected: Uint8Array | undefined): void {
     if (this.peek() !== QUOTE) this.fail("a key must be a string");
-    this.wasExpected = expected !== undefined && this.#passes(expected);
+    this.wasExpected = expected !== undefined && this.#skipKey(expected);
     if (!this.wasExpected) {
       this.string();
       if (this.peek() !== COLON) this.fail('":" must follow a key');
@@ -199,8 +200,8 @@ export class JsonCursor implements ByteRange {
     this.peek();
   }
 
-  /** Passes a key, given as `"key":`, if it is there. */
-  #passes(expected: Uint8Array): boolean {
+  /** Skips a key, given as `"key":`, if it is the next one. */
+  #skipKey(expected: Uint8Array): boolean {
     const { bytes, position } = this;
     const { length } = expected;
     if (position + length > this.end) return false;
@@ -243,7 +244,7 @@ export class JsonCursor implements ByteRange {
     while (digits < 4 && this.#isHexDigit(backslash + 2 + digits)) digits++;
     if (byte === LOWER_U && digits === 4) return backslash + 6;
     this.position = backslash;
-    return this.fail("a string has an escape that is none");
+    return this.fail("a string must not have an invalid escape");
   }
 
   #isHexDigit(at: number): boolean {
@@ -253,7 +254,7 @@ export class JsonCursor implements ByteRange {
     return (byte >= ZERO && byte <= NINE) || (letter >= 0x61 && letter <= 0x66);
   }
 
-  /** Whether the last string is this text, given as ASCII bytes. */
+  /** Whether the last string equals a text, given as ASCII bytes. */
   stringIs(text: Uint8Array): boolean {
     const { bytes, stringStart } = this;
     if (this.escaped) {
@@ -266,7 +267,7 @@ export class JsonCursor implements ByteRange {
     return true;
   }
 
-  /** Whether the last string has this value. */
+  /** Whether the last string has a value. */
   stringEquals(text: string): boolean {
     return stringEquals(
       this.bytes,
@@ -276,12 +277,12 @@ export class JsonCursor implements ByteRange {
     );
   }
 
-  /** The last string, decoded. */
+  /** Value of the last string. */
   stringText(): string {
     return stringAt(this.bytes, this.stringStart - 1, this.stringEnd + 1);
   }
 
-  /** Passes a value, checking all of it. */
+  /** Skips a value, checking all of it. */
   skipValue(depth = 0): void {
     switch (this.peek()) {
       case QUOTE:
@@ -303,7 +304,7 @@ export class JsonCursor implements ByteRange {
     }
   }
 
-  /** What is nested absurdly deep is left to the parser that has no stack. */
+  /** Skips a very deeply nested value, checked by the built-in parser. */
   #skipDeep(): void {
     const start = this.position;
     this.skipStructure();
@@ -317,9 +318,8 @@ export class JsonCursor implements ByteRange {
   }
 
   /**
-   * Passes a value quickly: of an object or array only the strings and the
-   * number of brackets are looked at. What it holds is checked when somebody
-   * parses it.
+   * Skips a value quickly: of an object or array only strings and brackets are
+   * checked. Its content is checked when it is parsed.
    */
   skipStructure(): void {
     const byte = this.peek();

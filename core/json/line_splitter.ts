@@ -2,32 +2,32 @@ import { Buffer } from "node:buffer";
 import { checkOptions, type OptionRules } from "../api/options.ts";
 import { asBuffer, type ByteRange, nextByte } from "./byte_range.ts";
 
-/** How long a line may be when nothing else is said: 8 MiB. */
+/** Default of the maximum line length: 8 MiB. */
 export const DEFAULT_MAX_LINE_BYTES: number = 8 * 1024 * 1024;
 
 const LINE_FEED = 10;
-/** More than this is not held for later once a longer line has passed. */
+/** Maximum size of the line buffer that is kept after a longer line. */
 const KEPT_CARRY_BYTES = 1024 * 1024;
 const CARRIAGE_RETURN = 13;
 
-/** Marks errors of any copy of the library, npm's and JSR's side by side. */
+/** Brand of the errors, shared by all loaded copies of the library. */
 const BRAND = Symbol.for("@coracle/operator/TooLongError");
 
 /**
- * A line of a watch, or an item of a list, is longer than the limit. The stream
- * is of no further use: a watch heals by a relist.
+ * Error of a line of a watch, or an item of a list, that exceeds the limit. The
+ * stream cannot be read further: a watch recovers by a relist.
  */
 export class TooLongError extends RangeError {
-  /** How many bytes there were when reading stopped; at least the limit. */
+  /** Size in bytes when reading stopped; more than the limit. */
   readonly size: number;
-  /** How many bytes are allowed. */
+  /** Limit in bytes. */
   readonly limit: number;
 
   /**
-   * Makes the error of a line.
+   * Creates the error.
    *
-   * @param what What is too long, such as `a watch line`.
-   * @param lengths The size met and the limit, in bytes.
+   * @param what Subject of the message, such as `a watch line`.
+   * @param lengths Size read so far and limit, in bytes.
    */
   constructor(what: string, lengths: { size: number; limit: number }) {
     super(
@@ -39,7 +39,7 @@ export class TooLongError extends RangeError {
     Object.defineProperty(this, BRAND, { value: true });
   }
 
-  /** Whether a value is such an error, from any copy of the library. */
+  /** Whether a value is a `TooLongError` of any copy of the library. */
   static is(value: unknown): value is TooLongError {
     return typeof value === "object" && value !== null && BRAND in value;
   }
@@ -48,7 +48,7 @@ export class TooLongError extends RangeError {
 /** Options of {@linkcode LineSplitter}. */
 export interface LineSplitterOptions {
   /**
-   * The longest line, in bytes without its line break.
+   * Maximum length of a line, in bytes without its line break.
    *
    * @default {8388608}
    */
@@ -58,13 +58,13 @@ export interface LineSplitterOptions {
 const RULES: OptionRules<LineSplitterOptions> = { maxLineBytes: "count?" };
 
 /**
- * Cuts chunks of bytes into lines. A line within one chunk is given where it
- * lies; a line across chunks is joined once. Empty lines are left out, and a
+ * Splitter of byte chunks into lines. A line within one chunk is returned in
+ * place; a line across chunks is joined once. Empty lines are skipped, and a
  * carriage return before the line feed is not part of a line.
  *
- * The splitter is itself the {@linkcode ByteRange} of the current line, so that
- * no object is made for a line. The caller pulls lines and may pause between
- * any two.
+ * The splitter itself is the {@linkcode ByteRange} of the current line, so that no
+ * object is allocated per line. The caller pulls lines and may pause between any
+ * two.
  *
  * @example Two lines in three chunks
  * ```ts
@@ -83,25 +83,25 @@ const RULES: OptionRules<LineSplitterOptions> = { maxLineBytes: "count?" };
  * ```
  */
 export class LineSplitter implements ByteRange {
-  /** The array in which the current line lies. */
+  /** Array that contains the current line. */
   bytes: Uint8Array = new Uint8Array(0);
-  /** Where the current line starts. */
+  /** Start of the current line. */
   start = 0;
-  /** Where the current line ends. */
+  /** End of the current line. */
   end = 0;
 
   readonly #limit: number;
-  /** The chunk being cut and how far it is read. */
+  /** Current chunk, and the position up to which it was split. */
   #chunk: Buffer = Buffer.alloc(0);
   #position = 0;
-  /** The start of a line whose end has not come yet: `#carry[0, #carried)`. */
+  /** Start of an incomplete line: `#carry[0, #carried)`. */
   #carry: Uint8Array = new Uint8Array(0);
   #carried = 0;
 
   /**
-   * Makes a splitter that has seen nothing.
+   * Creates a splitter.
    *
-   * @param options How long a line may be.
+   * @param options Maximum length of a line.
    * @throws {RangeError} If `maxLineBytes` is not a positive integer.
    */
   constructor(options: LineSplitterOptions = {}) {
@@ -110,20 +110,20 @@ export class LineSplitter implements ByteRange {
     this.#limit = maxLineBytes;
   }
 
-  /** How many bytes of an unfinished line are held. */
+  /** Number of bytes that were pushed and not returned. */
   get pendingBytes(): number {
     return this.#carried + this.#chunk.length - this.#position;
   }
 
   /**
-   * Takes the next chunk, which must stay as it is until its lines are read.
+   * Adds the next chunk, which must not change until its lines are read.
    *
-   * @throws {Error} If lines of the chunk before were not read.
+   * @throws {Error} If lines of the previous chunk were not read.
    */
   push(chunk: Uint8Array): void {
     if (this.#position < this.#chunk.length) {
       throw new Error(
-        `Cannot push a chunk: lines of the chunk before must be read first: received ${chunk.length} bytes`,
+        "Cannot push a chunk: the lines of the previous chunk must be read first",
       );
     }
     this.#chunk = asBuffer(chunk);
@@ -164,9 +164,9 @@ export class LineSplitter implements ByteRange {
   }
 
   /**
-   * Moves to what follows the last line feed, once the stream has ended.
+   * Moves to the text after the last line feed, at the end of the stream.
    *
-   * @returns Whether there is such a rest.
+   * @returns Whether there is any.
    */
   finish(): boolean {
     const rest = this.#carried;
@@ -175,7 +175,7 @@ export class LineSplitter implements ByteRange {
     return this.end > this.start;
   }
 
-  /** Forgets everything, so that another stream can be read. */
+  /** Clears the state, so that another stream can be read. */
   reset(): void {
     this.#chunk = Buffer.alloc(0);
     this.#position = 0;

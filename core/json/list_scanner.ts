@@ -16,26 +16,26 @@ import type { ObjectHeader } from "./object_header.ts";
 import { sharedEngine } from "./structure_engine.ts";
 import { INCOMPLETE } from "./structure_program.ts";
 
-/** What a list says beside its items. */
+/** Header of a list: its fields apart from the items. */
 export interface ListHeader {
-  /** Such as `v1`; empty if the list does not say it. */
+  /** API version, such as `v1`; empty if the list has none. */
   readonly apiVersion: string;
-  /** Such as `PodList`; `Status` if the server answered with an error. */
+  /** Kind, such as `PodList`; `Status` if the server responded with an error. */
   readonly kind: string;
-  /** The state of the server that the list shows; where a watch begins. */
+  /** resourceVersion of the list, from which a watch starts. */
   readonly resourceVersion: string;
-  /** The token of the next page; empty on the last one. */
+  /** Continue token of the next page; empty on the last page. */
   readonly continue: string;
-  /** How many items follow on later pages, where the server tells. */
+  /** Number of items on later pages, if the server reports it. */
   readonly remainingItemCount: number | undefined;
-  /** How many items this page had. */
+  /** Number of items of this page. */
   readonly itemCount: number;
 }
 
 /** Options of {@linkcode ListScanner}. */
 export interface ListScannerOptions {
   /**
-   * The longest item, and the longest other member of the list, in bytes.
+   * Maximum size of an item, and of any other member of the list, in bytes.
    *
    * @default {8388608}
    */
@@ -44,7 +44,7 @@ export interface ListScannerOptions {
 
 const RULES: OptionRules<ListScannerOptions> = { maxItemBytes: "count?" };
 
-/** What may come next, but for white space. */
+/** Expected next token, apart from white space. */
 type State =
   | "list" // the opening brace
   | "firstKey" // a key, or the end of the list
@@ -59,7 +59,7 @@ type State =
 
 type Steps = Readonly<Partial<Record<State, State>>>;
 
-/** Where a punctuation mark leads from the states in which it may stand. */
+/** State transitions by punctuation mark. */
 const STEPS: readonly (Steps | undefined)[] = Array.from(
   { length: 128 },
   (_, byte) =>
@@ -75,9 +75,9 @@ const STEPS: readonly (Steps | undefined)[] = Array.from(
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x0a, 0x0d, 0x09]);
 
 /**
- * Reads one page of a list while it arrives: each item is found on the bytes
- * and given as soon as it is complete, so that a page of any size never becomes
- * one text or one object. `metadata` may stand before or after the items.
+ * Scanner of one page of a list, while it is received: each item is found on the
+ * bytes and returned as soon as it is complete, so that a page of any size never
+ * becomes one text or one object. `metadata` may precede or follow the items.
  *
  * @example Items of a page
  * ```ts
@@ -98,24 +98,24 @@ export class ListScanner {
   readonly #cursor: JsonCursor = new JsonCursor("a list");
   readonly #finder: ValueFinder = new ValueFinder();
   readonly #limit: number;
-  /** What has come and is not passed yet: `#bytes[#position, #end)`. */
+  /** Bytes that were pushed and not scanned: `#bytes[#position, #end)`. */
   #bytes: Uint8Array = new Uint8Array(0);
   #position = 0;
   #end = 0;
-  /** Holds the start of a value whose end has not come yet. */
+  /** Start of an incomplete value. */
   #carry: Uint8Array = new Uint8Array(0);
   #state: State = "list";
-  /** The key whose value comes next. */
+  /** Key of the next value. */
   #key = "";
-  /** What the list says beside its items, as far as it is wanted. */
+  /** Decoded members that are part of the header. */
   #members: Record<string, unknown> = {};
   #hasItems = false;
   #itemCount = 0;
 
   /**
-   * Makes a scanner that has seen nothing.
+   * Creates a scanner.
    *
-   * @param options How long an item may be.
+   * @param options Maximum size of an item.
    * @throws {RangeError} If `maxItemBytes` is not a positive integer.
    */
   constructor(options: ListScannerOptions = {}) {
@@ -124,12 +124,12 @@ export class ListScanner {
     this.#limit = maxItemBytes;
   }
 
-  /** The header of the current item, valid until the next step. */
+  /** Header of the current item, valid until the next step. */
   get header(): ObjectHeader {
     return this.#scanner.header;
   }
 
-  /** Begins with another page. */
+  /** Starts another page. */
   reset(): void {
     this.#position = this.#end = 0;
     this.#state = "list";
@@ -139,7 +139,7 @@ export class ListScanner {
     this.#finder.reset();
   }
 
-  /** Takes the next chunk, which must stay as it is until its items are read. */
+  /** Adds the next chunk, which must not change until its items are read. */
   push(chunk: Uint8Array): void {
     const rest = this.#end - this.#position;
     if (rest === 0) this.#bytes = asBuffer(chunk);
@@ -149,7 +149,7 @@ export class ListScanner {
     this.#finder.changed();
   }
 
-  /** Puts a chunk behind the unfinished value, which is at the array's start. */
+  /** Appends a chunk to the incomplete value, which is at the start of the array. */
   #append(chunk: Uint8Array, rest: number): void {
     if (rest + chunk.length > this.#carry.length) {
       this.#grow(rest, chunk.length);
@@ -164,7 +164,7 @@ export class ListScanner {
     this.#carry = asBuffer(grown);
   }
 
-  /** Copies an unfinished value, since the chunk may change from now on. */
+  /** Copies an incomplete value, since the chunk may change from now on. */
   #keep(): false {
     const rest = this.#bytes.subarray(this.#position, this.#end);
     if (rest.length > this.#carry.length) this.#grow(0, rest.length);
@@ -199,19 +199,19 @@ export class ListScanner {
     return false;
   }
 
-  /** The state behind a punctuation mark; undefined if a value begins here. */
+  /** State after a punctuation mark; undefined if a value starts here. */
   #step(byte: number): State | undefined {
     const state = this.#state;
     if (byte !== OPEN_BRACKET || state !== "value" || this.#key !== "items") {
       return STEPS[byte]?.[state];
     }
-    // What was given of the first items could not be taken back.
+    // The first items were returned already.
     if (this.#hasItems) this.#fail('"items" must not be repeated');
     this.#hasItems = true;
     return "firstItem";
   }
 
-  /** The value at the position, once all of it is there. */
+  /** Value at the position; undefined while it is incomplete. */
   #value(): ByteRange | undefined {
     const { [this.#state]: allowed } = VALUES;
     const bytes = this.#bytes;
@@ -219,7 +219,7 @@ export class ListScanner {
     if (
       allowed === undefined || (allowed !== ANY && allowed !== bytes[start])
     ) {
-      this.#fail("it must be a list as JSON");
+      this.#fail("it must be a list in JSON");
     }
     const end = this.#finder.find(bytes, start, this.#end);
     const size = (end < 0 ? this.#end : end) - start;
@@ -232,7 +232,7 @@ export class ListScanner {
     return end < 0 ? undefined : { bytes, start, end };
   }
 
-  /** Takes a value that is complete; tells whether it is an item. */
+  /** Processes a complete value; returns whether it is an item. */
   #take(value: ByteRange): boolean {
     const state = this.#state;
     this.#position = value.end;
@@ -268,10 +268,10 @@ export class ListScanner {
   }
 
   /**
-   * Tells that the page has ended.
+   * Ends the page and returns the header of the list.
    *
-   * @throws {SyntaxError} If the page is not complete: an item must not be
-   * taken for the last one because a connection broke.
+   * @throws {SyntaxError} If the page is not complete: a broken connection must not
+   * look like the end of the list.
    */
   finish(): ListHeader {
     if (this.#state !== "end" || this.#position < this.#end) {
@@ -303,7 +303,7 @@ export class ListScanner {
 }
 
 const ANY = -1;
-/** With which byte a value begins in the states in which there may be one. */
+/** First byte of a value by state; states without a value are missing. */
 const VALUES: Readonly<Partial<Record<State, number>>> = {
   firstKey: QUOTE,
   key: QUOTE,
@@ -320,40 +320,42 @@ const SPACE = 0x20;
 const COMMA = 0x2c;
 
 /**
- * Finds the end of a JSON value whose bytes come in parts, looking at each byte
- * once. What the value holds is not checked.
+ * Finder of the end of a JSON value that is received in parts. It reads each byte
+ * once and does not check the content of the value.
  */
 export class ValueFinder {
   /**
-   * Stands for the bytes as they are now; see `JsonCursor.reset`. Whoever
-   * changes the bytes calls {@linkcode ValueFinder.changed}.
+   * Identity of the current bytes; see `JsonCursor.reset`. When the bytes change,
+   * {@linkcode ValueFinder.changed} must be called.
    */
   snapshot: unknown = {};
 
   readonly #engine = sharedEngine();
-  /** How much of an unfinished value was read. */
+  /** Number of bytes of an incomplete value that were read. */
   #read = 0;
-  /** The engine's state there, if the value is an object or array. */
+  /** State of the engine there, if the value is an object or array. */
   #saved: Uint8Array | undefined;
 
-  /** Forgets an unfinished value. */
+  /** Discards an incomplete value. */
   reset(): void {
     this.#read = 0;
     this.#saved = undefined;
     this.changed();
   }
 
-  /** Tells that bytes were added or moved. */
+  /** Marks the bytes as changed: some were added or moved. */
   changed(): void {
     this.snapshot = {};
   }
 
   /**
-   * Looks for the end of the value at `start`.
+   * Finds the end of the value at `start`.
    *
-   * @param end Where the bytes known so far end.
-   * @returns The end of the value; or -1 if it is not there yet: then this is
-   * called again for the same value once there are more bytes.
+   * @param bytes Array that contains the value.
+   * @param start Start of the value.
+   * @param end End of the bytes received so far.
+   * @returns End of the value, or -1 if it is incomplete: then this is called
+   * again for the same value when there are more bytes.
    * @throws {SyntaxError} If its brackets do not match.
    */
   find(bytes: Uint8Array, start: number, end: number): number {
@@ -401,7 +403,7 @@ export class ValueFinder {
       bytes[found - 1] !== (bytes[start] as number) + TO_CLOSING
     ) {
       throw new SyntaxError(
-        "Cannot read a list: brackets must match: received others",
+        "Cannot read a list: brackets must match",
       );
     }
     if (found === INCOMPLETE) {
@@ -411,7 +413,7 @@ export class ValueFinder {
     return found;
   }
 
-  /** A number or literal ends where a mark or space follows. */
+  /** Finds the end of a number or literal: the next punctuation mark or space. */
   #findMark(bytes: Uint8Array, start: number, end: number): number {
     for (let i = start + this.#read; i < end; i++) {
       const byte = bytes[i] as number;

@@ -10,7 +10,7 @@ import {
 } from "./byte_range.ts";
 import { BACKSLASH, JsonCursor } from "./json_cursor.ts";
 
-/** What the scanner finds of an object, each as a range of bytes. */
+/** Field of a header, which the scanner finds as a range of bytes. */
 export type HeaderField =
   | "apiVersion"
   | "kind"
@@ -27,7 +27,7 @@ export type HeaderField =
   | "ownerReferences"
   | "managedFields";
 
-/** The fields that are strings. */
+/** Field that is a string. */
 export type StringField =
   | "apiVersion"
   | "kind"
@@ -37,7 +37,7 @@ export type StringField =
   | "resourceVersion"
   | "deletionTimestamp";
 
-/** Where each field stands in the scanner's notes. */
+/** Index of each field in {@linkcode ObjectHeader.ranges}. */
 export const FIELD_INDEX: Readonly<Record<HeaderField, number>> = {
   apiVersion: 0,
   kind: 1,
@@ -58,9 +58,8 @@ const FIELD_COUNT = 14;
 const ZERO = 0x30;
 
 /**
- * The number of a field. Several are asked for with each event, mostly by a
- * constant: a compiler then resolves this, but not a look into a table that is
- * read by many keys.
+ * Index of a field. Callers mostly pass a constant: the compiler then resolves
+ * this switch, but not a lookup in a table.
  */
 function indexOf(field: HeaderField): number {
   switch (field) {
@@ -81,45 +80,46 @@ function indexOf(field: HeaderField): number {
   }
 }
 
-/** There is no such member. */
+/** Cut start of a missing member. */
 export const NO_MEMBER = -1;
-/** It is the first member, or one of several of the same key. */
+/** Cut start of the first member, or of one of several with the same key. */
 export const NO_CUT = -2;
 
 const NOTHING: Readonly<Record<string, string>> = Object.freeze({});
 const NONE: readonly never[] = Object.freeze([]);
 
 /**
- * The identity and metadata of one object, found on its bytes. Nothing is
- * decoded until it is read, and a value is decoded anew each time.
+ * Header of an object: its identity and metadata, as ranges of its bytes. Fields
+ * are decoded when they are read, and again each time.
  *
- * A header is reused: it describes the object of its scanner's last step and is
- * valid until the next one, or until the bytes beneath change. Who keeps
- * something keeps the decoded value, or a {@linkcode ObjectHeader.copy}. What is
- * not well-formed within a field throws a `SyntaxError` when it is read.
+ * A header is borrowed: it describes the object of the last step of its scanner
+ * and is valid until the next step, or until its bytes change. To keep it, keep
+ * decoded values or a {@linkcode ObjectHeader.copy}. Reading a field that is not
+ * well-formed throws a `SyntaxError`.
  *
- * As in Kubernetes' own decoding, `null` counts as absent, and an absent string
- * reads as empty. Of a repeated key the last one counts, as in `JSON.parse`.
+ * As in Kubernetes, `null` counts as absent, and an absent string reads as empty.
+ * Of a repeated key the last one counts, as in `JSON.parse`.
  */
 export class ObjectHeader implements ByteRange {
-  /** The array in which the object lies. */
+  /** Array that contains the object. */
   bytes: Uint8Array = new Uint8Array(0);
-  /** Where the object starts: its opening brace. */
+  /** Index of the opening brace of the object. */
   start = 0;
-  /** Where the object ends: after its closing brace. */
+  /** Index after the closing brace of the object. */
   end = 0;
   /**
-   * For each field its start and end, or -1: the scanner's notes. A string's
-   * range has its quotes.
+   * Start and end of each field, or -1; set by the scanner. The range of a string
+   * includes its quotes.
    */
   readonly ranges: Int32Array = new Int32Array(2 * FIELD_COUNT).fill(-1);
   /**
-   * For each field of the metadata where the member before it ends, so that it
-   * can be cut out together with its comma; or one of the constants below.
+   * End of the member before each field of the metadata, so that the field can be
+   * cut out together with its comma; or {@linkcode NO_MEMBER} or
+   * {@linkcode NO_CUT}.
    */
   readonly cutStarts: Int32Array = new Int32Array(FIELD_COUNT).fill(NO_MEMBER);
 
-  /** Whether the object has `metadata` several times, of which the last counts. */
+  /** Whether the object has `metadata` several times; the last one counts. */
   repeatsMetadata = false;
   /**
    * resourceVersion as a number, if that is exact and has no other spelling: a
@@ -127,8 +127,8 @@ export class ObjectHeader implements ByteRange {
    */
   versionNumber: number = NaN;
   /**
-   * Whether no more is known than the identity of the object: its name,
-   * namespace, uid, resourceVersion and generation. All else reads as absent.
+   * Whether only the identity of the object is known: its name, namespace, UID,
+   * resourceVersion and generation. All other fields read as absent.
    */
   isPartial = false;
 
@@ -163,37 +163,37 @@ export class ObjectHeader implements ByteRange {
       : NaN;
   }
 
-  /** The object's `apiVersion`; empty for items of a list, which leave it out. */
+  /** API version of the object; empty for items of a list, which leave it out. */
   get apiVersion(): string {
     return this.#string(FIELD_INDEX.apiVersion);
   }
 
-  /** The object's `kind`; empty for items of a list, which leave it out. */
+  /** Kind of the object; empty for items of a list, which leave it out. */
   get kind(): string {
     return this.#string(FIELD_INDEX.kind);
   }
 
-  /** The name; empty for BOOKMARK events and Status objects. */
+  /** Name of the object; empty for BOOKMARK events and Status objects. */
   get name(): string {
     return this.#string(FIELD_INDEX.name);
   }
 
-  /** The namespace; empty for cluster-scoped objects. */
+  /** Namespace of the object; empty for cluster-scoped objects. */
   get namespace(): string {
     return this.#string(FIELD_INDEX.namespace);
   }
 
-  /** Tells an object from another one of the same name, before or after it. */
+  /** UID of the object; distinguishes a recreated object from its predecessor. */
   get uid(): string {
     return this.#string(FIELD_INDEX.uid);
   }
 
-  /** The version of this state of the object. */
+  /** resourceVersion of this state of the object. */
   get resourceVersion(): string {
     return this.#version ??= this.#string(FIELD_INDEX.resourceVersion);
   }
 
-  /** Counts changes of the desired state; undefined for kinds without it. */
+  /** Generation of the desired state; undefined for kinds without it. */
   get generation(): number | undefined {
     const at = 2 * FIELD_INDEX.generation;
     const start = this.ranges[at] as number;
@@ -204,39 +204,39 @@ export class ObjectHeader implements ByteRange {
       parseRange({ bytes, start, end }) as number;
   }
 
-  /** Set when the object is about to be deleted. */
+  /** Deletion timestamp; undefined unless the object is being deleted. */
   get deletionTimestamp(): string | undefined {
     return this.has("deletionTimestamp")
       ? this.#string(FIELD_INDEX.deletionTimestamp)
       : undefined;
   }
 
-  /** What must be done before the object may go. */
+  /** Finalizers of the object. */
   get finalizers(): readonly string[] {
     return this.#value<readonly string[]>("finalizers") ?? NONE;
   }
 
-  /** All labels; {@linkcode ObjectHeader.label} reads one alone. */
+  /** All labels; {@linkcode ObjectHeader.label} reads a single one. */
   get labels(): Readonly<Record<string, string>> {
     return this.#value<Record<string, string>>("labels") ?? NOTHING;
   }
 
-  /** All annotations; {@linkcode ObjectHeader.annotation} reads one alone. */
+  /** All annotations; {@linkcode ObjectHeader.annotation} reads a single one. */
   get annotations(): Readonly<Record<string, string>> {
     return this.#value<Record<string, string>>("annotations") ?? NOTHING;
   }
 
-  /** The object's owners. */
+  /** Owner references of the object. */
   get ownerReferences(): readonly OwnerReference[] {
     return this.#value<readonly OwnerReference[]>("ownerReferences") ?? NONE;
   }
 
-  /** Whether a field is there, without decoding it. */
+  /** Whether a field is present, without decoding it. */
   has(field: HeaderField): boolean {
     return (this.ranges[2 * indexOf(field)] as number) >= 0;
   }
 
-  /** The JSON text of a field, or undefined if it is absent or null. */
+  /** JSON of a field; undefined if it is absent or null. */
   range(field: HeaderField): ByteRange | undefined {
     const at = 2 * FIELD_INDEX[field];
     const start = this.ranges[at] as number;
@@ -246,8 +246,8 @@ export class ObjectHeader implements ByteRange {
   }
 
   /**
-   * The bytes of a string field without its quotes, not decoded; empty if the
-   * field is absent. The range is reused by the next call.
+   * Bytes of a string field without its quotes, not decoded; empty if the field is
+   * absent. The next call reuses the range.
    */
   string(field: StringField): ByteRange {
     const range = this.#rangeAt(indexOf(field));
@@ -257,7 +257,7 @@ export class ObjectHeader implements ByteRange {
     return range;
   }
 
-  /** Whether a string field has escapes, so that its bytes are not its text. */
+  /** Whether a string field contains escapes, so that its bytes are not its text. */
   isEscaped(field: StringField): boolean {
     const { bytes, start, end } = this.string(field);
     for (let i = start; i < end; i++) if (bytes[i] === BACKSLASH) return true;
@@ -265,7 +265,7 @@ export class ObjectHeader implements ByteRange {
   }
 
   /**
-   * Whether a finalizer is set, decided on the bytes.
+   * Whether a finalizer is set; found without decoding the others.
    *
    * @throws {SyntaxError} If the finalizers are not well-formed.
    */
@@ -283,7 +283,7 @@ export class ObjectHeader implements ByteRange {
   }
 
   /**
-   * The value of one label, without decoding the others.
+   * Value of a label, found without decoding the others.
    *
    * @throws {SyntaxError} If the labels are not well-formed.
    */
@@ -292,7 +292,7 @@ export class ObjectHeader implements ByteRange {
   }
 
   /**
-   * The value of one annotation, without decoding the others.
+   * Value of an annotation, found without decoding the others.
    *
    * @throws {SyntaxError} If the annotations are not well-formed.
    */
@@ -300,7 +300,7 @@ export class ObjectHeader implements ByteRange {
     return this.#entry("annotations", key);
   }
 
-  /** A header of its own, on a copy of the bytes, that stays valid. */
+  /** Header with a copy of the bytes, which stays valid. */
   copy(): ObjectHeader {
     const copy = new ObjectHeader();
     const own = new Uint8Array(this.bytes.subarray(this.start, this.end));
@@ -319,7 +319,7 @@ export class ObjectHeader implements ByteRange {
     return copy;
   }
 
-  /** The range of a field, in an object that the next call reuses. */
+  /** Range of a field, in an object that the next call reuses. */
   #rangeAt(index: number): { bytes: Uint8Array; start: number; end: number } {
     const range = this.#usedRange;
     range.bytes = this.bytes;
@@ -361,19 +361,18 @@ export class ObjectHeader implements ByteRange {
 
 const QUOTE = 0x22;
 const NINE = 0x39;
-/** A call of the runtime's comparison takes longer than so many bytes here. */
-const SHORT = 64;
+/** Length up to which comparing bytes here is faster than by a native call. */
+const SHORT_BYTES = 64;
 
 /**
- * Whether two states of an object have the same metadata but for
- * `resourceVersion` and `managedFields`, which a comparison of their bytes shows
- * in a fraction of the time that a scan takes: a server writes what has not
- * changed as it did before.
+ * Whether two states of an object have the same metadata except `resourceVersion`
+ * and `managedFields`. Comparing their bytes takes a fraction of the time of a
+ * scan, and suffices, as a server writes unchanged fields as it did before.
  *
- * @param header Of one state.
- * @param other The JSON of the other, in which `metadata` comes but once;
- * without `managedFields`.
- * @returns Whether they are the same for sure; if not, nothing is known.
+ * @param header Header of one state.
+ * @param other JSON of the other state, with `metadata` only once and without
+ * `managedFields`.
+ * @returns True if they are certainly the same; false means unknown.
  */
 export function hasSameMetadata(
   header: ObjectHeader,
@@ -396,15 +395,15 @@ export function hasSameMetadata(
   if (otherEnd > other.end) return false;
   const bytes = asBuffer(header.bytes);
   const others = asBuffer(other.bytes);
-  // If all before the version is the same, so is its place; as it is a string
-  // of digits there, too, all behind it is read in the same way.
+  // If the bytes before the version are the same, so is its position; as it is a
+  // string of digits in both, the bytes after it have the same meaning.
   return isNumber(others, otherVersion, afterVersion) &&
     isSame(bytes, start, version, others, other.start) &&
     isSame(bytes, versionEnd, cut, others, afterVersion) &&
     isSame(bytes, cutEnd, end, others, afterCut);
 }
 
-/** Whether `bytes[start, end)` is the same as other bytes from a position on. */
+/** Whether `bytes[start, end)` equals the bytes of another array at a position. */
 function isSame(
   bytes: Buffer,
   start: number,
@@ -413,7 +412,7 @@ function isSame(
   from: number,
 ): boolean {
   const length = end - start;
-  if (length > SHORT) {
+  if (length > SHORT_BYTES) {
     return bytes.compare(others, from, from + length, start, end) === 0;
   }
   for (let i = 0; i < length; i++) {
@@ -426,7 +425,7 @@ function endOf(ranges: Int32Array, field: keyof typeof FIELD_INDEX): number {
   return ranges[2 * FIELD_INDEX[field] + 1] as number;
 }
 
-/** Whether a range is a string of digits with its quotes. */
+/** Whether a range is a JSON string of digits. */
 function isNumber(bytes: Uint8Array, start: number, end: number): boolean {
   if (bytes[start] !== QUOTE || bytes[end - 1] !== QUOTE) return false;
   for (let i = start + 1; i < end - 1; i++) {

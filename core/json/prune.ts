@@ -9,35 +9,36 @@ import {
 } from "./object_header.ts";
 
 /**
- * Leaves declared paths out of an object while its bytes are copied, without
- * parsing it: the result equals the parsed object with these paths deleted.
+ * Pruner of objects: removes field paths from an object while its bytes are
+ * copied, without parsing it. The result equals the parsed object with these
+ * paths deleted.
  *
- * A path is written as in `metadata.managedFields`,
+ * A field path is written as in `metadata.managedFields`,
  * `status.conditions[*].lastProbeTime` or
  * `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`;
- * `[*]` means every element of a list, and every member of an object. At the
- * end, as in `metadata.managedFields[manager!="page","book"]`, it may be every
- * element of a list but the objects in which a field is one of some texts.
+ * `[*]` selects all elements of a list and all members of an object. At the end,
+ * as in `metadata.managedFields[manager!="page","book"]`, a step may select all
+ * elements of a list except the objects in which a field has one of some values.
  */
 export class Pruner {
-  /** The paths as they were given. */
+  /** Pruned field paths. */
   readonly paths: readonly string[];
 
   readonly #root: PruneNode;
   readonly #cursor: JsonCursor = new JsonCursor("an object to prune");
-  /** Starts and ends of what is left out of the current object, in order. */
+  /** Starts and ends of the pruned ranges of the current object, in order. */
   #cuts: Int32Array = new Int32Array(32);
   #cutEnd = 0;
-  /** Where all paths begin, if the scanner notes that. */
+  /** Fields that contain all paths, if the scanner finds them. */
   readonly #noted: readonly NotedField[] | undefined;
 
   /**
-   * Makes a pruner of paths.
+   * Creates a pruner.
    *
-   * @param paths What to leave out.
+   * @param paths Field paths to prune.
    * @throws {SyntaxError} If a path is malformed.
-   * @throws {RangeError} If a path takes what the library decides on itself,
-   * such as `metadata.labels`, or has a step that cannot be where it is.
+   * @throws {RangeError} If a path contains a field that the library needs, such as
+   * `metadata.labels`, or has a step that is not allowed there.
    */
   constructor(paths: readonly string[]) {
     this.paths = [...paths];
@@ -48,9 +49,9 @@ export class Pruner {
   /**
    * Copies an object without the pruned paths.
    *
-   * @param source As for `measure`.
-   * @param target Where to write; as long as the source at least.
-   * @returns How many bytes were written, from the start of `target`.
+   * @param source Object, as for `measure`.
+   * @param target Array to write to, at least as long as the source.
+   * @returns Number of bytes written at the start of `target`.
    * @throws {SyntaxError} As `measure` does.
    */
   prune(source: ByteRange, target: Uint8Array): number {
@@ -60,19 +61,18 @@ export class Pruner {
   }
 
   /**
-   * Finds what is to be left out of an object.
+   * Finds the pruned ranges of an object.
    *
-   * @param source One JSON object; its header, if it was scanned, since the
-   * scanner has found the fields of the metadata already.
-   * @returns How many bytes the rest has.
-   * @throws {SyntaxError} If the object is not well-formed where it is looked
-   * into.
+   * @param source JSON of an object; if it was scanned, its header, which contains
+   * the ranges of the metadata fields.
+   * @returns Number of bytes without the pruned ranges.
+   * @throws {SyntaxError} If the object is not well-formed where a path leads.
    */
   measure(source: ByteRange): number {
     this.#cutEnd = 0;
     if (!(source instanceof ObjectHeader) || !this.#findNoted(source)) {
       this.#cursor.reset(source);
-      this.#visit(this.#root);
+      this.#process(this.#root);
     }
     let length = source.end - source.start;
     for (let i = 0; i < this.#cutEnd; i += 2) {
@@ -82,11 +82,11 @@ export class Pruner {
   }
 
   /**
-   * Copies the object that was measured last, without the pruned paths.
+   * Copies the object that was measured last, without the pruned ranges.
    *
    * @param source The same object.
-   * @param target Where to write.
-   * @param start From which position on.
+   * @param target Array to write to.
+   * @param start Position in the array.
    */
   copy(source: ByteRange, target: Uint8Array, start: number): void {
     const bytes = asBuffer(source.bytes);
@@ -100,12 +100,12 @@ export class Pruner {
   }
 
   /**
-   * Makes reads of pruned paths of a decoded object throw an error that names
-   * the path. Writes, copies, spreads and `JSON.stringify` are not affected. A
-   * list of which some elements are kept can be read, but is in none of these,
-   * lest a write take the others away.
+   * Lets reads of pruned paths of a decoded object throw an error that names the
+   * path. Writes, copies, spreads and `JSON.stringify` are not affected. A list of
+   * which some elements were kept can be read, but is not enumerable, so that no
+   * write removes the others.
    *
-   * @returns The parts of the object that are guarded.
+   * @returns Parts of the object with guards.
    */
   guard(object: object): Set<unknown> {
     const guarded = new Set<unknown>();
@@ -113,7 +113,7 @@ export class Pruner {
     return guarded;
   }
 
-  /** Finds all cuts in the notes of the scanner, if they are there. */
+  /** Finds all cuts from the fields of the header, if they suffice. */
   #findNoted({ bytes, ranges, cutStarts }: ObjectHeader): boolean {
     if (this.#noted === undefined) return false;
     for (const { index, node } of this.#noted) {
@@ -127,7 +127,7 @@ export class Pruner {
       if (node.path === undefined) {
         const start = ranges[2 * index] as number;
         this.#cursor.reset({ bytes, start, end });
-        this.#visit(node);
+        this.#process(node);
       } else this.#cut(from, end);
     }
     if (this.#cutEnd > 2) this.#cuts.subarray(0, this.#cutEnd).sort();
@@ -144,18 +144,18 @@ export class Pruner {
     this.#cuts[this.#cutEnd++] = to;
   }
 
-  #visit(node: PruneNode): void {
+  #process(node: PruneNode): void {
     const byte = this.#cursor.peek();
-    if (byte === OPEN_BRACE) this.#visitParts(node, true);
-    else if (byte === OPEN_BRACKET) this.#visitParts(node, false);
+    if (byte === OPEN_BRACE) this.#processParts(node, true);
+    else if (byte === OPEN_BRACKET) this.#processParts(node, false);
     else this.#cursor.skipStructure();
   }
 
-  /** Looks at each member or element, and notes those to leave out. */
-  #visitParts(node: PruneNode, inObject: boolean): void {
+  /** Processes each member or element, and cuts the pruned ones. */
+  #processParts(node: PruneNode, inObject: boolean): void {
     const cursor = this.#cursor;
     let kept = false;
-    let cutStart = -1; // of parts that no kept one precedes
+    let cutStart = -1; // of pruned parts before the first kept one
     let before = -1;
     for (
       let more = inObject ? cursor.enterObject() : cursor.enterArray();
@@ -167,12 +167,12 @@ export class Pruner {
       const stays = inObject || node.rules === undefined ||
         node.rules.every((rule) => this.#meets(rule));
       if (stays && part?.path === undefined) {
-        // With the first kept part goes the comma behind those left out.
+        // The comma after the pruned parts is cut, too.
         if (cutStart >= 0) this.#cut(cutStart, start);
         cutStart = -1;
         kept = true;
         if (part === undefined) cursor.skipStructure();
-        else this.#visit(part);
+        else this.#process(part);
       } else {
         cursor.skipStructure();
         if (kept) this.#cut(before, cursor.position);
@@ -183,7 +183,7 @@ export class Pruner {
     if (cutStart >= 0) this.#cut(cutStart, before);
   }
 
-  /** Whether the value at the cursor, which does not move, meets a rule. */
+  /** Whether the value at the cursor meets a rule; the cursor does not move. */
   #meets({ field, except }: KeepRule): boolean {
     const cursor = this.#cursor;
     const start = cursor.position;
@@ -205,13 +205,13 @@ export class Pruner {
   }
 }
 
-/** A field of the metadata, and what to do there. */
+/** Field of the metadata, with its node of the tree. */
 interface NotedField {
   readonly index: number;
   readonly node: PruneNode;
 }
 
-/** The fields that all paths lead to, if each is noted by the scanner. */
+/** Fields that all paths lead to; undefined if the scanner does not find all. */
 function notedFields({ members, each }: PruneNode): NotedField[] | undefined {
   const metadata = members.get("metadata");
   if (members.size > 1 || metadata === undefined || each || metadata.each) {
@@ -225,7 +225,7 @@ function notedFields({ members, each }: PruneNode): NotedField[] | undefined {
   return fields;
 }
 
-/** What to do with the member whose key the cursor has just read. */
+/** Node of the member whose key the cursor has just read. */
 function memberOf(node: PruneNode, cursor: JsonCursor): PruneNode | undefined {
   const { members, each } = node;
   if (members.size === 0) return each;
@@ -235,8 +235,8 @@ function memberOf(node: PruneNode, cursor: JsonCursor): PruneNode | undefined {
   return each;
 }
 
-/** What the cache and the controllers decide on themselves. */
-const NEEDED = [
+/** Fields that the cache and the controllers need. */
+const NEEDED_FIELDS = [
   "apiVersion",
   "kind",
   "metadata.name",
@@ -250,28 +250,29 @@ const NEEDED = [
   "metadata.ownerReferences",
 ].map((path) => ({ path, steps: parseFieldPath(path) }));
 
-/** What an element that stays is: an object whose field is one of the texts. */
+/** Rule for elements that are kept: objects whose field has one of the values. */
 export type KeepRule = Extract<PathStep, { readonly except: unknown }>;
 
-/** All paths as a tree: what to do at one place of an object. */
+/** Node of the tree of all paths: what is pruned at one place of an object. */
 export interface PruneNode {
-  /** The path that ends here: the value is left out. */
+  /** Path that ends here: the value is pruned. */
   path?: string | undefined;
-  /** Of a list: an element stays only if it meets all of these. */
+  /** Rules of a list: an element is kept only if it meets all of them. */
   rules?: readonly KeepRule[] | undefined;
-  /** The property of objects that lack the value, or a part of the list. */
+  /** Property of decoded objects in place of the value or the partial list. */
   guard?: PropertyDescriptor | undefined;
+  /** Nodes of the named members. */
   readonly members: Map<string, PruneNode>;
-  /** For every element, and every member that is not named. */
+  /** Node of all elements, and of all members that are not named. */
   each?: PruneNode | undefined;
 }
 
 /**
- * Reads paths to prune as a tree.
+ * Parses field paths to prune into a tree.
  *
  * @throws {SyntaxError} If a path is malformed.
- * @throws {RangeError} If a path takes what the library decides on itself, or
- * has a step that cannot be where it is.
+ * @throws {RangeError} If a path contains a field that the library needs, or has a
+ * step that is not allowed there.
  */
 export function pruneTree(paths: readonly string[]): PruneNode {
   const root: PruneNode = { members: new Map() };
@@ -290,22 +291,22 @@ export function pruneTree(paths: readonly string[]): PruneNode {
 }
 
 function checkNotNeeded(path: string, steps: readonly PathStep[]): void {
-  const taken = NEEDED.find((needed) =>
+  const taken = NEEDED_FIELDS.find((needed) =>
     steps.length <= needed.steps.length &&
     steps.every((step, i) => matches(step, needed.steps[i]))
   );
   if (taken !== undefined) {
     throw new RangeError(
-      `Cannot prune objects: "${taken.path}" is needed by the library itself: received "${path}"`,
+      `Cannot prune objects: the library needs "${taken.path}": received "${path}"`,
     );
   }
 }
 
-/** Keeps the elements of a list of lists out of it: nobody could guard them. */
+/** Checks that a list with a rule is a member, since only members have guards. */
 function checkNamed(path: string, before: PathStep | undefined): void {
   if (before !== undefined && "key" in before) return;
   throw new RangeError(
-    `Cannot prune objects: a list of which some elements stay must have a name: received ${path}`,
+    `Cannot prune objects: a list of which some elements are kept must be a named field: received ${path}`,
   );
 }
 
@@ -319,12 +320,12 @@ function childOf(node: PruneNode, step: PathStep): PruneNode {
   if ("each" in step) return node.each ??= { members: new Map() };
   if ("index" in step) {
     throw new RangeError(
-      `Cannot prune objects: elements can only be named all together, by [*]: received [${step.index}]`,
+      `Cannot prune objects: elements can only be selected all together, by [*]: received [${step.index}]`,
     );
   }
   if ("except" in step) {
     throw new RangeError(
-      `Cannot prune objects: nothing may follow a step that lets elements stay: received [${step.field}!=…]`,
+      `Cannot prune objects: nothing may follow a step that keeps elements: received [${step.field}!=…]`,
     );
   }
   let child = node.members.get(step.key);
@@ -335,7 +336,7 @@ function childOf(node: PruneNode, step: PathStep): PruneNode {
   return child;
 }
 
-/** Lets what holds for each member hold for the named ones, too. */
+/** Merges the node of all members into those of the named ones. */
 function spreadEach(node: PruneNode): void {
   const { each, members } = node;
   if (each !== undefined) {
@@ -359,12 +360,12 @@ function merge(target: PruneNode, source: PruneNode): void {
 }
 
 /**
- * Makes reads of what was pruned throw, and those of lists that lack elements
- * give the others.
+ * Adds guards to a decoded value: reads of pruned members throw, and reads of
+ * partial lists return the kept elements.
  *
- * @param node What was pruned here and below.
- * @param value The value here, decoded.
- * @param guarded Takes the parts that are guarded.
+ * @param node Node of the tree for the value.
+ * @param value Decoded value.
+ * @param guarded Set to which parts with guards are added.
  */
 export function guardNode(
   node: PruneNode,
@@ -411,8 +412,8 @@ function deepFreeze(value: unknown): unknown {
 }
 
 /**
- * Stands for a member that is left out, or of which a part is: without a path it
- * can be read, but who writes the object does not write the rest away.
+ * Property in place of a pruned member, or of a partial list if there is no path:
+ * the list can be read, but a write of the object does not contain it.
  */
 function makeGuard(key: string, path: string | undefined): PropertyDescriptor {
   return {
@@ -421,7 +422,7 @@ function makeGuard(key: string, path: string | undefined): PropertyDescriptor {
     get(this: object) {
       if (path === undefined) return keptByObject.get(this)?.[key];
       throw new Error(
-        `Cannot read "${path}": the cache does not keep it: received an object without it; take the path off "prune"`,
+        `Cannot read "${path}": the cache does not store it, as "prune" contains the path`,
       );
     },
     set(this: object, value: unknown) {
@@ -431,17 +432,16 @@ function makeGuard(key: string, path: string | undefined): PropertyDescriptor {
   };
 }
 
-/** Lists of which some elements are kept, by the objects that have them. */
+/** Partial lists, by the objects that contain them. */
 const keptByObject: WeakMap<object, Record<string, unknown>> = new WeakMap();
 
-/** The guards of decoded objects; hardly any has one. */
+/** Guards of decoded objects; few have one. */
 const guardsByObject: WeakMap<object, Record<string, PropertyDescriptor>> =
   new WeakMap();
 
 /**
- * Lets a copy of a decoded object throw where that throws, since the value is
- * not kept, and read what is kept of a list. What is copied from the copy does
- * not.
+ * Copies the guards of a decoded object to a copy of it. Copies of the copy do not
+ * have them.
  */
 function copyGuards(source: object, target: object): void {
   const guards = guardsByObject.get(source);

@@ -42,18 +42,18 @@ import {
 /** Result of a search that did not reach the end of the value. */
 export const INCOMPLETE = -1;
 
-/** The memory: three cells of state, then the window of text. */
+/** Layout of the memory: three cells of state, then the window of text. */
 export const DEPTH_CELL = 0;
 export const IN_STRING_CELL = 4;
 export const ESCAPED_CELL = 8;
 export const STATE_BYTES = 12;
 export const WINDOW_START = 64;
-/** Whole blocks; one more behind them is read, but never looked at. */
+/** Size of the window in whole blocks; one more is read, but not evaluated. */
 export const WINDOW_BYTES: number = 64 * 1024 - 2 * 64;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** The braces have it, the brackets do not, and else they are the same. */
+/** Bit in which braces differ from brackets. */
 const BRACE_BIT = 0x20;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
@@ -80,7 +80,7 @@ const LOCAL_TYPES: readonly number[] = [
   ...[I64, I64, I64, I64, I64, I64, I64, I64, I64, I64],
 ];
 
-/** One bit for each of 64 bytes, from a test of 16 bytes. */
+/** Mask with a bit for each of 64 bytes, from tests of 16 bytes. */
 function bits(test: (part: number) => Code): Code {
   const sixteen = (part: number) =>
     i64ShiftLeft(
@@ -97,7 +97,7 @@ function blocksEqual(blocks: readonly number[], byte: number): Code {
   return bits((part) => i8x16Equal(get(blocks[part] ?? 0), i8x16(byte)));
 }
 
-/** Bit n becomes the parity of bits 0 to n: set from quote to quote. */
+/** Sets bit n to the parity of bits 0 to n: set from quote to quote. */
 function prefixXor(local: number): Code {
   return sequence(
     ...[1n, 2n, 4n, 8n, 16n, 32n].map((shift) =>
@@ -107,9 +107,9 @@ function prefixXor(local: number): Code {
 }
 
 /**
- * Takes escaped quotes out of QUOTES. Within a run of backslashes every other
- * one escapes; subtracting the run's start from the odd positions finds out
- * which in constant time. ESCAPED carries over to the next block. WORK has the
+ * Removes escaped quotes from QUOTES. Within a run of backslashes every other one
+ * escapes; subtracting the start of the run from the odd positions finds them in
+ * constant time. ESCAPED is carried over to the next block. WORK contains the
  * backslashes.
  */
 function dropEscapedQuotes(): Code {
@@ -144,7 +144,7 @@ function dropEscapedQuotes(): Code {
   );
 }
 
-/** Finds what is in strings, and the brackets that are not. */
+/** Finds the strings of a block, and the brackets outside of them. */
 function classifyBlock(): Code {
   const outside = i64Xor(get(STRINGS), i64(-1n));
   const [a, b, c, d] = WORK;
@@ -175,13 +175,13 @@ function classifyBlock(): Code {
   );
 }
 
-/** By how much the depth grows over the positions of a mask. */
+/** Change of depth over the positions of a mask. */
 function growth(mask: Code): Code {
   const count = (brackets: number) => i64CountOnes(i64And(get(brackets), mask));
   return i32OfI64(i64Subtract(count(OPENING), count(CLOSING)));
 }
 
-/** Looks at each closing bracket of a block in which the value may end. */
+/** Checks each closing bracket of a block in which the value may end. */
 function findEnd(): Code {
   const lowerBits = i64Subtract(get(REST), i64(1n));
   const index = i32OfI64(i64TrailingZeros(get(REST)));
@@ -207,15 +207,15 @@ const saveState = sequence(
 );
 
 /**
- * The module that finds where a JSON object or array ends: 64 bytes a step, by
- * the bit tricks that Langdale and Lemire found for simdjson.
+ * WebAssembly module that finds the end of a JSON object or array, 64 bytes per
+ * step, by the algorithms of simdjson (Langdale and Lemire, "Parsing gigabytes of
+ * JSON per second").
  *
- * `skip(position, length)` reads the window's bytes from a position to a
- * length; between them must be whole blocks of 64, unless the text ends there;
- * behind must stand 64 bytes
- * that are neither quote, backslash nor bracket. It gives the position after
- * the bracket that closes the first one, or INCOMPLETE, and goes on where it
- * stopped once the window holds the next bytes.
+ * `skip(position, length)` reads the bytes of the window from a position to a
+ * length. Between them must be whole blocks of 64, unless the text ends there;
+ * after them must be 64 bytes that are neither quote, backslash nor bracket. It
+ * returns the position after the bracket that closes the first one, or INCOMPLETE,
+ * and continues there once the window contains the next bytes.
  */
 export function structureProgram(): Uint8Array<ArrayBuffer> {
   return assemble({

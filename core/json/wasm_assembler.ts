@@ -1,31 +1,31 @@
 /**
- * Just enough of WebAssembly's binary format to write a small SIMD function as
- * nested expressions. What stands in the source is what runs: there is no
- * compiler, no generated file and no binary in the repository.
+ * Assembler for the part of WebAssembly's binary format that a small SIMD function
+ * needs, written as nested expressions. There is no compiler, no generated file
+ * and no binary in the repository.
  *
  * An expression is the list of its bytes; `i64And(a, b)` is `a`, then `b`, then
- * the opcode, as a stack machine wants it. Types are not checked here: the
- * engine validates the finished module.
+ * the opcode, as in a stack machine. Types are not checked here: the runtime
+ * validates the module.
  *
  * @module
  */
 
-/** The bytes of an instruction with its operands. */
+/** Bytes of an instruction with its operands. */
 export type Code = readonly number[];
 
-/** The value types that a local may have. */
+/** Value type of 32-bit integers. */
 export const I32 = 0x7f;
-/** See {@linkcode I32}. */
+/** Value type of 64-bit integers. */
 export const I64 = 0x7e;
-/** Sixteen bytes: one SIMD register. */
+/** Value type of SIMD registers of 16 bytes. */
 export const V128 = 0x7b;
 
-/** A block that gives no value. */
+/** Type of blocks without a result. */
 const NO_RESULT = 0x40;
 const SIMD = 0xfd;
 const END = 0x0b;
 
-/** An unsigned integer in the variable-length form of the format (LEB128). */
+/** Unsigned integer in variable-length encoding (LEB128). */
 function unsigned(value: number): number[] {
   const bytes: number[] = [];
   do {
@@ -36,7 +36,7 @@ function unsigned(value: number): number[] {
   return bytes;
 }
 
-/** A signed integer in the variable-length form of the format (LEB128). */
+/** Signed integer in variable-length encoding (LEB128). */
 function signed(value: bigint): number[] {
   const bytes: number[] = [];
   for (;;) {
@@ -64,7 +64,7 @@ function simdBinary(opcode: number): (a: Code, b: Code) => Code {
   return (a, b) => [...a, ...b, SIMD, ...unsigned(opcode)];
 }
 
-/** A memory operand: no promise about alignment, and a fixed offset. */
+/** Memory operand with a fixed offset and no alignment. */
 function at(offset: number): Code {
   return [0, ...unsigned(offset)];
 }
@@ -76,9 +76,9 @@ export const set = (local: number, value: Code): Code => [
   ...unsigned(local),
 ];
 
-/** Instructions one after the other. */
+/** Sequence of instructions. */
 export const sequence = (...codes: readonly Code[]): Code => codes.flat();
-/** Repeats until the code leaves by {@linkcode leave} or a return. */
+/** Loop until a return. */
 export const forever = (...codes: readonly Code[]): Code => [
   0x03,
   NO_RESULT,
@@ -87,7 +87,7 @@ export const forever = (...codes: readonly Code[]): Code => [
   0,
   END,
 ];
-/** Repeats while the condition, checked first, is not zero. */
+/** Loop while an expression, checked first, is not zero. */
 export const whileNot = (zero: Code, ...codes: readonly Code[]): Code => [
   0x02,
   NO_RESULT,
@@ -149,32 +149,33 @@ export const v128Load = (offset: number, index: Code): Code => [
   0,
   ...at(offset),
 ];
-/** Sixteen times the same byte. */
+/** SIMD constant of 16 equal bytes. */
 export const i8x16 = (byte: number): Code => [
   SIMD,
   12,
   ...new Array<number>(16).fill(byte),
 ];
 export const i8x16Equal: (a: Code, b: Code) => Code = simdBinary(35);
-/** The highest bit of each byte, as an i32 of sixteen bits. */
+/** Highest bit of each byte, as an i32 of 16 bits. */
 export const i8x16Bitmask: (a: Code) => Code = simdUnary(100);
 export const v128Or: (a: Code, b: Code) => Code = simdBinary(80);
 export const v128AnyTrue: (a: Code) => Code = simdUnary(83);
 
-/** A module with one memory and one function, both exported. */
+/** Module with one memory and one function, both exported. */
 export interface WasmFunction {
-  /** The name of the function; the memory is exported as `memory`. */
+  /** Name of the function; the memory is exported as `memory`. */
   readonly name: string;
-  /** How many i32 parameters it takes; it gives an i32. */
+  /** Number of i32 parameters; the result is an i32. */
   readonly parameters: number;
-  /** The types of the locals that follow the parameters. */
+  /** Types of the locals that follow the parameters. */
   readonly locals: readonly number[];
+  /** Instructions of the function. */
   readonly body: Code;
-  /** The memory, in pages of 64 KiB. */
+  /** Size of the memory, in pages of 64 KiB. */
   readonly pages: number;
 }
 
-/** The binary form of a module. */
+/** Assembles the binary form of a module. */
 export function assemble(wasm: WasmFunction): Uint8Array<ArrayBuffer> {
   const vector = (items: readonly Code[]): Code => [
     ...unsigned(items.length),

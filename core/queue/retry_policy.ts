@@ -1,59 +1,58 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOptions, type OptionRules } from "../api/options.ts";
 
-/** How failed runs are repeated. */
+/** Options of exponential backoff for failed runs. */
 export interface RetryPolicyOptions {
   /**
-   * The pause before the first retry.
+   * Delay before the first retry.
    *
    * @default {"2s"}
    */
   readonly initial?: Duration | undefined;
   /**
-   * By how much each pause is longer than the one before; at least 1.
+   * Factor between consecutive delays; at least 1.
    *
    * @default {1.5}
    */
   readonly multiplier?: number | undefined;
   /**
-   * The longest pause.
-   *
-   * @default {"15187ms", what the other defaults lead to}
+   * Maximum delay. Defaults to `initial` times the fifth power of `multiplier`:
+   * 15,187 ms with the other defaults.
    */
   readonly max?: Duration | undefined;
   /**
-   * How many retries follow a failed run; infinite is allowed. After the last
-   * one the object waits for an event or the maximal interval.
+   * Maximum number of retries of a failed run; may be `Infinity`. After the last
+   * one the object waits for an event or the maximum interval.
    *
    * @default {5}
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * By what share a pause is made longer or shorter at random, so that objects
-   * that failed together do not retry together; from 0 to 1.
+   * Share of a delay, from 0 to 1, by which it is randomly lengthened or shortened,
+   * so that objects that failed together do not retry together.
    *
    * @default {0.1}
    */
   readonly jitter?: number | undefined;
 }
 
-/** Decides whether and when a failed run is repeated. Pure. */
+/** Retry policy: decides whether and when a failed run is retried. Pure. */
 export interface RetryPolicy {
-  /** How many retries follow a failed run; infinite is allowed. */
+  /** Maximum number of retries of a failed run; may be `Infinity`. */
   readonly maxAttempts: number;
   /**
-   * The pause before a retry, in milliseconds.
+   * Delay before a retry, in milliseconds.
    *
-   * @param attempt Which retry: 1 for the first.
-   * @param random A number from 0 to below 1.
+   * @param attempt Number of the retry; 1 for the first.
+   * @param random Random number from 0 to below 1, for the jitter.
    */
   delay(attempt: number, random: number): number;
 }
 
-/** A policy that never retries. */
+/** Retry policy without retries. */
 export const noRetry: RetryPolicy = { maxAttempts: 0, delay: () => 0 };
 
-/** What the options must be. */
+/** Rules of the options. */
 export const RETRY_POLICY_RULES: OptionRules<RetryPolicyOptions> = {
   initial: "duration?",
   multiplier: "number?",
@@ -63,18 +62,19 @@ export const RETRY_POLICY_RULES: OptionRules<RetryPolicyOptions> = {
 };
 
 /**
- * Pauses that grow by a factor up to a longest one. The defaults are those of the
- * Java Operator SDK, but for the jitter.
+ * Retry policy of exponential backoff. The defaults are those of the Java Operator
+ * SDK, except the jitter.
  *
- * @throws {TypeError | RangeError | SyntaxError} If an option makes no sense.
+ * @param options Delays and number of retries.
+ * @throws {TypeError | RangeError | SyntaxError} If an option is invalid.
  *
- * @example The default pauses
+ * @example The default delays
  * ```ts
  * import { exponentialBackoff } from "@coracle/operator/core";
  *
  * const policy = exponentialBackoff({ jitter: 0 });
- * const pauses = [1, 2, 3].map((attempt) => policy.delay(attempt, 0));
- * if (pauses.join() !== "2000,3000,4500") throw new Error("Unexpected pauses");
+ * const delays = [1, 2, 3].map((attempt) => policy.delay(attempt, 0));
+ * if (delays.join() !== "2000,3000,4500") throw new Error("Unexpected delays");
  * ```
  */
 export function exponentialBackoff(
@@ -108,7 +108,7 @@ export function exponentialBackoff(
   return {
     maxAttempts,
     delay(attempt, random) {
-      // The exponent is bounded, so that the power never becomes infinite.
+      // The exponent is bounded, so that the power is never infinite.
       const growth = multiplier ** Math.min(attempt - 1, 1_000);
       const pause = Math.min(initial * growth, max);
       return pause * (1 + jitter * (2 * random - 1));

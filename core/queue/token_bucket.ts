@@ -1,25 +1,23 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOptions, type OptionRules } from "../api/options.ts";
 
-/** How many runs a controller may begin, over all its objects. */
+/** Options of a token bucket, which limits the runs of a controller. */
 export interface TokenBucketOptions {
-  /** How many runs may begin within a period in the long run. */
+  /** Average number of runs per period. */
   readonly limit: number;
   /**
-   * How long a period is.
+   * Length of a period.
    *
    * @default {"1s"}
    */
   readonly period?: Duration | undefined;
   /**
-   * How many runs may begin at once after a quiet time.
-   *
-   * @default {as `limit`}
+   * Maximum number of runs in a burst. Defaults to `limit`, and at least 1.
    */
   readonly burst?: number | undefined;
 }
 
-/** What the options must be. */
+/** Rules of the options. */
 export const BUCKET_RULES: OptionRules<TokenBucketOptions> = {
   limit: "positive",
   period: "duration?",
@@ -27,10 +25,9 @@ export const BUCKET_RULES: OptionRules<TokenBucketOptions> = {
 };
 
 /**
- * A token bucket. Its whole state is one moment: when the bucket will be, or
- * was, full.
+ * Token bucket. Its only state is the time at which it will be, or was, full.
  *
- * @example Two at once, then one a second
+ * @example A burst of two, then one per second
  * ```ts
  * import { TokenBucket } from "@coracle/operator/core";
  *
@@ -45,10 +42,10 @@ export class TokenBucket {
   #fullAt = -Infinity;
 
   /**
-   * Makes a full bucket.
+   * Creates a full bucket.
    *
    * @param options Rate and burst.
-   * @throws {TypeError | RangeError | SyntaxError} If an option makes no sense.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is invalid.
    */
   constructor(options: TokenBucketOptions) {
     checkOptions(options, BUCKET_RULES, "a token bucket");
@@ -65,13 +62,13 @@ export class TokenBucket {
   /**
    * Takes a token, if there is one.
    *
-   * @param now Milliseconds on any scale that never goes backwards.
-   * @returns Zero, or how many milliseconds later there will be one.
+   * @param now Current time in milliseconds of a monotonic clock.
+   * @returns Zero, or the milliseconds until the next token.
    */
   take(now: number): number {
     const fullAt = Math.max(this.#fullAt, now) + this.#interval;
     const wait = fullAt - now - this.#capacity;
-    // What sums of fractions leave over is no wait.
+    // Rounding errors are no wait.
     if (wait > 1e-6) return wait;
     this.#fullAt = fullAt;
     return 0;

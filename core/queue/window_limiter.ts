@@ -14,33 +14,33 @@ export interface Limiter {
   admit(key: string, now: number): number;
 }
 
-/** How often one object may be reconciled. */
+/** Rate limit of a single object. */
 export interface RateLimitWindow {
-  /** How many runs an object may have within a period; at least 1. */
+  /** Maximum number of runs of an object per period; at least 1. */
   readonly limit: number;
   /**
-   * How long a period is.
+   * Length of a period.
    *
    * @default {"10s"}
    */
   readonly period?: Duration | undefined;
 }
 
-/** What the options must be. */
+/** Rules of the options. */
 export const WINDOW_RULES: OptionRules<RateLimitWindow> = {
   limit: "count",
   period: "duration?",
 };
 
-/** The shortest wait, so that a limit reached just now is not asked in vain. */
-const SHORTEST_WAIT = 50;
+/** Minimum delay, so that the limiter is not called again too early. */
+const MIN_WAIT_MS = 50;
 
 /**
- * Allows each key a number of runs within a period, which begins with the first
- * of them. What comes after waits for the end of the period; keys do not
- * disturb each other. Periods that are over are forgotten.
+ * Limiter that allows each key a number of runs per period, which starts with the
+ * first of them. Further runs wait for the end of the period. Keys are
+ * independent of each other, and periods that are over take no memory.
  *
- * @example Twice in ten seconds
+ * @example Two runs in ten seconds
  * ```ts
  * import { WindowLimiter } from "@coracle/operator/core";
  *
@@ -52,14 +52,14 @@ const SHORTEST_WAIT = 50;
 export class WindowLimiter implements Limiter {
   readonly #limit: number;
   readonly #period: number;
-  /** In the order in which the periods began. */
+  /** Current periods by key, in the order of their starts. */
   readonly #windows: Map<string, { start: number; runs: number }> = new Map();
 
   /**
-   * Makes a limiter that has counted nothing.
+   * Creates a limiter.
    *
-   * @param options The limit and the period.
-   * @throws {TypeError | RangeError | SyntaxError} If an option makes no sense.
+   * @param options Limit and period.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is invalid.
    */
   constructor(options: RateLimitWindow) {
     checkOptions(options, WINDOW_RULES, "a rate limit");
@@ -68,12 +68,12 @@ export class WindowLimiter implements Limiter {
     this.#period = milliseconds(period, "rateLimit.period");
   }
 
-  /** How many keys have a period that may not be over. */
+  /** Number of keys with a period that may not be over. */
   get size(): number {
     return this.#windows.size;
   }
 
-  /** Counts a run, or gives the milliseconds until one may begin. */
+  /** Admits a run and returns 0, or returns the milliseconds to wait. */
   admit(key: string, now: number): number {
     this.#forget(now);
     const window = this.#windows.get(key);
@@ -85,7 +85,7 @@ export class WindowLimiter implements Limiter {
       window.runs++;
       return 0;
     }
-    return Math.max(SHORTEST_WAIT, window.start + this.#period - now);
+    return Math.max(MIN_WAIT_MS, window.start + this.#period - now);
   }
 
   #forget(now: number): void {

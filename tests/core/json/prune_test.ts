@@ -142,7 +142,7 @@ test("Pruner makes a read of a pruned path fail loudly, and nothing else", () =>
   pruner.guard(object);
   assert.throws(
     () => object.metadata.managedFields,
-    /^Error: Cannot read "metadata.managedFields": the cache does not keep it/,
+    /^Error: Cannot read "metadata.managedFields": the cache does not store it/,
   );
   const [ready] = object.status.conditions;
   assert.throws(() => ready.lastProbeTime, /conditions\[\*\]\.lastProbeTime/);
