@@ -227,7 +227,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   readonly kind: Kind<S>;
   readonly readOnly: boolean;
   readonly startPriority: "loader" | "default";
-  /** Absent without `references`, so that primaries are not followed then. */
+  /** Follows the primaries; undefined without `references`. */
   readonly onPrimary?: (event: PrimaryEvent<P>) => void;
   readonly #options: WatchSourceOptions<P, S>;
   readonly #mapper: Mapper<P, S>;
@@ -235,7 +235,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   /** Mapping of the previous states; only of a bounded cache. */
   readonly #remembered: RememberedMapping | undefined;
   readonly #onGone: ((key: string | undefined) => void)[] = [];
-  /** Identifies the present start; undefined while stopped. */
+  /** Identity of the present start; undefined while stopped. */
   #run: symbol | undefined;
   #log: Logger | undefined;
   #watching: Watching<P, S> | undefined;

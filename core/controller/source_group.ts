@@ -51,12 +51,14 @@ export class SourceGroup<P extends KubernetesObject> {
   readonly #started: Map<EventSource<P>, Promise<void>> = new Map();
   /** Fulfilled when the sources are started, with the first namespaces. */
   readonly #begun: PromiseWithResolvers<void> = Promise.withResolvers();
-  /** Set when the sources are started. */
+  /** Handler of triggers; undefined before the start. */
   #handler: TriggerHandler | undefined;
   #namespaces: NamespaceSet = [];
   #stopped = false;
 
   /**
+   * Creates a group that is not started.
+   *
    * @param sources Sources at first; others can be added later.
    * @param deps Dependencies that each source gets when it starts.
    */

@@ -25,7 +25,7 @@ import type {
 } from "./shared_informer.ts";
 import type { EventHandler } from "./subscriptions.ts";
 
-/** Name that stands for the watch of all namespaces. */
+/** Name of the member that watches all namespaces. */
 const ALL = "";
 /** Consecutive failures from which a watch counts as broken. */
 const BROKEN_AFTER_FAILURES = 3;
@@ -50,7 +50,7 @@ export interface MultiNamespaceInformerDeps<T extends KubernetesObject> {
   readonly indexPrefix: string;
 }
 
-/** Namespace of a multi-namespace informer. */
+/** Member of a multi-namespace informer: one namespace, or all. */
 interface Member<T extends KubernetesObject> extends NamespaceLease<T> {
   /** Whether events are delivered and reads see the objects. */
   isAttached: boolean;

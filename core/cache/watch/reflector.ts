@@ -62,7 +62,7 @@ const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 const INITIAL_EVENT_LIMIT_MS = 60_000;
 /** Silence limit once bookmarks arrive, which servers send about every minute. */
 const BOOKMARK_LIMIT_MS = 180_000;
-/** A watch that ends normally sooner than this is reopened after a pause only. */
+/** Shortest age of a watch that is reopened without a pause when it ends. */
 const SHORT_WATCH_MS = 5_000;
 /** Failed WatchList streams after which the state is always read in pages. */
 const MAX_STREAM_FAILURES = 3;
@@ -170,14 +170,14 @@ export class Reflector {
 
   /** Version up to which the sink is complete; empty before the first state. */
   readonly #version: VersionMark = new VersionMark();
-  /** Whether the server lost our version, so that its newest state is read. */
+  /** Whether the server lost the known version, so that its newest state is read. */
   #versionGone = false;
   /** Whether the next state is read as a WatchList stream. */
   #watchList: "yes" | "not-next-time" | "never";
   #streamFailures = 0;
   /** Time of the last retry without a pause, on the clock. */
   #immediateRetryAt = -Infinity;
-  /** Leaves the relist queue. */
+  /** Function that leaves the relist queue. */
   #leaveQueue: (() => void) | undefined;
 
   constructor(deps: ReflectorDeps) {

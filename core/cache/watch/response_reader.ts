@@ -35,7 +35,7 @@ export class ResponseReader {
   #progressed: number;
   #body: AsyncIterator<Uint8Array> | undefined;
   /**
-   * Settle the read that is pending; without effect when none is. Not
+   * Functions that settle the pending read; without effect when none is. Not
    * `Promise.race` with one long-lived promise, which would keep every chunk of a
    * watch that lasts for hours.
    */

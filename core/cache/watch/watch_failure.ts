@@ -65,7 +65,7 @@ export type ReflectorState =
 export interface Remedy {
   /** Whether the whole state must be read again; otherwise the watch resumes. */
   readonly relist: boolean;
-  /** Whether the server has lost our version, or does not have it so far. */
+  /** Whether the server no longer has the known version, or does not have it so far. */
   readonly versionGone: boolean;
   /**
    * Whether the state is read in pages: `"once"` after a stream has failed,

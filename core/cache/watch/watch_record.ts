@@ -73,6 +73,8 @@ export class InformerMetrics {
   readonly #objects: Gauge;
 
   /**
+   * Registers the metrics.
+   *
    * @param metrics Registry of the metrics.
    * @param kind Kind, for the label.
    */
@@ -143,12 +145,12 @@ export class InformerMetrics {
     this.#handlerErrors.add(1, { ...this.#labels, handler });
   }
 
-  /** @param age Milliseconds. */
+  /** Observes the age of an ended watch, in milliseconds. */
   watchEnded(age: number): void {
     this.#watchAge.observe(age / 1000, this.#labels);
   }
 
-  /** @param change Number of objects by which the cache grew. */
+  /** Adds to the number of cached objects. */
   objects(change: number): void {
     if (change !== 0) this.#objects.add(change, this.#labels);
   }
