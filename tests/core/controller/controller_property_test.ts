@@ -15,7 +15,7 @@ import { Gadget, OperatorFixture } from "../../support/operator_fixture.ts";
 const KEYS = ["default/a", "default/b", "other/c"];
 const FINALIZER = "gadgets.sample.coracle.dev/finalizer";
 
-/** One thing that happens to the replicas of an operator, or to its objects. */
+/** Command of the property test: a change of the replicas or of the objects. */
 type Step =
   | { do: "create" | "change" | "mark" | "delete"; key: string }
   | { do: "spoil" | "unmake"; key: string }
@@ -78,37 +78,37 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** How the replicas part the work among them. */
+/** Division of work between the replicas. */
 type Parting = "leaderElection" | "sharding";
 
-/** Two replicas, and what their runs must keep to. */
+/** Two replicas, and the rules that their runs must respect. */
 class PropertyFixture {
-  readonly #one: OperatorFixture;
+  readonly #fixture: OperatorFixture;
   readonly #parting: Parting;
   readonly #operators: Operator[] = [];
   readonly #handles: ControllerHandle<Gadget>[] = [];
   readonly #moves: Promise<void>[] = [];
-  /** Which replica runs an object. */
+  /** Replica that runs each object. */
   readonly #running: Map<string, string> = new Map();
-  /** The newest version of each object that a replica was shown. */
+  /** Newest resourceVersion of each object that each replica has run with. */
   readonly #shown: Map<string, string> = new Map();
-  /** The last generation of each uid that was worked on. */
+  /** Last reconciled generation by UID. */
   readonly #worked: Map<string, number> = new Map();
-  /** What must not be; thrown in a run it would only be a failure of the run. */
-  readonly #fouls: string[] = [];
+  /** Violations of the rules; an error in a run would only fail the run. */
+  readonly #violations: string[] = [];
   #fails = false;
   #last = 0;
 
   constructor(fixture: OperatorFixture, parting: Parting) {
-    this.#one = fixture;
+    this.#fixture = fixture;
     this.#parting = parting;
   }
 
   async start(): Promise<void> {
     const metadata = { name: "other" };
-    await this.#one.client.create(Namespace, { metadata }).catch(() => {});
+    await this.#fixture.client.create(Namespace, { metadata }).catch(() => {});
     for (const identity of ["first", "second"]) {
-      const operator = this.#one.operator({
+      const operator = this.#fixture.operator({
         [this.#parting]: { name: "lock", identity },
       });
       const handle = operator.register(Gadget, {
@@ -131,12 +131,12 @@ class PropertyFixture {
       });
       this.#operators.push(operator);
       this.#handles.push(handle);
-      await this.#one.start(operator);
+      await this.#fixture.start(operator);
     }
   }
 
   async take(step: Step): Promise<void> {
-    const fixture = this.#one;
+    const fixture = this.#fixture;
     const { client, clock, faults } = fixture;
     const now = String(clock.now());
     const metadata = keyOf("key" in step ? step.key : "");
@@ -195,7 +195,7 @@ class PropertyFixture {
         faults.compact();
         break;
       case "depose": {
-        // Whoever leads cannot renew; who is first afterwards leads next.
+        // The leader cannot renew its lease; the first replica after it leads.
         const fault = faults.add({
           resource: "leases",
           effect: { status: 500 },
@@ -206,9 +206,9 @@ class PropertyFixture {
     }
   }
 
-  /** From now on all is well: everything must come right. */
+  /** Ends all disturbances; every object must then be reconciled. */
   async settle(): Promise<void> {
-    const fixture = this.#one;
+    const fixture = this.#fixture;
     this.#fails = false;
     this.#last = 0;
     fixture.faults.clear();
@@ -231,14 +231,14 @@ class PropertyFixture {
     }, 300_000);
   }
 
-  /** No rule was broken. */
+  /** Asserts that no rule was violated. */
   check(): void {
-    assert.deepEqual(this.#fouls, []);
+    assert.deepEqual(this.#violations, []);
   }
 
-  /** Nothing is left of objects that are gone. */
+  /** Deletes all objects and asserts that no state of them is left. */
   async checkEmpty(): Promise<void> {
-    const fixture = this.#one;
+    const fixture = this.#fixture;
     for (const key of KEYS) {
       await fixture.client.delete(Gadget, keyOf(key)).catch(() => {});
     }
@@ -266,18 +266,18 @@ class PropertyFixture {
     const shown = this.#shown.get(view) ?? "0";
     const other = this.#running.get(name);
     if (other !== undefined) {
-      this.#fouls.push(`${name} runs in ${identity} and ${other}`);
+      this.#violations.push(`${name} runs in ${identity} and ${other}`);
     }
     if (!metadata.finalizers?.includes(FINALIZER)) {
-      this.#fouls.push(`${name} has no finalizer`);
+      this.#violations.push(`${name} has no finalizer`);
     }
     if (compareResourceVersions(shown, resourceVersion) > 0) {
-      this.#fouls.push(`${name} at ${resourceVersion} after ${shown}`);
+      this.#violations.push(`${name} at ${resourceVersion} after ${shown}`);
     }
     this.#shown.set(view, resourceVersion);
     this.#running.set(name, identity);
     try {
-      const { clock } = this.#one;
+      const { clock } = this.#fixture;
       if (this.#last > 0) await sleep(this.#last, { clock, signal });
       if (this.#fails) throw new Error("As asked");
       return await work();
@@ -288,9 +288,9 @@ class PropertyFixture {
 }
 
 /**
- * Whether an operator remembers nothing, neither an object nor of one. What waits
- * in a replica that stands by does not count: the key of an object that went
- * before its watch was attached may stay, and is dropped once it leads.
+ * Whether an operator has no objects and no state. Waiting keys of a replica that
+ * does not lead do not count: the key of an object that was deleted before the
+ * watch was attached may stay, and is dropped when the replica leads.
  */
 function isEmpty(operator: Operator): boolean {
   return operator.health().controllers.every((health) =>

@@ -16,7 +16,7 @@ const OBJECT: KubernetesObject = {
   metadata: { namespace: "default", name: "engine", uid: "uid-1" },
 };
 
-/** Records events about one object, on a server of its own. */
+/** Calls a function with a recorder of events about one object. */
 async function withRecorder(
   body: (parts: {
     readonly clock: VirtualClock;

@@ -12,11 +12,11 @@ import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 type Ctx = Context<KubernetesObject>;
 
-/** Expectations of a controller, without the controller. */
+/** Expectations with a context in place of a controller. */
 async function started(): Promise<{
   readonly expectations: Expectations<KubernetesObject>;
   readonly clock: VirtualClock;
-  /** Which primaries were triggered. */
+  /** Keys of the primaries that were triggered. */
   readonly triggered: string[];
 }> {
   const clock = new VirtualClock();

@@ -11,7 +11,7 @@ import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 const HANDLER = { onTrigger() {} };
 
-/** Sources in a group that has nothing else. */
+/** Group of event sources without a controller. */
 function groupOf(...sources: readonly EventSource[]): SourceGroup<never> {
   const deps = { clock: new VirtualClock(), log: silentLogger };
   return new SourceGroup(sources as never, deps as never);

@@ -58,7 +58,7 @@ test("ApplyMemory ignores changes of parts that the apply cannot change", () => 
   const running = stored("6", { status: { readyReplicas: 2 } });
   assert.equal(memory.isNeedless(apply(running)), true);
   const { apiVersion, kind, ...rest } = stored("7");
-  // Items of a list lack these two, and a cache puts them in front.
+  // Items of a list lack these two fields, which a cache adds in front.
   const listed = { kind, apiVersion, ...rest } as Web;
   assert.equal(memory.isNeedless(apply(listed)), true);
 });

@@ -38,11 +38,15 @@ test("EventProcessor silently drops a waiting run of a deleted object [J13]", as
   fixture.primaries.delete(KEY);
   fixture.processor.resume();
   await fixture.settle();
-  assert.deepEqual([fixture.keys, started, ended], [[], [], []]);
+  assert.deepEqual({ keys: fixture.keys, started, ended }, {
+    keys: [],
+    started: [],
+    ended: [],
+  });
   assert.equal(fixture.processor.running, 0);
   fixture.add(KEY);
   await fixture.settle();
-  assert.deepEqual(fixture.keys, [KEY], "it is not stuck");
+  assert.deepEqual(fixture.keys, [KEY], "the key is not stuck");
 });
 
 test("EventProcessor starts no queued run while it is paused [J16]", async () => {
@@ -129,11 +133,8 @@ test("EventProcessor reconciles a deletion right after the run that it happened 
   assert.equal(fixture.begun.length, 1);
   await fixture.end(KEY);
   assert.equal(fixture.begun.length, 2);
-  assert.deepEqual(
-    [fixture.begun[1]?.deleted, fixture.begun[1]?.primary],
-    [true, object],
-    "with the state that it had last",
-  );
+  assert.equal(fixture.begun[1]?.deleted, true);
+  assert.equal(fixture.begun[1]?.primary, object, "the last known state");
   await fixture.end(KEY);
   assert(fixture.isForgotten(KEY));
 });

@@ -6,7 +6,7 @@ import { ProcessorFixture } from "../../../support/processor_fixture.ts";
 
 const KEYS = ["default/a", "default/b", "other/c"];
 
-/** One thing that happens to an operator. */
+/** Command of the property test. */
 type Step =
   | { do: "add" | "update" | "mark" | "delete" | "source"; key: string }
   | { do: "leave" | "yield" | "gain"; key: string }
@@ -94,12 +94,12 @@ async function take(
       if (primaries.has(step.key)) fixture.delete(step.key);
       break;
     case "leave":
-      // Its namespace is not watched any more.
+      // Its namespace is no longer watched.
       primaries.delete(step.key);
       processor.forget(step.key, "namespace");
       break;
     case "yield":
-      // Another replica runs it from now on.
+      // From here on another replica runs it.
       others.add(step.key);
       void processor.releaseShard();
       break;
@@ -161,7 +161,7 @@ test("EventProcessor has one run at a time, shows the newest state and leaks not
     fc.asyncProperty(
       fc.array(step, { maxLength: 80, size: "max" }),
       async (steps) => {
-        /** What other replicas run. */
+        /** Keys that other replicas run. */
         const others = new Set<string>();
         const fixture = new ProcessorFixture({
           settings: { concurrency: 2 },
@@ -186,7 +186,7 @@ test("EventProcessor has one run at a time, shows the newest state and leaks not
             assert.equal(fixture.processor.stateOf(key), FRESH);
           }
         }
-        // From now on all is well.
+        // From here on no run fails.
         others.clear();
         fixture.processor.resync();
         fixture.script = (run) => {

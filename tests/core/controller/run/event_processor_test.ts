@@ -209,7 +209,7 @@ test("EventProcessor cleans up once despite events during the removal of the fin
   await fixture.settle();
   fixture.processor.onTrigger(A, "source", {});
   fixture.update(A);
-  // The cache shows the object as it was until the watch tells of its end.
+  // The cache shows the old state until the event of the deletion arrives.
   await fixture.end(A, { end: { type: "finalizerRemoved" } });
   assert.equal(fixture.begun.length, 1);
   assert.equal(fixture.processor.waiting, 0);
@@ -248,8 +248,16 @@ test("EventProcessor reconciles and retries a deletion in all-events mode [Trigg
   fixture.delete(A);
   await fixture.clock.advance(60_000);
   assert.deepEqual(
-    fixture.begun.map((run) => [run.deleted, run.retry.attempt]),
-    [[false, 0], [true, 0], [true, 1], [true, 2]],
+    fixture.begun.map(({ deleted, retry }) => ({
+      deleted,
+      attempt: retry.attempt,
+    })),
+    [
+      { deleted: false, attempt: 0 },
+      { deleted: true, attempt: 0 },
+      { deleted: true, attempt: 1 },
+      { deleted: true, attempt: 2 },
+    ],
   );
   assert(fixture.isForgotten(A));
   assert.equal(fixture.processor.delayed, 0);

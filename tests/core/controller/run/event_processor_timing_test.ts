@@ -55,7 +55,7 @@ test("EventProcessor is not driven in a hot loop by events and failures [3.9.5]"
 test("EventProcessor does not depend on the wall clock [3.9.7]", async () => {
   const clock = new VirtualClock();
   let calendar = 0;
-  // Whenever somebody looks, it has been set back by a day.
+  // Each call finds the wall clock set back by a day.
   Object.assign(clock, { wallTime: () => calendar -= 86_400_000 });
   const fixture = await running({
     clock,

@@ -11,8 +11,8 @@ import {
 
 const KEY = "default/web";
 
-/** A case whose runs are followed, and what is warned of them. */
-function followed(settings: { readonly timeout?: string } = {}) {
+/** Event processor whose runs are observed, with the warnings about them. */
+function observed(settings: { readonly timeout?: string } = {}) {
   const clock = new VirtualClock();
   const warned: LogFields[] = [];
   const overdue = new OverdueRuns<Gadget>({
@@ -32,10 +32,13 @@ function followed(settings: { readonly timeout?: string } = {}) {
 }
 
 test("OverdueRuns warns ten seconds after an abort, then with growing pauses", async () => {
-  const { fixture, clock, overdue, warned } = followed({ timeout: "30s" });
+  const { fixture, clock, overdue, warned } = observed({ timeout: "30s" });
   fixture.add(KEY);
   await clock.advance(39_999);
-  assert.deepEqual([warned, overdue.size], [[], 0]);
+  assert.deepEqual({ warned, overdue: overdue.size }, {
+    warned: [],
+    overdue: 0,
+  });
   assert.deepEqual(overdue.of(KEY), { because: "timeout", ago: 9_999 });
 
   await clock.advance(1);
@@ -54,14 +57,15 @@ test("OverdueRuns warns ten seconds after an abort, then with growing pauses", a
   ]);
 
   await fixture.end(KEY);
-  assert.deepEqual([overdue.size, overdue.of(KEY)], [0, undefined]);
+  assert.equal(overdue.size, 0);
+  assert.equal(overdue.of(KEY), undefined);
   const before = warned.length;
   await clock.advance(8 * 3_600_000);
   assert.equal(warned.length, before, "the warnings end with the run");
 });
 
 test("OverdueRuns names the cause of the abort in its warning", async () => {
-  const { fixture, clock, warned } = followed();
+  const { fixture, clock, warned } = observed();
   for (const name of ["a", "b", "c"]) fixture.add(`default/${name}`);
   await fixture.settle();
   fixture.delete("default/a");
@@ -77,7 +81,7 @@ test("OverdueRuns names the cause of the abort in its warning", async () => {
 });
 
 test("OverdueRuns has no warning and no timer for a run that reacts to its signal", async () => {
-  const { fixture, clock, overdue, warned } = followed({ timeout: "30s" });
+  const { fixture, clock, overdue, warned } = observed({ timeout: "30s" });
   fixture.script = (run) => {
     run.signal.addEventListener("abort", () => void fixture.end(KEY));
     return undefined;
@@ -87,11 +91,13 @@ test("OverdueRuns has no warning and no timer for a run that reacts to its signa
   fixture.script = () => DONE;
   fixture.delete(KEY);
   await clock.advance(60_000);
-  assert.deepEqual([warned, overdue.size, clock.pendingTimers], [[], 0, 0]);
+  assert.deepEqual(warned, []);
+  assert.equal(overdue.size, 0);
+  assert.equal(clock.pendingTimers, 0);
 });
 
 test("OverdueRuns counts runs after it is closed, without timers", async () => {
-  const { fixture, clock, overdue, warned } = followed({ timeout: "1h" });
+  const { fixture, clock, overdue, warned } = observed({ timeout: "1h" });
   fixture.add(KEY);
   fixture.add("default/other");
   await fixture.settle();
@@ -99,7 +105,12 @@ test("OverdueRuns counts runs after it is closed, without timers", async () => {
   overdue.close();
   fixture.open.get("default/other")!.run.abort("shutdown");
   fixture.processor.clear();
-  assert.equal(clock.pendingTimers, 0, "their time limits are over, too");
+  assert.equal(
+    clock.pendingTimers,
+    0,
+    "the timeouts of the runs are cancelled",
+  );
   await clock.advance(3_600_000);
-  assert.deepEqual([warned.length, overdue.size], [0, 2]);
+  assert.deepEqual(warned, []);
+  assert.equal(overdue.size, 2);
 });

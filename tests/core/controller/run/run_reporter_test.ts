@@ -8,7 +8,7 @@ import { jsonLogger, type LogLevel } from "../../../../core/logger.ts";
 import { noMetrics } from "../../../../core/metrics.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
-/** The levels and messages of a run that has failed and is retried. */
+/** Log levels and messages of a failed run that is retried. */
 function failedRun(
   options: { readonly successLevel: LogLevel; readonly handled: boolean },
 ): readonly string[] {

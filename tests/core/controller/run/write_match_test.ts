@@ -22,7 +22,7 @@ const OBJECT = {
   status: { ready: true },
 };
 
-/** An object as a cache gives it that leaves out a field. */
+/** Object of a cache that prunes a field. */
 function without(object: object, name: string): object {
   return Object.defineProperty(object, name, {
     configurable: true,
@@ -79,7 +79,7 @@ test("mergePatchChanges agrees with the effect of a merge patch", () => {
   fc.assert(fc.property(fields, fields, (object, patch) => {
     const whole = { a: {}, b: {}, c: {}, ...object };
     const changed = !jsonEquals(applyMergePatch(whole, patch), whole);
-    // It may not say so where nothing changes, but never misses a change.
+    // It may report a change where there is none, but never misses one.
     if (changed) assert.equal(mergePatchChanges(whole, patch), true);
   }));
 });
