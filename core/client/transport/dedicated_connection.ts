@@ -71,7 +71,7 @@ export class DedicatedConnection implements ResponseController {
     this.#stream = stream;
     this.#buffers = buffers;
     this.#buffer = buffers.take();
-    stream.attach(this);
+    stream.onRequestStart(this);
     const connect = buildConnector({
       ...deps.connect,
       allowH2: false,
@@ -85,7 +85,7 @@ export class DedicatedConnection implements ResponseController {
     const { host, port, protocol } = server;
     const hostname = server.hostname.replace(/^\[|\]$/g, "");
     connect({ host, hostname, port, protocol }, (error, socket) => {
-      if (error !== null) return stream.fail(error);
+      if (error !== null) return stream.onResponseError(this, error);
       this.#socket = socket;
       socket.on("error", (error) => this.#fail(error));
       socket.on("end", () => this.#onEnd());
@@ -138,7 +138,7 @@ export class DedicatedConnection implements ResponseController {
     if (this.#isBegun || head === undefined) return;
     this.#isBegun = true;
     this.#lends = head.status < 300;
-    this.#stream.respond(head);
+    this.#stream.onResponseStart(this, head.status, head.headers);
   }
 
   readonly #atEndOfTurn = (): void => {
@@ -156,7 +156,10 @@ export class DedicatedConnection implements ResponseController {
     if (this.#start === this.#end) return;
     const part = this.#buffer.subarray(this.#start, this.#end);
     this.#start = this.#end;
-    this.#stream.push(this.#lends ? part : Uint8Array.from(part));
+    this.#stream.onResponseData(
+      this,
+      this.#lends ? part : Uint8Array.from(part),
+    );
   }
 
   #onEnd(): void {
@@ -170,13 +173,13 @@ export class DedicatedConnection implements ResponseController {
 
   #finish(): void {
     this.#deliver();
-    this.#stream.end();
+    this.#stream.onResponseEnd();
     this.abort();
   }
 
   #fail(error: unknown): void {
     this.#deliver();
-    this.#stream.fail(error);
+    this.#stream.onResponseError(this, error);
     this.abort();
   }
 }

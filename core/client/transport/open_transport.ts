@@ -3,26 +3,26 @@ import type { HttpTransport } from "./transport.ts";
 import { serverAddress, type TransportOptions } from "./transport_options.ts";
 
 /**
- * Opens the transport of the runtime that this is. Only its module is loaded.
+ * Opens the transport of the current runtime. Only its module is loaded.
  *
- * @throws {TypeError} If the server or the proxy is no URL that it can use.
+ * @throws {TypeError} If the server or the proxy is not a supported URL.
  */
 export async function openHttpTransport(
-  settings: TransportOptions,
+  options: TransportOptions,
 ): Promise<HttpTransport> {
-  serverAddress(settings.server);
+  serverAddress(options.server);
   switch (currentRuntime()) {
     case "deno": {
       const { openHttpTransport } = await import("./transport_deno.ts");
-      return await openHttpTransport(settings);
+      return await openHttpTransport(options);
     }
     case "bun": {
       const { openHttpTransport } = await import("./transport_bun.ts");
-      return await openHttpTransport(settings);
+      return await openHttpTransport(options);
     }
     case "node": {
       const { openHttpTransport } = await import("./transport_node.ts");
-      return openHttpTransport(settings);
+      return openHttpTransport(options);
     }
   }
 }

@@ -1,20 +1,23 @@
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import type { ResponseHead } from "./response_parser.ts";
+import type { Dispatcher } from "undici/index.js";
 import { ChunkQueue, type ChunkSource } from "./chunk_queue.ts";
-import type { HttpResponse, OpenRequest, OpenRequests } from "./transport.ts";
 import { socketQueueOptions } from "./runtime.ts";
+import type { HttpResponse, OpenRequest, OpenRequests } from "./transport.ts";
 import { connectionError } from "./transport_error.ts";
 import { SHORT_BODY_BYTES } from "./transport_options.ts";
 
-/** Control over the connection that delivers a {@linkcode ResponseStream}. */
+/**
+ * Control over the connection that delivers a {@linkcode ResponseStream}, such as
+ * undici's `DispatchController`.
+ */
 export interface ResponseController {
   /** Pauses reading. */
   pause(): void;
   /** Resumes reading. */
   resume(): void;
   /** Ends the request; its response is no longer needed. */
-  abort(): void;
+  abort(reason: Error): void;
   /** Returns the memory of a borrowed chunk. */
   release?(chunk: Uint8Array): void;
 }
@@ -34,10 +37,11 @@ export interface ResponseStreamDeps {
 }
 
 /**
- * Response of a request in progress: connections push its head and chunks, the
- * caller reads them as an {@linkcode HttpResponse}.
+ * Response of a request in progress: a connection delivers it by the methods of
+ * undici's handlers, the caller reads it as an {@linkcode HttpResponse}.
  */
-export class ResponseStream implements ChunkSource, OpenRequest {
+export class ResponseStream
+  implements Dispatcher.DispatchHandler, ChunkSource, OpenRequest {
   readonly #deps: ResponseStreamDeps;
   readonly #body: ChunkQueue = new ChunkQueue(this, socketQueueOptions());
   #controller: ResponseController | undefined;
@@ -60,14 +64,23 @@ export class ResponseStream implements ChunkSource, OpenRequest {
   }
 
   /** Sets the connection that delivers the response. */
-  attach(controller: ResponseController): void {
+  onRequestStart(controller: ResponseController): void {
     this.#controller = controller;
-    if (this.#aborted) controller.abort();
+    if (this.#aborted) this.#abortController();
   }
 
-  /** Reports the head of the response. */
-  respond({ status, headers: received }: ResponseHead): void {
-    const headers = { ...received };
+  /** Reports the head of the response; interim responses are ignored. */
+  onResponseStart(
+    _controller: unknown,
+    status: number,
+    received: Readonly<Record<string, string | string[] | undefined>>,
+  ): void {
+    if (status < 200) return;
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(received)) {
+      if (value === undefined) continue;
+      headers[name] = Array.isArray(value) ? value.join(", ") : value;
+    }
     let body: AsyncIterable<Uint8Array> = this.#body;
     if (headers["content-encoding"] === "gzip") {
       body = this.#decompressed();
@@ -83,18 +96,18 @@ export class ResponseStream implements ChunkSource, OpenRequest {
   }
 
   /** Reports the next chunk of the body. */
-  push(chunk: Uint8Array): void {
+  onResponseData(_controller: unknown, chunk: Uint8Array): void {
     this.#body.push(chunk);
   }
 
   /** Reports that the body is complete. */
-  end(): void {
+  onResponseEnd(): void {
     this.#end();
     this.#body.end();
   }
 
   /** Reports that the request or the rest of the response failed. */
-  fail(error: unknown): void {
+  onResponseError(_controller: unknown, error: unknown): void {
     this.#end();
     const failure = connectionError(this.#deps.origin, error);
     this.#deps.reject(failure);
@@ -145,7 +158,9 @@ export class ResponseStream implements ChunkSource, OpenRequest {
   // when it gets one, and its caller does not wait for that.
   #abortController(): void {
     this.#aborted = true;
-    this.#controller?.abort();
+    this.#controller?.abort(
+      new Error("Cannot continue: the response is no longer needed"),
+    );
   }
 
   #end(): void {

@@ -8,22 +8,22 @@ import type { TransportOptions } from "./transport_options.ts";
  * use undici.
  */
 export async function openHttpTransport(
-  settings: TransportOptions,
+  options: TransportOptions,
 ): Promise<HttpTransport> {
-  if (settings.repeatsHeaders || settings.proxyUrl?.startsWith("socks")) {
+  if (options.repeatsHeaders || options.proxyUrl?.startsWith("socks")) {
     const { openHttpTransport } = await import("./transport_node.ts");
-    return openHttpTransport(settings);
+    return openHttpTransport(options);
   }
-  const { certificateAuthority, certificate, key, serverName } = settings;
-  return new FetchTransport(settings, {
+  const { certificateAuthority, certificate, key, serverName } = options;
+  return new FetchTransport(options, {
     init: {
       tls: {
         ...(certificateAuthority && { ca: certificateAuthority }),
         ...(certificate && { cert: certificate, key }),
         ...(serverName && { serverName }),
-        rejectUnauthorized: !settings.insecureSkipTlsVerify,
+        rejectUnauthorized: !options.insecureSkipTlsVerify,
       },
-      ...(settings.proxyUrl && { proxy: settings.proxyUrl }),
+      ...(options.proxyUrl && { proxy: options.proxyUrl }),
       // A watch may be silent for longer than Bun's default timeout.
       timeout: false,
     },

@@ -23,22 +23,22 @@ interface DenoRuntime {
  * without back-pressure.
  */
 export async function openHttpTransport(
-  settings: TransportOptions,
+  options: TransportOptions,
 ): Promise<HttpTransport> {
-  if (settings.insecureSkipTlsVerify || settings.serverName) {
+  if (options.insecureSkipTlsVerify || options.serverName) {
     const { openHttpTransport } = await import("./transport_node.ts");
-    return openHttpTransport(settings);
+    return openHttpTransport(options);
   }
-  const { certificateAuthority, certificate, key } = settings;
+  const { certificateAuthority, certificate, key } = options;
   const { Deno } = globalThis as unknown as { readonly Deno: DenoRuntime };
   const client = Deno.createHttpClient({
     ...(certificateAuthority && { caCerts: [certificateAuthority] }),
     ...(certificate && { cert: certificate, key }),
     // HTTP/2 would put all watches on one connection and its flow control.
     http2: false,
-    proxy: proxyOf(settings.proxyUrl),
+    proxy: proxyOf(options.proxyUrl),
   });
-  return new FetchTransport(settings, {
+  return new FetchTransport(options, {
     init: { client },
     close: () => client.close(),
   });

@@ -32,8 +32,8 @@ export class FetchTransport implements HttpTransport {
   readonly #requests = new OpenRequests();
   #closed = false;
 
-  constructor(settings: TransportOptions, runtime: FetchRuntime) {
-    this.#address = serverAddress(settings.server);
+  constructor(options: TransportOptions, runtime: FetchRuntime) {
+    this.#address = serverAddress(options.server);
     this.#runtime = runtime;
   }
 

@@ -1,6 +1,6 @@
 import { connect as tlsConnect, type TLSSocket } from "node:tls";
 import { Agent, type buildConnector, type Dispatcher } from "undici/index.js";
-import { type ResponseController, ResponseStream } from "./response_stream.ts";
+import { ResponseStream } from "./response_stream.ts";
 import {
   type HttpRequest,
   type HttpResponse,
@@ -36,38 +36,38 @@ const KEEP_ALIVE_TIMEOUT_MS = 60_000;
  * undici is imported by file name, because Bun replaces the bare name by its own
  * implementation, which ignores certificates.
  */
-export function openHttpTransport(settings: TransportOptions): HttpTransport {
-  return new NodeTransport(settings);
+export function openHttpTransport(options: TransportOptions): HttpTransport {
+  return new NodeTransport(options);
 }
 
-function connectOptions(settings: TransportOptions): ConnectOptions {
+function connectOptions(options: TransportOptions): ConnectOptions {
   return {
-    ...tlsOptions(settings),
-    timeout: settings.connectTimeout ?? CONNECT_TIMEOUT_MS,
+    ...tlsOptions(options),
+    timeout: options.connectTimeout ?? CONNECT_TIMEOUT_MS,
   };
 }
 
 function openPool(
-  settings: TransportOptions,
+  options: TransportOptions,
   tls: ConnectOptions,
 ): Dispatcher {
-  const { proxyUrl } = settings;
+  const { proxyUrl } = options;
   return new Agent({
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     // HTTP/2 would put all watches on one connection and its flow control.
     allowH2: false,
     connect: proxyUrl === undefined
       ? { ...tls, allowH2: false }
-      : connectThrough(proxyUrl, { ...settings, tls }),
+      : connectThrough(proxyUrl, { ...options, tls }),
   });
 }
 
 /** Connects through a proxy; undici does not support all kinds of them. */
 function connectThrough(
   proxyUrl: string,
-  settings: TransportOptions & { readonly tls: ConnectOptions },
+  options: TransportOptions & { readonly tls: ConnectOptions },
 ): buildConnector.connector {
-  const { connectTimeout = CONNECT_TIMEOUT_MS, server, tls } = settings;
+  const { connectTimeout = CONNECT_TIMEOUT_MS, server, tls } = options;
   const url = new URL(server);
   return (_target, done) => {
     openTunnel(proxyUrl, url, { timeout: connectTimeout }).then((tunnel) => {
@@ -115,12 +115,12 @@ class NodeTransport implements HttpTransport {
   readonly #requests = new OpenRequests();
   #closed = false;
 
-  constructor(settings: TransportOptions) {
-    this.#address = serverAddress(settings.server);
-    const connect = connectOptions(settings);
-    this.#pool = openPool(settings, connect);
-    if (settings.proxyUrl === undefined && currentRuntime() === "node") {
-      const server = new URL(settings.server);
+  constructor(options: TransportOptions) {
+    this.#address = serverAddress(options.server);
+    const connect = connectOptions(options);
+    this.#pool = openPool(options, connect);
+    if (options.proxyUrl === undefined && currentRuntime() === "node") {
+      const server = new URL(options.server);
       this.#dedicated = { server, connect, buffers: new ReadBuffers() };
     }
   }
@@ -151,7 +151,7 @@ class NodeTransport implements HttpTransport {
       const head = requestHead(request, { host, path });
       new DedicatedConnection(stream, head, deps);
     } catch (error) {
-      stream.fail(error);
+      stream.onResponseError(undefined, error);
     }
   }
 
@@ -170,7 +170,7 @@ class NodeTransport implements HttpTransport {
       body,
       headersTimeout: 0,
       bodyTimeout: 0,
-    }, new PoolHandler(stream));
+    }, stream);
   }
 
   async retire(): Promise<void> {
@@ -194,65 +194,4 @@ function isLongRead({ body, borrowsChunks, method }: HttpRequest): boolean {
 function repeatedLines(request: HttpRequest): Record<string, string[]> {
   const lines = Object.entries(request.repeatedHeaders ?? {});
   return Object.fromEntries(lines.map(([name, values]) => [name, [...values]]));
-}
-
-/** undici's handler of a request, which feeds a {@linkcode ResponseStream}. */
-class PoolHandler implements Dispatcher.DispatchHandler, ResponseController {
-  readonly #stream: ResponseStream;
-  #controller: Dispatcher.DispatchController | undefined;
-
-  constructor(stream: ResponseStream) {
-    this.#stream = stream;
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    this.#stream.attach(this);
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    received: Record<string, string | string[] | undefined>,
-  ): void {
-    if (status < 200) return;
-    const headers: Record<string, string> = {};
-    for (const [name, value] of Object.entries(received)) {
-      if (value === undefined) continue;
-      headers[name] = Array.isArray(value) ? value.join(", ") : value;
-    }
-    this.#stream.respond({ status, headers });
-  }
-
-  onResponseData(
-    _controller: Dispatcher.DispatchController,
-    chunk: Uint8Array,
-  ): void {
-    this.#stream.push(chunk);
-  }
-
-  onResponseEnd(): void {
-    this.#stream.end();
-  }
-
-  onResponseError(
-    _controller: Dispatcher.DispatchController,
-    error: Error,
-  ): void {
-    this.#stream.fail(error);
-  }
-
-  pause(): void {
-    this.#controller?.pause();
-  }
-
-  resume(): void {
-    this.#controller?.resume();
-  }
-
-  abort(): void {
-    this.#controller?.abort(
-      new Error("Cannot continue: the response is no longer needed"),
-    );
-  }
 }

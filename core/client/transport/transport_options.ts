@@ -97,12 +97,12 @@ export type TlsOptions = Pick<
 >;
 
 /** Derives the TLS options of Node from those of a transport. */
-export function tlsOptions(settings: TransportOptions): TlsOptions {
-  const { certificateAuthority, certificate, key, serverName } = settings;
+export function tlsOptions(options: TransportOptions): TlsOptions {
+  const { certificateAuthority, certificate, key, serverName } = options;
   return {
     ...(certificateAuthority && { ca: certificateAuthority }),
     ...(certificate && { cert: certificate, key }),
     ...(serverName && { servername: serverName }),
-    rejectUnauthorized: !settings.insecureSkipTlsVerify,
+    rejectUnauthorized: !options.insecureSkipTlsVerify,
   };
 }
