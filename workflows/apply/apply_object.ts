@@ -15,23 +15,26 @@ import {
   type FieldDifference,
   objectChanges,
 } from "./change_set.ts";
-import { hasWish, ownerLabels, type SetOptions } from "./set_options.ts";
+import { hasPolicy, ownerLabels, type SetOptions } from "./set_options.ts";
 
-/** What is to be done with one object. */
+/** Plan for one object of a set. */
 export interface ApplyPlan extends ObjectReference {
-  /** The object as it is sent. */
+  /** Object to send. */
   readonly object: KubernetesObject;
-  /** The object as it is; undefined if it is not there. */
+  /** Current object; undefined if it does not exist. */
   readonly live: KubernetesObject | undefined;
-  /** What happens to it. */
+  /** Action to take. */
   readonly action: AppliedChange["action"];
-  /** The fields that are not as they should be. */
+  /** Fields that differ. */
   readonly fields: readonly FieldDifference[];
-  /** Whether it must be deleted before. */
+  /** Whether the current object must be deleted first. */
   readonly replace: boolean;
 }
 
-/** With these everything would go that is in them: only they can ask for it. */
+/**
+ * Kinds whose deletion deletes their contents: only their own annotation can
+ * force a replacement.
+ */
 const HOLDERS: readonly string[] = [
   "CustomResourceDefinition",
   "Namespace",
@@ -39,7 +42,7 @@ const HOLDERS: readonly string[] = [
   "PersistentVolumeClaim",
 ];
 
-/** The object with the labels of its set. */
+/** Adds the labels of the set to an object. */
 function ofSet(
   object: KubernetesObject,
   { owner }: SetOptions,
@@ -50,8 +53,7 @@ function ofSet(
 }
 
 /**
- * Finds out by a dry run what applying an object would change. Nothing is
- * written.
+ * Determines by a dry run what applying an object would change.
  *
  * @throws {ApiError} If the server would refuse it.
  */
@@ -66,9 +68,9 @@ export async function planObject(
   const kind = referencedKind(reference);
   const live = await client.find(kind, keyOf(object), { signal });
   const plan = { ...reference, object, live, fields: [], replace: false };
-  const isSkipped = hasWish(object, owner, ["apply", "ignore"]) ||
-    hasWish(live, owner, ["apply", "ignore"]) ||
-    (live !== undefined && hasWish(object, owner, ["apply", "ifnotpresent"]));
+  const isSkipped = hasPolicy(object, owner, ["apply", "ignore"]) ||
+    hasPolicy(live, owner, ["apply", "ignore"]) ||
+    (live !== undefined && hasPolicy(object, owner, ["apply", "ifnotpresent"]));
   if (isSkipped) return { ...plan, action: "skipped" };
   try {
     const wanted = await client.apply(kind, applied(object), {
@@ -86,28 +88,28 @@ export async function planObject(
     return { ...plan, action, fields };
   } catch (error) {
     const mayReplace = (force && !HOLDERS.includes(object.kind ?? "")) ||
-      hasWish(object, owner, ["force", "enabled"]) ||
-      hasWish(live, owner, ["force", "enabled"]);
+      hasPolicy(object, owner, ["force", "enabled"]) ||
+      hasPolicy(live, owner, ["force", "enabled"]);
     if (live === undefined || !mayReplace || !isImmutable(error)) throw error;
     return { ...plan, action: "created", replace: true };
   }
 }
 
-/** What {@linkcode carryOut} works with. */
-export interface CarryOutOptions extends SetOptions {
+/** Options of {@linkcode executePlan}. */
+export interface ExecuteOptions extends SetOptions {
   readonly timeout: WaitOptions["timeout"];
   readonly clock: Clock | undefined;
 }
 
 /**
- * Does what a plan says.
+ * Executes a plan.
  *
- * @returns The object as it is stored; undefined if nothing was written.
+ * @returns The stored object; undefined if nothing was written.
  */
-export async function carryOut(
+export async function executePlan(
   client: Client,
   plan: ApplyPlan,
-  options: CarryOutOptions,
+  options: ExecuteOptions,
 ): Promise<KubernetesObject | undefined> {
   const { fieldManager, signal, timeout, clock = systemClock } = options;
   const { object, live, action } = plan;
@@ -130,7 +132,7 @@ export async function carryOut(
   });
 }
 
-/** An object as server-side apply takes it: without what a server gave it. */
+/** Removes the fields that only a server sets, for server-side apply. */
 function applied(object: KubernetesObject): ApplyObject<KubernetesObject> {
   const {
     resourceVersion: _version,
@@ -143,7 +145,7 @@ function applied(object: KubernetesObject): ApplyObject<KubernetesObject> {
   return { ...object, metadata };
 }
 
-/** Whether a server refuses a change that only a new object can have. */
+/** Whether the server refused to change an immutable field. */
 function isImmutable(error: unknown): boolean {
   return ApiError.is(error) &&
     (error.status === 409 || error.status === 422) &&

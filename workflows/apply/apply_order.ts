@@ -1,7 +1,7 @@
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { ObjectReference } from "../kstatus/object_reference.ts";
 
-/** What has to be there before that which follows; all others come behind. */
+/** Kinds that are applied first, in this order; all others follow. */
 const FIRST_KINDS: readonly string[] = [
   "CustomResourceDefinition",
   "Namespace",
@@ -28,7 +28,7 @@ const FIRST_KINDS: readonly string[] = [
   "PodDisruptionBudget",
 ];
 
-/** What may refuse the others as soon as it is there. */
+/** Kinds that are applied last, because they may refuse other objects. */
 const LAST_KINDS: readonly string[] = [
   "MutatingWebhookConfiguration",
   "ValidatingWebhookConfiguration",
@@ -42,18 +42,19 @@ const ORDER: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * Orders objects so that what others need stands before them: by kind, then by
- * group, kind, namespace and name. They are deleted in the reverse order.
+ * Compares objects for the order of an apply: by kind, so that dependencies
+ * come first, then by group, kind, namespace and name. They are deleted in
+ * reverse order.
  */
 export function compareForApply(
   a: ObjectReference,
   b: ObjectReference,
 ): number {
-  const place = ({ kind }: ObjectReference) =>
+  const position = ({ kind }: ObjectReference) =>
     ORDER.get(kind) ?? FIRST_KINDS.length;
   const group = ({ apiVersion }: ObjectReference) =>
     parseApiVersion(apiVersion).group;
-  return place(a) - place(b) || compareTexts(group(a), group(b)) ||
+  return position(a) - position(b) || compareTexts(group(a), group(b)) ||
     compareTexts(a.kind, b.kind) ||
     compareTexts(a.namespace ?? "", b.namespace ?? "") ||
     compareTexts(a.name, b.name);
@@ -63,7 +64,7 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** What defines the cluster for all others. */
+/** Kinds of the first stage. */
 const DEFINITIONS: readonly string[] = [
   "CustomResourceDefinition",
   "Namespace",
@@ -71,10 +72,10 @@ const DEFINITIONS: readonly string[] = [
 ];
 
 /**
- * Divides objects into stages, each of which has to be current before the next
+ * Divides objects into stages, each of which must be Current before the next
  * begins: definitions (CustomResourceDefinitions, Namespaces, ClusterRoles),
- * classes (every kind whose name ends in Class), kinds that the caller names, and
- * everything else. Each stage is in order; empty ones are left out.
+ * classes (every kind whose name ends in Class), the kinds that the caller
+ * names, and all others. Each stage is in order; empty ones are left out.
  *
  * @param references The objects.
  * @param early The kinds of the third stage, as `group/Kind`.

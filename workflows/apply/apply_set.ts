@@ -18,42 +18,46 @@ import {
 } from "../kstatus/object_reference.ts";
 import { statusOf } from "../kstatus/status_of.ts";
 import { waitFor } from "../kstatus/wait_for.ts";
-import { type ApplyPlan, carryOut, planObject } from "./apply_object.ts";
+import { type ApplyPlan, executePlan, planObject } from "./apply_object.ts";
 import { applyStages, compareForApply } from "./apply_order.ts";
 import { type AppliedChange, ApplySetError } from "./change_set.ts";
 import {
   APPLY_SET_RULES,
   type ApplySetOptions,
-  hasWish,
+  hasPolicy,
   isOwnedBy,
   ownerLabels,
   type SetOptions,
 } from "./set_options.ts";
 
 /**
- * Applies many objects of any kinds as one set, by server-side apply.
+ * Applies objects of any kinds as one set, by server-side apply.
  *
- * 1. The objects are divided into stages ({@linkcode applyStages}); each stage
- *    has to be current, by {@linkcode waitFor}, before the next begins.
- * 2. Within a stage dry runs tell which objects have drifted; only those are
- *    written, one after the other, what others need first.
- * 3. What was in the set before and is not any more is deleted, the last first:
- *    only what bears the labels of the owner.
+ * 1. The objects are divided into stages: definitions, classes, the kinds of
+ *    `early`, and all others. Each stage must be Current, by {@linkcode
+ *    waitFor}, before the next begins.
+ * 2. Within a stage, dry runs determine which objects differ. Only those are
+ *    written, one after the other, dependencies first.
+ * 3. Objects that are no longer in the set are deleted in reverse order, but
+ *    only those with the labels of the owner.
  *
- * An object that bears the annotation `<group>/apply: ignore` is left alone, one
- * with `<group>/apply: ifnotpresent` as soon as it is there, and one with
+ * An object with the annotation `<group>/apply: ignore` is not changed, one
+ * with `<group>/apply: ifnotpresent` only if it does not exist, and one with
  * `<group>/prune: disabled` is never deleted.
  *
- * @param client Speaks to the cluster.
- * @param objects The objects as they should be, with apiVersion and kind.
- * @param options Whose they are, and how they are applied.
- * @throws {TypeError} If an object does not say what it is, or an option is
- * unknown, missing or of another type.
+ * @param client The client of the cluster.
+ * @param objects The desired objects, with apiVersion and kind.
+ * @param options The owner, and how the objects are applied.
+ * @throws {ApplySetError} If an object is refused or a stage does not become
+ * Current; it has the changes before.
  * @throws {RangeError} If an object is there twice, the name of the owner is no
  * value of a label, or an option is out of range.
  * @throws {ApplySetError} If an object is refused or a stage does not become
  * current; it tells what was done before.
  * @throws The reason of the signal, if that fires.
+ * @returns `changes` are the changes of the objects, in order; `inventory`
+ * lists the objects of the set, to store and pass as `previous` to the next
+ * apply.
  *
  * @example Two ConfigMaps, one of which leaves the set
  * ```ts
@@ -98,7 +102,7 @@ export async function applySet(
       const isLast = index === stages.length - 1;
       await applyStage(client, stage, { ...options, changes, isLast });
     }
-    const left = whatLeft(options.previous, inventory);
+    const left = removedFrom(options.previous, inventory);
     const { owner, signal } = options;
     await pruneSet(client, left, { owner, signal, changes });
   } catch (error) {
@@ -111,18 +115,17 @@ export async function applySet(
 }
 
 /**
- * Finds out what {@linkcode applySet} would do, by dry runs; nothing is written.
- * What becomes of an object whose namespace or kind is not there yet is unknown.
+ * Determines what {@linkcode applySet} would change, by dry runs. The action is
+ * unknown for an object whose namespace or kind does not exist.
  *
- * @param client Speaks to the cluster.
- * @param objects The objects as they should be.
+ * @param client The client of the cluster.
+ * @param objects The desired objects.
  * @param options As of `applySet`.
- * @returns What would happen to each object, with the fields that differ.
+ * @returns The change of each object, with the fields that differ.
  * @throws {TypeError | RangeError} As `applySet` does.
- *
  * @throws {ApplySetError} If an object would be refused.
  *
- * @example What would happen
+ * @example Changes of a dry run
  * ```ts
  * import { ApiServer } from "@coracle/operator/apiserver";
  * import { diffSet } from "@coracle/operator/workflows";
@@ -159,7 +162,7 @@ export async function diffSet(
       changes.push({ reference, action: "unknown", fields: [] });
     }
   }
-  const left = whatLeft(options.previous, inventory);
+  const left = removedFrom(options.previous, inventory);
   const { owner, signal } = options;
   await pruneSet(client, left, { owner, signal, changes, dryRun: true });
   return changes;
@@ -176,7 +179,7 @@ function checkSet(
   ownerLabels(options.owner);
 }
 
-/** An object with its reference, by which it is ordered. */
+/** Object with its reference. */
 interface Member extends ObjectReference {
   readonly object: KubernetesObject;
 }
@@ -185,7 +188,7 @@ function withReference(object: KubernetesObject): Member {
   return { ...referenceOf(object), object };
 }
 
-/** The references of a set, in order. */
+/** References of the objects of a set, in order. */
 function inventoryOf(
   objects: readonly KubernetesObject[],
 ): readonly ObjectReference[] {
@@ -205,7 +208,7 @@ function inventoryOf(
   return [...references.values()].sort(compareForApply);
 }
 
-function whatLeft(
+function removedFrom(
   previous: readonly ObjectReference[] = [],
   inventory: readonly ObjectReference[],
 ): readonly ObjectReference[] {
@@ -239,7 +242,7 @@ async function applyStage(
       throw new ApplySetError(error, { reference, changes });
     }
   };
-  // All are awaited, so that nothing goes on once this has failed.
+  // All are awaited, so that none continues after a failure.
   const planned = await Promise.allSettled(
     stage.map((member) =>
       limited(() =>
@@ -255,7 +258,7 @@ async function applyStage(
   for (const plan of plans) {
     const stored = await named(
       plan,
-      () => carryOut(client, plan, { ...options, timeout, clock }),
+      () => executePlan(client, plan, { ...options, timeout, clock }),
     ) ?? plan.live;
     changes.push(changeOf(plan));
     const reference = referenceOf(plan.object);
@@ -277,18 +280,19 @@ const RULES: OptionRules<PruneSetOptions> = {
 };
 
 /**
- * Deletes objects of a set, in the reverse of the order in which they are
- * applied: the whole set before its owner goes, or what is in it no longer.
+ * Deletes objects of a set, in reverse order: the whole set before its owner is
+ * deleted, or the objects that are no longer in it.
  *
- * Only objects that bear the labels of the owner are deleted, and none with the
- * annotation `<group>/prune: disabled`. What is gone counts as deleted.
+ * Only objects with the labels of the owner are deleted, and none with the
+ * annotation `<group>/prune: disabled`. An object that does not exist counts as
+ * deleted.
  *
- * @param client Speaks to the cluster.
- * @param references Which ones: the `inventory` of what was applied.
- * @param options Whose they are.
- * @returns What happened to each.
- * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
- * sense.
+ * @param client The client of the cluster.
+ * @param references The objects: the `inventory` of an apply.
+ * @param options The owner; `dryRun` only determines what would be deleted
+ * (false by default); `changes` is a list to which the changes are added.
+ * @returns The change of each object.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
  * @throws {ApplySetError} If the server refuses a deletion.
  */
 export async function pruneSet(
@@ -325,8 +329,8 @@ async function pruneObject(
   const live = await client.find(kind, reference, { signal });
   if (live === undefined) return "deleted";
   const stays = !isOwnedBy(live, owner) ||
-    hasWish(live, owner, ["prune", "disabled"]) ||
-    hasWish(live, owner, ["apply", "ignore"]);
+    hasPolicy(live, owner, ["prune", "disabled"]) ||
+    hasPolicy(live, owner, ["apply", "ignore"]);
   if (stays) return "skipped";
   if (live.metadata.deletionTimestamp !== undefined) return "deleted";
   try {

@@ -41,19 +41,25 @@ export interface AppliedChange {
 /** Field of an object that differs from its desired state. */
 export type FieldDifference = AppliedChange["fields"][number];
 
-/** An object of a set could not be applied; those before it were. */
+/**
+ * Error for an object of a set that could not be applied; the earlier ones
+ * were.
+ */
 export class ApplySetError extends Error {
-  /** The object that failed; undefined if a whole stage did not get ready. */
+  /**
+   * Reference to the failed object; undefined if a stage did not become
+   * Current.
+   */
   readonly reference: ObjectReference | undefined;
-  /** What was done before. */
+  /** Changes before the failure. */
   readonly changes: readonly AppliedChange[];
 
   /**
-   * Says what failed. Of a Secret nothing is told but the reason: what a server
-   * says of one may quote it.
+   * Creates the error. For a Secret the message only has the reason, because
+   * the server's message may quote its values.
    *
-   * @param cause Why.
-   * @param options Which object it was, and what was done before.
+   * @param cause The error.
+   * @param options The failed object, and the changes before it.
    */
   constructor(
     cause: unknown,
@@ -65,7 +71,7 @@ export class ApplySetError extends Error {
     const { reference, changes } = options;
     const hides = reference !== undefined && isSecret(reference);
     const said = cause instanceof Error ? cause.message : String(cause);
-    // The client says already which object it could not apply.
+    // The client's message already names the object.
     const text = said.replace(/^Cannot apply [^:]*: /, "");
     const reason = ApiError.is(cause)
       ? cause.reason || cause.status
@@ -73,7 +79,7 @@ export class ApplySetError extends Error {
     super(
       `Cannot apply ${
         reference === undefined ? "the set" : referenceText(reference)
-      }: ${hides ? `the server refused it: received ${reason}` : text}`,
+      }: ${hides ? `the server refused it: ${reason}` : text}`,
       hides ? {} : { cause },
     );
     this.name = "ApplySetError";
@@ -83,9 +89,9 @@ export class ApplySetError extends Error {
 }
 
 /**
- * A change set for people: an object a line, with its fields below.
+ * Formats changes for users: one line for each object, followed by its fields.
  *
- * @example What a log may say
+ * @example A change in a log
  * ```ts
  * import { changeSetText } from "@coracle/operator/workflows";
  *
@@ -111,16 +117,16 @@ function fieldText(change: FieldDifference): string {
   return `  ${change.path}: ${text(change.before)} -> ${text(change.after)}`;
 }
 
-/** What stands for a value that must not be seen. */
+/** Replacement of a secret value. */
 const MASKED = "***";
 
 /**
- * What differs between two states of an object: its labels, its annotations and
- * everything beside metadata and status. The values of a Secret are masked, so
- * that one sees which have changed and not to what.
+ * Compares two states of an object: its labels, its annotations and everything
+ * except metadata and status. The values of a Secret are masked, so that only
+ * the fact of a change is visible.
  *
- * @param before The object as it is; undefined if there is none.
- * @param after The object as it would be.
+ * @param before The current object; undefined if there is none.
+ * @param after The desired object.
  *
  * @example Which key of a Secret has changed
  * ```ts
@@ -146,7 +152,7 @@ export function objectChanges(
   return isSecret(after) ? changes.map(masked) : changes;
 }
 
-/** Whether an object holds what must not be seen. */
+/** Whether an object is a Secret. */
 export function isSecret({ apiVersion, kind }: {
   readonly apiVersion?: string | undefined;
   readonly kind?: string | undefined;
@@ -154,7 +160,7 @@ export function isSecret({ apiVersion, kind }: {
   return apiVersion === "v1" && kind === "Secret";
 }
 
-/** The part of an object that its author can mean. */
+/** Selects the fields that the author of an object sets. */
 function comparable(object: KubernetesObject | undefined): unknown {
   if (object === undefined) return {};
   const { metadata, status: _, apiVersion: _version, kind: _kind, ...fields } =
@@ -195,7 +201,7 @@ function compare(
   });
 }
 
-/** The annotation in which kubectl keeps the whole object as it was applied. */
+/** Annotation in which kubectl stores the applied object. */
 const LAST_APPLIED =
   "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
 

@@ -6,7 +6,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { ObjectReference } from "../kstatus/object_reference.ts";
 import type { StatusRule } from "../kstatus/object_status.ts";
 
-/** What everything that works on a set takes. */
+/** Options of all functions for sets. */
 export interface SetOptions {
   /** Owner of the set; the labels of its objects name it. */
   readonly owner: {
@@ -20,61 +20,53 @@ export interface SetOptions {
     /** Namespace of the owner; absent for cluster-scoped owners. */
     readonly namespace?: string | undefined;
   };
-  /**
-   * Whose fields are written.
-   *
-   * @default {the client's `fieldManager`}
-   */
+  /** Field manager of the writes. Defaults to that of the client. */
   readonly fieldManager?: string | undefined;
   /**
-   * Whether an object is deleted and made anew where a field that cannot change
-   * has to. A single object can say so by the annotation `<group>/force: enabled`;
-   * what holds others (CustomResourceDefinitions, Namespaces, volumes and their
-   * claims) has to.
+   * Whether an object is deleted and created again if an immutable field
+   * changes. The annotation `<group>/force: enabled` allows it for a single
+   * object; CustomResourceDefinitions, Namespaces, volumes and their claims
+   * always need the annotation.
    *
    * @default {false}
    */
   readonly force?: boolean | undefined;
-  /** Ends everything when it fires. */
+  /** Signal that aborts all requests and waits. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Options of {@linkcode applySet}. */
+/** Options of `applySet`. */
 export interface ApplySetOptions extends SetOptions {
   /**
-   * Kinds that are applied, and waited for, before all but definitions and
-   * classes, as `group/Kind`.
+   * Kinds, as `group/Kind`, that are applied after definitions and classes, and
+   * must be Current before all others.
    *
    * @default {[]}
    */
   readonly early?: readonly string[] | undefined;
   /**
-   * How many objects are compared at once.
+   * Maximum number of objects that are compared at the same time.
    *
    * @default {1}
    */
   readonly concurrency?: number | undefined;
   /**
-   * How long a stage may take to become current.
+   * Time limit for a stage to become Current.
    *
    * @default {"60s"}
    */
   readonly timeout?: Duration | undefined;
-  /**
-   * How the state of objects is judged, as of `statusOf`.
-   *
-   * @default {none}
-   */
+  /** Custom status rules, as of `statusOf`. There are none by default. */
   readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
   /**
-   * What the set held before: what is in it no longer is deleted once everything
-   * else is applied. It is the `inventory` of the last result.
+   * Inventory of the last apply: objects that are no longer in the set are
+   * deleted after the others are applied.
    *
    * @default {[]}
    */
   readonly previous?: readonly ObjectReference[] | undefined;
   /**
-   * Measures the time of waits.
+   * Clock for the time limits.
    *
    * @default {systemClock}
    */
@@ -89,7 +81,7 @@ const OWNER_RULES: OptionRules<SetOwner> = {
   namespace: "name?",
 };
 
-/** What the options of everything that works on a set must be. */
+/** Validation rules of the options of all functions for sets. */
 export const SET_RULES: OptionRules<SetOptions> = {
   owner: "object",
   fieldManager: "name?",
@@ -97,7 +89,7 @@ export const SET_RULES: OptionRules<SetOptions> = {
   signal: "signal?",
 };
 
-/** What the options of {@linkcode applySet} must be. */
+/** Validation rules of the options of `applySet`. */
 export const APPLY_SET_RULES: OptionRules<ApplySetOptions> = {
   ...SET_RULES,
   early: "strings?",
@@ -109,9 +101,9 @@ export const APPLY_SET_RULES: OptionRules<ApplySetOptions> = {
 };
 
 /**
- * The labels by which the objects of a set are known.
+ * Labels of the objects of a set.
  *
- * @throws {RangeError} If a name is no value of a label.
+ * @throws {RangeError} If a name is no valid label value.
  */
 export function ownerLabels(owner: SetOwner): Record<string, string> {
   checkOptions(owner, OWNER_RULES, "a set, owner");
@@ -119,7 +111,7 @@ export function ownerLabels(owner: SetOwner): Record<string, string> {
   for (const value of [name, namespace ?? ""]) {
     if (isLabelValue(value)) continue;
     throw new RangeError(
-      `Cannot label the objects of a set: the owner's name and namespace must be values of labels, of at most 63 characters: received ${
+      `Cannot label the objects of a set: the owner's name and namespace must be valid label values of at most 63 characters: received ${
         JSON.stringify(value)
       }`,
     );
@@ -130,7 +122,7 @@ export function ownerLabels(owner: SetOwner): Record<string, string> {
   };
 }
 
-/** Whether an object is of a set. */
+/** Whether an object has the labels of a set. */
 export function isOwnedBy(object: KubernetesObject, owner: SetOwner): boolean {
   const { labels = {} } = object.metadata;
   return Object.entries(ownerLabels(owner)).every(([name, value]) =>
@@ -138,14 +130,14 @@ export function isOwnedBy(object: KubernetesObject, owner: SetOwner): boolean {
   );
 }
 
-/** Whether an object says something of how it is to be treated. */
-export function hasWish(
+/** Whether an annotation or label of an object sets a policy. */
+export function hasPolicy(
   object: KubernetesObject | undefined,
   { group }: SetOwner,
-  wish: readonly [name: "apply" | "force" | "prune", value: string],
+  policy: readonly [name: "apply" | "force" | "prune", value: string],
 ): boolean {
-  const [name, value] = wish;
+  const [name, value] = policy;
   const { annotations = {}, labels = {} } = object?.metadata ?? {};
-  const said = annotations[`${group}/${name}`] ?? labels[`${group}/${name}`];
-  return said?.toLowerCase() === value;
+  const found = annotations[`${group}/${name}`] ?? labels[`${group}/${name}`];
+  return found?.toLowerCase() === value;
 }

@@ -23,19 +23,20 @@ const RULES: OptionRules<CelHealthCheck> = {
 };
 
 /**
- * Makes rules for {@linkcode statusOf} from CEL expressions: the first of
- * `inProgress`, `failed` and `current` that is true counts, and an object of
- * which none is true is in progress. The fields of the object are the
- * variables: `status.phase == "Done"`. An expression that fails, for example
- * since a field is missing, makes the state Unknown.
+ * Creates rules for {@linkcode statusOf} from CEL expressions. The first of
+ * `inProgress`, `failed` and `current` that is true determines the status; an
+ * object for which none is true is in progress. The fields of the object are
+ * variables: `status.phase == "Done"`. If an expression fails, for example
+ * because a field is missing, the status is Unknown.
  *
- * @param checks The expressions, at most once for each kind and each group.
- * @throws {TypeError} If `group` or `current` is missing, or an option is unknown
- * or no text.
+ * @param checks The expressions, at most once for each kind and each group:
+ * `group` is empty for the core group, and without a `kind` the expressions are
+ * for all kinds of the group.
+ * @throws {SyntaxError} If an expression is invalid.
  * @throws {RangeError} If there are two for the same, or a text is empty.
  * @throws {SyntaxError} If an expression cannot be read.
  *
- * @example A kind of somebody else's
+ * @example A kind of another operator
  * ```ts
  * import { celRules, statusOf } from "@coracle/operator/workflows";
  *
@@ -70,14 +71,14 @@ export async function celRules(
     const name = `${check.group}/${check.kind ?? "*"}`;
     if (check.current.trim() === "") {
       throw new TypeError(
-        `Cannot make a health check for ${name}: "current" must be an expression: received ${
+        `Cannot create a health check for ${name}: "current" must be an expression: received ${
           JSON.stringify(check.current)
         }`,
       );
     }
     if (rules.has(name)) {
       throw new RangeError(
-        `Cannot make health checks: each kind and group can have only one: received two for ${name}`,
+        `Cannot create health checks: each kind and group can have only one: received two for ${name}`,
       );
     }
     rules.set(name, await celRule(check));
@@ -88,12 +89,12 @@ export async function celRules(
 type Verdict = readonly [predicate: CelPredicate, status: ObjectStatus];
 
 async function celRule(check: CelHealthCheck): Promise<StatusRule> {
-  const told: readonly (readonly [string | undefined, ObjectStatus])[] = [
+  const rules: readonly (readonly [string | undefined, ObjectStatus])[] = [
     [check.inProgress, inProgressStatus("InProgress", "By its expression")],
     [check.failed, failedStatus("Failed", "By its expression")],
     [check.current, currentStatus("By its expression")],
   ];
-  const given = told.filter(([source]) => source !== undefined);
+  const given = rules.filter(([source]) => source !== undefined);
   const predicates = await celPredicates(
     given.map(([source]) => source as string),
   );
@@ -109,7 +110,7 @@ function verdictOf(
   object: Readonly<Record<string, unknown>>,
 ): ObjectStatus {
   try {
-    return verdicts.find(([isSo]) => isSo(object))?.[1] ??
+    return verdicts.find(([predicate]) => predicate(object))?.[1] ??
       inProgressStatus("InProgress", "None of its expressions is true");
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
@@ -121,24 +122,23 @@ function verdictOf(
   }
 }
 
-/** A condition in CEL, compiled. */
+/** Compiled CEL expression with a boolean result. */
 export type CelPredicate = (
   variables: Readonly<Record<string, unknown>>,
 ) => boolean;
 
-/** How long an expression may be, in UTF-16 code units. */
+/** Maximum length of an expression in UTF-16 code units. */
 const LONGEST_EXPRESSION = 10_000;
 
 /**
- * Compiles expressions of the Common Expression Language, as people write them
- * into custom resources. Whatever is among the variables of a run can be named;
- * what is not there is an error unless asked for with `has(…)`.
+ * Compiles expressions of the Common Expression Language, as users write them
+ * into custom resources. Expressions can use all variables of an evaluation; a
+ * missing field is an error unless it is tested with `has(…)`.
  *
- * The library for it is loaded by the first call, which takes some tens of
- * milliseconds.
+ * The first call loads the library, which takes tens of milliseconds.
  *
- * @param sources The expressions; each must come to true or false.
- * @throws {SyntaxError} If an expression is too long or cannot be read.
+ * @param sources The expressions; each must have a boolean result.
+ * @throws {SyntaxError} If an expression is too long or invalid.
  */
 export async function celPredicates(
   sources: readonly string[],
@@ -156,7 +156,7 @@ export async function celPredicates(
       const value = program(inCel(variables));
       if (typeof value === "boolean") return value;
       throw new TypeError(
-        `Cannot decide by a CEL expression: it must come to true or false: received ${typeof value} from ${
+        `Cannot evaluate a CEL expression: the result must be true or false: received ${typeof value} from ${
           JSON.stringify(source)
         }`,
       );
@@ -182,7 +182,7 @@ function compile(
   }
 }
 
-/** The value as CEL has it: whole numbers are integers there. */
+/** Converts values to CEL, where whole numbers are integers. */
 function inCel(
   variables: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {

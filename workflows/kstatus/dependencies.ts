@@ -7,19 +7,19 @@ import { type CelPredicate, celPredicates } from "./cel_rules.ts";
 import { type Conditioned, isReady } from "../conditions/condition.ts";
 import { Stalled, Waiting } from "../conditions/outcome.ts";
 
-/** Names an object that another one depends on. */
+/** Reference to an object on which another one depends. */
 export interface DependencyReference extends ObjectKey {
-  /** A CEL expression that replaces the built-in readiness check. */
+  /** CEL expression that replaces the built-in readiness check. */
   readonly readyExpr?: string | undefined;
 }
 
-/** Objects depend on each other in a circle. */
+/** Error for objects that depend on each other in a circle. */
 export class DependencyCycleError extends Error {
-  /** The keys along the circle; the first stands again at its end. */
+  /** Keys along the circle, with the first one again at the end. */
   readonly path: readonly string[];
 
   /**
-   * Says which objects form the circle.
+   * Creates the error.
    *
    * @param path The keys along the circle.
    */
@@ -35,9 +35,9 @@ export class DependencyCycleError extends Error {
 }
 
 /**
- * Orders objects so that each stands behind what it depends on; among equals
- * the order of the input is kept. A reference without a namespace means that of
- * the dependent; names that are not among the input are part of the order too.
+ * Orders objects so that each follows its dependencies; otherwise the order of
+ * the input is kept. A reference without a namespace is in that of the
+ * dependent object. The result includes dependencies that are not in the input.
  *
  * @throws {DependencyCycleError} If objects depend on each other in a circle.
  *
@@ -68,8 +68,8 @@ export function dependencyOrder(
     );
   }
   const done = new Set<string>();
-  // The keys on the way down, each with how many of its edges were followed:
-  // a stack of our own, so that long chains cannot exhaust the call stack.
+  // The keys on the current path, with the number of followed edges: an
+  // explicit stack, so that long chains cannot exhaust the call stack.
   const path: { key: string; followed: number }[] = [];
   const open = new Set<string>();
   for (const root of edges.keys()) {
@@ -99,9 +99,9 @@ export function dependencyOrder(
 }
 
 /**
- * Reads a dependency from its text: `[namespace/]name[@expression]`.
+ * Parses a dependency: `[namespace/]name[@expression]`.
  *
- * @throws {SyntaxError} If there is no name.
+ * @throws {SyntaxError} If it has no name.
  */
 export function parseDependency(text: string): DependencyReference {
   const at = text.indexOf("@");
@@ -120,24 +120,25 @@ export function parseDependency(text: string): DependencyReference {
   };
 }
 
-/** The reason of the wait for a dependency. */
+/** Reason of a wait for a dependency. */
 export const DEPENDENCY_NOT_READY = "DependencyNotReady";
 
 /**
- * Waits for other objects: ends the pass, as no failure, unless all are there
- * and ready. One is ready when its Ready is True for the generation that it has
- * now; where the reference has a `readyExpr`, that alone decides, with `dep` for
- * the other object and `self` for the dependent one.
+ * Requires that other objects exist and are ready; otherwise it ends the run as
+ * a wait. An object is ready when its Ready condition is True for its current
+ * generation. If the reference has a `readyExpr`, only the expression decides,
+ * with `dep` for the other object and `self` for the dependent one.
  *
- * @param kind The kind of the others.
- * @param dependsOn Which ones; without a namespace that of the dependent.
- * @param pass The step that asks.
- * @throws {TypeError | RangeError} If the kind is none, or the interval no
- * duration.
+ * @param kind The kind of the other objects.
+ * @param dependsOn The objects, by default in the namespace of the dependent
+ * one.
+ * @param step The context of the step; `interval` is the delay of the next run
+ * ("30s" by default, as in Flux' helm-controller).
+ * @throws {Stalled} If an expression is invalid.
  * @throws {Waiting} If one is missing or not ready.
  * @throws {Stalled} If an expression cannot be read.
  *
- * @example A step that waits for others
+ * @example A step that waits for another object
  * ```ts
  * import { ConfigMap } from "@coracle/operator/kinds";
  * import { isOutcome, requireReady } from "@coracle/operator/workflows";
@@ -179,7 +180,7 @@ export async function requireReady<D extends Conditioned>(
   }
 }
 
-/** Why an object is not ready; undefined if it is. */
+/** Reason why an object is not ready; undefined if it is. */
 async function notReady(
   dep: Conditioned | undefined,
   { self, readyExpr }: {
@@ -187,22 +188,24 @@ async function notReady(
     readonly readyExpr: string | undefined;
   },
 ): Promise<string | undefined> {
-  if (dep === undefined) return "is not there";
+  if (dep === undefined) return "does not exist";
   if (readyExpr === undefined) {
     const { observedGeneration, conditions = [] } = dep.status ?? {};
     const isObserved = observedGeneration === dep.metadata.generation;
     return isObserved && isReady(conditions) ? undefined : "is not ready";
   }
-  const isSo = await predicateOf(readyExpr);
+  const predicate = await predicateOf(readyExpr);
   try {
-    return isSo({ dep, self }) ? undefined : "is not ready by its expression";
+    return predicate({ dep, self })
+      ? undefined
+      : "is not ready by its expression";
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return `is not ready by its expression: ${message.split("\n")[0]}`;
   }
 }
 
-/** The expression of a person, who must correct it if it cannot be read. */
+/** Compiles an expression; an invalid one must be corrected by the user. */
 async function predicateOf(readyExpr: string): Promise<CelPredicate> {
   try {
     const [predicate] = await celPredicates([readyExpr]);

@@ -2,19 +2,20 @@ import { type Kind, parseApiVersion } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyText, type ObjectKey } from "../../core/api/object_key.ts";
 
-/** Names one object of any kind, in a form that a status can hold. */
+/** Reference to an object of any kind, in a form that a status can hold. */
 export interface ObjectReference extends ObjectKey {
-  /** The version of its kind, such as `apps/v1`. */
+  /** API version of the object, such as `apps/v1`. */
   readonly apiVersion: string;
-  /** Its kind, such as `Deployment`. */
+  /** Kind of the object, such as `Deployment`. */
   readonly kind: string;
 }
 
 /**
- * The name of an object, by what it says itself.
+ * Creates the reference of an object.
  *
- * @param object An object as it is sent, or a reference, which is given back.
- * @throws {TypeError} If it does not say its kind.
+ * @param object An object with apiVersion and kind, or a reference, which is
+ * returned.
+ * @throws {TypeError} If it has no kind.
  */
 export function referenceOf(
   object: KubernetesObject | ObjectReference,
@@ -31,24 +32,26 @@ export function referenceOf(
   return { apiVersion, kind, ...(namespace && { namespace }), name };
 }
 
-/** A reference for people: `Deployment/default/web`. */
+/** Formats a reference for users: `Deployment/default/web`. */
 export function referenceText(reference: ObjectReference): string {
   return `${reference.kind}/${keyText(reference)}`;
 }
 
-/** A text that differs for every object, whatever the version of its kind. */
+/** Unique id of an object, independent of the version of its kind. */
 export function referenceId(reference: ObjectReference): string {
   const { group } = parseApiVersion(reference.apiVersion);
   return `${group}/${referenceText(reference)}`;
 }
 
-/** The kind of a reference. */
+/** Kind of a referenced object. */
 export function referencedKind(reference: ObjectReference): Kind {
   const { apiVersion, kind } = reference;
   return { ...parseApiVersion(apiVersion), kind };
 }
 
-/** An object with its kind, which answers and events do not always say. */
+/**
+ * Adds apiVersion and kind to an object; responses and events may lack them.
+ */
 export function asReferenced<T extends KubernetesObject>(
   object: T,
   { apiVersion, kind }: ObjectReference,

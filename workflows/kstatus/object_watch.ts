@@ -23,20 +23,23 @@ import { parseApiVersion } from "../../core/api/kind.ts";
 import type { LabelSelector } from "../../core/api/label_selector.ts";
 import { Pod } from "../../core/kinds/core_v1.ts";
 
-/** What an {@linkcode ObjectWatch} works with. */
-export interface ObjectWatchOptions {
+/** Dependencies of an {@linkcode ObjectWatch}. */
+export interface ObjectWatchDeps {
   readonly rules: ReadonlyMap<string, StatusRule> | undefined;
   readonly clock: Clock;
-  /** Whether a Job that cleans up after itself is done when it is gone. */
+  /** Whether a Job with a TTL counts as Current after it was deleted. */
   readonly jobsMayVanish: boolean;
-  /** Told the state of each object as it is, and each time it may be another. */
+  /**
+   * Callback for the initial status of each object, and for each possible
+   * change.
+   */
   readonly onStatus: (
     reference: ObjectReference,
     status: ObjectStatus,
   ) => void;
 }
 
-/** The objects of one kind in one namespace, and the watch that covers them. */
+/** Objects of one kind in one namespace, and their informer. */
 interface Group {
   readonly references: ObjectReference[];
   readonly informer: Informer<KubernetesObject>;
@@ -48,37 +51,39 @@ const NOT_FOUND: ObjectStatus = {
   message: "Resource not found",
 };
 
-/** Jobs are waited for until their end, not until they run. */
+/**
+ * Rules for waiting: Jobs are Current when they have ended, not while they run.
+ */
 const WAITING_RULES: ReadonlyMap<string, StatusRule> = new Map([
   ["batch/Job", jobCompletionStatus],
 ]);
 
 /**
- * Watches objects of any kinds and tells their states: one watch for all of a
- * kind in a namespace, and one of a single object where it is alone.
+ * Watches the status of objects of any kinds. There is one watch for each kind
+ * and namespace, restricted to the object if it is the only one.
  */
 export class ObjectWatch {
   readonly #client: Client;
-  readonly #options: ObjectWatchOptions;
+  readonly #options: ObjectWatchDeps;
   readonly #rules: ReadonlyMap<string, StatusRule>;
   readonly #groups: readonly Group[];
-  /** The Jobs that vanish by themselves once they are done. */
+  /** Ids of Jobs with a TTL, which are deleted after they have ended. */
   readonly #vanishing: Set<string> = new Set();
-  /** By the id of their owner. */
+  /** Pods by the id of their owner. */
   readonly #pods: Map<string, OwnedPods> = new Map();
-  /** Those that are looked at again when their grace is over. */
+  /** Timers of objects with a grace period, by id. */
   readonly #timers: Map<string, Timer> = new Map();
   #stopped = false;
 
   /**
-   * @param client Speaks to the cluster.
-   * @param objects Which ones.
-   * @param options Whom to tell.
+   * @param client The client of the cluster.
+   * @param objects The objects, or references to them.
+   * @param deps The clock, the rules and the callback.
    */
   constructor(
     client: Client,
     objects: readonly (KubernetesObject | ObjectReference)[],
-    options: ObjectWatchOptions,
+    options: ObjectWatchDeps,
   ) {
     this.#client = client;
     this.#options = options;
@@ -90,12 +95,12 @@ export class ObjectWatch {
     }));
   }
 
-  /** Begins to watch. */
+  /** Starts the watches. */
   start(): void {
     for (const group of this.#groups) void this.#follow(group);
   }
 
-  /** Ends every watch. */
+  /** Stops all watches. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const timer of this.#timers.values()) timer.cancel();
@@ -106,7 +111,7 @@ export class ObjectWatch {
     ]);
   }
 
-  /** What keeps an object from being seen; undefined if nothing does. */
+  /** Error of the watch of an object; undefined if it works. */
   troubleOf(reference: ObjectReference): string | undefined {
     const id = referenceId(reference);
     const group = this.#groups.find(({ references }) =>
@@ -134,7 +139,7 @@ export class ObjectWatch {
   async #follow(group: Group): Promise<void> {
     const { references, informer } = group;
     if (!await this.#isServed(references[0]!)) {
-      // It may be served soon: the informer goes on asking.
+      // The kind may be installed later: the informer retries.
       for (const reference of references) this.#tell(reference, NOT_FOUND);
     }
     if (this.#stopped) return;
@@ -148,7 +153,7 @@ export class ObjectWatch {
     try {
       await informer.start().synced;
     } catch {
-      return; // It was stopped.
+      return; // The watch was stopped.
     }
     for (const reference of references) this.#look(group, reference);
   }
@@ -158,12 +163,12 @@ export class ObjectWatch {
       await this.#client.resolve(referencedKind(reference));
       return true;
     } catch (error) {
-      // What else is wrong shows up in the health of the informer.
+      // Other errors show in the health of the informer.
       return !(ApiError.is(error) && error.isNotFound);
     }
   }
 
-  /** Finds out the state of an object, and tells it. */
+  /** Computes the status of an object, and reports it. */
   #look(group: Group, reference: ObjectReference): void {
     if (this.#stopped) return;
     const { informer } = group;
@@ -195,7 +200,7 @@ export class ObjectWatch {
     this.#tell(reference, pods ? failedByPods(status, pods, now) : status);
   }
 
-  /** The pods of an object that is in progress by way of pods. */
+  /** Pods of an object whose progress depends on them. */
   #podsOf(
     reference: ObjectReference,
     { object, status, again }: {
@@ -234,7 +239,7 @@ export class ObjectWatch {
   }
 }
 
-/** The references by kind and namespace. */
+/** Groups the references by kind and namespace. */
 function groupsOf(
   objects: readonly (KubernetesObject | ObjectReference)[],
 ): Map<string, ObjectReference[]> {
@@ -250,22 +255,22 @@ function groupsOf(
   return new Map([...groups].map(([name, one]) => [name, [...one.values()]]));
 }
 
-/** What {@linkcode OwnedPods} works with. */
-export interface OwnedPodsOptions {
+/** Dependencies of {@linkcode OwnedPods}. */
+export interface OwnedPodsDeps {
   readonly client: Client;
   readonly clock: Clock;
-  /** Called when a pod has changed. */
+  /** Callback for each change of a pod. */
   readonly again: () => void;
 }
 
-/** Whether the failure of a pod is that of such an object. */
+/** Whether the failure of a pod counts as a failure of its owner. */
 export function ownsPods({ apiVersion, kind }: ObjectReference): boolean {
   const { group } = parseApiVersion(apiVersion);
   return (group === "apps" || group === "extensions") &&
     (kind === "ReplicaSet" || kind === "StatefulSet");
 }
 
-/** The pods that one object has made, watched while it is in progress. */
+/** Pods of one object, watched while it is in progress. */
 export class OwnedPods {
   readonly #informer: Informer<Pod>;
   readonly #ownerUid: string | undefined;
@@ -275,10 +280,10 @@ export class OwnedPods {
     this.#ownerUid = ownerUid;
   }
 
-  /** Begins to watch; undefined if the object selects no pods. */
+  /** Starts watching; undefined if the object selects no pods. */
   static of(
     owner: KubernetesObject,
-    { client, clock, again }: OwnedPodsOptions,
+    { client, clock, again }: OwnedPodsDeps,
   ): OwnedPods | undefined {
     const labelSelector = at(owner, "spec.selector") as
       | LabelSelector
@@ -294,11 +299,11 @@ export class OwnedPods {
       prune: ["metadata.managedFields"],
     });
     informer.addHandler(again, { name: "wait" });
-    informer.start().synced.catch(() => {}); // It is stopped with the wait.
+    informer.start().synced.catch(() => {}); // The informer is stopped with the wait.
     return new OwnedPods(informer, uid);
   }
 
-  /** How many have failed. */
+  /** Number of failed pods. */
   failures(now: number): number {
     return this.#all().filter((pod) =>
       statusOf({ ...pod, apiVersion: "v1", kind: "Pod" }, { now }).status ===
@@ -306,7 +311,7 @@ export class OwnedPods {
     ).length;
   }
 
-  /** How long until the next pod that is not scheduled has failed by that. */
+  /** Time until the next unscheduled pod counts as failed, in milliseconds. */
   nextGrace(now: number): number | undefined {
     const waits = this.#all()
       .filter((pod) =>
@@ -317,7 +322,7 @@ export class OwnedPods {
     return waits.length === 0 ? undefined : Math.min(...waits);
   }
 
-  /** Ends the watch. */
+  /** Stops the watch. */
   async stop(): Promise<void> {
     await this.#informer.stop();
   }
@@ -331,7 +336,7 @@ export class OwnedPods {
   }
 }
 
-/** The state of an object in progress, as its pods make it. */
+/** Computes the status of an object in progress from its pods. */
 export function failedByPods(
   status: ObjectStatus,
   pods: OwnedPods,

@@ -35,7 +35,7 @@ import {
   STALLED,
 } from "../conditions/condition.ts";
 
-/** The rules by group and kind, in whatever version. */
+/** Rules by group and kind, for all versions. */
 const RULES: ReadonlyMap<string, StatusRule> = new Map([
   ["/ConfigMap", alwaysCurrent],
   ["/Secret", alwaysCurrent],
@@ -63,12 +63,18 @@ const OPTION_RULES: OptionRules<
 };
 
 /**
- * In which state an object is: whether it has reached what it asks for, by the
- * rules of kstatus for the built-in kinds and by the conditions Reconciling,
- * Stalled and Ready for all others.
+ * Computes the status of an object: whether it has reached its desired state.
+ * Built-in kinds follow the rules of kstatus, all others their conditions
+ * Reconciling, Stalled and Ready.
  *
- * @param object The object as the API server gave it; nothing is trusted.
- * @param options The moment, and rules of your own.
+ * @param object The object from the API server; any field may be missing or
+ * invalid.
+ * @param options `now` is the time in milliseconds since the Unix epoch (the
+ * current time by default). `rules` are custom rules by `group/Kind` (`/Kind`
+ * for the core group) or `group/*`, as functions or by `celRules`. They take
+ * precedence over the built-in rules and over Reconciling and Stalled, but are
+ * only used for objects that are not being deleted and whose generation was
+ * observed.
  * @throws {TypeError} If an option is unknown or of another type.
  *
  * @example A custom resource that is not ready
@@ -97,13 +103,16 @@ export function statusOf(
   const name = `${group}/${object.kind ?? ""}`;
   const own = rules?.get(name) ?? rules?.get(`${group}/*`);
   const general = unsettledStatus(object) ??
-    (own === undefined ? toldStatus(object) : undefined);
+    (own === undefined ? conditionStatus(object) : undefined);
   if (general !== undefined) return general;
   const rule = own ?? RULES.get(name);
   return rule === undefined ? readyStatus(object) : rule(object, { now });
 }
 
-/** What holds for every kind: a state that is no answer to the present wish. */
+/**
+ * Status of objects of any kind that are being deleted or whose generation was
+ * not observed.
+ */
 function unsettledStatus(object: unknown): ObjectStatus | undefined {
   if (at(object, "metadata.deletionTimestamp") !== undefined) {
     return {
@@ -123,8 +132,8 @@ function unsettledStatus(object: unknown): ObjectStatus | undefined {
     : undefined;
 }
 
-/** What the object says itself, before the rule of its kind. */
-function toldStatus(object: unknown): ObjectStatus | undefined {
+/** Status by the object's own conditions, before the rule of its kind. */
+function conditionStatus(object: unknown): ObjectStatus | undefined {
   for (const { type, status, reason, message } of conditionsAt(object)) {
     if (status !== "True") continue;
     if (type === "Reconciling") return inProgressStatus(reason, message);
@@ -133,7 +142,7 @@ function toldStatus(object: unknown): ObjectStatus | undefined {
   return undefined;
 }
 
-/** For kinds that nobody has a rule for. */
+/** Status of kinds without a rule. */
 function readyStatus(object: unknown): ObjectStatus {
   const ready = conditionsAt(object).find(({ type }) => type === "Ready");
   if (ready?.status === "True") return currentStatus("Resource is Ready");
@@ -143,11 +152,11 @@ function readyStatus(object: unknown): ObjectStatus {
 }
 
 /**
- * The state of many objects together: Failed and then Unknown win; otherwise
- * they are what they should be only if all are.
+ * Combines the statuses of several objects: Failed takes precedence, then
+ * Unknown; otherwise the result is the desired status only if all have it.
  *
- * @param statuses The state of each.
- * @param desired What all should be.
+ * @param statuses The status of each object.
+ * @param desired The desired status.
  */
 export function aggregateStatus(
   statuses: readonly ObjectStatus["status"][],
@@ -161,17 +170,16 @@ export function aggregateStatus(
 }
 
 /**
- * Gives an object of any kind the conditions of kstatus that it does not write
- * itself: Reconciling while it is in progress, Stalled when it has failed, and
- * neither of both otherwise. Tools that only know conditions can then read every
- * object alike.
+ * Adds the conditions of kstatus to an object of any kind: Reconciling while it
+ * is in progress, Stalled if it has failed, and otherwise neither. Tools that
+ * only support conditions can then read every object.
  *
- * @param object The object as the API server gave it; left as it is.
- * @param options The moment, and rules of your own.
- * @returns A copy with these conditions.
- * @throws {TypeError} If the options are none, or one is of another type.
+ * @param object The object from the API server; not modified.
+ * @param options The time and custom rules, as of {@linkcode statusOf}.
+ * @returns A copy with the conditions.
+ * @throws {TypeError} If the options are invalid.
  *
- * @example A Pod that nobody has seen yet
+ * @example A new Pod
  * ```ts
  * import { augmentStatus } from "@coracle/operator/workflows";
  *

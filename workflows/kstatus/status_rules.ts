@@ -7,10 +7,10 @@ import {
 } from "./object_status.ts";
 
 /**
- * The value at a path, or undefined where the path leaves what is there.
+ * Returns the value at a path; undefined if it does not exist.
  *
- * @param object Where to start.
- * @param path Names of fields, joined by dots.
+ * @param object The start of the path.
+ * @param path Field names, separated by dots.
  */
 export function at(object: unknown, path: string): unknown {
   let value = object;
@@ -22,7 +22,7 @@ export function at(object: unknown, path: string): unknown {
   return value;
 }
 
-/** The number at a path, or what stands for its absence. */
+/** Returns the number at a path, or the given default. */
 export function numberAt(
   object: unknown,
   path: string,
@@ -32,19 +32,19 @@ export function numberAt(
   return typeof value === "number" ? value : otherwise;
 }
 
-/** The text at a path; empty if there is none. */
+/** Returns the string at a path; empty if there is none. */
 export function textAt(object: unknown, path: string): string {
   const value = at(object, path);
   return typeof value === "string" ? value : "";
 }
 
-/** The list at a path; empty if there is none. */
+/** Returns the list at a path; empty if there is none. */
 export function listAt(object: unknown, path: string): readonly unknown[] {
   const value = at(object, path);
   return Array.isArray(value) ? value : [];
 }
 
-/** A condition as far as it can be read. */
+/** Condition of an object, with empty strings for missing fields. */
 export interface ReadCondition {
   readonly type: string;
   readonly status: string;
@@ -52,7 +52,7 @@ export interface ReadCondition {
   readonly message: string;
 }
 
-/** The conditions of an object, in their order, whatever else they hold. */
+/** Reads the conditions of an object, in their order. */
 export function conditionsAt(object: unknown): readonly ReadCondition[] {
   return listAt(object, "status.conditions").map((condition) => ({
     type: textAt(condition, "type"),
@@ -62,11 +62,11 @@ export function conditionsAt(object: unknown): readonly ReadCondition[] {
   }));
 }
 
-/** For kinds that are what they ask for as soon as they exist. */
+/** Rule for kinds that are Current as soon as they exist. */
 export const alwaysCurrent: StatusRule = () =>
   currentStatus("Resource is current");
 
-/** Services: a load balancer needs an address. */
+/** Rule for Services: a load balancer needs an address. */
 export const serviceStatus: StatusRule = (object) =>
   textAt(object, "spec.type") === "LoadBalancer" &&
     textAt(object, "spec.clusterIP") === ""
@@ -76,7 +76,7 @@ export const serviceStatus: StatusRule = (object) =>
     )
     : currentStatus("Service is ready");
 
-/** PersistentVolumeClaims: bound. */
+/** Rule for PersistentVolumeClaims: bound. */
 export const claimStatus: StatusRule = (object) => {
   const phase = textAt(object, "status.phase");
   return phase === "Bound" ? currentStatus("PVC is Bound") : inProgressStatus(
@@ -85,7 +85,7 @@ export const claimStatus: StatusRule = (object) => {
   );
 };
 
-/** CustomResourceDefinitions: accepted and served. */
+/** Rule for CustomResourceDefinitions: accepted and established. */
 export const crdStatus: StatusRule = (object) => {
   for (const { type, status, reason, message } of conditionsAt(object)) {
     if (type === "NamesAccepted" && status === "False") {
@@ -101,25 +101,25 @@ export const crdStatus: StatusRule = (object) => {
 };
 
 /**
- * How long a Pod may go unscheduled before that counts as a failure, in
- * milliseconds: as in kstatus.
+ * Time after which an unscheduled Pod counts as failed, in milliseconds; as in
+ * kstatus.
  */
-const SCHEDULING_GRACE = 15_000;
+const SCHEDULING_GRACE_MS = 15_000;
 
 /**
- * How long until a Pod that is not scheduled counts as failed, in milliseconds.
+ * Time until an unscheduled Pod counts as failed, in milliseconds.
  *
  * @param pod The Pod.
- * @param now The present, in milliseconds since the Unix epoch.
+ * @param now The time in milliseconds since the Unix epoch.
  */
 export function graceLeft(pod: unknown, now: number): number {
   const created = Date.parse(textAt(pod, "metadata.creationTimestamp"));
   return Number.isNaN(created)
     ? 0
-    : Math.max(created + SCHEDULING_GRACE - now, 0);
+    : Math.max(created + SCHEDULING_GRACE_MS - now, 0);
 }
 
-/** Pods: running and ready, or at their end. */
+/** Rule for Pods: running and ready, or completed. */
 export const podStatus: StatusRule = (object, { now }) => {
   const phase = textAt(object, "status.phase");
   switch (phase) {
@@ -172,10 +172,10 @@ function pendingPod(object: unknown, now: number): ObjectStatus {
     : failedStatus("PodUnschedulable", "Pod could not be scheduled");
 }
 
-/** One step on the way: what is there against what should be. */
+/** Step of a rollout: whether it is incomplete, and the reason and message. */
 type Progress = readonly [behind: boolean, reason: string, message: string];
 
-/** The first step that is not done yet. */
+/** Status of the first incomplete step. */
 function firstBehind(steps: readonly Progress[]): ObjectStatus | undefined {
   for (const [behind, reason, message] of steps) {
     if (behind) return inProgressStatus(reason, message);
@@ -187,10 +187,10 @@ function find(object: unknown, type: string): ReadCondition | undefined {
   return conditionsAt(object).find((condition) => condition.type === type);
 }
 
-/** What a controller that knows no deadline writes. */
+/** Progress deadline that means none. */
 const NO_DEADLINE = 2 ** 31 - 1;
 
-/** Deployments: rolled out, available, and nothing of old left. */
+/** Rule for Deployments: rolled out, available, and without old replicas. */
 export const deploymentStatus: StatusRule = (object) => {
   const progressing = find(object, "Progressing");
   if (progressing?.reason === "ProgressDeadlineExceeded") {
@@ -232,7 +232,7 @@ export const deploymentStatus: StatusRule = (object) => {
   ]) ?? currentStatus(`Deployment is available. Replicas: ${replicas}`);
 };
 
-/** StatefulSets: every replica ready and of the newest revision. */
+/** Rule for StatefulSets: every replica ready and of the newest revision. */
 export const statefulSetStatus: StatusRule = (object) => {
   if (textAt(object, "spec.updateStrategy.type") === "OnDelete") {
     return currentStatus("StatefulSet is using the ondelete update strategy");
@@ -279,7 +279,7 @@ export const statefulSetStatus: StatusRule = (object) => {
     currentStatus(`All replicas scheduled as expected. Replicas: ${replicas}`);
 };
 
-/** ReplicaSets: every replica labelled, available and ready. */
+/** Rule for ReplicaSets: every replica labelled, available and ready. */
 export const replicaSetStatus: StatusRule = (object) => {
   const failure = find(object, "ReplicaFailure");
   if (failure?.status === "True") {
@@ -306,7 +306,7 @@ export const replicaSetStatus: StatusRule = (object) => {
   ]) ?? currentStatus(`ReplicaSet is available. Replicas: ${replicas}`);
 };
 
-/** DaemonSets: the newest pod ready on every node that should run one. */
+/** Rule for DaemonSets: an updated pod ready on every scheduled node. */
 export const daemonSetStatus: StatusRule = (object) => {
   const behind = firstBehind([
     [
@@ -341,7 +341,7 @@ export const daemonSetStatus: StatusRule = (object) => {
     currentStatus(`All replicas scheduled as expected. Replicas: ${wanted}`);
 };
 
-/** Jobs: done, or at least at work. */
+/** Rule for Jobs: ended, suspended or running. */
 export const jobStatus: StatusRule = (object) => {
   for (const { type, status, message } of conditionsAt(object)) {
     if (status !== "True") continue;
@@ -359,8 +359,8 @@ export const jobStatus: StatusRule = (object) => {
 };
 
 /**
- * Jobs as who waits for their end sees them: suspended is as good as done, at
- * work is not.
+ * Rule for Jobs while waiting for their end: ended or suspended, but not
+ * running.
  */
 export function jobCompletionStatus(
   ...[object, context]: Parameters<StatusRule>

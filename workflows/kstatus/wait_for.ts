@@ -20,40 +20,33 @@ import { aggregateStatus } from "./status_of.ts";
 /** Options of {@linkcode waitFor}. */
 export interface WaitOptions {
   /**
-   * What to wait for: that all are what they ask for, or that all are gone.
+   * Status to wait for: all objects have reached their desired state, or none
+   * exists.
    *
    * @default {"Current"}
    */
   readonly desired?: "Current" | "NotFound" | undefined;
   /**
-   * Whether the first failure ends the wait; otherwise it goes on while any
-   * object may still get there.
+   * Whether the first failure ends the wait; otherwise it continues while any
+   * object can still succeed.
    *
    * @default {false}
    */
   readonly failFast?: boolean | undefined;
   /**
-   * How long to wait at most.
+   * Time limit of the wait.
    *
    * @default {"60s"}
    */
   readonly timeout?: Duration | undefined;
-  /** Ends the wait; what it throws is the reason of the signal. */
+  /** Signal that ends the wait with its reason. */
   readonly signal?: AbortSignal | undefined;
-  /**
-   * Rules of your own, as of {@linkcode statusOf}.
-   *
-   * @default {none}
-   */
+  /** Custom rules, as of {@linkcode statusOf}. There are none by default. */
   readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
-  /**
-   * Told each time the state of an object changes.
-   *
-   * @default {nobody}
-   */
+  /** Callback for each change of the status of an object. */
   readonly onChange?: ((waited: WaitedObject) => void) | undefined;
   /**
-   * Measures the time.
+   * Clock for the time limit.
    *
    * @default {systemClock}
    */
@@ -70,27 +63,30 @@ const RULES: OptionRules<WaitOptions> = {
   clock: "clock?",
 };
 
-/** An object that is waited for, and in which state it was seen last. */
+/** Object of a wait, with its last status. */
 export interface WaitedObject {
-  /** Which one. */
+  /** Reference to the object. */
   readonly reference: ObjectReference;
-  /** In which state, and why. */
+  /** Last status. */
   readonly status: ObjectStatus;
 }
 
-/** Objects did not get to where they were waited for. */
+/** Error for objects that did not reach the desired status. */
 export class WaitError extends Error {
-  /** Whether the time was up; otherwise objects have failed. */
+  /** Whether the time limit was exceeded; otherwise objects have failed. */
   readonly timedOut: boolean;
-  /** Every object with its last state, also those that got there. */
+  /**
+   * All objects with their last status, including those that reached the
+   * desired one.
+   */
   readonly objects: readonly WaitedObject[];
 
   /**
-   * Says which objects did not get there.
+   * Creates the error.
    *
    * @param why What ended the wait.
-   * @param objects Every object with its last state.
-   * @param options What all should have been, and whether the time was up.
+   * @param objects All objects with their last status.
+   * @param options The desired status, and whether the time limit was exceeded.
    */
   constructor(
     why: string,
@@ -100,7 +96,7 @@ export class WaitError extends Error {
     const { desired, timedOut } = options;
     const others = objects.filter(({ status }) => status.status !== desired);
     super(
-      `Cannot wait until all are ${desired}: ${why}: received ${
+      `Cannot wait until all objects are ${desired}: ${why}: received ${
         others.map(({ reference, status }) =>
           `${referenceText(reference)} status: '${status.status}'${
             status.message && `: ${status.message}`
@@ -115,28 +111,30 @@ export class WaitError extends Error {
 }
 
 /**
- * Waits until objects are what they ask for, or are gone, by watching them:
- * nothing is asked again and again.
+ * Waits until objects have reached their desired state, or no longer exist. The
+ * objects are watched, not polled.
  *
- * Their state is that of {@linkcode statusOf}, with three differences that only
- * a watch can make: a ReplicaSet or StatefulSet in progress has failed once a
- * pod of it has; a pod that cannot be scheduled is given 15 seconds; and a Job
- * is in progress while it runs. A Job that cleans up after itself may be gone.
+ * The status is that of {@linkcode statusOf}, with three differences that need
+ * a watch: a ReplicaSet or StatefulSet in progress has failed when one of its
+ * pods has; a pod that cannot be scheduled has a grace period of 15 seconds;
+ * and a Job is in progress while it runs. A Job with a TTL may be deleted after
+ * it has ended.
  *
- * The wait ends as soon as all are there, as soon as none can get there any
- * more, or with `failFast` at the first failure. It needs the rights to list and
- * watch the kinds, and pods for ReplicaSets and StatefulSets.
+ * The wait ends as soon as all objects have succeeded, as soon as no further
+ * one can succeed, or with `failFast` at the first failure. It needs permission
+ * to list and watch the kinds, and pods for ReplicaSets and StatefulSets.
  *
- * @param client Speaks to the cluster.
- * @param objects Which ones, as they were sent or by reference.
- * @param options What for, and how long.
- * @returns Every object with its last state.
- * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
+ * @param client The client of the cluster.
+ * @param objects The objects, or references to them.
+ * @param options The desired status, and the time limit.
+ * @returns All objects with their last status.
+ * @throws {WaitError} If objects have failed, or the time limit is exceeded;
+ * the message has the status of each.
  * @throws {WaitError} If objects have failed, or the time is up; it names each
  * with its state.
  * @throws The reason of the signal, if that fires.
  *
- * @example A ConfigMap is there at once
+ * @example Wait for a ConfigMap
  * ```ts
  * import { ApiServer } from "@coracle/operator/apiserver";
  * import { ConfigMap } from "@coracle/operator/kinds";
@@ -173,7 +171,7 @@ export async function waitFor(
   }
 }
 
-/** One wait for objects. */
+/** Wait for objects. */
 class ObjectWait {
   readonly #options: WaitOptions;
   readonly #desired: "Current" | "NotFound";
@@ -200,7 +198,7 @@ class ObjectWait {
       rules: options.rules,
       clock: options.clock,
       jobsMayVanish: this.#desired === "Current",
-      onStatus: (reference, status) => this.#see(reference, status),
+      onStatus: (reference, status) => this.#update(reference, status),
     });
   }
 
@@ -230,13 +228,13 @@ class ObjectWait {
       return { ...waited, status: { ...waited.status, message } };
     });
     const desired = this.#desired;
-    return new WaitError("the time is up", objects, {
+    return new WaitError("the time limit was exceeded", objects, {
       desired,
       timedOut: true,
     });
   }
 
-  #see(reference: ObjectReference, status: ObjectStatus): void {
+  #update(reference: ObjectReference, status: ObjectStatus): void {
     const id = referenceId(reference);
     const old = this.#waited.get(id)?.status;
     if (
@@ -250,10 +248,10 @@ class ObjectWait {
     } catch (error) {
       this.fail(error);
     }
-    this.#conclude();
+    this.#finishIfDone();
   }
 
-  #conclude(): void {
+  #finishIfDone(): void {
     const desired = this.#desired;
     const objects = [...this.#waited.values()];
     const states = objects.map(({ status }) => status.status);
@@ -261,7 +259,7 @@ class ObjectWait {
       this.#done.resolve(objects);
       return;
     }
-    // What is on its way out may have failed before: that is no obstacle.
+    // A failed object can still be deleted.
     if (desired === "NotFound" || !states.includes("Failed")) return;
     const isOver = states.every((state) =>
       state === "Failed" || state === desired

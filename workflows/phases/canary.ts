@@ -13,40 +13,40 @@ import type { Client } from "../../core/client/client.ts";
 import type { Reconciler } from "../../core/controller/reconciler.ts";
 import { noUpdate } from "../../core/controller/result.ts";
 
-/** How a {@linkcode Canary} is recognised and how long it may be silent. */
+/** Options of a {@linkcode Canary}. */
 export interface CanaryOptions<P extends KubernetesObject> {
   /**
-   * Touches the canary. It must not be the client of a run, whose writes the
-   * operator knows as its own without a watch.
+   * Client that patches canaries. It must not be the client of a run, because
+   * the operator recognizes the writes of runs without a watch.
    */
   readonly client: Pick<Client, "patch">;
   /**
-   * Changes the spec of the canary in a way that means nothing, such as by
-   * counting a field up: the generation must grow.
+   * Returns a patch of the spec without any effect, such as an incremented
+   * counter: the generation must increase.
    */
   readonly touch: (object: P) => DeepPartial<P>;
   /**
-   * The label, set to `true`, that makes an object a canary.
+   * Label that marks an object as a canary, with the value `true`.
    *
    * @default {"coracle.dev/canary"}
    */
   readonly label?: string | undefined;
   /**
-   * How often a canary is touched.
+   * Interval between two patches of a canary.
    *
    * @default {"1m"}
    */
   readonly every?: Duration | undefined;
   /**
-   * How soon the change must come back as a run.
+   * Time limit for the run that a patch causes.
    *
    * @default {"1m"}
    */
   readonly within?: Duration | undefined;
   /**
-   * Where time comes from.
+   * Clock for the interval and the time limit.
    *
-   * @default {the machine's clock}
+   * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
 }
@@ -61,22 +61,22 @@ const RULES: OptionRules<CanaryOptions<never>> = {
 };
 
 interface Watched {
-  /** The generation that must be seen; undefined while none is awaited. */
+  /** Expected generation; undefined while none is expected. */
   awaited: number | undefined;
-  /** When it was touched, or last seen. */
+  /** Time of the last patch or run, in milliseconds. */
   since: number;
 }
 
 /**
- * Objects that prove that an operator is alive from end to end: nothing is done
- * for them, but every so often one is touched, and the change must come back as
- * a run. If it does not, watch, queue or API server do not do their work, however
- * healthy the process looks. With `probes: { port, live: () => canary.healthy }`
- * of the operator, its container is then started anew.
+ * Canary objects that prove that an operator works from end to end. They are
+ * not reconciled; instead they are patched at an interval, and each patch must
+ * cause a run in time. If it does not, the watch, the queue or the API server
+ * does not work, even if the process seems healthy. With `probes: { port, live:
+ * () => canary.healthy }` of the operator, its container is then restarted.
  *
  * @typeParam P The type of the objects.
  *
- * @example A gadget that only proves that the operator is alive
+ * @example A canary gadget
  * ```ts
  * import { ApiServer } from "@coracle/operator/apiserver";
  * import { untyped } from "@coracle/operator/core";
@@ -105,12 +105,12 @@ export class Canary<P extends KubernetesObject> {
   readonly #watched: Map<string, Watched> = new Map();
 
   /**
-   * Prepares canaries of a kind.
+   * Creates the canaries of a kind.
    *
    * @param kind The kind.
-   * @param options How they are recognised and touched.
-   * @throws {TypeError | RangeError} If the kind is none, or an option is
-   * unknown, missing or makes no sense.
+   * @param options How canaries are marked and patched.
+   * @throws {TypeError | RangeError} If the kind is invalid, or an option is
+   * unknown, missing or invalid.
    */
   constructor(kind: Kind<P>, options: CanaryOptions<P>) {
     checkKind(kind, "a canary");
@@ -127,7 +127,7 @@ export class Canary<P extends KubernetesObject> {
     this.#within = milliseconds(within, "within");
   }
 
-  /** Whether every canary was heard of in time; true where there is none. */
+  /** Whether every canary had a run in time; true if there is none. */
   get healthy(): boolean {
     const now = this.#clock.now();
     return [...this.#watched.values()].every(({ awaited, since }) =>
@@ -136,10 +136,10 @@ export class Canary<P extends KubernetesObject> {
   }
 
   /**
-   * A reconciler that leaves canaries to this object.
+   * Wraps a reconciler so that this object handles the canaries.
    *
-   * @throws {TypeError} If the reconciler has no `cleanup`: it would not be
-   * learnt that a canary is gone.
+   * @throws {TypeError} If the reconciler has no `cleanup`, which is needed to
+   * detect deleted canaries.
    */
   guard(reconciler: Reconciler<P>): Reconciler<P> {
     checkOption(reconciler, "object", {
@@ -149,7 +149,7 @@ export class Canary<P extends KubernetesObject> {
     const { cleanup } = reconciler;
     if (cleanup === undefined) {
       throw new TypeError(
-        "Cannot guard a reconciler by canaries: it must have a cleanup: received one without",
+        "Cannot guard a reconciler by canaries: it must have a cleanup",
       );
     }
     return {
@@ -172,7 +172,10 @@ export class Canary<P extends KubernetesObject> {
     return object.metadata.labels?.[this.#label] === "true";
   }
 
-  /** Gives the milliseconds until the canary is to be touched again. */
+  /**
+   * Processes a run of a canary; returns the delay of the next one in
+   * milliseconds.
+   */
   async #seen(object: P): Promise<number> {
     const { uid = "", generation = 0 } = object.metadata;
     const now = this.#clock.now();
@@ -193,7 +196,7 @@ export class Canary<P extends KubernetesObject> {
     const touched = await this.#client.patch(this.#kind, keyOf(object), patch);
     if (touched.metadata.generation === generation) {
       throw new RangeError(
-        `Cannot await a canary: "touch" must change its spec: received ${
+        `Cannot wait for a canary: "touch" must change its spec: received ${
           JSON.stringify(patch)
         }`,
       );

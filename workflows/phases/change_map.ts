@@ -42,15 +42,22 @@ const CHANGES: readonly ChangeType[] = [
   "redeploy",
 ];
 
-/** The longest text of a value in a description, in UTF-16 code units. */
-const LONGEST_VALUE = 80;
+/** Maximum length of a value in a description, in UTF-16 code units. */
+const MAX_VALUE_LENGTH = 80;
 
 /**
- * Compares two specs field by field. Objects are compared inside where both are
- * there; lists and all else as a whole.
+ * Creates a function that compares two specs field by field. Objects are
+ * compared recursively if both exist; lists and other values as a whole.
  *
- * @param rules What changed fields ask for.
- * @throws {TypeError | RangeError} If a rule is none.
+ * Rules are found by the path of a field: `replicas`, `image.tag`; `backup.*`
+ * stands for everything below a field, and `*` for all others. The longest
+ * match counts; without one, the change is an upgrade.
+ *
+ * @param rules The change that each field needs. `ignoreNull` needs none if the
+ * field was removed, for tokens that trigger an action (false by default).
+ * `when` restricts a rule to certain new specs; for all others the field needs
+ * an upgrade.
+ * @throws {TypeError | RangeError} If a rule is invalid.
  *
  * @example Replicas are scaled in place
  * ```ts
@@ -105,7 +112,9 @@ function checkRules(rules: ChangeRules): void {
   }
 }
 
-/** A difference for people: `replicas: 1 -> 2, image.tag: "a" -> "b"`. */
+/**
+ * Formats a difference for users: `replicas: 1 -> 2, image.tag: "a" -> "b"`.
+ */
 export function diffText(diff: SpecDiff): string {
   return diff.fields
     .map(({ path, before, after }) =>
@@ -116,8 +125,8 @@ export function diffText(diff: SpecDiff): string {
 
 function valueText(value: unknown): string {
   const text = value === undefined ? "unset" : JSON.stringify(value);
-  return text.length > LONGEST_VALUE
-    ? `${text.slice(0, LONGEST_VALUE)}…`
+  return text.length > MAX_VALUE_LENGTH
+    ? `${text.slice(0, MAX_VALUE_LENGTH)}…`
     : text;
 }
 
@@ -158,7 +167,7 @@ function ruleOf(
   path: string,
 ): ChangeType | FieldChange | undefined {
   if (Object.hasOwn(rules, path)) return rules[path];
-  // A field that came or went as a whole asks for what is below it.
+  // A field that was added or removed as a whole follows the rule below it.
   for (let above = path; above !== ""; above = parentOf(above)) {
     if (Object.hasOwn(rules, `${above}.*`)) return rules[`${above}.*`];
   }

@@ -7,57 +7,56 @@ import { compareResourceVersions } from "../../core/api/resource_version.ts";
 import type { Client } from "../../core/client/client.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 
-/** Somebody else has written the status that only one writer may write. */
+/** Error for a status that another writer has changed. */
 export class StatusTamperedError extends Error {
   /**
-   * Says whose status it is.
+   * Creates the error.
    *
-   * @param key The object.
+   * @param key The key of the object.
    */
   constructor(key: string) {
     super(
-      `Cannot write the status of ${key}: another writer has changed it: received a status that we did not write`,
+      `Cannot write the status of ${key}: another writer has changed it`,
     );
     this.name = "StatusTamperedError";
   }
 }
 
-/** An object with a status. */
+/** Object with a status. */
 export type WithStatus = KubernetesObject & { status?: unknown };
 
-/** What is remembered of an object. */
+/** Last written status of an object. */
 interface Written {
-  /** The status that we wrote, as JSON. */
+  /** The written status, as JSON. */
   readonly status: string;
-  /** What the server has instead, if somebody has changed it, as JSON. */
+  /** Status on the server, as JSON, if another writer has changed it. */
   readonly found?: string | undefined;
-  /** The resourceVersion that it was written at, or found at first. */
+  /** resourceVersion of the write, or of the first read. */
   readonly version: string;
 }
 
-/** How often a write is tried again when only other parts have changed. */
-const ATTEMPTS = 3;
+/**
+ * Maximum number of attempts if only other parts of the object have changed.
+ */
+const MAX_ATTEMPTS = 3;
 
 /**
- * How many objects are remembered. The memory of one that has vanished without a
- * word goes in time; one that is forgotten too early costs a conflict.
+ * Maximum number of remembered objects. Objects whose deletion was missed are
+ * removed in time; removing one too early costs a conflict.
  */
-const MOST_REMEMBERED = 100_000;
+const MAX_REMEMBERED = 100_000;
 
-/** What {@linkcode ExclusiveStatus} works with. */
+/** Options of an {@linkcode ExclusiveStatus}. */
 export interface ExclusiveStatusOptions<P extends WithStatus> {
   /**
-   * Told of each status that was written, and what was there before. What it
-   * throws is dropped: a listener must not stop a rollout.
-   *
-   * @default {nobody}
+   * Callback for each written status, with the previous one. Errors that it
+   * throws are ignored: they must not stop a rollout.
    */
   readonly onChange?: ((object: P, previous: unknown) => void) | undefined;
   /**
-   * Whether a status that was found is a legitimate successor of ours, as when
-   * another replica has led meanwhile; any other is undone.
-   *
-   * @default {it always is}
+   * Whether a status from the server is a valid successor of the last written
+   * one, for example of another replica that was the leader; any other is
+   * reverted. By default every status is valid.
    */
   readonly succeeds?: ((found: unknown, ours: unknown) => boolean) | undefined;
 }
@@ -68,13 +67,13 @@ const RULES: OptionRules<ExclusiveStatusOptions<never>> = {
 };
 
 /**
- * Writes statuses that nobody else may write, as the memory of a state machine
- * needs it: one PUT for each change, none where nothing changed, and never over
- * a change of somebody else's.
+ * Writer of statuses that no one else may write, because they are the memory of
+ * a state machine. It sends one PUT for each change, none without a change, and
+ * never overwrites changes of others.
  *
- * The last status written is remembered by uid, so that a pass which is given an
- * older copy of the object still goes on from what was written, and a re-created
- * object never inherits the status of a dead one.
+ * The last written status is remembered by uid. A run that gets an older copy
+ * of the object continues from the written status, and a recreated object never
+ * gets the status of its predecessor.
  *
  * @typeParam P The type of the objects.
  */
@@ -84,11 +83,11 @@ export class ExclusiveStatus<P extends WithStatus> {
   readonly #written: Map<string, Written> = new Map();
 
   /**
-   * Makes a writer that has written nothing yet.
+   * Creates the writer.
    *
    * @param kind The kind of the objects.
-   * @param options Whom to tell.
-   * @throws {TypeError} If the kind is none, or an option is unknown or no
+   * @param options The callbacks.
+   * @throws {TypeError} If the kind is invalid, or an option is unknown or no
    * function.
    */
   constructor(kind: Kind<P>, options: ExclusiveStatusOptions<P> = {}) {
@@ -98,17 +97,17 @@ export class ExclusiveStatus<P extends WithStatus> {
     this.#options = options;
   }
 
-  /** How many objects are remembered. */
+  /** Number of remembered objects. */
   get size(): number {
     return this.#written.size;
   }
 
   /**
-   * Gives an object the status to go on from. An object that is older than our
-   * last write gets what we wrote; one that was never seen before keeps its own.
+   * Sets the status from which a run continues. An object that is older than
+   * the last write gets the written status; a new object keeps its own.
    *
-   * @returns Whether somebody else has changed the status: the object has ours
-   * again, which the next write restores.
+   * @returns Whether another writer has changed the status. The object then has
+   * the written status, which the next write restores.
    */
   adopt(object: P): boolean {
     const written = this.#written.get(uidOf(object));
@@ -137,25 +136,25 @@ export class ExclusiveStatus<P extends WithStatus> {
     return true;
   }
 
-  /** The status of an object as it was last written, as a copy. */
+  /** Copy of the last written status of an object. */
   last(object: P): unknown {
     const written = this.#written.get(uidOf(object));
     return written === undefined ? undefined : parse(written.status);
   }
 
-  /** Whether a write would change what the server has. */
+  /** Whether a write would change the status on the server. */
   isChanged(object: P): boolean {
     const status = plain(object.status);
     return !jsonEquals(this.#onServer(object) ?? null, status ?? null);
   }
 
   /**
-   * Writes the status of an object, unless it is what was written last. The
-   * object takes on the new resourceVersion, so that it can be written again.
+   * Writes the status of an object, unless it has not changed. The object gets
+   * the new resourceVersion, so that it can be written again.
    *
    * @returns Whether anything was written.
-   * @throws {StatusTamperedError} If somebody else wrote the status; the next
-   * pass, which sees what they wrote, begins with {@linkcode adopt}.
+   * @throws {ApiError} If the object was deleted or the server refuses the
+   * write.
    * @throws {ApiError} If the object is gone or the server refuses the write.
    */
   async write(
@@ -170,12 +169,14 @@ export class ExclusiveStatus<P extends WithStatus> {
       try {
         const body = { ...object, metadata };
         const stored = await client.status.replace(this.#kind, body, options);
-        // The pass has seen this generation, and speaks of no newer one.
+        // The run was given this generation, and reports no newer one.
         const { generation } = object.metadata;
         object.metadata = { ...stored.metadata, generation };
         break;
       } catch (error) {
-        if (!ApiError.is(error) || !error.isConflict || attempt === ATTEMPTS) {
+        if (
+          !ApiError.is(error) || !error.isConflict || attempt === MAX_ATTEMPTS
+        ) {
           throw error;
         }
         metadata = await this.#rebase(object, { client, previous, ...options });
@@ -190,19 +191,19 @@ export class ExclusiveStatus<P extends WithStatus> {
     return true;
   }
 
-  /** Forgets an object that is gone. */
+  /** Forgets a deleted object. */
   forget(object: P): void {
     this.#written.delete(uidOf(object));
   }
 
-  /** What the server has, as far as is known. */
+  /** Known status on the server. */
   #onServer(object: P): unknown {
     const written = this.#written.get(uidOf(object));
     const known = written?.found ?? written?.status;
     return known === undefined ? undefined : parse(known);
   }
 
-  /** The newest metadata of the object, if its status is still ours. */
+  /** Reads the newest metadata of the object, if its status was not changed. */
   async #rebase(
     object: P,
     { client, previous, signal }: {
@@ -225,7 +226,7 @@ export class ExclusiveStatus<P extends WithStatus> {
       status: JSON.stringify(object.status ?? null),
       version: object.metadata.resourceVersion ?? "",
     });
-    if (this.#written.size <= MOST_REMEMBERED) return;
+    if (this.#written.size <= MAX_REMEMBERED) return;
     const [oldest = uid] = this.#written.keys();
     this.#written.delete(oldest);
   }
@@ -239,7 +240,7 @@ function parse(text: string): unknown {
   return JSON.parse(text) ?? undefined;
 }
 
-/** A value as it is on the wire. */
+/** Converts a value as it is sent. */
 function plain(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }

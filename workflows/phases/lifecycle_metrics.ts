@@ -7,7 +7,9 @@ import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Gauge, Metrics } from "../../core/metrics.ts";
 import type { Lifecycle, PhasedObject } from "./phased_status.ts";
 
-/** Upper bounds of the times, in seconds: rollouts take minutes to hours. */
+/**
+ * Upper bounds of the histograms, in seconds: rollouts take minutes to hours.
+ */
 const BUCKETS: readonly number[] = [
   1,
   5,
@@ -23,14 +25,14 @@ const BUCKETS: readonly number[] = [
   86_400,
 ];
 
-/** What {@linkcode LifecycleMetrics} works with. */
+/** Options of {@linkcode LifecycleMetrics}. */
 export interface LifecycleMetricsOptions {
-  /** The kind that is told of, as a label. */
+  /** Kind of the objects, as a label. */
   readonly kind: string;
   /**
-   * Where time comes from.
+   * Clock for the durations.
    *
-   * @default {the machine's clock}
+   * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
 }
@@ -41,14 +43,15 @@ const RULES: OptionRules<LifecycleMetricsOptions> = {
 };
 
 /**
- * Counts the objects of a kind by their state of life, and times how long they
- * stay in a state and what the transitions between them take:
+ * Metrics of the objects of a kind by lifecycle state, with the duration of
+ * states and of transitions between them:
  *
  * - `coracle_lifecycle_objects{kind,namespace,state}`, a gauge;
  * - `coracle_lifecycle_state_seconds{kind,namespace,state}`, a histogram;
- * - `coracle_lifecycle_transition_seconds{kind,namespace,transition}`, another.
+ * - `coracle_lifecycle_transition_seconds{kind,namespace,transition}`, a
+ *   histogram.
  *
- * `phased` keeps them by itself where it is given `metrics`.
+ * `phased` updates them if it has the option `metrics`.
  *
  * @example Count objects
  * ```ts
@@ -70,12 +73,12 @@ export class LifecycleMetrics {
   readonly #counts: Map<string, number> = new Map();
 
   /**
-   * Begins to count.
+   * Creates the metrics.
    *
-   * @param metrics Where it is counted, such as the registry of the operator.
-   * @param options The kind.
-   * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
-   * sense.
+   * @param metrics The registry, such as that of the operator.
+   * @param options The kind, and the clock.
+   * @throws {TypeError | RangeError} If an option is unknown, missing or
+   * invalid.
    */
   constructor(metrics: Metrics, options: LifecycleMetricsOptions) {
     const subject = "LifecycleMetrics";
@@ -86,16 +89,16 @@ export class LifecycleMetrics {
     this.#clock = options.clock ?? systemClock;
     this.#objects = metrics.gauge({
       name: "coracle_lifecycle_objects",
-      help: "Objects by their state of life.",
+      help: "Objects by lifecycle state.",
     });
   }
 
-  /** How many objects are followed. */
+  /** Number of tracked objects. */
   get size(): number {
     return this.#trackers.size;
   }
 
-  /** An object was seen, or its status was written. */
+  /** Updates the metrics for an object that was read or written. */
   update(object: PhasedObject): void {
     const { uid = "", namespace = "", creationTimestamp } = object.metadata;
     const state = object.status?.lifecycle ?? "Created";
@@ -104,8 +107,8 @@ export class LifecycleMetrics {
     if (tracked === undefined) {
       const created = Date.parse(creationTimestamp ?? "");
       const since = state === "Created" && created < now ? created : now;
-      const told = this.#times(namespace);
-      const tracker = new LifecycleTracker(state, { since, told });
+      const listener = this.#listener(namespace);
+      const tracker = new LifecycleTracker(state, { since, listener });
       this.#trackers.set(uid, { tracker, namespace });
       this.#count(namespace, state, 1);
       return;
@@ -117,7 +120,7 @@ export class LifecycleMetrics {
     this.#count(namespace, state, 1);
   }
 
-  /** Forgets an object that is gone. */
+  /** Removes a deleted object. */
   forget(object: PhasedObject): void {
     const { uid = "" } = object.metadata;
     const tracked = this.#trackers.get(uid);
@@ -134,22 +137,22 @@ export class LifecycleMetrics {
       this.#counts.set(id, count);
       this.#objects.set(count, labels);
     } else {
-      // A namespace that is gone leaves no series behind.
+      // A deleted namespace leaves no series.
       this.#counts.delete(id);
       this.#objects.remove(labels);
     }
   }
 
-  #times(namespace: string): LifecycleListener {
+  #listener(namespace: string): LifecycleListener {
     const common = { kind: this.#kind, namespace };
     const states = this.#metrics.histogram({
       name: "coracle_lifecycle_state_seconds",
-      help: "How long objects were in a state of life.",
+      help: "Time that objects were in a lifecycle state, in seconds.",
       buckets: BUCKETS,
     });
     const transitions = this.#metrics.histogram({
       name: "coracle_lifecycle_transition_seconds",
-      help: "How long transitions between states of life took.",
+      help: "Duration of transitions between lifecycle states, in seconds.",
       buckets: BUCKETS,
     });
     return {
@@ -166,9 +169,9 @@ interface Tracked {
   readonly namespace: string;
 }
 
-/** A change from one state of life to another that is timed. */
+/** Transition between two lifecycle states whose duration is measured. */
 export interface LifecycleTransition {
-  /** What it is called. */
+  /** Name of the transition. */
   readonly name:
     | "Resume"
     | "Upgrade"
@@ -176,18 +179,18 @@ export interface LifecycleTransition {
     | "Submission"
     | "Stabilization"
     | "Rollback";
-  /** Where it begins. */
+  /** First state. */
   readonly from: Lifecycle;
-  /** Where it ends. */
+  /** Last state. */
   readonly to: Lifecycle;
   /**
-   * Whether it is timed from the first moment in the state that it begins in,
-   * rather than from the last.
+   * Whether the duration starts with the first time in the first state, rather
+   * than with the last.
    */
   readonly fromFirst?: boolean | undefined;
 }
 
-/** The transitions that are timed: those of the Flink operator. */
+/** Transitions whose duration is measured: those of the Flink operator. */
 export const LIFECYCLE_TRANSITIONS: readonly LifecycleTransition[] = [
   { name: "Resume", from: "Suspended", to: "Stable" },
   { name: "Upgrade", from: "Stable", to: "Stable" },
@@ -202,7 +205,7 @@ export const LIFECYCLE_TRANSITIONS: readonly LifecycleTransition[] = [
   { name: "Rollback", from: "Deployed", to: "RolledBack", fromFirst: true },
 ];
 
-/** The states in which nothing more comes by itself. */
+/** States that are not left without a change of the object. */
 const TERMINAL: ReadonlySet<Lifecycle> = new Set([
   "Suspended",
   "Stable",
@@ -211,52 +214,54 @@ const TERMINAL: ReadonlySet<Lifecycle> = new Set([
   "Deleting",
 ]);
 
-/** Told of times, in milliseconds. */
+/** Callbacks for durations in milliseconds. */
 export interface LifecycleListener {
-  /** A transition has come to its end. */
+  /** Callback for the end of a transition. */
   readonly transition: (
     transition: LifecycleTransition,
     duration: number,
   ) => void;
-  /** An object has left a state for good. */
+  /** Callback for the end of a state. */
   readonly state: (state: Lifecycle, duration: number) => void;
 }
 
 /**
- * Follows one object from state to state and tells how long each took. Pure.
+ * Tracker that measures the durations of the states and transitions of one
+ * object. Pure.
  *
- * Entering a terminal state forgets the times of all others; beginning an upgrade
- * those of all but the state that it began in.
+ * Entering a terminal state removes the times of all other states; starting an
+ * upgrade those of all but the state before it.
  */
 export class LifecycleTracker {
   readonly #times: Map<Lifecycle, { first: number; last: number }> = new Map();
-  readonly #told: LifecycleListener;
+  readonly #listener: LifecycleListener;
   #state: Lifecycle;
 
   /**
-   * Begins to follow an object.
+   * Starts tracking an object.
    *
-   * @param state Where it is.
-   * @param options Since when, in milliseconds on any scale, and who is told.
+   * @param state The current state.
+   * @param options `since` is the start of the state, in milliseconds on any
+   * scale; `listener` gets the durations.
    */
   constructor(
     state: Lifecycle,
-    options: { readonly since: number; readonly told: LifecycleListener },
+    options: { readonly since: number; readonly listener: LifecycleListener },
   ) {
     this.#state = state;
-    this.#told = options.told;
+    this.#listener = options.listener;
     this.#times.set(state, { first: options.since, last: options.since });
   }
 
-  /** Where the object was last seen. */
+  /** Current state of the object. */
   get state(): Lifecycle {
     return this.#state;
   }
 
   /**
-   * The object was seen in a state.
+   * Records the state of the object.
    *
-   * @param now When, in milliseconds on the scale of `since`.
+   * @param now The time in milliseconds, on the scale of `since`.
    */
   update(state: Lifecycle, now: number): void {
     const before = this.#state;
@@ -270,14 +275,14 @@ export class LifecycleTracker {
       const from = this.#times.get(transition.from);
       if (from === undefined) continue;
       const begin = transition.fromFirst ? from.first : from.last;
-      this.#told.transition(transition, now - begin);
+      this.#listener.transition(transition, now - begin);
     }
     this.#times.set(state, { first: now, last: now });
     this.#state = state;
     this.#clear(before);
   }
 
-  /** Forgets what no further transition can begin in. */
+  /** Removes states in which no further transition can begin. */
   #clear(before: Lifecycle): void {
     const state = this.#state;
     const upgrading = state === "Upgrading";
@@ -285,7 +290,7 @@ export class LifecycleTracker {
     for (const [other, { first, last }] of this.#times) {
       if (other === state || upgrading && other === before) continue;
       this.#times.delete(other);
-      this.#told.state(other, last - first);
+      this.#listener.state(other, last - first);
     }
   }
 }

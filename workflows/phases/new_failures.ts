@@ -7,15 +7,20 @@ const RULES: OptionRules<Parameters<typeof newFailures>[1]> = {
 };
 
 /**
- * Which failures of a history are new. Pure; the limits are those of the Flink
- * operator: ten at once, a message and five lines of stack each.
+ * Selects the new failures of a history. Pure; the limits are those of the
+ * Flink operator: ten failures, each with a message and five lines of stack.
  *
- * @param history What is there, in any order.
- * @param options What was told before, and the limits.
- * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
- * sense.
+ * @param history The failures in any order: `at` is the time in milliseconds
+ * since the Unix epoch, `text` the message and stack.
+ * @param options `after` is the time of the last reported failure; store it in
+ * the status, so that a restart of the operator reports nothing twice. `most`
+ * is the maximum number of failures, the newest ones (10 by default), and
+ * `lines` that of the lines of each (6 by default).
+ * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
+ * @returns `reported` are the texts, the oldest first; `after` is the value of
+ * the option for the next call.
  *
- * @example Tell each failure once
+ * @example Report each failure once
  * ```ts
  * import { newFailures } from "@coracle/operator/workflows";
  *

@@ -69,15 +69,15 @@ export interface TaskRun<P extends TaskObject> {
   readonly ctx: Context<P>;
 }
 
-/** What a one-shot task does. */
+/** Definition of a one-shot task. */
 export interface TaskDefinition<P extends TaskObject<Result>, Result> {
   /**
    * Starts the task. It is called again with the same attempt if the operator
-   * died before it could note the answer, so the attempt must make it happen
-   * once. What it throws is a failure, as what `check` throws.
+   * crashes before the start is recorded, so the attempt must serve as an
+   * idempotency key. An error that it throws is a failure, as with `check`.
    */
   readonly start: (run: TaskRun<P>, attempt: string) => MaybePromise<void>;
-  /** Asks what became of an attempt. */
+  /** Checks the progress of an attempt. */
   readonly check: (
     run: TaskRun<P>,
     attempt: string,
@@ -87,50 +87,45 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
     | { readonly state: "failed"; readonly message: string }
   >;
   /**
-   * Why the task has become pointless, or undefined.
-   *
-   * @default {it never does}
+   * Reason why the task has become obsolete, or undefined. By default it never
+   * does.
    */
   readonly pointless?:
     | ((run: TaskRun<P>) => MaybePromise<string | undefined>)
     | undefined;
   /**
-   * Undoes a completed task before its object goes.
+   * Undoes a completed task before its object is deleted. By default nothing is
+   * undone.
    *
-   * @returns Whether it is done; nothing means that it is.
-   * @default {nothing is undone}
+   * @returns Whether it is done; undefined counts as done.
    */
   readonly dispose?:
     | ((run: TaskRun<P>, result: Result) => MaybePromise<boolean | void>)
     | undefined;
-  /**
-   * How often a task that failed is tried again.
-   *
-   * @default {for ever}
-   */
+  /** Maximum number of retries after failures. By default there is no limit. */
   readonly retries?: number | ((object: P) => number) | undefined;
   /**
-   * The pause before the first retry; each further one is twice as long.
+   * Delay of the first retry; each further one is twice as long.
    *
    * @default {"10s"}
    */
   readonly backOff?: Duration | undefined;
   /**
-   * The longest pause.
+   * Maximum delay of a retry.
    *
    * @default {"1h"}
    */
   readonly maxBackOff?: Duration | undefined;
   /**
-   * How often a task in progress is looked at.
+   * Interval at which a task in progress is checked.
    *
    * @default {"10s"}
    */
   readonly poll?: Duration | undefined;
   /**
-   * Where time comes from.
+   * Clock for delays and conditions.
    *
-   * @default {the machine's clock}
+   * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
 }
@@ -148,14 +143,14 @@ const RULES: OptionRules<TaskDefinition<TaskObject<never>, never>> = {
 };
 
 /**
- * A reconciler for objects that stand for something to be done once, such as a
- * backup: it is started, looked after, tried again with growing pauses, and then
- * over. An object whose task is in progress waits with its deletion.
+ * Creates a reconciler for objects that represent a task that runs once, such
+ * as a backup: it is started, checked, retried with increasing delays, and then
+ * ends. The deletion of an object waits while its task is in progress.
  *
  * @param kind The kind of the objects.
- * @param definition What the task does.
- * @throws {TypeError | RangeError} If the kind is none, or anything of the
- * definition is unknown, missing or makes no sense.
+ * @param definition The functions of the task.
+ * @throws {TypeError | RangeError} If the kind is invalid, or an option is
+ * unknown, missing or invalid.
  *
  * @example A backup
  * ```ts
@@ -197,7 +192,7 @@ export function oneShotTask<P extends TaskObject<Result>, Result>(
   };
 }
 
-const OVER: ReadonlySet<unknown> = new Set([
+const FINAL_STATES: ReadonlySet<unknown> = new Set([
   "Completed",
   "Failed",
   "Abandoned",
@@ -229,12 +224,15 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     this.#maxBackOff = milliseconds(maxBackOff, "maxBackOff");
   }
 
-  /** Gives the milliseconds until the next look, or undefined when it is over. */
+  /**
+   * Returns the delay of the next run in milliseconds, or undefined when the
+   * task has ended.
+   */
   async reconcile(run: TaskRun<P>): Promise<number | undefined> {
     this.#statuses.adopt(run.object);
     const status: TaskStatus<Result> = run.object.status ??= {};
     status.state ??= "Pending";
-    if (OVER.has(status.state)) return undefined;
+    if (FINAL_STATES.has(status.state)) return undefined;
     const pointless = await this.#definition.pointless?.(run);
     if (pointless !== undefined) {
       status.state = "Abandoned";
@@ -257,10 +255,10 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
   async cleanup(run: TaskRun<P>): Promise<CleanupResult> {
     this.#statuses.adopt(run.object);
     const { state, attempt, retryAt, result } = run.object.status ?? {};
-    // An attempt that was announced may have been started.
-    const announced = state === "Pending" && attempt !== undefined &&
+    // A recorded attempt may have been started.
+    const isRecorded = state === "Pending" && attempt !== undefined &&
       retryAt === undefined;
-    if (state === "InProgress" || announced) {
+    if (state === "InProgress" || isRecorded) {
       const after = await this.reconcile(run);
       const { state: now } = run.object.status!;
       if (now === "InProgress" || now === "Pending") {
@@ -277,14 +275,14 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     return removeFinalizer();
   }
 
-  /** Starts the task, or asks what became of it. */
+  /** Starts the task, or checks its progress. */
   async #advance(run: TaskRun<P>, status: TaskStatus<Result>): Promise<void> {
     if (status.state === "Pending") {
       const { uid = run.object.metadata.name } = run.object.metadata;
       status.attempt = `${uid}-${status.failures ?? 0}`;
       delete status.retryAt;
       await this.#write(run).catch((cause: unknown) => {
-        throw new StatusWriteError("Cannot announce an attempt", { cause });
+        throw new StatusWriteError("Cannot record an attempt", { cause });
       });
       await this.#definition.start(run, status.attempt);
       status.state = "InProgress";
@@ -325,7 +323,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     const { generation } = object.metadata;
     const now = this.#clock.wallTime();
     status.conditions = conditionsOf(status, { now, generation });
-    const over = OVER.has(status.state);
+    const over = FINAL_STATES.has(status.state);
     if (over) status.observedGeneration = generation;
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
     if (over) return undefined;
@@ -333,22 +331,25 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
   }
 }
 
-/** A status could not be written, which is no failure of the task. */
+/**
+ * Error for a status that could not be written, which is no failure of the
+ * task.
+ */
 class StatusWriteError extends Error {}
 
 function conditionsOf(
   { state = "Pending", error, conditions = [] }: TaskStatus,
   moment: { readonly now: number; readonly generation: number | undefined },
 ): Condition[] {
-  const words = { reason: state, message: error ?? `The task is ${state}` };
+  const texts = { reason: state, message: error ?? `The task is ${state}` };
   const status = state === "Completed" ? "True" : "False";
   const list = setCondition(
     conditions,
-    { type: READY, status, ...words },
+    { type: READY, status, ...texts },
     moment,
   );
   if (state === "Completed") return removeCondition(list, RECONCILING);
   return state === "Failed" || state === "Abandoned"
-    ? markStalled(list, words, moment)
-    : markReconciling(list, words, moment);
+    ? markStalled(list, texts, moment)
+    : markReconciling(list, texts, moment);
 }

@@ -1,32 +1,32 @@
 import type { ChosenSpec, RolloutStatus } from "./phased_status.ts";
 
-/** How the log reads specs that an older version of the operator stored. */
+/** Conversion of specs that an older version of the operator has stored. */
 export interface StoredSpecs<Spec> {
-  /** The version in which specs are stored now. */
+  /** Version in which specs are stored. */
   readonly version: string;
-  /** Makes a spec of this version from one of another. */
+  /** Converts a spec of another version. */
   readonly convert?:
     | ((stored: unknown, version: string | undefined) => Spec)
     | undefined;
 }
 
 /**
- * The transitions of a rollout's write-ahead log. They change the status in
- * memory; it is for the pass to write it at the right moments.
+ * Transitions of the write-ahead log of a rollout. They change the status in
+ * memory; the run writes it.
  *
  * @typeParam Spec The type of the specs.
  */
 export class RolloutLog<Spec> {
-  /** The log as it stands in the status. */
+  /** The log in the status. */
   readonly status: RolloutStatus<Spec>;
-  /** Whether the present attempt was promised earlier and did not land. */
-  #unlanded = false;
+  /** Whether the current attempt was recorded but not deployed. */
+  #isNotDeployed = false;
 
   /**
-   * Reads a log.
+   * Reads the log, and converts its specs.
    *
-   * @param status Where it stands.
-   * @param stored How older specs are read.
+   * @param status The log in the status.
+   * @param stored The conversion of older specs.
    */
   constructor(status: RolloutStatus<Spec>, stored: StoredSpecs<Spec>) {
     this.status = status;
@@ -40,36 +40,36 @@ export class RolloutLog<Spec> {
     }
   }
 
-  /** The spec of what runs, or would if it were not suspended. */
+  /** Spec that was deployed last. */
   get deployed(): ChosenSpec<Spec> | undefined {
     const { phase, stable, target } = this.status;
     return phase === "RolledBack" ? stable : target;
   }
 
-  /** Whether a change is under way. */
+  /** Whether a change is in progress. */
   get isChanging(): boolean {
     const { phase, target } = this.status;
     return target !== undefined &&
       (phase === "Upgrading" || phase === "RollingBack");
   }
 
-  /** The attempt of which it is not known whether it landed. */
+  /** Attempt that may or may not have been deployed. */
   get inFlight(): string | undefined {
     const { running, attempt } = this.status;
     return this.isChanging && !running ? attempt : undefined;
   }
 
-  /** The attempt in flight did not take place. */
-  markNotDeployed(asked: ChosenSpec<Spec>): void {
-    this.#unlanded = true;
+  /** Records that the attempt in flight was not deployed. */
+  markNotDeployed(desired: ChosenSpec<Spec>): void {
+    this.#isNotDeployed = true;
     const { target } = this.status;
-    if (target?.first && target.generation !== asked.generation) {
-      // Nothing was ever there: what is asked for now is the first again.
+    if (target?.first && target.generation !== desired.generation) {
+      // Nothing was deployed before, so the desired spec is the first again.
       delete this.status.target;
     }
   }
 
-  /** The attempt took place. */
+  /** Records that the attempt was deployed. */
   markDeployed(): void {
     const { status } = this;
     status.phase = status.phase === "RollingBack" ? "RolledBack" : "Deployed";
@@ -82,7 +82,7 @@ export class RolloutLog<Spec> {
     }
   }
 
-  /** What runs does its work, or does not. */
+  /** Records whether the deployment is stable. */
   recordObservation(healthy: boolean): void {
     const { status } = this;
     status.healthy = healthy;
@@ -90,15 +90,15 @@ export class RolloutLog<Spec> {
   }
 
   /**
-   * Announces what is about to be deployed.
+   * Records the next deployment.
    *
-   * @returns Whether this is new; an attempt that did not land is announced
-   * already, and is tried again under its stamp.
+   * @returns Whether the log has changed; an attempt that was not deployed is
+   * already recorded, and is retried with its id.
    */
   recordDeployment(choice: ChosenSpec<Spec>, now: number): boolean {
     const { status } = this;
     const [generation, counter = "0"] = status.attempt?.split(".") ?? [];
-    if (this.#unlanded && generation === String(choice.generation)) {
+    if (this.#isNotDeployed && generation === String(choice.generation)) {
       if (status.phase === "RollingBack" || status.target !== undefined) {
         return false;
       }
@@ -114,16 +114,16 @@ export class RolloutLog<Spec> {
     return true;
   }
 
-  /** Something else is to be deployed, but what runs must be stopped first. */
+  /** Records that the deployment is being suspended before the next one. */
   markSuspending(): void {
     const { status } = this;
-    // What runs after a rollback is the stable spec, from now on by that name.
+    // After a rollback the stable spec is running; it becomes the target.
     if (status.phase === "RolledBack") status.target = status.stable;
-    // A rollback that waits for its suspension stays one.
+    // A rollback that waits for the suspension continues.
     if (status.phase !== "RollingBack") status.phase = "Upgrading";
   }
 
-  /** Nothing runs any more. */
+  /** Records that the deployment was suspended. */
   markSuspended(savepoint: unknown): void {
     this.status.running = false;
     this.status.healthy = false;
@@ -131,14 +131,14 @@ export class RolloutLog<Spec> {
     else this.status.savepoint = savepoint;
   }
 
-  /** What was deployed is to be deployed once more. */
+  /** Records that the same spec is deployed again. */
   markRecovering(savepoint: unknown): void {
     const { status } = this;
     status.phase = status.phase === "RolledBack" ? "RollingBack" : "Upgrading";
     this.markSuspended(savepoint);
   }
 
-  /** What is asked for is in force without a deployment. */
+  /** Records that the desired spec is in effect without a deployment. */
   markInForce(choice: ChosenSpec<Spec>): void {
     this.status.phase = "Deployed";
     this.status.target = choice;

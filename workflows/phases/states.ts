@@ -44,11 +44,11 @@ type StateRun<P extends StatesObject> = Parameters<
   StateDefinition<P, string>["run"]
 >[0];
 
-/** How an object goes from state to state. */
+/** Options of {@linkcode states}. */
 export interface StatesOptions<P extends StatesObject, S extends string> {
-  /** Where a new object begins. */
+  /** State of a new object. */
   readonly initial: S;
-  /** All states by their name. */
+  /** States by name. */
   readonly states: Readonly<
     Record<S, {
       /**
@@ -75,34 +75,35 @@ export interface StatesOptions<P extends StatesObject, S extends string> {
     }>
   >;
   /**
-   * How often a state on the way is looked at.
+   * Interval at which a transitional state runs.
    *
    * @default {"10s"}
    */
   readonly poll?: Duration | undefined;
   /**
-   * How often a resting state is looked at.
+   * Interval at which a resting state runs.
    *
    * @default {"60s"}
    */
   readonly interval?: Duration | undefined;
   /**
-   * Where time comes from.
+   * Clock for time limits and conditions.
    *
-   * @default {the machine's clock}
+   * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
 }
 
 /**
- * A reconciler for objects that go from state to state, such as a blue-green
- * deployment. The state is written before anything is done in it, and with it
- * the moment at which it has to be left, so that a restart changes nothing.
+ * Creates a reconciler for objects that are state machines, such as blue-green
+ * deployments. A state is written, with its time limit, before its function is
+ * called, so that a restart changes nothing.
  *
- * @param kind The kind of the objects, whose status it alone writes.
+ * @param kind The kind of the objects, whose status only this reconciler
+ * writes.
  * @param options The states.
- * @throws {RangeError} If a state that is named is not there, or only one of
- * `within` and `late` is given.
+ * @throws {RangeError} If a named state does not exist, or only one of `within`
+ * and `late` is given.
  *
  * @example Blue and green
  * ```ts
@@ -194,7 +195,7 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
     }
   }
 
-  /** Gives the milliseconds until the next step. */
+  /** Executes a run; returns the delay of the next one in milliseconds. */
   async step(run: StateRun<P>): Promise<number> {
     const { object } = run;
     this.#statuses.adopt(object);
@@ -236,15 +237,15 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
     const { rest = false } = this.#known(name);
     const { generation } = object.metadata;
     const moment = { now: this.#clock.wallTime(), generation };
-    const words = { reason: name, message: rest ? "At rest" : "On the way" };
+    const texts = { reason: name, message: rest ? "At rest" : "In transition" };
     const list = setCondition(
       status.conditions ?? [],
-      { type: READY, status: rest ? "True" : "False", ...words },
+      { type: READY, status: rest ? "True" : "False", ...texts },
       moment,
     );
     status.conditions = rest
       ? removeCondition(list, RECONCILING)
-      : markReconciling(list, words, moment);
+      : markReconciling(list, texts, moment);
     if (rest) status.observedGeneration = generation;
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
   }
@@ -252,7 +253,7 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
   #known(name: S): StateDefinition<P, S> {
     if (Object.hasOwn(this.#states, name)) return this.#states[name];
     throw new RangeError(
-      `Cannot enter a state: there is none of that name: received ${name}`,
+      `Cannot enter a state: it does not exist: received ${name}`,
     );
   }
 }

@@ -104,11 +104,11 @@ export type UpgradeChoice =
 type UpgradePlan = Extract<UpgradeChoice, { readonly plan: unknown }>["plan"];
 
 /**
- * Chooses how something with state is upgraded, so that none is lost: by what
- * was asked for, and how what runs fares. Never falls back to losing state. Pure;
- * the rules are those of the Flink operator.
+ * Chooses how a stateful job is upgraded without losing its state, by the
+ * requested mode and the state of the job. Pure; the rules are those of the
+ * Flink operator.
  *
- * @param situation What is known.
+ * @param situation The facts about the job.
  * @throws {TypeError | RangeError} If a fact is unknown, missing or of another
  * type.
  *
@@ -135,7 +135,7 @@ export function chooseUpgrade(situation: UpgradeSituation): UpgradeChoice {
   if (requested === "stateless") {
     return plan(over ? "nothing" : "cancel", "nothing");
   }
-  // A job that ended while nobody could see it may have newer state elsewhere.
+  // A job that ended while its manager was unreachable may have newer state.
   const trusted = job === "canceled" ||
     job === "ended" && (!highlyAvailable || manager === "reachable");
   if (trusted) {
@@ -156,7 +156,7 @@ export function chooseUpgrade(situation: UpgradeSituation): UpgradeChoice {
   return chooseLastState(situation);
 }
 
-/** How to go on from the last state. */
+/** Chooses an upgrade from the last state. */
 function chooseLastState(situation: UpgradeSituation): UpgradeChoice {
   const { job, highlyAvailable, manager, savepoints = true } = situation;
   const { cancelable = true, preferCancel = false } = situation;
@@ -181,7 +181,7 @@ function chooseLastState(situation: UpgradeSituation): UpgradeChoice {
   return waiting("The job does not run, and its last state cannot be reached");
 }
 
-/** Whether the last checkpoint is young enough to go on from. */
+/** Uses the last checkpoint only if it is recent enough. */
 function byAge(
   age: UpgradeSituation["age"],
   usual: UpgradeChoice,

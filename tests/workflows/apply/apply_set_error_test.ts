@@ -120,7 +120,7 @@ applyTest(
     assert.equal(failure.cause, undefined);
     assert.match(
       failure.message,
-      /^Cannot apply Secret\/default\/login: the server refused it: received /,
+      /^Cannot apply Secret\/default\/login: the server refused it: /,
     );
   },
 );

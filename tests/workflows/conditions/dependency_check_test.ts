@@ -53,7 +53,7 @@ async function waitFor(
 
 test("A dependency that is missing, unready or of an old generation is waited for [F41]", async () => {
   const db = { name: "db" };
-  assert.equal(await waitFor(db), "Release default/db is not there");
+  assert.equal(await waitFor(db), "Release default/db does not exist");
   const ready = { conditions: [CONDITION], observedGeneration: 3 };
   assert.equal(await waitFor(db, database(ready)), undefined);
   for (
@@ -74,7 +74,7 @@ test("A dependency that is missing, unready or of an old generation is waited fo
 test("A dependency in another namespace is looked for there [F41]", async () => {
   assert.equal(
     await waitFor({ name: "db", namespace: "data" }, database({})),
-    "Release data/db is not there",
+    "Release data/db does not exist",
   );
 });
 

@@ -173,7 +173,7 @@ waitTest(
     assertWaitError(await fixture.end(wait), {
       timedOut: false,
       message:
-        /^Cannot wait until all are Current: objects have failed: received Job\/default\/a status: 'Failed': Job Failed. as told$/,
+        /^Cannot wait until all objects are Current: objects have failed: received Job\/default\/a status: 'Failed': Job Failed. as told$/,
     });
   },
 );
@@ -211,7 +211,7 @@ waitTest(
     assertWaitError(error, {
       timedOut: true,
       message:
-        /the time is up: received ConfigMap\/default\/missing status: 'NotFound': Resource not found, Job\/default\/slow status: 'InProgress': Job/,
+        /the time limit was exceeded: received ConfigMap\/default\/missing status: 'NotFound': Resource not found, Job\/default\/slow status: 'InProgress': Job/,
     });
     assert(!String(error).includes("there'"));
   },

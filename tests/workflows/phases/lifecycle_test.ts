@@ -76,7 +76,7 @@ test("LifecycleTracker times transitions and states as Flink does [L44]", () => 
   const states: Partial<Record<Lifecycle, number[]>> = {};
   const tracker = new LifecycleTracker("Created", {
     since: 0,
-    told: {
+    listener: {
       transition: ({ name }, duration) =>
         (transitions[name] ??= []).push(duration),
       state: (state, duration) => (states[state] ??= []).push(duration),
