@@ -75,8 +75,8 @@ export interface PerResourcePollingSource<P extends KubernetesObject, R>
  * succeeded fails the run.
  *
  * @param options The fetch function, and the interval.
+ * @throws {TypeError} If an option is unknown, missing or of another type.
  * @throws {RangeError | SyntaxError} If a duration is invalid.
- * @throws {RangeError | SyntaxError} If a duration makes no sense.
  *
  * @example Poll often while a build is running
  * ```ts

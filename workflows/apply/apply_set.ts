@@ -48,18 +48,18 @@ import {
  * @param client The client of the cluster.
  * @param objects The desired objects, with apiVersion and kind.
  * @param options The owner, and how the objects are applied.
- * @throws {ApplySetError} If an object is refused or a stage does not become
- * Current; it has the changes before.
- * @throws {RangeError} If an object is there twice, the name of the owner is no
- * value of a label, or an option is out of range.
- * @throws {ApplySetError} If an object is refused or a stage does not become
- * current; it tells what was done before.
- * @throws The reason of the signal, if that fires.
  * @returns `changes` are the changes of the objects, in order; `inventory`
  * lists the objects of the set, to store and pass as `previous` to the next
  * apply.
+ * @throws {TypeError} If an object has no kind, or an option is unknown, missing
+ * or of another type.
+ * @throws {RangeError} If an object is in the set twice, the name of the owner is
+ * no valid label value, or an option is out of range.
+ * @throws {ApplySetError} If an object is refused or a stage does not become
+ * Current; it has the changes before.
+ * @throws The reason of the signal, if that fires.
  *
- * @example Two ConfigMaps, one of which leaves the set
+ * @example Remove a ConfigMap from a set
  * ```ts
  * import { ApiServer } from "@coracle/operator/apiserver";
  * import { applySet } from "@coracle/operator/workflows";

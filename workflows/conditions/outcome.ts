@@ -93,7 +93,7 @@ function checked<Options extends OutcomeOptions>(options: Options): Options {
 }
 
 /**
- * Error for a run that cannot succeed until somebody changes something. It is
+ * Error for a run that cannot succeed until a user changes something. It is
  * not retried, and sets the Stalled condition.
  *
  * @example An invalid spec

@@ -52,8 +52,8 @@ export class AccessDeniedError extends Error {
  * Flux.
  *
  * @param reference The reference.
+ * @throws {TypeError} If the reference is incomplete.
  * @throws {AccessDeniedError} If it is not allowed.
- * @throws {AccessDeniedError} If it may not.
  *
  * @example A reference from another namespace
  * ```ts

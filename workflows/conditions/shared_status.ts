@@ -167,13 +167,12 @@ export class SharedStatus<P extends Conditioned> {
    * @param options `observed` sets `status.observedGeneration` to the
    * generation of the object, also in the object itself (false by default).
    * @returns Whether anything was sent.
+   * @throws {TypeError} If it is another object than before.
+   * @throws {ConditionConflictError} If another writer has changed the same
+   * condition to a different value.
+   * @throws {ApiError} If the server refuses a write.
    * @throws {AggregateError} If several parts could not be written; the next
    * call writes them again.
-   * @throws {ConditionConflictError} If somebody else changed the same condition
-   * in another way.
-   * @throws {ApiError} If the server refuses a write.
-   * @throws {AggregateError} If several parts could not be written; those that
-   * were are written again by the next call.
    */
   async write(
     object: P,

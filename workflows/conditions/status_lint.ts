@@ -24,26 +24,26 @@ const RULES: OptionRules<
  * Finds contradictions in a status, for tests: after every run of a reconciler
  * there should be no FAIL. The rules are those of Flux' conditions check.
  *
- * @throws {TypeError | RangeError} If an option is unknown or of another type.
  * @param options `abnormal` lists the types that report a problem while True,
  * the most severe first, in addition to Reconciling and Stalled; `inProgress`
  * says that a run is in progress, which relaxes the rules (false by default).
  * @returns The violations: the rule, such as `FAIL 3` as in Flux, and a
  * message.
+ * @throws {TypeError | RangeError} If an option is unknown or of another type.
  *
  * @example Ready and Stalled at the same time
  * ```ts
  * import { lintStatus } from "@coracle/operator/workflows";
  *
  * const lastTransitionTime = "2026-01-01T00:00:00Z";
- * const words = { reason: "A", message: "", lastTransitionTime };
+ * const fields = { reason: "A", message: "", lastTransitionTime };
  * const findings = lintStatus({
  *   metadata: { name: "web", generation: 1 },
  *   status: {
  *     observedGeneration: 1,
  *     conditions: [
- *       { type: "Stalled", status: "True", observedGeneration: 1, ...words },
- *       { type: "Ready", status: "True", observedGeneration: 1, ...words },
+ *       { type: "Stalled", status: "True", observedGeneration: 1, ...fields },
+ *       { type: "Ready", status: "True", observedGeneration: 1, ...fields },
  *     ],
  *   },
  * });

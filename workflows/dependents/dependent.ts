@@ -33,6 +33,9 @@ export interface DependentResult<S> {
  * controller, and call it from `reconcile` and, unless it is garbage collected,
  * from `cleanup`. Its writes are visible immediately and cause no further run.
  *
+ * @typeParam P The type of the primaries.
+ * @typeParam S The type of the resource; a map or list for several.
+ *
  * @example Without a workflow
  * ```ts
  * import { Operator, untyped } from "@coracle/operator";
@@ -57,9 +60,6 @@ export interface DependentResult<S> {
  *   },
  * }, { sources: html.sources });
  * ```
- *
- * @typeParam P The type of the primaries.
- * @typeParam S The type of the resource; a map or list for several.
  */
 export interface Dependent<P extends KubernetesObject, S = unknown> {
   /** Event sources that the resource is read from and that report its changes. */

@@ -2,6 +2,9 @@
  * Limits how many tasks run at the same time; tasks start in the order in which
  * they are given.
  *
+ * @param limit The maximum number; a positive integer.
+ * @throws {RangeError} If the limit is invalid.
+ *
  * @example Two at a time
  * ```ts
  * import { concurrencyLimit } from "@coracle/operator/workflows";
@@ -12,8 +15,6 @@
  * );
  * if (results.join() !== "2,4,6") throw new Error("Unexpected results");
  * ```
- * @param limit The maximum number; a positive integer.
- * @throws {RangeError} If the limit is invalid.
  */
 export function concurrencyLimit(
   limit: number,

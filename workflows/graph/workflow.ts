@@ -114,11 +114,10 @@ export class Workflow<
    *
    * @param options The concurrency, and the error handling.
    * @param nodes The nodes.
+   * @throws {TypeError} If an option is unknown or of another type.
+   * @throws {RangeError} If `concurrency` is not a positive integer.
    * @throws {GraphError} If a name is used twice or unknown, or nodes depend on
    * each other in a circle; the message has the path.
-   * @throws {RangeError} If `concurrency` is not a positive integer.
-   * @throws {GraphError} If a name is taken twice or unknown, or nodes depend on
-   * each other in a circle; the message tells the path.
    */
   constructor(
     options: WorkflowOptions = {},

@@ -32,9 +32,11 @@ const RULES: OptionRules<CelHealthCheck> = {
  * @param checks The expressions, at most once for each kind and each group:
  * `group` is empty for the core group, and without a `kind` the expressions are
  * for all kinds of the group.
+ * @throws {TypeError} If `group` or `current` is missing, or an option is unknown
+ * or no string.
+ * @throws {RangeError} If there are two for the same kind or group, or a string
+ * is empty.
  * @throws {SyntaxError} If an expression is invalid.
- * @throws {RangeError} If there are two for the same, or a text is empty.
- * @throws {SyntaxError} If an expression cannot be read.
  *
  * @example A kind of another operator
  * ```ts

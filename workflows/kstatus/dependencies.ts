@@ -134,9 +134,9 @@ export const DEPENDENCY_NOT_READY = "DependencyNotReady";
  * one.
  * @param step The context of the step; `interval` is the delay of the next run
  * ("30s" by default, as in Flux' helm-controller).
+ * @throws {TypeError | RangeError} If the kind or the interval is invalid.
+ * @throws {Waiting} If an object is missing or not ready.
  * @throws {Stalled} If an expression is invalid.
- * @throws {Waiting} If one is missing or not ready.
- * @throws {Stalled} If an expression cannot be read.
  *
  * @example A step that waits for another object
  * ```ts

@@ -128,10 +128,9 @@ export class WaitError extends Error {
  * @param objects The objects, or references to them.
  * @param options The desired status, and the time limit.
  * @returns All objects with their last status.
+ * @throws {TypeError | RangeError} If an option is unknown or invalid.
  * @throws {WaitError} If objects have failed, or the time limit is exceeded;
  * the message has the status of each.
- * @throws {WaitError} If objects have failed, or the time is up; it names each
- * with its state.
  * @throws The reason of the signal, if that fires.
  *
  * @example Wait for a ConfigMap

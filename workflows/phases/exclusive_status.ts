@@ -153,9 +153,10 @@ export class ExclusiveStatus<P extends WithStatus> {
    * the new resourceVersion, so that it can be written again.
    *
    * @returns Whether anything was written.
+   * @throws {StatusTamperedError} If another writer has changed the status; the
+   * next run starts with {@linkcode ExclusiveStatus.adopt}.
    * @throws {ApiError} If the object was deleted or the server refuses the
    * write.
-   * @throws {ApiError} If the object is gone or the server refuses the write.
    */
   async write(
     object: P,

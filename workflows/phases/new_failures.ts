@@ -16,9 +16,9 @@ const RULES: OptionRules<Parameters<typeof newFailures>[1]> = {
  * the status, so that a restart of the operator reports nothing twice. `most`
  * is the maximum number of failures, the newest ones (10 by default), and
  * `lines` that of the lines of each (6 by default).
- * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
  * @returns `reported` are the texts, the oldest first; `after` is the value of
  * the option for the next call.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
  *
  * @example Report each failure once
  * ```ts
