@@ -17,23 +17,23 @@ export interface Counter {
    * @param value The amount to add; not negative.
    * @param labels Labels of the time series.
    */
-  add(value: number, labels?: MetricLabels): void;
+  add(value: number, labels?: Readonly<Record<string, string>>): void;
 }
 
 /** A gauge: a value that goes up and down. */
 export interface Gauge {
   /** Sets the value of a time series. */
-  set(value: number, labels?: MetricLabels): void;
+  set(value: number, labels?: Readonly<Record<string, string>>): void;
   /** Adds to a time series; negative amounts subtract. */
-  add(value: number, labels?: MetricLabels): void;
+  add(value: number, labels?: Readonly<Record<string, string>>): void;
   /** Removes a time series, for example when its controller is unregistered. */
-  remove(labels?: MetricLabels): void;
+  remove(labels?: Readonly<Record<string, string>>): void;
 }
 
 /** A histogram: counts observations in buckets. */
 export interface Histogram {
   /** Counts one observation, in the unit of the metric. */
-  observe(value: number, labels?: MetricLabels): void;
+  observe(value: number, labels?: Readonly<Record<string, string>>): void;
 }
 
 /**

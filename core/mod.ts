@@ -47,7 +47,7 @@ export {
   type Metrics,
   noMetrics,
 } from "./metrics.ts";
-export type { Span, SpanAttributes, SpanIdentity, Tracer } from "./tracing.ts";
+export type { Span, SpanAttributes, Tracer } from "./tracing.ts";
 
 // Selectors, read, written and matched as Kubernetes does.
 export * from "./api/label_selector.ts";
@@ -148,12 +148,7 @@ export {
 } from "./client/pods/port_forward.ts";
 export { StreamRefusedError } from "./client/transport/transport_error.ts";
 export type { TransportOptions } from "./client/transport/transport_options.ts";
-export type {
-  BookmarkObject,
-  WatchBookmark,
-  WatchChange,
-  WatchEvent,
-} from "./client/watch_events.ts";
+export type { WatchEvent } from "./client/watch_events.ts";
 
 // Objects as bytes.
 export { type ByteRange, wholeRange } from "./json/byte_range.ts";

@@ -3,20 +3,17 @@ export type SpanAttributes = Readonly<
   Record<string, string | number | boolean>
 >;
 
-/** Where a span belongs in a trace. */
-export interface SpanIdentity {
-  /** The trace, as 32 hexadecimal digits. */
-  readonly traceId: string;
-  /** The span within it, as 16 hexadecimal digits. */
-  readonly spanId: string;
-  /** Bit 0 tells whether the trace is sampled. */
-  readonly traceFlags: number;
-}
-
 /** One timed operation, as far as it is used here. */
 export interface Span {
-  /** Where it belongs. */
-  spanContext(): SpanIdentity;
+  /** Trace and identifiers of the span. */
+  spanContext(): {
+    /** Trace, as 32 hexadecimal digits. */
+    readonly traceId: string;
+    /** Span in the trace, as 16 hexadecimal digits. */
+    readonly spanId: string;
+    /** Flags; bit 0 is set if the trace is sampled. */
+    readonly traceFlags: number;
+  };
   /** Describes it further. */
   setAttribute(name: string, value: string | number | boolean): unknown;
   /** Says how it ended: 0 for nothing to say, 1 for well, 2 for an error. */
@@ -58,7 +55,7 @@ export interface Tracer {
     name: string,
     options: {
       readonly kind?: 0 | 2;
-      readonly attributes?: SpanAttributes;
+      readonly attributes?: Readonly<Record<string, string | number | boolean>>;
     },
     work: (span: Span) => R,
   ): R;
@@ -165,8 +162,10 @@ export function spanHeaders(span: Span | undefined): Record<string, string> {
 }
 
 /** Tracers that are switched off give spans whose identity is all zeros. */
-function identityOf(span: Span | undefined): SpanIdentity | undefined {
-  let identity: SpanIdentity | undefined;
+function identityOf(
+  span: Span | undefined,
+): ReturnType<Span["spanContext"]> | undefined {
+  let identity: ReturnType<Span["spanContext"]> | undefined;
   unfailing(() => identity = span?.spanContext());
   return identity === undefined || /^0*$/.test(identity.traceId)
     ? undefined

@@ -22,7 +22,7 @@ export interface Kind<T extends KubernetesObject = KubernetesObject> {
   /** Plural name in paths, such as `deployments`; absent if it is not known. */
   readonly plural?: string | undefined;
   /** Scope; absent if it is not known. */
-  readonly scope?: Scope | undefined;
+  readonly scope?: "Namespaced" | "Cluster" | undefined;
   /** Never set; it only carries the type. */
   readonly objectType?: T | undefined;
 }
@@ -33,7 +33,7 @@ export interface ResolvedKind<T extends KubernetesObject = KubernetesObject>
   /** Plural name in paths, such as `deployments`. */
   readonly plural: string;
   /** Scope of the kind. */
-  readonly scope: Scope;
+  readonly scope: "Namespaced" | "Cluster";
 }
 
 /** Type of the objects of a kind. */

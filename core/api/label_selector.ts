@@ -1,23 +1,23 @@
 import { checkOptions, type OptionRules } from "./options.ts";
 
-/** Operator of a {@linkcode LabelRequirement}. */
-export type LabelOperator =
-  | "In"
-  | "NotIn"
-  | "Exists"
-  | "DoesNotExist"
-  | "Gt"
-  | "Lt";
-
 /** A valid requirement on one label. */
 export interface LabelRequirement {
   /** Name of the label. */
   readonly key: string;
   /** Operator that compares the label. */
-  readonly operator: LabelOperator;
+  readonly operator:
+    | "In"
+    | "NotIn"
+    | "Exists"
+    | "DoesNotExist"
+    | "Gt"
+    | "Lt";
   /** Values: at least one for `In` and `NotIn`, one integer for `Gt` and `Lt`. */
   readonly values: readonly string[];
 }
+
+/** Operator of a {@linkcode LabelRequirement}. */
+export type LabelOperator = LabelRequirement["operator"];
 
 const NAME_REGEXP = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const PREFIX_REGEXP =
@@ -109,20 +109,24 @@ export interface LabelSelector {
   /** Labels with their exact values. */
   readonly matchLabels?: Readonly<Record<string, string>> | undefined;
   /** Further requirements on single labels. */
-  readonly matchExpressions?: readonly LabelExpression[] | undefined;
-}
-
-/** A requirement of a {@linkcode LabelSelector}. */
-export interface LabelExpression {
-  /** Name of the label. */
-  readonly key: string;
-  /**
-   * Operator: `In`, `NotIn`, `Exists` or `DoesNotExist`. The type allows any
-   * text, because objects from a server contain requirements as well.
-   */
-  readonly operator: LabelOperator | (string & Record<never, never>);
-  /** Values of `In` and `NotIn`; empty for the other operators. */
-  readonly values?: readonly string[] | undefined;
+  readonly matchExpressions?:
+    | readonly {
+      /** Name of the label. */
+      readonly key: string;
+      /**
+       * Operator: `In`, `NotIn`, `Exists` or `DoesNotExist`. The type allows any
+       * text, because objects from a server contain requirements as well.
+       */
+      readonly operator:
+        | "In"
+        | "NotIn"
+        | "Exists"
+        | "DoesNotExist"
+        | (string & Record<never, never>);
+      /** Values of `In` and `NotIn`; empty for the other operators. */
+      readonly values?: readonly string[] | undefined;
+    }[]
+    | undefined;
 }
 
 /**
@@ -221,7 +225,9 @@ const SELECTOR_RULES: OptionRules<LabelSelector> = {
   matchExpressions: "array?",
 };
 
-function checked(expression: LabelExpression): LabelRequirement {
+function checked(
+  expression: NonNullable<LabelSelector["matchExpressions"]>[number],
+): LabelRequirement {
   const { key, operator, values = [] } = expression ?? {};
   return labelRequirement(key, operator, values);
 }

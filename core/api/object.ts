@@ -114,18 +114,16 @@ export interface WrittenAs<W extends KubernetesObject> {
   readonly "~written"?: W | undefined;
 }
 
-/** Type of an object that can be written; for most kinds the type itself. */
-export type WrittenForm<T extends KubernetesObject> = T extends
-  WrittenAs<infer W> ? KubernetesObject extends W ? T : W
-  : T;
-
 /**
  * An object to create: `apiVersion` and `kind` are taken from the kind
  * descriptor, the name may be left to `generateName`, and fields with a default
  * may be absent.
  */
 export type NewObject<T extends KubernetesObject> =
-  & Omit<WrittenForm<T>, "apiVersion" | "kind" | "metadata" | "~written">
+  & Omit<
+    T extends WrittenAs<infer W> ? KubernetesObject extends W ? T : W : T,
+    "apiVersion" | "kind" | "metadata" | "~written"
+  >
   & {
     apiVersion?: string | undefined;
     kind?: string | undefined;

@@ -77,11 +77,7 @@ import {
 } from "./request_options.ts";
 import { ScaleClient, StatusClient } from "./subresource_clients.ts";
 import type { HttpRequest, HttpResponse } from "./transport/transport.ts";
-import {
-  type WatchChange,
-  type WatchEvent,
-  watchEvents,
-} from "./watch_events.ts";
+import { type WatchEvent, watchEvents } from "./watch_events.ts";
 
 /** Page size of {@linkcode Client.listAll} if `limit` is absent. */
 const DEFAULT_PAGE_SIZE = 500;
@@ -360,7 +356,11 @@ export class Client {
   watch<T extends KubernetesObject>(
     kind: Kind<T>,
     options?: WatchOptions & { readonly bookmarks?: false | undefined },
-  ): AsyncGenerator<WatchChange<T>, void, undefined>;
+  ): AsyncGenerator<
+    Exclude<WatchEvent<T>, { readonly type: "BOOKMARK" }>,
+    void,
+    undefined
+  >;
   /** Watches objects; with `bookmarks`, yields BOOKMARK events as well. */
   watch<T extends KubernetesObject>(
     kind: Kind<T>,

@@ -18,7 +18,9 @@ import type { HttpResponse } from "./transport/transport.ts";
 export type RequestHandler = (request: ApiRequest) => Promise<HttpResponse>;
 
 /** Function that wraps a request handler with further behavior. */
-export type Middleware = (next: RequestHandler) => RequestHandler;
+export type Middleware = (
+  next: (request: ApiRequest) => Promise<HttpResponse>,
+) => (request: ApiRequest) => Promise<HttpResponse>;
 
 /** Wraps a handler with middleware; the first entry becomes the outermost. */
 export function compose(

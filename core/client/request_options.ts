@@ -51,7 +51,7 @@ export interface PatchOptions extends WriteOptions {
    *
    * @default {"merge"}
    */
-  readonly type?: PatchType | undefined;
+  readonly type?: "merge" | "json" | "strategic" | undefined;
 }
 
 /** Options of a read of one object. */
@@ -91,7 +91,7 @@ export interface ListOptions extends CollectionOptions {
    * Match rule for `resourceVersion`. Servers default to `"NotOlderThan"`, with
    * a `limit` to `"Exact"`.
    */
-  readonly resourceVersionMatch?: ResourceVersionMatch | undefined;
+  readonly resourceVersionMatch?: "Exact" | "NotOlderThan" | undefined;
 }
 
 /** Options of a watch. */
@@ -102,7 +102,7 @@ export interface WatchOptions extends CollectionOptions {
    */
   readonly resourceVersion?: string | undefined;
   /** Match rule for `resourceVersion`; required with `sendInitialEvents`. */
-  readonly resourceVersionMatch?: ResourceVersionMatch | undefined;
+  readonly resourceVersionMatch?: "Exact" | "NotOlderThan" | undefined;
   /**
    * Whether the server reports progress by BOOKMARK events.
    *
@@ -138,7 +138,11 @@ export interface DeleteOptions extends RequestOptions {
    * Deletion of the objects that the object owns. Defaults to the policy of
    * the kind, `"Background"` for most.
    */
-  readonly propagationPolicy?: PropagationPolicy | undefined;
+  readonly propagationPolicy?:
+    | "Background"
+    | "Foreground"
+    | "Orphan"
+    | undefined;
   /**
    * Time for a graceful termination, in seconds; zero deletes immediately.
    * Defaults to that of the object.

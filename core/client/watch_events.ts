@@ -53,32 +53,25 @@ function parseEvent<T extends KubernetesObject>(
   return event as WatchEvent<T>;
 }
 
-/** Watch event about a change of an object. */
-export interface WatchChange<T extends KubernetesObject = KubernetesObject> {
-  /** Type of the change. */
-  readonly type: "ADDED" | "MODIFIED" | "DELETED";
-  /** State after the change or, if deleted, the last state. */
-  readonly object: T;
-}
-
-/** Watch event that reports progress; sent only with `bookmarks`. */
-export interface WatchBookmark {
-  /** Type of the event. */
-  readonly type: "BOOKMARK";
-  /** Object with the resource version that the watch has reached. */
-  readonly object: BookmarkObject;
-}
-
-/** Event of a watch. */
+/**
+ * Event of a watch: a change of an object, or a bookmark, which reports progress
+ * and is sent only with the option `bookmarks`.
+ */
 export type WatchEvent<T extends KubernetesObject = KubernetesObject> =
-  | WatchChange<T>
-  | WatchBookmark;
-
-/** Object of a bookmark: a resource version only. */
-export interface BookmarkObject {
-  /** Metadata with the resource version. */
-  readonly metadata: {
-    readonly resourceVersion: string;
-    readonly annotations?: Readonly<Record<string, string>> | undefined;
+  | {
+    /** Type of the change. */
+    readonly type: "ADDED" | "MODIFIED" | "DELETED";
+    /** State after the change or, if deleted, the last state. */
+    readonly object: T;
+  }
+  | {
+    /** Type of the event. */
+    readonly type: "BOOKMARK";
+    /** Object with the resource version that the watch has reached. */
+    readonly object: {
+      readonly metadata: {
+        readonly resourceVersion: string;
+        readonly annotations?: Readonly<Record<string, string>> | undefined;
+      };
+    };
   };
-}

@@ -40,7 +40,9 @@ export interface LoadConfigOptions {
    *
    * @default {process.env}
    */
-  readonly environment?: Environment | undefined;
+  readonly environment?:
+    | Readonly<Record<string, string | undefined>>
+    | undefined;
   /**
    * Home folder of the user.
    *

@@ -88,7 +88,14 @@ export interface ControllerOptions<
    * primaries are cached. For shards that follow the number of replicas, see
    * the `sharding` option of the operator. Defaults to all primaries.
    */
-  readonly shard?: StaticShard | undefined;
+  readonly shard?:
+    | {
+      /** Index of this shard, from 0. */
+      readonly index: number;
+      /** Number of shards. */
+      readonly count: number;
+    }
+    | undefined;
   /**
    * Finalizer that is added to the primaries when the reconciler has a
    * `cleanup` method. Defaults to `<plural>.<group>/finalizer`.

@@ -2,12 +2,10 @@ import { type Duration, milliseconds } from "../api/duration.ts";
 import type { DeepPartial, KubernetesObject } from "../api/object.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 
-/** Status type of a kind; any object if it is not known. */
-export type StatusOf<P extends KubernetesObject> = P extends
-  { status?: infer S } ? NonNullable<S> : Record<string, unknown>;
-
 /** Argument of `patchStatus` for a kind. */
-export type StatusPatch<P extends KubernetesObject> = DeepPartial<StatusOf<P>>;
+export type StatusPatch<P extends KubernetesObject> = DeepPartial<
+  P extends { status?: infer S } ? NonNullable<S> : Record<string, unknown>
+>;
 
 /** Argument of `patchResource` for a kind. */
 export type ResourcePatch<P extends KubernetesObject> = DeepPartial<

@@ -3,7 +3,7 @@ import type { ApplyObject } from "../api/object.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import type { Client } from "../client/client.ts";
-import type { WatchChange } from "../client/watch_events.ts";
+import type { WatchEvent } from "../client/watch_events.ts";
 import { type Clock, deadline, sleep, systemClock } from "../clock.ts";
 import { crdManifest } from "./crd_manifest.ts";
 import { CRD_KIND, crdCondition, type CrdObject } from "./crd_object.ts";
@@ -148,7 +148,9 @@ async function nextState(from: CrdObject, wait: Wait): Promise<CrdObject> {
 async function firstChange(
   { metadata: { resourceVersion } }: CrdObject,
   { client, name, signal }: Wait,
-): Promise<WatchChange<CrdObject> | undefined> {
+): Promise<
+  Exclude<WatchEvent<CrdObject>, { readonly type: "BOOKMARK" }> | undefined
+> {
   try {
     const fieldSelector = `metadata.name=${name}`;
     const options = { fieldSelector, resourceVersion, signal };

@@ -106,7 +106,7 @@ type State = "stopped" | "starting" | "started" | "stopping";
  * await operator.run();
  * ```
  */
-export class Operator implements OperatorHandle {
+export class Operator {
   readonly #settings: OperatorSettings;
   readonly #controllers: Map<string, ManagedController> = new Map();
   readonly #cap: ConcurrencyCap | undefined;

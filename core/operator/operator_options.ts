@@ -68,9 +68,11 @@ export type ConfiguredOptions = Readonly<Record<string, unknown>>;
 /** Configuration from a file and the environment, read by `loadOperatorConfig`. */
 export interface OperatorConfig {
   /** Options of the operator. */
-  readonly operator: ConfiguredOptions;
+  readonly operator: Readonly<Record<string, unknown>>;
   /** Options of controllers, by the name of the controller. */
-  readonly controllers: Readonly<Record<string, ConfiguredOptions>>;
+  readonly controllers: Readonly<
+    Record<string, Readonly<Record<string, unknown>>>
+  >;
   /** Environment variables, which may contain options of controllers. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -136,7 +138,7 @@ export interface OperatorOptions {
    *
    * @default {"fail"}
    */
-  readonly startErrors?: StartErrorPolicy | undefined;
+  readonly startErrors?: "fail" | "wait" | undefined;
   /**
    * Time limit for the initial sync of the caches of a controller. The default
    * is that of controller-runtime.

@@ -16,7 +16,7 @@ export type IndexDefinition<T extends KubernetesObject> =
   | { readonly byLabel: string }
   | { readonly byAnnotation: string }
   | { readonly byOwner: true }
-  | { readonly byFunction: IndexFunction<T> };
+  | { readonly byFunction: (object: T) => readonly string[] };
 
 const DEFINITION_RULES: Readonly<Record<string, OptionRule>> = {
   byLabel: "name?",
