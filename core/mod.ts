@@ -226,15 +226,8 @@ export * from "./controller/managed_workflow.ts";
 export type * from "./controller/context.ts";
 export * from "./controller/reconciler.ts";
 export * from "./controller/result.ts";
-export type {
-  AbortedRun,
-  RecordedRun,
-} from "./controller/run/run_observers.ts";
-export {
-  type AbortCause,
-  RunAbortedError,
-  RunInterruptedError,
-} from "./controller/run/run.ts";
+export type { RecordedRun } from "./controller/run/run_observers.ts";
+export { RunAbortedError, RunInterruptedError } from "./controller/run/run.ts";
 
 // Controllers together.
 export type { LeaderElectionOptions } from "./operator/leader_election.ts";

@@ -44,8 +44,8 @@ import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./run/result_writer.ts";
 import { lazyApplyMemory, type RunDeps } from "./run/run_context.ts";
+import type { RunAbortedError } from "./run/run.ts";
 import {
-  type AbortedRun,
   OverdueRuns,
   type RecordedRun,
   RunHistory,
@@ -100,7 +100,14 @@ export interface ObjectHistory {
   /** Whether a run of the object is in progress. */
   readonly running: boolean;
   /** Abort of the run in progress; undefined if there is none. */
-  readonly aborted?: AbortedRun | undefined;
+  readonly aborted?:
+    | {
+      /** Cause of the abort. */
+      readonly because: RunAbortedError["abortCause"];
+      /** Time since the abort, in milliseconds. */
+      readonly ago: number;
+    }
+    | undefined;
   /** Number of the next or last retry; 0 if there is none. */
   readonly attempt: number;
   /** Whether all retries are used up. */

@@ -31,7 +31,7 @@ export type CacheEventType = "added" | "updated" | "deleted";
  */
 export interface CacheEvent<T extends KubernetesObject = KubernetesObject> {
   /** Type of the change. */
-  readonly type: CacheEventType;
+  readonly type: "added" | "updated" | "deleted";
   /** Key of the object: `namespace/name`, or `name`. */
   readonly key: string;
   /**
@@ -100,7 +100,7 @@ export interface EventReader<T extends KubernetesObject> {
 
 /** Facts of one change. */
 export interface EventFacts {
-  readonly type: CacheEventType;
+  readonly type: "added" | "updated" | "deleted";
   /** Header of the new state, of a deleted object the last one. */
   readonly header: ObjectHeader;
   /** Previous state, as a header or as bytes that are not scanned so far. */
@@ -147,7 +147,7 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
     return this;
   }
 
-  get type(): CacheEventType {
+  get type(): "added" | "updated" | "deleted" {
     return this.#facts.type;
   }
 

@@ -33,15 +33,9 @@ export type InformerPoolOptions = Omit<
 >;
 
 /** Options of {@linkcode InformerPool.acquire}. */
-export interface AcquireOptions extends InformerSelection {
-  /** Client of the cluster. Defaults to that of the pool. */
-  readonly client?: InformerClient | undefined;
-  /**
-   * Whether the informer is shared with other leases of the same selection.
-   * Defaults to `true`, unless the cache is bounded.
-   */
-  readonly shared?: boolean | undefined;
-}
+export type AcquireOptions = NonNullable<
+  Parameters<InformerPool["acquire"]>[1]
+>;
 
 /**
  * Lease of a shared informer. Handlers, loops and indexes that are added to its
@@ -142,7 +136,15 @@ export class InformerPool {
    */
   acquire<T extends KubernetesObject>(
     kind: Kind<T>,
-    options: AcquireOptions = {},
+    options: InformerSelection & {
+      /** Client of the cluster. Defaults to that of the pool. */
+      readonly client?: InformerClient | undefined;
+      /**
+       * Whether the informer is shared with other leases of the same selection.
+       * Defaults to `true`, unless the cache is bounded.
+       */
+      readonly shared?: boolean | undefined;
+    } = {},
   ): InformerLease<T> {
     if (this.#stopped) {
       throw new Error(

@@ -93,33 +93,33 @@ export interface OwnWrite<T extends KubernetesObject = KubernetesObject> {
    *
    * @param object Response of the server.
    */
-  succeed(object: T, options?: OwnWriteResult): void;
+  succeed(object: T, options?: {
+    /**
+     * ResourceVersion on which the write was conditional, if it was: then a
+     * response with the same one means that nothing changed.
+     */
+    readonly base?: string | undefined;
+    /**
+     * Body of the write, where it is a part of the object: an apply configuration or
+     * a merge patch. It distinguishes a response that contains a change by another
+     * client; without it, and without `base`, the whole response counts as the
+     * result of this write.
+     */
+    readonly sent?: unknown;
+    /**
+     * Whether the write was to a subresource, which cannot change the generation:
+     * if it differs, another client changed the object.
+     *
+     * @default {false}
+     */
+    readonly subresource?: boolean | undefined;
+  }): void;
   /** Ends the write: it failed, or it is unknown whether it was stored. */
   fail(): void;
 }
 
 /** Details of a write that was stored. */
-export interface OwnWriteResult {
-  /**
-   * ResourceVersion on which the write was conditional, if it was: then a
-   * response with the same one means that nothing changed.
-   */
-  readonly base?: string | undefined;
-  /**
-   * Body of the write, where it is a part of the object: an apply configuration or
-   * a merge patch. It distinguishes a response that contains a change by another
-   * client; without it, and without `base`, the whole response counts as the
-   * result of this write.
-   */
-  readonly sent?: unknown;
-  /**
-   * Whether the write was to a subresource, which cannot change the generation:
-   * if it differs, another client changed the object.
-   *
-   * @default {false}
-   */
-  readonly subresource?: boolean | undefined;
-}
+export type OwnWriteResult = NonNullable<Parameters<OwnWrite["succeed"]>[1]>;
 
 /** Options of {@linkcode SharedInformer.addHandler}. */
 export interface AddHandlerOptions {

@@ -12,13 +12,13 @@ export interface StoreUsage {
    * Cache of decoded objects, each of which is in another tier, too; its bytes are
    * an estimate.
    */
-  readonly decoded: TierUsage;
+  readonly decoded: { readonly objects: number; readonly bytes: number };
   /** Objects stored as JSON bytes. */
-  readonly bytes: TierUsage;
+  readonly bytes: { readonly objects: number; readonly bytes: number };
   /** Objects stored in compressed pages. */
-  readonly compressed: TierUsage;
+  readonly compressed: { readonly objects: number; readonly bytes: number };
   /** Objects of which only key, UID and resourceVersion are stored. */
-  readonly keyOnly: TierUsage;
+  readonly keyOnly: { readonly objects: number; readonly bytes: number };
   /** Size of the table of all objects and of the indexes, in bytes. */
   readonly index: number;
   /** Total memory, in bytes. */

@@ -29,7 +29,12 @@ export interface WatchHealth {
   /** Namespace; undefined when the watch covers all. */
   readonly namespace: string | undefined;
   /** State of the connection. */
-  readonly state: WatchState;
+  readonly state:
+    | "stopped"
+    | "connecting"
+    | "syncing"
+    | "watching"
+    | "waiting";
   /** Whether the cache has been complete once. */
   readonly synced: boolean;
   /** Last failure, with its time in milliseconds since the Unix epoch. */

@@ -75,7 +75,14 @@ export class ContainerProcess {
    * Waits for the end of the process and returns its complete output, which must
    * fit into memory.
    */
-  async output(): Promise<ProcessOutput> {
+  async output(): Promise<{
+    /** Exit code. */
+    readonly code: number;
+    /** Standard output, decoded as UTF-8. */
+    readonly stdout: string;
+    /** Standard error, decoded as UTF-8. */
+    readonly stderr: string;
+  }> {
     const [code, stdout, stderr] = await Promise.all([
       this.exit,
       textOf(this.stdout),

@@ -109,7 +109,10 @@ export class PortForward {
   }
 
   /** Listens on a local port and forwards each connection to the pod. */
-  async listen(options: ListenOptions = {}): Promise<PortListener> {
+  async listen(options: {
+    readonly port?: number | undefined;
+    readonly host?: string | undefined;
+  } = {}): Promise<PortListener> {
     const { host = "127.0.0.1", port = 0 } = options;
     const sockets = new Set<Socket>();
     // A peer that has sent everything may still wait for the response.

@@ -12,18 +12,18 @@ import type { RunEnd, RunStep } from "./run_state.ts";
  * of leadership, the shutdown of the operator, or the loss of the namespace or
  * shard of its object.
  */
-export type AbortCause =
-  | "timeout"
-  | "deletion"
-  | "leadership"
-  | "shutdown"
-  | "namespace"
-  | "shard";
+export type AbortCause = RunAbortedError["abortCause"];
 
 /** Reason of {@linkcode Context.signal}: the run was aborted. */
 export class RunAbortedError extends Error {
   /** Cause of the abort. */
-  readonly abortCause: AbortCause;
+  readonly abortCause:
+    | "timeout"
+    | "deletion"
+    | "leadership"
+    | "shutdown"
+    | "namespace"
+    | "shard";
 
   /**
    * Creates the reason of an aborted run.
@@ -31,7 +31,7 @@ export class RunAbortedError extends Error {
    * @param message Message of the error.
    * @param abortCause Cause of the abort.
    */
-  constructor(message: string, abortCause: AbortCause) {
+  constructor(message: string, abortCause: RunAbortedError["abortCause"]) {
     super(message);
     this.name = "RunAbortedError";
     this.abortCause = abortCause;
