@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { withInformer } from "../../../support/informer_case.ts";
+
+test("A hand-over of namespaces delivers what the former watch missed, once", () =>
+  withInformer(async ({ server, informer, events, until }) => {
+    for (const name of ["same", "changed", "deleted", "recreated"]) {
+      server.put(`one/${name}`);
+    }
+    await informer.start().synced;
+    await until("all were delivered", () => events.length === 4);
+    events.length = 0;
+    // The former watch is lost; its next attempt waits for the clock.
+    server.endWatches("reset");
+    server.put("one/changed");
+    server.delete("one/deleted");
+    server.delete("one/recreated");
+    server.put("one/recreated", { uid: "another" });
+    server.put("two/new");
+    await informer.open(undefined);
+    assert.equal(informer.has("two/new"), false, "a former watch is attached");
+    await informer.attach(undefined);
+    assert.deepEqual(events.toSorted(), [
+      "added one/recreated initial",
+      "added two/new initial",
+      "deleted one/recreated unknown",
+      "updated one/changed initial relist",
+    ]);
+    const keys = [...informer.keys()].toSorted();
+    assert.deepEqual(
+      keys,
+      informer.list().map(({ metadata }) =>
+        `${metadata.namespace}/${metadata.name}`
+      ).toSorted(),
+    );
+    assert.equal(informer.size, new Set(keys).size);
+    events.length = 0;
+    const left: string[] = [];
+    await informer.keep(undefined, (key) => left.push(key));
+    assert.deepEqual({ events, left }, {
+      events: ["deleted one/deleted unknown"],
+      left: [],
+    });
+    await informer.keep(["two"], (key) => left.push(key));
+    assert.deepEqual(left.toSorted(), [
+      "one/changed",
+      "one/recreated",
+      "one/same",
+      "two/new",
+    ]);
+  }, { namespaces: ["one"] }));
+
+test("An own write under way is carried over in a hand-over of namespaces", () =>
+  withInformer(async ({ server, informer, until }) => {
+    server.put("one/a");
+    const seen: string[] = [];
+    const registration = informer.addHandler(({ type, object }) => {
+      seen.push(`${type} ${object.spec.size}`);
+    });
+    await informer.start().synced;
+    await registration.synced;
+    const write = registration.beginWrite("one/a");
+    await informer.open(undefined);
+    await informer.attach(undefined);
+    await informer.keep(undefined);
+    const response = server.put("one/a");
+    server.put("one/b", { size: 9 });
+    await until("the next object arrived", () => informer.has("one/b"));
+    write.succeed(response);
+    assert.deepEqual(seen, ["added 1", "added 9"]);
+  }, { namespaces: ["one"] }));
+
+test("A stopped informer opens no namespace", () =>
+  withInformer(async ({ informer }) => {
+    await informer.stop();
+    await assert.rejects(informer.open(["two"]), /it was stopped/);
+  }, { namespaces: ["one"] }));
