@@ -123,7 +123,7 @@ export class Connection implements Transport {
    * Derives a connection that shares the transport and sends every request
    * through further middleware first. Closing it has no effect.
    *
-   * Middleware sees a WebSocket as a GET request, answered with status 101 once
+   * Middleware sees a WebSocket as a GET request, which gets status 101 once
    * the WebSocket is open.
    *
    * @param middleware The first entry is the outermost.

@@ -137,7 +137,7 @@ export interface RateLimitOptions {
   /** Maximum average rate, in requests per second. */
   readonly perSecond: number;
   /**
-   * Maximum number of requests sent at once after a quiet period. Defaults to
+   * Maximum number of requests in a burst after a quiet period. Defaults to
    * twice `perSecond`, and to 1 at least.
    */
   readonly burst?: number | undefined;

@@ -31,8 +31,8 @@ export function diffMergePatch(before: unknown, after: unknown): unknown {
   if (!isJsonObject(before) || !isJsonObject(after)) return after;
   const patch: [string, unknown][] = [];
   for (const name of Object.keys(before)) {
-    const gone = !Object.hasOwn(after, name) || after[name] === null;
-    if (gone && before[name] !== null) patch.push([name, null]);
+    const removed = !Object.hasOwn(after, name) || after[name] === null;
+    if (removed && before[name] !== null) patch.push([name, null]);
   }
   for (const [name, value] of Object.entries(after)) {
     if (value === null) continue;
