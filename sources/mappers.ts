@@ -11,25 +11,6 @@ import type { IndexDefinition } from "../core/cache/store/object_store.ts";
 import type { ObjectHeader } from "../core/json/object_header.ts";
 
 /**
- * Secondary for a mapper: its metadata, read from the encoded bytes, and the
- * object, which is decoded on first use.
- */
-export interface MappedObject<S extends KubernetesObject> {
-  /** Name of the object. */
-  readonly name: string;
-  /** Namespace of the object; empty for cluster-scoped kinds. */
-  readonly namespace: string;
-  /** Owner references. */
-  readonly ownerReferences: readonly OwnerReference[];
-  /** Value of a label. */
-  label(key: string): string | undefined;
-  /** Value of an annotation. */
-  annotation(key: string): string | undefined;
-  /** Decoded object. */
-  readonly object: S;
-}
-
-/**
  * Mapper from secondaries to primaries, with the index by which the cache finds
  * the secondaries of a primary. Mappers are pure: an update maps the old and
  * the new state, and triggers the primaries of both.
@@ -41,9 +22,28 @@ export interface Mapper<
   P extends KubernetesObject,
   S extends KubernetesObject,
 > {
-  /** Maps a secondary to its primaries. */
+  /**
+   * Maps a secondary to its primaries.
+   *
+   * @param secondary Metadata of the secondary, read from the encoded bytes, and
+   * the object.
+   * @param primaryKind Kind of the primaries.
+   */
   primariesOf(
-    secondary: MappedObject<S>,
+    secondary: {
+      /** Name of the object. */
+      readonly name: string;
+      /** Namespace of the object; empty for cluster-scoped kinds. */
+      readonly namespace: string;
+      /** Owner references. */
+      readonly ownerReferences: readonly OwnerReference[];
+      /** Value of a label. */
+      label(key: string): string | undefined;
+      /** Value of an annotation. */
+      annotation(key: string): string | undefined;
+      /** Object, decoded on first use. */
+      readonly object: S;
+    },
     primaryKind: Kind<P>,
   ): Iterable<ObjectKey | string>;
   /** Index by which the cache finds the secondaries of a primary. */
@@ -51,6 +51,11 @@ export interface Mapper<
   /** Index value of the secondaries of a primary. */
   indexValue(primary: P): string;
 }
+
+/** Secondary, as mappers get it. */
+export type MappedObject<S extends KubernetesObject> = Parameters<
+  Mapper<KubernetesObject, S>["primariesOf"]
+>[0];
 
 const OWNER_RULES: OptionRules<
   NonNullable<Parameters<typeof byOwner>[0]>

@@ -46,7 +46,6 @@ export {
   byFunction,
   byLabel,
   byOwner,
-  type MappedObject,
   type Mapper,
 } from "./mappers.ts";
 export {
@@ -62,10 +61,5 @@ export {
 export { type TimerSource, timerSource } from "./timer_source.ts";
 export { watch } from "./watch_source.ts";
 export type { WatchSource, WatchSourceOptions } from "./watch_source.ts";
-export {
-  type WebhookOptions,
-  type WebhookSource,
-  webhookSource,
-} from "./webhook_source.ts";
-export type { WebhookCheck } from "./webhook_verification.ts";
+export { type WebhookOptions, webhookSource } from "./webhook_source.ts";
 export { type WebsocketOptions, websocketSource } from "./websocket_source.ts";

@@ -2,7 +2,11 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { KubernetesObject } from "../core/api/object.ts";
 import type { ObjectKey } from "../core/api/object_key.ts";
-import { checkOptions, type OptionRules } from "../core/api/options.ts";
+import {
+  checkOptions,
+  type OptionRules,
+  typeText,
+} from "../core/api/options.ts";
 import type {
   EventSource,
   PrimaryCache,
@@ -10,11 +14,6 @@ import type {
 } from "../core/controller/event_source.ts";
 import { keyTexts } from "./mappers.ts";
 import { BaseSource, SourceRun } from "./source_run.ts";
-import {
-  checkVerification,
-  isAuthentic,
-  type WebhookCheck,
-} from "./webhook_verification.ts";
 
 /** Options of {@linkcode webhookSource}. */
 export interface WebhookOptions<
@@ -26,7 +25,37 @@ export interface WebhookOptions<
    * Check that authenticates requests. It is required: an open endpoint must be
    * asked for with `"none"`.
    */
-  readonly check: WebhookCheck;
+  readonly check:
+    | {
+      /** Check of an HMAC of the body, which the sender puts into a header. */
+      readonly hmac: {
+        /** Shared secret. */
+        readonly secret: string;
+        /**
+         * Header with the HMAC in hexadecimal digits; the default is GitHub's.
+         *
+         * @default {"x-hub-signature-256"}
+         */
+        readonly header?: string | undefined;
+        /**
+         * Text before the digits.
+         *
+         * @default {"sha256="}
+         */
+        readonly prefix?: string | undefined;
+        /**
+         * Hash function.
+         *
+         * @default {"sha256"}
+         */
+        readonly algorithm?: "sha256" | "sha384" | "sha512" | undefined;
+      };
+    }
+    | {
+      /** Check of a bearer token in the Authorization header. */
+      readonly bearer: { readonly token: string };
+    }
+    | "none";
   /**
    * Maps a request to primaries, as keys or `namespace/name`; unknown primaries
    * are ignored. `known` looks up the known ones. If it throws, the sender gets
@@ -56,7 +85,7 @@ export interface WebhookOptions<
     | Iterable<ObjectKey | string>
     | Promise<Iterable<ObjectKey | string>>;
   /**
-   * Port; 0 for any free port, see {@linkcode WebhookSource.url}.
+   * Port; 0 for any free port, which the `url` of the source has.
    *
    * @default {0}
    */
@@ -81,12 +110,25 @@ export interface WebhookOptions<
   readonly bodyLimit?: number | undefined;
 }
 
-/** Event source that external systems call over HTTP. */
-export interface WebhookSource<P extends KubernetesObject>
-  extends EventSource<P, never> {
-  /** URL on which the source listens; undefined while it is stopped. */
-  readonly url: string | undefined;
-}
+/** Check that authenticates the requests of a webhook. */
+type WebhookCheck = WebhookOptions["check"];
+
+/** Check of an HMAC of the body, which the sender puts into a header. */
+type HmacCheck = Extract<WebhookCheck, { readonly hmac: unknown }>["hmac"];
+
+/** Check of a bearer token in the Authorization header. */
+type BearerCheck = Extract<
+  WebhookCheck,
+  { readonly bearer: unknown }
+>["bearer"];
+
+const HMAC_RULES: OptionRules<HmacCheck> = {
+  secret: "string",
+  header: "name?",
+  prefix: "string?",
+  algorithm: ["sha256", "sha384", "sha512", undefined],
+};
+const BEARER_RULES: OptionRules<BearerCheck> = { token: "string" };
 
 /** Time limit for receiving a request, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 15_000;
@@ -135,12 +177,14 @@ class Refusal extends Error {
  */
 export function webhookSource<P extends KubernetesObject>(
   options: WebhookOptions<P>,
-): WebhookSource<P> {
+): EventSource<P, never> & {
+  /** URL on which the source listens; undefined while it is stopped. */
+  readonly url: string | undefined;
+} {
   return new Webhook(options);
 }
 
-class Webhook<P extends KubernetesObject> extends BaseSource<P>
-  implements WebhookSource<P> {
+class Webhook<P extends KubernetesObject> extends BaseSource<P> {
   readonly #options: WebhookOptions<P>;
   readonly #bodyLimit: number;
   #server: Server | undefined;
@@ -306,4 +350,80 @@ function reply(response: ServerResponse, status: number, text: string): void {
   if (status >= 400) response.setHeader("connection", "close");
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8" });
   response.end(`${text}\n`);
+}
+
+/** Part of a request that is checked. */
+interface CheckedRequest {
+  /** Headers by name in lower case. */
+  readonly headers: Readonly<
+    Record<string, string | readonly string[] | undefined>
+  >;
+  /** Body as it was received. */
+  readonly body: Uint8Array;
+}
+
+/**
+ * Validates the check of a webhook.
+ *
+ * @throws {TypeError} If it is no check, or the secret is empty.
+ */
+function checkVerification(check: WebhookCheck, subject: string): void {
+  if (check === "none") return;
+  const { hmac, bearer, ...others } = Object(check) as {
+    readonly hmac?: HmacCheck;
+    readonly bearer?: BearerCheck;
+  };
+  const [form] = [hmac, bearer].filter((one) => one !== undefined);
+  if (!form || (hmac && bearer) || Object.keys(others).length > 0) {
+    throw new TypeError(
+      `Cannot read the options of ${subject}: "check" must be { hmac: { secret } }, { bearer: { token } } or "none": received ${
+        typeText(check)
+      }`,
+    );
+  }
+  if (hmac) checkOptions(hmac, HMAC_RULES, `${subject}, check.hmac`);
+  if (bearer) checkOptions(bearer, BEARER_RULES, `${subject}, check.bearer`);
+  if ((hmac?.secret ?? bearer?.token) !== "") return;
+  throw new TypeError(
+    `Cannot read the options of ${subject}: the secret must not be empty`,
+  );
+}
+
+/**
+ * Whether a request has the right signature or token. The comparison takes
+ * constant time.
+ */
+async function isAuthentic(
+  request: CheckedRequest,
+  check: WebhookCheck,
+): Promise<boolean> {
+  if (check === "none") return true;
+  const { createHmac, timingSafeEqual } = await import("node:crypto");
+  // Compares digests, which have equal lengths.
+  const sameText = (given: string, expected: string): boolean => {
+    const digest = (text: string) =>
+      createHmac("sha256", "compare").update(text).digest();
+    return timingSafeEqual(digest(given), digest(expected));
+  };
+  if ("bearer" in check) {
+    const given = single(request.headers["authorization"]);
+    const match = /^bearer +(\S+) *$/i.exec(given);
+    return sameText(match?.[1] ?? "", check.bearer.token);
+  }
+  const {
+    secret,
+    header = "x-hub-signature-256",
+    prefix = "sha256=",
+    algorithm = "sha256",
+  } = check.hmac;
+  const expected = createHmac(algorithm, secret).update(request.body)
+    .digest("hex");
+  return sameText(
+    single(request.headers[header.toLowerCase()]).toLowerCase(),
+    `${prefix}${expected}`.toLowerCase(),
+  );
+}
+
+function single(value: string | readonly string[] | undefined): string {
+  return typeof value === "string" ? value : value?.[0] ?? "";
 }

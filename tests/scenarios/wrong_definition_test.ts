@@ -8,10 +8,7 @@ import { watch } from "../../sources/watch_source.ts";
 import { byFunction } from "../../sources/mappers.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
 import { pollingSource } from "../../sources/polling_source.ts";
-import {
-  type WebhookSource,
-  webhookSource,
-} from "../../sources/webhook_source.ts";
+import { webhookSource } from "../../sources/webhook_source.ts";
 import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { crdPresent } from "../../workflows/graph/crd_presence.ts";
@@ -248,7 +245,7 @@ scenario(
   "A webhook refuses a wrong signature and a body of 50 MiB, and continues",
   async (fixture) => {
     const hmac = { secret: "an open secret of this test" };
-    const hook: WebhookSource<Gadget> = webhookSource<Gadget>({
+    const hook = webhookSource<Gadget>({
       name: "hook",
       check: { hmac },
       primaries: (request) => [(request.json() as { key: string }).key],
