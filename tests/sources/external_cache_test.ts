@@ -10,7 +10,7 @@ interface Item {
 const item = (id: string, value: number): Item => ({ id, value });
 const byId = { id: ({ id }: Item) => id };
 
-test("ExternalCache tells additions, changes and removals, and nothing else", () => {
+test("ExternalCache reports additions, changes and removals, and nothing else", () => {
   const cache = new ExternalCache<Item>(byId);
   assert.equal(cache.replace("p", [item("a", 1)]), true);
   assert.equal(cache.replace("p", [item("a", 1)]), false);
@@ -38,7 +38,7 @@ test("ExternalCache asks the filters for what changed", () => {
   assert.equal(cache.replace("p", []), false);
 });
 
-test("ExternalCache tells one change if any of many is accepted", () => {
+test("ExternalCache reports one change if any of many is accepted", () => {
   const cache = new ExternalCache<Item>({
     ...byId,
     filters: { generic: ({ id }) => id === "b" },
@@ -55,7 +55,7 @@ test("ExternalCache does not take a fetch for a change that confirms our own wri
   assert.equal(cache.replace("p", [item("a", 2)]), false);
 });
 
-test("ExternalCache does not believe one fetch that still shows the state before our write", () => {
+test("ExternalCache ignores one fetch that returns the state before an own write", () => {
   const cache = new ExternalCache<Item>(byId);
   cache.replace("p", [item("a", 1)]);
   cache.ownWrite("p", item("a", 2));

@@ -41,7 +41,7 @@ test("cachingInboundSource keeps what was pushed and triggers what changed", asy
   await source.stop();
 });
 
-test("cachingInboundSource fetches on the first read, and what was pushed meanwhile wins", async () => {
+test("cachingInboundSource fetches on the first read, and pushed resources win", async () => {
   let answer: (value: string[]) => void = () => {};
   const source = cachingInboundSource<typeof a, string>({
     name: "pushed",

@@ -46,7 +46,7 @@ test("byOwner compares group and kind and ignores the version [OwnerRefMultiVers
   );
 });
 
-test("byOwner can be told to heed the controller only", () => {
+test("byOwner can be restricted to the controller", () => {
   const object = secondary({
     ownerReferences: [
       owner("example.com/v1", "a"),
@@ -57,7 +57,7 @@ test("byOwner can be told to heed the controller only", () => {
   assert.deepEqual([...mapper.primariesOf(object, kind)], ["ns/b"]);
 });
 
-test("byLabel and byAnnotation find the name, and the namespace where they are told", () => {
+test("byLabel and byAnnotation find the name, and optionally the namespace", () => {
   const labelled = secondary({ labels: { of: "a", in: "other" } });
   assert.deepEqual([...byLabel("of").primariesOf(labelled, kind)], ["ns/a"]);
   assert.deepEqual(

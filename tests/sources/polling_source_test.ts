@@ -32,7 +32,7 @@ test("pollingSource has synced after the first fetch and triggers what changed a
   assert.equal(clock.pendingTimers, 0);
 });
 
-test("pollingSource lets the operator start while its system is down, fails reads with the reason, and triggers all when it is up", async () => {
+test("pollingSource starts while its system is down, and triggers all when it is up", async () => {
   const clock = new VirtualClock();
   const context = recordedContext(clock, [a, b]);
   let fails = 2;
@@ -58,7 +58,7 @@ test("pollingSource lets the operator start while its system is down, fails read
   await source.stop();
 });
 
-test("pollingSource goes on after a fetch that hangs or gives rubbish, with the last state", async () => {
+test("pollingSource keeps the last state after an invalid or hanging fetch", async () => {
   const clock = new VirtualClock();
   const context = recordedContext(clock);
   const answers: (() => unknown)[] = [
@@ -150,7 +150,7 @@ test("perResourcePollingSource polls each primary on its own schedule [PerResour
   assert.equal(clock.pendingTimers, 0);
 });
 
-test("perResourcePollingSource fetches at once when it is read first, together with the schedule", async () => {
+test("perResourcePollingSource fetches immediately when it is first read", async () => {
   const clock = new VirtualClock();
   let fetches = 0;
   const source = perResourcePollingSource<typeof a, string>({
@@ -169,7 +169,7 @@ test("perResourcePollingSource fetches at once when it is read first, together w
   await source.stop();
 });
 
-test("perResourcePollingSource fails a read when no fetch has succeeded, and retries by itself", async () => {
+test("perResourcePollingSource fails a read before any fetch, and retries", async () => {
   const clock = new VirtualClock();
   let fails = true;
   const source = perResourcePollingSource<typeof a, string>({
@@ -188,7 +188,7 @@ test("perResourcePollingSource fails a read when no fetch has succeeded, and ret
   await source.stop();
 });
 
-test("perResourcePollingSource stays unhealthy while one primary fails, and logs its failure once", async () => {
+test("perResourcePollingSource is unhealthy while one primary fails; logged once", async () => {
   const clock = new VirtualClock();
   const lines: string[] = [];
   const log = jsonLogger({ write: (line) => lines.push(line) });
@@ -227,7 +227,7 @@ test("perResourcePollingSource stays unhealthy while one primary fails, and logs
   await source.stop();
 });
 
-test("perResourcePollingSource can be restarted and does not ask for what it does not accept [3.9.9]", async () => {
+test("perResourcePollingSource can be restarted, and polls accepted primaries only [3.9.9]", async () => {
   const clock = new VirtualClock();
   const fetched: string[] = [];
   const source = perResourcePollingSource<typeof a, string>({
@@ -251,7 +251,7 @@ test("perResourcePollingSource can be restarted and does not ask for what it doe
   );
 });
 
-test("perResourcePollingSource sees own writes at once", async () => {
+test("perResourcePollingSource sees own writes immediately", async () => {
   const clock = new VirtualClock();
   const source = perResourcePollingSource<typeof a, string>({
     name: "poll",

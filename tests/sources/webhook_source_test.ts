@@ -58,7 +58,7 @@ test("webhookSource triggers the primaries of a request with the right signature
   });
 });
 
-test("webhookSource lets its mapper look among the primaries that are known", async () => {
+test("webhookSource passes the known primaries to its mapper", async () => {
   await withWebhook({
     primaries: async (request, known) => {
       const { uid } = request.json() as { uid: string };
@@ -102,7 +102,7 @@ test("webhookSource serves POST to its one path only", async () => {
   });
 });
 
-test("webhookSource says that a body is no JSON, and outlives what primaries throw or give", async () => {
+test("webhookSource reports invalid JSON, and survives a failing mapper", async () => {
   await withWebhook({}, async (url) => {
     assert.equal(await post(url, "no json"), 400);
     assert.equal(await post(url, "null"), 400);
@@ -111,7 +111,7 @@ test("webhookSource says that a body is no JSON, and outlives what primaries thr
   });
 });
 
-test("webhookSource refuses a body over the limit, told or not", async () => {
+test("webhookSource refuses a body over the limit, with or without a length", async () => {
   await withWebhook({ bodyLimit: 1000 }, async (url, context) => {
     const large = "x".repeat(1001);
     assert.equal(await post(url, large), 413);
@@ -157,7 +157,7 @@ test("webhookSource refuses options that make no sense", () => {
   assert.throws(make({ check: { hmac: { secret: "" } } }), TypeError);
 });
 
-test("webhookSource says that its port is taken, and how it fares", async () => {
+test("webhookSource reports that its port is taken, and its health", async () => {
   const options = {
     check: { hmac: { secret: SECRET } },
     primaries: () => [],

@@ -51,7 +51,7 @@ test("websocketSource triggers what messages are about and sends its headers", a
   await server.stop();
 });
 
-test("websocketSource lets its mapper look among the primaries that are known, and outlives rubbish", async () => {
+test("websocketSource passes the known primaries to its mapper", async () => {
   const server = await startServer();
   const source = websocketSource({
     name: "chat",
@@ -79,7 +79,7 @@ test("websocketSource lets its mapper look among the primaries that are known, a
   await server.stop();
 });
 
-test("websocketSource connects again when the connection is cut or closed, and triggers everything then", async () => {
+test("websocketSource reconnects after a lost connection, and triggers everything", async () => {
   const server = await startServer();
   const clock = new VirtualClock();
   const context = recordedContext(clock, [gadget("a"), gadget("b")]);

@@ -127,21 +127,6 @@ const MASKED = "***";
  *
  * @param before The current object; undefined if there is none.
  * @param after The desired object.
- *
- * @example Which key of a Secret has changed
- * ```ts
- * import { objectChanges } from "@coracle/operator/workflows";
- *
- * const secret = (password: string) => ({
- *   apiVersion: "v1",
- *   kind: "Secret",
- *   metadata: { name: "login" },
- *   data: { password },
- * });
- * const [change] = objectChanges(secret("b2xk"), secret("bmV3"));
- * if (change?.path !== "/data/password") throw new Error("Unexpected path");
- * if (change.after !== "*** (after)") throw new Error("Unexpected value");
- * ```
  */
 export function objectChanges(
   before: KubernetesObject | undefined,

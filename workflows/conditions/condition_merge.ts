@@ -91,7 +91,7 @@ interface Member {
  *
  * @example A failure makes the summary False
  * ```ts
- * import { setCondition, summarize } from "@coracle/operator/workflows";
+ * import { setCondition, summarizeConditions } from "@coracle/operator/workflows";
  *
  * const moment = { now: 0 };
  * let conditions = setCondition(
@@ -104,7 +104,7 @@ interface Member {
  *   { type: "FetchFailed", status: "True", reason: "Unreachable" },
  *   moment,
  * );
- * const ready = summarize(conditions, "Ready", { abnormal: ["FetchFailed"] });
+ * const ready = summarizeConditions(conditions, "Ready", { abnormal: ["FetchFailed"] });
  * if (ready?.status !== "False" || ready.reason !== "Unreachable") {
  *   throw new Error("Unexpected summary");
  * }

@@ -4,17 +4,6 @@
  *
  * @param limit The maximum number; a positive integer.
  * @throws {RangeError} If the limit is invalid.
- *
- * @example Two at a time
- * ```ts
- * import { concurrencyLimit } from "@coracle/operator/workflows";
- *
- * const limited = concurrencyLimit(2);
- * const results = await Promise.all(
- *   [1, 2, 3].map((value) => limited(() => Promise.resolve(value * 2))),
- * );
- * if (results.join() !== "2,4,6") throw new Error("Unexpected results");
- * ```
  */
 export function concurrencyLimit(
   limit: number,

@@ -24,7 +24,7 @@ test("Only labels, annotations and what the author can mean are compared", () =>
   );
 });
 
-test("Differences are told field by field, and lists of another length as a whole", () => {
+test("Differences are listed by field, and lists of another length as a whole", () => {
   const before = object({ spec: { list: [{ a: 1 }, { a: 2 }], other: [1] } });
   const after = object({ spec: { list: [{ a: 1 }, { a: 3 }], other: [] } });
   assert.deepEqual(objectChanges(before, after), [
@@ -40,7 +40,7 @@ test("Differences are told field by field, and lists of another length as a whol
   );
 });
 
-test("The values of a Secret are never told", () => {
+test("The values of a Secret are never shown", () => {
   const secret = (data: object | undefined, annotations: object = {}) => ({
     ...object({ type: "Opaque", data }, { annotations }),
     kind: "Secret",

@@ -24,7 +24,7 @@ function condition(
 
 const abnormal = ["Bad", "Worse"];
 
-test("summarize hears abnormal True, normal False, normal True, abnormal False, Unknown in this order [F28]", () => {
+test("summarizeConditions orders conditions by severity [F28]", () => {
   const ranked = [
     condition("Bad", "True"),
     condition("Good", "False"),
@@ -41,7 +41,7 @@ test("summarize hears abnormal True, normal False, normal True, abnormal False, 
   }
 });
 
-test("summarize inverts when the target itself is abnormal [F28]", () => {
+test("summarizeConditions inverts when the target itself is abnormal [F28]", () => {
   const summary = summarizeConditions([condition("Fine", "True")], "Bad", {
     abnormal,
   });
@@ -52,7 +52,7 @@ test("summarize inverts when the target itself is abnormal [F28]", () => {
   assert.equal(same?.status, "True");
 });
 
-test("summarize can ignore what was observed of older generations [F29]", () => {
+test("summarizeConditions can ignore what was observed of older generations [F29]", () => {
   const list = [condition("Bad", "True", 1), condition("Fine", "True", 2)];
   const summary = summarizeConditions(list, "Ready", {
     abnormal,
@@ -61,7 +61,7 @@ test("summarize can ignore what was observed of older generations [F29]", () => 
   assert.equal(summary?.reason, "FineReason");
 });
 
-test("summarize ignores the target and says nothing without scope [F30]", () => {
+test("summarizeConditions ignores the target and needs a condition to merge [F30]", () => {
   assert.equal(summarizeConditions([], "Ready"), undefined);
   assert.equal(
     summarizeConditions([condition("Ready", "False")], "Ready"),
@@ -73,14 +73,14 @@ test("summarize ignores the target and says nothing without scope [F30]", () => 
   );
 });
 
-test("summarize lets the declared order decide among equals [F30]", () => {
+test("summarizeConditions lets the declared order decide among equals [F30]", () => {
   const list = [condition("A", "False"), condition("B", "False")];
   assert.equal(summarizeConditions(list, "Ready")?.reason, "AReason");
   const declared = summarizeConditions(list, "Ready", { of: ["B", "A"] });
   assert.equal(declared?.reason, "BReason");
 });
 
-test("summarize counts the steps that are done [F30]", () => {
+test("summarizeConditions counts the steps that are done [F30]", () => {
   const list = [condition("A", "True"), condition("B", "False")];
   const options = { of: ["A", "B"], stepCounter: true };
   assert.equal(

@@ -66,7 +66,7 @@ for (const [before, after, latest, merged] of CASES) {
   });
 }
 
-test("rebaseConditions keeps the transition time of what says the same [F33]", () => {
+test("rebaseConditions keeps the transition time of an equal condition [F33]", () => {
   const merged = rebaseConditions([], [ready("B", "t1")], {
     latest: [ready("B", "t0")],
     owned: ["Ready"],

@@ -44,7 +44,7 @@ test("setCondition moves the transition time with status, reason or message [F24
   }
 });
 
-test("setCondition orders Stalled, Reconciling, Ready, then newer generations, then types [F25]", () => {
+test("setCondition orders Stalled, Reconciling, Ready, newer generations, then types [F25]", () => {
   let list: Condition[] = [];
   const put = (type: string, generation: number) => {
     list = setCondition(list, { type, status: "True", reason: "R" }, {

@@ -102,7 +102,7 @@ test("A receiver that refuses, or is never there, is given up with a warning [F4
   assert.deepEqual(gone.warnings, ["Cannot deliver a notification"]);
 });
 
-test("A notice says what Flux' receivers read, and the annotations meant for it", async () => {
+test("A notification has the fields of Flux' receivers, and the selected annotations", async () => {
   const one = notifierOf([]);
   const message = "x".repeat(40_000);
   one.notifier.notify(OBJECT, { ...NOTICE, message });

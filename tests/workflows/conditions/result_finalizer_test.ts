@@ -84,7 +84,7 @@ test("finalizeResult tolerates a success that is not Ready only when event drive
   assert.match(String(polled.error), /not Ready/);
 });
 
-test("finalizeResult makes Ready True after a success that nobody denied", () => {
+test("finalizeResult makes Ready True after a success that nothing contradicts", () => {
   const end = finalizeResult([], { next: success }, options);
   const ready = findCondition(end.conditions, "Ready");
   assert.deepEqual([ready?.status, ready?.reason, ready?.message], [

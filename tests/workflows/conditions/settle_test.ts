@@ -46,7 +46,7 @@ function types(list: readonly Condition[]): string {
 const settled = (list: Condition[], result: StepResult, error?: unknown) =>
   computeReconcileResult(list, { result, error }, { schedule, moment });
 
-test("settle keeps Ready, observes and comes back after the interval on success [F1]", () => {
+test("computeReconcileResult keeps Ready, observes and comes back after the interval on success [F1]", () => {
   const end = settled(conditions(["Ready", "True"]), "success");
   assert.equal(types(end.conditions), "Ready");
   assert.equal(end.observed, true);
@@ -54,24 +54,24 @@ test("settle keeps Ready, observes and comes back after the interval on success 
   assert.equal(end.error, undefined);
 });
 
-test("settle removes Reconciling on success [F2]", () => {
+test("computeReconcileResult removes Reconciling on success [F2]", () => {
   const end = settled(conditions(["Reconciling", "True"]), "success");
   assert.equal(types(end.conditions), "");
 });
 
-test("settle removes a lone Stalled on success and still observes [F3]", () => {
+test("computeReconcileResult removes a lone Stalled on success and still observes [F3]", () => {
   const end = settled(conditions(["Stalled", "True"]), "success");
   assert.equal(types(end.conditions), "");
   assert.equal(end.observed, true);
 });
 
-test("settle runs again at once on requeue and observes nothing [F4]", () => {
+test("computeReconcileResult requeues immediately and observes nothing [F4]", () => {
   const end = settled(conditions(["Ready", "True"]), "requeue");
   assert.equal(end.next.after, 0);
   assert.equal(end.observed, false);
 });
 
-test("settle tells a stall and does not come back [F5]", () => {
+test("computeReconcileResult sets Stalled and schedules no run [F5]", () => {
   const end = settled(
     conditions(["Reconciling", "True"]),
     "empty",
@@ -85,14 +85,14 @@ test("settle tells a stall and does not come back [F5]", () => {
   assert.equal(end.observed, true);
 });
 
-test("settle fails with a stall beside another result, which is misuse [F5]", () => {
+test("computeReconcileResult fails with a stall beside another result, which is misuse [F5]", () => {
   const error = new Stalled("InvalidURL", "no such URL");
   const end = settled(conditions(["Stalled", "True"]), "success", error);
   assert.equal(end.error, error);
   assert.equal(types(end.conditions), "Stalled");
 });
 
-test("settle waits for the interval where the wait names no time [F6]", () => {
+test("computeReconcileResult waits for the interval where the wait names no time [F6]", () => {
   const waiting = new Waiting("DependencyNotReady", "db");
   const end = settled(conditions(["Ready", "False"]), "empty", waiting);
   assert.deepEqual(end.next, { after: MINUTE, success: false });
@@ -102,7 +102,7 @@ test("settle waits for the interval where the wait names no time [F6]", () => {
   assert.equal(settled([], "empty", timed).next.after, 5_000);
 });
 
-test("settle removes Stalled and fails with any other error [F7]", () => {
+test("computeReconcileResult removes Stalled and fails with any other error [F7]", () => {
   for (const error of [new Failed("Broken", "b"), new Error("plain"), "text"]) {
     const end = settled(conditions(["Stalled", "True"]), "empty", error);
     assert.equal(types(end.conditions), "");
@@ -110,7 +110,7 @@ test("settle removes Stalled and fails with any other error [F7]", () => {
   }
 });
 
-test("settle ends in peace on a harmless failure [F8]", () => {
+test("computeReconcileResult ends in peace on a harmless failure [F8]", () => {
   const end = settled(
     conditions(["Reconciling", "True"]),
     "empty",
@@ -122,7 +122,7 @@ test("settle ends in peace on a harmless failure [F8]", () => {
   assert.equal(end.observed, true);
 });
 
-test("settle says that Reconciling goes on with retries, in its old words [F9]", () => {
+test("computeReconcileResult keeps the message of Reconciling during retries [F9]", () => {
   const end = settled(
     conditions(["Reconciling", "True"]),
     "empty",
@@ -133,12 +133,12 @@ test("settle says that Reconciling goes on with retries, in its old words [F9]",
   assert.equal(reconciling?.message, "Reconciling message");
 });
 
-test("settle observes nothing while there is no condition [F10]", () => {
+test("computeReconcileResult observes nothing while there is no condition [F10]", () => {
   assert.equal(settled([], "success").observed, false);
   assert.equal(settled([], "empty").observed, false);
 });
 
-test("combineResults lets requeue beat everything and empty say nothing [F11]", () => {
+test("combineResults prefers requeue, then success, then empty [F11]", () => {
   assert.equal(combineResults("empty", "requeue"), "requeue");
   assert.equal(combineResults("empty", "success"), "success");
   assert.equal(combineResults("success", "requeue"), "requeue");
@@ -146,7 +146,7 @@ test("combineResults lets requeue beat everything and empty say nothing [F11]", 
   assert.equal(combineResults("empty", "empty"), "empty");
 });
 
-test("recovered is true only if a failure was there before and none is now [F12]", () => {
+test("hasRecovered is true only if a failure condition was removed [F12]", () => {
   const failing = conditions(["FetchFailed", "True"]);
   const fine = conditions(["Ready", "True"]);
   const types = ["FetchFailed", "StoreFailed"];
@@ -165,7 +165,7 @@ const ready = {
   abnormal: ["FetchFailed", "Outdated", "Stalled", "Reconciling"],
 };
 
-test("finish tells in Ready why a pass failed and does not observe [F14]", () => {
+test("summarizeResult gives Ready the reason of a failure and does not observe [F14]", () => {
   const end = summarizeResult(
     conditions(["Outdated", "True"], ["Reconciling", "True"]),
     { result: "empty", error: new Error("down") },
@@ -177,7 +177,7 @@ test("finish tells in Ready why a pass failed and does not observe [F14]", () =>
   assert.equal(end.observed, false);
 });
 
-test("finish lets Ready speak for the failure beside a stall [F15]", () => {
+test("summarizeResult gives Ready the reason of a failure beside Stalled [F15]", () => {
   const end = summarizeResult(
     conditions(["FetchFailed", "True"]),
     { result: "empty", error: new Stalled("InvalidURL", "no such URL") },
@@ -191,7 +191,7 @@ test("finish lets Ready speak for the failure beside a stall [F15]", () => {
   assert.equal(end.error, undefined);
 });
 
-test("finish fails a success that is not Ready [F16]", () => {
+test("summarizeResult fails a success that is not Ready [F16]", () => {
   const end = summarizeResult(
     conditions(["FetchFailed", "True"]),
     { result: "success" },
@@ -200,7 +200,7 @@ test("finish fails a success that is not Ready [F16]", () => {
   assert.match(String(end.error), /FetchFailedReason/);
 });
 
-test("finish does not fail for a False summary other than Ready [F17]", () => {
+test("summarizeResult does not fail for a False summary other than Ready [F17]", () => {
   const end = summarizeResult(
     conditions(["FetchFailed", "True"], ["Stored", "True"]),
     { result: "success" },
@@ -217,7 +217,7 @@ test("finish does not fail for a False summary other than Ready [F17]", () => {
   assert.equal(end.error, undefined);
 });
 
-test("finish makes Ready False with the words of the first False gate [F18]", () => {
+test("summarizeResult makes Ready False with the message of the first False gate [F18]", () => {
   const list = conditions(
     ["Verified", "False"],
     ["Signed", "False"],
@@ -234,7 +234,7 @@ test("finish makes Ready False with the words of the first False gate [F18]", ()
   assert.equal(found?.status, "False");
 });
 
-test("finish does not let a True gate beat a failure [F18]", () => {
+test("summarizeResult does not let a True gate beat a failure [F18]", () => {
   const list = conditions(["Verified", "True"], ["FetchFailed", "True"]);
   const end = summarizeResult(list, { result: "empty" }, {
     schedule,
@@ -257,7 +257,7 @@ test("every calls only an untroubled success a success, whatever the delays are 
   assert.equal(schedule.next("success", undefined).success, true);
 });
 
-test("finish leaves a wait on an object that is not Ready a wait [F6] [F19]", () => {
+test("summarizeResult leaves a wait on an object that is not Ready a wait [F6] [F19]", () => {
   const waiting = new Waiting("DependencyNotReady", "db");
   const end = summarizeResult(
     conditions(["FetchFailed", "True"]),
@@ -278,7 +278,7 @@ test("onEvents asks for no run after a success and tolerates one that is not Rea
   assert.equal(end.error, undefined);
 });
 
-test("finish makes Ready True where nobody else has set it", () => {
+test("summarizeResult makes Ready True if nothing else has set it", () => {
   const succeeded = { reason: "Succeeded", message: "stored" };
   const end = summarizeResult([], { result: "success" }, {
     schedule,
@@ -302,7 +302,7 @@ test("every refuses an interval of zero", () => {
   assert.throws(() => intervalSchedule(0), RangeError);
 });
 
-test("isOutcome tells the three errors apart", () => {
+test("isOutcome distinguishes the three errors", () => {
   assert.equal(isOutcome(new Waiting("R", "m"), "waiting"), true);
   assert.equal(isOutcome(new Waiting("R", "m"), "failed"), false);
   assert.equal(isOutcome(new Error("m")), false);

@@ -44,7 +44,7 @@ test("conditionedStatus declares conditions as Kubernetes' own kinds do", () => 
   ]);
 });
 
-test("conditionedStatus takes its own fields beside the user's, and none of them", async () => {
+test("conditionedStatus accepts its own and the user's fields, and an empty status", async () => {
   await checkStatus(Bucket, {});
   await checkStatus(Bucket, { conditions: [READY], observedGeneration: 1 });
   await checkStatus(Bucket, { conditions: [], url: "https://example.com/" });

@@ -105,7 +105,7 @@ const form: StructForm = {
 const difference = (wanted: object, stored: object = actual) =>
   firstDifference(wanted as never, stored as never, { owned, form });
 
-test("firstDifference finds none where the server has added defaults, spellings and others' fields", () => {
+test("firstDifference ignores defaults, normalized values and others' fields", () => {
   assert.equal(difference(desired()), undefined);
 });
 
@@ -156,7 +156,7 @@ for (const [what, wanted, path] of CHANGES) {
   });
 }
 
-test("firstDifference compares items that are owned as a whole, and leaves alone what others put into an empty map of ours", () => {
+test("firstDifference compares atomic items, and ignores others' map entries", () => {
   const owner = { apiVersion: "v1", kind: "Node", name: "n", uid: "u" };
   const wanted = { metadata: { labels: {}, ownerReferences: [owner] } };
   const known = {
@@ -185,12 +185,12 @@ test("firstDifference compares items that are owned as a whole, and leaves alone
   );
 });
 
-test("firstDifference sees what somebody else changed of ours", () => {
+test("firstDifference finds an owned field that another writer changed", () => {
   const changed = { ...actual, spec: { ...actual.spec, replicas: 7 } };
   assert.equal(difference(desired(), changed), ".spec.replicas");
 });
 
-test("firstDifference takes what says nothing for absent", () => {
+test("firstDifference treats empty values as absent", () => {
   const wanted = desired({ strategy: {}, paused: null, note: "", list: [] });
   assert.equal(difference(wanted), undefined);
 });
@@ -256,7 +256,7 @@ test("MatchMemory learns what the server makes of a value", () => {
   assert.equal(memory.match(met(changed)).matches, false);
 });
 
-test("MatchMemory forgets with a new incarnation, a new desired, or when it is told", () => {
+test("MatchMemory forgets a recreated object, another desired state, or on request", () => {
   const memory = new MatchMemory();
   const actual = stored("5", { a: "1h0m0s" });
   memory.applied(met(actual));
@@ -293,7 +293,7 @@ test("MatchMemory with a limit knows the objects that were learned last", () => 
   assert.equal(memory.isUntouched({ ...match, id: "0" }), false);
 });
 
-test("UpdateLoops lets five writes for a field pass, then fewer and fewer", () => {
+test("UpdateLoops allows five writes of a field, then fewer and fewer", () => {
   const loops = new UpdateLoops();
   const write = (field = ".spec.a") => {
     try {

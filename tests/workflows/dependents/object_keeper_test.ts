@@ -91,7 +91,7 @@ async function ensure(
   return (await keeper.reconcile(wish, ctx)).operation;
 }
 
-test("ObjectKeeper remembers nothing of 10,000 objects that came and were collected", async () => {
+test("DependentResource remembers nothing of 10,000 objects that came and were collected", async () => {
   const maps = new Maps();
   const { ctx } = maps;
   const keeper = new DependentResource(ConfigMap, maps.source(true));
@@ -110,7 +110,7 @@ test("ObjectKeeper remembers nothing of 10,000 objects that came and were collec
   assert.equal(keeper.remembered, 0, "nor after a stop");
 });
 
-test("ObjectKeeper bounds what it remembers where nobody tells what is gone", async () => {
+test("DependentResource limits its memory if no deletions are reported", async () => {
   const maps = new Maps();
   const { ctx } = maps;
   const keeper = new DependentResource(ConfigMap, maps.source(false));
@@ -120,7 +120,7 @@ test("ObjectKeeper bounds what it remembers where nobody tells what is gone", as
   assert.equal(keeper.remembered, 10_000);
 });
 
-test("ObjectKeeper compares anew for a primary of the same name that was made anew", async () => {
+test("DependentResource compares again for a recreated primary", async () => {
   const maps = new Maps();
   const { ctx } = maps;
   const keeper = new DependentResource(ConfigMap, maps.source(true));
@@ -137,7 +137,7 @@ test("ObjectKeeper compares anew for a primary of the same name that was made an
   assert.equal(maps.intents, before + 1);
 });
 
-test("ObjectKeeper refuses a desired object without a name, of another shape, or with a status", async () => {
+test("DependentResource refuses an object without a name or with a status", async () => {
   const maps = new Maps();
   const { ctx } = maps;
   const keeper = new DependentResource(ConfigMap, maps.source(true));
@@ -160,7 +160,7 @@ test("ObjectKeeper refuses a desired object without a name, of another shape, or
   );
 });
 
-test("ObjectKeeper leaves it to a function of the user's whether an object is right [testCustomMatcher_returnsExpectedMatchBasedOnReadOnlyLabel]", async () => {
+test("DependentResource leaves the comparison to a user's function [testCustomMatcher_returnsExpectedMatchBasedOnReadOnlyLabel]", async () => {
   const maps = new Maps();
   const { ctx } = maps;
   const keeper = new DependentResource(ConfigMap, maps.source(true), {

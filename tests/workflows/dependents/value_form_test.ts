@@ -107,7 +107,7 @@ test("sameValue knows what is filled in inside of values that are owned whole", 
   );
 });
 
-test("sameValue takes nothing for something that says nothing, and the other way round", () => {
+test("sameValue treats missing and empty values as equal", () => {
   for (const empty of [null, "", [], {}, { a: null }, undefined]) {
     assert.equal(sameValue({ a: empty }, {}), true);
     assert.equal(sameValue({}, { a: empty }), true);
@@ -150,7 +150,7 @@ test("formOfKind reads durations, times and defaults of a kind that a program de
   );
 });
 
-test("formOfKind goes by usual names for kinds that nobody knows", () => {
+test("formOfKind uses common field names for unknown kinds", () => {
   const form = formOfKind(
     untyped({ group: "monitoring.example.com", version: "v1", kind: "Meter" }),
   );

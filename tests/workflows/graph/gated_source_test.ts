@@ -47,7 +47,7 @@ function gated(
   return { source, context, clock, calls, logged };
 }
 
-test("GatedSource shows what its inner source has only while somebody holds it", async () => {
+test("GatedSource shows the inner source only while a node is active", async () => {
   const { source, context } = gated();
   const shown = async () => [
     await source.get(MAP.metadata as Required<typeof MAP.metadata>),
@@ -76,7 +76,7 @@ test("GatedSource starts its inner source in the namespaces of the moment", asyn
   assert.deepEqual(calls, ["stop"]);
 });
 
-test("GatedSource says that it was not registered, and why its inner source cannot start", async () => {
+test("GatedSource reports that it was not registered, and a failed start", async () => {
   const { source, context, calls } = gated({
     start: () => Promise.reject(new Error("As asked")),
   });
@@ -108,7 +108,7 @@ test("GatedSource gives up an inner source that does not sync, with what ails it
   assert.equal(source.health().message, "not active");
 });
 
-test("GatedSource ends with the last primary that held it, and tells what fails then", async () => {
+test("GatedSource stops with its last primary, and logs a failure to stop", async () => {
   const { source, context, calls, logged } = gated({
     stop: () => Promise.reject(new Error("As asked")),
   });

@@ -24,7 +24,7 @@ function result(nodes: Record<string, Partial<NodeResult>>): WorkflowResult {
   );
 }
 
-test("GraphResult rolls up into a condition that keeps its time while it says the same", () => {
+test("WorkflowResult keeps the transition time of an equal condition", () => {
   const object = (
     conditions: Condition[],
   ): KubernetesObject & { status: { conditions: Condition[] } } => ({
@@ -68,7 +68,7 @@ test("GraphResult rolls up into a condition that keeps its time while it says th
   });
 });
 
-test("GraphResult puts failures first, with what was thrown", () => {
+test("WorkflowResult puts failures first, with what was thrown", () => {
   const failed = result({
     a: { state: "failed", error: new Error("no route") },
     b: { state: "notReady" },
@@ -90,7 +90,7 @@ test("GraphResult puts failures first, with what was thrown", () => {
   assert.throws(() => failed.node("d"), /no such node: received "d"/);
 });
 
-test("GraphResult asks for a run when the soonest condition wants to be asked again", () => {
+test("WorkflowResult asks for a run when the soonest condition wants to be asked again", () => {
   const recheck = (recheckAfter: string) => ({
     verdicts: { readyWhen: { met: false, recheckAfter } },
   });
@@ -101,7 +101,7 @@ test("GraphResult asks for a run when the soonest condition wants to be asked ag
   );
 });
 
-test("isCurrent and isGone look at the object, as kubectl wait does", () => {
+test("isCurrent and isGone check the object, as kubectl wait does", () => {
   assert.deepEqual(isCurrent({ resource: undefined }), {
     met: false,
     message: "It does not exist",

@@ -103,7 +103,7 @@ test("Workflow deletes an unwanted node after all that depends on it", async () 
   assert.equal(result.done, true);
 });
 
-test("Workflow keeps what is below a node that is not gone yet [WorkflowAllFeatureIT]", async () => {
+test("Workflow keeps the dependencies of a node that still exists [WorkflowAllFeatureIT]", async () => {
   const world = new World();
   const result = await new Workflow()
     .add("a", world.dependent("a"), { reconcileWhen: () => false })
@@ -201,7 +201,7 @@ test("Workflow is not done before the deleted conditions hold [ManagedDependentD
   assert.equal((await flow.cleanup(primary, ctx)).done, true);
 });
 
-test("Workflow works on no more nodes at once than it may", async () => {
+test("Workflow limits the number of concurrent nodes", async () => {
   const world = new World();
   const nodes = Array.from({ length: 20 }, (_, index) => ({
     name: `n${index}`,

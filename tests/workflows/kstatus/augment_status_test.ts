@@ -15,7 +15,7 @@ function deployment(status: object) {
   };
 }
 
-test("augmentStatus says Reconciling while an object is in progress, since when it is", () => {
+test("augmentStatus sets Reconciling while an object is in progress", () => {
   const first = augmentStatus(deployment({ replicas: 0 }), { now: NOW });
   assert.deepEqual(first.status.conditions, [{
     type: "Reconciling",
@@ -32,7 +32,7 @@ test("augmentStatus says Reconciling while an object is in progress, since when 
   );
 });
 
-test("augmentStatus says Stalled when an object has failed, and nothing when it is current", () => {
+test("augmentStatus sets Stalled if an object has failed, and neither if current", () => {
   const reason = "ProgressDeadlineExceeded";
   const progressing = { type: "Progressing", status: "False", reason };
   const failed = augmentStatus(deployment({ conditions: [progressing] }));

@@ -61,7 +61,7 @@ test("A CEL health check decides over the object's own conditions [K13]", async 
   assert.equal(await stateOf(status), "Current");
 });
 
-test("A CEL health check may stand for a whole group, and that of a kind goes before it [K13]", async () => {
+test("A CEL health check of a kind takes precedence over that of its group [K13]", async () => {
   const group = { group: "example.com", current: "has(status.ok)" };
   assert.equal(await stateOf({ ok: 1 }, [group]), "Current");
   assert.equal(

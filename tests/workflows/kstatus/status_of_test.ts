@@ -32,7 +32,7 @@ function condition(type: string, status: string, reason = "Because") {
 
 const gadget = (parts: Parts) => verdict("example.com/v1", "Gadget", parts);
 
-test("statusOf tells deletion and an unseen generation before any rule of a kind [K1]", () => {
+test("statusOf checks deletion and the observed generation before any rule [K1]", () => {
   assert.equal(
     verdict("v1", "ConfigMap", {
       metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" },
@@ -48,7 +48,7 @@ test("statusOf tells deletion and an unseen generation before any rule of a kind
   );
 });
 
-test("statusOf tells Reconciling and Stalled of any kind [K1]", () => {
+test("statusOf reads Reconciling and Stalled of any kind [K1]", () => {
   assert.equal(
     gadget({ status: { conditions: [condition("Reconciling", "True")] } }),
     "InProgress Because",

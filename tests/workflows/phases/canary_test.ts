@@ -46,7 +46,7 @@ scenario(
   },
 );
 
-test("Canary refuses a reconciler that would not tell it of deletions", () => {
+test("Canary refuses a reconciler without a cleanup", () => {
   const canary = new Canary(Gadget, {
     client: { patch: () => Promise.reject(new Error()) },
     touch: () => ({}),

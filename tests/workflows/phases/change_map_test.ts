@@ -21,7 +21,7 @@ test("changeMap lets the strongest change win [L42]", () => {
   assert.equal(change({ backup: null }), "none");
 });
 
-test("changeMap ignores a token that was taken away, where it is told to [L42]", () => {
+test("changeMap ignores a removed token with ignoreNull [L42]", () => {
   assert.equal(diff({ token: "1" }, {}).change, "none");
   assert.equal(diff({}, { token: "1" }).change, "upgrade");
 });

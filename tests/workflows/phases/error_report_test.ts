@@ -11,7 +11,7 @@ function chain(length: number): Error {
   return error;
 }
 
-test("errorReport tells an error with two of its causes [L45]", () => {
+test("errorReport includes an error with two of its causes [L45]", () => {
   assert.deepEqual(errorReport(chain(2)), {
     reason: "Error",
     message: "level 1 -> level 0",

@@ -65,7 +65,7 @@ test("ExclusiveStatus goes on over a change of other parts [L39]", () =>
     );
   }));
 
-test("ExclusiveStatus never writes over a status of somebody else [L39]", () =>
+test("ExclusiveStatus never overwrites a status of another writer [L39]", () =>
   withNamespace(async ({ client, statuses, read }) => {
     const object = await read();
     statuses.adopt(object);
@@ -78,7 +78,7 @@ test("ExclusiveStatus never writes over a status of somebody else [L39]", () =>
     assert.equal(stored.status?.conditions?.[0]?.reason, "Foreign");
   }));
 
-test("ExclusiveStatus says clearly that an object is gone [L39]", () =>
+test("ExclusiveStatus reports clearly that an object was deleted [L39]", () =>
   withNamespace(async ({ client, statuses, read }) => {
     const gone: Client["get"] = () =>
       Promise.reject(
@@ -109,7 +109,7 @@ test("ExclusiveStatus gives an older copy the status that was written last", () 
     assert.equal(old.status?.conditions?.[0]?.reason, "Newer");
   }));
 
-test("ExclusiveStatus restores what is no successor of its own, even after a write that failed", () =>
+test("ExclusiveStatus restores an invalid status, even after a failed write", () =>
   withNamespace(async ({ client, statuses, read }) => {
     const object = await read();
     statuses.adopt(object);
@@ -133,7 +133,7 @@ test("ExclusiveStatus restores what is no successor of its own, even after a wri
     assert.equal((await read()).status?.conditions?.[0]?.reason, "Ours");
   }, { succeeds: () => false }));
 
-test("ExclusiveStatus goes on from a status of somebody else that succeeds its own [L39]", async () => {
+test("ExclusiveStatus continues from a valid status of another writer [L39]", async () => {
   const told: unknown[] = [];
   await withNamespace(async ({ client, statuses, read }) => {
     const object = await read();

@@ -104,7 +104,7 @@ test("LifecycleTracker times transitions and states as Flink does [L44]", () => 
   assert.equal(states["Upgrading"]!.reduce((sum, time) => sum + time), 3);
 });
 
-test("LifecycleMetrics tells namespaces apart, and follows only what is there [L44] [L15]", () => {
+test("LifecycleMetrics distinguishes namespaces, and drops deleted objects [L44] [L15]", () => {
   const clock = new VirtualClock();
   const registry = new MetricsRegistry();
   const metrics = new LifecycleMetrics(registry, { kind: "Engine", clock });

@@ -9,20 +9,20 @@ function history(count: number) {
   );
 }
 
-test("newFailures tells what is newer than what was reported, the oldest first [L38]", () => {
+test("newFailures returns the failures after the last reported one, in order [L38]", () => {
   const { reported, after } = newFailures(history(5).reverse(), { after: 2 });
   assert.deepEqual(reported, ["failure 3", "failure 4"]);
   assert.equal(after, 4);
 });
 
-test("newFailures tells nothing twice, also after a restart [L38]", () => {
+test("newFailures returns no failure twice, even after a restart [L38]", () => {
   const first = newFailures(history(3), { after: undefined });
   assert.equal(first.reported.length, 3);
   const status = JSON.parse(JSON.stringify({ after: first.after }));
   assert.deepEqual(newFailures(history(3), status), { reported: [], after: 2 });
 });
 
-test("newFailures tells no more than ten, of six lines each [L38]", () => {
+test("newFailures returns at most ten failures, of six lines each [L38]", () => {
   const { reported, after } = newFailures(history(50), { after: undefined });
   assert.equal(reported.length, 10);
   assert.equal(reported[0], "failure 40");

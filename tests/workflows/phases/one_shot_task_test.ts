@@ -59,7 +59,7 @@ class BackupWorld extends PhasedStore<Backup> {
   }
 }
 
-test("oneShotTask starts, looks after and completes a task [L48]", async () => {
+test("oneShotTask starts, checks and completes a task [L48]", async () => {
   const world = new BackupWorld();
   assert.equal(await world.pass(), 10_000);
   assert.equal(world.state, "InProgress");
@@ -91,7 +91,7 @@ test("oneShotTask tries again after 10 s, and twice as long each time [L48]", as
   assert.equal(world.started.size, 4, "each attempt has a stamp of its own");
 });
 
-test("oneShotTask ends after as many retries as it is told [L48]", async () => {
+test("oneShotTask ends after the given number of retries [L48]", async () => {
   for (const limit of [0, 3, 7]) {
     const world = new BackupWorld({ retries: () => limit });
     for (let failure = 0; failure <= limit; failure++) {
@@ -141,7 +141,7 @@ test("oneShotTask lets a deletion wait for what is in progress, then disposes of
   assert.deepEqual(world.disposed, ["s3://shop/1"]);
 });
 
-test("oneShotTask lets go at once what never began or has failed [L48]", async () => {
+test("oneShotTask immediately deletes a task that never started or has failed [L48]", async () => {
   const fresh = new BackupWorld();
   fresh.remove();
   await fresh.pass();

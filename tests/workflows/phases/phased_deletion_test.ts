@@ -26,7 +26,7 @@ test("phased undoes what runs, and then lets the object go [L15]", async () => {
   );
 });
 
-test("phased deletes what it cannot look at [L15]", async () => {
+test("phased deletes a deployment that it cannot observe [L15]", async () => {
   let blind = false;
   const world = await PhasedWorld.stable({
     observe: () => {
@@ -58,7 +58,7 @@ test("phased keeps an object that others need, with one warning, and no longer [
   assert.ok(world.gone);
 });
 
-test("phased does not ask who needs an object where it is not told to [L47]", async () => {
+test("phased deletes an object without a neededBy function [L47]", async () => {
   const world = await PhasedWorld.stable();
   world.remove();
   await world.settle();
@@ -66,7 +66,7 @@ test("phased does not ask who needs an object where it is not told to [L47]", as
   assert.deepEqual(world.actions, ["stop 1.1"]);
 });
 
-test("phased says why a deletion waits or fails, and goes on with it", async () => {
+test("phased reports why a deletion waits or fails, and continues it", async () => {
   let trouble: Error | undefined = new Waiting("Unreachable", "no answer");
   const world = await PhasedWorld.stable({
     cleanup: () => {
@@ -84,7 +84,7 @@ test("phased says why a deletion waits or fails, and goes on with it", async () 
   assert.ok(world.gone);
 });
 
-test("ExclusiveStatus remembers nothing of objects that are gone [L15]", () => {
+test("ExclusiveStatus forgets deleted objects [L15]", () => {
   const statuses = new ExclusiveStatus(Engine);
   for (let index = 0; index < 10_000; index++) {
     const object = {

@@ -86,7 +86,7 @@ test("phased recovers by the old spec what an upgrade cannot suspend, then upgra
   assert.equal(world.stored.status?.lifecycle, "Stable");
 });
 
-test("phased upgrades what is not ready once that is safe, and tells why not before [L12]", async () => {
+test("phased upgrades an unready deployment once it is safe, and reports why not [L12]", async () => {
   let safe = false;
   const world: PhasedWorld = await PhasedWorld.stable({
     suspend: () => {
@@ -215,7 +215,7 @@ test("phased restarts what is ill for too long, and nothing that only stumbles [
   );
 });
 
-test("phased starts anew, in one pass, where a field asks for that", async () => {
+test("phased redeploys without state in one run if a field asks for it", async () => {
   const discarded: boolean[] = [];
   const world: PhasedWorld = await PhasedWorld.stable({
     suspend: (_, { discard }) => {
@@ -263,7 +263,7 @@ test("phased recovers the stable spec, not the failed one, while it leaves a rol
   assert.equal(world.stored.status?.lifecycle, "Stable");
 });
 
-test("phased keeps quiet about a run that was told to end", async () => {
+test("phased does not report a run that was aborted", async () => {
   let stopping = false;
   const world: PhasedWorld = await PhasedWorld.stable({
     observe: (run) => {

@@ -8,7 +8,7 @@ const stableWorld = PhasedWorld.stable;
 
 const rollback = { rollback: { after: "5m" } };
 
-test("phased rolls back what did not become stable in time, even while the spec is invalid [L26] [L27]", async () => {
+test("phased rolls back an unstable deployment, even while the spec is invalid [L26] [L27]", async () => {
   const world = await stableWorld({ ...rollback, ...imageNeeded });
   world.broken.add("b");
   world.edit({ image: "b" });

@@ -12,7 +12,7 @@ test("phased writes each change once, and nothing where nothing changed [L39] [X
   assert.equal(world.writes, writes);
 });
 
-test("phased restores a status that somebody else has changed, and says so", async () => {
+test("phased restores a status that another writer changed, and reports it", async () => {
   const world = await stableWorld();
   world.edit({ image: "b" });
   await world.pass();
@@ -25,7 +25,7 @@ test("phased restores a status that somebody else has changed, and says so", asy
   assert.equal(world.engine?.savepoint, "savepoint", "nothing was lost");
 });
 
-test("phased ends a pass in which somebody changes the status, and recovers [X1]", async () => {
+test("phased ends a run in which another writer changes the status, and recovers [X1]", async () => {
   const world: PhasedWorld = await stableWorld({
     suspend: () => {
       world.tamper();
@@ -76,7 +76,7 @@ test("phased does not give a re-created object the status of a dead one [X3]", a
   assert.deepEqual(world.actions, ["start 1.1 a"]);
 });
 
-test("phased tells listeners of each written status, and outlives them [L40]", async () => {
+test("phased calls onStatus for each written status, and ignores its errors [L40]", async () => {
   const told: unknown[] = [];
   const world = new PhasedWorld({ image: "a" }, {
     onStatus: (object, previous) => {
@@ -93,7 +93,7 @@ test("phased tells listeners of each written status, and outlives them [L40]", a
   ]);
 });
 
-test("phased says in the conditions which generation was seen", async () => {
+test("phased sets the generation of the run in the conditions", async () => {
   let ill = false;
   const world: PhasedWorld = await stableWorld({
     observe: () => {

@@ -38,7 +38,7 @@ test("phased warns once of an invalid new object and deploys nothing [L3]", asyn
   assert.deepEqual(world.actions, []);
 });
 
-test("phased goes on with what runs while the spec is invalid or a transition forbidden [L4] [L5]", async () => {
+test("phased keeps the deployment while the spec or a transition is invalid [L4] [L5]", async () => {
   const seen: string[] = [];
   const world = await stableWorld({
     ...imageNeeded,
@@ -97,7 +97,7 @@ test("phased lets a newer spec in between suspension and deployment [X5]", async
   ]);
 });
 
-test("phased tells a failed deployment once, and a success clears it [L8]", async () => {
+test("phased reports a failed deployment once, and a success clears it [L8]", async () => {
   let fails = true;
   const failing: PhasedWorld = new PhasedWorld({ image: "a" }, {
     deploy: (_, { spec, attempt, savepoint }) => {
@@ -160,7 +160,7 @@ test("phased waits, and goes on, when a deployment asks it to wait [L11]", async
   assert.equal(world.stored.status?.lifecycle, "Stable");
 });
 
-test("phased does not come back by itself when a function says that it is stalled [L13]", async () => {
+test("phased schedules no run after a function throws Stalled [L13]", async () => {
   const world = new PhasedWorld({ image: "a" }, {
     observe: () => ({ running: "", healthy: true }),
     deploy: () => {

@@ -72,7 +72,7 @@ test("phased takes Ready back while what runs is ill, and gives it again", async
   assert.equal(world.ready().status, "True");
 });
 
-test("phased says what it waits for, once, and which error it tries again", async () => {
+test("phased reports a wait once, and the error that it retries", async () => {
   let trouble: Error | undefined;
   const world = await PhasedWorld.stable({
     observe: () => {
@@ -184,7 +184,7 @@ test("phased stores specs with their version, and reads those of older operators
   assert.equal(reading.stored.status?.rollout?.target?.version, "v1");
 });
 
-test("phased tells listeners of each event, and outlives them [L40]", async () => {
+test("phased calls onEvent for each event, and ignores its errors [L40]", async () => {
   const told: string[] = [];
   const world = new PhasedWorld({ image: "a" }, {
     onEvent: (object, { type, reason }) => {

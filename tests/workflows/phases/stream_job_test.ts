@@ -4,7 +4,7 @@ import { StreamWorld } from "./stream_world.ts";
 
 const HOUR = 3_600_000;
 
-test("stream_job carries the state over an upgrade by savepoint or last state, and not where it is stateless [L25]", async () => {
+test("stream_job keeps the state in an upgrade, unless it is stateless [L25]", async () => {
   for (const upgradeMode of ["savepoint", "last-state", "stateless"] as const) {
     const world = await StreamWorld.stable({ upgradeMode });
     await world.between();
@@ -36,7 +36,7 @@ test("stream_job upgrades a job that does not run from its last state, once it h
   assert.equal(world.running[0]?.from, "checkpoints/uid-1-1.1");
 });
 
-test("stream_job waits with an upgrade whose state cannot be found, and says that a person must help [L11]", async () => {
+test("stream_job stalls an upgrade whose state cannot be found [L11]", async () => {
   const world = await StreamWorld.stable({ restartFailed: false });
   const [job] = world.manager.jobs;
   job!.state = "failed";
@@ -109,7 +109,7 @@ test("stream_job starts nothing without its state, unless that is wanted [L23]",
   assert.equal(world.stored.status?.lifecycle, "Stable");
 });
 
-test("stream_job restarts a failed job from its last checkpoint, where it is told to [L24]", async () => {
+test("stream_job restarts a failed job from its last checkpoint if configured [L24]", async () => {
   const world = await StreamWorld.stable();
   world.job("1.1").state = "failed";
   await world.settle();
@@ -129,7 +129,7 @@ test("stream_job restarts a failed job from its last checkpoint, where it is tol
   assert.equal(left.running[0]?.from, "checkpoints/uid-1-1.1");
 });
 
-test("stream_job finds a job whose submission seemed to fail, by the id that was recorded [L33] [L35]", async () => {
+test("stream_job finds a job whose submission seemed to fail, by its recorded id [L33] [L35]", async () => {
   const world = new StreamWorld();
   let lost = true;
   world.answer = (request) => {
@@ -171,7 +171,7 @@ test("stream_job submits again under the same id what never arrived [L33] [L35]"
   );
 });
 
-test("stream_job waits for a job that is being stopped, and stops once more one that came back [L37]", async () => {
+test("stream_job waits for a stopping job, and stops again one that reappears [L37]", async () => {
   const world = await StreamWorld.stable();
   world.edit({ suspend: true });
   await world.pass();
@@ -197,7 +197,7 @@ test("stream_job recovers a job that is lost while it is being stopped [L37]", a
   assert.equal(world.stored.status?.lifecycle, "Stable");
 });
 
-test("stream_job tells each failure of a job once, also after a restart [L38]", async () => {
+test("stream_job reports each failure of a job once, even after a restart [L38]", async () => {
   const world = await StreamWorld.stable();
   const told = () =>
     world.events.filter((event) => event.includes("JobException"));
@@ -214,7 +214,7 @@ test("stream_job tells each failure of a job once, also after a restart [L38]", 
   ]);
 });
 
-test("stream_job starts anew from the state that a spec names", async () => {
+test("stream_job starts again from the state that a spec names", async () => {
   const world = await StreamWorld.stable();
   await world.between();
   world.edit({ suspend: true });
@@ -245,7 +245,7 @@ test("stream_job goes back to the last stable program in time, with its state [L
   assert.equal(world.running[0]?.program, "count:3");
 });
 
-test("stream_job loses nothing by a job manager that answers rubbish, hangs or vanishes", async () => {
+test("stream_job loses nothing if the job manager fails, hangs or disappears", async () => {
   const world = await StreamWorld.stable();
   const troubles = {
     JobManagerConfused: () => Promise.resolve(new Response("<html>busy")),
@@ -273,7 +273,7 @@ test("stream_job loses nothing by a job manager that answers rubbish, hangs or v
   assert.equal(world.manager.jobs.length, 1, "no job was started or stopped");
 });
 
-test("stream_job loses no savepoint when somebody edits the status in the middle of an upgrade", async () => {
+test("stream_job loses no savepoint if a user edits the status during an upgrade", async () => {
   const world = await StreamWorld.stable();
   world.edit({ program: "count:2" });
   await world.pass();
@@ -289,7 +289,7 @@ test("stream_job loses no savepoint when somebody edits the status in the middle
   assert.equal(world.running.length, 1);
 });
 
-test("stream_job never runs twice, even when its status is lost with the operator's memory", async () => {
+test("stream_job never runs twice, even if its status is lost", async () => {
   const world = await StreamWorld.stable();
   world.edit({ program: "count:2" });
   await world.settle();

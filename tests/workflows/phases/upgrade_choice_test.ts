@@ -44,7 +44,7 @@ test("chooseUpgrade stops a running job by the mode that was asked for [L25]", (
   );
 });
 
-test("chooseUpgrade falls back to the last state of a job that does not run, never to none [L25] [L12]", () => {
+test("chooseUpgrade falls back to the last state, never to no state [L25] [L12]", () => {
   const unready = { job: "unready" } as const;
   assert.deepEqual(byMode(unready), [
     "cancel nothing",
