@@ -72,14 +72,14 @@ test("Informer delivers every change of evicted objects", () =>
     await late.synced;
     events.length = 0;
     server.put(name, { size: 1000 });
-    await until("the change came", () => events.length === 1);
+    await until("the change arrived", () => events.length === 1);
     server.delete("default/web-8");
-    await until("the deletion came", () => events.length === 2);
-    // It is gone while nobody looks, and only its key tells what it was.
+    await until("the deletion arrived", () => events.length === 2);
+    // It is deleted while the watch is down; only its key is known.
     server.endWatches();
     server.delete("default/web-9");
     server.compact();
-    await until("the relist came", () => events.length === 3);
+    await until("the relist arrived", () => events.length === 3);
     assert.deepEqual(events, [
       "updated default/web-7",
       "deleted default/web-8",

@@ -45,7 +45,7 @@ async function withCluster(
     random: () => 0.5,
     ...options,
   });
-  // What a handler believes from its events alone, by key.
+  // State of the objects from the events of a handler alone, by key.
   const mirror = new Map<string, string>();
   informer.addHandler(({ type, key, header }) => {
     if (type === "deleted") mirror.delete(key);

@@ -31,7 +31,7 @@ async function begin({ server, sync, events }: InformerCase): Promise<void> {
   events.length = 0;
 }
 
-/** What happens while the watch is down: a change, a new one, a deletion. */
+/** Changes while the watch is down: an update, an addition, a deletion. */
 function changeAll({ server }: InformerCase): void {
   server.put("default/a");
   server.put("default/d");
@@ -73,7 +73,7 @@ for (const [name, fault] of INTERRUPTIONS) {
     }));
 }
 
-/** The faults that leave the state in doubt: it is read anew. */
+/** Faults that leave the state in doubt, so that it is read again. */
 const DOUBTS: readonly (readonly [string, Fault, string])[] = [
   ["410 as an answer", refuse(410, "Expired"), "received 410 Expired"],
   ["410 as an event", errorEvent(410, "Expired"), "received 410 Expired"],
@@ -203,7 +203,7 @@ test("Informer resumes after a watch that falls silent between bookmarks", () =>
     await clock.advance(1);
     server.bookmark();
     await parts.until(
-      "the bookmark came",
+      "the bookmark arrived",
       () => informer.health().watches[0]?.lastContact !== lastContact,
     );
     const calls = server.calls.length;
@@ -228,7 +228,7 @@ test("Informer aborts a request that gets no response", () =>
     const calls = server.calls.length;
     server.script("watch", neverAnswer);
     server.endWatches();
-    await parts.until("the call came", () => server.calls.length > calls);
+    await parts.until("the call arrived", () => server.calls.length > calls);
     await clock.advance(76_000);
     await parts.settled();
     assert.match(
@@ -256,7 +256,7 @@ test("Informer reads a line that arrives byte by byte", () =>
       server.send(new Uint8Array([byte]));
       await new Promise((resolve) => setImmediate(resolve));
     }
-    await parts.until("the event came", () => events.length > 0);
+    await parts.until("the event arrived", () => events.length > 0);
     assert.deepEqual(events, ["updated default/a"]);
   }));
 

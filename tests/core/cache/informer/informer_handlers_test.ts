@@ -115,7 +115,7 @@ test("Informer replays cached objects to a late handler, with changes in order",
     ]);
     server.delete("default/a");
     await settled();
-    await until("the deletion came", () => seen.length === 4);
+    await until("the deletion arrived", () => seen.length === 4);
     assert.equal(seen.at(-1), "deleted default/a");
   }));
 

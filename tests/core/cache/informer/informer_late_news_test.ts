@@ -11,15 +11,15 @@ import {
   withInformer,
 } from "../../../support/informer_case.ts";
 
-/** A handler that writes, and what it was told, by type and size. */
+/** Handler of a writer, with the type and size of each delivered event. */
 function addWriter(
   { informer }: InformerCase,
-): { registration: HandlerRegistration<Widget>; told: string[] } {
-  const told: string[] = [];
+): { registration: HandlerRegistration<Widget>; delivered: string[] } {
+  const delivered: string[] = [];
   const registration = informer.addHandler(({ type, object }) => {
-    told.push(`${type} ${object.spec.size}`);
+    delivered.push(`${type} ${object.spec.size}`);
   });
-  return { registration, told };
+  return { registration, delivered };
 }
 
 const KEY = "default/a";
@@ -29,7 +29,7 @@ const OFF = { color: "off" };
 test("An own write that selects an object again survives a late deletion event", () =>
   withInformer(async (parts) => {
     const { server, informer, events, sync, settled } = parts;
-    const { registration, told } = addWriter(parts);
+    const { registration, delivered } = addWriter(parts);
     server.put(KEY, { labels: ON });
     await sync();
     const write = registration.beginWrite(KEY);
@@ -42,7 +42,7 @@ test("An own write that selects an object again survives a late deletion event",
       "updated default/a",
       "added default/b",
     ]);
-    assert.deepEqual(told, ["added 1", "updated 3", "added 1"]);
+    assert.deepEqual(delivered, ["added 1", "updated 3", "added 1"]);
   }, { labelSelector: "color=on" }));
 
 test("An own write does not restore an object deleted within an initial stream", () =>
@@ -64,7 +64,7 @@ test("An own write does not restore an object deleted within an initial stream",
     const metadata = { ...answer.metadata, resourceVersion };
     sendEvent(stream as Call, "ADDED", answer);
     sendEvent(stream as Call, "DELETED", { ...answer, metadata });
-    await until("it is gone", () => events.length === 2);
+    await until("it was deleted", () => events.length === 2);
     write.succeed(answer);
     assert.equal(informer.has(KEY), false);
     stream?.response.reset();
@@ -91,7 +91,7 @@ test("An own write ahead of the stream is dropped with its history", () =>
 test("An own write suppresses its echo when its object was created again since", () =>
   withInformer(async (parts) => {
     const { server, sync, settled } = parts;
-    const { registration, told } = addWriter(parts);
+    const { registration, delivered } = addWriter(parts);
     server.put(KEY);
     await sync();
     registration.beginWrite(KEY).succeed(server.put(KEY));
@@ -99,21 +99,21 @@ test("An own write suppresses its echo when its object was created again since",
     registration.beginWrite(KEY).succeed(server.put(KEY, { size: 7 }));
     server.put("default/b", { size: 9 });
     await settled();
-    assert.deepEqual(told, ["added 1", "deleted 2", "added 9"]);
+    assert.deepEqual(delivered, ["added 1", "deleted 2", "added 9"]);
   }));
 
 test("An own write that ends after its namespace was removed and added gives one event", () =>
   withInformer(async (parts) => {
     const { server, informer, events, sync, settled } = parts;
-    const { registration, told } = addWriter(parts);
+    const { registration, delivered } = addWriter(parts);
     await sync();
     const write = registration.beginWrite("one/a");
     server.put("one/a");
     await settled();
-    assert.deepEqual([events, told], [["added one/a"], []]);
+    assert.deepEqual([events, delivered], [["added one/a"], []]);
     await informer.changeNamespaces(["two"]);
     await informer.changeNamespaces(["one"]);
-    assert.deepEqual(told, []);
+    assert.deepEqual(delivered, []);
     write.fail();
-    assert.deepEqual(told, ["added 1"]);
+    assert.deepEqual(delivered, ["added 1"]);
   }, { namespaces: ["one"] }));

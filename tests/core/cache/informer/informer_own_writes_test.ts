@@ -11,18 +11,18 @@ import {
 /** A handler that writes, beside the one of the case, which only looks on. */
 interface Writer {
   readonly registration: HandlerRegistration<Widget>;
-  /** Type, size before and size after of each event it was told. */
-  readonly told: string[];
+  /** Type, previous size and new size of each delivered event. */
+  readonly delivered: string[];
 }
 
 function addWriter({ informer }: InformerCase): Writer {
-  const told: string[] = [];
+  const delivered: string[] = [];
   const line = ({ type, previous, object }: CacheEvent<Widget>) =>
     `${type} ${previous?.spec.size ?? "-"}→${object.spec.size}`;
   const registration = informer.addHandler((event) => {
-    if (!event.initial) told.push(line(event));
+    if (!event.initial) delivered.push(line(event));
   }, { name: "writer" });
-  return { registration, told };
+  return { registration, delivered };
 }
 
 const KEY = "default/a";
@@ -39,7 +39,7 @@ async function begin(parts: InformerCase): Promise<Writer> {
 test("An own write is read immediately, and its echo delivered to others once [ReadOwnUpdatesIT]", () =>
   withInformer(async (parts) => {
     const { server, informer, events, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     const answer = server.put(KEY, { size: 2 });
     write.succeed(answer);
@@ -47,150 +47,150 @@ test("An own write is read immediately, and its echo delivered to others once [R
     assert.deepEqual(events, ["updated default/a"]);
     server.put("default/b");
     await settled();
-    assert.deepEqual(told, ["added -→1"]);
+    assert.deepEqual(delivered, ["added -→1"]);
     assert.deepEqual(events, ["updated default/a", "added default/b"]);
   }));
 
 test("An own write suppresses an echo that arrives before the response [FilterPatchEventIT]", () =>
   withInformer(async (parts) => {
     const { server, events, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     const answer = server.put(KEY, { size: 2 });
     await settled();
     assert.deepEqual(events, ["updated default/a"]);
     write.succeed(answer);
-    assert.deepEqual(told, []);
+    assert.deepEqual(delivered, []);
   }));
 
 test("A foreign change before an own write is delivered when the write ends [ExternalUpdateDuringOwnUpdateIT]", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     server.put(KEY, { size: 20 });
     const answer = server.put(KEY, { size: 2 });
     await settled();
-    assert.deepEqual(told, []);
+    assert.deepEqual(delivered, []);
     write.succeed(answer);
-    assert.deepEqual(told, ["updated 1→2"]);
+    assert.deepEqual(delivered, ["updated 1→2"]);
   }));
 
 test("A foreign change that arrives after the response is delivered [ExternalUpdateDuringOwnUpdateIT]", () =>
   withInformer(async (parts) => {
     const { server, informer, settled, events } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     server.put(KEY, { size: 20 });
     write.succeed(server.put(KEY, { size: 2 }));
     assert.equal(informer.get(KEY)?.spec.size, 2);
     server.put("default/b");
     await settled();
-    assert.deepEqual(told, ["updated 1→2", "added -→1"]);
-    // The other handler saw both changes as one when the answer came.
+    assert.deepEqual(delivered, ["updated 1→2", "added -→1"]);
+    // The other handler got both changes as one event with the response.
     assert.deepEqual(events, ["updated default/a", "added default/b"]);
   }));
 
 test("A foreign change after an own write is delivered [J71]", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     write.succeed(server.put(KEY, { size: 2 }));
     server.put(KEY, { size: 3 });
     await settled();
-    assert.deepEqual(told, ["updated 2→3"]);
+    assert.deepEqual(delivered, ["updated 2→3"]);
   }));
 
 test("A spec change is delivered during a status write without effect [SpecChangeDuringStatusPatchIT]", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     // The status patch changed nothing: the answer is the foreign state.
     const answer = server.put(KEY, { size: 2 });
     write.succeed(answer, { subresource: true });
     await settled();
-    assert.deepEqual(told, ["updated 1→2"]);
+    assert.deepEqual(delivered, ["updated 1→2"]);
   }));
 
 test("A change is delivered during an apply without effect", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     // Somebody changed the size; the apply of the labels changed nothing.
     const answer = server.put(KEY, { size: 2 });
     write.succeed(answer, { sent: { metadata: { labels: {} } } });
-    assert.deepEqual(told, ["updated 1→2"]);
+    assert.deepEqual(delivered, ["updated 1→2"]);
     server.put("default/x");
     await settled();
-    told.length = 0;
+    delivered.length = 0;
     const next = registration.beginWrite(KEY);
     next.succeed(server.put(KEY, { size: 3 }), { sent: { spec: { size: 3 } } });
     server.put("default/b");
     await settled();
-    assert.deepEqual(told, ["added -→1"]);
+    assert.deepEqual(delivered, ["added -→1"]);
   }));
 
 test("A change that arrived before an apply without effect is delivered", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     const answer = server.put(KEY, { size: 2 });
     await settled();
-    assert.deepEqual(told, []);
+    assert.deepEqual(delivered, []);
     write.succeed(answer, { sent: { metadata: { labels: {} } } });
-    assert.deepEqual(told, ["updated 1→2"]);
+    assert.deepEqual(delivered, ["updated 1→2"]);
   }));
 
 test("A failed own write holds no event back [J70]", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     server.put(KEY, { size: 2 });
     await settled();
     write.fail();
     write.fail();
-    assert.deepEqual(told, ["updated 1→2"]);
+    assert.deepEqual(delivered, ["updated 1→2"]);
   }));
 
 test("An own write with a malformed response holds no event back", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     server.put(KEY, { size: 2 });
     await settled();
     assert.throws(() => write.succeed(null as unknown as Widget));
-    assert.deepEqual(told, ["updated 1→2"]);
+    assert.deepEqual(delivered, ["updated 1→2"]);
     server.put(KEY, { size: 3 });
     await settled();
-    assert.deepEqual(told, ["updated 1→2", "updated 2→3"]);
+    assert.deepEqual(delivered, ["updated 1→2", "updated 2→3"]);
   }));
 
 test("An own write of an object deleted during it does not restore it [DeletionDuringStatusUpdateIT]", () =>
   withInformer(async (parts) => {
     const { server, informer, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     const answer = server.put(KEY, { size: 2 });
     server.delete(KEY);
     await settled();
-    assert.deepEqual(told, ["deleted 2→2"]);
+    assert.deepEqual(delivered, ["deleted 2→2"]);
     write.succeed(answer);
     assert.equal(informer.has(KEY), false);
     server.put("default/b");
     await settled();
-    assert.deepEqual(told, ["deleted 2→2", "added -→1"]);
+    assert.deepEqual(delivered, ["deleted 2→2", "added -→1"]);
   }));
 
 test("An own write of an object that a relist does not show gives deleted [J64]", () =>
   withInformer(async (parts) => {
     const { server, informer, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     server.endWatches("reset");
     const write = registration.beginWrite("default/new");
     write.succeed(server.put("default/new", { size: 5 }));
@@ -198,13 +198,13 @@ test("An own write of an object that a relist does not show gives deleted [J64]"
     server.delete("default/new");
     server.compact();
     await settled();
-    assert.deepEqual(told, ["deleted 5→5"]);
+    assert.deepEqual(delivered, ["deleted 5→5"]);
   }));
 
 test("An own write during a relist is not removed by an older list [J69]", () =>
   withInformer(async (parts) => {
     const { server, informer, events, settled, until } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     server.watchList = "refused";
     server.script("list", (call) => {
       call.serve();
@@ -222,44 +222,44 @@ test("An own write during a relist is not removed by an older list [J69]", () =>
     assert.deepEqual(events.filter((line) => line.includes("new")), [
       "added default/new",
     ]);
-    assert.deepEqual(told.filter((line) => line.includes("5")), []);
+    assert.deepEqual(delivered.filter((line) => line.includes("5")), []);
   }));
 
 test("A relist that may hide a foreign change gives an event of an own write [OnRelistFilterIT]", () =>
   withInformer(async (parts) => {
     const { server, settled, informer, until } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     server.endWatches("reset");
     const write = registration.beginWrite(KEY);
     server.put(KEY, { size: 20 });
     write.succeed(server.put(KEY, { size: 2 }));
     server.compact();
-    await until("it lists again", () => told.length > 0);
+    await until("it lists again", () => delivered.length > 0);
     await settled();
     assert.equal(informer.health().watches[0]?.relists, 1);
-    assert.deepEqual(told, ["updated 1→2"]);
+    assert.deepEqual(delivered, ["updated 1→2"]);
   }));
 
 test("An own write suppresses its echo after a relist that ended before [OnRelistFilterIT]", () =>
   withInformer(async (parts) => {
     const { server, settled, informer } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     server.endWatches("reset");
     server.put("default/b");
     server.compact();
     await settled();
     assert.equal(informer.health().watches[0]?.relists, 1);
-    told.length = 0;
+    delivered.length = 0;
     registration.beginWrite(KEY).succeed(server.put(KEY, { size: 2 }));
     server.put("default/b", { size: 9 });
     await settled();
-    assert.deepEqual(told, ["updated 1→9"]);
+    assert.deepEqual(delivered, ["updated 1→9"]);
   }));
 
 test("An own write of a lost history hides nothing of the next one", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     const stored = server.put(KEY, { size: 2 });
     await settled();
@@ -272,17 +272,17 @@ test("An own write of a lost history hides nothing of the next one", () =>
     await settled();
     while (server.version !== "119") server.put(KEY, { size: 4 });
     await settled();
-    told.length = 0;
+    delivered.length = 0;
     server.put(KEY, { size: 5 });
     assert.equal(server.version, "120");
     await settled();
-    assert.deepEqual(told, ["updated 4→5"]);
+    assert.deepEqual(delivered, ["updated 4→5"]);
   }));
 
 test("An own write of an object created again gives deleted and added [J68]", () =>
   withInformer(async (parts) => {
     const { server, events, informer, settled } = parts;
-    const { registration, told } = await begin(parts);
+    const { registration, delivered } = await begin(parts);
     const write = registration.beginWrite(KEY);
     server.delete(KEY);
     const answer = server.put(KEY, { size: 7 });
@@ -291,25 +291,25 @@ test("An own write of an object created again gives deleted and added [J68]", ()
     assert.equal(informer.get(KEY)?.spec.size, 7);
     server.put("default/b");
     await settled();
-    assert.deepEqual(told, ["deleted 1→1", "added -→1"]);
+    assert.deepEqual(delivered, ["deleted 1→1", "added -→1"]);
     assert.equal(informer.get(KEY)?.spec.size, 7);
   }));
 
 test("An own write of a former object does not change the next one in a list", () =>
   withInformer(async (parts) => {
     const { server, informer, sync } = parts;
-    const told: string[] = [];
+    const delivered: string[] = [];
     const registration = informer.addHandler(({ type, object }) => {
-      told.push(`${type} ${object.spec.size}`);
+      delivered.push(`${type} ${object.spec.size}`);
     });
     const write = registration.beginWrite(KEY);
     const answer = server.put(KEY, { size: 1 });
     server.delete(KEY);
     server.put(KEY, { size: 2 });
-    // The answer comes while the list is read, just behind the object.
+    // The response arrives while the list is read, just behind the object.
     informer.addHandler(() => write.succeed(answer));
     await sync();
-    assert.deepEqual(told, ["added 2"]);
+    assert.deepEqual(delivered, ["added 2"]);
     assert.equal(informer.get(KEY)?.spec.size, 2);
   }));
 

@@ -64,7 +64,7 @@ test("InformerPool stops an informer with its last lease, and starts it again", 
     await first.release();
     assert.equal(server.watches, 1);
     server.put("default/a");
-    await until("the change came", () => second.informer.has("default/a"));
+    await until("the change arrived", () => second.informer.has("default/a"));
     await second.release();
     assert.equal(pool.size, 0);
     await until("the watch is closed", () => server.watches === 0);
@@ -98,7 +98,7 @@ test("InformerLease removes its handlers, loops and indexes on release", () =>
     assert.equal((await next).done, true);
     seen.length = 0;
     server.put("default/b");
-    await until("the change came", () => seen.length > 0);
+    await until("the change arrived", () => seen.length > 0);
     assert.deepEqual(seen, ["second default/b"]);
     assert.equal(second.informer.byIndex("app", "same").length, 2);
     assert.throws(() => first.informer.byIndex("app", "web"), RangeError);
@@ -122,14 +122,14 @@ test("An echo is delivered to other leases, and not to that of its author", () =
     write.succeed(server.put("default/a"));
     assert.deepEqual(seen, ["other updated"]);
     server.delete("default/a");
-    await until("the deletion came", () => seen.length === 3);
+    await until("the deletion arrived", () => seen.length === 3);
     assert.deepEqual(seen.slice(1).toSorted(), [
       "other deleted",
       "writer deleted",
     ]);
   }));
 
-test("InformerPool stops all informers, and leases no more", () =>
+test("InformerPool stops all informers, and leases no others", () =>
   withPool(async ({ server, pool }) => {
     const lease = pool.acquire(Widget);
     await lease.informer.synced;

@@ -10,11 +10,11 @@ import {
   type World,
 } from "../../../support/informer_history.ts";
 
-/** What of the objects is kept where, and by how many histories it is tried. */
+/** Selection of the informer, with the number of histories to try. */
 interface Setting {
   readonly where: string;
   readonly selection: InformerSelection;
-  /** Whether the informer's namespaces change meanwhile. */
+  /** Whether the informer's namespaces change during the history. */
   readonly moves?: boolean;
   readonly runs: number;
 }
@@ -46,7 +46,7 @@ const SETTINGS: readonly Setting[] = [
     runs: 200,
   },
   {
-    // A field of which the informer cannot tell, by an answer, what it is.
+    // A field that the informer cannot match against the response to a write.
     where: "with a field",
     selection: { fieldSelector: "metadata.labels.color=on" },
     runs: 100,

@@ -52,7 +52,7 @@ test("Informer waits for its turn to relist, and stops while it waits", async ()
     await until("it waits", () => relists.waiting === 1);
     const before = calls();
     server.put("default/b");
-    assert.equal(calls(), before, "nothing is asked meanwhile");
+    assert.equal(calls(), before, "nothing is requested before");
     await informer.stop();
     assert.equal(relists.waiting, 0);
   }, { relists });

@@ -16,7 +16,7 @@ test("Informer watches several namespaces with one watch each", () =>
     server.put("two/b");
     server.put("three/b");
     server.delete("one/a");
-    await until("the changes came", () => events.length === 4);
+    await until("the changes arrived", () => events.length === 4);
     assert.deepEqual([...informer.keys()].toSorted(), ["two/a", "two/b"]);
     assert.equal(informer.get("three/a"), undefined);
     assert.deepEqual(
@@ -36,7 +36,7 @@ test("Informer relists one namespace without events of the others", () =>
     events.length = 0;
     server.delete("one/a");
     server.delete("two/a");
-    await until("both are gone", () => informer.size === 0);
+    await until("both were deleted", () => informer.size === 0);
     assert.deepEqual(events.toSorted(), ["deleted one/a", "deleted two/a"]);
   }, { namespaces: ["one", "two"] }));
 
@@ -57,7 +57,7 @@ test("Informer changes its namespaces while it runs [J73]", () =>
     );
     server.put("one/b");
     server.put("two/b");
-    await until("the change came", () => events.length === 2);
+    await until("the change arrived", () => events.length === 2);
     assert.equal(events.at(-1), "added two/b");
   }, { namespaces: ["one", "two"] }));
 

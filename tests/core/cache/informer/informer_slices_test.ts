@@ -9,7 +9,7 @@ import { until } from "../../../support/until.ts";
 
 /** Objects enough for many slices; their events cost what a handler costs. */
 const OBJECTS = 2_000;
-/** What a handler spends on an event, in milliseconds. */
+/** Time that a handler spends on an event, in milliseconds. */
 const COST = 0.1;
 
 /** Counts the turns that others get while something is under way. */
@@ -51,7 +51,7 @@ for (const watchList of [true, false]) {
       server.endWatches();
       await until("the relist begins", () => deleted > 0, { every: 1 });
       const sweeping = countTurns();
-      await until("all are gone", () => deleted === OBJECTS, { every: 1 });
+      await until("all were deleted", () => deleted === OBJECTS, { every: 1 });
       sweeping.stop();
       assert.ok(sweeping.turns >= 10, `${sweeping.turns} turns while sweeping`);
     } finally {

@@ -109,14 +109,14 @@ function count(): number {
   ).length;
 }
 
-/** Not every runtime tells of its timers. */
+/** Whether the runtime reports its timers; not every one does. */
 function tellsTimers(): boolean {
   if (!("getActiveResourcesInfo" in process)) return false;
   const before = count();
   const timer = setTimeout(() => {}, 1_000);
-  const tells = count() > before;
+  const isReported = count() > before;
   clearTimeout(timer);
-  return tells;
+  return isReported;
 }
 
 test("Informer leaves no handle on the machine's clock", {

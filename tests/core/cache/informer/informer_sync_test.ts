@@ -88,7 +88,10 @@ test("Informer lists in pages where the initial events do not end", () =>
     fill(parts);
     const { clock, informer, server } = parts;
     informer.start();
-    await parts.until("the objects came", () => informer.size === NAMES.length);
+    await parts.until(
+      "the objects arrived",
+      () => informer.size === NAMES.length,
+    );
     assert.equal(informer.hasSynced, false);
     await clock.advance(10_001);
     await parts.settled();
@@ -103,13 +106,16 @@ test("Informer does not wait indefinitely for the end of a busy stream", () =>
     fill(parts);
     const { clock, informer, server, events } = parts;
     informer.start();
-    await parts.until("the objects came", () => informer.size === NAMES.length);
+    await parts.until(
+      "the objects arrived",
+      () => informer.size === NAMES.length,
+    );
     for (let round = 0; round < 8 && server.calls.length === 1; round++) {
       const seen = events.length;
       await clock.advance(9_000);
       server.put("default/a");
       await parts.until(
-        "the change came",
+        "the change arrived",
         () => events.length > seen || server.calls.length > 1,
       );
     }
@@ -190,7 +196,7 @@ for (const fault of [fallSilent, neverAnswer]) {
         const { server, clock, informer } = parts;
         server.script(watchList ? "watch" : "list", fault);
         informer.start();
-        await parts.until("the call came", () => server.calls.length === 1);
+        await parts.until("the call arrived", () => server.calls.length === 1);
         const state = fault === fallSilent ? "syncing" : "connecting";
         await parts.until(
           `it is ${state}`,

@@ -175,7 +175,7 @@ test("OwnWriteWindow compares versions beyond the range of numbers", () => {
   assert.equal(window.event(change("90071992547409931")), undefined);
 });
 
-/** What happens to one object, in the order in which the server stored it. */
+/** History of one object, in the order in which the server stored it. */
 interface Step {
   readonly own: boolean;
   /** After how many further steps its event arrives. */
@@ -222,7 +222,7 @@ test("OwnWriteWindow releases every foreign change and no lone echo [J60]", () =
             const event = change(version(index));
             if (!step.own) untold.add(event.resourceVersion);
             const release = window.event(event);
-            // What is let through now stands for all that arrived.
+            // The released event merges all that arrived.
             letThrough(release);
             seen = event.resourceVersion;
           },

@@ -72,7 +72,7 @@ test("readEvents pauses reading while the event loop lags", async () => {
   const clock = new HandClock();
   const take = () => {
     clock.time += 10; // the slice is over
-    // What others do in their turn takes long.
+    // Other work takes long.
     setImmediate(() => clock.time += exchange.reads === 3 ? 1000 : 40);
     return undefined;
   };
@@ -83,7 +83,7 @@ test("readEvents pauses reading while the event loop lags", async () => {
   );
   for (let chunk = 1; chunk <= CHUNKS; chunk++) {
     await someTurns();
-    assert.equal(exchange.reads, chunk, "nothing is read meanwhile");
+    assert.equal(exchange.reads, chunk, "nothing is read during the pause");
     const [timer] = clock.timers.splice(0);
     assert.equal(timer?.delay, chunk === 3 ? 250 : 40, "as long again");
     timer?.fire();

@@ -16,7 +16,7 @@ test("ResponseReader counts silence only while it is read", async () => {
   const clock = new VirtualClock();
   async function* body(): AsyncGenerator<Uint8Array> {
     yield await Promise.resolve(new Uint8Array(1));
-    await new Promise(() => {}); // nothing comes any more
+    await new Promise(() => {}); // nothing else arrives
   }
   const exchange = new ResponseReader(REQUEST, {
     client: {

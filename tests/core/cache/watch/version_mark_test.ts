@@ -20,17 +20,17 @@ function headerOf(resourceVersion: string): ObjectHeader {
 
 test("VersionMark keeps any version and orders them like compareResourceVersions", () => {
   fc.assert(
-    fc.property(version, version, fc.boolean(), (at, told, asText) => {
+    fc.property(version, version, fc.boolean(), (at, next, asText) => {
       const mark = new VersionMark();
       if (asText) mark.text = at;
       else mark.moveTo(headerOf(at));
       assert.equal(mark.text, at);
       assert.equal(
-        mark.isAheadOf(headerOf(told)),
-        compareResourceVersions(at, told) > 0,
+        mark.isAheadOf(headerOf(next)),
+        compareResourceVersions(at, next) > 0,
       );
-      mark.moveTo(headerOf(told));
-      assert.equal(mark.text, told);
+      mark.moveTo(headerOf(next));
+      assert.equal(mark.text, next);
     }),
   );
 });

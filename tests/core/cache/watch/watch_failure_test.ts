@@ -10,7 +10,7 @@ import {
 import { TooLongError } from "../../../../core/json/line_splitter.ts";
 
 function apiError(status: number, reason = ""): ApiError {
-  return new ApiError("Cannot watch Pod objects: told so", { status, reason });
+  return new ApiError("Cannot watch Pod objects: rejected", { status, reason });
 }
 
 /** The parts of a remedy that are not as usual, shortly. */
@@ -21,12 +21,12 @@ function brief(error: unknown, state: ReflectorState): string {
     remedy.relist && "relist",
     remedy.versionGone && "forget",
     remedy.pages !== "no" && `pages ${remedy.pages}`,
-    remedy.immediate && "at once",
+    remedy.immediate && "immediately",
   ].filter((part) => part !== false).join(", ");
 }
 
 const fault = (reason: ConstructorParameters<typeof ConnectionFault>[0]) =>
-  new ConnectionFault(reason, "Cannot watch Pod objects: told so");
+  new ConnectionFault(reason, "Cannot watch Pod objects: rejected");
 
 test("remedyFor only resumes a watch that was interrupted", () => {
   assert.equal(brief(new Error("reset"), "watching"), "connection");
@@ -41,7 +41,7 @@ test("remedyFor only resumes a watch that was interrupted", () => {
 });
 
 test("remedyFor drops a version that the server lost, and retries immediately", () => {
-  const forgotten = "expired, relist, forget, at once";
+  const forgotten = "expired, relist, forget, immediately";
   assert.equal(brief(apiError(410, "Expired"), "watching"), forgotten);
   assert.equal(brief(apiError(410, "Gone"), "error-event"), forgotten);
   assert.equal(brief(apiError(410), "init-page"), forgotten);
@@ -65,13 +65,13 @@ test("remedyFor relists where the state is in doubt", () => {
   );
   assert.equal(
     brief(fault("backwards"), "watching"),
-    "backwards, relist, forget, at once",
+    "backwards, relist, forget, immediately",
   );
 });
 
 test("remedyFor lists immediately in pages after a line that is too long", () => {
   const error = new TooLongError("a line", { size: 9, limit: 8 });
-  const paged = "too_long, relist, pages once, at once";
+  const paged = "too_long, relist, pages once, immediately";
   assert.equal(brief(error, "watching"), paged);
   assert.equal(brief(error, "initial-watch"), paged);
   assert.equal(brief(error, "init-page"), "too_long, relist");
@@ -81,12 +81,12 @@ test("remedyFor requests no streams from a server that cannot stream", () => {
   for (const status of [400, 405, 406, 415, 422]) {
     assert.equal(
       brief(apiError(status), "initial-watch"),
-      `http_${status}, relist, pages always, at once`,
+      `http_${status}, relist, pages always, immediately`,
     );
   }
   assert.equal(
     brief(fault("no-end"), "initial-watch"),
-    "no_end, relist, pages always, at once",
+    "no_end, relist, pages always, immediately",
   );
 });
 
@@ -101,11 +101,11 @@ test("remedyFor lists once in pages after a failed stream", () => {
   );
   assert.equal(
     brief(apiError(403), "initial-watch"),
-    "http_403, relist, pages once, at once",
+    "http_403, relist, pages once, immediately",
   );
   assert.equal(
     brief(fault("silent"), "initial-watch"),
-    "silent, relist, pages once, at once",
+    "silent, relist, pages once, immediately",
   );
 });
 
@@ -116,7 +116,7 @@ test("remedyFor requests a stream again after an unrelated failure", () => {
 });
 
 test("remedyFor returns the pause that the server asks for", () => {
-  const error = new ApiError("Cannot watch: told so", {
+  const error = new ApiError("Cannot watch: rejected", {
     status: 429,
     retryAfter: 7_000,
   });
