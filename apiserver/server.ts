@@ -16,7 +16,6 @@ import { Instance } from "./instance.ts";
 import { kubeconfigDocument } from "./kubeconfig_document.ts";
 import { type Random, seededRandom } from "./random.ts";
 import { type ApiServerOptions, checkServerOptions } from "./server_options.ts";
-import type { WatchCounts } from "./read/watcher.ts";
 import type { BuiltinResources, CustomResources } from "./registry.ts";
 import { ADMINISTRATOR, type User } from "./request/user.ts";
 import {
@@ -256,7 +255,14 @@ export class ApiServer {
   }
 
   /** Counts of watches since the server's start. */
-  get watchCounts(): Readonly<WatchCounts> {
+  get watchCounts(): {
+    /** Number of open watches. */
+    readonly open: number;
+    /** Number of watches closed because their client read too slowly. */
+    readonly dropped: number;
+    /** Number of events sent to watches. */
+    readonly events: number;
+  } {
     return this.#instance?.context.watches.counts ??
       { open: 0, dropped: 0, events: 0 };
   }

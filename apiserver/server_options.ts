@@ -64,7 +64,14 @@ export interface ApiServerOptions {
    *
    * @default {{ changes: 10_000, bytes: 33_554_432 }}
    */
-  readonly history?: HistoryLimits | undefined;
+  readonly history?:
+    | {
+      /** Maximum number of changes. */
+      readonly changes: number;
+      /** Maximum bytes of past objects. */
+      readonly bytes: number;
+    }
+    | undefined;
   /**
    * Delay until a new CRD is established and served, in milliseconds. A real
    * server takes up to some hundreds, so that clients that do not wait fail.

@@ -8,21 +8,7 @@
 import type { ActiveFault, FaultMatch, FaultRule } from "./fault_rule.ts";
 
 /** Options of {@linkcode Faults.restart}. */
-export interface RestartOptions {
-  /**
-   * Downtime, in milliseconds of the server's clock.
-   *
-   * @default {0}
-   */
-  readonly downFor?: number | undefined;
-  /**
-   * Whether the objects are kept. The history from which watches resume is lost
-   * in either case.
-   *
-   * @default {true}
-   */
-  readonly keepData?: boolean | undefined;
-}
+export type RestartOptions = NonNullable<Parameters<Faults["restart"]>[0]>;
 
 /**
  * Fault injection for a server: rules on requests, and immediate faults. The
@@ -87,5 +73,19 @@ export interface Faults {
   rotateToken(token?: string): string;
 
   /** Crashes the server and restarts it on the same port. */
-  restart(options?: RestartOptions): Promise<void>;
+  restart(options?: {
+    /**
+     * Downtime, in milliseconds of the server's clock.
+     *
+     * @default {0}
+     */
+    readonly downFor?: number | undefined;
+    /**
+     * Whether the objects are kept. The history from which watches resume is lost
+     * in either case.
+     *
+     * @default {true}
+     */
+    readonly keepData?: boolean | undefined;
+  }): Promise<void>;
 }

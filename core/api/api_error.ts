@@ -1,28 +1,30 @@
-/** One cause within a Status: which field is wrong, and how. */
-export interface StatusCause {
-  /** What is wrong in one word, such as `FieldValueRequired`. */
-  readonly reason?: string | undefined;
-  /** What is wrong, for a person. */
-  readonly message?: string | undefined;
-  /** Which field, such as `spec.replicas`. */
-  readonly field?: string | undefined;
-}
-
-/** What a Status tells beside its reason. */
+/** Details of a Kubernetes Status. */
 export interface StatusDetails {
-  /** The object that the request was about. */
+  /** Name of the object of the request. */
   readonly name?: string | undefined;
-  /** The API group of its kind. */
+  /** API group of its kind. */
   readonly group?: string | undefined;
-  /** Its kind, or the plural where the path named it. */
+  /** Its kind, or the plural if the path named it. */
   readonly kind?: string | undefined;
-  /** Its incarnation. */
+  /** UID of the object. */
   readonly uid?: string | undefined;
-  /** Each thing that is wrong, where there are several. */
-  readonly causes?: readonly StatusCause[] | undefined;
-  /** How long to wait before the next attempt. */
+  /** Causes of the failure: violations of single fields. */
+  readonly causes?:
+    | readonly {
+      /** Reason in one word, such as `FieldValueRequired`. */
+      readonly reason?: string | undefined;
+      /** Description, for a person. */
+      readonly message?: string | undefined;
+      /** Path of the field, such as `spec.replicas`. */
+      readonly field?: string | undefined;
+    }[]
+    | undefined;
+  /** Minimum pause before the next attempt, in seconds. */
   readonly retryAfterSeconds?: number | undefined;
 }
+
+/** Cause within a Status. */
+export type StatusCause = NonNullable<StatusDetails["causes"]>[number];
 
 /** The body with which an API server says that a request failed. */
 export interface Status {

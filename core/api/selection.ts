@@ -1,8 +1,4 @@
-import {
-  type FieldRequirement,
-  fieldRequirements,
-  type FieldSelector,
-} from "./field_selector.ts";
+import { type FieldRequirement, fieldRequirements } from "./field_selector.ts";
 import {
   type LabelRequirement,
   labelRequirements,
@@ -28,7 +24,7 @@ export interface SelectionOptions {
    */
   readonly fieldSelector?:
     | string
-    | FieldSelector
+    | Readonly<Record<string, string>>
     | readonly FieldRequirement[]
     | undefined;
   /**

@@ -37,21 +37,21 @@ import {
 import type { HttpRequest } from "./transport/transport.ts";
 
 /** Verb of a request, as in RBAC rules, audit logs and metrics. */
-export type ApiVerb =
-  | "get"
-  | "list"
-  | "watch"
-  | "create"
-  | "update"
-  | "patch"
-  | "delete"
-  | "deletecollection"
-  | "connect";
+export type ApiVerb = ApiRequest["verb"];
 
 /** HTTP request with its Kubernetes verb and a description for errors. */
 export interface ApiRequest extends HttpRequest {
   /** Verb, as in RBAC rules. */
-  readonly verb: ApiVerb;
+  readonly verb:
+    | "get"
+    | "list"
+    | "watch"
+    | "create"
+    | "update"
+    | "patch"
+    | "delete"
+    | "deletecollection"
+    | "connect";
   /** Description that follows "Cannot" in errors: `get Pod default/web`. */
   readonly action: string;
   /**

@@ -7,7 +7,6 @@ import type {
 import type { Duration } from "../api/duration.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
-import type { PropagationPolicy } from "../client/request_options.ts";
 import type { Logger } from "../logger.ts";
 import type { RunCause } from "./cause.ts";
 import type { EventOptions } from "./event_recorder.ts";
@@ -352,7 +351,11 @@ export interface Context<P extends KubernetesObject> {
     key: string | ObjectKey,
     options?: {
       readonly signal?: AbortSignal | undefined;
-      readonly propagationPolicy?: PropagationPolicy | undefined;
+      readonly propagationPolicy?:
+        | "Background"
+        | "Foreground"
+        | "Orphan"
+        | undefined;
       readonly uid?: string | undefined;
     },
   ): Promise<void>;

@@ -1,4 +1,4 @@
-import type { ResolvedKind, Scope } from "../api/kind.ts";
+import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject, WrittenAs } from "../api/object.ts";
 import type { CrdVersion } from "./crd_object.ts";
 import type { StandardSchema, Stored } from "./standard_schema.ts";
@@ -171,7 +171,7 @@ export interface KindDefinition extends KindVersion {
    *
    * @default {"Namespaced"}
    */
-  readonly scope?: Scope | undefined;
+  readonly scope?: "Namespaced" | "Cluster" | undefined;
   /**
    * Further versions, by name, that the same objects can be read in.
    *
