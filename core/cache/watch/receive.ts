@@ -86,7 +86,7 @@ const EVICTIONS_PER_SLICE = 6;
  * their budget, or its memory becomes short, nothing is read, so that the
  * connection fills and the server waits.
  */
-export interface Receiving {
+export interface ReceiveDeps {
   readonly slice: TimeSlice;
   readonly clock: Clock;
   /** Memory budget of the caches; no limit when undefined. */
@@ -120,7 +120,7 @@ export type TakeEvent = (
 export async function readEvents(
   response: ResponseReader,
   take: TakeEvent,
-  receiving: Receiving,
+  receiving: ReceiveDeps,
 ): Promise<number> {
   const splitter = new LineSplitter();
   const scanner = new EventScanner();
@@ -163,7 +163,7 @@ export async function readEvents(
 export async function readPage(
   response: ResponseReader,
   take: (header: ObjectHeader) => void,
-  receiving: Receiving,
+  receiving: ReceiveDeps,
 ): Promise<ListHeader> {
   const scanner = new ListScanner({ maxItemBytes: MAX_LISTED_BYTES });
   for (;;) {
@@ -191,13 +191,13 @@ export async function readPage(
 
 function pauseIfDue(
   bytes: number,
-  receiving: Receiving,
+  receiving: ReceiveDeps,
 ): Promise<void> | undefined {
   return receiving.slice.step(bytes) ? pause(receiving) : undefined;
 }
 
 /** Pauses for other work, and for as long again if that took long. */
-async function pause(receiving: Receiving): Promise<void> {
+async function pause(receiving: ReceiveDeps): Promise<void> {
   const { slice, clock, signal } = receiving;
   receiving.onIdle();
   const lateness = await slice.pause();
@@ -212,7 +212,7 @@ async function pause(receiving: Receiving): Promise<void> {
  * memory of the process becomes short, it also waits, so that garbage is
  * collected before more data arrives.
  */
-async function makeRoom(receiving: Receiving): Promise<void> {
+async function makeRoom(receiving: ReceiveDeps): Promise<void> {
   const { budget, clock, signal } = receiving;
   while (budget?.settle(EVICTIONS_PER_SLICE) === false) {
     await pause(receiving);

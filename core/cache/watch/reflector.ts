@@ -32,7 +32,7 @@ import type { MemoryBudget } from "../store/memory_budget.ts";
 import {
   readEvents,
   readPage,
-  type Receiving,
+  type ReceiveDeps,
   type TimeSlice,
 } from "./receive.ts";
 import { BackOff, type ReconnectSettings } from "./reconnect.ts";
@@ -161,7 +161,7 @@ export class Reflector {
   readonly #deps: ReflectorDeps;
   readonly #record: WatchRecord;
   readonly #backOff: BackOff;
-  readonly #receiving: Receiving;
+  readonly #receiving: ReceiveDeps;
   readonly #stop: AbortController = new AbortController();
   #running: Promise<void> | undefined;
   #response: ResponseReader | undefined;

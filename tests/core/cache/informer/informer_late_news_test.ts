@@ -110,7 +110,10 @@ test("An own write that ends after its namespace was removed and added gives one
     const write = registration.beginWrite("one/a");
     server.put("one/a");
     await settled();
-    assert.deepEqual([events, delivered], [["added one/a"], []]);
+    assert.deepEqual({ events, delivered }, {
+      events: ["added one/a"],
+      delivered: [],
+    });
     await informer.changeNamespaces(["two"]);
     await informer.changeNamespaces(["one"]);
     assert.deepEqual(delivered, []);

@@ -4,7 +4,7 @@ import type { ResponseReader } from "../../../../core/cache/watch/response_reade
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import {
   readEvents,
-  type Receiving,
+  type ReceiveDeps,
 } from "../../../../core/cache/watch/receive.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
 import { type Clock, nextTurn } from "../../../../core/clock.ts";
@@ -55,7 +55,7 @@ async function someTurns(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await nextTurn();
 }
 
-function receiving(clock: Clock, more: Partial<Receiving> = {}): Receiving {
+function receiving(clock: Clock, more: Partial<ReceiveDeps> = {}): ReceiveDeps {
   return {
     slice: new TimeSlice(clock),
     clock,
