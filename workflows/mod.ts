@@ -74,7 +74,6 @@ export {
 export {
   AccessDeniedError,
   checkAccess,
-  type CrossReference,
 } from "./conditions/reference_access.ts";
 export {
   REQUESTED_AT,
@@ -152,7 +151,6 @@ export {
 } from "./kstatus/wait_for.ts";
 export { Canary, type CanaryOptions } from "./phases/canary.ts";
 export { changeMap, type SpecDiff } from "./phases/change_map.ts";
-export type { ErrorReportOptions } from "./phases/error_report.ts";
 export { LifecycleMetrics } from "./phases/lifecycle_metrics.ts";
 export { newFailures } from "./phases/new_failures.ts";
 export {
@@ -166,7 +164,6 @@ export type {
   PhasedDefinition,
   PhasedRun,
   RollbackOptions,
-  RunningState,
 } from "./phases/phased_definition.ts";
 export {
   type PhasedObject,
@@ -178,8 +175,4 @@ export {
   type StatesObject,
   type StatesOptions,
 } from "./phases/states.ts";
-export {
-  chooseUpgrade,
-  type UpgradeChoice,
-  type UpgradeSituation,
-} from "./phases/upgrade_choice.ts";
+export { chooseUpgrade } from "./phases/upgrade_choice.ts";

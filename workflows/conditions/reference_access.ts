@@ -5,31 +5,7 @@ import {
 import { checkOption } from "../../core/api/options.ts";
 
 /** Reference from one object to another, possibly in another namespace. */
-export interface CrossReference {
-  /** Namespace of the referring object, and its labels. */
-  readonly from: {
-    readonly namespace: string;
-    readonly labels?: Readonly<Record<string, string>> | undefined;
-  };
-  /** Referenced object. */
-  readonly to: {
-    /** Namespace of the object. Defaults to that of the referring object. */
-    readonly namespace?: string | undefined;
-    /**
-     * Access list of the object. Without one, only references from the same
-     * namespace are allowed.
-     */
-    readonly accessFrom?: {
-      /**
-       * Selectors of the allowed namespaces; a namespace must match one of them.
-       * A selector without labels matches every namespace.
-       */
-      readonly namespaceSelectors: readonly {
-        readonly matchLabels?: Readonly<Record<string, string>> | undefined;
-      }[];
-    } | undefined;
-  };
-}
+export type CrossReference = Parameters<typeof checkAccess>[0];
 
 /** Error for a reference that the access list of an object does not allow. */
 export class AccessDeniedError extends Error {
@@ -64,7 +40,31 @@ export class AccessDeniedError extends Error {
  * checkAccess({ from, to: { namespace: "data", accessFrom: blue } });
  * ```
  */
-export function checkAccess(reference: CrossReference): void {
+export function checkAccess(reference: {
+  /** Namespace of the referring object, and its labels. */
+  readonly from: {
+    readonly namespace: string;
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+  };
+  /** Referenced object. */
+  readonly to: {
+    /** Namespace of the object. Defaults to that of the referring object. */
+    readonly namespace?: string | undefined;
+    /**
+     * Access list of the object. Without one, only references from the same
+     * namespace are allowed.
+     */
+    readonly accessFrom?: {
+      /**
+       * Selectors of the allowed namespaces; a namespace must match one of them.
+       * A selector without labels matches every namespace.
+       */
+      readonly namespaceSelectors: readonly {
+        readonly matchLabels?: Readonly<Record<string, string>> | undefined;
+      }[];
+    } | undefined;
+  };
+}): void {
   const subject = "checkAccess()";
   checkOption(reference, "object", { name: "reference", subject });
   const { from, to } = reference;

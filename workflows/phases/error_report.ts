@@ -1,43 +1,7 @@
-import { checkOptions, type OptionRules } from "../../core/api/options.ts";
+import { checkOptions } from "../../core/api/options.ts";
 import { isOutcome, withoutUrlQueries } from "../conditions/outcome.ts";
+import { type ErrorReportOptions, REPORT_RULES } from "./phased_definition.ts";
 import type { RolloutError } from "./phased_status.ts";
-
-/** Limits and labels of the errors in a status. */
-export interface ErrorReportOptions {
-  /**
-   * Maximum length of a field in characters.
-   *
-   * @default {2048}
-   */
-  readonly maxLength?: number | undefined;
-  /**
-   * Maximum number of causes.
-   *
-   * @default {2}
-   */
-  readonly maxCauses?: number | undefined;
-  /**
-   * Whether the stack trace is included, up to `maxLength`.
-   *
-   * @default {false}
-   */
-  readonly stack?: boolean | undefined;
-  /**
-   * Patterns by label: an error gets the label if its message, or that of a
-   * cause, matches.
-   *
-   * @default {{}}
-   */
-  readonly labels?: Readonly<Record<string, RegExp>> | undefined;
-}
-
-/** Validation rules of the options of a report. */
-export const REPORT_RULES: OptionRules<ErrorReportOptions> = {
-  maxLength: "size?",
-  maxCauses: "size?",
-  stack: "boolean?",
-  labels: "object?",
-};
 
 /** Maximum length of a chain of causes, which may be circular. */
 const MAX_CHAIN = 16;

@@ -5,7 +5,6 @@ import type { Context, PrimaryEvents } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import type { Metrics } from "../../core/metrics.ts";
 import type { SpecDiff } from "./change_map.ts";
-import { type ErrorReportOptions, REPORT_RULES } from "./error_report.ts";
 import type { PhasedObject } from "./phased_status.ts";
 
 /** Argument of every function of a phased reconciler. */
@@ -19,14 +18,6 @@ export interface PhasedRun<P extends PhasedObject> {
   readonly ctx: Context<P>;
   /** Emits Kubernetes Events for the object; `onEvent` is called for each. */
   readonly events: PrimaryEvents;
-}
-
-/** Observed state, and the spec that was deployed. */
-export interface RunningState<P extends PhasedObject, Observed> {
-  /** Result of `observe`. */
-  readonly observed: Observed;
-  /** Spec that was deployed. */
-  readonly deployed: P["spec"];
 }
 
 /**
@@ -118,7 +109,11 @@ export interface PhasedDefinition<P extends PhasedObject, Observed> {
   readonly suspend?:
     | ((
       run: PhasedRun<P>,
-      request: RunningState<P, Observed> & {
+      request: {
+        /** Result of `observe`. */
+        readonly observed: Observed;
+        /** Spec that was deployed. */
+        readonly deployed: P["spec"];
         readonly next: P["spec"];
         readonly discard: boolean;
       },
@@ -160,7 +155,12 @@ export interface PhasedDefinition<P extends PhasedObject, Observed> {
   readonly recover?:
     | ((
       run: PhasedRun<P>,
-      state: RunningState<P, Observed>,
+      state: {
+        /** Result of `observe`. */
+        readonly observed: Observed;
+        /** Spec that was deployed. */
+        readonly deployed: P["spec"];
+      },
     ) => MaybePromise<
       | {
         readonly reason: string;
@@ -179,7 +179,12 @@ export interface PhasedDefinition<P extends PhasedObject, Observed> {
   readonly reconcileOtherChanges?:
     | ((
       run: PhasedRun<P>,
-      state: RunningState<P, Observed>,
+      state: {
+        /** Result of `observe`. */
+        readonly observed: Observed;
+        /** Spec that was deployed. */
+        readonly deployed: P["spec"];
+      },
     ) => MaybePromise<boolean>)
     | undefined;
   /**
@@ -233,7 +238,33 @@ export interface PhasedDefinition<P extends PhasedObject, Observed> {
    */
   readonly interval?: Duration | undefined;
   /** Limits and labels of the errors in the status. */
-  readonly errors?: ErrorReportOptions | undefined;
+  readonly errors?: {
+    /**
+     * Maximum length of a field in characters.
+     *
+     * @default {2048}
+     */
+    readonly maxLength?: number | undefined;
+    /**
+     * Maximum number of causes.
+     *
+     * @default {2}
+     */
+    readonly maxCauses?: number | undefined;
+    /**
+     * Whether the stack trace is included, up to `maxLength`.
+     *
+     * @default {false}
+     */
+    readonly stack?: boolean | undefined;
+    /**
+     * Patterns by label: an error gets the label if its message, or that of a
+     * cause, matches.
+     *
+     * @default {{}}
+     */
+    readonly labels?: Readonly<Record<string, RegExp>> | undefined;
+  } | undefined;
   /**
    * Clock for attempts, conditions and metrics.
    *
@@ -278,8 +309,28 @@ export interface RollbackOptions<P extends PhasedObject> {
     | ((stable: P["spec"], failed: P["spec"]) => boolean)
     | undefined;
   /** Whether a rollback loses no state now. By default it never does. */
-  readonly safe?: ((run: PhasedRun<P>) => MaybePromise<boolean>) | undefined;
+  readonly safe?:
+    | ((run: PhasedRun<P>) => MaybePromise<boolean>)
+    | undefined;
 }
+
+/** Limits and labels of the errors in a status. */
+export type ErrorReportOptions = NonNullable<
+  PhasedDefinition<PhasedObject, never>["errors"]
+>;
+
+/** Observed state, and the spec that was deployed. */
+export type RunningState<P extends PhasedObject, Observed> = Parameters<
+  NonNullable<PhasedDefinition<P, Observed>["recover"]>
+>[1];
+
+/** Validation rules of the options of a report. */
+export const REPORT_RULES: OptionRules<ErrorReportOptions> = {
+  maxLength: "size?",
+  maxCauses: "size?",
+  stack: "boolean?",
+  labels: "object?",
+};
 
 const RULES: OptionRules<PhasedDefinition<PhasedObject, never>> = {
   diff: "function",

@@ -1,7 +1,56 @@
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 
 /** Facts about a stateful job that is to be upgraded. */
-export interface UpgradeSituation {
+export type UpgradeSituation = Parameters<typeof chooseUpgrade>[0];
+
+const RULES: OptionRules<UpgradeSituation> = {
+  requested: ["stateless", "savepoint", "last-state"],
+  job: ["running", "unready", "canceling", "canceled", "ended"],
+  stateKnown: "boolean",
+  highlyAvailable: "boolean",
+  manager: ["reachable", "unreachable", "neverStarted", "gone"],
+  versionChanged: "boolean?",
+  savepoints: "boolean?",
+  cancelable: "boolean?",
+  preferCancel: "boolean?",
+  fallback: "boolean?",
+  age: "object?",
+};
+
+/**
+ * Decision on an upgrade: a plan, a wait, or no upgrade because state would be
+ * lost.
+ */
+export type UpgradeChoice = ReturnType<typeof chooseUpgrade>;
+
+type UpgradePlan = Extract<UpgradeChoice, { readonly plan: unknown }>["plan"];
+
+/**
+ * Chooses how a stateful job is upgraded without losing its state, by the
+ * requested mode and the state of the job. Pure; the rules are those of the
+ * Flink operator.
+ *
+ * @param situation The facts about the job.
+ * @throws {TypeError | RangeError} If a fact is unknown, missing or of another
+ * type.
+ *
+ * @example A job that is not running cannot take a savepoint
+ * ```ts
+ * import { chooseUpgrade } from "@coracle/operator/workflows";
+ *
+ * const choice = chooseUpgrade({
+ *   requested: "savepoint",
+ *   job: "unready",
+ *   stateKnown: false,
+ *   highlyAvailable: true,
+ *   manager: "reachable",
+ * });
+ * if (!("plan" in choice) || choice.plan.restore !== "last-state") {
+ *   throw new Error("Unexpected choice");
+ * }
+ * ```
+ */
+export function chooseUpgrade(situation: {
   /** Upgrade mode of the new spec. */
   readonly requested: "stateless" | "savepoint" | "last-state";
   /**
@@ -58,27 +107,7 @@ export interface UpgradeSituation {
     /** Start of a pending checkpoint, in milliseconds since the Unix epoch. */
     readonly pending?: number | undefined;
   } | undefined;
-}
-
-const RULES: OptionRules<UpgradeSituation> = {
-  requested: ["stateless", "savepoint", "last-state"],
-  job: ["running", "unready", "canceling", "canceled", "ended"],
-  stateKnown: "boolean",
-  highlyAvailable: "boolean",
-  manager: ["reachable", "unreachable", "neverStarted", "gone"],
-  versionChanged: "boolean?",
-  savepoints: "boolean?",
-  cancelable: "boolean?",
-  preferCancel: "boolean?",
-  fallback: "boolean?",
-  age: "object?",
-};
-
-/**
- * Decision on an upgrade: a plan, a wait, or no upgrade because state would be
- * lost.
- */
-export type UpgradeChoice =
+}):
   | {
     readonly plan: {
       /**
@@ -99,36 +128,7 @@ export type UpgradeChoice =
     /** Whether recovery and other changes may go on. */
     readonly othersMayAct: boolean;
   }
-  | { readonly impossible: string };
-
-type UpgradePlan = Extract<UpgradeChoice, { readonly plan: unknown }>["plan"];
-
-/**
- * Chooses how a stateful job is upgraded without losing its state, by the
- * requested mode and the state of the job. Pure; the rules are those of the
- * Flink operator.
- *
- * @param situation The facts about the job.
- * @throws {TypeError | RangeError} If a fact is unknown, missing or of another
- * type.
- *
- * @example A job that is not running cannot take a savepoint
- * ```ts
- * import { chooseUpgrade } from "@coracle/operator/workflows";
- *
- * const choice = chooseUpgrade({
- *   requested: "savepoint",
- *   job: "unready",
- *   stateKnown: false,
- *   highlyAvailable: true,
- *   manager: "reachable",
- * });
- * if (!("plan" in choice) || choice.plan.restore !== "last-state") {
- *   throw new Error("Unexpected choice");
- * }
- * ```
- */
-export function chooseUpgrade(situation: UpgradeSituation): UpgradeChoice {
+  | { readonly impossible: string } {
   checkOptions(situation, RULES, "chooseUpgrade()");
   const { requested, job, highlyAvailable, manager } = situation;
   const over = job === "ended" || job === "canceled";
