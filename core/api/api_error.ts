@@ -53,22 +53,13 @@ const BRAND = Symbol.for("@coracle/operator/ApiError");
 export interface ApiErrorOptions {
   /** The HTTP status code; 410 for an ERROR event of an expired watch. */
   readonly status: number;
-  /**
-   * The reason of the Status, such as `NotFound`.
-   *
-   * @default {"", which says that there was none}
-   */
+  /** Reason of the Status, such as `NotFound`. Empty by default. */
   readonly reason?: string | undefined;
-  /**
-   * Which object and which fields the error is about.
-   *
-   * @default {unknown}
-   */
+  /** Object and fields that the error concerns; undefined if unknown. */
   readonly details?: StatusDetails | undefined;
   /**
-   * How long the server asks to wait, in milliseconds.
-   *
-   * @default {it asks for no wait}
+   * Milliseconds until a retry, as the server requests; undefined if it does
+   * not.
    */
   readonly retryAfter?: number | undefined;
 }
@@ -93,16 +84,11 @@ export class ApiError extends Error {
   readonly status: number;
   /** The reason of the Status, such as `NotFound`; empty when there was none. */
   readonly reason: string;
-  /**
-   * Which object and which fields the error is about.
-   *
-   * @default {unknown}
-   */
+  /** Object and fields that the error concerns; undefined if unknown. */
   readonly details: StatusDetails;
   /**
-   * How long the server asks to wait, in milliseconds.
-   *
-   * @default {it asks for no wait}
+   * Milliseconds until a retry, as the server requests; undefined if it does
+   * not.
    */
   readonly retryAfter: number | undefined;
 

@@ -26,16 +26,10 @@ export interface RbacOptions {
     readonly subresource?: string | undefined;
   }[];
   /**
-   * What it does in its own namespace only, such as holding its lease.
-   *
-   * @default {nothing}
+   * Access in its own namespace only, such as to its Lease. None by default.
    */
   readonly ownAccess?: RbacOptions["access"] | undefined;
-  /**
-   * Where it does it.
-   *
-   * @default {in all namespaces}
-   */
+  /** Namespaces of the access. Defaults to all. */
   readonly namespaces?: readonly string[] | undefined;
 }
 
