@@ -208,10 +208,8 @@ export class Dispatcher<P extends KubernetesObject> {
     const { reconciler, workflow } = this.#deps;
     const copy = mutableCopy(primary);
     const managed = workflow?.explicit ? undefined : workflow;
-    const reconcile = () =>
-      this.#phase("reconcile", () => reconciler.reconcile(copy, context));
     if (reconciler.initContext === undefined && managed === undefined) {
-      return reconcile();
+      return this.#invoke(copy, context);
     }
     return (async () => {
       await reconciler.initContext?.(copy, context);
@@ -221,8 +219,16 @@ export class Dispatcher<P extends KubernetesObject> {
           () => managed.reconcile(copy, context),
         );
       }
-      return await reconcile();
+      return await this.#invoke(copy, context);
     })();
+  }
+
+  #invoke(
+    copy: P,
+    context: RunContext<P>,
+  ): ReconcileResult | void | Promise<ReconcileResult | void> {
+    const { reconciler } = this.#deps;
+    return this.#phase("reconcile", () => reconciler.reconcile(copy, context));
   }
 
   /** Checks the result of a reconciler, and writes it. */
