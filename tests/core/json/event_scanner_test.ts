@@ -33,7 +33,7 @@ function decoded(text: string): string {
   return Buffer.from(text, "utf8").toString("utf8");
 }
 
-test("EventScanner gives the header that JSON.parse gives, or refuses what is no event", () => {
+test("EventScanner returns the header that JSON.parse does, or rejects the line", () => {
   const scanner = new EventScanner();
   fc.assert(
     fc.property(fc.oneof(watchEventText, jsonText), (text) => {
@@ -51,7 +51,7 @@ test("EventScanner gives the header that JSON.parse gives, or refuses what is no
   );
 });
 
-test("EventScanner.scanObject gives the header that JSON.parse gives", () => {
+test("EventScanner.scanObject returns the header that JSON.parse does", () => {
   const scanner = new EventScanner();
   fc.assert(
     fc.property(kubernetesText, fc.nat(70), (text, offset) => {
@@ -66,7 +66,7 @@ test("EventScanner.scanObject gives the header that JSON.parse gives", () => {
   );
 });
 
-test("EventScanner never gives a wrong header for damaged bytes", () => {
+test("EventScanner never returns a wrong header for damaged bytes", () => {
   const scanner = new EventScanner();
   let refused = 0;
   let accepted = 0;
@@ -100,7 +100,7 @@ test("EventScanner never gives a wrong header for damaged bytes", () => {
   assert.ok(refused > 0 && accepted > 0, `${refused} and ${accepted}`);
 });
 
-test("EventScanner reads real Pods", () => {
+test("EventScanner scans real Pods", () => {
   const scanner = new EventScanner();
   const lines = readFileSync(
     new URL("../../../bench/data/pods.ndjson", import.meta.url),
@@ -115,7 +115,7 @@ test("EventScanner reads real Pods", () => {
   }
 });
 
-test("EventScanner refuses a line that was cut off, wherever it was", () => {
+test("EventScanner rejects a line that is truncated anywhere", () => {
   const scanner = new EventScanner();
   const text =
     '{"type":"ADDED","object":{"metadata":{"name":"a\\u0062","labels":{"x":"[\\"{"}},"spec":[{},[1.5e3,"}"],true,null]}}';
@@ -132,7 +132,7 @@ test("EventScanner refuses a line that was cut off, wherever it was", () => {
   assert.equal(scanner.header.name, "ab");
 });
 
-test("EventScanner counts the last of repeated keys, as JSON.parse does", () => {
+test("EventScanner uses the last of repeated keys, as JSON.parse does", () => {
   const scanner = new EventScanner();
   const text = `{"type":"ADDED","object":{"metadata":{"name":"x"}},
     "object":{"metadata":{"name":"y","uid":"1"},"metadata":{"name":"z"},
@@ -142,7 +142,7 @@ test("EventScanner counts the last of repeated keys, as JSON.parse does", () => 
   assert.equal(scanner.header.uid, "");
 });
 
-test("EventScanner reads BOOKMARK and ERROR events", () => {
+test("EventScanner scans BOOKMARK and ERROR events", () => {
   const scanner = new EventScanner();
   const bookmark =
     '{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12746","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}}}}';
@@ -156,7 +156,7 @@ test("EventScanner reads BOOKMARK and ERROR events", () => {
   assert.equal(scanner.header.kind, "Status");
 });
 
-test("ObjectHeader refuses what is malformed within a field when it is read", () => {
+test("ObjectHeader rejects a malformed field when it is read", () => {
   const scanner = new EventScanner();
   const header = scanner.scanObject(wholeRange(
     '{"metadata":{"name":"a","labels":{"a":"b" "c":"d"},"finalizers":["x",],"annotations":{"a":tru},"ownerReferences":[{"a"}]}}',
@@ -174,7 +174,7 @@ test("ObjectHeader refuses what is malformed within a field when it is read", ()
   ) assert.throws(read, SyntaxError);
 });
 
-test("EventScanner's messages show nothing of the text", () => {
+test("EventScanner's error messages do not quote the text", () => {
   const scanner = new EventScanner();
   for (
     const text of [
@@ -191,7 +191,7 @@ test("EventScanner's messages show nothing of the text", () => {
   }
 });
 
-test("EventScanner leaps over values longer than its window and nested deep", () => {
+test("EventScanner skips values larger than its window and deeply nested ones", () => {
   const scanner = new EventScanner();
   for (const size of [65_400, 65_408, 65_409, 65_500, 131_000, 400_000]) {
     for (const filler of ['"\\\\"', '"\\""', "[]", '{"}":"{"}']) {

@@ -18,7 +18,7 @@ function* fields(value: unknown, path = ""): Generator<[string, unknown]> {
   }
 }
 
-test("FieldReader gives each field as JSON.parse does", () => {
+test("FieldReader returns each field as JSON.parse does", () => {
   fc.assert(
     fc.property(jsonText, (text) => {
       const source = wholeRange(text);
@@ -32,11 +32,11 @@ test("FieldReader gives each field as JSON.parse does", () => {
   );
 });
 
-test("FieldReader refuses a path that names many fields", () => {
+test("FieldReader rejects a path that selects several fields", () => {
   assert.throws(() => new FieldReader("spec.containers[*].name"), RangeError);
 });
 
-test("parseFieldPath reads names, quoted names, elements and all of them", () => {
+test("parseFieldPath parses names, quoted names, elements and wildcards", () => {
   assert.deepEqual(parseFieldPath('a-1.b["c.d\\"]"][12].e[*]'), [
     { key: "a-1" },
     { key: "b" },

@@ -14,7 +14,7 @@ function nested(depth: number, value: string): string {
   return '[{"a":'.repeat(depth / 2) + value + "}]".repeat(depth / 2);
 }
 
-test("JsonCursor passes what is nested deeply, and sees what is wrong within", () => {
+test("JsonCursor skips deeply nested values and finds errors in them", () => {
   for (const depth of [100, 198, 200, 202, 1_000, 10_000]) {
     const text = nested(depth, '"x]}"');
     const cursor = cursorAt(`${text} ,`);
@@ -30,7 +30,7 @@ test("JsonCursor passes what is nested deeply, and sees what is wrong within", (
   }
 });
 
-test("JsonCursor says where a list or brackets go wrong, and shows nothing of the text", () => {
+test("JsonCursor reports the position of an error without quoting the text", () => {
   for (
     const [text, method, expected] of [
       ["[1 2]", "skipValue", /"," or "\]" must follow an element/],

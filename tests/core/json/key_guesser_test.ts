@@ -28,7 +28,7 @@ function read(guesser: KeyGuesser, text: string): [string, number, boolean][] {
   return keys;
 }
 
-test("KeyGuesser tells the key of each member, whatever it has guessed", () => {
+test("KeyGuesser finds the key of each member, whatever the guess", () => {
   const guesser = new KeyGuesser(NAMES, (key) => NAMES.indexOf(key));
   const written = fc.constantFrom(...KEYS).chain((key) =>
     fc.constantFrom(
@@ -48,7 +48,7 @@ test("KeyGuesser tells the key of each member, whatever it has guessed", () => {
   );
 });
 
-test("KeyGuesser expects the keys that followed each other last", () => {
+test("KeyGuesser predicts the key that followed last time", () => {
   const guesser = new KeyGuesser(NAMES, (key) => NAMES.indexOf(key));
   const expected = (text: string) =>
     read(guesser, text).map(([, , wasExpected]) => wasExpected);

@@ -24,7 +24,7 @@ function split(
   return lines;
 }
 
-test("LineSplitter gives the same lines wherever the chunks are cut", () => {
+test("LineSplitter returns the same lines for any chunk boundaries", () => {
   const splitter = new LineSplitter();
   const text = fc.array(
     fc.constantFrom("\n", "\r\n", "a", "bc", "é", "", "line"),
@@ -47,7 +47,7 @@ test("LineSplitter gives the same lines wherever the chunks are cut", () => {
   );
 });
 
-test("LineSplitter does not copy a line that lies within one chunk", () => {
+test("LineSplitter does not copy a line within one chunk", () => {
   const splitter = new LineSplitter();
   const chunk = Buffer.from("one\ntwo\n");
   splitter.push(chunk);
@@ -56,7 +56,7 @@ test("LineSplitter does not copy a line that lies within one chunk", () => {
   assert.deepEqual([splitter.start, splitter.end], [0, 3]);
 });
 
-test("LineSplitter refuses a line over the limit, ended or not", () => {
+test("LineSplitter rejects a line over the limit, complete or not", () => {
   const limit = { maxLineBytes: 10 };
   assert.deepEqual(
     split(new LineSplitter(limit), [Buffer.from("0123456789\n")]),
@@ -73,7 +73,7 @@ test("LineSplitter refuses a line over the limit, ended or not", () => {
   }
 });
 
-test("LineSplitter refuses a chunk while lines are unread, and a bad limit", () => {
+test("LineSplitter rejects a chunk while lines are unread, and an invalid limit", () => {
   const splitter = new LineSplitter();
   splitter.push(Buffer.from("one\ntwo\n"));
   assert.ok(splitter.next());
@@ -81,7 +81,7 @@ test("LineSplitter refuses a chunk while lines are unread, and a bad limit", () 
   assert.throws(() => new LineSplitter({ maxLineBytes: 0 }), RangeError);
 });
 
-test("LineSplitter frees what a long line needed", () => {
+test("LineSplitter frees the memory of a long line", () => {
   const splitter = new LineSplitter();
   const long = Buffer.alloc(3 * 1024 * 1024, "x");
   assert.equal(

@@ -73,7 +73,7 @@ const listText = objectText(
   ) => [...before, [key, items] as const, ...after]),
 );
 
-test("ListScanner gives items and list header as JSON.parse does, with any chunk borders", () => {
+test("ListScanner returns items and list header as JSON.parse does, for any chunks", () => {
   const scanner = new ListScanner();
   fc.assert(
     fc.property(
@@ -98,7 +98,7 @@ test("ListScanner gives items and list header as JSON.parse does, with any chunk
   );
 });
 
-test("ListScanner finds the same with a chunk border at every byte", () => {
+test("ListScanner returns the same with a chunk boundary at every byte", () => {
   const scanner = new ListScanner();
   const text =
     ` {"items" : [{"metadata":{"name":"a\\"}]"},"x":[[]]} , {"metadata":{"name":"b"}}], "metadata":{"continue":"c\\\\"},"n":-1.5e3 } \n`;
@@ -111,7 +111,7 @@ test("ListScanner finds the same with a chunk border at every byte", () => {
   }
 });
 
-test("ListScanner refuses every page that was cut off", () => {
+test("ListScanner rejects each truncated page", () => {
   const scanner = new ListScanner();
   const text = '{"kind":"List","items":[{"metadata":{}}],"metadata":{}}';
   for (let end = 0; end < text.length; end++) {
@@ -119,7 +119,7 @@ test("ListScanner refuses every page that was cut off", () => {
   }
 });
 
-test("ListScanner never takes a damaged page for a good one", () => {
+test("ListScanner never accepts a damaged page", () => {
   const scanner = new ListScanner();
   fc.assert(
     fc.property(damaged(listText), fc.nat(100), (text, size) => {
@@ -143,7 +143,7 @@ test("ListScanner never takes a damaged page for a good one", () => {
   );
 });
 
-test("ListScanner reads the Status that a server answers instead of a list", () => {
+test("ListScanner reads a Status that a server sends instead of a list", () => {
   const scanner = new ListScanner();
   const { header, items } = read(
     scanner,
@@ -154,7 +154,7 @@ test("ListScanner reads the Status that a server answers instead of a list", () 
   assert.equal(items.length, 0);
 });
 
-test("ListScanner refuses items given twice, and items that are no objects", () => {
+test("ListScanner rejects repeated items and items that are not objects", () => {
   const scanner = new ListScanner();
   for (
     const text of [
@@ -171,7 +171,7 @@ test("ListScanner refuses items given twice, and items that are no objects", () 
   }
 });
 
-test("ListScanner refuses an item over the limit before it has come whole", () => {
+test("ListScanner rejects an item over the limit before it is complete", () => {
   const scanner = new ListScanner({ maxItemBytes: 100 });
   const text = `{"items":[{"metadata":{"name":"${"x".repeat(200)}`;
   assert.throws(
@@ -181,7 +181,7 @@ test("ListScanner refuses an item over the limit before it has come whole", () =
   assert.throws(() => new ListScanner({ maxItemBytes: 1.5 }), RangeError);
 });
 
-test("ListScanner reads a page of real Pods, however it is cut", () => {
+test("ListScanner reads a page of real Pods in chunks of any size", () => {
   const lines = readFileSync(
     new URL("../../../bench/data/pods.ndjson", import.meta.url),
     "utf8",

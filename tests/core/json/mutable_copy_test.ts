@@ -4,7 +4,7 @@ import { fc } from "../../support/property.ts";
 import { mutableCopy } from "../../../core/json/prune.ts";
 import { Pruner } from "../../../core/json/prune.ts";
 
-test("mutableCopy is equal to what it copies and shares nothing with it", () => {
+test("mutableCopy equals its source and shares nothing with it", () => {
   fc.assert(fc.property(fc.jsonValue(), (value) => {
     const frozen = deepFreeze(structuredClone(value));
     const copied = mutableCopy(frozen);
@@ -14,13 +14,13 @@ test("mutableCopy is equal to what it copies and shares nothing with it", () => 
   }));
 });
 
-test("mutableCopy keeps the name __proto__ a plain field", () => {
+test("mutableCopy copies __proto__ as a plain field", () => {
   const value = JSON.parse('{"__proto__":{"a":1},"b":2}');
   assert.equal(JSON.stringify(mutableCopy(value)), JSON.stringify(value));
   assert.equal(Object.getPrototypeOf(mutableCopy(value)), Object.prototype);
 });
 
-test("mutableCopy keeps what is not kept from being read, and lets it be set", () => {
+test("mutableCopy lets reads of pruned fields throw and allows writes of them", () => {
   const object = { metadata: { name: "a" } as Record<string, unknown> };
   new Pruner(["metadata.managedFields"]).guard(object);
   const copied = mutableCopy(Object.freeze(object));

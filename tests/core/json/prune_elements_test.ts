@@ -93,7 +93,7 @@ const document = objectText(fc.array(
 ));
 const managers = fc.uniqueArray(manager, { minLength: 1, maxLength: 3 });
 
-test("Pruner keeps the elements of some managers, as filtering the parsed object does", () => {
+test("Pruner keeps elements of some managers, as filtering the parsed object does", () => {
   let left = 0;
   fc.assert(
     fc.property(document, managers, (text, managers) => {
@@ -106,7 +106,7 @@ test("Pruner keeps the elements of some managers, as filtering the parsed object
   assert.ok(left > 100, "many documents have elements to leave out");
 });
 
-test("Pruner keeps the bytes of an element as they are", () => {
+test("Pruner does not change the bytes of kept elements", () => {
   const own = '{ "fieldsV1" : {"f:a":{ }},\n"mana\\u0067er":"pag\\u0065" }';
   const text =
     `{"metadata":{"managedFields":[{"manager":"x"}, ${own} ,{"manager":"y"}],"name":"a"}}`;
@@ -116,7 +116,7 @@ test("Pruner keeps the bytes of an element as they are", () => {
   );
 });
 
-test("Pruner finds elements by the scanner's notes just as without them", () => {
+test("Pruner finds the same elements with and without a scanned header", () => {
   const scanner = new EventScanner();
   const named = metadata.map((text) =>
     text.replace("{", () => '{"name":"a","resourceVersion":"1",')
@@ -146,7 +146,7 @@ test("Pruner finds elements by the scanner's notes just as without them", () => 
   );
 });
 
-test("Pruner takes the entries of others out of real objects", () => {
+test("Pruner removes the entries of other managers from real objects", () => {
   for (const kind of ["deployments", "pods"]) {
     const lines = readFileSync(
       new URL(`../../../bench/data/${kind}.ndjson`, import.meta.url),
@@ -169,7 +169,7 @@ test("Pruner takes the entries of others out of real objects", () => {
   }
 });
 
-test("Pruner lets the rest of a list be read, but not be written back as the whole", () => {
+test("Pruner lets a partial list be read, but not written back", () => {
   const own = { manager: "page", fieldsV1: { "f:spec": {} } };
   const object = {
     metadata: { name: "a", managedFields: [own] as unknown },
@@ -190,7 +190,7 @@ test("Pruner lets the rest of a list be read, but not be written back as the who
   assert.equal("managedFields" in without.metadata, false);
 });
 
-test("Pruner takes steps that let elements stay at the end alone, behind a name", () => {
+test("Pruner accepts steps that keep elements only at the end, after a name", () => {
   assert.deepEqual(parseFieldPath(pathOf(['a","b', "c]"])).at(-1), {
     field: "manager",
     except: ['a","b', "c]"],

@@ -66,7 +66,7 @@ const paths = fc.array(
   { minLength: 1, maxLength: 4 },
 );
 
-test("Pruner gives the parsed object with the paths deleted", () => {
+test("Pruner returns the parsed object with the paths deleted", () => {
   fc.assert(
     fc.property(tree, paths, (text, paths) => {
       const expected = JSON.parse(text);
@@ -78,7 +78,7 @@ test("Pruner gives the parsed object with the paths deleted", () => {
   );
 });
 
-test("Pruner finds fields by the scanner's notes just as without them", () => {
+test("Pruner finds the same fields with and without a scanned header", () => {
   const scanner = new EventScanner();
   const pruners = [
     new Pruner(["metadata.managedFields"]),
@@ -108,7 +108,7 @@ test("Pruner finds fields by the scanner's notes just as without them", () => {
   );
 });
 
-test("Pruner takes managedFields and a long annotation from real Deployments", () => {
+test("Pruner removes managedFields and a long annotation from real Deployments", () => {
   const paths = [
     "metadata.managedFields",
     'metadata.annotations["deployment.kubernetes.io/revision"]',
@@ -129,7 +129,7 @@ test("Pruner takes managedFields and a long annotation from real Deployments", (
   }
 });
 
-test("Pruner makes a read of a pruned path fail loudly, and nothing else", () => {
+test("Pruner lets only reads of pruned paths throw", () => {
   const pruner = new Pruner([
     "metadata.managedFields",
     "status.conditions[*].lastProbeTime",
@@ -153,7 +153,7 @@ test("Pruner makes a read of a pruned path fail loudly, and nothing else", () =>
   assert.deepEqual(object.metadata, { name: "a", managedFields: [] });
 });
 
-test("Pruner refuses what the library needs, and paths that are none", () => {
+test("Pruner rejects paths that the library needs and malformed paths", () => {
   for (
     const path of ["metadata", "metadata.name", "metadata[*]", "[*]", "kind"]
   ) {

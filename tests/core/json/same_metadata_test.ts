@@ -40,12 +40,12 @@ function object(
   });
 }
 
-test("hasSameMetadata sees that only a status has changed", () => {
+test("hasSameMetadata is true if only the status changed", () => {
   assert(isSame(object("17"), object("18", { status: { a: ["}", 2] } })));
   assert(isSame(object("17", { fields: [] }), object("99", { fields: [1] })));
 });
 
-test("hasSameMetadata sees what has changed, come or gone", () => {
+test("hasSameMetadata is false if metadata changed, was added or removed", () => {
   const finalizers = { metadata: { finalizers: ["a"] } };
   const marked = { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } };
   for (const change of [{ metadata: { generation: 4 } }, finalizers, marked]) {
@@ -54,7 +54,7 @@ test("hasSameMetadata sees what has changed, come or gone", () => {
   }
 });
 
-test("hasSameMetadata knows nothing of what is written in another way", () => {
+test("hasSameMetadata is false for metadata written differently", () => {
   const { kind, ...rest } = JSON.parse(object("17"));
   assert(!isSame(JSON.stringify({ ...rest, kind }), object("18")));
   assert(!isSame(object("9"), object("10")));
@@ -62,7 +62,7 @@ test("hasSameMetadata knows nothing of what is written in another way", () => {
   assert(!isSame("{}", object("11")));
 });
 
-test("hasSameMetadata says yes only where the parsed metadata is the same", () => {
+test("hasSameMetadata is true only if the parsed metadata is equal", () => {
   const metadata = fc.record({
     resourceVersion: fc.constantFrom("1", "2", '"', "}"),
     labels: fc.constantFrom(undefined, {}, { a: "1" }, { a: "2" }),
@@ -96,7 +96,7 @@ test("hasSameMetadata says yes only where the parsed metadata is the same", () =
   assert(same > 0);
 });
 
-test("EventScanner notes metadata that comes several times", () => {
+test("EventScanner detects repeated metadata", () => {
   const twice = '{"metadata":{"name":"a"},"metadata":{"name":"b"}}';
   assert(scanner.scanObject(wholeRange(twice)).repeatsMetadata);
   assert(!scanner.scanObject(wholeRange(object("1"))).repeatsMetadata);

@@ -20,7 +20,7 @@ function wasmEngine(): WasmEngine {
   return engine;
 }
 
-test("WasmEngine finds the end that ScalarEngine finds, of good and bad values", () => {
+test("WasmEngine finds the same end of valid and invalid values as ScalarEngine", () => {
   const wasm = wasmEngine();
   const scalar = new ScalarEngine();
   fc.assert(
@@ -40,7 +40,7 @@ test("WasmEngine finds the end that ScalarEngine finds, of good and bad values",
   );
 });
 
-test("WasmEngine and ScalarEngine find the end of a value that comes in parts", () => {
+test("WasmEngine and ScalarEngine find the end of a value received in parts", () => {
   const engines = [wasmEngine(), new ScalarEngine()];
   fc.assert(
     fc.property(
@@ -71,7 +71,7 @@ test("WasmEngine and ScalarEngine find the end of a value that comes in parts", 
   );
 });
 
-test("WasmEngine reads on behind its window", () => {
+test("WasmEngine continues after its window", () => {
   const wasm = wasmEngine();
   for (const size of [65_300, 65_400, 65_500, 200_000]) {
     const value = `[${'"\\\\\\"]",'.repeat(size / 8)}{}]`;

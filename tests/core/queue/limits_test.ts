@@ -8,7 +8,7 @@ import {
 import { TokenBucket } from "../../../core/queue/token_bucket.ts";
 import { WindowLimiter } from "../../../core/queue/window_limiter.ts";
 
-test("exponentialBackoff grows by its factor up to the longest pause [GenericRetryExecutionTest]", () => {
+test("exponentialBackoff multiplies the delay up to the maximum [GenericRetryExecutionTest]", () => {
   const policy = exponentialBackoff({ jitter: 0 });
   const pauses = [1, 2, 3, 4, 5, 6, 7].map((n) => policy.delay(n, 0.9));
   assert.deepEqual(pauses.map(Math.round), [
@@ -32,7 +32,7 @@ test("exponentialBackoff grows by its factor up to the longest pause [GenericRet
   assert.equal(noRetry.maxAttempts, 0);
 });
 
-test("exponentialBackoff spreads pauses by its jitter", () => {
+test("exponentialBackoff varies delays by its jitter", () => {
   fc.assert(fc.property(
     fc.integer({ min: 1, max: 50 }),
     fc.double({ min: 0, max: 0.999, noNaN: true }),
@@ -44,7 +44,7 @@ test("exponentialBackoff spreads pauses by its jitter", () => {
   ));
 });
 
-test("exponentialBackoff refuses options that make no sense and names them", () => {
+test("exponentialBackoff rejects invalid options by name", () => {
   const bad = [
     [{ multiplier: 0.5 }, /retry\.multiplier/],
     [{ jitter: 2 }, /retry\.jitter/],
@@ -58,7 +58,7 @@ test("exponentialBackoff refuses options that make no sense and names them", () 
   }
 });
 
-test("WindowLimiter allows the limit in each period and tells the rest of it [LinearRateLimiterTest]", () => {
+test("WindowLimiter admits the limit per period and returns the remaining time [LinearRateLimiterTest]", () => {
   const limiter = new WindowLimiter({ limit: 2, period: "1s" });
   assert.equal(limiter.admit("a", 100), 0);
   assert.equal(limiter.admit("a", 200), 0);
@@ -70,7 +70,7 @@ test("WindowLimiter allows the limit in each period and tells the rest of it [Li
   assert.ok(limiter.admit("a", 1_102) > 0);
 });
 
-test("WindowLimiter forgets periods that are over [J36]", () => {
+test("WindowLimiter removes periods that are over [J36]", () => {
   const limiter = new WindowLimiter({ limit: 1, period: 1_000 });
   for (let index = 0; index < 1_000; index++) limiter.admit(`key-${index}`, 0);
   assert.equal(limiter.size, 1_000);
@@ -78,7 +78,7 @@ test("WindowLimiter forgets periods that are over [J36]", () => {
   assert.equal(limiter.size, 1);
 });
 
-test("WindowLimiter refuses a limit below one", () => {
+test("WindowLimiter rejects a limit below one", () => {
   assert.throws(() => new WindowLimiter({ limit: 0 }), RangeError);
   assert.throws(
     () => new WindowLimiter({ limit: 1, period: "x" }),
@@ -86,7 +86,7 @@ test("WindowLimiter refuses a limit below one", () => {
   );
 });
 
-test("TokenBucket keeps to rate and burst whatever is asked when", () => {
+test("TokenBucket observes rate and burst for any sequence of takes", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 20 }),

@@ -278,7 +278,7 @@ class Advance implements Command {
   toString = () => `advance(${this.duration})`;
 }
 
-test("SchedulingQueue does what a simple model of its promises does", async () => {
+test("SchedulingQueue equals a simple model of its guarantees", async () => {
   const key = fc.constantFrom("a", "b", "c", "d");
   const priority = fc.constantFrom<Priority>(0, 1, 2);
   const delay = fc.option(fc.integer({ min: 1, max: 50 }), { nil: undefined });

@@ -21,7 +21,7 @@ function take(queue: SchedulingQueue): QueueItem {
   return queue.take() ?? assert.fail("no key waits");
 }
 
-test("SchedulingQueue makes one run of many adds and counts them", () => {
+test("SchedulingQueue merges several adds into one run and counts them", () => {
   const queue = new SchedulingQueue();
   queue.add("a", { cause: 3, detail: "first" });
   queue.add("a", { cause: 4, detail: "second" });
@@ -36,7 +36,7 @@ test("SchedulingQueue makes one run of many adds and counts them", () => {
   assert.equal(queue.size, 0);
 });
 
-test("SchedulingQueue runs a key once more when it is added during its run", () => {
+test("SchedulingQueue runs a key once more if it is added during its run", () => {
   const queue = new SchedulingQueue();
   queue.add("a");
   const first = take(queue);
@@ -52,7 +52,7 @@ test("SchedulingQueue runs a key once more when it is added during its run", () 
   assert.equal(queue.take(), undefined);
 });
 
-test("SchedulingQueue takes keys in order of arrival within a priority", () => {
+test("SchedulingQueue takes keys in order of their adds within a priority", () => {
   const queue = new SchedulingQueue();
   for (const key of ["c", "a", "b"]) queue.add(key);
   queue.add("a");
@@ -109,7 +109,7 @@ test("SchedulingQueue lets no priority starve", () => {
   assert.ok(live > 900, `live changes had ${live} of 1000 takes`);
 });
 
-test("SchedulingQueue keeps deadlines by one timer of the clock [J74]", async () => {
+test("SchedulingQueue sets one timer of the clock for all deadlines [J74]", async () => {
   const clock = new VirtualClock();
   const queue = new SchedulingQueue({ clock });
   for (const [key, delay] of [["a", 300], ["b", 100], ["c", 200]] as const) {
@@ -134,7 +134,7 @@ test("SchedulingQueue keeps deadlines by one timer of the clock [J74]", async ()
   assert.equal(queue.size, 0);
 });
 
-test("SchedulingQueue frees a cancelled deadline at once [3.9.8]", () => {
+test("SchedulingQueue frees a cancelled deadline immediately [3.9.8]", () => {
   const clock = new VirtualClock();
   const queue = new SchedulingQueue({ clock });
   for (let run = 0; run < 10_000; run++) {
@@ -151,7 +151,7 @@ test("SchedulingQueue frees a cancelled deadline at once [3.9.8]", () => {
   assert.equal(queue.size, 0);
 });
 
-test("SchedulingQueue keeps a rescheduled over runs that do not replace it [3.9.5]", async () => {
+test("SchedulingQueue keeps a reschedule over runs that do not replace it [3.9.5]", async () => {
   const clock = new VirtualClock();
   const queue = new SchedulingQueue({ clock });
   queue.add("a");
@@ -171,7 +171,7 @@ test("SchedulingQueue keeps a rescheduled over runs that do not replace it [3.9.
   assert.equal(take(queue).cause, 6);
 });
 
-test("SchedulingQueue collects adds of a key that is held", async () => {
+test("SchedulingQueue collects the adds of a held key", async () => {
   const clock = new VirtualClock();
   const queue = new SchedulingQueue({ clock });
   queue.add("a");
@@ -190,7 +190,7 @@ test("SchedulingQueue collects adds of a key that is held", async () => {
   assert.equal(queue.size, 0, "a hold without adds ends quietly");
 });
 
-test("SchedulingQueue asks its limiter and makes a key wait", async () => {
+test("SchedulingQueue delays a key as its limiter decides", async () => {
   const clock = new VirtualClock();
   const waits = [50, 0];
   const asked: [string, number][] = [];
@@ -214,7 +214,7 @@ test("SchedulingQueue asks its limiter and makes a key wait", async () => {
   assert.deepEqual(asked, [["a", 0], ["a", 50]]);
 });
 
-test("SchedulingQueue tells a late run that its key was removed [3.9.0]", () => {
+test("SchedulingQueue marks a running key as removed [3.9.0]", () => {
   const queue = new SchedulingQueue();
   queue.add("a");
   const old = take(queue);
@@ -231,7 +231,7 @@ test("SchedulingQueue tells a late run that its key was removed [3.9.0]", () => 
   assert.equal(queue.size, 0);
 });
 
-test("SchedulingQueue drops what waits for a removed key [3.9.10]", () => {
+test("SchedulingQueue drops the waiting run of a removed key [3.9.10]", () => {
   const queue = new SchedulingQueue();
   queue.add("a");
   queue.add("b", { priority: Priority.resync });
@@ -242,7 +242,7 @@ test("SchedulingQueue drops what waits for a removed key [3.9.10]", () => {
   assert.equal(queue.size, 0);
 });
 
-test("SchedulingQueue gives memory back after a burst", () => {
+test("SchedulingQueue stores nothing after a burst", () => {
   const queue = new SchedulingQueue();
   for (let round = 0; round < 2; round++) {
     for (let index = 0; index < 10_000; index++) queue.add(`key-${index}`);
@@ -252,7 +252,7 @@ test("SchedulingQueue gives memory back after a burst", () => {
   }
 });
 
-test("SchedulingQueue says when keys begin to wait", () => {
+test("SchedulingQueue calls onReady when the first key starts to wait", () => {
   let ready = 0;
   const queue: SchedulingQueue = new SchedulingQueue({
     onReady: () => ready++,
@@ -295,7 +295,7 @@ test("SchedulingQueue drains when it is closed [J75]", async () => {
   assert.equal(queue.size, 0);
 });
 
-test("SchedulingQueue refuses to end a run twice", () => {
+test("SchedulingQueue rejects ending a run twice", () => {
   const queue = new SchedulingQueue();
   queue.add("a");
   const item = take(queue);

@@ -8,7 +8,7 @@ import { EventScanner } from "../../../../core/json/event_scanner.ts";
 
 const kind = { group: "apps", version: "v1", kind: "Deployment" };
 
-test("BodyWriter writes what is kept of an object wherever there is room", () => {
+test("BodyWriter writes the stored form of an object at any position", () => {
   const scanner = new EventScanner();
   const managed = fc.constantFrom(undefined, [], [{ manager: "me" }]);
   const object = fc.record({

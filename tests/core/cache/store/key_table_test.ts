@@ -14,7 +14,7 @@ function find(
   return slot;
 }
 
-test("KeyTable finds what a Map finds, with hashes that collide", () => {
+test("KeyTable equals a Map, with colliding hashes", () => {
   const history = fc.array(
     fc.tuple(fc.nat(400), fc.boolean()),
     { maxLength: 1_500, size: "max" },
@@ -42,7 +42,7 @@ test("KeyTable finds what a Map finds, with hashes that collide", () => {
   );
 });
 
-test("KeyTable grows to a hundred thousand keys in nine bytes each", () => {
+test("KeyTable takes at most nine bytes per key for a hundred thousand keys", () => {
   const hashes = Array.from(
     { length: 100_000 },
     (_, i) => Math.imul(i + 1, 2654435761) >>> 0,
@@ -62,7 +62,7 @@ test("KeyTable grows to a hundred thousand keys in nine bytes each", () => {
   });
 });
 
-test("KeyTable stays small when ten thousand keys have one hash", () => {
+test("KeyTable stays small if ten thousand keys have the same hash", () => {
   const table = new KeyTable(() => 0x12345678);
   for (let slot = 0; slot < 10_000; slot++) table.add(0x12345678, slot);
   assert.ok(table.allocatedBytes < 2 * 1024 * 1024);

@@ -49,7 +49,7 @@ test("LruCache equals a list ordered by use over any history", () => {
   );
 });
 
-test("LruCache refuses a limit that is none", () => {
+test("LruCache rejects an invalid limit", () => {
   for (const maxSize of [-1, NaN]) {
     assert.throws(() => new LruCache({ maxSize }), RangeError);
   }

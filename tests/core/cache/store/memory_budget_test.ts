@@ -27,7 +27,7 @@ class Member {
   }
 }
 
-test("MemoryBudget takes from the member with the most, a little with each change", () => {
+test("MemoryBudget demotes objects of the largest member, a few with each change", () => {
   const budget = new MemoryBudget(100);
   const small = new Member(budget);
   const large = new Member(budget);
@@ -47,7 +47,7 @@ test("MemoryBudget takes from the member with the most, a little with each chang
   assert.equal(budget.used, 0);
 });
 
-test("MemoryBudget gives up when nothing more can sink", () => {
+test("MemoryBudget stops when nothing demotable is left", () => {
   const budget = new MemoryBudget(10);
   const member = {
     demotableBytes: 0,
@@ -83,7 +83,7 @@ test("cgroupMemoryLimit reads version 2, in a container and on a host", () => {
   );
 });
 
-test("cgroupMemoryLimit reads version 1, also where the path is the host's", () => {
+test("cgroupMemoryLimit reads version 1, also with the path of the host", () => {
   const cgroup = "12:pids:/x\n7:memory:/kubepods/pod1/abc\n0::/x\n";
   assert.equal(
     cgroupMemoryLimit(files({
@@ -101,11 +101,11 @@ test("cgroupMemoryLimit reads version 1, also where the path is the host's", () 
   );
 });
 
-test("cgroupMemoryLimit finds none where there are no control groups", () => {
+test("cgroupMemoryLimit is undefined without control groups", () => {
   assert.equal(cgroupMemoryLimit(() => undefined), undefined);
 });
 
-test("defaultCacheBudget is a quarter of what may be used, and never absurdly small", () => {
+test("defaultCacheBudget is a quarter of the memory limit, with a minimum", () => {
   const limited = files({
     "/proc/self/cgroup": "0::/\n",
     "/sys/fs/cgroup/memory.max": String(512 * 1024 ** 2),

@@ -36,7 +36,7 @@ class Process {
   }
 }
 
-test("MemoryPressure looks once a second at most", async () => {
+test("MemoryPressure measures at most once a second", async () => {
   const one = new Process();
   for (let look = 0; look < 5; look++) one.pressure.measure(0);
   assert.equal(one.looks, 1);
@@ -48,7 +48,7 @@ test("MemoryPressure looks once a second at most", async () => {
   assert.equal(one.looks, 2);
 });
 
-test("MemoryPressure slows at four fifths, and only while the use grows", async () => {
+test("MemoryPressure slows filling at four fifths while the usage grows", async () => {
   const one = new Process();
   assert.equal((await one.uses(799)).isHigh, false);
   assert.equal((await one.uses(800)).isGrowing, true);
@@ -65,7 +65,7 @@ test("MemoryPressure slows at four fifths, and only while the use grows", async 
   assert.deepEqual(one.warned, []);
 });
 
-test("MemoryPressure has caches give up an eighth whenever the use grows above nine tenths", async () => {
+test("MemoryPressure shrinks caches by an eighth as usage grows above nine tenths", async () => {
   const one = new Process();
   assert.equal((await one.uses(900)).cap, 350);
   assert.equal((await one.uses(909, 350)).cap, 350, "no growth");
@@ -74,7 +74,7 @@ test("MemoryPressure has caches give up an eighth whenever the use grows above n
   assert.deepEqual(one.warned, [{ used: 900, limit: 1_000, caches: 400 }]);
 });
 
-test("MemoryPressure lets go below three quarters, not before", async () => {
+test("MemoryPressure ends below three quarters", async () => {
   const one = new Process();
   await one.uses(950);
   for (const used of [799, 750]) {
@@ -92,7 +92,7 @@ test("MemoryPressure lets go below three quarters, not before", async () => {
   assert.equal(one.warned.length, 1, "it is told once");
 });
 
-test("MemoryPressure refuses a limit that is no size", () => {
+test("MemoryPressure rejects a limit that is not a size", () => {
   const { clock } = new Process();
   const make = (limit: never) =>
     new MemoryPressure({ limit, used: () => 0, clock, log: silentLogger });
@@ -100,13 +100,13 @@ test("MemoryPressure refuses a limit that is no size", () => {
   assert.throws(() => make(true as never), TypeError);
 });
 
-test("MemoryPressure refuses to be made without what it works with", () => {
+test("MemoryPressure rejects missing options", () => {
   const make = (options: unknown) => new MemoryPressure(options as never);
   assert.throws(() => make(undefined), /Cannot .* a MemoryPressure/);
   assert.throws(() => make({ limit: 5 }), /a MemoryPressure: "used" must be/);
 });
 
-test("MemoryBudget shrinks while memory is short, to an eighth of the process at least", async () => {
+test("MemoryBudget shrinks under pressure, at least to an eighth of the limit", async () => {
   const one = new Process();
   const budget = new MemoryBudget(600, { pressure: one.pressure });
   const member = {
@@ -139,7 +139,7 @@ test("MemoryBudget shrinks while memory is short, to an eighth of the process at
   assert.deepEqual([budget.allowed, budget.mustWait()], [600, false]);
 });
 
-test("MemoryBudget without a limit of the process allows what it says", () => {
+test("MemoryBudget without memory pressure allows its limit", () => {
   const budget = new MemoryBudget(600);
   assert.deepEqual([budget.allowed, budget.mustWait()], [600, false]);
   assert.throws(
@@ -148,7 +148,7 @@ test("MemoryBudget without a limit of the process allows what it says", () => {
   );
 });
 
-test("readEvents pauses after each chunk for ten seconds after memory became short", async () => {
+test("readEvents pauses after each chunk for ten seconds after pressure grew", async () => {
   const one = new Process();
   const { clock, pressure } = one;
   const event = new TextEncoder().encode(

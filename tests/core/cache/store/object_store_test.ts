@@ -12,7 +12,7 @@ import { pod, podStore, put } from "../../../support/pod_store.ts";
 
 const scanner = new EventScanner();
 
-test("ObjectStore gives back what was put, frozen and decoded once", () => {
+test("ObjectStore returns the objects put, frozen and decoded once", () => {
   const store = podStore();
   const object = pod({
     name: "web",
@@ -121,7 +121,7 @@ test("ObjectStore returns slot and previous state of a change when asked to", ()
   });
 });
 
-test("ObjectStore never takes objects without a version for unchanged", () => {
+test("ObjectStore never treats an object without a version as unchanged", () => {
   const store = podStore();
   const object = { metadata: { name: "web" }, spec: 1 };
   assert.equal(put(store, object), "added");
@@ -129,12 +129,12 @@ test("ObjectStore never takes objects without a version for unchanged", () => {
   assert.equal(store.get({ name: "web" })?.["spec"], 2);
 });
 
-test("ObjectStore refuses an object without a name", () => {
+test("ObjectStore rejects an object without a name", () => {
   assert.throws(() => put(podStore(), { metadata: {} }), TypeError);
   assert.throws(() => put(podStore(), { metadata: { name: "" } }), TypeError);
 });
 
-test("ObjectStore finds names with escapes and of any script by any key", () => {
+test("ObjectStore finds names with escapes and non-ASCII characters", () => {
   const store = podStore();
   const text = '{"metadata":{"name":"\\u0061\\u00e9€","namespace":"\\u006e"}}';
   store.put(scanner.scanObject(wholeRange(text)));
@@ -145,7 +145,7 @@ test("ObjectStore finds names with escapes and of any script by any key", () => 
   assert.ok(!store.has({ name: "aé€" }));
 });
 
-test("ObjectStore removes what a relist did not show, unless it is newer", () => {
+test("ObjectStore returns the objects that a relist did not show, unless newer", () => {
   const store = podStore();
   for (
     const [name, version] of [["a", 5], ["b", 6], ["c", 12], ["d", 10]] as const
@@ -163,7 +163,7 @@ test("ObjectStore removes what a relist did not show, unless it is newer", () =>
   assert.deepEqual([...store.keys()].map(keyText).sort(), ["a", "c"]);
 });
 
-test("ObjectStore remembers what was seen over hundreds of relists", () => {
+test("ObjectStore distinguishes hundreds of relists", () => {
   const store = podStore();
   put(store, pod({ name: "old" }));
   put(store, pod({ name: "kept" }));
@@ -195,7 +195,7 @@ test("ObjectStore lists by namespace and labels", () => {
   assert.equal(names({ labelSelector: "!app" }), "d");
 });
 
-test("ObjectStore keeps indexes by label, annotation, owner and function in step", () => {
+test("ObjectStore updates indexes by label, annotation, owner and function", () => {
   const errors: string[] = [];
   const store = podStore({
     indexes: {
@@ -242,7 +242,7 @@ test("ObjectStore keeps indexes by label, annotation, owner and function in step
   assert.throws(() => store.addIndex("app", { byOwner: true }), RangeError);
 });
 
-test("ObjectStore keeps indexes that are defined alike once, as long as one is wanted", () => {
+test("ObjectStore shares indexes with equal definitions until the last is removed", () => {
   const store = podStore({ indexes: { app: { byLabel: "app" } } });
   for (let i = 0; i < 500; i++) {
     put(store, pod({ name: `${i}`, labels: { app: `app-${i >> 2}` } }));
@@ -269,7 +269,7 @@ test("ObjectStore keeps indexes that are defined alike once, as long as one is w
   assert.ok(store.usage().index < before);
 });
 
-test("ObjectStore prunes, and a read of a pruned path fails loudly", () => {
+test("ObjectStore prunes paths, and reading a pruned path throws", () => {
   const store = podStore({ prune: ["spec.secret", "metadata.managedFields"] });
   const object = pod({
     name: "a",
@@ -284,7 +284,7 @@ test("ObjectStore prunes, and a read of a pruned path fails loudly", () => {
   assert.throws(() => copied.secret, /Cannot read "spec.secret"/);
 });
 
-test("ObjectStore keeps the managed fields of some managers alone, also of own writes", () => {
+test("ObjectStore keeps only the managed fields of some managers, of own writes, too", () => {
   const prune = ['metadata.managedFields[manager!="page"]'];
   const saved: number[] = [];
   for (const kind of ["deployments", "pods"]) {

@@ -13,7 +13,7 @@ function noise(number: number): string {
   ).join("");
 }
 
-test("ObjectStore sinks what is cold under a budget, and reads it all the same", () => {
+test("ObjectStore demotes cold objects under a budget and still reads them", () => {
   const budget = new MemoryBudget("600KiB");
   const store = podStore({ budget });
   const of = (i: number) =>
@@ -39,7 +39,7 @@ test("ObjectStore sinks what is cold under a budget, and reads it all the same",
   assert.equal(budget.used, 0);
 });
 
-test("ObjectStore fetches what it kept only the key of", async () => {
+test("ObjectStore fetches an object of which only the key is stored", async () => {
   const budget = new MemoryBudget("120KiB");
   const of = (i: number, version = i + 1) =>
     pod({
@@ -87,7 +87,7 @@ test("ObjectStore fetches what it kept only the key of", async () => {
   assert.throws(() => store.addIndex("late", { byOwner: true }), RangeError);
 });
 
-test("ObjectStore fetches again what an event made older while it was fetched", async () => {
+test("ObjectStore fetches again if an event overtook the fetched state", async () => {
   const budget = new MemoryBudget(1);
   const of = (i: number, version: number) =>
     pod({ name: `web-${i}`, version, spec: { text: noise(i), version } });
@@ -119,7 +119,7 @@ test("ObjectStore fetches again what an event made older while it was fetched", 
   assert.equal(answers.length, 0);
 });
 
-test("ObjectStore asks no server for ever that shows an object older than it is known", async () => {
+test("ObjectStore fails a read if the server keeps returning an older state", async () => {
   const of = (i: number, version: number) =>
     pod({ name: `web-${i}`, version, spec: { text: noise(i) } });
   const budget = new MemoryBudget(1);

@@ -21,7 +21,7 @@ function add(slots: ObjectTable, metadata: object): number {
   return slot;
 }
 
-test("ObjectTable keeps uids and versions of any form", () => {
+test("ObjectTable stores UIDs and versions of any form", () => {
   const slots = new ObjectTable();
   const slot = add(slots, { name: "web" });
   for (
@@ -66,7 +66,7 @@ test("ObjectTable keeps uids and versions of any form", () => {
   assert.equal(slots.version(slot), "007");
 });
 
-test("ObjectTable finds a key however it is written", () => {
+test("ObjectTable finds a key as text, as bytes and with escapes", () => {
   const slots = new ObjectTable();
   const keys = [
     { name: "web", namespace: "tëam" },
@@ -89,7 +89,7 @@ test("ObjectTable finds a key however it is written", () => {
   });
 });
 
-test("ObjectTable tells namespaces apart, and forgets empty ones", () => {
+test("ObjectTable distinguishes namespaces and removes empty ones", () => {
   const slots = new ObjectTable();
   for (let i = 0; i < 70_000; i++) {
     const slot = add(slots, { name: "web", namespace: `ns-${i}` });
@@ -103,7 +103,7 @@ test("ObjectTable tells namespaces apart, and forgets empty ones", () => {
   assert.equal(slots.size, 2);
 });
 
-test("ObjectTable takes about 64 bytes an object, and reclaims names", () => {
+test("ObjectTable takes about 64 bytes per object and reclaims names", () => {
   const slots = new ObjectTable();
   const name = (i: number, life: number) =>
     `cache-us-${(i >> 3).toString(36)}bf89-${life}x${i.toString(36)}`;
@@ -128,7 +128,7 @@ test("ObjectTable takes about 64 bytes an object, and reclaims names", () => {
   assert.ok(slots.allocatedBytes <= 1.6 * full, `${slots.allocatedBytes}`);
 });
 
-test("NameTable shares what neighbours have in common", () => {
+test("NameTable shares prefixes of neighbours", () => {
   const names = new NameTable();
   const target = Buffer.alloc(5000);
   const texts = Array.from(

@@ -8,7 +8,7 @@ import {
   usableDictionary,
 } from "../../../../core/cache/store/page_codec.ts";
 
-test("pageCodec gives back what it compressed, of any length, and discards no other page", () => {
+test("pageCodec restores pages of any length and discards no other page", () => {
   const content = fc.oneof(
     fc.string({ maxLength: 300 }),
     fc.tuple(fc.string({ minLength: 1, maxLength: 50 }), fc.nat(3_000))

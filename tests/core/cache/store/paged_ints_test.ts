@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../../../support/property.ts";
 import { PagedInts } from "../../../../core/cache/store/paged_ints.ts";
 
-test("PagedInts equals a Map over any history, and reads the rest elsewhere", () => {
+test("PagedInts equals a Map over any history, with a default elsewhere", () => {
   const place = fc.oneof(fc.nat(40), fc.nat(20_000));
   const history = fc.array(fc.tuple(place, fc.integer()), { maxLength: 100 });
   fc.assert(
@@ -23,7 +23,7 @@ test("PagedInts equals a Map over any history, and reads the rest elsewhere", ()
   );
 });
 
-test("PagedInts holds no memory for what was not set, and little for a little", () => {
+test("PagedInts takes no memory if nothing is set, and little for few elements", () => {
   const ints = new PagedInts(-1);
   ints.set(100_000, -1);
   assert.equal(ints.allocatedBytes, 0);

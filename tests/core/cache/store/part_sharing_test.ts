@@ -10,7 +10,7 @@ function assertFrozen(value: unknown): void {
   for (const part of Object.values(value)) assertFrozen(part);
 }
 
-test("PartSharing gives frozen values that equal what was parsed, keys in order", () => {
+test("PartSharing returns frozen values equal to the parsed ones, keys in order", () => {
   const sharing = new PartSharing();
   fc.assert(
     fc.property(fc.array(jsonText, { maxLength: 8 }), (texts) => {
@@ -25,7 +25,7 @@ test("PartSharing gives frozen values that equal what was parsed, keys in order"
   );
 });
 
-test("PartSharing lets equal parts be one, but not those that only look alike", () => {
+test("PartSharing shares equal parts, but not merely similar ones", () => {
   const sharing = new PartSharing();
   const share = (value: unknown) =>
     sharing.share(JSON.parse(JSON.stringify(value))) as Record<string, unknown>;
@@ -58,7 +58,7 @@ test("PartSharing lets equal parts be one, but not those that only look alike", 
   assert.ok(Object.is(share({ n: [-0] })["n"], share({ n: [-0] })["n"]));
 });
 
-test("PartSharing leaves unique parts themselves", () => {
+test("PartSharing does not replace unique parts", () => {
   const sharing = new PartSharing();
   const first = { part: { a: 1 } };
   const second = { part: { a: 1 } };

@@ -35,7 +35,7 @@ test("Postings equals a Map of sets over any history", () => {
   );
 });
 
-test("Postings takes about 20 bytes an object where eight have a value", () => {
+test("Postings takes about 20 bytes per object if eight share a value", () => {
   const postings = new Postings();
   const owner = (slot: number) =>
     `c29eca6a-3e09-435e-b099-${`${slot >> 3}`.padStart(12, "0")}`;

@@ -7,7 +7,7 @@ function content(owner: number, length: number): Uint8Array {
   return new Uint8Array(length).fill(owner % 251);
 }
 
-test("SlabArena keeps records through any history, and tells where they moved", () => {
+test("SlabArena keeps records through any history and reports moves", () => {
   const history = fc.array(
     fc.tuple(
       fc.nat(40),
@@ -61,7 +61,7 @@ test("SlabArena keeps records through any history, and tells where they moved", 
   );
 });
 
-test("SlabArena gives dead space back while records come and go", () => {
+test("SlabArena frees dead space while records are added and freed", () => {
   const addresses = new Map<number, number>();
   const arena = new SlabArena((owner, address) =>
     addresses.set(owner, address)
@@ -80,7 +80,7 @@ test("SlabArena gives dead space back while records come and go", () => {
   assert.ok(arena.allocatedBytes <= 256 * 1024);
 });
 
-test("SlabArena writes into a slab that became empty before it takes a new one", () => {
+test("SlabArena reuses an empty slab before it allocates a new one", () => {
   const arena = new SlabArena(() => assert.fail("nothing has to move"));
   const kept = arena.allocate(0, 2_000_000);
   const memories = new Set<ArrayBufferLike>();

@@ -39,7 +39,7 @@ test("ValueTable equals a Map over any history, with any texts", () => {
   );
 });
 
-test("ValueTable gives the space of values back, and numbers out again", () => {
+test("ValueTable frees the space of removed values and reuses their numbers", () => {
   const table = new ValueTable();
   const name = (i: number) => `${i}`.padStart(36, "-");
   const enter = (i: number) => {
