@@ -16,7 +16,7 @@ export interface ListNode<N> {
 interface List<N> {
   head: N | undefined;
   tail: N | undefined;
-  /** How often it was passed over since one of its nodes was taken. */
+  /** Number of times it was passed over since one of its nodes was taken. */
   passedOver: number;
 }
 

@@ -15,7 +15,7 @@ const scanner = new EventScanner();
 
 type Options = Partial<ObjectStoreOptions<UntypedObject>>;
 
-/** A store of Pods. */
+/** Creates a store of Pods. */
 export function podStore(options: Options = {}): ObjectStore<UntypedObject> {
   return new ObjectStore({ kind: Pod, ...options });
 }
@@ -31,7 +31,7 @@ export interface Fields {
   readonly spec?: unknown;
 }
 
-/** A small Pod. */
+/** Creates a small Pod. */
 export function pod(fields: Fields): UntypedObject {
   const { name, namespace, uid = "u", version = 1, labels, owners, spec } =
     fields;
@@ -57,7 +57,7 @@ export function pod(fields: Fields): UntypedObject {
   };
 }
 
-/** Puts an object as a watch does, whose bytes are used again. */
+/** Puts an object as a watch does, which reuses its bytes. */
 export function put(
   store: ObjectStore<UntypedObject>,
   object: unknown,

@@ -64,8 +64,8 @@ const MAX_FETCHES = 5;
 const CONCURRENT_READS = 16;
 
 /**
- * Fetches the JSON of an object of which only the key is stored; undefined if
- * it was deleted.
+ * Function that fetches the JSON of an object whose body is not stored; undefined
+ * if the object was deleted.
  */
 export type FetchObject = (
   key: ObjectKey,
@@ -173,8 +173,8 @@ export interface StoreChange {
   /** Slot of the object, which it keeps while it is stored; -1 if absent. */
   readonly slot: number;
   /**
-   * JSON of the state that was replaced or deleted, if that was asked for and
-   * the body was stored. It is valid until the next change that asks for it.
+   * JSON of the replaced or deleted state, with `keepPrevious` and if its body was
+   * stored. It is valid until the next change with `keepPrevious`.
    */
   readonly previous: ByteRange | undefined;
 }
@@ -190,8 +190,7 @@ export interface StoreChange {
  * - objects returned are frozen and stay valid; {@linkcode ObjectStore.copy}
  *   returns mutable ones.
  *
- * Wherever a key is wanted, a header is accepted, too: then its name need not
- * be decoded. Byte ranges and headers that the store returns are borrowed: they
+ * Methods with a key accept a header, too, whose name is then not decoded. Byte ranges and headers that the store returns are borrowed: they
  * are valid until its next call.
  *
  * It consists of a table of all objects by slot, the bodies in their tiers, a
@@ -245,7 +244,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   /**
    * Creates an empty store.
    *
-   * @param options Kind of the objects, and what is stored of them.
+   * @param options Kind of the objects, pruned paths, indexes and budget.
    * @throws {TypeError | SyntaxError} If an option or a path is invalid.
    */
   constructor(options: ObjectStoreOptions<T>) {

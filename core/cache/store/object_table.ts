@@ -73,7 +73,7 @@ export class ObjectTable {
     name: emptyRange(),
     hash: 0,
   };
-  /** Random per process, so that nobody can prepare names that collide. */
+  /** Random per process, so that colliding names cannot be prepared. */
   readonly #seed: number = hashSeed();
   /** The four words of the UID that was parsed last. */
   readonly #words: Uint32Array = new Uint32Array(4);
@@ -104,7 +104,7 @@ export class ObjectTable {
     return this.lookup(key).slot;
   }
 
-  /** Looks a key up, for a caller that may add it. */
+  /** Result of looking a key up, for a caller that may add it. */
   lookup(key: ObjectKey | ObjectHeader): Lookup {
     const lookup = this.#lookup;
     if (

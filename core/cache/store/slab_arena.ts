@@ -110,7 +110,7 @@ export class SlabArena implements ByteRange {
     return true;
   }
 
-  /** Looks a record up: the arena is then its range. */
+  /** Range of a record: the arena itself, valid until the next lookup. */
   look(address: number): this {
     const slab = this.#slab(address);
     const unit = address & UNIT_MASK;

@@ -28,7 +28,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The text as the decoder of the bytes would give it. */
+/** Text of decoded bytes. */
 function decoded(text: string): string {
   return Buffer.from(text, "utf8").toString("utf8");
 }
@@ -83,7 +83,7 @@ test("EventScanner never returns a wrong header for damaged bytes", () => {
         return;
       }
       accepted++;
-      // Broken is at most what was leapt over: without it the text is good.
+      // At most the skipped values are malformed: without them the text is valid.
       const rest = parsed(withoutLeapt(decoded(text)));
       assert.ok(isWatchEvent(rest));
       assert.equal(type, rest.type);
@@ -121,7 +121,7 @@ test("EventScanner rejects a line that is truncated anywhere", () => {
     '{"type":"ADDED","object":{"metadata":{"name":"a\\u0062","labels":{"x":"[\\"{"}},"spec":[{},[1.5e3,"}"],true,null]}}';
   const bytes = Buffer.from(text);
   for (let end = 0; end < bytes.length; end++) {
-    // What stands behind the end must not be looked at.
+    // Bytes after the end must not be read.
     assert.throws(
       () => scanner.scan({ bytes, start: 0, end }),
       SyntaxError,

@@ -8,7 +8,7 @@ import {
 } from "../../../core/json/field_reader.ts";
 import { jsonText } from "../../support/json_documents.ts";
 
-/** Every path of a value with what is there. */
+/** All paths of a value with their values. */
 function* fields(value: unknown, path = ""): Generator<[string, unknown]> {
   if (path !== "") yield [path, value];
   if (typeof value !== "object" || value === null) return;

@@ -9,7 +9,7 @@ function cursorAt(text: string): JsonCursor {
   return cursor;
 }
 
-/** A value within so many lists and objects, in turns. */
+/** Value nested in alternating lists and objects. */
 function nested(depth: number, value: string): string {
   return '[{"a":'.repeat(depth / 2) + value + "}]".repeat(depth / 2);
 }

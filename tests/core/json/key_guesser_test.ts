@@ -8,7 +8,7 @@ import { KeyGuesser } from "../../../core/json/event_scanner.ts";
 const KEYS = ["a", "b", "ab", "abc", "abd", "é"];
 const NAMES = KEYS.slice(0, 4);
 
-/** Each key, what it is called, and whether it was expected. */
+/** Keys with their fields, and whether they were expected. */
 function read(guesser: KeyGuesser, text: string): [string, number, boolean][] {
   const cursor = new JsonCursor("an object");
   cursor.reset(wholeRange(text));

@@ -23,7 +23,7 @@ interface Page {
   readonly items: readonly ObjectHeader[];
 }
 
-/** Reads a page in chunks of these sizes, over and over. */
+/** Scans a page in chunks of repeated sizes. */
 function read(
   scanner: ListScanner,
   text: string,
@@ -35,7 +35,7 @@ function read(
   let at = 0;
   for (let i = 0; at < bytes.length; i++) {
     const size = (sizes[i % sizes.length] ?? 0) + 1;
-    // A copy, overwritten afterwards: nothing may be held of a chunk.
+    // A copy, overwritten afterwards: the scanner must not keep a chunk.
     const chunk = Buffer.from(bytes.subarray(at, at + size));
     scanner.push(chunk);
     while (scanner.next()) items.push(scanner.header.copy());

@@ -41,7 +41,7 @@ function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** Changes everything that can be. */
+/** Changes all parts of a value. */
 function change(value: unknown): void {
   if (typeof value !== "object" || value === null) return;
   for (const part of Object.values(value)) change(part);

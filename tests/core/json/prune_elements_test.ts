@@ -28,7 +28,7 @@ function pathOf(managers: readonly string[]): string {
   return `metadata.managedFields[manager!=${texts.join()}]`;
 }
 
-/** The definition of what stays. */
+/** Definition of the kept elements. */
 function expected(text: string, managers: readonly string[]): unknown {
   const object = JSON.parse(text) as Managed | null;
   const list = object?.metadata?.managedFields;
@@ -40,14 +40,14 @@ function expected(text: string, managers: readonly string[]): unknown {
   return object;
 }
 
-/** The bytes behind the list are dirty, to see that nothing reads them. */
+/** Range with dirty bytes after the list, which must not be read. */
 function pruned(pruner: Pruner, source: Parameters<Pruner["prune"]>[0]) {
   const target = Buffer.alloc(source.end - source.start, "#");
   return target.toString("utf8", 0, pruner.prune(source, target));
 }
 
 const manager = fc.constantFrom(...MANAGERS, "other");
-/** An entry with its fields in any order, some of them repeated. */
+/** Entry with its fields in any order, some of them repeated. */
 const entry = objectText(fc.array(
   fc.oneof(
     fc.tuple(spelling("manager"), manager.chain(spelling)),

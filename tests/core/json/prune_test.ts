@@ -23,7 +23,7 @@ function pruned(pruner: Pruner, text: string): string {
   return target.toString("utf8", 0, pruner.prune(source, target));
 }
 
-/** Deletes a path of a parsed value: the definition of pruning. */
+/** Deletes a path of a parsed value: defines pruning. */
 function deletePath(
   value: unknown,
   steps: ReturnType<typeof parseFieldPath>,

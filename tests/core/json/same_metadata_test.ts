@@ -10,15 +10,15 @@ import { hasSameMetadata } from "../../../core/json/object_header.ts";
 const scanner = new EventScanner();
 const pruner = new Pruner(["metadata.managedFields"]);
 
-/** Whether a new state, as it comes, has the metadata of a kept one. */
-function isSame(kept: string, told: string): boolean {
+/** Whether a received state has the metadata of a stored one. */
+function isSame(kept: string, received: string): boolean {
   const target = Buffer.alloc(kept.length * 3);
   const length = pruner.prune(wholeRange(kept), target);
   const range = { bytes: target, start: 0, end: length };
-  return hasSameMetadata(scanner.scanObject(wholeRange(told)), range);
+  return hasSameMetadata(scanner.scanObject(wholeRange(received)), range);
 }
 
-/** An object as a server writes it. */
+/** JSON of an object as a server writes it. */
 function object(
   version: string,
   changes: { metadata?: object; status?: unknown; fields?: unknown } = {},
@@ -81,10 +81,10 @@ test("hasSameMetadata is true only if the parsed metadata is equal", () => {
   const any = fc.record({ metadata, spec: fc.constantFrom(1, "x", {}) });
   let same = 0;
   fc.assert(
-    fc.property(any, any, (kept, told) => {
-      if (!isSame(JSON.stringify(kept), JSON.stringify(told))) return;
+    fc.property(any, any, (kept, received) => {
+      if (!isSame(JSON.stringify(kept), JSON.stringify(received))) return;
       same++;
-      const compared = [kept, told].map((value) => {
+      const compared = [kept, received].map((value) => {
         const { resourceVersion: _version, managedFields: _fields, ...rest } =
           JSON.parse(JSON.stringify(value)).metadata;
         return rest;

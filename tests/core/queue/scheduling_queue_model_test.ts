@@ -8,13 +8,13 @@ import {
 } from "../../../core/queue/scheduling_queue.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
-/** What is known of a key, in the plainest form. */
+/** Model of a key. */
 interface KeyModel {
-  /** The add that waits or will: undefined when none does. */
+  /** Pending run; undefined if there is none. */
   pending: { priority: Priority; cause: number; events: number } | undefined;
-  /** When it began to wait; undefined while held back or running. */
+  /** Order in which it started to wait; undefined while held or running. */
   order: number | undefined;
-  /** The run: whether its key was removed since. */
+  /** Current run, and whether its key was removed since. */
   run: { item: QueueItem; isRemoved: boolean } | undefined;
   timer: number;
   rescheduleAt: number;
@@ -156,7 +156,7 @@ class Take implements Command {
   toString = () => "take()";
 }
 
-/** Ends one of the runs, after setting deadlines as a controller would. */
+/** Ends a run, after setting deadlines as a controller does. */
 class Done implements Command {
   readonly pick: number;
   readonly timer: number | undefined;
@@ -266,7 +266,7 @@ class Advance implements Command {
     }
     model.now = end;
     await real.clock.advance(this.duration);
-    // Keys that begin to wait in one command may do so in any order.
+    // Keys that start to wait in one command may do so in any order.
     for (const state of model.keys.values()) {
       if (state.order !== undefined && state.order >= start) {
         state.order = start;

@@ -44,7 +44,7 @@ test("SchedulingQueue runs a key once more if it is added during its run", () =>
   queue.add("a");
   queue.add("a");
   assert.equal(first.isDirty, true);
-  assert.equal(queue.take(), undefined, "a key never runs twice at once");
+  assert.equal(queue.take(), undefined, "a key never has two concurrent runs");
   queue.done(first);
   const second = take(queue);
   assert.equal(second.events, 2);
@@ -73,7 +73,7 @@ test("SchedulingQueue takes urgent keys first and moves keys up", () => {
   queue.done(item);
   const moved = take(queue);
   assert.equal(moved.key, "moved");
-  assert.equal(moved.cause, 2, "the most urgent cause is told");
+  assert.equal(moved.cause, 2, "the most urgent cause counts");
   queue.done(moved);
   assert.deepEqual(takeAll(queue), ["timer", "resync"]);
 });
@@ -221,7 +221,11 @@ test("SchedulingQueue marks a running key as removed [3.9.0]", () => {
   queue.remove("a");
   assert.equal(old.isRemoved, true);
   queue.add("a");
-  assert.equal(queue.take(), undefined, "two incarnations never run at once");
+  assert.equal(
+    queue.take(),
+    undefined,
+    "two incarnations never run concurrently",
+  );
   assert.equal(old.isRemoved, true);
   queue.done(old);
   const next = take(queue);

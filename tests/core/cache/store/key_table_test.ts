@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../../../support/property.ts";
 import { KeyTable } from "../../../../core/cache/store/key_table.ts";
 
-/** Finds the slot of a key as a store does: by proposals and a comparison. */
+/** Finds the slot of a key as a store does: by comparing the proposed slots. */
 function find(
   table: KeyTable,
   hash: number,

@@ -6,7 +6,7 @@ import {
 } from "../../../../core/cache/store/cgroup_limit.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 
-/** A member whose memory shrinks by 10 bytes a step. */
+/** Member whose memory shrinks by 10 bytes per step. */
 class Member {
   readonly budget: MemoryBudget;
   held = 0;
@@ -34,7 +34,10 @@ test("MemoryBudget demotes objects of the largest member, a few with each change
   small.use(60);
   assert.equal(budget.used, 60);
   large.use(90);
-  assert.deepEqual([small.steps, large.steps], [0, 2]);
+  assert.deepEqual({ small: small.steps, large: large.steps }, {
+    small: 0,
+    large: 2,
+  });
   assert.ok(budget.isExceeded);
   assert.equal(budget.settle(), true);
   assert.equal(budget.used, 100);

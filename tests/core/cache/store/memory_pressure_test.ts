@@ -8,7 +8,7 @@ import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
 import { type LogFields, silentLogger } from "../../../../core/logger.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
-/** A process of which the test says what it uses, of 1,000 bytes. */
+/** Process with 1,000 bytes of memory and a usage set by the test. */
 class Process {
   readonly clock = new VirtualClock();
   readonly warned: LogFields[] = [];
@@ -27,7 +27,7 @@ class Process {
     },
   });
 
-  /** A second later it uses so much, and caches hold so much of it. */
+  /** Sets the usage of the process and its caches a second later. */
   async uses(used: number, held = 400): Promise<MemoryPressure> {
     this.used = used;
     await this.clock.advance(1_000);
@@ -37,59 +37,63 @@ class Process {
 }
 
 test("MemoryPressure measures at most once a second", async () => {
-  const one = new Process();
-  for (let look = 0; look < 5; look++) one.pressure.measure(0);
-  assert.equal(one.looks, 1);
-  await one.clock.advance(999);
-  one.pressure.measure(0);
-  assert.equal(one.looks, 1);
-  await one.clock.advance(1);
-  one.pressure.measure(0);
-  assert.equal(one.looks, 2);
+  const fixture = new Process();
+  for (let look = 0; look < 5; look++) fixture.pressure.measure(0);
+  assert.equal(fixture.looks, 1);
+  await fixture.clock.advance(999);
+  fixture.pressure.measure(0);
+  assert.equal(fixture.looks, 1);
+  await fixture.clock.advance(1);
+  fixture.pressure.measure(0);
+  assert.equal(fixture.looks, 2);
 });
 
 test("MemoryPressure slows filling at four fifths while the usage grows", async () => {
-  const one = new Process();
-  assert.equal((await one.uses(799)).isHigh, false);
-  assert.equal((await one.uses(800)).isGrowing, true);
-  await one.clock.advance(9_999);
-  assert.equal(one.pressure.isGrowing, true);
-  await one.clock.advance(1);
-  assert.deepEqual([one.pressure.isHigh, one.pressure.isGrowing], [
-    true,
+  const fixture = new Process();
+  assert.equal((await fixture.uses(799)).isHigh, false);
+  assert.equal((await fixture.uses(800)).isGrowing, true);
+  await fixture.clock.advance(9_999);
+  assert.equal(fixture.pressure.isGrowing, true);
+  await fixture.clock.advance(1);
+  assert.deepEqual({
+    isHigh: fixture.pressure.isHigh,
+    isGrowing: fixture.pressure.isGrowing,
+  }, { isHigh: true, isGrowing: false });
+  assert.equal(
+    (await fixture.uses(809)).isGrowing,
     false,
-  ]);
-  assert.equal((await one.uses(809)).isGrowing, false, "less than a hundredth");
-  assert.equal((await one.uses(810)).isGrowing, true);
-  assert.equal(one.pressure.cap, Infinity);
-  assert.deepEqual(one.warned, []);
+    "less than a hundredth",
+  );
+  assert.equal((await fixture.uses(810)).isGrowing, true);
+  assert.equal(fixture.pressure.cap, Infinity);
+  assert.deepEqual(fixture.warned, []);
 });
 
 test("MemoryPressure shrinks caches by an eighth as usage grows above nine tenths", async () => {
-  const one = new Process();
-  assert.equal((await one.uses(900)).cap, 350);
-  assert.equal((await one.uses(909, 350)).cap, 350, "no growth");
-  assert.equal((await one.uses(895, 350)).cap, 350);
-  assert.equal((await one.uses(912, 350)).cap, 306.25);
-  assert.deepEqual(one.warned, [{ used: 900, limit: 1_000, caches: 400 }]);
+  const fixture = new Process();
+  assert.equal((await fixture.uses(900)).cap, 350);
+  assert.equal((await fixture.uses(909, 350)).cap, 350, "no growth");
+  assert.equal((await fixture.uses(895, 350)).cap, 350);
+  assert.equal((await fixture.uses(912, 350)).cap, 306.25);
+  assert.deepEqual(fixture.warned, [{ used: 900, limit: 1_000, caches: 400 }]);
 });
 
 test("MemoryPressure ends below three quarters", async () => {
-  const one = new Process();
-  await one.uses(950);
+  const fixture = new Process();
+  await fixture.uses(950);
   for (const used of [799, 750]) {
     assert.deepEqual(
-      [(await one.uses(used)).isHigh, one.pressure.cap],
+      [(await fixture.uses(used)).isHigh, fixture.pressure.cap],
       [true, 350],
     );
   }
   assert.deepEqual(
-    [(await one.uses(749)).isHigh, one.pressure.cap],
+    [(await fixture.uses(749)).isHigh, fixture.pressure.cap],
     [false, Infinity],
   );
-  assert.equal((await one.uses(799)).isHigh, false);
-  assert.equal((await one.uses(900)).cap, 350, "it begins anew");
-  assert.equal(one.warned.length, 1, "it is told once");
+  assert.equal((await fixture.uses(799)).isHigh, false);
+  assert.equal((await fixture.uses(900)).cap, 350, "it starts over");
+  assert.equal(fixture.warned.length, 1, "it is logged once");
 });
 
 test("MemoryPressure rejects a limit that is not a size", () => {
@@ -107,8 +111,8 @@ test("MemoryPressure rejects missing options", () => {
 });
 
 test("MemoryBudget shrinks under pressure, at least to an eighth of the limit", async () => {
-  const one = new Process();
-  const budget = new MemoryBudget(600, { pressure: one.pressure });
+  const fixture = new Process();
+  const budget = new MemoryBudget(600, { pressure: fixture.pressure });
   const member = {
     demotableBytes: 400,
     demote() {
@@ -117,31 +121,40 @@ test("MemoryBudget shrinks under pressure, at least to an eighth of the limit", 
     },
   };
   budget.charge(member, 400);
-  assert.deepEqual([budget.limit, budget.allowed, budget.mustWait()], [
-    600,
-    600,
-    false,
-  ]);
-  await one.uses(900);
-  assert.deepEqual([budget.limit, budget.allowed, budget.mustWait()], [
-    600,
-    350,
-    true,
-  ]);
+  assert.deepEqual({
+    limit: budget.limit,
+    allowed: budget.allowed,
+    mustWait: budget.mustWait(),
+  }, { limit: 600, allowed: 600, mustWait: false });
+  await fixture.uses(900);
+  assert.deepEqual({
+    limit: budget.limit,
+    allowed: budget.allowed,
+    mustWait: budget.mustWait(),
+  }, { limit: 600, allowed: 350, mustWait: true });
   budget.settle();
   assert.equal(budget.used, 350);
   for (let used = 910; used <= 1_000; used += 10) {
-    await one.uses(used, budget.used);
+    await fixture.uses(used, budget.used);
     budget.settle();
   }
-  assert.deepEqual([budget.allowed, budget.used], [125, 120]);
-  await one.uses(700);
-  assert.deepEqual([budget.allowed, budget.mustWait()], [600, false]);
+  assert.deepEqual({ allowed: budget.allowed, used: budget.used }, {
+    allowed: 125,
+    used: 120,
+  });
+  await fixture.uses(700);
+  assert.deepEqual({ allowed: budget.allowed, mustWait: budget.mustWait() }, {
+    allowed: 600,
+    mustWait: false,
+  });
 });
 
 test("MemoryBudget without memory pressure allows its limit", () => {
   const budget = new MemoryBudget(600);
-  assert.deepEqual([budget.allowed, budget.mustWait()], [600, false]);
+  assert.deepEqual({ allowed: budget.allowed, mustWait: budget.mustWait() }, {
+    allowed: 600,
+    mustWait: false,
+  });
   assert.throws(
     () => new MemoryBudget(600, { presure: 1 } as never),
     /did you mean "pressure"\?/,
@@ -149,8 +162,8 @@ test("MemoryBudget without memory pressure allows its limit", () => {
 });
 
 test("readEvents pauses after each chunk for ten seconds after pressure grew", async () => {
-  const one = new Process();
-  const { clock, pressure } = one;
+  const fixture = new Process();
+  const { clock, pressure } = fixture;
   const event = new TextEncoder().encode(
     '{"type":"ADDED","object":{"metadata":{"name":"a"}}}\n',
   );
@@ -162,7 +175,7 @@ test("readEvents pauses after each chunk for ten seconds after pressure grew", a
       return Promise.resolve(readAt.length > 210 ? undefined : event);
     },
   };
-  one.used = 850;
+  fixture.used = 850;
   const reading = readEvents(
     exchange as unknown as ResponseReader,
     () => undefined,

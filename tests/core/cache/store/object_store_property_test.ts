@@ -17,7 +17,7 @@ import { EventScanner } from "../../../../core/json/event_scanner.ts";
 const Pod = untyped({ group: "", version: "v1", kind: "Pod" });
 const scanner = new EventScanner();
 
-/** What happens next. */
+/** Step of a history. */
 interface Step {
   readonly do: "put" | "delete" | "read" | "relist" | "budget" | "list";
   readonly key: number;
@@ -52,7 +52,7 @@ function keyFor(number: number): ObjectKey {
     : { name: `web-${number >> 1}`, namespace: `ns-${number % 4}` };
 }
 
-/** A store, and a plain Map that had the same history. */
+/** Store and a plain Map with the same history. */
 class History {
   readonly budget: MemoryBudget;
   readonly store: ObjectStore<UntypedObject>;
@@ -103,7 +103,7 @@ class History {
         for (const key of store.unseen(String(this.#clock))) store.delete(key);
         break;
       case "budget":
-        // Less than the keys need lets nothing stay that may go.
+        // With less than the keys need, all bodies are dropped.
         budget.limit = this.bounded
           ? 1 + 8 * step.size
           : `${20 + step.size}KiB`;

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { pod, podStore, put } from "../../../support/pod_store.ts";
 
-/** A text that hardly compresses, the same for the same number. */
+/** Text that hardly compresses, the same for the same number. */
 function noise(number: number): string {
   return Array.from(
     { length: 8 },
@@ -76,7 +76,7 @@ test("ObjectStore fetches an object of which only the key is stored", async () =
   assert.equal(one, two);
   assert.equal(fetched.length, 1, "one fetch for both");
   assert.deepEqual(store.get(key), of(number), "it is among the decoded now");
-  // Reading changes nothing for what comes: the version's own event is news.
+  // A read does not change the outcome of the event of this version.
   assert.equal(put(store, of(number, number + 1)), "unchanged");
   assert.equal(put(store, of(number, 9999)), "updated");
   const rest = [...store.keys()].filter((key) =>
@@ -101,7 +101,7 @@ test("ObjectStore fetches again if an event overtook the fetched state", async (
       return of(0, 1);
     },
     () => {
-      // This time it is kept, and no further answer is needed.
+      // This time it stays stored, and no further response is needed.
       budget.limit = 1e9;
       change(3);
       return of(0, 2);

@@ -12,7 +12,7 @@ function header(metadata: object) {
   return scanner.scanObject(wholeRange(JSON.stringify({ metadata })));
 }
 
-/** Adds a key; a slot counts as used once it has a state. */
+/** Adds a key, with a state, which marks a slot as used. */
 function add(slots: ObjectTable, metadata: object): number {
   const lookup = slots.lookup(header(metadata));
   assert.equal(lookup.slot, -1);
@@ -34,10 +34,10 @@ test("ObjectTable stores UIDs and versions of any form", () => {
       "",
     ]
   ) {
-    const told = header({ name: "web", uid });
-    slots.setUid(slot, told);
+    const read = header({ name: "web", uid });
+    slots.setUid(slot, read);
     assert.equal(slots.uid(slot), uid);
-    assert.ok(slots.hasUid(slot, told));
+    assert.ok(slots.hasUid(slot, read));
     assert.ok(!slots.hasUid(slot, header({ name: "web", uid: "other" })));
   }
   const versions = [
@@ -54,12 +54,12 @@ test("ObjectTable stores UIDs and versions of any form", () => {
   versions.forEach((stored, i) => {
     slots.setVersion(slot, header({ name: "web", resourceVersion: stored }));
     assert.equal(slots.version(slot), stored);
-    versions.forEach((told, k) => {
+    versions.forEach((other, k) => {
       const order = slots.compareVersion(
         slot,
-        header({ name: "web", resourceVersion: told }),
+        header({ name: "web", resourceVersion: other }),
       );
-      assert.equal(Math.sign(order), Math.sign(i - k), `${stored} ${told}`);
+      assert.equal(Math.sign(order), Math.sign(i - k), `${stored} ${other}`);
     });
   });
   slots.setVersion(slot, header({ name: "web", resourceVersion: "007" }));
@@ -83,8 +83,8 @@ test("ObjectTable finds a key as text, as bytes and with escapes", () => {
   keys.forEach((key, i) => {
     assert.equal(slots.find(key), added[i], "by text");
     assert.equal(slots.find(header(key)), added[i], "by bytes");
-    const told = scanner.scanObject(wholeRange(escaped(key)));
-    assert.equal(slots.find(told), added[i], "by bytes with escapes");
+    const read = scanner.scanObject(wholeRange(escaped(key)));
+    assert.equal(slots.find(read), added[i], "by bytes with escapes");
     assert.deepEqual(slots.key(added[i] as number), key);
   });
 });

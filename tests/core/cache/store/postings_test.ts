@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../../../support/property.ts";
 import { Postings } from "../../../../core/cache/store/postings.ts";
 
-/** Short ones, and one that is kept as it is, as bytes do not tell it. */
+/** Short values, and one that is not well-formed. */
 const VALUES = ["a", "b", "c", "__proto__", "\ud800"];
 
 test("Postings equals a Map of sets over any history", () => {

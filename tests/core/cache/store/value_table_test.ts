@@ -7,7 +7,7 @@ test("ValueTable equals a Map over any history, with any texts", () => {
   const value = fc.oneof(
     fc.constantFrom("", "a", "ä", "__proto__", "\ud800", "\udfff", "\ufffd"),
     fc.nat(30).map((n) => `c29eca6a-3e09-435e-b099-7088a19413${n}`),
-    // Too long for a name; of the longest that may be one, and beyond.
+    // Longer than a name, of the maximum length of a name, and one more.
     fc.constantFrom("x".repeat(1365), "€".repeat(1365), "€".repeat(1366)),
     fc.string({ unit: "binary" }),
   );
