@@ -29,6 +29,18 @@ const MIDDLE: readonly string[] = [
 const CLIENT: readonly string[] = [...MIDDLE, "core/client"];
 const CACHE: readonly string[] = [...CLIENT, "core/cache", "core/crd"];
 const CORE: readonly string[] = [...CACHE, "core/controller", "core/operator"];
+/** What every folder of `workflows` may import from outside. */
+const OUTSIDE: readonly string[] = [...CORE, "core/kinds", "sources"];
+/** The folders of `workflows`, each of which may import some before it. */
+const WORKFLOWS: readonly string[] = [
+  "workflows",
+  "workflows/conditions",
+  "workflows/kstatus",
+  "workflows/dependents",
+  "workflows/graph",
+  "workflows/phases",
+  "workflows/apply",
+];
 
 /**
  * Folders from which the files of a folder may import, beside their own; a
@@ -49,14 +61,25 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "core/controller": CACHE,
   "core/operator": [...CACHE, "core/controller"],
   "sources": [...CORE, "core/kinds"],
-  "workflows": [...CORE, "core/kinds", "sources"],
+  "workflows": [...OUTSIDE, ...WORKFLOWS],
+  "workflows/conditions": OUTSIDE,
+  "workflows/kstatus": [...OUTSIDE, "workflows/conditions"],
+  "workflows/dependents": OUTSIDE,
+  "workflows/graph": [
+    ...OUTSIDE,
+    "workflows/conditions",
+    "workflows/dependents",
+    "workflows/kstatus",
+  ],
+  "workflows/phases": [...OUTSIDE, "workflows/conditions"],
+  "workflows/apply": [...OUTSIDE, "workflows/graph", "workflows/kstatus"],
   "apiserver": SHARED,
   "testing": [...SHARED, "apiserver"],
   "cli": [
     ...CORE,
     "core/kinds",
     "sources",
-    "workflows",
+    ...WORKFLOWS,
     "apiserver",
     "testing",
   ],
@@ -67,7 +90,7 @@ const ENTRY_POINTS: Readonly<Record<string, readonly string[]>> = {
   "mod.ts": [
     ...CORE,
     "sources",
-    "workflows",
+    ...WORKFLOWS,
     "core/mod.ts",
     "sources/mod.ts",
     "workflows/mod.ts",

@@ -167,7 +167,7 @@ scenario(
       }
     };
     const isNamed = ({ fields }: OperatorFixture["log"][number]) =>
-      String(fields["error"]).includes("changes back after each write");
+      String(fields["error"]).includes("changes after each write");
     await fixture.until(async () => {
       await restore();
       return fixture.log.some(isNamed);

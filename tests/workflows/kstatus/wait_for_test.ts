@@ -195,7 +195,7 @@ waitTest(
 );
 
 waitTest(
-  "waitFor names those that are not there when the time is up [K12]",
+  "waitFor names the missing objects when the time limit is exceeded [K12]",
   async (fixture) => {
     const metadata = { namespace: NAMESPACE, name: "there" };
     const there = await fixture.client.create(ConfigMap, { metadata });
