@@ -255,7 +255,10 @@ scenario(
     const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
-        assert.throws(() => workflow.resultOf(ctx), /was not executed in this run/);
+        assert.throws(
+          () => workflow.resultOf(ctx),
+          /was not executed in this run/,
+        );
         const result = await workflow.reconcile(gadget, ctx);
         assert.equal(workflow.resultOf(ctx), result);
       },
