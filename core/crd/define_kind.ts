@@ -9,7 +9,7 @@ import type {
 } from "./kind_definition.ts";
 import { kindNames } from "./kind_names.ts";
 
-/** What the options of one version must be; `crdVersion` looks closer. */
+/** Table of {@linkcode KindVersion}; `crdVersion` checks it further. */
 const VERSION_RULES: OptionRules<KindVersion> = {
   spec: "any?",
   status: "any?",
@@ -22,7 +22,7 @@ const VERSION_RULES: OptionRules<KindVersion> = {
   deprecated: "any?",
 };
 
-/** What the options of a kind must be; `kindNames` looks closer. */
+/** Table of {@linkcode KindDefinition}; `kindNames` checks it further. */
 const KIND_RULES: OptionRules<KindDefinition> = {
   ...VERSION_RULES,
   group: "any?",
@@ -41,19 +41,19 @@ const KIND_RULES: OptionRules<KindDefinition> = {
 };
 
 /**
- * Defines a kind of your own: its names, and what its objects hold, as schemas
- * of zod or of any library that follows the Standard Schema convention.
+ * Defines a custom kind by its names and the schemas of its objects, written with
+ * zod or any other library that implements Standard Schema.
  *
- * The result is a kind like every other: the client, informers and controllers
- * take it, and the objects they give have the types of the schemas. It carries
- * its CustomResourceDefinition too, which {@linkcode crdManifest} writes and
- * {@linkcode installCrd} puts on a server.
+ * The result is a kind like any other: clients, informers and controllers accept
+ * it, and their objects have the types of the schemas. It also contains its
+ * CustomResourceDefinition, which {@linkcode crdManifest} returns and
+ * {@linkcode installCrd} applies to a server.
  *
- * @param definition Names and schemas.
- * @throws {TypeError} If a name is one that the API server refuses, an option
- * is unknown or of another type, or a schema says something that a CustomResourceDefinition cannot
- * say; the message names the path.
- * @throws {RangeError} If `scope` is none.
+ * @param definition The names and schemas.
+ * @throws {TypeError} If the API server would refuse a name, an option is unknown
+ * or of the wrong type, or a schema cannot be expressed in a
+ * CustomResourceDefinition; the error names the path.
+ * @throws {RangeError} If the scope does not exist.
  *
  * @example A kind with a spec and a status
  * ```ts
@@ -91,7 +91,7 @@ export function defineKind<const D extends KindDefinition>(
   });
 }
 
-/** The version that the program speaks, then the others as they are given. */
+/** Versions of the definition: that of the program, then the others in order. */
 function versionsOf(definition: KindDefinition): readonly CrdVersion[] {
   const { kind, version, versions = {} } = definition;
   const storage = definition.storageVersion ?? version;

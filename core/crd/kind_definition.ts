@@ -4,42 +4,38 @@ import type { CrdVersion } from "./crd_object.ts";
 import type { StandardSchema, Stored } from "./standard_schema.ts";
 
 /**
- * An object of a kind that a program defined itself.
+ * Object of a custom kind.
  *
- * @typeParam Spec What the user asks for.
- * @typeParam Status What the operator reports; `never` if it reports nothing.
+ * @typeParam Spec The type of the desired state.
+ * @typeParam Status The type of the observed state; `never` if there is none.
  */
 export interface CustomResource<Spec, Status> extends KubernetesObject {
-  /** What the user asks for. */
+  /** Desired state, written by the user. */
   spec: Spec;
-  /** What the operator reports. */
+  /** Observed state, written by the operator. */
   status?: Status | undefined;
 }
 
-/** What each version of a kind may say for itself. */
+/** Options of one version of a kind. */
 export interface KindVersion {
   /**
-   * What the user asks for; it must describe an object. The server holds objects
-   * to what JSON Schema and CEL can say of it, and fills in its defaults. No
-   * object is run through the schema itself: what transforms a value, or refines
-   * it by code, has no effect on what is read.
+   * Schema of `spec`, which must be an object. The API server validates objects
+   * by the JSON Schema and the CEL rules of the schema, and fills in its defaults.
+   * Objects are not parsed by the schema itself: transformations and refinements
+   * in code have no effect.
    */
   readonly spec: StandardSchema;
   /**
-   * What the operator reports; it must describe an object. Where it is given,
-   * the status is a subresource, and one that does not fit it is refused.
+   * Schema of `status`, which must be an object. With it, the status is a
+   * subresource, and a status that does not match the schema is refused.
    */
   readonly status?: StandardSchema | undefined;
-  /**
-   * Said by `kubectl explain`.
-   *
-   * @default {nothing}
-   */
+  /** Description of the kind for `kubectl explain`. */
   readonly description?: string | undefined;
   /**
-   * Columns of `kubectl get` between the name and the age.
+   * Printer columns of `kubectl get`, between the name and the age.
    *
-   * @default {none}
+   * @default {[]}
    */
   readonly printerColumns?:
     | readonly {
@@ -62,9 +58,10 @@ export interface KindVersion {
     }[]
     | undefined;
   /**
-   * Paths that field selectors may use, such as `.spec.color`.
+   * Paths of the fields that field selectors support, such as `.spec.color`, in
+   * addition to those of all kinds.
    *
-   * @default {only those of every kind}
+   * @default {[]}
    */
   readonly selectableFields?: readonly string[] | undefined;
   /** Paths of the fields of the `scale` subresource; absent without one. */
@@ -77,9 +74,10 @@ export interface KindVersion {
     readonly labelSelectorPath?: string | undefined;
   } | undefined;
   /**
-   * CEL rules about the whole object; those of a field go into its `.meta()`.
+   * CEL validation rules for the whole object; those of a single field are set by
+   * its `.meta()`.
    *
-   * @default {none}
+   * @default {[]}
    */
   readonly validations?:
     | readonly {
@@ -103,13 +101,14 @@ export interface KindVersion {
     }[]
     | undefined;
   /**
-   * Whether clients may use the version.
+   * Whether the server serves the version.
    *
    * @default {true}
    */
   readonly served?: boolean | undefined;
   /**
-   * Whether its use is warned about; a text replaces the server's own.
+   * Whether the server warns about the use of the version; a text replaces the
+   * default warning.
    *
    * @default {false}
    */
@@ -126,81 +125,68 @@ export type ScaleFields = NonNullable<KindVersion["scale"]>;
 export type ValidationRule = NonNullable<KindVersion["validations"]>[number];
 
 /**
- * What {@linkcode defineKind} takes: the names of a kind, and the schema of one
- * version, the one that the program speaks.
+ * Definition of a custom kind: its names, and the schemas of the version that the
+ * program uses.
  */
 export interface KindDefinition extends KindVersion {
-  /** The API group, such as `sample.coracle.dev`. */
+  /** API group, such as `sample.coracle.dev`. */
   readonly group: string;
-  /** The version that the program speaks, such as `v1`. */
+  /** Version that the program uses, such as `v1`. */
   readonly version: string;
-  /** The kind in the singular, such as `WebPage`. */
+  /** Name of the kind, such as `WebPage`. */
   readonly kind: string;
   /**
-   * The name in paths.
-   *
-   * @default {the plural of the kind in lower case, by the rules of English}
+   * Plural name in paths. Defaults to the English plural of the kind in lower
+   * case.
    */
   readonly plural?: string | undefined;
-  /**
-   * The name of one object for kubectl.
-   *
-   * @default {the kind in lower case}
-   */
+  /** Singular name for kubectl. Defaults to the kind in lower case. */
   readonly singular?: string | undefined;
-  /**
-   * The kind of its lists.
-   *
-   * @default {the kind followed by List}
-   */
+  /** Kind of lists of objects. Defaults to the kind followed by `List`. */
   readonly listKind?: string | undefined;
   /**
-   * Short forms for kubectl, such as `wp`.
+   * Short names for kubectl, such as `wp`.
    *
-   * @default {none}
+   * @default {[]}
    */
   readonly shortNames?: readonly string[] | undefined;
   /**
-   * Groups of kinds for kubectl, such as `all`.
+   * Categories for kubectl, such as `all`.
    *
-   * @default {none}
+   * @default {[]}
    */
   readonly categories?: readonly string[] | undefined;
   /**
-   * Whether its objects live in namespaces.
+   * Scope: objects are in namespaces, or cluster-wide.
    *
    * @default {"Namespaced"}
    */
   readonly scope?: "Namespaced" | "Cluster" | undefined;
   /**
-   * Further versions, by name, that the same objects can be read in.
+   * Further versions of the same objects, by name.
    *
-   * @default {none}
+   * @default {{}}
    */
   readonly versions?: Readonly<Record<string, KindVersion>> | undefined;
-  /**
-   * The version that objects are stored in.
-   *
-   * @default {the `version`}
-   */
+  /** Version in which objects are stored. Defaults to `version`. */
   readonly storageVersion?: string | undefined;
   /**
    * Labels of the CustomResourceDefinition.
    *
-   * @default {none}
+   * @default {{}}
    */
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /**
    * Annotations of the CustomResourceDefinition.
    *
-   * @default {none}
+   * @default {{}}
    */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
- * The type of a definition's objects: as they are read, with defaults, and for
- * writers as they may be written, without.
+ * Type of the objects of a definition: with defaults when they are read, and
+ * without when they are written.
  */
 export type DefinedObject<D extends KindDefinition> =
   & CustomResource<
@@ -219,41 +205,33 @@ export type DefinedObject<D extends KindDefinition> =
   >;
 
 /**
- * A kind whose CustomResourceDefinition the program itself carries.
+ * Descriptor of a custom kind, with its CustomResourceDefinition.
  *
- * @typeParam T The type of its objects.
+ * @typeParam T The type of the objects.
  */
 export interface DefinedKind<T extends KubernetesObject = KubernetesObject>
   extends ResolvedKind<T> {
-  /** The name of one object for kubectl. */
+  /** Singular name for kubectl. */
   readonly singular: string;
-  /** The kind of its lists. */
+  /** Kind of lists of objects. */
   readonly listKind: string;
-  /** Short forms for kubectl. */
+  /** Short names for kubectl. */
   readonly shortNames: readonly string[];
-  /** Groups of kinds for kubectl. */
+  /** Categories for kubectl. */
   readonly categories: readonly string[];
-  /**
-   * Labels of the CustomResourceDefinition.
-   *
-   * @default {none}
-   */
+  /** Labels of the CustomResourceDefinition. */
   readonly labels: Readonly<Record<string, string>>;
-  /**
-   * Annotations of the CustomResourceDefinition.
-   *
-   * @default {none}
-   */
+  /** Annotations of the CustomResourceDefinition. */
   readonly annotations: Readonly<Record<string, string>>;
-  /** All versions, as the CustomResourceDefinition says them. */
+  /** All versions, as they are in the CustomResourceDefinition. */
   readonly versions: readonly CrdVersion[];
-  /** The schema of the spec, as it was given. */
+  /** Schema of the spec, as in the definition. */
   readonly specSchema: StandardSchema;
-  /** The schema of the status, as it was given. */
+  /** Schema of the status, as in the definition. */
   readonly statusSchema: StandardSchema | undefined;
 }
 
-/** Whether a kind carries its own CustomResourceDefinition. */
+/** Whether a kind was created by `defineKind`. */
 export function isDefinedKind<T extends KubernetesObject>(
   kind: ResolvedKind<T> | { readonly kind: string },
 ): kind is DefinedKind<T> {
