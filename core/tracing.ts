@@ -1,11 +1,11 @@
-/** What a span may be described by. */
+/** Attributes of a span. */
 export type SpanAttributes = Readonly<
   Record<string, string | number | boolean>
 >;
 
-/** One timed operation, as far as it is used here. */
+/** A span: one timed operation, with the members that are used here. */
 export interface Span {
-  /** Trace and identifiers of the span. */
+  /** Returns the identity of the span. */
   spanContext(): {
     /** Trace, as 32 hexadecimal digits. */
     readonly traceId: string;
@@ -14,24 +14,25 @@ export interface Span {
     /** Flags; bit 0 is set if the trace is sampled. */
     readonly traceFlags: number;
   };
-  /** Describes it further. */
+  /** Sets an attribute. */
   setAttribute(name: string, value: string | number | boolean): unknown;
-  /** Says how it ended: 0 for nothing to say, 1 for well, 2 for an error. */
+  /** Sets the status: 0 for unset, 1 for success, 2 for an error. */
   setStatus(
     status: { readonly code: 0 | 1 | 2; readonly message?: string },
   ): unknown;
-  /** Tells of an error. */
+  /** Records an error. */
   recordException(error: Error | string): void;
-  /** Ends it. */
+  /** Ends the span. */
   end(): void;
 }
 
 /**
- * Begins spans. Every `Tracer` of `@opentelemetry/api` is one: this library does
- * not import it, and traces only what it is given a tracer for.
+ * A tracer, which starts spans. Every `Tracer` of `@opentelemetry/api` implements
+ * it; this library does not import that package, and only traces when it is given
+ * a tracer.
  *
- * Spans nest by the context manager of the application: with one, a span that a
- * reconciler begins itself is a child of its run.
+ * Spans are nested by the context manager of the application: with one, a span
+ * that a reconciler starts itself is a child of the span of its run.
  *
  * @example Trace runs, their phases and requests
  * ```ts ignore
@@ -43,13 +44,13 @@ export interface Span {
  */
 export interface Tracer {
   /**
-   * Begins a span, makes it the active one and calls a function with it. The
-   * function ends it.
+   * Starts a span, makes it the active one and calls a function with it. The
+   * function ends the span.
    *
-   * @param name What is done, of few different names.
-   * @param options What is known of it at its begin; `kind` is 0 for work within
-   * the process and 2 for a request.
-   * @param work What is done within the span.
+   * @param name The name of the span, one of a small number.
+   * @param options The initial attributes; `kind` is 0 for work within the process
+   * and 2 for a request.
+   * @param work The function to call.
    */
   startActiveSpan<R>(
     name: string,
@@ -61,27 +62,27 @@ export interface Tracer {
   ): R;
 }
 
-/** How a piece of work is traced. */
+/** Options of {@linkcode inSpan}. */
 export interface SpanOptions<R> {
   /**
-   * 0 for work within the process, 2 for a request.
+   * Kind of the span: 0 for work within the process, 2 for a request.
    *
    * @default {0}
    */
   readonly kind?: 0 | 2 | undefined;
-  /** What is known at its begin. */
+  /** Initial attributes. */
   readonly attributes?: SpanAttributes | undefined;
-  /** Called with the result before the span ends. */
+  /** Called with the result, before the span ends. */
   readonly onResult?: ((span: Span, result: R) => void) | undefined;
 }
 
 /**
- * Does a piece of work within a span, which ends with it. What is thrown is
- * recorded and thrown on; what the tracer throws is left out.
+ * Runs work within a span, which ends with the work. Errors of the work are
+ * recorded and rethrown; errors of the tracer are ignored.
  *
- * @param tracer Begins the span; without one the work is just done.
+ * @param tracer The tracer; without one the work just runs.
  * @param name The name of the span.
- * @param options What the span says, and the work.
+ * @param options The attributes of the span, and the work.
  */
 export function inSpan<R>(
   tracer: Tracer | undefined,
@@ -90,7 +91,7 @@ export function inSpan<R>(
 ): R | Promise<R> {
   const { work, kind = 0, attributes = {}, onResult } = options;
   if (tracer === undefined) return work();
-  /** Gives what the work gave; undefined before it was called. */
+  // Returns the result of the work; undefined before the work was called.
   let outcome: (() => R | Promise<R>) | undefined;
   const within = (span: Span): void => {
     const succeed = (result: R): R => {
@@ -105,16 +106,16 @@ export function inSpan<R>(
     };
     try {
       const result = work(span);
-      const told = isPromise(result)
+      const traced = isPromise(result)
         ? result.then(succeed, fail)
         : succeed(result);
-      outcome = () => told;
+      outcome = () => traced;
     } catch (error) {
       outcome = () => fail(error);
     }
   };
   unfailing(() => tracer.startActiveSpan(name, { kind, attributes }, within));
-  // A tracer that gives no span costs the span and not the work.
+  // If the tracer does not call the function, the work runs without a span.
   return outcome === undefined ? work() : outcome();
 }
 
@@ -128,16 +129,16 @@ export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === "function";
 }
 
-/** Tells a tracer something. What it throws must not undo what was done. */
-function unfailing(tell: () => void): void {
+/** Calls a tracer, whose errors must not affect the traced work. */
+function unfailing(call: () => void): void {
   try {
-    tell();
+    call();
   } catch {
-    // Who traces is told by the lack of the span.
+    // The missing span shows that the tracer has failed.
   }
 }
 
-/** Tells in a span that what it times has failed. */
+/** Records an error in a span and sets its status. */
 export function spanFailed(span: Span, error: unknown): void {
   const exception = error instanceof Error ? error : String(error);
   span.recordException(exception);
@@ -145,14 +146,14 @@ export function spanFailed(span: Span, error: unknown): void {
   span.setStatus({ code: 2, message });
 }
 
-/** The fields by which log lines of a span are found again. */
+/** Log fields that identify a span. */
 export function spanFields(span: Span | undefined): Record<string, string> {
   const identity = identityOf(span);
   if (identity === undefined) return {};
   return { trace_id: identity.traceId, span_id: identity.spanId };
 }
 
-/** The headers (W3C Trace Context) of requests within a span. */
+/** Headers of a request within a span (W3C Trace Context). */
 export function spanHeaders(span: Span | undefined): Record<string, string> {
   const identity = identityOf(span);
   if (identity === undefined) return {};
@@ -161,7 +162,7 @@ export function spanHeaders(span: Span | undefined): Record<string, string> {
   return { traceparent: `00-${traceId}-${spanId}-${flags}` };
 }
 
-/** Tracers that are switched off give spans whose identity is all zeros. */
+/** Identity of a span; undefined for disabled tracers, whose IDs are zero. */
 function identityOf(
   span: Span | undefined,
 ): ReturnType<Span["spanContext"]> | undefined {

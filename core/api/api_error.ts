@@ -28,30 +28,30 @@ export type StatusCause = NonNullable<StatusDetails["causes"]>[number];
 
 /** The body with which an API server says that a request failed. */
 export interface Status {
-  /** What it is. */
+  /** Kind of the body. */
   readonly kind: "Status";
-  /** Its version. */
+  /** API version of the body. */
   readonly apiVersion: "v1";
-  /** Empty but for lists. */
+  /** List metadata; empty for errors. */
   readonly metadata: Record<string, unknown>;
   /** Whether the request succeeded. */
   readonly status: "Success" | "Failure";
-  /** Why not, for a person. */
+  /** Message for people. */
   readonly message?: string | undefined;
-  /** Why not, in one word, such as `NotFound`. */
+  /** Machine-readable reason, such as `NotFound`. */
   readonly reason?: string | undefined;
-  /** Which object and which fields it is about. */
+  /** Object and fields that the status concerns. */
   readonly details?: StatusDetails | undefined;
-  /** The HTTP status code. */
+  /** HTTP status code. */
   readonly code?: number | undefined;
 }
 
-/** Marks errors of any copy of the library, npm's and JSR's side by side. */
+/** Brand of errors, which all loaded copies of the library share. */
 const BRAND = Symbol.for("@coracle/operator/ApiError");
 
-/** What an {@linkcode ApiError} is made of. */
+/** Options of an {@linkcode ApiError}. */
 export interface ApiErrorOptions {
-  /** The HTTP status code; 410 for an ERROR event of an expired watch. */
+  /** HTTP status code; 410 for an ERROR event of an expired watch. */
   readonly status: number;
   /** Reason of the Status, such as `NotFound`. Empty by default. */
   readonly reason?: string | undefined;
@@ -65,10 +65,10 @@ export interface ApiErrorOptions {
 }
 
 /**
- * The API server answered with an error. Use the predicates instead of
+ * Error response of the API server. Use {@linkcode ApiError.is} instead of
  * `instanceof`, which fails when two copies of the library are loaded.
  *
- * @example Tell errors apart
+ * @example Distinguish errors
  * ```ts
  * import { ApiError } from "@coracle/operator/core";
  *
@@ -80,9 +80,9 @@ export interface ApiErrorOptions {
  * ```
  */
 export class ApiError extends Error {
-  /** The HTTP status code. */
+  /** HTTP status code. */
   readonly status: number;
-  /** The reason of the Status, such as `NotFound`; empty when there was none. */
+  /** Reason of the Status, such as `NotFound`; empty without a reason. */
   readonly reason: string;
   /** Object and fields that the error concerns; undefined if unknown. */
   readonly details: StatusDetails;
@@ -93,10 +93,10 @@ export class ApiError extends Error {
   readonly retryAfter: number | undefined;
 
   /**
-   * Makes the error of an answer.
+   * Creates the error for a response.
    *
-   * @param message What failed and why, without credentials.
-   * @param options What the server answered.
+   * @param message The failed action and the reason, without credentials.
+   * @param options The content of the response.
    */
   constructor(message: string, options: ApiErrorOptions) {
     super(message);
@@ -108,47 +108,47 @@ export class ApiError extends Error {
     Object.defineProperty(this, BRAND, { value: true });
   }
 
-  /** Whether a value is such an error, from any copy of the library. */
+  /** Whether a value is an ApiError of any copy of the library. */
   static is(value: unknown): value is ApiError {
     return typeof value === "object" && value !== null && BRAND in value;
   }
 
-  /** The object, or the whole kind, does not exist. */
+  /** Whether the object, or the kind, does not exist. */
   get isNotFound(): boolean {
     return this.status === 404;
   }
 
-  /** A create met an object of that name. */
+  /** Whether an object of the name already exists. */
   get isAlreadyExists(): boolean {
     return this.reason === "AlreadyExists";
   }
 
-  /** The object changed meanwhile, or another manager owns a field. */
+  /** Whether the object has changed, or another manager owns a field. */
   get isConflict(): boolean {
     return this.status === 409 && this.reason !== "AlreadyExists";
   }
 
-  /** The resource version or continue token is too old. */
+  /** Whether the resource version or continue token has expired. */
   get isGone(): boolean {
     return this.status === 410;
   }
 
-  /** The object violates its schema or a rule. */
+  /** Whether the object violates its schema or a rule. */
   get isInvalid(): boolean {
     return this.status === 422;
   }
 
-  /** The credentials are missing, wrong or expired. */
+  /** Whether the credentials are missing, wrong or expired. */
   get isUnauthorized(): boolean {
     return this.status === 401;
   }
 
-  /** The credentials do not permit the request. */
+  /** Whether the account is not allowed to make the request. */
   get isForbidden(): boolean {
     return this.status === 403;
   }
 
-  /** The server asks to come back later. */
+  /** Whether the server is overloaded and requests a later retry. */
   get isTooManyRequests(): boolean {
     return this.status === 429;
   }

@@ -1,23 +1,24 @@
-/** How a quantity is written: `1500m`, `1536Mi` or `12e6`. */
+/** Format of a quantity: `1500m`, `1536Mi` or `12e6`. */
 type QuantityFormat = "decimal" | "binary" | "exponent";
 
 const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-/** From a billionth up, each a thousand times the one before. */
+/** Decimal suffixes from a billionth up, in steps of a thousand. */
 const DECIMAL_SUFFIXES = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 
 const NANO = 1_000_000_000n;
-/** The largest amount that a binary quantity holds, in billionths. */
+/** Largest amount of a binary quantity, in billionths. */
 const LARGEST_BINARY = (2n ** 63n - 1n) * NANO;
-/** The most digits and the largest exponent that are read. */
+/** Maximum number of digits, and largest exponent, of a text. */
 const DIGITS_LIMIT = 1_000;
 
 const PATTERN = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/;
 
 /**
- * An amount of a resource as Kubernetes counts it, exact to a billionth:
- * smaller parts are rounded up.
+ * A quantity of a resource, such as `500m` CPU or `1Gi` of memory, by the rules of
+ * Kubernetes (`resource.Quantity`). It is exact to a billionth; smaller fractions
+ * are rounded up. Quantities are immutable.
  *
- * @example Texts that mean the same
+ * @example Compare quantities
  * ```ts
  * import { Quantity } from "@coracle/operator/core";
  *
@@ -29,10 +30,10 @@ const PATTERN = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/;
  * ```
  */
 export class Quantity {
-  /** The amount in billionths. */
+  /** Amount in billionths. */
   readonly nano: bigint;
   readonly #format: QuantityFormat;
-  /** The text it was read from, where that is already in form. */
+  /** Text that was parsed, if it is already in canonical form. */
   readonly #text: string | undefined;
 
   private constructor(nano: bigint, format: QuantityFormat, text?: string) {
@@ -42,9 +43,10 @@ export class Quantity {
   }
 
   /**
-   * Reads a quantity.
+   * Parses a quantity.
    *
-   * @throws {SyntaxError} If the text is none.
+   * @param text A number with an optional suffix, such as `100m`, `1.5Gi` or `2e3`.
+   * @throws {SyntaxError} If the text is not a quantity.
    */
   static parse(text: string): Quantity {
     const match = PATTERN.exec(text);
@@ -54,7 +56,7 @@ export class Quantity {
     if (unit === undefined || whole.length + fraction.length > DIGITS_LIMIT) {
       throw notAQuantity(text);
     }
-    // Leading zeros count for nothing, not even for the form of the text.
+    // Leading zeros are ignored, for the canonical form as well.
     const digits = whole.replace(/^0+/, "");
     const magnitude = toNano(BigInt(`0${whole}${fraction}`), {
       places: fraction.length,
@@ -64,8 +66,8 @@ export class Quantity {
       ? LARGEST_BINARY
       : magnitude;
     const nano = sign === "-" ? -capped : capped;
-    const isInForm = inForm(digits, fraction, unit);
-    return new Quantity(nano, unit.format, isInForm ? text : undefined);
+    const isCanonical = isCanonicalForm(digits, fraction, unit);
+    return new Quantity(nano, unit.format, isCanonical ? text : undefined);
   }
 
   /** Whether a text is a quantity. */
@@ -78,34 +80,34 @@ export class Quantity {
     }
   }
 
-  /** Less than zero, zero or more than zero, as this is less, equal or more. */
+  /** Compares two quantities: negative, zero or positive, for sorting. */
   compare(other: Quantity): number {
     return this.nano < other.nano ? -1 : this.nano > other.nano ? 1 : 0;
   }
 
-  /** Whether both are the same amount, however written. */
+  /** Whether two quantities are the same amount, in any format. */
   equals(other: Quantity): boolean {
     return this.nano === other.nano;
   }
 
-  /** The sum, written as this is. */
+  /** Sum of two quantities, in the format of this one. */
   plus(other: Quantity): Quantity {
     return new Quantity(this.nano + other.nano, this.#format);
   }
 
-  /** The amount rounded up to whole thousandths. */
+  /** Quantity rounded up to whole thousandths. */
   roundUpToMilli(): Quantity {
     const unit = NANO / 1000n;
     if (this.nano % unit === 0n) return this;
     return new Quantity(roundUp(this.nano, unit) * unit, this.#format);
   }
 
-  /** As a number, as near as one comes. */
+  /** Amount as a number, which may be inexact. */
   toNumber(): number {
     return Number(this.nano / NANO) + Number(this.nano % NANO) / Number(NANO);
   }
 
-  /** The text that a server answers for it. */
+  /** Canonical text, as an API server returns it. */
   toString(): string {
     if (this.#text !== undefined) return this.#text;
     if (this.nano === 0n) return "0";
@@ -122,7 +124,7 @@ export class Quantity {
 
 interface Unit {
   readonly format: QuantityFormat;
-  /** Of two for binary units, of ten for the others. */
+  /** Power of two for binary units, of ten for the others. */
   readonly exponent: number;
 }
 
@@ -151,17 +153,21 @@ function toNano(
   return roundUp(scaled, divisor);
 }
 
-/** A quotient rounded away from zero when positive. */
+/** Quotient; a positive one is rounded up. */
 function roundUp(amount: bigint, divisor: bigint): bigint {
   const quotient = amount / divisor;
   return amount > 0n && amount % divisor !== 0n ? quotient + 1n : quotient;
 }
 
 /**
- * Whether kube-apiserver keeps a text as it is. It looks at the digits only, so
+ * Whether kube-apiserver keeps a text unchanged. It decides by the digits only, so
  * that `1.500` stays and `0.5` does not.
  */
-function inForm(digits: string, fraction: string, unit: Unit): boolean {
+function isCanonicalForm(
+  digits: string,
+  fraction: string,
+  unit: Unit,
+): boolean {
   const shifted = (digits === "" ? "0" : digits) + fraction;
   if (shifted === "0" && fraction === "") return false;
   if (unit.format === "binary") {

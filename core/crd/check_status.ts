@@ -12,17 +12,18 @@ import {
 import { isDefinedKind } from "./kind_definition.ts";
 import type { StandardIssue, StandardSchema } from "./standard_schema.ts";
 
-/** How many problems a message names. */
+/** Maximum number of issues in an error message. */
 const MOST_ISSUES = 5;
 
 /**
- * Checks a status against the schema of its kind before it is written, so that
- * a slip of the operator is told where it was made and not by the server.
- * A kind that has no status schema takes any status.
+ * Validates a status against the schema of its kind before it is written, so that
+ * a mistake of the operator is reported where it was made and not by the server.
+ * Kinds without a status schema allow any status.
  *
- * @param kind Whose status it is.
- * @param status What is about to be written, whole.
- * @throws {TypeError} If it does not fit; the message names the paths.
+ * @param kind The kind of the object.
+ * @param status The complete status to write.
+ * @throws {TypeError} If the status does not match the schema; the error names the
+ * paths.
  *
  * @example A wrong status
  * ```ts
@@ -45,14 +46,15 @@ export async function checkStatus(kind: Kind, status: unknown): Promise<void> {
 }
 
 /**
- * Checks a write of some fields of a status, before it is sent: the given fields,
- * and whether with those that are there already none is missing. What is wrong
- * with the latter is no concern of this write.
+ * Validates a merge patch of a status before it is sent: the given fields, and
+ * that no required field is missing afterwards. Other fields of the current status
+ * are not validated.
  *
- * @param kind Whose status it is.
- * @param patch What is about to be written: null takes a field away.
- * @param current The status as it is; undefined if it is not known.
- * @throws {TypeError} If it does not fit; the message names the paths.
+ * @param kind The kind of the object.
+ * @param patch The patch; null removes a field.
+ * @param current The current status; undefined if it is not known.
+ * @throws {TypeError} If the status does not match the schema; the error names the
+ * paths.
  */
 export async function checkStatusPatch(
   kind: Kind,
@@ -70,7 +72,7 @@ export async function checkStatusPatch(
   );
 }
 
-/** One thing that is wrong with a status. */
+/** A mismatch between a status and its schema. */
 interface Issue {
   readonly path: readonly (string | number)[];
   readonly message: string;
@@ -83,7 +85,7 @@ function refuse(kind: Kind, issues: readonly Issue[]): void {
   );
   const more = issues.length - MOST_ISSUES;
   throw new TypeError(
-    `Cannot write the status of a ${kind.kind}: it does not fit its schema, so change what is written or the schema: received ${
+    `Cannot write the status of a ${kind.kind}: it does not match its schema, so change the status or the schema: received ${
       named.join("; ")
     }${more > 0 ? ` and ${more} more` : ""}`,
   );
@@ -106,14 +108,14 @@ async function issuesOf(kind: Kind, value: unknown): Promise<Issue[]> {
     : [...issues, ...unknownFields(value, known)];
 }
 
-/** The status in the schema that the server has of a kind. */
+/** Schema of the status in the CustomResourceDefinition of a kind. */
 export function statusSchemaOf(kind: Kind): OpenApiSchema | undefined {
   if (!isDefinedKind(kind)) return undefined;
   const version = kind.versions.find(({ name }) => name === kind.version);
   return version?.schema.openAPIV3Schema.properties?.["status"];
 }
 
-/** Fields that the server would drop. Its schema has no references. */
+/** Fields that are not in the schema, which the server would drop. */
 function* unknownFields(
   value: unknown,
   schema: OpenApiSchema,
@@ -146,7 +148,7 @@ function* unknownFields(
 
 const WRITTEN: WeakMap<StandardSchema, JsonSchema> = new WeakMap();
 
-/** The schema as JSON Schema, which takes a while to write. */
+/** JSON Schema of a schema, cached because its conversion is slow. */
 function writtenSchema(schema: StandardSchema): JsonSchema {
   let written = WRITTEN.get(schema);
   if (written === undefined) {
@@ -156,7 +158,7 @@ function writtenSchema(schema: StandardSchema): JsonSchema {
   return written;
 }
 
-/** The value with a `Date` where the schema wants one and JSON has its text. */
+/** Replaces the texts of dates by `Date` objects where the schema expects them. */
 function withDates(
   value: unknown,
   node: JsonSchema,

@@ -9,13 +9,13 @@ import type {
 } from "./kind_definition.ts";
 import { structuralSchemaOf } from "./structural_schema.ts";
 
-/** Which kind a version belongs to, and whether objects are stored in it. */
+/** Kind of a version, and whether objects are stored in it. */
 export interface CrdVersionContext {
   readonly kind: string;
   readonly storage: boolean;
 }
 
-/** Field paths as printer columns, selectable fields and scale write them. */
+/** Field path in printer columns, selectable fields and the scale subresource. */
 const SIMPLE_PATH_REGEXP = /^(?:\.[A-Za-z_][\w-]*)+$/;
 
 const COLUMN_TYPES: ReadonlySet<string> = new Set([
@@ -54,7 +54,7 @@ const RULE_RULES: OptionRules<ValidationRule> = {
   optionalOldSelf: "boolean?",
 };
 
-/** kubectl shows no age where other columns are named; operators want both. */
+/** Age column, which kubectl leaves out when there are other columns. */
 const AGE_COLUMN: PrinterColumn = {
   name: "Age",
   type: "date",
@@ -62,10 +62,13 @@ const AGE_COLUMN: PrinterColumn = {
 };
 
 /**
- * Writes one version of a kind as a CustomResourceDefinition says it.
+ * Converts a version of a kind into its form in a CustomResourceDefinition.
  *
- * @throws {TypeError} If a schema, a path or a column is not one that a
- * CustomResourceDefinition can hold.
+ * @param name The name of the version.
+ * @param version The options of the version.
+ * @param context The kind, and whether objects are stored in the version.
+ * @throws {TypeError} If a schema, a path or a column is not allowed in a
+ * CustomResourceDefinition.
  */
 export function crdVersion(
   name: string,

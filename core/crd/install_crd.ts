@@ -16,10 +16,10 @@ const RULES: OptionRules<NonNullable<Parameters<typeof installCrd>[2]>> = {
   clock: "clock?",
 };
 
-/** A server that ends every watch at once is asked this often, in milliseconds. */
-const WATCH_PAUSE = 250;
+/** Pause between reads, for servers that end every watch immediately. */
+const WATCH_PAUSE_MS = 250;
 
-/** What the waiting for a definition needs. */
+/** Dependencies of the wait for a definition. */
 interface Wait {
   readonly client: Client;
   readonly name: string;
@@ -28,20 +28,20 @@ interface Wait {
 }
 
 /**
- * Applies the CustomResourceDefinition of a kind and waits until the server
- * has accepted its names and serves it. Applying it again, by this or another
- * replica, changes nothing; fields that another manager owns are taken over.
+ * Applies the CustomResourceDefinition of a kind, and waits until the server has
+ * accepted its names and serves it. Repeating it, by this or another replica,
+ * changes nothing; fields of other managers are taken over.
  *
- * @param client Speaks to the server; it needs the rights to get, watch and
- * patch CustomResourceDefinitions.
- * @param kind What `defineKind` gave.
- * @param options How long to wait, and whose fields are written.
- * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
+ * @param client A client with the rights to get, watch and patch
+ * CustomResourceDefinitions.
+ * @param kind A kind that was created by `defineKind`.
+ * @param options The time limit and the field manager.
+ * @throws {TypeError | RangeError} If an option is unknown or not valid.
  * @throws {TypeError} If the definition on the server has another scope, which
  * cannot change.
  * @throws {ApiError} If the server refuses the definition.
- * @throws {Error} If the names are taken, the time is up, or the signal
- * aborts.
+ * @throws {Error} If the names are taken, the time limit is exceeded, or the
+ * signal aborts.
  */
 export async function installCrd(
   client: Client,
@@ -118,7 +118,11 @@ function refuseOtherScope(
   );
 }
 
-/** @throws {Error} If the server will never serve the definition as it is. */
+/**
+ * Whether the server serves the definition.
+ *
+ * @throws {Error} If it never will, because the names are taken.
+ */
 function isServed(crd: CrdObject): boolean {
   const accepted = crdCondition(crd, "NamesAccepted");
   if (accepted?.status === "False") {
@@ -130,18 +134,18 @@ function isServed(crd: CrdObject): boolean {
     crdCondition(crd, "Established")?.status === "True";
 }
 
-/** The next state that the server tells; a watch may end or break early. */
+/** Waits for the next state of the definition, by a watch or by a read. */
 async function nextState(from: CrdObject, wait: Wait): Promise<CrdObject> {
   const { client, name, signal, clock } = wait;
   const changed = await firstChange(from, wait);
   signal.throwIfAborted();
   if (changed?.type === "DELETED") {
     throw new Error(
-      `Cannot install ${name}: it was deleted meanwhile: received ${changed.type}`,
+      `Cannot install ${name}: it was deleted`,
     );
   }
   if (changed !== undefined) return changed.object;
-  await sleep(WATCH_PAUSE, { clock, signal });
+  await sleep(WATCH_PAUSE_MS, { clock, signal });
   return await client.get(CRD_KIND, { name }, { signal });
 }
 
@@ -156,7 +160,7 @@ async function firstChange(
     const options = { fieldSelector, resourceVersion, signal };
     for await (const change of client.watch(CRD_KIND, options)) return change;
   } catch {
-    // Whatever broke the watch: the definition is read again.
+    // The watch has failed; the definition is read instead.
   }
   return undefined;
 }

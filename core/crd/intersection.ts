@@ -6,7 +6,7 @@ import {
   type SchemaDraft,
 } from "./schema_context.ts";
 
-/** The larger of two lower bounds, the smaller of two upper ones. */
+/** Functions that choose the stricter of two bounds, by keyword. */
 const BOUNDS: Readonly<Record<string, (a: number, b: number) => number>> = {
   minimum: Math.max,
   minLength: Math.max,
@@ -18,7 +18,7 @@ const BOUNDS: Readonly<Record<string, (a: number, b: number) => number>> = {
   maxProperties: Math.min,
 };
 
-/** Keywords that describe: where two meet, the outer one counts. */
+/** Descriptive keywords, of which the outer one is kept. */
 const ANNOTATIONS: ReadonlySet<string> = new Set([
   "title",
   "description",
@@ -27,23 +27,26 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
   "format",
 ]);
 
-/** One node that says what several said together. */
+/** Node that results from merging several nodes. */
 export interface Intersection {
+  /** The merged node. */
   readonly node: JsonSchema;
-  /** The patterns besides the node's own. */
+  /** Patterns in addition to that of the node. */
   readonly patterns: readonly string[];
-  /** The definitions that it was merged from. */
+  /** References that were resolved for the merge. */
   readonly references: readonly string[];
 }
 
-/** How often one definition may be merged on the way to a node. */
+/** Maximum number of merges of one definition on the path to a node. */
 const MOST_MERGED = 8;
 
 /**
  * Merges a node with the members of its `allOf`.
  *
- * @throws {TypeError} If two of them contradict each other, or cannot be said
- * in one node.
+ * @param node The node with `allOf`.
+ * @param context The place of the node.
+ * @throws {TypeError} If two members contradict each other, or cannot be merged
+ * into one node.
  */
 export function intersect(
   node: JsonSchema,
@@ -69,7 +72,7 @@ export function intersect(
 
 interface Resolved {
   readonly node: JsonSchema;
-  /** Where it stands, with the references that led to it. */
+  /** Place of the node, with the references that lead to it. */
   readonly context: SchemaContext;
 }
 

@@ -1,17 +1,17 @@
 import type { StandardSchema } from "./standard_schema.ts";
 
-/** JSON Schema as libraries write it: dialects mixed, nothing promised. */
+/** A JSON Schema of any dialect, as a schema library returns it. */
 export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
 /**
- * Marks what a library can check but JSON Schema cannot say; the value is the
- * library's word for it, such as `date`.
+ * Keyword for types that a library supports but JSON Schema cannot express; its
+ * value is the name of the type in the library, such as `date`.
  */
 export const UNREPRESENTABLE = "x-unrepresentable";
 
-/** zod's words for schemas that have no JSON form. */
+/** Types of zod that have no JSON form. */
 const ZOD_UNREPRESENTABLE: ReadonlySet<string> = new Set([
   "bigint",
   "custom",
@@ -27,8 +27,8 @@ const ZOD_UNREPRESENTABLE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * By default zod throws at the first date without saying where. Marked instead,
- * the place is known when the mark is met.
+ * Options of zod that mark such types instead of throwing, because the error of
+ * zod does not contain the path.
  */
 const ZOD_OPTIONS: Record<string, unknown> = {
   unrepresentable: "any",
@@ -44,9 +44,11 @@ const ZOD_OPTIONS: Record<string, unknown> = {
 };
 
 /**
- * Refuses what is no schema.
+ * Checks that a value is a Standard Schema that can be converted to JSON Schema.
  *
- * @throws {TypeError} If it is no Standard Schema that can write itself down.
+ * @param schema The value of the user.
+ * @param where Its place, for errors.
+ * @throws {TypeError} If it is not.
  */
 export function checkSchema(schema: StandardSchema, where: string): void {
   if (typeof schema?.["~standard"]?.jsonSchema?.input === "function") return;
@@ -56,9 +58,11 @@ export function checkSchema(schema: StandardSchema, where: string): void {
 }
 
 /**
- * Asks a schema to write down what may be written where it stands.
+ * Converts a schema to JSON Schema, for the values that can be written.
  *
- * @throws {TypeError} If it is no Standard Schema, or cannot write itself.
+ * @param schema The schema.
+ * @param where Its place, for errors.
+ * @throws {TypeError} If it is not a Standard Schema, or cannot be converted.
  */
 export function jsonSchemaOf(
   schema: StandardSchema,
@@ -81,7 +85,7 @@ export function jsonSchemaOf(
   }
 }
 
-/** Follows `#`, `#/definitions/Name` and other pointers within a document. */
+/** Resolves a reference within a document, such as `#/definitions/Name`. */
 export function followReference(
   root: JsonSchema,
   reference: string,
@@ -97,7 +101,7 @@ export function followReference(
   return isRecord(node) ? node : undefined;
 }
 
-/** Whether a value is an object with named members. */
+/** Whether a value is an object, and not an array or null. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-/** What the names of a kind are derived from, or say instead. */
+/** Given names of a kind, from which the others are derived. */
 export interface KindNameOptions {
   readonly group: string;
   readonly version: string;
@@ -19,21 +19,20 @@ export interface KindNames {
   readonly categories: readonly string[];
 }
 
-/** RFC 1035: what kinds, versions and the parts of a path are made of. */
+/** Label of RFC 1035: kinds, versions and segments of a path. */
 const DNS_1035_LABEL_REGEXP = /^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** RFC 1123: what groups are made of. */
+/** Subdomain of RFC 1123: API groups. */
 const DNS_1123_SUBDOMAIN_REGEXP =
   /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 
 const LONGEST_SUBDOMAIN = 253;
 
 /**
- * The plural of a kind in lower case, by the rules of English that need no
- * dictionary: `Policy` gives `policies`, `Gateway` gives `gateways`, `Ingress`
+ * English plural of a kind in lower case, by rules without a dictionary: `Policy` gives `policies`, `Gateway` gives `gateways`, `Ingress`
  * gives `ingresses`, `Analysis` gives `analyses`.
  *
- * @example Derive the name in paths
+ * @example Derive the plural
  * ```ts
  * import { pluralOf } from "@coracle/operator/crd";
  *
@@ -51,10 +50,11 @@ export function pluralOf(kind: string): string {
 }
 
 /**
- * Derives the names that are not given and checks them all as the API server
- * would.
+ * Derives the names of a kind that are not given, and checks all of them by the
+ * rules of the API server.
  *
- * @throws {TypeError} If a name is one that the API server refuses.
+ * @param options The given names.
+ * @throws {TypeError} If the API server would refuse a name.
  */
 export function kindNames(options: KindNameOptions): KindNames {
   const { group, version, kind } = options;

@@ -1,16 +1,19 @@
 /**
- * Kinds of your own: from a schema to typed objects, a
- * CustomResourceDefinition, and the rights that an operator needs.
+ * Custom kinds: typed objects, CustomResourceDefinitions and access rights from
+ * schemas.
  *
- * {@linkcode defineKind} takes names and schemas, of zod or of any library that
- * follows the Standard Schema convention. What it gives is a kind as the client
- * and controllers take it; its objects have the types of the schemas, read with
- * defaults filled in and written without. {@linkcode crdManifest} writes the
- * CustomResourceDefinition, {@linkcode installCrd} puts it on a server, and
- * {@linkcode rbacManifests} writes the roles of an operator.
+ * {@linkcode defineKind} defines a kind by its names and by schemas of zod or any
+ * other library that implements Standard Schema. Clients and controllers accept
+ * the kind, and its objects have the types of the schemas.
+ * {@linkcode crdManifest} returns the CustomResourceDefinition,
+ * {@linkcode installCrd} applies it to a server, and {@linkcode rbacManifests}
+ * creates the roles of an operator.
  *
- * Defaults, limits and patterns of the schema are enforced by the API server;
- * what only Kubernetes knows is said by `.meta()`:
+ * Defaults, limits and patterns of a schema are enforced by the API server.
+ * Extensions of Kubernetes are set by `.meta()`.
+ *
+ * The folder imports `api`, `patch` and `client`, but no cache, controller or
+ * operator.
  *
  * @example A kind with a rule, a merge key and columns
  * ```ts

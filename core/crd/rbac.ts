@@ -3,11 +3,11 @@ import { checkOptions, type OptionRules } from "../api/options.ts";
 
 /** Options of {@linkcode rbacManifests}. */
 export interface RbacOptions {
-  /** The name of the account, roles and bindings. */
+  /** Name of the service account, roles and bindings. */
   readonly name: string;
-  /** Where the operator runs. */
+  /** Namespace of the operator. */
   readonly namespace: string;
-  /** What it does. */
+  /** Access to objects in the watched namespaces. */
   readonly access: readonly {
     /** Kind of the objects. */
     readonly kind: Kind;
@@ -47,18 +47,18 @@ const RULES: OptionRules<RbacOptions> = {
   namespaces: "strings?",
 };
 
-/** An account, a role or a binding, as plain data. */
+/** Manifest of a service account, a role or a binding. */
 export interface RbacManifest {
-  /** The version of its kind. */
+  /** API version of the manifest. */
   readonly apiVersion: string;
-  /** Its kind, such as `ClusterRole`. */
+  /** Kind of the manifest, such as `ClusterRole`. */
   readonly kind: string;
-  /** Its name, and its namespace if it has one. */
+  /** Name, and namespace unless it is cluster-scoped. */
   readonly metadata: {
     readonly name: string;
     readonly namespace?: string | undefined;
   };
-  /** What a role permits. */
+  /** Rules of a role. */
   readonly rules?:
     | readonly {
       /** API groups; the core group is empty. */
@@ -69,16 +69,16 @@ export interface RbacManifest {
       readonly verbs: RbacOptions["access"][number]["verbs"];
     }[]
     | undefined;
-  /** The role of a binding. */
+  /** Role that a binding grants. */
   readonly roleRef?: Readonly<Record<string, string>> | undefined;
-  /** Who gets the role of a binding. */
+  /** Accounts that a binding grants the role to. */
   readonly subjects?: readonly Readonly<Record<string, string>>[] | undefined;
 }
 
 /** Rule of a Role or ClusterRole. */
 export type PolicyRule = NonNullable<RbacManifest["rules"]>[number];
 
-/** The order in which people write verbs. */
+/** Verbs in their usual order. */
 const VERBS: readonly AccessVerb[] = [
   "get",
   "list",
@@ -93,11 +93,11 @@ const VERBS: readonly AccessVerb[] = [
 const RBAC_API = "rbac.authorization.k8s.io";
 
 /**
- * The fewest rules that permit all this and nothing more: what is asked for one
- * resource twice is joined, and resources of a group with the same verbs share
- * a rule.
+ * Creates the smallest set of rules for an access: verbs for the same resource
+ * are merged, and resources of a group with the same verbs share a rule.
  *
- * @throws {TypeError} If the name in paths of a kind is not known.
+ * @param access The access to grant.
+ * @throws {TypeError} If the plural name of a kind is not known.
  *
  * @example Rules of an operator
  * ```ts
@@ -119,7 +119,7 @@ export function policyRules(
   for (const { kind, verbs, subresource } of access) {
     if (kind.plural === undefined) {
       throw new TypeError(
-        `Cannot write rules: the name in paths must be known: received ${
+        `Cannot create rules: the plural name must be known: received ${
           kindText(kind)
         } without 'plural'`,
       );
@@ -155,14 +155,13 @@ function byPlace(
 }
 
 /**
- * The account of an operator with the roles and bindings that it needs: a
- * ClusterRole for all namespaces and for kinds without one, else a Role in each
- * of its namespaces.
+ * Creates the service account of an operator with its roles and bindings: a
+ * ClusterRole for all namespaces and for cluster-scoped kinds, otherwise a Role
+ * in each of its namespaces.
  *
- * @param options Whose they are, and what is done where.
- * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
- * sense.
- * @throws {TypeError} If the name in paths or the scope of a kind is not known.
+ * @param options The names and the access of the operator.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or not valid.
+ * @throws {TypeError} If the plural name or the scope of a kind is not known.
  */
 export function rbacManifests(options: RbacOptions): readonly RbacManifest[] {
   checkOptions(options, RULES, "rbacManifests()");
@@ -170,7 +169,7 @@ export function rbacManifests(options: RbacOptions): readonly RbacManifest[] {
   const clusterWide = access.filter(({ kind }) => {
     if (!isResolved(kind)) {
       throw new TypeError(
-        `Cannot write roles: the scope must be known: received ${
+        `Cannot create roles: the scope must be known: received ${
           kindText(kind)
         } without 'plural' and 'scope'`,
       );
@@ -201,7 +200,7 @@ export function rbacManifests(options: RbacOptions): readonly RbacManifest[] {
   return manifests;
 }
 
-/** A role without a namespace is a ClusterRole. */
+/** Role with its binding; a ClusterRole if it has no namespace. */
 function roleAndBinding(
   metadata: RbacManifest["metadata"],
   access: readonly KindAccess[],

@@ -5,25 +5,25 @@ export interface SchemaDraft {
   [keyword: string]: unknown;
 }
 
-/** Where in a document the conversion is. */
+/** Place in a document during the conversion. */
 export interface SchemaContext {
-  /** Such as `spec.rules[].host`; `[]` stands for items, `*` for map values. */
+  /** Path such as `spec.rules[].host`; `[]` are items and `*` map values. */
   readonly path: string;
-  /** The whole document, for references. */
+  /** Document that references are resolved in. */
   readonly root: JsonSchema;
-  /** The references that led here; meeting one again is recursion. */
+  /** References that lead to this place; a repeated one is a recursion. */
   readonly references: readonly string[];
   /**
-   * The definitions that intersections on the way were merged from. What is
-   * within may use them again, but not without end.
+   * References that were merged into intersections above this place. They may be
+   * used again, a limited number of times.
    */
   readonly merged?: readonly string[] | undefined;
 }
 
-/** The longest piece of a schema that a message shows. */
+/** Maximum length of a schema in an error message. */
 const LONGEST_RECEIVED = 160;
 
-/** The error that says that a place has no structural schema. */
+/** Error for a schema that cannot be expressed as a structural schema. */
 export function inexpressible(
   context: SchemaContext,
   why: string,
@@ -39,14 +39,14 @@ export function inexpressible(
   );
 }
 
-/** The JSON type of a value. */
+/** JSON type of a value. */
 export function jsonTypeOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   return Number.isInteger(value) ? "integer" : typeof value;
 }
 
-/** Whether two pieces of JSON say the same, whatever their key order. */
+/** Whether two JSON values are equal, regardless of the order of keys. */
 export function sameJson(a: unknown, b: unknown): boolean {
   return canonical(a) === canonical(b);
 }

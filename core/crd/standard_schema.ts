@@ -9,17 +9,18 @@ export interface StandardIssue {
 }
 
 /**
- * A schema of any library that follows the Standard Schema convention and can
- * write itself as JSON Schema. zod does; the library needs nothing of zod.
+ * A schema of any library that implements Standard Schema with a conversion to
+ * JSON Schema, such as zod.
  *
- * @typeParam Input What may be written: fields with a default may be absent.
- * @typeParam Output What is read: fields with a default are there.
+ * @typeParam Input The type of written values: fields with a default are optional.
+ * @typeParam Output The type of read values: fields with a default are present.
  */
 export interface StandardSchema<Input = unknown, Output = Input> {
-  /** The properties of the convention. */
+  /** Properties of Standard Schema. */
   readonly "~standard": {
+    /** Version of Standard Schema. */
     readonly version: 1;
-    /** The name of the library. */
+    /** Name of the library. */
     readonly vendor: string;
     /** Validates a value: returns it with defaults, or the issues. */
     readonly validate: (value: unknown) =>
@@ -40,14 +41,14 @@ export interface StandardSchema<Input = unknown, Output = Input> {
         },
       ) => Record<string, unknown>;
     };
-    /** Never set: it only carries the types. */
+    /** Never set; it only carries the types. */
     readonly types?:
       | { readonly input: Input; readonly output: Output }
       | undefined;
   };
 }
 
-/** A type as it comes back from JSON: a `Date` is the text of a date-time. */
+/** Type of a value after JSON: a `Date` becomes text. */
 export type Stored<T> = T extends Date ? string
   : T extends object ? { [K in keyof T]: Stored<T[K]> }
   : T;

@@ -5,7 +5,7 @@ import {
   type SchemaDraft,
 } from "./schema_context.ts";
 
-/** The formats that the API server checks; it lets others pass, with a warning. */
+/** Formats that the API server validates; others cause a warning. */
 const SERVER_FORMATS: ReadonlySet<string> = new Set([
   "bsonobjectid",
   "byte",
@@ -35,15 +35,15 @@ const SERVER_FORMATS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Formats that the server checks as strictly as the pattern which a library
- * writes beside them, so that the long pattern can go.
+ * Formats that the server validates as strictly as the patterns that libraries add
+ * to them, so that these long patterns can be left out.
  */
 const EXACT_FORMATS: ReadonlySet<string> = new Set(["date", "ipv4", "ipv6"]);
 
 /**
- * What the server's format refuses and a library may take under the same name:
- * times without an offset or seconds, and durations of ISO 8601 (the server's
- * are Go's).
+ * Values that the format of the server refuses but that of a library may allow:
+ * times without an offset or seconds, and durations of ISO 8601 (those of the
+ * server are Go durations).
  */
 const NOT_ON_SERVER: Readonly<Record<string, readonly string[]>> = {
   "date-time": [
@@ -54,12 +54,14 @@ const NOT_ON_SERVER: Readonly<Record<string, readonly string[]>> = {
   duration: ["PT1H"],
 };
 
-/** Look-around and back references: Go's regular expressions have neither. */
+/** Look-around and back references, which Go's regular expressions lack. */
 const NOT_IN_GO_REGEXP = /\(\?<?[=!]|\\[1-9]|\\k</;
 
 /**
- * The keywords of a string that a structural schema takes over.
+ * Keywords of a string in a structural schema.
  *
+ * @param node The JSON Schema of the string.
+ * @param context The place of the string.
  * @throws {TypeError} If the pattern uses what Go's regular expressions lack.
  */
 export function stringKeywords(
@@ -81,7 +83,7 @@ export function stringKeywords(
   return draft;
 }
 
-/** Gives a pattern back if the server can read it. */
+/** Checks that the server supports a pattern, and returns it. */
 export function checkedPattern(
   pattern: string,
   context: SchemaContext,
@@ -96,7 +98,7 @@ export function checkedPattern(
   return pattern;
 }
 
-/** Whether a pattern takes what the server's format of that name refuses. */
+/** Whether a pattern allows values that the format of the server refuses. */
 function takesMore(format: string, pattern: unknown): boolean {
   if (typeof pattern !== "string") return false;
   const regexp = new RegExp(pattern);

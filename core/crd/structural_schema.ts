@@ -17,7 +17,7 @@ import type { StandardSchema } from "./standard_schema.ts";
 import { checkedPattern, stringKeywords } from "./string_keywords.ts";
 import { foldUnion, type UnionKeyword } from "./union_folding.ts";
 
-/** Keywords that mean the same in both worlds. */
+/** Keywords with the same meaning in JSON Schema and structural schemas. */
 const COPIED: readonly string[] = [
   "title",
   "description",
@@ -26,7 +26,7 @@ const COPIED: readonly string[] = [
   "externalDocs",
 ];
 
-/** The extensions of Kubernetes; any other is a slip of the pen. */
+/** Extensions of Kubernetes; any other one is a mistake. */
 const EXTENSIONS: ReadonlySet<string> = new Set([
   "x-kubernetes-embedded-resource",
   "x-kubernetes-int-or-string",
@@ -37,27 +37,26 @@ const EXTENSIONS: ReadonlySet<string> = new Set([
   "x-kubernetes-validations",
 ]);
 
-/** zod bounds every integer by what a double holds exactly; all JSON is so. */
+/** Bound that zod sets for every integer, which is left out. */
 const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
 
 /**
- * Writes a Standard Schema as a structural schema: the form of OpenAPI v3 that
- * a CustomResourceDefinition takes, in which every value has one type. What
- * JSON Schema says in another way is folded into that form where it can be:
+ * Converts a Standard Schema into a structural schema: the form of OpenAPI v3 in
+ * a CustomResourceDefinition, where every value has one type. Other forms of JSON
+ * Schema are converted where possible:
  *
  * - a union of literals becomes an `enum`, one with null `nullable`, and one of
  *   an integer and a string `x-kubernetes-int-or-string`;
- * - a record becomes `additionalProperties`; an object that lets other fields
- *   through, and a value of any type, keep unknown fields;
+ * - a record becomes `additionalProperties`; an object that allows other fields,
+ *   and a value of any type, preserve unknown fields;
  * - a date becomes a string in the format `date-time`;
- * - references are written out, and `x-kubernetes-*` keywords are kept.
+ * - references are resolved, and `x-kubernetes-*` keywords are kept.
  *
- * @param schema What to write.
- * @param where Where it stands, such as `spec`; messages begin with it.
- * @throws {TypeError} If the schema says what a structural schema cannot say,
- * such as a union of objects or of several types, a recursive type, or a
- * pattern that Go's regular expressions do not know. The message names the
- * path.
+ * @param schema The schema.
+ * @param where The place of the schema for errors, such as `spec`.
+ * @throws {TypeError} If a structural schema cannot express the schema, for
+ * example a union of objects or of several types, a recursive type, or a pattern
+ * that Go's regular expressions do not support. The error names the path.
  */
 export function structuralSchemaOf(
   schema: StandardSchema,
@@ -67,14 +66,14 @@ export function structuralSchemaOf(
   return convert(root, { path: where, root, references: [] });
 }
 
-/** Writes one node and what is below it. */
+/** Converts a node and its descendants. */
 function convert(node: JsonSchema, context: SchemaContext): OpenApiSchema {
   if (typeof node.$ref === "string") {
     return convertReference(node, node.$ref, context);
   }
   if (Array.isArray(node.allOf)) return convertIntersection(node, context);
   if (node.not !== undefined) {
-    throw inexpressible(context, "what fits nothing or all but one", node);
+    throw inexpressible(context, "a negation has no structural schema", node);
   }
   const draft: SchemaDraft = {};
   for (const keyword of COPIED) {
@@ -91,8 +90,8 @@ function convert(node: JsonSchema, context: SchemaContext): OpenApiSchema {
 }
 
 /**
- * The API server compares even null with an `enum`, but looks at an `allOf`
- * only when there is a value.
+ * Allows null for a list of values. The API server compares null with an `enum`,
+ * but not with the members of `allOf`.
  */
 function allowNull(draft: SchemaDraft): OpenApiSchema {
   if (draft.nullable !== true || draft.enum === undefined) return draft;
@@ -116,7 +115,7 @@ function convertIntersection(
   return { ...schema, allOf: [...schema.allOf ?? [], ...others] };
 }
 
-/** Writes out what a reference names; its siblings say more about it. */
+/** Resolves a reference; keywords beside it are added to the target. */
 function convertReference(
   node: JsonSchema,
   reference: string,
@@ -159,7 +158,7 @@ interface Union {
   readonly branches: readonly JsonSchema[];
 }
 
-/** The branches of a union, however it is written; undefined for none. */
+/** Branches of a union in any form; undefined if the node is not a union. */
 function unionOf(node: JsonSchema): Union | undefined {
   for (const keyword of ["anyOf", "oneOf"] as const) {
     const branches = node[keyword];
@@ -199,7 +198,7 @@ function convertUnion(
   }
 }
 
-/** Whether only null fits. */
+/** Whether null is the only value of a node. */
 function isNull(node: JsonSchema): boolean {
   return node.type === "null" ||
     literalsOf(node)?.every((value) => value === null) === true;
@@ -210,14 +209,14 @@ function literalsOf(node: JsonSchema): readonly unknown[] | undefined {
   return Array.isArray(node.enum) ? node.enum : undefined;
 }
 
-/** Writes a node that is no union. */
+/** Converts a node that is not a union. */
 function convertType(
   node: JsonSchema,
   draft: SchemaDraft,
   context: SchemaContext,
 ): void {
   if (isNull(node)) {
-    throw inexpressible(context, "null alone is no type", node);
+    throw inexpressible(context, "null alone is not a type", node);
   }
   const type = typeOf(node, context);
   if (type === undefined) {
@@ -239,7 +238,7 @@ function convertType(
   }
 }
 
-/** The JSON type of a node; undefined where any value may stand. */
+/** JSON type of a node; undefined if any value is allowed. */
 function typeOf(node: JsonSchema, context: SchemaContext): string | undefined {
   const unrepresentable = node[UNREPRESENTABLE];
   if (unrepresentable === "date") return "string";
@@ -303,7 +302,7 @@ function convertObject(
   convertOtherFields(node, draft, context);
 }
 
-/** The server drops unknown fields, so that refusing them needs no word. */
+/** Converts `additionalProperties`; unknown fields are dropped by default. */
 function convertOtherFields(
   node: JsonSchema,
   draft: SchemaDraft,

@@ -6,10 +6,10 @@ import {
   type SchemaDraft,
 } from "./schema_context.ts";
 
-/** Which keyword a union was written with. */
+/** Keyword of a union. */
 export type UnionKeyword = "anyOf" | "oneOf";
 
-/** Keywords that may not stand within `anyOf`; they describe, or say the type. */
+/** Keywords that are not allowed within `anyOf`, such as the type. */
 const NOT_IN_BRANCH: ReadonlySet<string> = new Set([
   "type",
   "title",
@@ -20,7 +20,7 @@ const NOT_IN_BRANCH: ReadonlySet<string> = new Set([
   "externalDocs",
 ]);
 
-/** The types that hold one value. */
+/** Types of single values. */
 const SCALARS: ReadonlySet<string> = new Set([
   "string",
   "integer",
@@ -31,8 +31,10 @@ const SCALARS: ReadonlySet<string> = new Set([
 /**
  * Folds the branches of a union into one node of one type.
  *
- * @param branches What the values may be, null left out; already structural.
- * @throws {TypeError} If no structural schema says the same.
+ * @param branches The branches without null, as structural schemas.
+ * @param keyword The keyword of the union.
+ * @param context The place of the union.
+ * @throws {TypeError} If no structural schema is equivalent.
  */
 export function foldUnion(
   branches: readonly OpenApiSchema[],
@@ -65,11 +67,11 @@ const INT_OR_STRING: ReadonlySet<string> = new Set([
 
 function hint(types: readonly string[]): string {
   return types.length === 1 && types[0] === "object"
-    ? "a union of objects has none; make it one object whose fields are optional, and say what goes together by CEL rules"
+    ? "a union of objects has none; make it one object whose fields are optional, and constrain their combinations by CEL rules"
     : `a value must have one type, and this is one of ${types.join(", ")}`;
 }
 
-/** The type of a branch; whole numbers are integers, as JSON knows only one. */
+/** Type of a branch; listed whole numbers count as integers. */
 function typeWordOf(branch: OpenApiSchema): string {
   if (branch["x-kubernetes-int-or-string"]) return "int-or-string";
   if (
@@ -79,7 +81,7 @@ function typeWordOf(branch: OpenApiSchema): string {
   return branch.type ?? "any";
 }
 
-/** The values of a union in which every branch lists its own. */
+/** Values of a union whose branches are all lists of values. */
 function enumOf(
   branches: readonly OpenApiSchema[],
 ): readonly unknown[] | undefined {
@@ -94,7 +96,7 @@ function literals(type: string, values: readonly unknown[]): SchemaDraft {
   return whole ? { type } : { type, enum: values };
 }
 
-/** A branch without conditions takes every value, and so does the union. */
+/** Union of one type; a branch without conditions allows every value of it. */
 function sameType(
   type: string,
   branches: readonly OpenApiSchema[],
@@ -116,8 +118,8 @@ function conditionsOf(branch: OpenApiSchema): SchemaDraft {
 }
 
 /**
- * Conditions on numbers do not touch strings, and the other way round, so both
- * can stand side by side. A list of strings must become a pattern for that.
+ * Union of integers and strings. Conditions on numbers do not apply to strings and
+ * vice versa, so that both can be combined; a list of strings becomes a pattern.
  */
 function intOrString(
   branches: readonly OpenApiSchema[],

@@ -10,7 +10,7 @@ import type {
 
 type MetricType = "counter" | "gauge" | "histogram";
 
-/** The upper bounds of histograms that name none, in seconds. */
+/** Default upper bounds of histograms, in seconds. */
 const BUCKETS: readonly number[] = [
   0.005,
   0.01,
@@ -31,14 +31,14 @@ const NO_LABELS: MetricLabels = Object.freeze({});
 const RULES: OptionRules<MetricOptions> = { name: "string", help: "string" };
 
 /**
- * Counts and tells in the text format of Prometheus.
+ * Metrics registry that exports the text format of Prometheus.
  *
- * A series is made when it is first written. Callers that count often do best
- * to pass the same object of labels each time: it is then found without being
- * read.
+ * A time series is created by its first write. Callers that count often should
+ * pass the same frozen object of labels each time, which is then found by its
+ * identity.
  *
- * An operator counts these; what each means stands beside it where they are
- * told. A dashboard for Grafana is among the examples.
+ * An operator has the metrics below; the export contains a description of each.
+ * The examples include a dashboard for Grafana.
  *
  * | metric | labels |
  * | --- | --- |
@@ -68,7 +68,7 @@ const RULES: OptionRules<MetricOptions> = { name: "string", help: "string" };
  * | `coracle_client_requests_total` | `verb`, `code` |
  * | `coracle_client_request_duration_seconds` | `verb` |
  *
- * @example Count and tell
+ * @example Count and export
  * ```ts
  * import { MetricsRegistry } from "@coracle/operator/core";
  *
@@ -84,17 +84,17 @@ export class MetricsRegistry implements Metrics {
   readonly #families: Map<string, Family> = new Map();
   readonly #collectors: Set<() => void> = new Set();
 
-  /** The counter of this name, made when first asked for. */
+  /** Returns the counter of this name; the first call creates it. */
   counter(options: MetricOptions): Counter {
     return this.#family("counter", options, NumberFamily);
   }
 
-  /** The gauge of this name, made when first asked for. */
+  /** Returns the gauge of this name; the first call creates it. */
   gauge(options: MetricOptions): Gauge {
     return this.#family("gauge", options, NumberFamily);
   }
 
-  /** The histogram of this name, made when first asked for. */
+  /** Returns the histogram of this name; the first call creates it. */
   histogram(
     options: MetricOptions & { readonly buckets?: readonly number[] },
   ): Histogram {
@@ -102,17 +102,17 @@ export class MetricsRegistry implements Metrics {
   }
 
   /**
-   * Adds a function that sets gauges right before they are told, so that they
-   * cannot drift from what they measure.
+   * Adds a function that sets gauges before every export, so that they cannot
+   * drift from what they measure.
    *
-   * @returns Takes the function away again.
+   * @returns Removes the function.
    */
   onCollect(collect: () => void): () => void {
     this.#collectors.add(collect);
     return () => this.#collectors.delete(collect);
   }
 
-  /** Everything in the text format of Prometheus, families by name. */
+  /** Returns all metrics in the text format of Prometheus, sorted by name. */
   text(): string {
     for (const collect of this.#collectors) collect();
     const families = [...this.#families.values()];
@@ -120,7 +120,7 @@ export class MetricsRegistry implements Metrics {
     return families.map((family) => family.text()).join("");
   }
 
-  /** The metric of a name; one that is there already must be of the type. */
+  /** Returns the metric of a name; an existing one must have the type. */
   #family<F extends Family>(
     type: MetricType,
     options: MetricOptions & { readonly buckets?: readonly number[] },
@@ -138,7 +138,9 @@ export class MetricsRegistry implements Metrics {
     if (present !== undefined || !NAME.test(options.name)) {
       throw new TypeError(
         `Cannot make a ${type}: ${
-          present ? `the name is taken by a ${present.type}` : "it is no name"
+          present
+            ? `the name is taken by a ${present.type}`
+            : "the name is not valid"
         }: received "${options.name}"`,
       );
     }
@@ -148,7 +150,7 @@ export class MetricsRegistry implements Metrics {
   }
 }
 
-/** All series of one name. */
+/** All time series of a metric. */
 abstract class Family {
   readonly name: string;
   readonly type: MetricType;
@@ -169,10 +171,10 @@ abstract class Family {
   protected abstract lines(): string;
 }
 
-/** The values of a family by their labels. */
+/** Values of the time series of a metric, by their labels. */
 class Series<V> {
   readonly #byText: Map<string, V> = new Map();
-  /** Spares callers that pass the same object the writing of its text. */
+  /** Values by the identity of the labels, which saves writing their text. */
   readonly #byObject: WeakMap<MetricLabels, V> = new WeakMap();
   readonly #make: () => V;
 
@@ -189,7 +191,7 @@ class Series<V> {
       value = this.#make();
       this.#byText.set(text, value);
     }
-    // Only what cannot change may be known by its identity.
+    // Only labels that cannot change may be found by their identity.
     if (Object.isFrozen(labels)) this.#byObject.set(labels, value);
     return value;
   }
@@ -246,7 +248,7 @@ class HistogramFamily extends Family implements Histogram {
     super(type, options);
     const bounds = [...options.buckets ?? BUCKETS].sort((a, b) => a - b);
     this.#bounds = bounds;
-    // One more for what is above all bounds.
+    // One more bucket for values above all bounds.
     this.#series = new Series(() => ({
       counts: new Float64Array(bounds.length + 1),
       sum: 0,

@@ -267,7 +267,7 @@ const IN_RUNS: readonly (readonly [string, () => unknown, RegExp, RegExp])[] = [
     "a status of another type",
     () => patchStatus({ count: "many" } as never),
     /status of a Gadget.*status\.count: /,
-    /change what is written or the schema/,
+    /change the status or the schema/,
   ],
   [
     "a result that is none",

@@ -300,7 +300,7 @@ scenario(
     bodies.forEach(([, expected], index) =>
       assert.match(errors[index] ?? "", expected)
     );
-    assert.match(errors[0] ?? "", /change what is written or the schema/);
+    assert.match(errors[0] ?? "", /change the status or the schema/);
   },
 );
 

@@ -57,7 +57,7 @@ test("policyRules() refuses a kind whose plural only discovery knows", () => {
   const Gateway = untyped({ group: "g.io", version: "v1", kind: "Gateway" });
   assert.throws(
     () => policyRules([{ kind: Gateway, verbs: ["get"] }]),
-    /the name in paths must be known: received g\.io\/v1 Gateway/,
+    /the plural name must be known: received g\.io\/v1 Gateway/,
   );
 });
 

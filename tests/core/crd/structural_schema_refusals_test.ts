@@ -43,8 +43,12 @@ const REFUSED: readonly (readonly [string, StandardSchema, RegExp])[] = [
   ["a duration of ISO 8601", z.iso.duration(), /spec\.field.*look-around/],
   ["a bigint", z.bigint(), /for spec\.field: JSON has no such type.*bigint/],
   ["a Map", z.map(z.string(), z.string()), /JSON has no such type.*map/],
-  ["null alone", z.null(), /for spec\.field: null alone is no type/],
-  ["nothing", z.never(), /for spec\.field: what fits nothing/],
+  ["null alone", z.null(), /for spec\.field: null alone is not a type/],
+  [
+    "nothing",
+    z.never(),
+    /for spec\.field: a negation has no structural schema/,
+  ],
   [
     "named fields beside typed others",
     z.object({ a: z.string() }).catchall(z.int()),
