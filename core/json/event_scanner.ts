@@ -1,3 +1,15 @@
+/**
+ * Scanners of JSON bytes: lines of a watch, events, lists and single fields are
+ * found on the bytes of a response without parsing them.
+ *
+ * Guarantees: for valid JSON, all results equal those of `JSON.parse`. Error
+ * messages never quote the text. Headers and byte ranges are borrowed: they are
+ * valid until the next step of their scanner.
+ *
+ * It imports `api` only.
+ *
+ * @module
+ */
 import type { ByteRange } from "./byte_range.ts";
 import { bytesOf, JsonCursor, OPEN_BRACE, QUOTE } from "./json_cursor.ts";
 import {

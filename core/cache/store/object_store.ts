@@ -334,11 +334,6 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#changed("deleted", slot, isCopied);
   }
 
-  /** Removes all objects. */
-  clear(): void {
-    for (const slot of this.#table.slots()) this.#remove(slot);
-  }
-
   /** Whether an object of that key is stored. */
   has(key: ObjectKey | ObjectHeader): boolean {
     return this.#table.find(key) >= 0;
@@ -654,7 +649,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
 
   /** Removes all objects and leaves the budget. */
   close(): void {
-    this.clear();
+    for (const slot of this.#table.slots()) this.#remove(slot);
     this.#budget?.leave(this);
   }
 
