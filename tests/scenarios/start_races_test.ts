@@ -63,7 +63,7 @@ scenario(
     first.catch(() => {});
     await fixture.until(() => waiting() > 0);
     await fixture.done(operator.stop());
-    await assert.rejects(first, /the operator was stopped/);
+    await assert.rejects(first, /the operator: it was stopped/);
     const again = operator.start();
     letGo();
     await fixture.done(again);
