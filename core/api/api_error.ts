@@ -26,7 +26,7 @@ export interface StatusDetails {
 /** Cause within a Status. */
 export type StatusCause = NonNullable<StatusDetails["causes"]>[number];
 
-/** The body with which an API server says that a request failed. */
+/** Status of a request (`metav1.Status`), the body of an error response. */
 export interface Status {
   /** Kind of the body. */
   readonly kind: "Status";

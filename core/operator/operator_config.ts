@@ -238,7 +238,7 @@ function readersOf(table: AnyTable, prefix = ""): Readers {
     }
     Object.assign(readers, readersOf(row.options as AnyTable, `${path}.`));
     if ("off" in row) readers[path] = readOff;
-    // What the program switches on can be switched off by false.
+    // Options that the program has set can be removed by false.
     else if (!("default" in row)) {
       readers[path] = (value, place) => void readOff(value, place);
     }
