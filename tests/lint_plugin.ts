@@ -35,6 +35,9 @@ const SHIPPED_REGEXP =
   /^(?:mod\.ts|(?:core|sources|workflows|apiserver|testing|cli)\/.*)$/;
 const ERROR_CLASS_REGEXP = /^(?:Error|TypeError|RangeError|SyntaxError)$/;
 const MESSAGE_REGEXP = /^(?:Cannot|\0)[^]*[^.]$/;
+/** A received value that is described instead of shown. */
+const NO_VALUE_REGEXP =
+  /: received (?:an?|one|no|the|both|neither|nothing|none|its?)\b[^\0]*$/;
 
 /** Limits a rule to shipped files and gives it their paths in the project. */
 function shippedRule(
@@ -80,7 +83,10 @@ const errorMessage = shippedRule((context) => ({
     if (!ERROR_CLASS_REGEXP.test(node.callee?.name ?? "")) return;
     const [message] = node.arguments ?? [];
     const text = message === undefined ? undefined : textOf(message);
-    if (text === undefined || MESSAGE_REGEXP.test(text)) return;
+    if (
+      text === undefined ||
+      (MESSAGE_REGEXP.test(text) && !NO_VALUE_REGEXP.test(text))
+    ) return;
     context.report({
       node,
       message:

@@ -21,7 +21,7 @@ function withLines(
 
 const time = "1970-01-01T00:00:00.000Z";
 
-test("jsonLogger writes a line with time, level, message and fields, its own over those of its context", () => {
+test("jsonLogger writes time, level, message and fields, own ones over the context's", () => {
   const { log, lines } = withLines();
   const inner = log.with({ controller: "web", key: "a" });
   inner.info("Reconciled", { key: "b", duration: 12 });
@@ -58,7 +58,7 @@ test("jsonLogger refuses a level that there is not", () => {
   );
 });
 
-test("jsonLogger writes the stack of an error at level error alone, and none of its other properties", () => {
+test("jsonLogger writes the stack of an error only at level error", () => {
   const { log, lines } = withLines();
   const error = Object.assign(new Error("no route"), { token: "s3cret" });
   log.warn("Will try again", { error });

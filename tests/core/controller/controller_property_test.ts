@@ -305,7 +305,7 @@ function keyOf(key: string): { namespace: string; name: string } {
 }
 
 for (const parting of ["leaderElection", "sharding"] as const) {
-  test(`Controller: whatever happens, one run at a time, the finalizer first, the newest state, and nothing left behind, with ${parting}`, async () => {
+  test(`Controller keeps its promises in any history, with ${parting}`, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 25, size: "max" }),

@@ -103,7 +103,7 @@ const PAIRS = samples(3).chain(({ schema, values }) =>
   values.map((value) => ({ schema, value }))
 );
 
-test("structuralSchemaOf() writes what a definition may hold, and it takes what zod takes", () => {
+test("structuralSchemaOf() writes valid schemas that accept what zod accepts", () => {
   fc.assert(
     fc.property(PAIRS, ({ schema, value }) => {
       const whole = z.object({ field: schema });

@@ -184,7 +184,7 @@ test("LeaderElection elects one, and another when it stops, at once [LeaderElect
     assert.equal(clock.pendingTimers, 0);
   }));
 
-test("LeaderElection keeps the lease to itself when it stops while something still runs", () =>
+test("LeaderElection keeps the lease when it stops while a run continues", () =>
   atDistance(async (surroundings) => {
     const { clock } = surroundings;
     const { a, b } = await leaderAndNext(surroundings);
@@ -251,7 +251,7 @@ const trouble = fc.record({
   for: fc.integer({ min: 100, max: 20_000 }),
 });
 
-test("LeaderElection: never two who hold the lease, whatever the network and the scheduler do [#2056]", async () => {
+test("LeaderElection never has two holders, whatever network and scheduler do [#2056]", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(trouble, { minLength: 1, maxLength: 12 }),

@@ -11,7 +11,7 @@ function object(annotations?: Record<string, string>) {
   return { metadata: { name: "web", annotations } };
 }
 
-test("requestsOf records the token unchanged, even a blank one, and none if it is absent [F13]", () => {
+test("requestsOf records the token unchanged, even if blank, and none if absent [F13]", () => {
   const handled = (annotations?: Record<string, string>) =>
     requestsOf(object(annotations), {}, names).handled;
   assert.equal(handled({ r: "now" }).lastHandledReconcileAt, "now");

@@ -46,7 +46,7 @@ function types(list: readonly Condition[]): string {
 const settled = (list: Condition[], result: StepResult, error?: unknown) =>
   computeReconcileResult(list, { result, error }, { schedule, moment });
 
-test("computeReconcileResult keeps Ready, observes and comes back after the interval on success [F1]", () => {
+test("computeReconcileResult keeps Ready and requeues by interval on success [F1]", () => {
   const end = settled(conditions(["Ready", "True"]), "success");
   assert.equal(types(end.conditions), "Ready");
   assert.equal(end.observed, true);

@@ -203,7 +203,7 @@ statusTest(
 );
 
 statusTest(
-  "A conflict over the conditions does not keep the spec from being written, but observes no generation [F35]",
+  "A conflict over conditions keeps the spec write but not the generation [F35]",
   async (fixture) => {
     const object = await fixture.read();
     const status = fixture.writer(object);

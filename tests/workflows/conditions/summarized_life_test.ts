@@ -213,7 +213,7 @@ releaseScenario(
 );
 
 releaseScenario(
-  "A server that refuses writes for a while keeps no status from being told in the end",
+  "A status is written in the end by a server that refuses writes for a while",
   async (release) => {
     const { fixture } = release;
     fixture.faults.add({

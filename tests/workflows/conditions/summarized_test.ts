@@ -65,7 +65,7 @@ releaseScenario(
 );
 
 releaseScenario(
-  "progress is written at once, and leaves Ready as it is unless the world has moved",
+  "progress is written immediately and keeps Ready unless the object changed",
   async (release) => {
     const { fixture } = release;
     const seen: (readonly string[])[] = [];

@@ -91,7 +91,7 @@ async function ensure(
   return (await keeper.reconcile(wish, ctx)).operation;
 }
 
-test("DependentResource remembers nothing of 10,000 objects that came and were collected", async () => {
+test("DependentResource keeps no state of 10,000 collected objects", async () => {
   const maps = new Maps();
   const { ctx } = maps;
   const keeper = new DependentResource(ConfigMap, maps.source(true));

@@ -93,7 +93,7 @@ async function play(story: Story, kill: Kill): Promise<StreamWorld> {
 }
 
 for (const story of STORIES) {
-  test(`stream_job ends in the same state wherever the operator is killed in ${story.name}`, async () => {
+  test(`stream_job ends in the same state after a kill anywhere in ${story.name}`, async () => {
     const undisturbed = await play(story, { after: Infinity, side: "before" });
     assert.ok(undisturbed.effects > 0, "the story does something");
     for (let after = 0; after < undisturbed.effects; after++) {
