@@ -27,7 +27,7 @@ export {
   ApplySetError,
   changeSetText,
 } from "./apply/change_set.ts";
-export type { ApplySetOptions, SetOptions } from "./apply/set_options.ts";
+export type { ApplySetOptions } from "./apply/set_options.ts";
 export {
   type Condition,
   type Conditioned,
@@ -40,8 +40,6 @@ export {
 } from "./conditions/condition.ts";
 export {
   aggregateConditions,
-  type ConditionSource,
-  type MergeOptions,
   mirrorCondition,
   summarizeConditions,
 } from "./conditions/condition_merge.ts";
@@ -59,12 +57,10 @@ export {
   Outcome,
   type OutcomeOptions,
   Stalled,
-  type StepResult,
   Waiting,
 } from "./conditions/outcome.ts";
 export {
   type ComputedResult,
-  type ConditionSummary,
   eventSchedule,
   finalizeResult,
   intervalSchedule,
@@ -75,11 +71,7 @@ export {
   AccessDeniedError,
   checkAccess,
 } from "./conditions/reference_access.ts";
-export {
-  REQUESTED_AT,
-  type RequestNames,
-  requestsOf,
-} from "./conditions/requests.ts";
+export { REQUESTED_AT, requestsOf } from "./conditions/requests.ts";
 export {
   accessByClient,
   accessByContext,
@@ -96,7 +88,6 @@ export type {
 } from "./conditions/summarized_definition.ts";
 export type {
   Dependent,
-  DependentResult,
   KubernetesDependent,
   ReconciledDependent,
 } from "./dependents/dependent.ts";
@@ -123,8 +114,6 @@ export { GraphError } from "./graph/graph.ts";
 export {
   isCurrent,
   isGone,
-  type NodeCondition,
-  type NodeContext,
   type NodeOptions,
   type NodeResult,
   type Verdict,
@@ -136,19 +125,13 @@ export { celRules } from "./kstatus/cel_rules.ts";
 export {
   DependencyCycleError,
   dependencyOrder,
-  type DependencyReference,
   parseDependency,
   requireReady,
 } from "./kstatus/dependencies.ts";
 export type { ObjectReference } from "./kstatus/object_reference.ts";
 export type { ObjectStatus, StatusRule } from "./kstatus/object_status.ts";
 export { augmentStatus, statusOf } from "./kstatus/status_of.ts";
-export {
-  type WaitedObject,
-  WaitError,
-  waitFor,
-  type WaitOptions,
-} from "./kstatus/wait_for.ts";
+export { WaitError, waitFor } from "./kstatus/wait_for.ts";
 export { Canary, type CanaryOptions } from "./phases/canary.ts";
 export { changeMap, type SpecDiff } from "./phases/change_map.ts";
 export { LifecycleMetrics } from "./phases/lifecycle_metrics.ts";
@@ -176,3 +159,4 @@ export {
   type StatesOptions,
 } from "./phases/states.ts";
 export { chooseUpgrade } from "./phases/upgrade_choice.ts";
+export type { ConditionSummary } from "./conditions/condition_merge.ts";

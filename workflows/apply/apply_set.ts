@@ -144,7 +144,7 @@ export async function applySet(
 export async function diffSet(
   client: Client,
   objects: readonly KubernetesObject[],
-  options: SetOptions & Pick<ApplySetOptions, "early" | "previous">,
+  options: Omit<ApplySetOptions, "concurrency" | "timeout" | "rules" | "clock">,
 ): Promise<readonly AppliedChange[]> {
   checkSet(client, objects, { name: "diffSet()", options });
   const inventory = inventoryOf(objects);
@@ -298,7 +298,7 @@ const RULES: OptionRules<PruneSetOptions> = {
 export async function pruneSet(
   client: Client,
   references: readonly ObjectReference[],
-  options: Pick<SetOptions, "owner" | "signal"> & {
+  options: Pick<ApplySetOptions, "owner" | "signal"> & {
     readonly dryRun?: boolean | undefined;
     readonly changes?: AppliedChange[] | undefined;
   },

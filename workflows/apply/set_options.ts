@@ -6,8 +6,8 @@ import type { Clock } from "../../core/clock.ts";
 import type { ObjectReference } from "../kstatus/object_reference.ts";
 import type { StatusRule } from "../kstatus/object_status.ts";
 
-/** Options of all functions for sets. */
-export interface SetOptions {
+/** Options of `applySet`. */
+export interface ApplySetOptions {
   /** Owner of the set; the labels of its objects name it. */
   readonly owner: {
     /**
@@ -33,10 +33,6 @@ export interface SetOptions {
   readonly force?: boolean | undefined;
   /** Signal that aborts all requests and waits. */
   readonly signal?: AbortSignal | undefined;
-}
-
-/** Options of `applySet`. */
-export interface ApplySetOptions extends SetOptions {
   /**
    * Kinds, as `group/Kind`, that are applied after definitions and classes, and
    * must be Current before all others.
@@ -72,6 +68,12 @@ export interface ApplySetOptions extends SetOptions {
    */
   readonly clock?: Clock | undefined;
 }
+
+/** Options of all functions for sets. */
+export type SetOptions = Pick<
+  ApplySetOptions,
+  "owner" | "fieldManager" | "force" | "signal"
+>;
 
 type SetOwner = SetOptions["owner"];
 

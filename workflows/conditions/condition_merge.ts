@@ -15,8 +15,10 @@ export interface ConditionSource {
   readonly conditions: readonly Condition[];
 }
 
-/** Options for merging conditions into one. */
-export interface MergeOptions {
+/** Condition that summarizes others. */
+export interface ConditionSummary {
+  /** Type of the summary, such as Ready. */
+  readonly target: string;
   /**
    * Types to merge; among conditions of equal severity the first in this list
    * wins. By default all types are merged.
@@ -59,6 +61,9 @@ export interface MergeOptions {
    */
   readonly sourceReference?: boolean | undefined;
 }
+
+/** Options for merging conditions into one. */
+export type MergeOptions = Omit<ConditionSummary, "target">;
 
 /** Validation rules of the options of a summary. */
 export const MERGE_RULES: OptionRules<MergeOptions> = {

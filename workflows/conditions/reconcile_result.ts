@@ -25,8 +25,8 @@ import {
   STALLED,
 } from "./condition.ts";
 import {
+  type ConditionSummary,
   MERGE_RULES,
-  type MergeOptions,
   summarizeConditions,
 } from "./condition_merge.ts";
 import { isOutcome, type StepResult, type StepsResult } from "./outcome.ts";
@@ -43,7 +43,7 @@ export interface ReconcileSchedule {
    * state was reached.
    */
   next(
-    result: StepResult,
+    result: "empty" | "requeue" | "success",
     error: unknown,
   ): { readonly after: number | undefined; readonly success: boolean };
   /**
@@ -246,12 +246,6 @@ export function computeReconcileResult(
       next,
     }
     : { conditions: list, observed: false, next, error };
-}
-
-/** Condition that summarizes others at the end of a run. */
-export interface ConditionSummary extends MergeOptions {
-  /** Type of the summary, such as Ready. */
-  readonly target: string;
 }
 
 /** Validation rules of a {@linkcode ConditionSummary}. */

@@ -1,28 +1,6 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type { OptionRules } from "../../core/api/options.ts";
 import type { ConditionedStatus } from "./condition.ts";
-
-/** Names of the annotations by which users request runs. */
-export interface RequestNames {
-  /**
-   * Annotation that requests a run whenever its value changes.
-   *
-   * @default {"reconcile.coracle.dev/requestedAt"}
-   */
-  readonly requestedAt?: string | undefined;
-  /**
-   * Annotation that makes a requested run a forced one, if it has the same value.
-   *
-   * @default {"reconcile.coracle.dev/forceAt"}
-   */
-  readonly forceAt?: string | undefined;
-}
-
-/** Validation rules of the annotation names. */
-export const REQUEST_NAME_RULES: OptionRules<RequestNames> = {
-  requestedAt: "name?",
-  forceAt: "name?",
-};
+import type { RequestNames } from "./summarized_definition.ts";
 
 /** Default name of the annotation that requests a run. */
 export const REQUESTED_AT = "reconcile.coracle.dev/requestedAt";

@@ -14,14 +14,9 @@ import {
   RECONCILING,
   STALLED,
 } from "./condition.ts";
+import type { ConditionSummary } from "./condition_merge.ts";
 import type { Notifier } from "./notifier.ts";
-import type { StepResult } from "./outcome.ts";
-import {
-  type ConditionSummary,
-  type ReconcileSchedule,
-  SUMMARY_RULES,
-} from "./reconcile_result.ts";
-import { REQUEST_NAME_RULES, type RequestNames } from "./requests.ts";
+import { type ReconcileSchedule, SUMMARY_RULES } from "./reconcile_result.ts";
 
 /**
  * One step of a run.
@@ -33,7 +28,7 @@ import { REQUEST_NAME_RULES, type RequestNames } from "./requests.ts";
  */
 export type Step<P extends Conditioned> = (
   context: StepContext<P>,
-) => MaybePromise<StepResult | void>;
+) => MaybePromise<"empty" | "requeue" | "success" | void>;
 
 /** Context of a step: the object, the run, and the conditions to set. */
 export interface StepContext<P extends Conditioned> {
@@ -148,7 +143,20 @@ export interface SummarizedDefinition<P extends Conditioned> {
    */
   readonly owned?: readonly string[] | undefined;
   /** Names of the annotations by which users request runs. */
-  readonly requests?: RequestNames | undefined;
+  readonly requests?: {
+    /**
+     * Annotation that requests a run whenever its value changes.
+     *
+     * @default {"reconcile.coracle.dev/requestedAt"}
+     */
+    readonly requestedAt?: string | undefined;
+    /**
+     * Annotation that makes a requested run a forced one, if it has the same value.
+     *
+     * @default {"reconcile.coracle.dev/forceAt"}
+     */
+    readonly forceAt?: string | undefined;
+  } | undefined;
   /**
    * Functions that process the result of the steps before the conditions are
    * summarized; they run after the built-in ones and may change the object. An
@@ -160,7 +168,7 @@ export interface SummarizedDefinition<P extends Conditioned> {
     | readonly ((
       report: {
         /** Combined result of the steps; `"empty"` if one threw. */
-        readonly result: StepResult;
+        readonly result: "empty" | "requeue" | "success";
         /** Error that a step threw; undefined if none did. */
         readonly error?: unknown;
         /** The object; changes to it are written with the status. */
@@ -207,10 +215,20 @@ export interface SummarizedDefinition<P extends Conditioned> {
   readonly clock?: Clock | undefined;
 }
 
+/** Names of the annotations by which users request runs. */
+export type RequestNames = NonNullable<
+  SummarizedDefinition<Conditioned>["requests"]
+>;
+
 /** Options of the notification after a successful run. */
 export type NotificationOptions<P extends Conditioned> = NonNullable<
   SummarizedDefinition<P>["notification"]
 >;
+
+const REQUEST_NAME_RULES: OptionRules<RequestNames> = {
+  requestedAt: "name?",
+  forceAt: "name?",
+};
 
 const SUCCEEDED_RULES = { reason: "name", message: "string" } as const;
 const NOTIFICATION_RULES: OptionRules<NotificationOptions<never>> = {

@@ -13,14 +13,6 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 
-/** Result of reconciling a dependent. */
-export interface DependentResult<S> {
-  /** Operation that was performed. */
-  readonly operation: "created" | "updated" | "none";
-  /** Current state of the resource; undefined if it does not exist. */
-  readonly resource: S | undefined;
-}
-
 /**
  * Resource that belongs to a primary, with the operations that reconcile it: an
  * object in the cluster, several of them, or something outside the cluster.
@@ -74,10 +66,20 @@ export interface Dependent<P extends KubernetesObject, S = unknown> {
   /** Reads the resource from the caches. */
   read(primary: P, ctx: Context<P>): S | undefined | Promise<S | undefined>;
   /** Creates or updates the resource to match the desired state. */
-  reconcile?(primary: P, ctx: Context<P>): Promise<DependentResult<S>>;
+  reconcile?(primary: P, ctx: Context<P>): Promise<{
+    /** Operation that was performed. */
+    readonly operation: "created" | "updated" | "none";
+    /** Current state of the resource; undefined if it does not exist. */
+    readonly resource: S | undefined;
+  }>;
   /** Deletes the resource; it is no error if it does not exist. */
   delete?(primary: P, ctx: Context<P>): Promise<void>;
 }
+
+/** Result of reconciling a dependent. */
+export type DependentResult<S> = Awaited<
+  ReturnType<NonNullable<Dependent<KubernetesObject, S>["reconcile"]>>
+>;
 
 /** Dependent that is reconciled, and that has event sources. */
 export interface ReconciledDependent<P extends KubernetesObject, S>
@@ -85,7 +87,10 @@ export interface ReconciledDependent<P extends KubernetesObject, S>
   /** Event sources that the resource is read from and that report its changes. */
   readonly sources: readonly EventSource<P>[];
   /** Creates or updates the resource to match the desired state. */
-  reconcile(primary: P, ctx: Context<P>): Promise<DependentResult<S>>;
+  reconcile(
+    primary: P,
+    ctx: Context<P>,
+  ): ReturnType<NonNullable<Dependent<P, S>["reconcile"]>>;
 }
 
 /** Dependent in the cluster, which is reconciled and can be deleted. */

@@ -7,7 +7,10 @@ import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import type { Dependent } from "../dependents/dependent.ts";
 import { statusOf } from "../kstatus/status_of.ts";
 
-/** Dependencies and conditions of a workflow node. */
+/**
+ * Dependencies and conditions of a workflow node. A condition is evaluated at
+ * most once a run.
+ */
 export interface NodeOptions<P extends KubernetesObject, S> {
   /**
    * Names of the nodes that must be ready before this one.
@@ -19,22 +22,31 @@ export interface NodeOptions<P extends KubernetesObject, S> {
    * Whether the resource should exist. If not, it is deleted, after everything
    * that depends on it. By default it should.
    */
-  readonly reconcileWhen?: NodeCondition<P, S> | undefined;
+  readonly reconcileWhen?:
+    | ((context: {
+      /** Primary of the run. */
+      readonly primary: P;
+      /** Context of the run. */
+      readonly ctx: Context<P>;
+      /** Current resource of the node; undefined if it does not exist. */
+      readonly resource: S | undefined;
+    }) => MaybePromise<boolean | Verdict>)
+    | undefined;
   /**
    * Whether to skip the node in this run: the resource is neither reconciled nor
    * deleted, and counts as ready. By default it is not skipped.
    */
-  readonly skipWhen?: NodeCondition<P, S> | undefined;
+  readonly skipWhen?: NodeOptions<P, S>["reconcileWhen"];
   /**
    * Whether the resource is ready, so that the nodes which depend on it can
    * start. By default it is ready once it is reconciled.
    */
-  readonly readyWhen?: NodeCondition<P, S> | undefined;
+  readonly readyWhen?: NodeOptions<P, S>["reconcileWhen"];
   /**
    * Whether the resource is gone after its deletion, so that its dependencies
    * can be deleted too. By default a requested deletion is enough.
    */
-  readonly deletedWhen?: NodeCondition<P, S> | undefined;
+  readonly deletedWhen?: NodeOptions<P, S>["reconcileWhen"];
   /**
    * Whether the node is active, for kinds that a cluster may not serve: the
    * result of `crdPresent`, or a function. An inactive node is not touched, the
@@ -43,7 +55,7 @@ export interface NodeOptions<P extends KubernetesObject, S> {
    */
   readonly activeWhen?:
     | ((
-      context: Omit<NodeContext<P, S>, "resource">,
+      context: { readonly primary: P; readonly ctx: Context<P> },
     ) => MaybePromise<boolean | Verdict>)
     | { readonly crdOf: ResolvedKind }
     | undefined;
@@ -121,14 +133,9 @@ export interface NodeResult<S = unknown> {
 }
 
 /** Argument of the conditions of a node. */
-export interface NodeContext<P extends KubernetesObject, S> {
-  /** Primary of the run. */
-  readonly primary: P;
-  /** Context of the run. */
-  readonly ctx: Context<P>;
-  /** Current resource of the node; undefined if it does not exist. */
-  readonly resource: S | undefined;
-}
+export type NodeContext<P extends KubernetesObject, S> = Parameters<
+  NonNullable<NodeOptions<P, S>["reconcileWhen"]>
+>[0];
 
 /** Verdict of a condition, which the result of the workflow includes. */
 export interface Verdict {
@@ -144,11 +151,6 @@ export interface Verdict {
    */
   readonly recheckAfter?: Duration | undefined;
 }
-
-/** Condition of a node; evaluated at most once a run. */
-export type NodeCondition<P extends KubernetesObject, S> = (
-  context: NodeContext<P, S>,
-) => MaybePromise<boolean | Verdict>;
 
 /**
  * Condition for `readyWhen`: the resource is Current by {@linkcode statusOf}. A

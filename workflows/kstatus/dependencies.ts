@@ -7,11 +7,8 @@ import { type CelPredicate, celPredicates } from "./cel_rules.ts";
 import { type Conditioned, isReady } from "../conditions/condition.ts";
 import { Stalled, Waiting } from "../conditions/outcome.ts";
 
-/** Reference to an object on which another one depends. */
-export interface DependencyReference extends ObjectKey {
-  /** CEL expression that replaces the built-in readiness check. */
-  readonly readyExpr?: string | undefined;
-}
+/** Reference to a dependency of an object. */
+export type DependencyReference = Parameters<typeof requireReady>[1][number];
 
 /** Error for objects that depend on each other in a circle. */
 export class DependencyCycleError extends Error {
@@ -155,7 +152,10 @@ export const DEPENDENCY_NOT_READY = "DependencyNotReady";
  */
 export async function requireReady<D extends Conditioned>(
   kind: Kind<D>,
-  dependsOn: readonly DependencyReference[],
+  dependsOn: readonly (ObjectKey & {
+    /** CEL expression that replaces the built-in readiness check. */
+    readonly readyExpr?: string | undefined;
+  })[],
   step: {
     readonly object: Conditioned;
     readonly ctx: Pick<Context<Conditioned>, "get" | "key">;

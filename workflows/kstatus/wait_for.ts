@@ -18,40 +18,7 @@ import { ObjectWatch } from "./object_watch.ts";
 import { aggregateStatus } from "./status_of.ts";
 
 /** Options of {@linkcode waitFor}. */
-export interface WaitOptions {
-  /**
-   * Status to wait for: all objects have reached their desired state, or none
-   * exists.
-   *
-   * @default {"Current"}
-   */
-  readonly desired?: "Current" | "NotFound" | undefined;
-  /**
-   * Whether the first failure ends the wait; otherwise it continues while any
-   * object can still succeed.
-   *
-   * @default {false}
-   */
-  readonly failFast?: boolean | undefined;
-  /**
-   * Time limit of the wait.
-   *
-   * @default {"60s"}
-   */
-  readonly timeout?: Duration | undefined;
-  /** Signal that ends the wait with its reason. */
-  readonly signal?: AbortSignal | undefined;
-  /** Custom rules, as of {@linkcode statusOf}. There are none by default. */
-  readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
-  /** Callback for each change of the status of an object. */
-  readonly onChange?: ((waited: WaitedObject) => void) | undefined;
-  /**
-   * Clock for the time limit.
-   *
-   * @default {systemClock}
-   */
-  readonly clock?: Clock | undefined;
-}
+export type WaitOptions = NonNullable<Parameters<typeof waitFor>[2]>;
 
 const RULES: OptionRules<WaitOptions> = {
   desired: ["Current", "NotFound", undefined],
@@ -63,13 +30,8 @@ const RULES: OptionRules<WaitOptions> = {
   clock: "clock?",
 };
 
-/** Object of a wait, with its last status. */
-export interface WaitedObject {
-  /** Reference to the object. */
-  readonly reference: ObjectReference;
-  /** Last status. */
-  readonly status: ObjectStatus;
-}
+/** Object that is waited for, with its last status. */
+export type WaitedObject = WaitError["objects"][number];
 
 /** Error for objects that did not reach the desired status. */
 export class WaitError extends Error {
@@ -79,7 +41,12 @@ export class WaitError extends Error {
    * All objects with their last status, including those that reached the
    * desired one.
    */
-  readonly objects: readonly WaitedObject[];
+  readonly objects: readonly {
+    /** Reference to the object. */
+    readonly reference: ObjectReference;
+    /** Last status. */
+    readonly status: ObjectStatus;
+  }[];
 
   /**
    * Creates the error.
@@ -150,8 +117,43 @@ export class WaitError extends Error {
 export async function waitFor(
   client: Client,
   objects: readonly (KubernetesObject | ObjectReference)[],
-  options: WaitOptions = {},
-): Promise<readonly WaitedObject[]> {
+  options: {
+    /**
+     * Status to wait for: all objects have reached their desired state, or none
+     * exists.
+     *
+     * @default {"Current"}
+     */
+    readonly desired?: "Current" | "NotFound" | undefined;
+    /**
+     * Whether the first failure ends the wait; otherwise it continues while any
+     * object can still succeed.
+     *
+     * @default {false}
+     */
+    readonly failFast?: boolean | undefined;
+    /**
+     * Time limit of the wait.
+     *
+     * @default {"60s"}
+     */
+    readonly timeout?: Duration | undefined;
+    /** Signal that ends the wait with its reason. */
+    readonly signal?: AbortSignal | undefined;
+    /** Custom rules, as of {@linkcode statusOf}. There are none by default. */
+    readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
+    /** Callback for each change of the status of an object. */
+    readonly onChange?:
+      | ((waited: WaitError["objects"][number]) => void)
+      | undefined;
+    /**
+     * Clock for the time limit.
+     *
+     * @default {systemClock}
+     */
+    readonly clock?: Clock | undefined;
+  } = {},
+): Promise<WaitError["objects"]> {
   const subject = "waitFor()";
   checkOption(client, "object", { name: "client", subject });
   checkOption(objects, "array", { name: "objects", subject });
