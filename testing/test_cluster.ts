@@ -18,7 +18,7 @@ import { LogTail } from "./log_tail.ts";
 import { QuietTransport } from "./quiet_transport.ts";
 import { RestrictedTransport } from "./restricted_transport.ts";
 import { ApiServer } from "../apiserver/server.ts";
-import type { PolicyRule } from "../core/crd/rbac.ts";
+import type { RbacManifest } from "../core/crd/rbac.ts";
 import type { DefinedKind } from "../core/crd/kind_definition.ts";
 import type { ApiServerOptions } from "../apiserver/server_options.ts";
 
@@ -75,7 +75,7 @@ export interface TestClusterOptions {
    * RBAC rules of `operatorClient`; other requests are rejected with 403. Without
    * them every request is permitted.
    */
-  readonly permissions?: readonly PolicyRule[] | undefined;
+  readonly permissions?: RbacManifest["rules"];
   /**
    * Clock of server, client and operator; with a `VirtualClock` hours pass in
    * milliseconds. A real cluster keeps its own time: there the clock is that of

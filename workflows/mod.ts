@@ -46,7 +46,6 @@ export {
 export { ConditionConflictError } from "./conditions/condition_rebase.ts";
 export { leaderId } from "./conditions/leader_id.ts";
 export {
-  type Notification,
   type Notifier,
   WebhookNotifier,
   type WebhookNotifierOptions,
@@ -140,7 +139,6 @@ export {
   oneShotTask,
   type TaskDefinition,
   type TaskObject,
-  type TaskRun,
 } from "./phases/one_shot_task.ts";
 export { phased } from "./phases/phased.ts";
 export type {

@@ -5,21 +5,21 @@ import { timestamp } from "../../core/api/timestamp.ts";
 import { type Clock, deadline, sleep, systemClock } from "../../core/clock.ts";
 import { type Logger, silentLogger } from "../../core/logger.ts";
 
-/** Notification about an object. */
-export interface Notification {
-  /** Severity, as in Flux' notification API. */
-  readonly severity: "info" | "error" | "trace";
-  /** Machine-readable reason. */
-  readonly reason: string;
-  /** Human-readable message. */
-  readonly message: string;
-}
-
 /** Receiver of notifications, usually outside the cluster. */
 export interface Notifier {
   /** Sends a notification about an object; does not block or throw. */
-  notify(object: KubernetesObject, notification: Notification): void;
+  notify(object: KubernetesObject, notification: {
+    /** Severity, as in Flux' notification API. */
+    readonly severity: "info" | "error" | "trace";
+    /** Machine-readable reason. */
+    readonly reason: string;
+    /** Human-readable message. */
+    readonly message: string;
+  }): void;
 }
+
+/** Notification about an object. */
+export type Notification = Parameters<Notifier["notify"]>[1];
 
 /** Options of a {@linkcode WebhookNotifier}. */
 export interface WebhookNotifierOptions {
@@ -156,7 +156,10 @@ export class WebhookNotifier implements Notifier {
   }
 
   /** Sends a notification about an object; does not block or throw. */
-  notify(object: KubernetesObject, notification: Notification): void {
+  notify(
+    object: KubernetesObject,
+    notification: Parameters<Notifier["notify"]>[1],
+  ): void {
     const { log = silentLogger } = this.#options;
     const { reason } = notification;
     if (this.#stopped.signal.aborted) return;

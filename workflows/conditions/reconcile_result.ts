@@ -29,7 +29,7 @@ import {
   MERGE_RULES,
   summarizeConditions,
 } from "./condition_merge.ts";
-import { isOutcome, type StepResult, type StepsResult } from "./outcome.ts";
+import { isOutcome, type StepsResult } from "./outcome.ts";
 
 /** Schedule that decides when an object is reconciled again. */
 export interface ReconcileSchedule {

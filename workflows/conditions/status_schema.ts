@@ -5,7 +5,10 @@ import type {
 } from "../../core/crd/standard_schema.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import type { ConditionedStatus } from "./condition.ts";
-import type { PrinterColumn } from "../../core/crd/kind_definition.ts";
+import type {
+  KindVersion,
+  PrinterColumn,
+} from "../../core/crd/kind_definition.ts";
 
 const TEXT = { type: "string" } as const;
 const GENERATION = { type: "integer", format: "int64", minimum: 0 } as const;
@@ -198,8 +201,9 @@ function ofReady(name: string, field: string): PrinterColumn {
  * Printer columns for kinds with a Ready condition: Ready, Reason and Age, for
  * `printerColumns` of `defineKind`.
  */
-export const readyColumns: readonly PrinterColumn[] = Object.freeze([
-  ofReady("Ready", "status"),
-  ofReady("Reason", "reason"),
-  { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
-]);
+export const readyColumns: NonNullable<KindVersion["printerColumns"]> = Object
+  .freeze([
+    ofReady("Ready", "status"),
+    ofReady("Reason", "reason"),
+    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+  ]);

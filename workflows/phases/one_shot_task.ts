@@ -61,14 +61,6 @@ export interface TaskObject<Result = unknown> extends KubernetesObject {
 
 type TaskStatus<Result = unknown> = NonNullable<TaskObject<Result>["status"]>;
 
-/** Argument of every function of a task. */
-export interface TaskRun<P extends TaskObject> {
-  /** The object of the task. */
-  readonly object: P;
-  /** Context of the run. */
-  readonly ctx: Context<P>;
-}
-
 /** Definition of a one-shot task. */
 export interface TaskDefinition<P extends TaskObject<Result>, Result> {
   /**
@@ -76,10 +68,13 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
    * crashes before the start is recorded, so the attempt must serve as an
    * idempotency key. An error that it throws is a failure, as with `check`.
    */
-  readonly start: (run: TaskRun<P>, attempt: string) => MaybePromise<void>;
+  readonly start: (
+    run: { readonly object: P; readonly ctx: Context<P> },
+    attempt: string,
+  ) => MaybePromise<void>;
   /** Checks the progress of an attempt. */
   readonly check: (
-    run: TaskRun<P>,
+    run: { readonly object: P; readonly ctx: Context<P> },
     attempt: string,
   ) => MaybePromise<
     | { readonly state: "running" }
@@ -91,7 +86,9 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
    * does.
    */
   readonly pointless?:
-    | ((run: TaskRun<P>) => MaybePromise<string | undefined>)
+    | ((
+      run: { readonly object: P; readonly ctx: Context<P> },
+    ) => MaybePromise<string | undefined>)
     | undefined;
   /**
    * Undoes a completed task before its object is deleted. By default nothing is
@@ -100,7 +97,10 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
    * @returns Whether it is done; undefined counts as done.
    */
   readonly dispose?:
-    | ((run: TaskRun<P>, result: Result) => MaybePromise<boolean | void>)
+    | ((
+      run: { readonly object: P; readonly ctx: Context<P> },
+      result: Result,
+    ) => MaybePromise<boolean | void>)
     | undefined;
   /** Maximum number of retries after failures. By default there is no limit. */
   readonly retries?: number | ((object: P) => number) | undefined;
@@ -129,6 +129,11 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
    */
   readonly clock?: Clock | undefined;
 }
+
+/** Argument of every function of a task. */
+type TaskRun<P extends TaskObject> = Parameters<
+  TaskDefinition<P, unknown>["start"]
+>[0];
 
 const RULES: OptionRules<TaskDefinition<TaskObject<never>, never>> = {
   start: "function",
@@ -228,7 +233,9 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
    * Returns the delay of the next run in milliseconds, or undefined when the
    * task has ended.
    */
-  async reconcile(run: TaskRun<P>): Promise<number | undefined> {
+  async reconcile(
+    run: { readonly object: P; readonly ctx: Context<P> },
+  ): Promise<number | undefined> {
     this.#statuses.adopt(run.object);
     const status: TaskStatus<Result> = run.object.status ??= {};
     status.state ??= "Pending";
@@ -252,7 +259,9 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     return await this.#write(run);
   }
 
-  async cleanup(run: TaskRun<P>): Promise<CleanupResult> {
+  async cleanup(
+    run: { readonly object: P; readonly ctx: Context<P> },
+  ): Promise<CleanupResult> {
     this.#statuses.adopt(run.object);
     const { state, attempt, retryAt, result } = run.object.status ?? {};
     // A recorded attempt may have been started.
@@ -276,7 +285,10 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
   }
 
   /** Starts the task, or checks its progress. */
-  async #advance(run: TaskRun<P>, status: TaskStatus<Result>): Promise<void> {
+  async #advance(
+    run: { readonly object: P; readonly ctx: Context<P> },
+    status: TaskStatus<Result>,
+  ): Promise<void> {
     if (status.state === "Pending") {
       const { uid = run.object.metadata.name } = run.object.metadata;
       status.attempt = `${uid}-${status.failures ?? 0}`;
