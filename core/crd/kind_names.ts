@@ -31,15 +31,6 @@ const LONGEST_SUBDOMAIN = 253;
 /**
  * English plural of a kind in lower case, by rules without a dictionary: `Policy` gives `policies`, `Gateway` gives `gateways`, `Ingress`
  * gives `ingresses`, `Analysis` gives `analyses`.
- *
- * @example Derive the plural
- * ```ts
- * import { pluralOf } from "@coracle/operator/crd";
- *
- * if (pluralOf("NetworkPolicy") !== "networkpolicies") {
- *   throw new Error("Unexpected plural");
- * }
- * ```
  */
 export function pluralOf(kind: string): string {
   const word = kind.toLowerCase();

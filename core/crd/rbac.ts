@@ -98,19 +98,6 @@ const RBAC_API = "rbac.authorization.k8s.io";
  *
  * @param access The access to grant.
  * @throws {TypeError} If the plural name of a kind is not known.
- *
- * @example Rules of an operator
- * ```ts
- * import { policyRules } from "@coracle/operator/crd";
- * import { ConfigMap, Secret } from "@coracle/operator/kinds";
- *
- * const rules = policyRules([
- *   { kind: ConfigMap, verbs: ["get", "list"] },
- *   { kind: ConfigMap, verbs: ["watch"] },
- *   { kind: Secret, verbs: ["watch", "list", "get"] },
- * ]);
- * if (rules.length !== 1) throw new Error("Expected one rule");
- * ```
  */
 export function policyRules(
   access: readonly KindAccess[],

@@ -90,20 +90,6 @@ export class ApplySetError extends Error {
 
 /**
  * Formats changes for users: one line for each object, followed by its fields.
- *
- * @example A change in a log
- * ```ts
- * import { changeSetText } from "@coracle/operator/workflows";
- *
- * const text = changeSetText([{
- *   reference: { apiVersion: "v1", kind: "ConfigMap", name: "web" },
- *   action: "configured",
- *   fields: [{ path: "/data/color", before: "red", after: "blue" }],
- * }]);
- * if (text !== 'ConfigMap/web configured\n  /data/color: "red" -> "blue"') {
- *   throw new Error("Unexpected text");
- * }
- * ```
  */
 export function changeSetText(changes: readonly AppliedChange[]): string {
   return changes.flatMap(({ reference, action, fields }) => [

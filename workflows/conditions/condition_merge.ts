@@ -93,27 +93,6 @@ interface Member {
  * @param target The type of the result, such as Ready.
  * @returns The summary, or undefined if there is no condition to merge.
  * @throws {TypeError | RangeError} If an option is unknown or of another type.
- *
- * @example A failure makes the summary False
- * ```ts
- * import { setCondition, summarizeConditions } from "@coracle/operator/workflows";
- *
- * const moment = { now: 0 };
- * let conditions = setCondition(
- *   [],
- *   { type: "Stored", status: "True", reason: "Done" },
- *   moment,
- * );
- * conditions = setCondition(
- *   conditions,
- *   { type: "FetchFailed", status: "True", reason: "Unreachable" },
- *   moment,
- * );
- * const ready = summarizeConditions(conditions, "Ready", { abnormal: ["FetchFailed"] });
- * if (ready?.status !== "False" || ready.reason !== "Unreachable") {
- *   throw new Error("Unexpected summary");
- * }
- * ```
  */
 export function summarizeConditions(
   conditions: readonly Condition[],

@@ -7,14 +7,6 @@
  * @param additions Strings that distinguish the operators, such as a label
  * selector and a namespace, in a fixed order; without any the result is the
  * base.
- *
- * @example Two operators of one kind
- * ```ts
- * import { leaderId } from "@coracle/operator/workflows";
- *
- * const name = await leaderId("foo", ["bar"]);
- * if (name !== "foo-fcde2b2e") throw new Error("Unexpected name");
- * ```
  */
 export async function leaderId(
   base: string,

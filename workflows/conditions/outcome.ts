@@ -98,10 +98,10 @@ function checked<Options extends OutcomeOptions>(options: Options): Options {
  *
  * @example An invalid spec
  * ```ts
- * import { isOutcome, Stalled } from "@coracle/operator/workflows";
+ * import { Stalled } from "@coracle/operator/workflows";
  *
  * const error: unknown = new Stalled("InvalidURL", "spec.url is not a URL");
- * if (!isOutcome(error, "stalled")) throw new Error("Unexpected");
+ * if (!(error instanceof Stalled)) throw new Error("Unexpected");
  * ```
  */
 export class Stalled extends Outcome {
@@ -129,12 +129,12 @@ export class Stalled extends Outcome {
  *
  * @example Run again in a minute
  * ```ts
- * import { isOutcome, Waiting } from "@coracle/operator/workflows";
+ * import { Waiting } from "@coracle/operator/workflows";
  *
  * const error: unknown = new Waiting("NoAddress", "No address yet", {
  *   after: 60_000,
  * });
- * if (!isOutcome(error, "waiting")) throw new Error("Unexpected");
+ * if (!(error instanceof Waiting)) throw new Error("Unexpected");
  * ```
  */
 export class Waiting extends Outcome {
@@ -172,11 +172,11 @@ export class Waiting extends Outcome {
  *
  * @example Give a failure a reason
  * ```ts
- * import { Failed, isOutcome } from "@coracle/operator/workflows";
+ * import { Failed } from "@coracle/operator/workflows";
  *
  * const cause = new Error("connect ECONNREFUSED");
  * const error = new Failed("Unreachable", "The registry is down", { cause });
- * if (!isOutcome(error, "failed") || error.harmless) throw error;
+ * if (error.reason !== "Unreachable" || error.harmless) throw error;
  * ```
  */
 export class Failed extends Outcome {

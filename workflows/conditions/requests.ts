@@ -24,24 +24,6 @@ type HandledRequests = Pick<
  * @param names The names of the annotations.
  * @returns `requested` and `forced` say whether a user has requested or forced
  * a run; `handled` are the tokens to write to the status.
- *
- * @example Forced once
- * ```ts
- * import { requestsOf } from "@coracle/operator/workflows";
- *
- * const object = {
- *   metadata: {
- *     name: "web",
- *     annotations: {
- *       "reconcile.coracle.dev/requestedAt": "now",
- *       "reconcile.coracle.dev/forceAt": "now",
- *     },
- *   },
- * };
- * const first = requestsOf(object);
- * if (!first.forced) throw new Error("Unexpected refusal");
- * if (requestsOf(object, first.handled).forced) throw new Error("Forced twice");
- * ```
  */
 export function requestsOf(
   object: KubernetesObject,

@@ -37,17 +37,6 @@ export class DependencyCycleError extends Error {
  * dependent object. The result includes dependencies that are not in the input.
  *
  * @throws {DependencyCycleError} If objects depend on each other in a circle.
- *
- * @example A chain
- * ```ts
- * import { dependencyOrder } from "@coracle/operator/workflows";
- *
- * const order = dependencyOrder([
- *   { key: { namespace: "default", name: "web" }, dependsOn: [{ name: "db" }] },
- *   { key: { namespace: "default", name: "db" } },
- * ]);
- * if (order.join() !== "default/db,default/web") throw new Error("Unexpected");
- * ```
  */
 export function dependencyOrder(
   objects: readonly {
@@ -138,7 +127,7 @@ export const DEPENDENCY_NOT_READY = "DependencyNotReady";
  * @example A step that waits for another object
  * ```ts
  * import { ConfigMap } from "@coracle/operator/kinds";
- * import { isOutcome, requireReady } from "@coracle/operator/workflows";
+ * import { requireReady, Waiting } from "@coracle/operator/workflows";
  *
  * const object = { metadata: { namespace: "default", name: "web" } };
  * const ctx = { key: object.metadata, get: () => Promise.resolve(undefined) };
@@ -146,7 +135,7 @@ export const DEPENDENCY_NOT_READY = "DependencyNotReady";
  *   await requireReady(ConfigMap, [{ name: "base" }], { object, ctx });
  *   throw new Error("Unexpected success");
  * } catch (error) {
- *   if (!isOutcome(error, "waiting") || error.after !== 30_000) throw error;
+ *   if (!(error instanceof Waiting) || error.after !== 30_000) throw error;
  * }
  * ```
  */
