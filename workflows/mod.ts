@@ -85,11 +85,7 @@ export type {
   StepContext,
   SummarizedDefinition,
 } from "./conditions/summarized_definition.ts";
-export type {
-  Dependent,
-  KubernetesDependent,
-  ReconciledDependent,
-} from "./dependents/dependent.ts";
+export type { Dependent, KubernetesDependent } from "./dependents/dependent.ts";
 export type { KubernetesDependentOptions } from "./dependents/dependent_resource.ts";
 export {
   externalBulkDependent,

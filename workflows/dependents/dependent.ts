@@ -81,8 +81,8 @@ export type DependentResult<S> = Awaited<
   ReturnType<NonNullable<Dependent<KubernetesObject, S>["reconcile"]>>
 >;
 
-/** Dependent that is reconciled, and that has event sources. */
-export interface ReconciledDependent<P extends KubernetesObject, S>
+/** Dependent in the cluster, which is reconciled and can be deleted. */
+export interface KubernetesDependent<P extends KubernetesObject, S>
   extends Dependent<P, S> {
   /** Event sources that the resource is read from and that report its changes. */
   readonly sources: readonly EventSource<P>[];
@@ -91,14 +91,14 @@ export interface ReconciledDependent<P extends KubernetesObject, S>
     primary: P,
     ctx: Context<P>,
   ): ReturnType<NonNullable<Dependent<P, S>["reconcile"]>>;
-}
-
-/** Dependent in the cluster, which is reconciled and can be deleted. */
-export interface KubernetesDependent<P extends KubernetesObject, S>
-  extends ReconciledDependent<P, S> {
   /** Deletes the resource; it is no error if it does not exist. */
   delete(primary: P, ctx: Context<P>): Promise<void>;
 }
+
+/** Dependent that is reconciled, and that has event sources. */
+export type ReconciledDependent<P extends KubernetesObject, S> =
+  & Dependent<P, S>
+  & Pick<KubernetesDependent<P, S>, "sources" | "reconcile">;
 
 /** Combines the operations of several resources: created, updated, or none. */
 export function combinedOperation(

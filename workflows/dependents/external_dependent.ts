@@ -12,6 +12,7 @@ import {
   combinedOperation,
   type Dependent,
   type DependentResult,
+  type KubernetesDependent,
   type ReconciledDependent,
 } from "./dependent.ts";
 import { type ExternalState, ONLY_KEY } from "./external_state.ts";
@@ -145,7 +146,7 @@ const STORE_PARTS: OptionRules<ExternalState<never>> = {
  */
 export function externalDependent<P extends KubernetesObject, D, R>(
   options: ExternalDependentOptions<P, D, R>,
-): ReconciledDependent<P, R> {
+): Dependent<P, R> & Pick<KubernetesDependent<P, R>, "sources" | "reconcile"> {
   checkOptions(options, RULES, "externalDependent()");
   const { source, select, state } = options;
   const resources = new ExternalResources(options);
@@ -242,7 +243,12 @@ export function externalBulkDependent<P extends KubernetesObject, D, R>(
      */
     readonly key?: ((actual: R) => string) | undefined;
   },
-): ReconciledDependent<P, ReadonlyMap<string, R>> {
+):
+  & Dependent<P, ReadonlyMap<string, R>>
+  & Pick<
+    KubernetesDependent<P, ReadonlyMap<string, R>>,
+    "sources" | "reconcile"
+  > {
   checkOptions(options, BULK_RULES, "externalBulkDependent()");
   const { source, desired, state, key } = options;
   if (key === undefined && state === undefined) {
