@@ -383,7 +383,7 @@ function isEmpty(patch: unknown): boolean {
 export function accessByContext<P extends Conditioned>(
   kind: Kind<P>,
   ctx: Context<P>,
-): SharedStatusOptions<P>["access"] {
+): ConstructorParameters<typeof SharedStatus<P>>[1]["access"] {
   return {
     read: () => ctx.client.get(kind, ctx.key, { signal: ctx.signal }),
     patch: (body, part) =>
@@ -424,7 +424,7 @@ export function accessByClient<P extends Conditioned>(
     readonly fieldManager?: string | undefined;
     readonly signal?: AbortSignal | undefined;
   },
-): SharedStatusOptions<P>["access"] {
+): ConstructorParameters<typeof SharedStatus<P>>[1]["access"] {
   checkKind(kind, "accessByClient()");
   checkOptions(options, CLIENT_RULES, "accessByClient()");
   const { client, fieldManager, signal } = options;
