@@ -1,37 +1,37 @@
 /**
  * Coracle: Kubernetes operators in TypeScript, for Node, Deno and Bun.
  *
- * This module is everything that an operator needs: the three rooms of the
- * house, each of which is an entry point too.
+ * This entry point exports what the author of an operator needs. Parts for
+ * library authors are in other entry points:
  *
- * - `core`: the client, informers, the queue, controllers and the operator
- * - `sources`: events from beyond the primary kind
- * - `workflows`: dependents, graphs of them, conditions, phases
+ * - `./core`: client, informers, queue, controllers and the operator
+ * - `./sources`: event sources besides the primary kind
+ * - `./workflows`: dependents, workflows, apply sets, conditions, phases
+ * - `./kinds`: typed descriptors of the built-in kinds
+ * - `./crd`: custom kinds, CustomResourceDefinitions, RBAC manifests
+ * - `./apiserver`, `./testing`: the embedded API server, and the test kit
+ * - `./cli`: the command line
  *
- * Apart from these stand `kinds` (typed descriptors of the built-in kinds),
- * `crd` (kinds of your own), `apiserver` (the embedded API server, for tests
- * and development) and `cli`.
+ * ## One reconciliation, step by step
  *
- * ## One reconcile, step by step
- *
- * 1. The API server sends a line of a watch. The line splitter finds its end,
- *    the event scanner finds type, name, version, generation, finalizers, labels
- *    and owners in one pass over the metadata. Nothing is decoded.
- * 2. The store compares the resource version with what it has, and keeps the
- *    bytes: the cache is current from here on.
- * 3. Filters look at what the scanner found: a change that no reconciler would
- *    act on, or that is the echo of an own write, ends here.
- * 4. For the primary kind the object's key goes into the queue; for other kinds
- *    a mapper says which primaries are concerned.
- * 5. The queue holds keys: a key that waits is not added twice, and a key that
- *    runs is handed out again only after its run.
+ * 1. The API server sends a watch event. The event scanner finds its type, key,
+ *    version, generation, finalizers, labels and owners in one pass over the
+ *    metadata. Nothing is decoded.
+ * 2. The store compares the resource version with that of the stored object and
+ *    keeps the bytes: the cache is up to date from now on.
+ * 3. Filters decide on the scanned metadata: a change that no reconciler acts on,
+ *    and the echo of an own write, end here.
+ * 4. For the primary kind the key of the object is added to the queue; for other
+ *    kinds a mapper determines the primaries.
+ * 5. The queue holds keys: a waiting key is not added twice, and a running key
+ *    is taken again only after its run.
  * 6. A worker takes the key, reads the newest state from the cache and decodes
- *    it. With a `cleanup` the finalizer is added before the first run; an object
- *    that is being deleted is cleaned up instead of reconciled.
- * 7. Your code runs, and returns what to write and when to come back. What it
- *    applies is seen by the next run, whether or not its event has arrived.
- * 8. The result is written by server-side apply. An error goes to `onError` and
- *    is retried with back-off; a success forgets earlier failures.
+ *    it. With a `cleanup` function the finalizer is added before the first run;
+ *    an object that is being deleted is cleaned up instead of reconciled.
+ * 7. The reconciler runs, and returns what to write and when to run again. The
+ *    next run sees its writes, even before their watch events arrive.
+ * 8. The result is written by server-side apply. An error is passed to `onError`
+ *    and retried with exponential back-off; a success resets the retries.
  *
  * @example An operator
  * ```ts
@@ -57,6 +57,142 @@
  * @module
  */
 
-export * from "./core/mod.ts";
-export * from "./sources/mod.ts";
-export * from "./workflows/mod.ts";
+export { ApiError } from "./core/api/api_error.ts";
+export { type Duration, milliseconds } from "./core/api/duration.ts";
+export { type Kind, type ObjectOf, untyped } from "./core/api/kind.ts";
+export type {
+  ApplyObject,
+  KubernetesObject,
+  NewObject,
+  ObjectList,
+  ObjectMeta,
+  OwnerReference,
+  UntypedObject,
+} from "./core/api/object.ts";
+export type { ObjectKey } from "./core/api/object_key.ts";
+export { Quantity } from "./core/api/quantity.ts";
+export { timestamp } from "./core/api/timestamp.ts";
+export { Informer } from "./core/cache/informer/informer.ts";
+export type { InformerOptions } from "./core/cache/informer/informer_options.ts";
+export type { IndexDefinition } from "./core/cache/store/object_indexes.ts";
+export { Client } from "./core/client/client.ts";
+export type { ClientOptions } from "./core/client/client_options.ts";
+export type {
+  ApplyOptions,
+  DeleteOptions,
+  GetOptions,
+  ListOptions,
+  PatchOptions,
+  WatchOptions,
+} from "./core/client/request_options.ts";
+export type { WatchEvent } from "./core/client/watch_events.ts";
+export type { Clock } from "./core/clock.ts";
+export type { ClusterConfig } from "./core/config/cluster_config.ts";
+export { loadConfig } from "./core/config/load_config.ts";
+export type { RunCause } from "./core/controller/cause.ts";
+export type { Context, RetryInfo } from "./core/controller/context.ts";
+export type { ControllerHealth } from "./core/controller/controller.ts";
+export type {
+  ControllerOptions,
+  PrimaryCacheOptions,
+} from "./core/controller/controller_options.ts";
+export type {
+  EventSource,
+  SourceContext,
+} from "./core/controller/event_source.ts";
+export type { Filters } from "./core/controller/filters.ts";
+export type { Reconciler } from "./core/controller/reconciler.ts";
+export {
+  CleanupResult,
+  keepFinalizer,
+  noUpdate,
+  patchResource,
+  patchResourceAndStatus,
+  patchStatus,
+  ReconcileResult,
+  removeFinalizer,
+} from "./core/controller/result.ts";
+export { defineKind } from "./core/crd/define_kind.ts";
+export type {
+  DefinedKind,
+  KindDefinition,
+} from "./core/crd/kind_definition.ts";
+export {
+  jsonLogger,
+  type LogFields,
+  type Logger,
+  type LogLevel,
+  silentLogger,
+} from "./core/logger.ts";
+export type { Metrics } from "./core/metrics.ts";
+export type { LeaderElectionOptions } from "./core/operator/leader_election.ts";
+export { MetricsRegistry } from "./core/operator/metrics_registry.ts";
+export {
+  type ControllerHandle,
+  Operator,
+  type OperatorHealth,
+} from "./core/operator/operator.ts";
+export { loadOperatorConfig } from "./core/operator/operator_config.ts";
+export type {
+  OperatorCacheOptions,
+  OperatorOptions,
+} from "./core/operator/operator_options.ts";
+export type { ProbeOptions } from "./core/operator/probe_server.ts";
+export { limitHeapGrowth } from "./core/operator/process_memory.ts";
+export type {
+  RetryPolicy,
+  RetryPolicyOptions,
+} from "./core/queue/retry_policy.ts";
+export type { RateLimitWindow } from "./core/queue/window_limiter.ts";
+export type { Tracer } from "./core/tracing.ts";
+export {
+  cachingInboundSource,
+  type InboundSource,
+  inboundSource,
+} from "./sources/inbound_source.ts";
+export {
+  byAnnotation,
+  byFunction,
+  byLabel,
+  byOwner,
+  type Mapper,
+} from "./sources/mappers.ts";
+export {
+  type PerResourcePollingOptions,
+  perResourcePollingSource,
+} from "./sources/per_resource_polling_source.ts";
+export {
+  type PollingOptions,
+  pollingSource,
+} from "./sources/polling_source.ts";
+export { timerSource } from "./sources/timer_source.ts";
+export { watch, type WatchSourceOptions } from "./sources/watch_source.ts";
+export {
+  type WebhookOptions,
+  webhookSource,
+} from "./sources/webhook_source.ts";
+export {
+  type WebsocketOptions,
+  websocketSource,
+} from "./sources/websocket_source.ts";
+export type { Dependent } from "./workflows/dependents/dependent.ts";
+export type { KubernetesDependentOptions } from "./workflows/dependents/dependent_resource.ts";
+export {
+  externalBulkDependent,
+  externalDependent,
+  type ExternalDependentOptions,
+} from "./workflows/dependents/external_dependent.ts";
+export {
+  bulkDependent,
+  kubernetesDependent,
+  readOnlyBulkDependent,
+  readOnlyDependent,
+} from "./workflows/dependents/kubernetes_dependent.ts";
+export { UpdateLoopError } from "./workflows/dependents/update_loop.ts";
+export { crdPresent } from "./workflows/graph/crd_presence.ts";
+export type { NodeOptions, NodeResult } from "./workflows/graph/node.ts";
+export { Workflow } from "./workflows/graph/workflow.ts";
+export {
+  WorkflowError,
+  WorkflowResult,
+} from "./workflows/graph/workflow_result.ts";

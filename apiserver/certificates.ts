@@ -98,22 +98,6 @@ const USAGES = {
  *
  * @param options Name and validity period.
  * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
- *
- * @example Issue a server certificate
- * ```ts
- * import {
- *   createAuthority,
- *   issueCertificate,
- * } from "@coracle/operator/apiserver";
- *
- * const authority = createAuthority({ commonName: "test-authority" });
- * const server = issueCertificate(authority, {
- *   commonName: "kube-apiserver",
- *   usage: "server",
- *   hosts: ["localhost", "127.0.0.1"],
- * });
- * if (!server.key.includes("PRIVATE KEY")) throw new Error("No key");
- * ```
  */
 export function createAuthority(options: CertificateOptions): KeyPair {
   checkOptions(options, AUTHORITY_RULES, "createAuthority()");

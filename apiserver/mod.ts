@@ -58,26 +58,15 @@
  * @module
  */
 
-export * from "./server.ts";
-export type { FeatureGates } from "./feature_gates.ts";
-export type { ApiServerOptions } from "./server_options.ts";
-export type { AuditEvent } from "./request_handler.ts";
-export type { HistoryLimits } from "./storage/history.ts";
-export type { WatchCounts } from "./read/watcher.ts";
-
-// Fault injection.
-export type { Faults, RestartOptions } from "./faults/faults.ts";
+export type { KeyPair } from "./certificates.ts";
 export type {
   ActiveFault,
   FaultEffect,
   FaultMatch,
   FaultRule,
 } from "./faults/fault_rule.ts";
-
-// Certificates for test servers.
-export * from "./certificates.ts";
-
-// Hooks of pods.
+export type { Faults } from "./faults/faults.ts";
+export type { FeatureGates } from "./feature_gates.ts";
 export type {
   PodCall,
   PodHooks,
@@ -85,3 +74,6 @@ export type {
   PodPort,
   PodProcess,
 } from "./pods/pod_hooks.ts";
+export type { AuditEvent } from "./request_handler.ts";
+export { ApiServer } from "./server.ts";
+export type { ApiServerOptions } from "./server_options.ts";

@@ -32,7 +32,6 @@
  * @module
  */
 
-export type { EventSource } from "../core/controller/event_source.ts";
 export type { ExternalCacheOptions } from "./external_cache.ts";
 export {
   type CachingInboundOptions,
@@ -47,6 +46,8 @@ export {
   byLabel,
   byOwner,
   type Mapper,
+  PRIMARY_NAME_ANNOTATION,
+  PRIMARY_NAMESPACE_ANNOTATION,
 } from "./mappers.ts";
 export {
   type PerResourcePollingOptions,
@@ -59,7 +60,10 @@ export {
   pollingSource,
 } from "./polling_source.ts";
 export { type TimerSource, timerSource } from "./timer_source.ts";
-export { watch } from "./watch_source.ts";
-export type { WatchSource, WatchSourceOptions } from "./watch_source.ts";
+export {
+  watch,
+  type WatchSource,
+  type WatchSourceOptions,
+} from "./watch_source.ts";
 export { type WebhookOptions, webhookSource } from "./webhook_source.ts";
 export { type WebsocketOptions, websocketSource } from "./websocket_source.ts";

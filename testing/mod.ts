@@ -27,4 +27,4 @@ export {
   type TestedOperator,
   withTestCluster,
 } from "./test_cluster.ts";
-export { VirtualClock, type VirtualClockOptions } from "./virtual_clock.ts";
+export { VirtualClock } from "./virtual_clock.ts";

@@ -22,11 +22,7 @@
  */
 
 export { applySet, diffSet, pruneSet } from "./apply/apply_set.ts";
-export {
-  type AppliedChange,
-  ApplySetError,
-  changeSetText,
-} from "./apply/change_set.ts";
+export { type AppliedChange, ApplySetError } from "./apply/change_set.ts";
 export type { ApplySetOptions } from "./apply/set_options.ts";
 export {
   type Condition,
@@ -38,30 +34,11 @@ export {
   removeCondition,
   setCondition,
 } from "./conditions/condition.ts";
-export {
-  aggregateConditions,
-  mirrorCondition,
-  summarizeConditions,
-} from "./conditions/condition_merge.ts";
+export type { ConditionSummary } from "./conditions/condition_merge.ts";
 export { ConditionConflictError } from "./conditions/condition_rebase.ts";
-export { leaderId } from "./conditions/leader_id.ts";
+export { type Notifier, WebhookNotifier } from "./conditions/notifier.ts";
+export { Failed, Outcome, Stalled, Waiting } from "./conditions/outcome.ts";
 export {
-  type Notifier,
-  WebhookNotifier,
-  type WebhookNotifierOptions,
-} from "./conditions/notifier.ts";
-export {
-  Failed,
-  isOutcome,
-  Outcome,
-  type OutcomeOptions,
-  Stalled,
-  Waiting,
-} from "./conditions/outcome.ts";
-export {
-  type ComputedResult,
-  eventSchedule,
-  finalizeResult,
   intervalSchedule,
   jittered,
   type ReconcileSchedule,
@@ -71,16 +48,12 @@ export {
   checkAccess,
 } from "./conditions/reference_access.ts";
 export { REQUESTED_AT, requestsOf } from "./conditions/requests.ts";
-export {
-  accessByClient,
-  accessByContext,
-  SharedStatus,
-  type SharedStatusOptions,
-} from "./conditions/shared_status.ts";
+export { accessByClient, SharedStatus } from "./conditions/shared_status.ts";
 export { lintStatus } from "./conditions/status_lint.ts";
 export { conditionedStatus, readyColumns } from "./conditions/status_schema.ts";
 export { persistentRetry, summarized } from "./conditions/summarized.ts";
 export type {
+  RequestNames,
   Step,
   StepContext,
   SummarizedDefinition,
@@ -105,7 +78,6 @@ export {
 } from "./dependents/kubernetes_dependent.ts";
 export { UpdateLoopError } from "./dependents/update_loop.ts";
 export { crdPresent } from "./graph/crd_presence.ts";
-export { GraphError } from "./graph/graph.ts";
 export {
   isCurrent,
   isGone,
@@ -114,20 +86,15 @@ export {
   type Verdict,
   type WorkflowNode,
 } from "./graph/node.ts";
-export { Workflow, type WorkflowOptions } from "./graph/workflow.ts";
+export { Workflow } from "./graph/workflow.ts";
 export { WorkflowError, WorkflowResult } from "./graph/workflow_result.ts";
 export { celRules } from "./kstatus/cel_rules.ts";
-export {
-  DependencyCycleError,
-  dependencyOrder,
-  parseDependency,
-  requireReady,
-} from "./kstatus/dependencies.ts";
+export { requireReady } from "./kstatus/dependencies.ts";
 export type { ObjectReference } from "./kstatus/object_reference.ts";
 export type { ObjectStatus, StatusRule } from "./kstatus/object_status.ts";
 export { augmentStatus, statusOf } from "./kstatus/status_of.ts";
 export { WaitError, waitFor } from "./kstatus/wait_for.ts";
-export { Canary, type CanaryOptions } from "./phases/canary.ts";
+export { Canary } from "./phases/canary.ts";
 export { changeMap, type SpecDiff } from "./phases/change_map.ts";
 export { LifecycleMetrics } from "./phases/lifecycle_metrics.ts";
 export { newFailures } from "./phases/new_failures.ts";
@@ -153,4 +120,3 @@ export {
   type StatesOptions,
 } from "./phases/states.ts";
 export { chooseUpgrade } from "./phases/upgrade_choice.ts";
-export type { ConditionSummary } from "./conditions/condition_merge.ts";

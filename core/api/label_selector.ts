@@ -138,14 +138,6 @@ export interface LabelSelector {
  * @param text The selector.
  * @throws {SyntaxError} If the text is not a selector, or contains an invalid
  * label name or value.
- *
- * @example Match labels
- * ```ts
- * import { matchesLabels, parseLabelSelector } from "@coracle/operator/core";
- *
- * const selector = parseLabelSelector("app=web,tier notin (test)");
- * if (!matchesLabels(selector, { app: "web" })) throw new Error("No match");
- * ```
  */
 export function parseLabelSelector(text: string): LabelRequirement[] {
   const tokens = new LabelTokens(text);

@@ -464,18 +464,6 @@ function shown(value: unknown): string {
  * @param subject Owner of the options for errors, such as `"an operator"`.
  * @throws {TypeError} If a name is unknown; the error suggests the nearest
  * known one. Also if the options are not an object.
- *
- * @example
- * ```ts
- * import { checkOptionNames } from "@coracle/operator/core";
- *
- * try {
- *   checkOptionNames({ retries: 3 }, ["retry", "timeout"], "a controller");
- *   throw new Error("Unexpected success");
- * } catch (error) {
- *   if (!String(error).includes('mean "retry"')) throw error;
- * }
- * ```
  */
 export function checkOptionNames(
   options: object,

@@ -8,14 +8,6 @@
  *
  * @param a A resource version; empty counts as older than any other.
  * @param b The resource version to compare with.
- *
- * @example Longer than a safe integer
- * ```ts
- * import { compareResourceVersions } from "@coracle/operator/core";
- *
- * const newer = compareResourceVersions("9007199254740993", "9007199254740992");
- * if (newer <= 0) throw new Error("Unexpected order");
- * ```
  */
 export function compareResourceVersions(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;

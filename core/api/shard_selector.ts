@@ -61,16 +61,6 @@ const HALF = 2 ** 32;
  * @param part The shard.
  * @throws {TypeError} If an option is unknown, missing or of the wrong type.
  * @throws {RangeError} If the index or the field does not exist.
- *
- * @example The second half
- * ```ts
- * import { shardSelector } from "@coracle/operator/core";
- *
- * const text = shardSelector({ index: 1, count: 2 });
- * const expected =
- *   "shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000')";
- * if (text !== expected) throw new Error(text);
- * ```
  */
 export function shardSelector(part: ShardPart): string {
   checkOptions(part, RULES, "shardSelector()");

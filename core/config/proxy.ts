@@ -13,18 +13,6 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = {
  * and thus of kubectl: `HTTPS_PROXY` or `HTTP_PROXY`, depending on the scheme of
  * the server, unless `NO_PROXY` matches its host. Loopback addresses never use a
  * proxy.
- *
- * @example Use a proxy except for the internal network
- * ```ts
- * import { proxyFromEnvironment } from "@coracle/operator/core";
- *
- * const environment = {
- *   HTTPS_PROXY: "http://proxy.example:3128",
- *   NO_PROXY: "10.0.0.0/8,.internal",
- * };
- * const near = proxyFromEnvironment("https://10.1.2.3:6443", environment);
- * if (near !== undefined) throw new Error("Unexpected proxy");
- * ```
  */
 export function proxyFromEnvironment(
   server: string,

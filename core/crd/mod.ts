@@ -51,12 +51,20 @@
  */
 
 export { checkStatus } from "./check_status.ts";
-export * from "./crd_manifest.ts";
-export * from "./crd_object.ts";
-export * from "./define_kind.ts";
-export * from "./install_crd.ts";
-export * from "./kind_definition.ts";
-export { pluralOf } from "./kind_names.ts";
-export * from "./rbac.ts";
-export * from "./standard_schema.ts";
-export { structuralSchemaOf } from "./structural_schema.ts";
+export { crdManifest } from "./crd_manifest.ts";
+export type { CrdManifest, CrdVersion } from "./crd_object.ts";
+export { defineKind } from "./define_kind.ts";
+export { installCrd } from "./install_crd.ts";
+export type {
+  CustomResource,
+  DefinedKind,
+  DefinedObject,
+  KindDefinition,
+  KindVersion,
+} from "./kind_definition.ts";
+export { type RbacManifest, rbacManifests, type RbacOptions } from "./rbac.ts";
+export type {
+  StandardIssue,
+  StandardSchema,
+  Stored,
+} from "./standard_schema.ts";

@@ -18,15 +18,6 @@ export interface ByteRange {
 
 /**
  * Range of a whole array; a text is encoded first.
- *
- * @example Scan a text
- * ```ts
- * import { EventScanner, wholeRange } from "@coracle/operator/core";
- *
- * const scanner = new EventScanner();
- * scanner.scanObject(wholeRange('{"metadata":{"name":"web"}}'));
- * if (scanner.header.name !== "web") throw new Error("Unexpected name");
- * ```
  */
 export function wholeRange(source: Uint8Array | string): ByteRange {
   const bytes = typeof source === "string"

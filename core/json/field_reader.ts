@@ -3,15 +3,6 @@ import { JsonCursor, OPEN_BRACE, OPEN_BRACKET } from "./json_cursor.ts";
 
 /**
  * Reader of one field of objects as JSON bytes, without parsing the rest.
- *
- * @example Read the node of a Pod
- * ```ts
- * import { FieldReader, wholeRange } from "@coracle/operator/core";
- *
- * const nodeName = new FieldReader("spec.nodeName");
- * const pod = wholeRange('{"spec":{"nodeName":"node-7","containers":[]}}');
- * if (nodeName.value(pod) !== "node-7") throw new Error("Unexpected node");
- * ```
  */
 export class FieldReader {
   /** Path of the field. */

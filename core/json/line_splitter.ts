@@ -65,22 +65,6 @@ const RULES: OptionRules<LineSplitterOptions> = { maxLineBytes: "count?" };
  * The splitter itself is the {@linkcode ByteRange} of the current line, so that no
  * object is allocated per line. The caller pulls lines and may pause between any
  * two.
- *
- * @example Two lines in three chunks
- * ```ts
- * import { LineSplitter } from "@coracle/operator/core";
- *
- * const splitter = new LineSplitter();
- * const lines: string[] = [];
- * for (const chunk of ["on", "e\ntw", "o\n"]) {
- *   splitter.push(new TextEncoder().encode(chunk));
- *   while (splitter.next()) {
- *     const { bytes, start, end } = splitter;
- *     lines.push(new TextDecoder().decode(bytes.subarray(start, end)));
- *   }
- * }
- * if (lines.join() !== "one,two") throw new Error("Unexpected lines");
- * ```
  */
 export class LineSplitter implements ByteRange {
   /** Array that contains the current line. */

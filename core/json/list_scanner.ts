@@ -78,20 +78,6 @@ const SPACES: ReadonlySet<number> = new Set([0x20, 0x0a, 0x0d, 0x09]);
  * Scanner of one page of a list, while it is received: each item is found on the
  * bytes and returned as soon as it is complete, so that a page of any size never
  * becomes one text or one object. `metadata` may precede or follow the items.
- *
- * @example Items of a page
- * ```ts
- * import { ListScanner, wholeRange } from "@coracle/operator/core";
- *
- * const scanner = new ListScanner();
- * const names: string[] = [];
- * const page =
- *   '{"items":[{"metadata":{"name":"web"}}],"metadata":{"resourceVersion":"7"}}';
- * scanner.push(wholeRange(page).bytes);
- * while (scanner.next()) names.push(scanner.header.name);
- * const { resourceVersion } = scanner.finish();
- * if (names.join() !== "web" || resourceVersion !== "7") throw new Error();
- * ```
  */
 export class ListScanner {
   readonly #scanner: EventScanner = new EventScanner();

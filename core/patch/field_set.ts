@@ -30,16 +30,6 @@ const MAX_DEPTH = 1_000;
  * owns (structured-merge-diff's `fieldpath.Set`). A field may be a member with or
  * without the fields below it. Operations return a new set, or an operand if that
  * equals the result.
- *
- * @example Intersect the fields of two managers
- * ```ts
- * import { FieldSet } from "@coracle/operator/core";
- *
- * const one = FieldSet.fromJSON({ "f:spec": { "f:size": {}, "f:color": {} } });
- * const two = FieldSet.fromJSON({ "f:spec": { "f:size": {} } });
- * const shared = one.intersection(two);
- * if (shared.toString() !== ".spec.size") throw new Error("Unexpected set");
- * ```
  */
 export class FieldSet {
   /** Empty set. */

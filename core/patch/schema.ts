@@ -88,19 +88,6 @@ export interface SchemaPosition {
  * Children are created lazily, and a definition is a single node however often it
  * is referenced. A step thus costs one property read, recursive schemas are
  * supported, and unused parts cost nothing.
- *
- * @example Read the keys of a list
- * ```ts
- * import { Schema } from "@coracle/operator/core";
- *
- * const schema = new Schema({
- *   type: "array",
- *   items: { type: "object", properties: { name: { type: "string" } } },
- *   "x-kubernetes-list-type": "map",
- *   "x-kubernetes-list-map-keys": ["name"],
- * });
- * if (schema.listMapKeys[0] !== "name") throw new Error("Unexpected key");
- * ```
  */
 export class Schema {
   /** Original keywords, for validators that need more of them. */
@@ -285,20 +272,6 @@ function listRelation(
 
 /**
  * Definitions of one or more OpenAPI documents; nodes are created lazily.
- *
- * @example Look up a definition
- * ```ts
- * import { SchemaDefinitions } from "@coracle/operator/core";
- *
- * const definitions = new SchemaDefinitions({
- *   Tree: {
- *     type: "object",
- *     properties: { left: { $ref: "#/components/schemas/Tree" } },
- *   },
- * });
- * const tree = definitions.get("Tree");
- * if (tree.field("left") !== tree) throw new Error("Expected one node");
- * ```
  */
 export class SchemaDefinitions {
   readonly #sources: Readonly<Record<string, OpenApiSchema>>;

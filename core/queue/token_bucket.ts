@@ -26,15 +26,6 @@ export const BUCKET_RULES: OptionRules<TokenBucketOptions> = {
 
 /**
  * Token bucket. Its only state is the time at which it will be, or was, full.
- *
- * @example A burst of two, then one per second
- * ```ts
- * import { TokenBucket } from "@coracle/operator/core";
- *
- * const bucket = new TokenBucket({ limit: 1, period: "1s", burst: 2 });
- * const waits = [bucket.take(0), bucket.take(0), bucket.take(0)];
- * if (waits.join() !== "0,0,1000") throw new Error("Unexpected waits");
- * ```
  */
 export class TokenBucket {
   readonly #interval: number;

@@ -39,15 +39,6 @@ const MIN_WAIT_MS = 50;
  * Limiter that allows each key a number of runs per period, which starts with the
  * first of them. Further runs wait for the end of the period. Keys are
  * independent of each other, and periods that are over take no memory.
- *
- * @example Two runs in ten seconds
- * ```ts
- * import { WindowLimiter } from "@coracle/operator/core";
- *
- * const limiter = new WindowLimiter({ limit: 2, period: "10s" });
- * const waits = [0, 1_000, 2_000].map((now) => limiter.admit("default/a", now));
- * if (waits.join() !== "0,0,8000") throw new Error("Unexpected waits");
- * ```
  */
 export class WindowLimiter implements Limiter {
   readonly #limit: number;

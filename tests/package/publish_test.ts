@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { runCommand } from "../support/child_process.ts";
 
 /** Import of the user's operator file, whose path is computed. */
-const USER_FILE = /core\/cli\/operator_module\.ts:\d+:\d+/;
+const USER_FILE = /cli\/operator_module\.ts:\d+:\d+/;
 
 /** It checks the types of all that is published. */
 const CHECK_LIMIT_MS = 180_000;

@@ -23,15 +23,6 @@ interface Entry<K, V> {
  *
  * @typeParam K The type of the keys.
  * @typeParam V The type of the values.
- *
- * @example A limit in characters
- * ```ts
- * import { LruCache } from "@coracle/operator/core";
- *
- * const cache = new LruCache<string, string>({ maxSize: 10 });
- * for (const word of ["river", "boat", "oar"]) cache.set(word, word, word.length);
- * if (cache.get("river") !== undefined || cache.size !== 7) throw new Error("No");
- * ```
  */
 export class LruCache<K, V> {
   readonly #entries: Map<K, Entry<K, V>> = new Map();

@@ -197,25 +197,6 @@ export interface StoreChange {
  * decoder with a cache of decoded objects, and the indexes.
  *
  * @typeParam T The type of the objects.
- *
- * @example Store an object
- * ```ts
- * import {
- *   EventScanner,
- *   ObjectStore,
- *   untyped,
- *   wholeRange,
- * } from "@coracle/operator/core";
- *
- * const store = new ObjectStore({
- *   kind: untyped({ group: "", version: "v1", kind: "ConfigMap" }),
- * });
- * const scanner = new EventScanner();
- * const json = '{"metadata":{"namespace":"default","name":"web","resourceVersion":"7"}}';
- * const { outcome } = store.put(scanner.scanObject(wholeRange(json)));
- * const object = store.get({ namespace: "default", name: "web" });
- * if (outcome !== "added" || object?.kind !== "ConfigMap") throw new Error();
- * ```
  */
 export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   /** Kind of the objects. */

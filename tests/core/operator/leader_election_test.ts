@@ -32,7 +32,10 @@ import {
   type Surroundings,
 } from "../../support/distant_process.ts";
 
-const LOCK = { namespace: "default", name: "lock" };
+const LOCK: LeaderElectionOptions & { readonly namespace: string } = {
+  namespace: "default",
+  name: "lock",
+};
 const TIMES = resolveOptions(LOCK, LEADER_ELECTION_OPTIONS);
 
 function record(holder: string, resourceVersion = "1"): LeaseRecord {
