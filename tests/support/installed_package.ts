@@ -40,7 +40,10 @@ export async function installPackage(
   const [packed] = JSON.parse(await npm([...pack, "."])) as {
     files: { path: string }[];
   }[];
-  const installed = dependencies.map((name) => `./node_modules/${name}`);
+  // The examples import zod, which users install themselves.
+  const installed = [...dependencies, "zod"].map((name) =>
+    `./node_modules/${name}`
+  );
   await npm([...pack, ...installed]);
   const app = { name: "app", private: true, type: "module" };
   await writeFile(join(folder, "package.json"), JSON.stringify(app));
