@@ -68,11 +68,6 @@ export interface ApiRequest extends HttpRequest {
    * @default {false}
    */
   readonly mayPause?: boolean | undefined;
-  /**
-   * Callback right before each attempt, after delays by the rate limit and by
-   * retries. An error that it throws fails the request.
-   */
-  readonly beforeSend?: (() => void) | undefined;
 }
 
 /** Object in the body of a request; its metadata determines the path. */

@@ -38,7 +38,9 @@ export interface FenceDeps {
 
 /**
  * Fence around the writes of a replica: they are only sent while its lease is
- * held, and pending ones are aborted when the lease is lost.
+ * held, and pending ones are aborted when the lease is lost. The lease is checked
+ * again when the connection is open and the request is about to be written to it:
+ * a process that is suspended while it connects sends nothing afterwards.
  *
  * A write whose run is aborted still waits for its response: if it were cut off,
  * it could reach the server after another replica has taken over. The lease is

@@ -140,7 +140,8 @@ export interface ShardingDeps {
  *
  * The proof holds as far as Leases can: the clocks of two machines do not drift
  * apart by more than a tenth, nobody deletes the Leases of living members, and a
- * write that was sent within the term arrives within that tenth.
+ * write that was sent within the term, that is, written to an open connection,
+ * arrives within that tenth.
  *
  * Members do not wait for each other indefinitely: all of them come to observe
  * the same living members, and within one membership claims do not overlap. Only

@@ -28,6 +28,8 @@ export interface ResponseStreamDeps {
   readonly origin: string;
   /** Signal of the request. */
   readonly signal: AbortSignal | undefined;
+  /** Check right before the request is written to a connection. */
+  readonly beforeSend?: (() => void) | undefined;
   /** Requests in progress; the stream registers itself until it ends. */
   readonly requests: OpenRequests;
   /** Called with the response when its head has arrived. */
@@ -63,10 +65,18 @@ export class ResponseStream
     this.#abortController();
   }
 
-  /** Sets the connection that delivers the response. */
+  /**
+   * Sets the connection that delivers the response. The connection is open, and
+   * the request is written to it after this call, unless it was aborted.
+   */
   onRequestStart(controller: ResponseController): void {
     this.#controller = controller;
-    if (this.#aborted) this.#abortController();
+    if (this.#aborted) return this.#abortController();
+    try {
+      this.#deps.beforeSend?.();
+    } catch (error) {
+      this.abort(error);
+    }
   }
 
   /** Reports the head of the response; interim responses are ignored. */

@@ -32,6 +32,14 @@ export interface HttpRequest {
    * @default {false}
    */
   readonly borrowsChunks?: boolean | undefined;
+  /**
+   * Check before the request is sent: if it throws, the request fails with that
+   * error and nothing of it is sent. The client calls it before each attempt, after
+   * delays by the rate limit and by retries. A transport calls it again right
+   * before it writes the request to an open connection, because the connection may
+   * have taken long, or the process may have been suspended until then.
+   */
+  readonly beforeSend?: (() => void) | undefined;
 }
 
 /** Response to an {@linkcode HttpRequest}; its body must be read or cancelled. */

@@ -25,14 +25,21 @@ export interface FetchRuntime {
 /**
  * Transport over the `fetch` of a runtime, for runtimes whose `fetch` supports
  * certificates and proxies. The runtime manages connections and decompression.
+ *
+ * Since `fetch` connects and sends in one step, requests with a check in between,
+ * `beforeSend`, use undici.
  */
 export class FetchTransport implements HttpTransport {
+  readonly #options: TransportOptions;
   readonly #address: ServerAddress;
   readonly #runtime: FetchRuntime;
   readonly #requests = new OpenRequests();
+  /** Transport for requests with `beforeSend`; opened by the first. */
+  #undici: Promise<HttpTransport> | undefined;
   #closed = false;
 
   constructor(options: TransportOptions, runtime: FetchRuntime) {
+    this.#options = options;
     this.#address = serverAddress(options.server);
     this.#runtime = runtime;
   }
@@ -41,6 +48,10 @@ export class FetchTransport implements HttpTransport {
     const { origin, prefix } = this.#address;
     if (this.#closed) throw closedError(origin);
     request.signal?.throwIfAborted();
+    if (request.beforeSend !== undefined) {
+      this.#undici ??= openUndici(this.#options);
+      return await (await this.#undici).send(request);
+    }
     const headers = headerLines(request);
     const fetching = new FetchRequest({
       origin,
@@ -58,16 +69,22 @@ export class FetchTransport implements HttpTransport {
 
   async retire(): Promise<void> {
     await this.#requests.idle();
+    await (await this.#undici)?.retire();
     await this.close();
   }
 
-  close(): Promise<void> {
-    if (this.#closed) return Promise.resolve();
+  async close(): Promise<void> {
+    if (this.#closed) return;
     this.#closed = true;
     this.#requests.abortAll(closedError(this.#address.origin));
     this.#runtime.close();
-    return Promise.resolve();
+    await (await this.#undici)?.close();
   }
+}
+
+async function openUndici(options: TransportOptions): Promise<HttpTransport> {
+  const { openHttpTransport } = await import("./transport_node.ts");
+  return openHttpTransport(options);
 }
 
 interface FetchRequestDeps {

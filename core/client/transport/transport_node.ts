@@ -127,12 +127,19 @@ class NodeTransport implements HttpTransport {
 
   send(request: HttpRequest): Promise<HttpResponse> {
     const { origin } = this.#address;
-    const { signal } = request;
+    const { beforeSend, signal } = request;
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closedError(origin));
       if (signal?.aborted) return reject(signal.reason);
       const requests = this.#requests;
-      const deps = { origin, signal, requests, resolve, reject };
+      const deps = {
+        origin,
+        signal,
+        beforeSend,
+        requests,
+        resolve,
+        reject,
+      };
       const stream = new ResponseStream(deps);
       if (this.#dedicated !== undefined && isLongRead(request)) {
         this.#connect(request, stream, this.#dedicated);

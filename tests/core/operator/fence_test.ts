@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Client } from "../../../core/client/client.ts";
+import { systemClock } from "../../../core/clock.ts";
 import { Fence } from "../../../core/operator/fence.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { ScriptedStream } from "../../support/scripted_stream.ts";
 import { ScriptedTransport } from "../../support/scripted_transport.ts";
+import { withSlowProxy } from "../../support/slow_proxy.ts";
 
 const KEY = { namespace: "default", name: "a" };
 
@@ -158,3 +160,27 @@ test("Fence sends nothing for a run that was aborted before", async () => {
   assert.match(write.ended ?? "", /Too late/);
   assert.equal(fixture.asked.length, 0);
 });
+
+test("Fence refuses a write whose connection opens after the lease is lost", () =>
+  withSlowProxy(async (proxy, proxyUrl) => {
+    const client = new Client({ server: "http://server.invalid", proxyUrl });
+    // A process that was suspended notices the loss later than the connection,
+    // so the signal does not abort.
+    const { signal } = new AbortController();
+    const lease = { isHeld: true, signal, refusal: "is not the leader" };
+    const fence = new Fence({ client, lease, clock: systemClock });
+    const refused = assert.rejects(
+      fence.client.patch(Lease, KEY, {}),
+      /is not the leader, or cannot be sure of it/,
+    );
+    try {
+      await proxy.waiting();
+      lease.isHeld = false;
+      proxy.open();
+      await refused;
+      await fence.settled();
+      assert.equal(proxy.received, "");
+    } finally {
+      await client.close();
+    }
+  }));
