@@ -336,7 +336,10 @@ function childOf(node: PruneNode, step: PathStep): PruneNode {
   return child;
 }
 
-/** Merges the node of all members into those of the named ones. */
+/**
+ * Merges the wildcard node of a tree, which applies to every member of an
+ * object, into the nodes of the members that are listed by name.
+ */
 function spreadEach(node: PruneNode): void {
   const { each, members } = node;
   if (each !== undefined) {

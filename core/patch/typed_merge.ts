@@ -51,7 +51,10 @@ interface Item {
   readonly value: unknown;
 }
 
-/** Items with their elements; an item without one would not match the schema. */
+/**
+ * Items of a list, each with the path element that identifies it; items without
+ * one are left out, because they do not match the schema.
+ */
 function itemsOf(schema: Schema, list: readonly unknown[]): Item[] {
   const items: Item[] = [];
   for (const value of list) {

@@ -31,7 +31,10 @@ interface Written {
   readonly status: string;
   /** Status on the server, as JSON, if another writer has changed it. */
   readonly found?: string | undefined;
-  /** resourceVersion of the write, or of the first read. */
+  /**
+   * resourceVersion that the last write returned, or that of the first read if
+   * nothing was written.
+   */
   readonly version: string;
 }
 

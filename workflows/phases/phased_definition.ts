@@ -308,7 +308,10 @@ export interface RollbackOptions<P extends PhasedObject> {
   readonly accepts?:
     | ((stable: P["spec"], failed: P["spec"]) => boolean)
     | undefined;
-  /** Whether a rollback loses no state now. By default it never does. */
+  /**
+   * Whether a rollback is currently possible without loss of state. By default
+   * every rollback counts as safe.
+   */
   readonly safe?:
     | ((run: PhasedRun<P>) => MaybePromise<boolean>)
     | undefined;

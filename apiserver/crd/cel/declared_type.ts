@@ -39,7 +39,10 @@ const MAX_REQUEST_BYTES = 3 * 1_024 * 1_024;
 /** Bytes of the quotes, brackets or braces around a value. */
 const ENCLOSING_BYTES = 2;
 
-/** Formats of texts that are times in rules, with their size as JSON in bytes. */
+/**
+ * String formats that CEL rules treat as timestamps or durations, with the
+ * minimum and maximum size of a value as JSON, in bytes.
+ */
 const TIMES: Readonly<Record<string, readonly [min: number, max: number]>> = {
   duration: [3, 32],
   date: [12, 12],

@@ -113,7 +113,7 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
     this.#parts.delete(informer);
   }
 
-  /** Delivers an event as one of a namespace. */
+  /** Delivers an event of the informer of one namespace to the handler. */
   deliver(event: CurrentEvent<T>, informer: NamespaceInformer<T>): void {
     this.#parts.get(informer)?.changed(event);
   }

@@ -259,9 +259,10 @@ export class ObjectTable {
   }
 
   /**
-   * Compares the resourceVersion in a slot with that of a header: negative if it
-   * is older. Texts are compared by length, then digits; numbers stand only for
-   * versions short enough to be exact, and so have the same order.
+   * Compares the resourceVersion in a slot with that of a header; negative if
+   * that in the slot is older. Versions are stored as numbers if a number
+   * represents them exactly, and otherwise as strings, which are compared by
+   * length and then by digits; both orders are the same.
    */
   compareVersion(slot: number, header: ObjectHeader): number {
     const stored = this.page(slot).version[slot & PAGE_MASK] as number;
