@@ -140,7 +140,7 @@ export class Connection implements Transport {
         let stream: StreamConnection | undefined;
         const open: RequestHandler = async ({ headers, beforeSend }) => {
           beforeSend?.();
-          stream = await this.stream({ ...request, headers });
+          stream = await this.stream({ ...request, headers, beforeSend });
           return SWITCHING_PROTOCOLS;
         };
         await compose(open, middleware)(

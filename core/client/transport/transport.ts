@@ -71,6 +71,11 @@ export interface StreamRequest {
   readonly protocols: readonly string[];
   /** Signal that ends the attempt and, once open, the WebSocket. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Check before the request is sent, like that of an {@linkcode HttpRequest}. On
+   * Bun it is only called before connecting.
+   */
+  readonly beforeSend?: (() => void) | undefined;
 }
 
 /** Open WebSocket to the API server. */

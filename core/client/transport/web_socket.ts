@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
-import type { IncomingMessage } from "node:http";
-import { connect as tlsConnect } from "node:tls";
+import type { ClientRequest, IncomingMessage } from "node:http";
+import { connect as tlsConnect, type TLSSocket } from "node:tls";
 import { type ClientOptions, type RawData, WebSocket } from "ws";
 import { ChunkQueue } from "./chunk_queue.ts";
 import { currentRuntime, socketQueueOptions } from "./runtime.ts";
@@ -41,6 +41,7 @@ export async function openWebSocket(
   options: TransportOptions,
 ): Promise<OpenStream> {
   const { origin, prefix } = serverAddress(options.server);
+  const { beforeSend } = request;
   request.signal?.throwIfAborted();
   const socket = new WebSocket(
     `${origin.replace(/^http/, "ws")}${prefix}${request.path}`,
@@ -52,6 +53,18 @@ export async function openWebSocket(
       handshakeTimeout: options.connectTimeout ?? CONNECT_TIMEOUT_MS,
       maxPayload: MAX_MESSAGE_BYTES,
       perMessageDeflate: false,
+      ...(beforeSend && {
+        finishRequest(upgrade: ClientRequest) {
+          whenConnected(upgrade, () => {
+            try {
+              beforeSend();
+              upgrade.end();
+            } catch (error) {
+              void stream.abort(error);
+            }
+          });
+        },
+      }),
     },
   );
   const stream = new WebSocketStream(socket, origin);
@@ -62,6 +75,16 @@ export async function openWebSocket(
   });
   await stream.opened;
   return stream;
+}
+
+/** Calls back once the new connection of a request is open. */
+function whenConnected(request: ClientRequest, callback: () => void): void {
+  request.once("socket", (socket) => {
+    const { encrypted } = socket as Partial<TLSSocket>;
+    if (encrypted === true) socket.once("secureConnect", callback);
+    else if (socket.connecting) socket.once("connect", callback);
+    else callback();
+  });
 }
 
 function headerLines(request: StreamRequest): Record<string, string> {
