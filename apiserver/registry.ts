@@ -206,7 +206,8 @@ export interface ResourceDefinition extends GroupResource {
   /** Storage version; one of `versions`. */
   readonly storageVersion: string;
   /**
-   * Whether it is defined by a CRD; some answers differ for custom resources.
+   * Whether the resource is defined by a CRD; some answers differ for custom
+   * resources.
    */
   readonly custom: boolean;
   /**

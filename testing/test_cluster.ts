@@ -33,9 +33,9 @@ const MAX_IDLE_TURNS = 20_000;
 
 /** Anything that a test starts and stops, such as an `Operator`. */
 export interface TestedOperator {
-  /** Starts it; resolves when it is running. */
+  /** Starts the operator; resolves when it is running. */
   start(): Promise<void>;
-  /** Stops it; resolves when everything is released. */
+  /** Stops the operator; resolves when everything is released. */
   stop(): Promise<void>;
 }
 

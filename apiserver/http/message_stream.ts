@@ -12,7 +12,10 @@ class StreamEnd implements StreamConnection {
   readonly protocol: string;
   readonly messages: ChunkQueue;
   other: StreamEnd | undefined;
-  /** Pending while the reader of this end lags behind; `send` of the other end waits for it. */
+  /**
+   * Promise that is pending while the reader of this end lags behind; `send` of
+   * the other end waits for it.
+   */
   #caughtUp: PromiseWithResolvers<void> | undefined;
 
   constructor(protocol: string) {

@@ -25,7 +25,7 @@ export interface Selection {
   readonly fields: readonly FieldRequirement[];
   /** Shard, with the feature gate `ShardedListAndWatch`. */
   readonly shard: ParsedShardSelector | undefined;
-  /** Only name that can match, if the field selector fixes it. */
+  /** Name that the field selector requires; undefined if it requires none. */
   readonly name: string | undefined;
 }
 

@@ -18,7 +18,7 @@ export interface ResourcePath {
   readonly plural: string;
   readonly name: string | undefined;
   readonly subresource: string | undefined;
-  /** Whether it is a deprecated path with `/watch/` after the version. */
+  /** Whether the path is a deprecated one with `/watch/` after the version. */
   readonly watch: boolean;
   /** Segments after the subresource, under which nothing is served. */
   readonly rest: readonly string[];

@@ -2,9 +2,12 @@
  * Number of times kube-apiserver validates the metadata of an updated object.
  */
 export interface MetadataChecks {
-  /** As an update of the kind, in addition to the generic update validation. */
+  /**
+   * Number of validations as an update of the kind, in addition to the generic
+   * update validation.
+   */
   readonly changes: number;
-  /** As a whole object of the kind. */
+  /** Number of validations as a whole object of the kind. */
   readonly whole: number;
   /** Whether these validations accept finalizers without a domain. */
   readonly finalizers: boolean;

@@ -4,7 +4,7 @@ export interface StatusDetails {
   readonly name?: string | undefined;
   /** API group of its kind. */
   readonly group?: string | undefined;
-  /** Its kind, or the plural if the path named it. */
+  /** Kind of the object, or its plural if the path named it. */
   readonly kind?: string | undefined;
   /** UID of the object. */
   readonly uid?: string | undefined;

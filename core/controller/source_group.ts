@@ -49,7 +49,10 @@ export class SourceGroup<P extends KubernetesObject> {
   followsPrimaries: boolean;
   /** Started sources, with promises that are fulfilled when they have synced. */
   readonly #started: Map<EventSource<P>, Promise<void>> = new Map();
-  /** Fulfilled when the sources are started, with the first namespaces. */
+  /**
+   * Promise that is fulfilled when the sources are started, with the first
+   * namespaces.
+   */
   readonly #begun: PromiseWithResolvers<void> = Promise.withResolvers();
   /** Handler of triggers; undefined before the start. */
   #handler: TriggerHandler | undefined;

@@ -302,7 +302,10 @@ function checkNotNeeded(path: string, steps: readonly PathStep[]): void {
   }
 }
 
-/** Checks that a list with a rule is a member, since only members have guards. */
+/**
+ * Checks that a list with a prune rule is a member of an object: only members
+ * can have a guard, the property that reports a read of pruned data.
+ */
 function checkNamed(path: string, before: PathStep | undefined): void {
   if (before !== undefined && "key" in before) return;
   throw new RangeError(
@@ -415,8 +418,9 @@ function deepFreeze(value: unknown): unknown {
 }
 
 /**
- * Property in place of a pruned member, or of a partial list if there is no path:
- * the list can be read, but a write of the object does not contain it.
+ * Creates the guard of a pruned member: a property that throws when it is read.
+ * Without a path it holds a list of which some items are pruned: the list can
+ * be read, but is left out when the object is written.
  */
 function makeGuard(key: string, path: string | undefined): PropertyDescriptor {
   return {

@@ -93,7 +93,10 @@ function withEntries(
   };
 }
 
-/** Decodes entries; malformed ones count as none. */
+/**
+ * Decodes managedFields entries; if one is malformed, the result is empty, as
+ * in kube-apiserver.
+ */
 function decodeOrNone(entries: ManagedFieldsEntry[] | undefined): FieldOwners {
   try {
     return decodeOwners(entries);

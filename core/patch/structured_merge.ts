@@ -89,7 +89,10 @@ function convertTo(
   return { schema, object: { apiVersion, value } };
 }
 
-/** Like {@linkcode convertTo}, with the purpose in the error. */
+/**
+ * Converts an object as {@linkcode convertTo} does, and names the purpose in
+ * the error.
+ */
 function convertFor(
   purpose: string,
   kind: VersionedKind,

@@ -50,7 +50,7 @@ export const RECONCILING = "Reconciling";
 /** Condition type: the controller cannot make progress without a user. */
 export const STALLED = "Stalled";
 
-/** Types at the start of a list, in this order. */
+/** Condition types that come first in a list of conditions, in this order. */
 const FIRST_TYPES: readonly string[] = [STALLED, RECONCILING, READY];
 
 /** Maximum length of a message in characters, as enforced by the API server. */

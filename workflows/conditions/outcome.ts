@@ -50,11 +50,11 @@ export abstract class Outcome extends Error {
   abstract readonly outcome: "stalled" | "waiting" | "failed";
   /** Machine-readable reason of the condition and the event. */
   readonly reason: string;
-  /** Where the error is reported. */
+  /** Channels that report the error. */
   readonly reporting: {
     /** Type of the Kubernetes Event. */
     readonly event: "None" | "Normal" | "Warning";
-    /** Whether it is logged: as an error if the event is a Warning. */
+    /** Whether the outcome is logged, as an error if the event is a Warning. */
     readonly log: boolean;
     /** Whether a Normal event is also sent to the notifier. */
     readonly notify: boolean;

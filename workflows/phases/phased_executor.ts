@@ -21,7 +21,7 @@ import {
 } from "./phased_status.ts";
 import { RolloutLog } from "./rollout_log.ts";
 
-/** When the next run takes place: immediately, soon, at the interval, on an event. */
+/** Time of the next run: immediately, soon, at the interval, or on an event. */
 export type NextRun = "requeue" | "poll" | "interval" | "event";
 
 /** Writes the status, with the reason why the object is not Ready yet. */

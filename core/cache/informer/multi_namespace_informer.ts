@@ -54,7 +54,10 @@ export interface MultiNamespaceInformerDeps<T extends KubernetesObject> {
 interface Member<T extends KubernetesObject> extends NamespaceLease<T> {
   /** Whether events are delivered and reads see the objects. */
   isAttached: boolean;
-  /** Fulfilled when the cache is complete; rejected when it is closed before. */
+  /**
+   * Promise that is fulfilled when the cache is complete, and rejected if the
+   * informer is closed before.
+   */
   readonly synced: PromiseWithResolvers<void>;
 }
 
@@ -122,7 +125,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
       attached.every(({ informer }) => informer.hasSynced);
   }
 
-  /** Fulfilled when the cache is complete. */
+  /** Promise that is fulfilled when the cache is complete. */
   get synced(): Promise<void> {
     return this.#sync.promise;
   }

@@ -133,7 +133,10 @@ export class NamespaceInformer<T extends KubernetesObject> {
     return this.#writer.hasSynced;
   }
 
-  /** Fulfilled when the store is complete; rejected when stopped before. */
+  /**
+   * Promise that is fulfilled when the store is complete, and rejected if the
+   * informer is stopped before.
+   */
   get synced(): Promise<void> {
     return this.#writer.synced;
   }

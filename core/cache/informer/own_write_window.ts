@@ -9,7 +9,9 @@ export interface HeldEvent<S> {
   readonly type: "added" | "updated";
   /** ResourceVersion of the new state. */
   readonly resourceVersion: string;
-  /** Whether it is from a list, so that changes before it may be missing. */
+  /**
+   * Whether the state is from a list, so that changes before it may be missing.
+   */
   readonly relist: boolean;
   /** Previous state, where it is known. */
   readonly previous: S | undefined;

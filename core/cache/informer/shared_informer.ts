@@ -63,8 +63,9 @@ export interface HandlerRegistration<
   /** Whether all objects that existed at first were delivered to the handler. */
   readonly hasSynced: boolean;
   /**
-   * Fulfilled when all objects that existed at first were delivered to the
-   * handler; rejected when it is removed, or the informer stopped, before.
+   * Promise that is fulfilled when the initial objects were delivered to the
+   * handler, and rejected if the handler is removed or the informer stopped
+   * before.
    */
   readonly synced: Promise<void>;
   /**
@@ -141,7 +142,10 @@ export interface SharedInformer<T extends KubernetesObject = KubernetesObject>
   extends CacheReader<T> {
   /** Whether the cache has been complete once. */
   readonly hasSynced: boolean;
-  /** Fulfilled when the cache is complete; rejected when stopped before. */
+  /**
+   * Promise that is fulfilled when the cache is complete, and rejected if the
+   * informer is stopped before.
+   */
   readonly synced: Promise<void>;
   /**
    * Adds a handler. It first gets `added` with `initial` for every cached object,

@@ -110,7 +110,10 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     return this.#complete;
   }
 
-  /** Fulfilled when the store is complete; rejected when stopped before. */
+  /**
+   * Promise that is fulfilled when the store is complete, and rejected if the
+   * writer is stopped before.
+   */
   get synced(): Promise<void> {
     return this.#sync.promise;
   }

@@ -23,7 +23,9 @@ export interface KnownEvent {
   readonly key: string;
   readonly type: "added" | "updated";
   readonly resourceVersion: string;
-  /** Whether it is from a list, so that changes before it may be missing. */
+  /**
+   * Whether the event is from a list, so that changes before it may be missing.
+   */
   readonly listed: boolean;
   /** Whether the cache has a later state than the event. */
   readonly stale: boolean;

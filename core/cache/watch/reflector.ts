@@ -142,7 +142,7 @@ export class VersionMark {
     if (Number.isNaN(this.#number)) this.#text = header.resourceVersion;
   }
 
-  /** Whether it is ahead of the version of a header. */
+  /** Whether the mark is newer than the version of a header. */
   isAheadOf(header: ObjectHeader): boolean {
     const difference = this.#number - header.versionNumber;
     return Number.isNaN(difference)
