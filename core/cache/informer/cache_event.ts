@@ -269,7 +269,7 @@ export function keyOfHeader({ namespace, name }: ObjectHeader): ObjectKey {
   return namespace === "" ? { name } : { namespace, name };
 }
 
-/** Key of the object of a header, as text. */
+/** Key of an object as text, `namespace/name`, read from its scanned header. */
 export function keyTextOf(header: ObjectHeader): string {
   const { namespace, name } = header;
   return namespace === "" ? name : `${namespace}/${name}`;
