@@ -43,7 +43,7 @@ export interface CommandInput {
 export interface Command {
   /** Name of the command. */
   readonly name: string;
-  /** Placeholder of the operands, such as `FILE…`; empty if there are none. */
+  /** Placeholder of the operands, such as `FILE…`; empty if absent. */
   readonly operands: string;
   /** Minimum and maximum number of operands. */
   readonly count: readonly [least: number, most: number];

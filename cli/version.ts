@@ -1,2 +1,2 @@
-/** The version of this package, as its requests and its command line tell it. */
+/** Version of this package, printed by `coracle --version`. */
 export const VERSION = "0.1.0";

@@ -149,7 +149,7 @@ export function goType(definition: string): GoType {
   return TYPES.get(definition);
 }
 
-/** Struct that a field contains, directly or as item of a list; undefined if there is none. */
+/** Struct that a field contains, directly or as item of a list; undefined if absent. */
 export function structIn(schema: Schema): GoType | undefined {
   if (specialForm(schema) !== undefined) return undefined;
   if (schema.items) return structIn(schema.items);

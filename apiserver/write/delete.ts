@@ -252,7 +252,7 @@ function checkPreconditions(
 /**
  * Starts a graceful deletion if the resource supports it.
  *
- * @returns The grace period in seconds; undefined if there is none; `pending`
+ * @returns The grace period in seconds; undefined if absent; `pending`
  * if an earlier deletion continues unchanged.
  */
 function beginDeletion(

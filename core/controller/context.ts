@@ -220,7 +220,7 @@ export interface Context<P extends KubernetesObject> {
   /**
    * Reads the only secondary of a kind.
    *
-   * @returns The secondary; undefined if there is none.
+   * @returns The secondary; undefined if absent.
    * @throws {RangeError} If there is more than one.
    * @throws {TypeError} If no event source watches the kind.
    */
@@ -230,7 +230,7 @@ export interface Context<P extends KubernetesObject> {
   /**
    * Reads the only secondary of an event source.
    *
-   * @returns The secondary; undefined if there is none.
+   * @returns The secondary; undefined if absent.
    * @throws {RangeError} If there is more than one.
    */
   secondary<T>(source: EventSource<P, T>): Promise<T | undefined>;

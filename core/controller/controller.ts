@@ -99,7 +99,7 @@ export interface ObjectHistory {
   readonly known: boolean;
   /** Whether a run of the object is in progress. */
   readonly running: boolean;
-  /** Abort of the run in progress; undefined if there is none. */
+  /** Abort of the run in progress; undefined if absent. */
   readonly aborted?:
     | {
       /** Cause of the abort. */
@@ -108,7 +108,7 @@ export interface ObjectHistory {
       readonly ago: number;
     }
     | undefined;
-  /** Number of the next or last retry; 0 if there is none. */
+  /** Number of the next or last retry; 0 if absent. */
   readonly attempt: number;
   /** Whether all retries are used up. */
   readonly exhausted: boolean;
@@ -122,7 +122,7 @@ export interface ControllerDeps {
   readonly informers: InformerPool;
   /** Field managers of the current controllers of the operator. */
   readonly fieldManagers: () => readonly string[];
-  /** Limit of concurrent runs across controllers; undefined if there is none. */
+  /** Limit of concurrent runs across controllers; undefined if absent. */
   readonly cap: ConcurrencyCap | undefined;
   readonly clock: Clock;
   readonly log: Logger;

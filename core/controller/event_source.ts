@@ -163,7 +163,7 @@ export interface EventSource<
 
 /** Event sources of a controller, which can be added and removed while it runs. */
 export interface SourceRegistry<P extends KubernetesObject = KubernetesObject> {
-  /** Source of this name; undefined if there is none. */
+  /** Source of this name; undefined if absent. */
   named(name: string): EventSource<P> | undefined;
   /**
    * Adds a source and starts it.

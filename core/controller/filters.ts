@@ -111,7 +111,7 @@ export interface DefaultFilterOptions {
   readonly finalizer: string | undefined;
   /** Whether changes that do not change the generation are ignored. */
   readonly generationAware: boolean;
-  /** Annotation that pauses an object; undefined if there is none. */
+  /** Annotation that pauses an object; undefined if absent. */
   readonly pauseAnnotation: string | undefined;
   /** Annotations that request a run when their value changes. */
   readonly requestAnnotations: readonly string[];

@@ -71,7 +71,7 @@ export class SourceGroup<P extends KubernetesObject> {
     this.#deps = deps;
   }
 
-  /** Source of this name; undefined if there is none. */
+  /** Source of this name; undefined if absent. */
   named(name: string): EventSource<P> | undefined {
     return this.#sources.find((source) => source.name === name);
   }

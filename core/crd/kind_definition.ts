@@ -7,7 +7,7 @@ import type { StandardSchema, Stored } from "./standard_schema.ts";
  * Object of a custom kind.
  *
  * @typeParam Spec The type of the desired state.
- * @typeParam Status The type of the observed state; `never` if there is none.
+ * @typeParam Status The type of the observed state; `never` if absent.
  */
 export interface CustomResource<Spec, Status> extends KubernetesObject {
   /** Desired state, written by the user. */

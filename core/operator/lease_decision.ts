@@ -69,7 +69,7 @@ export type LeaseAction =
 /**
  * Decides the next action of a candidate.
  *
- * @param observed The Lease as it was observed; undefined if there is none.
+ * @param observed The Lease as it was observed; undefined if absent.
  * @param identity The identity of the candidate.
  * @param now The time, by the clock of the candidate.
  */

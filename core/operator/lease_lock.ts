@@ -73,7 +73,7 @@ export class LeaseLock {
     return `${this.#deps.namespace}/${this.#deps.name}`;
   }
 
-  /** Reads the Lease; undefined if there is none. */
+  /** Reads the Lease; undefined if absent. */
   async read(signal: AbortSignal): Promise<LeaseRecord | undefined> {
     const { client, namespace, name } = this.#deps;
     const lease = await client.find(Lease, { namespace, name }, { signal });

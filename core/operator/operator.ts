@@ -1,3 +1,17 @@
+/**
+ * Operator: lifecycle of controllers that share one client, one pool of informers
+ * and one memory budget; leader election, sharding, probes, metrics and
+ * configuration.
+ *
+ * Promises: a start either brings up all controllers or leaves nothing behind; a
+ * stop ends runs, watches, timers and sockets in order; a replica that does not
+ * lead, or lost its lease, starts no run and writes nothing.
+ *
+ * The folder may import every other folder of core but kinds; apart from sources,
+ * workflows and cli nothing imports it.
+ *
+ * @module
+ */
 import { hostname } from "node:os";
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";

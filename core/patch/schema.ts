@@ -181,7 +181,7 @@ export class Schema {
     return this.#resolve(reference);
   }
 
-  /** Default value; `undefined` if there is none. */
+  /** Default value; `undefined` if absent. */
   get default(): unknown {
     return this.source.default;
   }

@@ -53,7 +53,7 @@ export class ReadyLists<N extends ListNode<N>> {
     node.previous = node.next = undefined;
   }
 
-  /** Removes and returns the next node; undefined if there is none. */
+  /** Removes and returns the next node; undefined if absent. */
   shift(): N | undefined {
     const lists = this.#lists;
     let chosen = -1;

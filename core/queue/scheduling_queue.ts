@@ -88,7 +88,7 @@ export interface QueueItem {
   readonly isDirty: boolean;
   /** Whether the key was removed since it was taken. */
   readonly isRemoved: boolean;
-  /** Time of the planned reschedule; infinite if there is none. */
+  /** Time of the planned reschedule; infinite if absent. */
   readonly rescheduleAt: number;
 }
 
@@ -113,7 +113,7 @@ class Item implements QueueItem {
   nextDetail: unknown = undefined;
   nextEvents = 0;
 
-  // Deadlines; infinite if there is none, or 0 for a hold.
+  // Deadlines; infinite if absent, or 0 for a hold.
   timerAt = Infinity;
   timerCause = 0;
   rescheduleAt = Infinity;

@@ -24,7 +24,7 @@ export class TimerHeap<N extends HeapNode> {
     return this.#nodes[0];
   }
 
-  /** Due time of the first node; infinite if there is none. */
+  /** Due time of the first node; infinite if absent. */
   get firstDue(): number {
     return this.#dues[0] ?? Infinity;
   }

@@ -1,3 +1,14 @@
+/**
+ * Apply sets: many objects applied as one set, in stages, with drift detection by
+ * dry runs and pruning of objects that left the set.
+ *
+ * Promises: namespaces and definitions are applied before what needs them; an
+ * object is pruned only if its labels say that it belongs to the set.
+ *
+ * The folder imports kstatus, conditions and core.
+ *
+ * @module
+ */
 import { ApiError } from "../../core/api/api_error.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import {

@@ -111,7 +111,7 @@ const MASKED = "***";
  * except metadata and status. The values of a Secret are masked, so that only
  * the fact of a change is visible.
  *
- * @param before The current object; undefined if there is none.
+ * @param before The current object; undefined if absent.
  * @param after The desired object.
  */
 export function objectChanges(

@@ -107,7 +107,7 @@ export function summarizeConditions(
 /**
  * Merges the conditions of several objects into one.
  *
- * @returns The merged condition, or undefined if there is none to merge.
+ * @returns The merged condition, or undefined if absent to merge.
  * @throws {TypeError | RangeError} If an option is unknown or of another type.
  */
 export function aggregateConditions(

@@ -235,7 +235,7 @@ export type OwnedFields = JsonObject;
  * @param object The object, with its managedFields.
  * @param fieldManager The manager.
  * @param apiVersion The version in which the manager applies.
- * @returns The owned fields; undefined if there are none.
+ * @returns The owned fields; undefined if absent.
  */
 export function ownedFieldsOf(
   object: KubernetesObject,

@@ -128,7 +128,7 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
 
   /**
    * @param inner The source of the nodes.
-   * @param presences Which definitions open it for everybody.
+   * @param presences Presences of definitions, which activate the node for all primaries.
    */
   constructor(
     inner: EventSource<P, S>,

@@ -1,3 +1,15 @@
+/**
+ * Workflow: a graph of dependents that is reconciled in the order of their
+ * dependencies and deleted in reverse, with conditions for each node.
+ *
+ * Promises: nodes that do not depend on each other run concurrently; a failed node
+ * stops only its dependents; results are typed by node; cycles are rejected with
+ * their path.
+ *
+ * The folder imports dependents, conditions and core; nothing of phases or apply.
+ *
+ * @module
+ */
 import type { KubernetesObject } from "../../core/api/object.ts";
 import {
   checkOption,

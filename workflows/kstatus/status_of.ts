@@ -1,3 +1,14 @@
+/**
+ * Status of any object by the rules of kstatus, CEL rules of users, and waiting for
+ * many objects by watches.
+ *
+ * Promises: the rules are pure functions of the object; a wait uses one watch per
+ * kind and namespace and ends with its signal.
+ *
+ * The folder imports conditions and core.
+ *
+ * @module
+ */
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import {

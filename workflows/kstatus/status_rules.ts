@@ -32,13 +32,13 @@ export function numberAt(
   return typeof value === "number" ? value : otherwise;
 }
 
-/** Returns the string at a path; empty if there is none. */
+/** Returns the string at a path; empty if absent. */
 export function textAt(object: unknown, path: string): string {
   const value = at(object, path);
   return typeof value === "string" ? value : "";
 }
 
-/** Returns the list at a path; empty if there is none. */
+/** Returns the list at a path; empty if absent. */
 export function listAt(object: unknown, path: string): readonly unknown[] {
   const value = at(object, path);
   return Array.isArray(value) ? value : [];

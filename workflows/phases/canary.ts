@@ -127,7 +127,7 @@ export class Canary<P extends KubernetesObject> {
     this.#within = milliseconds(within, "within");
   }
 
-  /** Whether every canary had a run in time; true if there is none. */
+  /** Whether every canary had a run in time; true if absent. */
   get healthy(): boolean {
     const now = this.#clock.now();
     return [...this.#watched.values()].every(({ awaited, since }) =>

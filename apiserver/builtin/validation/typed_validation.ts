@@ -90,7 +90,7 @@ const NO_RULES: RuleSet = { before: [], after: [] };
 
 const CHECKS: Map<string, TypeChecks | undefined> = new Map();
 
-/** Checks of a struct and the structs in it; undefined if there are none. */
+/** Checks of a struct and the structs in it; undefined if absent. */
 function checksOf(type: GoType): TypeChecks | undefined {
   if (CHECKS.has(type.definition)) return CHECKS.get(type.definition);
   CHECKS.set(type.definition, undefined);

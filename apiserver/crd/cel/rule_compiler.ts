@@ -27,7 +27,7 @@ export interface CompiledRule {
   readonly program?: Program | undefined;
   /** Compile error. */
   readonly error?: string | undefined;
-  /** Program of the message expression; undefined if there is none. */
+  /** Program of the message expression; undefined if absent. */
   readonly message?: Program | undefined;
   readonly messageError?: string | undefined;
   /** Whether the rule is a transition rule, which uses `oldSelf`. */
@@ -38,7 +38,7 @@ export interface CompiledRule {
   readonly weight: RuleWeight;
   /** Expression tree of the rule; undefined if it does not compile. */
   readonly tree?: unknown;
-  /** Expression tree of the message; undefined if there is none or it does not compile. */
+  /** Expression tree of the message; undefined if absent or it does not compile. */
   readonly messageTree?: unknown;
 }
 

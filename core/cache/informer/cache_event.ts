@@ -90,7 +90,7 @@ export type InformerHandler<T extends KubernetesObject = KubernetesObject> = (
 /** Store as an event reads from it. */
 export interface EventReader<T extends KubernetesObject> {
   /**
-   * Cached object under the name of a header, frozen; undefined if there is none,
+   * Cached object under the name of a header, frozen; undefined if absent,
    * or only its key.
    */
   find(header: ObjectHeader): T | undefined;

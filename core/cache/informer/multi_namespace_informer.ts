@@ -296,7 +296,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   }
 
   /**
-   * Cached object, frozen; undefined if there is none.
+   * Cached object, frozen; undefined if absent.
    *
    * @throws {Error} If a bounded cache keeps only its key: `read` fetches it.
    */
@@ -311,7 +311,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     return this.#memberOf(found)?.informer.store.has(found) ?? false;
   }
 
-  /** ResourceVersion of an object, without decoding; undefined if there is none. */
+  /** ResourceVersion of an object, without decoding; undefined if absent. */
   resourceVersion(key: ObjectKey | string): string | undefined {
     const found = toKey(key);
     return this.#memberOf(found)?.informer.store.resourceVersion(found);

@@ -14,7 +14,7 @@ export interface CacheReader<T extends KubernetesObject = KubernetesObject> {
   /** Number of cached objects. */
   readonly size: number;
   /**
-   * Cached object, decoded when first read; undefined if there is none.
+   * Cached object, decoded when first read; undefined if absent.
    *
    * @throws {Error} If a bounded cache keeps only its key: `read` fetches it.
    */

@@ -339,7 +339,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   }
 
   /**
-   * The object, frozen; undefined if there is none.
+   * The object, frozen; undefined if absent.
    *
    * @throws {Error} If only its key is stored: use {@linkcode ObjectStore.read}.
    * @throws {SyntaxError} If its bytes are not well-formed.
@@ -471,13 +471,13 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#decoder.decode(this.#writer.write(header));
   }
 
-  /** Stored JSON in place; undefined if there is none. */
+  /** Stored JSON in place; undefined if absent. */
   body(key: ObjectKey | ObjectHeader): ByteRange | undefined {
     const slot = this.#table.find(key);
     return slot < 0 ? undefined : this.#tiers.read(slot);
   }
 
-  /** Copy of the stored JSON; undefined if there is none. */
+  /** Copy of the stored JSON; undefined if absent. */
   bytes(key: ObjectKey | ObjectHeader): Uint8Array | undefined {
     const body = this.body(key);
     return body && new Uint8Array(body.bytes.subarray(body.start, body.end));
@@ -492,7 +492,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return slot < 0 ? undefined : this.headerAt(slot);
   }
 
-  /** Next slot in use, from a slot on; -1 if there is none. */
+  /** Next slot in use, from a slot on; -1 if absent. */
   nextSlot(slot: number): number {
     return this.#table.nextUsed(slot);
   }

@@ -63,7 +63,7 @@ export class ObjectTable {
   #top = 0;
   /** Number of slots that the pages have. */
   #slots = 0;
-  /** First slot of the list of freed ones, plus one; 0 if there is none. */
+  /** First slot of the list of freed ones, plus one; 0 if absent. */
   #free = 0;
   #size = 0;
   /** The result of the last lookup. */
@@ -169,7 +169,7 @@ export class ObjectTable {
     this.#reclaimNames();
   }
 
-  /** Next slot in use, from a slot on; -1 if there is none. */
+  /** Next slot in use, from a slot on; -1 if absent. */
   nextUsed(slot: number): number {
     for (; slot < this.#top; slot++) {
       if (this.page(slot).state[slot & PAGE_MASK] !== 0) return slot;

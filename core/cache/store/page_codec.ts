@@ -1,7 +1,7 @@
 import type { Buffer } from "node:buffer";
 import * as zlib from "node:zlib";
 
-/** Compression dictionary of the pages; undefined if there is none. */
+/** Compression dictionary of the pages; undefined if absent. */
 export type PageDictionary = Uint8Array | undefined;
 
 /** Parameters for decompressing a page. */

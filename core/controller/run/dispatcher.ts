@@ -23,7 +23,7 @@ export interface DispatcherDeps<P extends KubernetesObject> {
   readonly mode: RunMode;
   /** Finalizer of the controller; undefined if it uses none. */
   readonly finalizer: string | undefined;
-  /** Annotation that pauses an object; undefined if there is none. */
+  /** Annotation that pauses an object; undefined if absent. */
   readonly pauseAnnotation: string | undefined;
   readonly log: Logger;
   readonly tracer: Tracer | undefined;

@@ -82,7 +82,7 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   /** Assignment of primaries to this replica; undefined if it runs all of them. */
   readonly shard: ShardAssignment | undefined;
   readonly dispatcher: Pick<Dispatcher<P>, "dispatch">;
-  /** Limit of concurrent runs across controllers; undefined if there is none. */
+  /** Limit of concurrent runs across controllers; undefined if absent. */
   readonly cap: ConcurrencyCap | undefined;
   readonly clock: Clock;
   /** Random numbers from 0 to below 1, for the jitter of retries. */

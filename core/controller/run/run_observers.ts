@@ -386,7 +386,7 @@ export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
     return count;
   }
 
-  /** Aborted run of an object; undefined if there is none. */
+  /** Aborted run of an object; undefined if absent. */
   of(key: string): AbortedRun | undefined {
     const abort = this.#aborted.get(key);
     return abort && {

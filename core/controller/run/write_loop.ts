@@ -72,7 +72,7 @@ export class WriteLoopDetector {
   /**
    * Records a write.
    *
-   * @returns The loop that the write is part of; undefined if there is none.
+   * @returns The loop that the write is part of; undefined if absent.
    */
   observe(write: ObservedWrite): WriteLoop | undefined {
     const { key, kind, before, after, now } = write;
