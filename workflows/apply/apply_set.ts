@@ -5,7 +5,7 @@
  * Promises: namespaces and definitions are applied before what needs them; an
  * object is pruned only if its labels say that it belongs to the set.
  *
- * The folder imports kstatus, conditions and core.
+ * The folder imports graph, kstatus and core.
  *
  * @module
  */
