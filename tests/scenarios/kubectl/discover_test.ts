@@ -45,8 +45,8 @@ kubectlTest("kubectl auth can-i and whoami ask the server", async (kubectl) => {
     await kubectl.run("auth can-i --list"),
     /^Resources +Non-Resource URLs +Resource Names +Verbs\n\*\.\* +\[\] +\[\] +\[\*\]\n/,
   );
-  const unknown = await kubectl.result("auth can-i create sailboats");
-  assert.match(unknown.stderr, /doesn't have a resource type 'sailboats'/);
+  const unknown = await kubectl.result("auth can-i create zeppelins");
+  assert.match(unknown.stderr, /doesn't have a resource type 'zeppelins'/);
   assert.match(await kubectl.run("auth whoami"), /Username +\S+/);
 });
 
