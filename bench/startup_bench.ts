@@ -46,7 +46,7 @@ export const bench: Bench = {
   rounds: 9,
   prepare: build,
   subjects: [
-    { name: "coracle", run: () => measure("../dist/mod.js", 100) },
+    { name: "coracle", run: () => measure("../dist/mod.js", 40) },
     {
       name: "client-node",
       rival: true,

@@ -1,7 +1,7 @@
 /**
- * Imports one module and tells what it took, as one line of JSON:
- * `import_probe.js MODULE`. It is plain JavaScript, as a compiler of types would
- * be loaded otherwise, and be measured, too.
+ * Imports one module and prints time and memory as one line of JSON:
+ * `import_probe.js MODULE`. It is plain JavaScript, since a type stripper would
+ * be measured otherwise.
  *
  * @module
  */
