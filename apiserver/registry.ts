@@ -249,7 +249,7 @@ export interface ResourceDefinition extends GroupResource {
    */
   prepareForCreate?(object: UntypedObject, context: HookContext): void;
   /**
-   * Restores what this write may not change and increments
+   * Restores the fields that this write must not change and increments
    * `metadata.generation` when the spec changed; `object.metadata.generation`
    * is the live one on entry. Also called for subresources, named by
    * `context.subresource`.
@@ -333,7 +333,7 @@ export interface BuiltinResources {
 /**
  * Exports of `crd/custom_resources.ts`, pure functions: the server stores CRDs
  * like any object, computes their next status after every change, stores it,
- * and serves what is established.
+ * and serves the established ones.
  */
 export interface CustomResources {
   /** Resource definition of an accepted CRD. */

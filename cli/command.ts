@@ -68,7 +68,7 @@ export class UsageError extends Error {
   /**
    * Creates the error.
    *
-   * @param message What is wrong and what to write instead.
+   * @param message The mistake and its correction.
    * @param command Command whose help is suggested.
    */
   constructor(message: string, command?: string) {

@@ -71,9 +71,9 @@ export const noMetrics: Metrics = {
 const unfailing: WeakSet<Metrics> = new WeakSet([noMetrics]);
 
 /**
- * Wraps metrics of the user so that counting never throws: what cannot be
- * counted is lost. Creating a metric may throw, since a name that is taken is a
- * mistake of the program.
+ * Wraps metrics of the user so that counting never throws: a value that
+ * cannot be counted is lost. Creating a metric may throw, since a name that is
+ * taken is a mistake of the program.
  *
  * @param metrics The metrics to wrap.
  */

@@ -17,8 +17,8 @@ export interface LinkedSignal {
  *
  * It takes the place of `AbortSignal.any`, which is not safe for a signal that
  * is only waited for: there the others hold the joined signal weakly, so that
- * it can be collected as garbage before it aborts, and whoever waits for it
- * waits indefinitely. Here they hold it strongly until {@linkcode
+ * it can be collected as garbage before it aborts, and a wait for it
+ * never ends. Here they hold it strongly until {@linkcode
  * LinkedSignal.unlink} is called, which must happen as soon as the signal is no
  * longer needed: signals of an operator live as long as its process.
  *

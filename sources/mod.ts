@@ -1,5 +1,5 @@
 /**
- * Event sources: what triggers runs besides the primary kind itself.
+ * Event sources: triggers of runs besides changes of the primaries.
  *
  * Give the sources to `operator.register(Kind, reconciler, { sources: [...] })`.
  * They are started, and have synced, before the first run. Their state of a

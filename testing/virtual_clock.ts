@@ -123,7 +123,7 @@ export class VirtualClock implements Clock {
    * Advances the clock and fires every timer that becomes due, letting promises
    * settle after each.
    *
-   * @param duration Milliseconds; zero settles and fires what is due now.
+   * @param duration Milliseconds; zero settles and fires the timers that are due.
    * @throws {RangeError} If the duration is negative or not a number.
    * @throws {Error} If another call advances the clock, or more timers fire than
    * `maxTimers` allows.

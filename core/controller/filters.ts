@@ -52,14 +52,14 @@ export const FILTER_RULES: OptionRules<Filters> = {
   event: "function?",
 };
 
-/** Filter that accepts what all of the given filters accept. */
+/** Filter that accepts events that all given filters accept. */
 export function allOf<Args extends readonly unknown[]>(
   ...filters: readonly ((...args: Args) => boolean)[]
 ): (...args: Args) => boolean {
   return (...args) => filters.every((filter) => filter(...args));
 }
 
-/** Filter that accepts what any of the given filters accepts. */
+/** Filter that accepts events that at least one given filter accepts. */
 export function anyOf<Args extends readonly unknown[]>(
   ...filters: readonly ((...args: Args) => boolean)[]
 ): (...args: Args) => boolean {
@@ -67,7 +67,7 @@ export function anyOf<Args extends readonly unknown[]>(
 }
 
 /**
- * Filter that accepts what none of the given filters accepts.
+ * Filter that accepts events that none of the given filters accepts.
  *
  * @example Our ConfigMaps that are not paused
  * ```ts

@@ -37,7 +37,7 @@ export interface ManagedWorkflow<P extends KubernetesObject> {
    * @throws {unknown} Any error fails the run.
    */
   cleanup(primary: P, ctx: Context<P>): Promise<ManagedWorkflowResult>;
-  /** Latest result in a run, whoever called it; undefined if it was not called. */
+  /** Latest result in a run; undefined if the workflow was not called. */
   resultIn(ctx: Context<P>): ManagedWorkflowResult | undefined;
   /** Mermaid flowchart of the nodes and their order. */
   toMermaid?(): string;

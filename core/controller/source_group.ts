@@ -16,7 +16,7 @@ import type {
 } from "./event_source.ts";
 import { deadline } from "../clock.ts";
 
-/** Dependencies of event sources: their context without what changes. */
+/** Dependencies of event sources: the constant members of their context. */
 export type SourceDeps<P extends KubernetesObject> = Omit<
   SourceContext<P>,
   "trigger" | "namespaces"

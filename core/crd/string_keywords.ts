@@ -62,7 +62,7 @@ const NOT_IN_GO_REGEXP = /\(\?<?[=!]|\\[1-9]|\\k</;
  *
  * @param node The JSON Schema of the string.
  * @param context The place of the string.
- * @throws {TypeError} If the pattern uses what Go's regular expressions lack.
+ * @throws {TypeError} If the pattern uses syntax that Go does not support.
  */
 export function stringKeywords(
   node: JsonSchema,

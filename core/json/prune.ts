@@ -253,7 +253,7 @@ const NEEDED_FIELDS = [
 /** Rule for elements that are kept: objects whose field has one of the values. */
 export type KeepRule = Extract<PathStep, { readonly except: unknown }>;
 
-/** Node of the tree of all paths: what is pruned at one place of an object. */
+/** Node of the tree of all paths: members to prune at one position. */
 export interface PruneNode {
   /** Path that ends here: the value is pruned. */
   path?: string | undefined;
@@ -309,7 +309,7 @@ function checkNotNeeded(path: string, steps: readonly PathStep[]): void {
 function checkNamed(path: string, before: PathStep | undefined): void {
   if (before !== undefined && "key" in before) return;
   throw new RangeError(
-    `Cannot prune objects: a list of which some elements are kept must be a named field: received ${path}`,
+    `Cannot prune objects: a list that keeps some of its elements must be a named field: received ${path}`,
   );
 }
 
@@ -419,7 +419,7 @@ function deepFreeze(value: unknown): unknown {
 
 /**
  * Creates the guard of a pruned member: a property that throws when it is read.
- * Without a path it holds a list of which some items are pruned: the list can
+ * Without a path it holds a list that lacks its pruned items: the list can
  * be read, but is left out when the object is written.
  */
 function makeGuard(key: string, path: string | undefined): PropertyDescriptor {

@@ -106,7 +106,7 @@ export function configuredOperator(options: OperatorOptions): OperatorOptions {
  * Options of a controller, overridden by the configuration of the operator.
  *
  * @param kind The kind of the primaries.
- * @param options The options of the user; only what the name needs is checked.
+ * @param options The options of the user; only those for the name are checked.
  * @param config The configuration of the operator, if it has one.
  * @throws {TypeError} If the kind or the options are not valid.
  */

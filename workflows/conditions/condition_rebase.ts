@@ -17,7 +17,7 @@ interface RebaseOptions {
   readonly force?: boolean | undefined;
 }
 
-/** Validation rules of the options that say who owns conditions. */
+/** Validation rules of the options for the ownership of conditions. */
 export const REBASE_RULES: OptionRules<
   Pick<RebaseOptions, "owned" | "force">
 > = { owned: "strings?", force: "boolean?" };
@@ -32,7 +32,7 @@ export class ConditionConflictError extends Error {
    * Creates the error.
    *
    * @param conditionType The type of the condition.
-   * @param why What the other writer did.
+   * @param why The change by the other writer.
    */
   constructor(conditionType: string, why: string) {
     super(
@@ -52,7 +52,7 @@ export class ConditionConflictError extends Error {
  *
  * @param before The conditions before the run.
  * @param after The conditions after the run.
- * @param latest What the server holds now.
+ * @param latest The latest state on the server.
  * @param options The conditions on the server, and the owned types.
  * @throws {ConditionConflictError} If another writer has changed the same
  * condition to a different value, and it is not owned.

@@ -1,5 +1,5 @@
 /**
- * Computes what a reconciliation means for the object: its conditions, whether
+ * Computes the result of a reconciliation for the object: its conditions, whether
  * the generation counts as observed, and when the next run takes place. All
  * functions are pure; the rules are those of Flux.
  *

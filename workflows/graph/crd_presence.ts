@@ -99,7 +99,7 @@ export class CrdPresence<P extends KubernetesObject>
    * Adds a listener until the source stops, and calls it with the current
    * state.
    *
-   * @throws {Error} What the listener throws.
+   * @throws {Error} The error of the listener, if it throws.
    */
   follow(listener: PresenceListener): Promise<void> {
     this.#listeners.add(listener);

@@ -103,10 +103,10 @@ export class NodeRun<P extends KubernetesObject> {
 
   /**
    * Deletes the resource, unless the garbage collector does, and checks whether
-   * it is gone.
+   * it no longer exists.
    *
    * @param withPrimary Whether the primary is being deleted as well, so that
-   * the garbage collector deletes what it can.
+   * the garbage collector deletes the resources that the primary owns.
    */
   async delete(withPrimary: boolean): Promise<NodeResult> {
     const { primary, ctx } = this.#run;

@@ -43,7 +43,7 @@ export interface NodeOptions<P extends KubernetesObject, S> {
    */
   readonly readyWhen?: NodeOptions<P, S>["reconcileWhen"];
   /**
-   * Whether the resource is gone after its deletion, so that its dependencies
+   * Whether the deletion of the resource is complete, so that its dependencies
    * can be deleted too. By default a requested deletion is enough.
    */
   readonly deletedWhen?: NodeOptions<P, S>["reconcileWhen"];

@@ -6,7 +6,8 @@
  * stops only its dependents; results are typed by node; cycles are rejected with
  * their path.
  *
- * The folder imports dependents, conditions and core; nothing of phases or apply.
+ * The folder imports dependents, conditions, kstatus and core, but not phases or
+ * apply.
  *
  * @module
  */

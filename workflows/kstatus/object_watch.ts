@@ -181,7 +181,7 @@ export class ObjectWatch {
       this.#tell(
         reference,
         this.#vanishing.has(id)
-          ? currentStatus("Job is done and gone")
+          ? currentStatus("Job is done and deleted")
           : NOT_FOUND,
       );
       return;

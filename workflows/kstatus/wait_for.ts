@@ -51,7 +51,7 @@ export class WaitError extends Error {
   /**
    * Creates the error.
    *
-   * @param why What ended the wait.
+   * @param why The reason why the wait ended.
    * @param objects All objects with their last status.
    * @param options The desired status, and whether the time limit was exceeded.
    */

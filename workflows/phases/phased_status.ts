@@ -154,7 +154,7 @@ const PHASES: readonly RolloutStatus["phase"][] = [
  * running, and acting on an invalid one could lose state.
  *
  * @param rollout The log in the status.
- * @returns What is wrong with it; undefined if it is valid.
+ * @returns The problem; undefined if it is valid.
  */
 export function rolloutIssue(rollout: RolloutStatus): string | undefined {
   const { phase, running, target, stable, attempt, since } = rollout;

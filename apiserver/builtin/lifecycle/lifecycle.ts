@@ -1,6 +1,7 @@
 /**
- * Lifecycles of the built-in kinds: what kube-apiserver's registry strategies and
- * default admission plug-ins set, keep and allocate on create, update and delete.
+ * Lifecycles of the built-in kinds: the fields that the registry strategies and
+ * default admission plug-ins of kube-apiserver set, keep and allocate on create,
+ * update and delete.
  * They see other objects only through the `HookContext` and must not import
  * storage, requests or HTTP.
  *

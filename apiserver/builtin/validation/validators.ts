@@ -15,7 +15,7 @@ import { typedCauses } from "./typed_validation.ts";
 import { changeCauses } from "./update_rules.ts";
 
 /**
- * Resources of which kube-apiserver validates the object twice on update: as a
+ * Resources that kube-apiserver validates twice on update: the object as a
  * whole and within the update. Clients receive each cause twice.
  */
 const CHECKED_TWICE: ReadonlySet<string> = new Set([

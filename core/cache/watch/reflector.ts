@@ -1,5 +1,5 @@
 /**
- * Reads the wire: lists and watches one collection and passes what arrives to a
+ * Reflector: lists and watches one collection and passes objects and events to a
  * sink ({@linkcode Reflector}), with time limits, back-pressure and recovery.
  *
  * Promises: the sink sees a whole state first and then every change in order;

@@ -287,7 +287,7 @@ export class EventProcessor<P extends KubernetesObject>
 
   // Take: keys that are ready get a run, as far as the limits allow.
 
-  /** Runs what is ready in a microtask, never within the call that added it. */
+  /** Runs ready keys in a microtask, never within the call that added it. */
   readonly #pump = (): void => {
     if (this.#pumping) return;
     this.#pumping = true;
@@ -535,7 +535,7 @@ export class EventProcessor<P extends KubernetesObject>
     );
   }
 
-  /** Starts to run what is waiting. */
+  /** Starts waiting runs. */
   resume(): void {
     this.#paused = false;
     this.#pump();

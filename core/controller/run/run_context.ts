@@ -103,7 +103,7 @@ const DELETE_RULES: OptionRules<DeleteWriteOptions> = {
 /** Number of attempts of `ctx.modify` when other clients cause conflicts. */
 const MODIFY_ATTEMPTS = 10;
 
-/** One write, apart from what all writes have in common. */
+/** Properties of a write that differ between the verbs. */
 interface Write<T extends KubernetesObject> {
   readonly verb: "apply" | "create" | "patch" | "update";
   readonly body: object;

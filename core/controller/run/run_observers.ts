@@ -26,8 +26,8 @@ export interface RunObserver<P extends KubernetesObject> {
   /**
    * Called when a run has ended.
    *
-   * @param plan What follows; undefined if the run was aborted, or its object
-   * was deleted in the meantime.
+   * @param plan The next step for the object; undefined if the run was
+   * aborted, or its object was deleted in the meantime.
    */
   ended?(run: Run<P>, result: RunResult, plan: RunPlan | undefined): void;
 }

@@ -169,7 +169,7 @@ const LONGEST_PAUSE_MS = 5_000;
 const KEPT_RETRY_MS = 5_000;
 
 /**
- * Decides on what follows a run.
+ * Decides on the next step after a run.
  *
  * - A success resets the state.
  * - After a failure the object does not run for 100 ms, which double up to 5 s
