@@ -176,7 +176,9 @@ function chooseLastState(situation: UpgradeSituation): UpgradeChoice {
   if (cancel || highlyAvailable) return usual;
   if (manager === "neverStarted") return plan("delete", "same");
   if (manager === "gone") {
-    return { impossible: "The manager was removed, and with it the last state" };
+    return {
+      impossible: "The manager was removed, and with it the last state",
+    };
   }
   return waiting("The job does not run, and its last state cannot be reached");
 }
