@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseByteSize } from "../../../core/api/byte_size.ts";
 
-test("parseByteSize reads sizes as Kubernetes writes them", () => {
+test("parseByteSize parses sizes in Kubernetes notation", () => {
   const sizes: [number | string, number][] = [
     [1, 1],
     ["1 GiB", 1024 ** 3],

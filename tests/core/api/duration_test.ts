@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { durationText, milliseconds } from "../../../core/api/duration.ts";
 
-test("milliseconds reads numbers and texts", () => {
+test("milliseconds accepts numbers and duration strings", () => {
   assert.equal(milliseconds(0), 0);
   assert.equal(milliseconds(1_500), 1_500);
   assert.equal(milliseconds("250ms"), 250);
@@ -13,7 +13,7 @@ test("milliseconds reads numbers and texts", () => {
   assert.equal(milliseconds("1h30m"), 5_400_000);
 });
 
-test("milliseconds refuses what is not a duration and says what is", () => {
+test("milliseconds rejects an invalid duration and names the valid forms", () => {
   for (
     const text of ["", "10", "s", "-1s", "1 s", "1d", "1s ", "9".repeat(99)]
   ) {

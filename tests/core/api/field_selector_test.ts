@@ -8,7 +8,7 @@ import {
   parseFieldSelector,
 } from "../../../core/api/field_selector.ts";
 
-test("parseFieldSelector reads every form that Kubernetes knows", () => {
+test("parseFieldSelector parses every form that Kubernetes supports", () => {
   const forms: readonly (readonly [string, readonly FieldRequirement[]])[] = [
     ["", []],
     [",,", []],
@@ -27,7 +27,7 @@ test("parseFieldSelector reads every form that Kubernetes knows", () => {
   }
 });
 
-test("parseFieldSelector refuses what Kubernetes refuses", () => {
+test("parseFieldSelector rejects the selectors that Kubernetes rejects", () => {
   for (const text of ["a", "a,b=1", "a=1=2", "a=\\x", "a=1\\"]) {
     assert.throws(() => parseFieldSelector(text), {
       name: "SyntaxError",
@@ -36,7 +36,7 @@ test("parseFieldSelector refuses what Kubernetes refuses", () => {
   }
 });
 
-test("fieldSelectorText writes names and values, and is read back", () => {
+test("fieldSelectorText formats names and values that can be parsed again", () => {
   assert.equal(
     fieldSelectorText({ "metadata.name": "web", "spec.nodeName": "a,b" }),
     "metadata.name=web,spec.nodeName=a\\,b",
@@ -52,7 +52,7 @@ test("fieldSelectorText writes names and values, and is read back", () => {
   }));
 });
 
-test("matchesFields takes a field that is not set for an empty one", () => {
+test("matchesFields treats an unset field as empty", () => {
   const object: Record<string, string> = { "metadata.name": "web" };
   const read = (field: string) => object[field] ?? "";
   const matches = (text: string) =>

@@ -18,7 +18,7 @@ function requirement(
   return { key, operator, values };
 }
 
-test("parseLabelSelector reads every form that Kubernetes knows", () => {
+test("parseLabelSelector parses every form that Kubernetes supports", () => {
   const forms: readonly (readonly [string, readonly LabelRequirement[]])[] = [
     ["", []],
     ["  ", []],
@@ -53,7 +53,7 @@ test("parseLabelSelector reads every form that Kubernetes knows", () => {
   }
 });
 
-test("parseLabelSelector refuses what Kubernetes refuses", () => {
+test("parseLabelSelector rejects the selectors that Kubernetes rejects", () => {
   const wrong = [
     ",",
     "x,",
@@ -88,7 +88,7 @@ test("parseLabelSelector refuses what Kubernetes refuses", () => {
   }
 });
 
-test("labelRequirements reads the selector of an object", () => {
+test("labelRequirements converts the selector of an object", () => {
   const selector = {
     matchLabels: { app: "web" },
     matchExpressions: [
@@ -106,7 +106,7 @@ test("labelRequirements reads the selector of an object", () => {
   );
 });
 
-test("matchesLabels compares as Kubernetes does", () => {
+test("matchesLabels compares labels like Kubernetes", () => {
   const cases: readonly (readonly [string, Record<string, string>, boolean])[] =
     [
       ["", {}, true],
@@ -160,14 +160,14 @@ const REQUIREMENT: fc.Arbitrary<LabelRequirement> = fc.oneof(
     ),
 );
 
-test("labelSelectorText is read back to the same conditions", () => {
+test("labelSelectorText can be parsed to the same requirements", () => {
   fc.assert(fc.property(fc.array(REQUIREMENT), (requirements) => {
     const text = labelSelectorText(requirements);
     assert.deepEqual(parseLabelSelector(text), requirements, text);
   }));
 });
 
-test("parseLabelSelector reads any text or says that it cannot", () => {
+test("parseLabelSelector parses any text or throws a clear error", () => {
   const text = fc.string({
     unit: fc.constantFrom(..."ab=!(),<> \tin.-/ü"),
     maxLength: 12,
@@ -187,7 +187,7 @@ test("parseLabelSelector reads any text or says that it cannot", () => {
   );
 });
 
-test("a condition and its opposite never hold together", () => {
+test("A requirement and its opposite never match the same labels", () => {
   const labels = fc.dictionary(fc.constantFrom("a", "b"), VALUE);
   const values = fc.uniqueArray(VALUE, { minLength: 1 });
   fc.assert(fc.property(labels, values, (labels, values) => {

@@ -14,7 +14,7 @@ import { noMetrics } from "../../../core/metrics.ts";
 
 const nothing = () => {};
 
-/** For each rule: what it lets pass, and what it refuses with which words. */
+/** For each rule: accepted values, rejected values and the error texts. */
 const RULES: readonly (readonly [
   rule: OptionRule,
   good: readonly unknown[],
@@ -56,7 +56,7 @@ const RULES: readonly (readonly [
 const place = { name: "one", subject: "a thing" };
 
 for (const [rule, good, bad] of RULES) {
-  test(`checkOption knows what the rule ${rule} means`, () => {
+  test(`checkOption applies the rule ${rule}`, () => {
     for (const value of good) checkOption(value, rule, place);
     for (const [value, words] of bad) {
       assert.throws(() => checkOption(value, rule, place), (error: Error) => {
@@ -75,14 +75,14 @@ for (const [rule, good, bad] of RULES) {
   });
 }
 
-test("checkOptions tells a wrong type from a value out of range", () => {
+test("checkOptions distinguishes a wrong type from a value out of range", () => {
   const check = (value: unknown) =>
     checkOptions({ size: value }, { size: "size" }, "a thing");
   assert.throws(() => check("1"), TypeError);
   assert.throws(() => check(-1), RangeError);
 });
 
-test("checkOptions refuses unknown options and what is no object", () => {
+test("checkOptions rejects unknown options and values that are no objects", () => {
   const check = (options: unknown) =>
     checkOptions(options as object, { size: "size?" }, "a thing");
   check({});
@@ -92,7 +92,7 @@ test("checkOptions refuses unknown options and what is no object", () => {
   }
 });
 
-test("checkOptions shows no text that may be a secret", () => {
+test("checkOptions shows no string that may be a secret", () => {
   const secret = "s3cret";
   for (const rule of ["object", "function", "boolean", "count"] as const) {
     assert.throws(
@@ -116,12 +116,12 @@ test("typeText names the type of any value", () => {
   ]);
 });
 
-test("checkOptionNames lets known options pass", () => {
+test("checkOptionNames accepts known options", () => {
   checkOptionNames({ retry: false }, ["retry", "timeout"], "a controller");
   checkOptionNames({}, [], "a controller");
 });
 
-test("checkOptionNames refuses an unknown option and names the nearest", () => {
+test("checkOptionNames rejects an unknown option and suggests the nearest", () => {
   assert.throws(
     () =>
       checkOptionNames({ maxIntervall: 1 }, ["maxInterval"], "a controller"),
@@ -137,7 +137,7 @@ test("checkOptionNames refuses an unknown option and names the nearest", () => {
   );
 });
 
-test("nearestName finds what was probably meant", () => {
+test("nearestName finds the name that was probably intended", () => {
   const known = ["labelSelector", "fieldSelector", "retry"];
   assert.equal(nearestName("labelselector", known), "labelSelector");
   assert.equal(nearestName("retries", known), "retry");

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import { Quantity } from "../../../core/api/quantity.ts";
 
-/** What a Kubernetes 1.32 server stores for what it is given. */
+/** Quantities with the form that a Kubernetes 1.32 server stores. */
 const canonical: [given: string, stored: string][] = [
   ["0", "0"],
   ["0m", "0"],
@@ -44,7 +44,7 @@ const canonical: [given: string, stored: string][] = [
 ];
 
 for (const [given, stored] of canonical) {
-  test(`Quantity writes ${given} as ${stored}`, () => {
+  test(`Quantity formats ${given} as ${stored}`, () => {
     assert.equal(Quantity.parse(given).toString(), stored);
   });
 }
@@ -52,13 +52,13 @@ for (const [given, stored] of canonical) {
 for (
   const text of ["", " ", "x", "1x", "1 Gi", "--1", "1e", "1.2.3", "Mi", "."]
 ) {
-  test(`Quantity refuses ${JSON.stringify(text)}`, () => {
+  test(`Quantity rejects ${JSON.stringify(text)}`, () => {
     assert.throws(() => Quantity.parse(text), SyntaxError);
     assert.equal(Quantity.is(text), false);
   });
 }
 
-test("Quantity refuses numbers without end at once", () => {
+test("Quantity rejects endless numbers immediately", () => {
   assert.throws(() => Quantity.parse("1e999999999"), SyntaxError);
   assert.throws(() => Quantity.parse("9".repeat(100_000)), SyntaxError);
 });
@@ -69,7 +69,7 @@ test("Quantity rounds up to thousandths", () => {
   assert.equal(Quantity.parse("1Gi").roundUpToMilli().toString(), "1Gi");
 });
 
-test("Quantity writes a text that reads as the same amount", () => {
+test("Quantity formats a string that parses to the same amount", () => {
   const suffixes = fc.constantFrom(
     ..."n u m k M G T P E Ki Mi Gi Ti Pi e3 e-3".split(" "),
     "",

@@ -12,7 +12,7 @@ test("compareResourceVersions orders numbers of any length [J5]", () => {
   );
 });
 
-test("compareResourceVersions takes none for older than any", () => {
+test("compareResourceVersions orders a missing version before all others", () => {
   assert.ok(compareResourceVersions("", "0") < 0);
   assert.equal(compareResourceVersions("", ""), 0);
 });

@@ -10,7 +10,7 @@ import {
 const ALL = "shardRange(object.metadata.uid, '0x0000000000000000', " +
   "'0x10000000000000000')";
 
-/** FNV-1a as its definition has it. */
+/** Reference implementation of FNV-1a. */
 function fnv1a(text: string): bigint {
   let hash = 0xcbf29ce484222325n;
   for (const byte of new TextEncoder().encode(text)) {
@@ -25,7 +25,7 @@ function range(start: bigint, end: bigint): string {
   return `shardRange(object.metadata.uid, ${digits(start)}, ${digits(end)})`;
 }
 
-test("shardSelector cuts all hashes into equal parts", () => {
+test("shardSelector divides the hash range into equal parts", () => {
   assert.equal(shardSelector({ index: 0, count: 1 }), ALL);
   assert.equal(
     shardSelector({ index: 2, count: 4, field: "namespace" }),
@@ -41,7 +41,7 @@ test("shardSelector cuts all hashes into equal parts", () => {
   );
 });
 
-test("inShard hashes as FNV-1a of 64 bits", () => {
+test("inShard hashes with 64-bit FNV-1a", () => {
   fc.assert(
     fc.property(fc.uuid(), (uid) => {
       const hash = fnv1a(uid);
@@ -79,7 +79,7 @@ test("Each object is in exactly one of all parts", () => {
   );
 });
 
-test("parseShardSelector refuses what a server would, and says why", () => {
+test("parseShardSelector rejects selectors like a server, with the reason", () => {
   const bad: readonly (readonly [string, RegExp])[] = [
     ["", /must be shardRange/],
     ["true", /must be shardRange/],

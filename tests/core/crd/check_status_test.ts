@@ -17,13 +17,13 @@ const Lamp = defineKind({
   }),
 });
 
-test("checkStatus() passes what fits, with dates as JSON has them", async () => {
+test("checkStatus() accepts a valid status, with dates as in JSON", async () => {
   const since = "2024-01-01T00:00:00Z";
   await checkStatus(Lamp, { lit: true, since, history: [{ at: since }] });
   await checkStatus(Lamp, { lit: true, since: null });
 });
 
-test("checkStatus() names the paths that do not fit", async () => {
+test("checkStatus() names the paths of invalid values", async () => {
   await assert.rejects(
     checkStatus(Lamp, { lit: "yes", history: [{ at: "yesterday" }] }),
     (error: unknown) =>
@@ -34,7 +34,7 @@ test("checkStatus() names the paths that do not fit", async () => {
   );
 });
 
-test("checkStatus() takes anything where there is no schema", async () => {
+test("checkStatus() accepts any status without a schema", async () => {
   const other = untyped({ group: "g.io", version: "v1", kind: "Other" });
   await checkStatus(other, { any: 1 });
 });

@@ -80,7 +80,7 @@ test("defineKind() derives names, scope and the definition", () => {
   });
 });
 
-test("defineKind() types objects as they are read", () => {
+test("defineKind() infers the type of objects that are read", () => {
   const WebPage = defineKind({
     ...base,
     status: z.object({ since: z.date() }).partial(),
@@ -100,7 +100,7 @@ test("defineKind() types objects as they are read", () => {
   assert.deepEqual(status, {});
 });
 
-test("defineKind() types objects as they may be written", () => {
+test("defineKind() infers the type of objects that are written", () => {
   const WebPage = defineKind({
     ...base,
     status: z.object({ since: z.date() }).partial(),
@@ -108,7 +108,7 @@ test("defineKind() types objects as they may be written", () => {
   type Written = NewObject<ObjectOf<typeof WebPage>>;
   const page: Written = { metadata: { name: "a" }, spec: { html: "" } };
   assert.equal(page.spec.exposed, undefined);
-  // @ts-expect-error -- what has no default must be there
+  // @ts-expect-error -- a field without a default is required
   const incomplete: Written = { metadata: { name: "a" }, spec: {} };
   // @ts-expect-error -- no such field
   const other: Written = { metadata: {}, spec: { html: "", colour: 1 } };
@@ -151,7 +151,7 @@ test("defineKind() serves several versions and stores one", () => {
   );
 });
 
-test("defineKind() leaves a spec that can be made up optional", () => {
+test("defineKind() makes a spec optional if it can be defaulted", () => {
   const kind = defineKind({
     ...base,
     spec: z.object({ size: z.int().default(1) }).prefault({}),
@@ -198,7 +198,7 @@ const REFUSED: readonly (readonly [string, object, RegExp])[] = [
 ];
 
 for (const [what, options, message] of REFUSED) {
-  test(`defineKind() refuses ${what}`, () => {
+  test(`defineKind() rejects ${what}`, () => {
     assert.throws(
       () => defineKind({ ...base, ...options }),
       (error: unknown) =>
@@ -208,7 +208,7 @@ for (const [what, options, message] of REFUSED) {
   });
 }
 
-test("pluralOf() follows the rules of English", () => {
+test("pluralOf() follows English plural rules", () => {
   const plurals = {
     Deployment: "deployments",
     NetworkPolicy: "networkpolicies",

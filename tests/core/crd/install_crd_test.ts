@@ -50,7 +50,7 @@ test("installCrd() waits until the server serves the kind", async () => {
   });
 });
 
-test("installCrd() changes nothing when it is done again", async () => {
+test("installCrd() changes nothing when it is repeated", async () => {
   await withServer(async ({ client }) => {
     await installCrd(client, Lamp, { fieldManager: "one" });
     const before = await client.get(CRD_KIND, key);
@@ -63,7 +63,7 @@ test("installCrd() changes nothing when it is done again", async () => {
   });
 });
 
-test("installCrd() takes over what another manager applied", async () => {
+test("installCrd() takes over fields that another manager applied", async () => {
   await withServer(async ({ client }) => {
     const other = defineKind({
       group: "sample.coracle.dev",
@@ -80,7 +80,7 @@ test("installCrd() takes over what another manager applied", async () => {
   });
 });
 
-test("installCrd() refuses to change the scope", async () => {
+test("installCrd() rejects a change of the scope", async () => {
   await withServer(async ({ client }) => {
     await installCrd(client, Lamp);
     const cluster = defineKind({
@@ -97,7 +97,7 @@ test("installCrd() refuses to change the scope", async () => {
   });
 });
 
-test("installCrd() tells at once that the names are taken", async () => {
+test("installCrd() reports a conflict of names immediately", async () => {
   await withServer(async ({ client }) => {
     await installCrd(client, Lamp);
     const Torch = defineKind({
@@ -114,7 +114,7 @@ test("installCrd() tells at once that the names are taken", async () => {
   });
 });
 
-test("installCrd() gives up when the time is up, and says how far it came", async () => {
+test("installCrd() fails at its time limit and reports its progress", async () => {
   const clock = new VirtualClock();
   const options = { port: false, clock, establishingDelay: 60_000 } as const;
   const server = await ApiServer.start(options);

@@ -23,7 +23,7 @@ const Deployment = kind("apps", "Deployment", "Namespaced");
 const Node = kind("", "Node", "Cluster");
 const Lease = kind("coordination.k8s.io", "Lease", "Namespaced");
 
-test("policyRules() joins what can be joined and nothing else", () => {
+test("policyRules() merges only rules that can be merged", () => {
   assert.deepEqual(
     policyRules([
       { kind: Deployment, verbs: ["watch", "get"] },
@@ -53,7 +53,7 @@ test("policyRules() joins what can be joined and nothing else", () => {
   );
 });
 
-test("policyRules() refuses a kind whose plural only discovery knows", () => {
+test("policyRules() rejects a kind whose plural is known only by discovery", () => {
   const Gateway = untyped({ group: "g.io", version: "v1", kind: "Gateway" });
   assert.throws(
     () => policyRules([{ kind: Gateway, verbs: ["get"] }]),
@@ -83,7 +83,7 @@ test("rbacManifests() binds one ClusterRole for all namespaces", () => {
   ]);
 });
 
-test("rbacManifests() gives a role in each namespace and cluster kinds apart", () => {
+test("rbacManifests() separates namespace roles from cluster-scoped kinds", () => {
   const manifests = rbacManifests({
     name: "op",
     namespace: "system",

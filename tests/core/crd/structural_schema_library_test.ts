@@ -6,7 +6,7 @@ import { structuralSchemaOf } from "../../../core/crd/structural_schema.ts";
 const INT_OR_STRING = { "x-kubernetes-int-or-string": true };
 const text = { type: "string" };
 
-test("structuralSchemaOf() takes any library of the convention", () => {
+test("structuralSchemaOf() accepts any Standard Schema library", () => {
   const draft2020 = (json: Record<string, unknown>): StandardSchema => ({
     "~standard": {
       version: 1,
@@ -51,7 +51,7 @@ test("structuralSchemaOf() takes any library of the convention", () => {
   );
 });
 
-/** A library of the convention that writes this JSON Schema. */
+/** Standard Schema library that generates this JSON Schema. */
 function written(schema: object): StandardSchema {
   const input = () => schema as Record<string, unknown>;
   return {
@@ -70,7 +70,7 @@ function fieldOf(field: object, definitions?: object): unknown {
   return structuralSchemaOf(written(schema), "spec").properties?.field;
 }
 
-test("structuralSchemaOf() says what all members of an intersection say together", () => {
+test("structuralSchemaOf() combines all members of an intersection", () => {
   const definitions = {
     Named: {
       type: "object",
@@ -191,7 +191,7 @@ for (
     ],
   ] as const
 ) {
-  test(`structuralSchemaOf() refuses ${what}`, () => {
+  test(`structuralSchemaOf() rejects ${what}`, () => {
     const definitions = {
       Loop: { allOf: [{ $ref: "#/$defs/Loop" }] },
       Tree: {

@@ -6,7 +6,7 @@ import { validateSchema } from "../../../apiserver/crd/schema/schema_validator.t
 import { structuralCauses } from "../../../apiserver/crd/definition_rules/structural_rules.ts";
 import { structuralSchemaOf } from "../../../core/crd/structural_schema.ts";
 
-/** A schema, and values that it is meant to take. */
+/** Schema with values that it should accept. */
 interface Sample {
   readonly schema: z.ZodType;
   readonly values: fc.Arbitrary<unknown>;
@@ -103,7 +103,7 @@ const PAIRS = samples(3).chain(({ schema, values }) =>
   values.map((value) => ({ schema, value }))
 );
 
-test("structuralSchemaOf() writes valid schemas that accept what zod accepts", () => {
+test("structuralSchemaOf() creates valid schemas that accept the same as zod", () => {
   fc.assert(
     fc.property(PAIRS, ({ schema, value }) => {
       const whole = z.object({ field: schema });

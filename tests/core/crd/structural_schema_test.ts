@@ -268,7 +268,7 @@ for (const { what, schema, gives, optional = false } of CASES) {
   });
 }
 
-test("structuralSchemaOf() writes shared schemas out", () => {
+test("structuralSchemaOf() inlines shared schemas", () => {
   const shared = z.object({ a: z.string() }).meta({ id: "Shared" });
   const { properties } = structuralSchemaOf(
     z.object({ x: shared.describe("first"), y: shared }),

@@ -11,7 +11,7 @@ import { withSlowProxy } from "../../support/slow_proxy.ts";
 
 const KEY = { namespace: "default", name: "a" };
 
-/** A fence before a server that answers when the test wants it to. */
+/** Fence before a server that answers on request of the test. */
 class FenceFixture {
   readonly clock: VirtualClock = new VirtualClock();
   readonly server: ScriptedTransport = new ScriptedTransport(({ signal }) =>
@@ -21,7 +21,7 @@ class FenceFixture {
     })
   );
   readonly fence: Fence;
-  /** What the server was asked and has not answered. */
+  /** Requests that the server has not answered. */
   readonly asked: (() => void)[] = [];
   isHeld = true;
   #term = new AbortController();
@@ -46,7 +46,7 @@ class FenceFixture {
     this.#term.abort(new Error("It is no longer the leader"));
   }
 
-  /** Writes; tells how that ended. */
+  /** Starts a write and records its result. */
   write(signal?: AbortSignal): { ended: string | undefined } {
     const result: { ended: string | undefined } = { ended: undefined };
     this.fence.client.patch(Lease, KEY, {}, { signal }).then(
@@ -56,7 +56,7 @@ class FenceFixture {
     return result;
   }
 
-  /** Whether no write is under way. */
+  /** Whether no write is in progress. */
   async isSettled(): Promise<boolean> {
     let settled = false;
     void this.fence.settled().then(() => settled = true);
@@ -65,7 +65,7 @@ class FenceFixture {
   }
 }
 
-test("Fence lets reads through always, and writes within the mandate", async () => {
+test("Fence always allows reads, and writes only within the mandate", async () => {
   const fixture = new FenceFixture();
   const first = fixture.write();
   await fixture.clock.settle();
@@ -102,7 +102,7 @@ test("Fence opens streams into pods within the mandate only", async () => {
   stream.messages.end();
 });
 
-test("Fence asks for the mandate again after a wait for another attempt", async () => {
+test("Fence checks the mandate again before another attempt", async () => {
   const fixture = new FenceFixture();
   fixture.server.script = () => ({
     status: 429,
@@ -116,7 +116,7 @@ test("Fence asks for the mandate again after a wait for another attempt", async 
   assert.equal(fixture.server.requests.length, 1);
 });
 
-test("Fence ends the writes under way with the mandate", async () => {
+test("Fence aborts writes in progress when the mandate ends", async () => {
   const fixture = new FenceFixture();
   const write = fixture.write();
   await fixture.clock.settle();
@@ -126,7 +126,7 @@ test("Fence ends the writes under way with the mandate", async () => {
   assert.equal(await fixture.isSettled(), true);
 });
 
-test("Fence waits for the answer to a write whose run was aborted", async () => {
+test("Fence waits for the response to a write of an aborted run", async () => {
   const fixture = new FenceFixture();
   const run = new AbortController();
   const write = fixture.write(run.signal);
@@ -141,7 +141,7 @@ test("Fence waits for the answer to a write whose run was aborted", async () => 
   assert.equal(fixture.clock.pendingTimers, 0);
 });
 
-test("Fence gives up a write of an aborted run that gets no answer", async () => {
+test("Fence aborts a write of an aborted run that gets no response", async () => {
   const fixture = new FenceFixture();
   const run = new AbortController();
   fixture.write(run.signal);
@@ -161,7 +161,7 @@ test("Fence sends nothing for a run that was aborted before", async () => {
   assert.equal(fixture.asked.length, 0);
 });
 
-test("Fence refuses a write whose connection opens after the lease is lost", () =>
+test("Fence rejects a write whose connection opens after the lease is lost", () =>
   withSlowProxy(async (proxy, proxyUrl) => {
     const client = new Client({ server: "http://server.invalid", proxyUrl });
     // A process that was suspended notices the loss later than the connection,

@@ -42,7 +42,7 @@ function record(holder: string, resourceVersion = "1"): LeaseRecord {
   return { holder, duration: 15_000, resourceVersion };
 }
 
-test("Leader election has client-go's defaults and refuses what does not fit", () => {
+test("Leader election has client-go's defaults and rejects invalid options", () => {
   const { leaseDuration, renewDeadline, retryPeriod } = TIMES;
   assert.deepEqual({ leaseDuration, renewDeadline, retryPeriod }, {
     leaseDuration: 15_000,
@@ -71,14 +71,14 @@ test("Leader election has client-go's defaults and refuses what does not fit", (
   assert.throws(elected(misspelt), /did you mean "leaseDuration"/);
 });
 
-test("observe counts from when a record was first seen", () => {
+test("observe counts from the first observation of a record", () => {
   const first = observe(undefined, record("a"), 100);
   assert.equal(observe(first, record("a"), 900), first);
   assert.equal(observe(first, record("a", "2"), 900)?.seenAt, 900);
   assert.equal(observe(first, undefined, 900), undefined);
 });
 
-test("decideLease takes what is ours, free or expired, and waits otherwise", () => {
+test("decideLease takes an own, free or expired lease, and waits otherwise", () => {
   const seen = (holder: string) => ({ record: record(holder), seenAt: 1_000 });
   assert.deepEqual(decideLease(undefined, "a", 0), { type: "create" });
   assert.deepEqual(decideLease(seen("a"), "a", 2_000), {
@@ -109,7 +109,7 @@ test("giveUpAt is the renew deadline, and later only for an attempt that began l
   assert.equal(giveUpAt(0, { at: 2_000, previousAt: 0 }, late), 13_500);
 });
 
-test("leaseSeconds never tells less than the holder counts on", () => {
+test("leaseSeconds is never shorter than the holder's lease duration", () => {
   assert.deepEqual([1_000, 1_400, 1_500, 15_000].map(leaseSeconds), [
     1,
     2,
@@ -118,7 +118,7 @@ test("leaseSeconds never tells less than the holder counts on", () => {
   ]);
 });
 
-/** Who holds the lease, as the server has it. */
+/** Holder of the lease, as stored on the server. */
 async function holder(server: Transport): Promise<string | undefined> {
   const client = new Client({ transport: server, namespace: "default" });
   return (await client.find(Lease, LOCK))?.spec?.holderIdentity;
@@ -155,7 +155,7 @@ class Replica {
   }
 }
 
-/** A replica that leads, and one that would. */
+/** Leading replica and candidate. */
 async function leaderAndNext(
   surroundings: Surroundings,
 ): Promise<{ readonly a: Replica; readonly b: Replica }> {
@@ -167,7 +167,7 @@ async function leaderAndNext(
   return { a, b };
 }
 
-test("LeaderElection elects one, and another when it stops, at once [LeaderElectionE2E]", () =>
+test("LeaderElection elects the next leader as soon as one stops [LeaderElectionE2E]", () =>
   atDistance(async (surroundings) => {
     const { clock } = surroundings;
     const { a, b } = await leaderAndNext(surroundings);
@@ -224,7 +224,7 @@ test("LeaderElection steps down at the renew deadline and leads again later [3.9
     await stopped;
   }));
 
-test("LeaderElection survives a process that stands still for less than the lease", () =>
+test("LeaderElection survives a pause of the process shorter than the lease", () =>
   atDistance(async (surroundings) => {
     const { clock } = surroundings;
     const { a, b } = await leaderAndNext(surroundings);
@@ -233,7 +233,7 @@ test("LeaderElection survives a process that stands still for less than the leas
     await clock.advance(30_000);
     assert.equal(a.election.isLeading, true);
     assert.equal(a.stops, 0);
-    // Longer than the lease: the other takes over, and this one sees it at once.
+    // Longer than the lease: the other replica takes over, and this one notices.
     a.process.stoppedUntil = clock.now() + 40_000;
     await clock.advance(39_000);
     assert.equal(b.election.isLeading, true);
@@ -245,7 +245,7 @@ test("LeaderElection survives a process that stands still for less than the leas
     await stopped;
   }));
 
-/** What happens to a replica. */
+/** Faults of a replica. */
 const trouble = fc.record({
   replica: fc.nat(2),
   way: anyWay,
@@ -254,7 +254,7 @@ const trouble = fc.record({
   for: fc.integer({ min: 100, max: 20_000 }),
 });
 
-test("LeaderElection never has two holders, whatever network and scheduler do [#2056]", async () => {
+test("LeaderElection never has two holders under network and scheduler faults [#2056]", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(trouble, { minLength: 1, maxLength: 12 }),

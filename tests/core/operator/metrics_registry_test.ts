@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 
-test("MetricsRegistry tells counters and gauges in Prometheus' text format", () => {
+test("MetricsRegistry exposes counters and gauges in Prometheus text format", () => {
   const registry = new MetricsRegistry();
   const runs = registry.counter({ name: "runs_total", help: "Runs\nof all." });
   runs.add(2, { controller: "a", result: "success" });
@@ -38,7 +38,7 @@ test("MetricsRegistry counts observations in cumulative buckets", () => {
   ]);
 });
 
-test("MetricsRegistry gives the metric that is there already, if the type fits", () => {
+test("MetricsRegistry returns an existing metric of the same type", () => {
   const registry = new MetricsRegistry();
   const first = registry.counter({ name: "a", help: "A." });
   assert.equal(registry.counter({ name: "a", help: "Other." }), first);
@@ -47,7 +47,7 @@ test("MetricsRegistry gives the metric that is there already, if the type fits",
   assert.throws(() => first.add(-1), RangeError);
 });
 
-test("MetricsRegistry does not take changed labels for the old ones", () => {
+test("MetricsRegistry distinguishes labels that were changed by the caller", () => {
   const registry = new MetricsRegistry();
   const counter = registry.counter({ name: "a", help: "A." });
   const labels = { to: "x" };
@@ -64,7 +64,7 @@ test("MetricsRegistry does not take changed labels for the old ones", () => {
   ]);
 });
 
-test("MetricsRegistry removes a series and asks collectors first", () => {
+test("MetricsRegistry removes a series and calls collectors first", () => {
   const registry = new MetricsRegistry();
   const gauge = registry.gauge({ name: "a", help: "A." });
   const labels = Object.freeze({ to: "x" });

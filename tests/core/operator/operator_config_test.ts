@@ -48,7 +48,7 @@ function configured(
   return rest;
 }
 
-test("loadOperatorConfig reads file and environment, which counts more [ConfigLoaderTest]", async () => {
+test("loadOperatorConfig reads a file, overridden by the environment [ConfigLoaderTest]", async () => {
   const config = await load(
     `
 shutdownGrace: 30s
@@ -182,7 +182,7 @@ test("loadOperatorConfig switches off what the program has switched on [J37]", a
   );
 });
 
-test("leader election that is configured without the name of its Lease is refused [J51]", async () => {
+test("loadOperatorConfig rejects leader election without a Lease name [J51]", async () => {
   const config = await load("leaderElection: { namespace: here }");
   assert.throws(
     () => new Operator({ config }),
@@ -190,7 +190,7 @@ test("leader election that is configured without the name of its Lease is refuse
   );
 });
 
-test("configuredController keeps controllers apart whose names begin alike [J50]", async () => {
+test("configuredController distinguishes controllers with a common name prefix [J50]", async () => {
   const config = await load(undefined, {
     CORACLE_CONTROLLER_WEB_PAGE_CONCURRENCY: "2",
     CORACLE_CONTROLLER_WEB_TIMEOUT: "1s",
@@ -209,7 +209,7 @@ test("loadOperatorConfig without file and variables changes nothing [J48]", asyn
   assert.deepEqual(configured("a", {}, undefined), {});
 });
 
-test("loadOperatorConfig refuses what it does not know, with what was meant", async () => {
+test("loadOperatorConfig rejects unknown settings and suggests the nearest", async () => {
   const files: [string, RegExp][] = [
     ["shutdownGrase: 1s", /did you mean "shutdownGrace"/],
     ["shutdownGrace: soon", /operator\.yaml: shutdownGrace.*"soon"/s],
@@ -236,7 +236,7 @@ test("loadOperatorConfig refuses what it does not know, with what was meant", as
   );
 });
 
-test("checkControllerNames refuses what concerns no controller", async () => {
+test("checkControllerNames rejects settings for unknown controllers", async () => {
   const file = await load("controllers: { webpge: {} }");
   assert.throws(() => checkControllerNames(["webpage"], file), /mean webpage/);
   const variable = await load(undefined, {

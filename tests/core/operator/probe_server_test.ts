@@ -45,7 +45,7 @@ async function withProbes(
 const get = (target: string) =>
   `GET ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`;
 
-test("ProbeServer refuses a target that is no path, and lives on", () =>
+test("ProbeServer rejects an invalid request target and continues to serve", () =>
   withProbes({}, async (ask) => {
     for (const target of ["//", "http://[", "///"]) {
       assert.match(await ask(get(target)), /^HTTP\/1.1 400 /, target);
@@ -53,7 +53,7 @@ test("ProbeServer refuses a target that is no path, and lives on", () =>
     assert.match(await ask(get("/healthz")), /^HTTP\/1.1 200 /);
   }));
 
-test("ProbeServer answers 500 where what it tells has thrown, and lives on", () =>
+test("ProbeServer responds 500 if a check throws, and continues to serve", () =>
   withProbes({
     ready() {
       throw new Error("As asked");
@@ -63,7 +63,7 @@ test("ProbeServer answers 500 where what it tells has thrown, and lives on", () 
     assert.match(await ask(get("/healthz")), /^HTTP\/1.1 200 /);
   }));
 
-test("ProbeServer asks for a restart where the user sees no life", async () => {
+test("ProbeServer fails the liveness probe if the user's check fails", async () => {
   let alive = true;
   await withProbes(
     {},
@@ -77,7 +77,7 @@ test("ProbeServer asks for a restart where the user sees no life", async () => {
   );
 });
 
-test("ProbeServer tells why an object ran only where it was asked to", async () => {
+test("ProbeServer serves the history of an object only if enabled", async () => {
   const asked: string[] = [];
   const content: Partial<ProbeContent> = {
     why(object) {
@@ -96,7 +96,7 @@ test("ProbeServer tells why an object ran only where it was asked to", async () 
   assert.deepEqual(asked, ["default/a", "default/b"]);
 });
 
-test("Operator refuses an invalid port of the probes", () => {
+test("Operator rejects an invalid probe port", () => {
   for (const port of [-1, 1.5, 65_536]) {
     assert.throws(
       () => operatorSettings({ probes: { port } }, undefined),
@@ -105,7 +105,7 @@ test("Operator refuses an invalid port of the probes", () => {
   }
 });
 
-test("ProbeServer refuses a port that is in use", async () => {
+test("ProbeServer rejects a port that is in use", async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const { port } = other.address() as AddressInfo;

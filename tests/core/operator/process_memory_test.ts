@@ -37,7 +37,7 @@ const reading = (files: Readonly<Record<string, string>>) => ({
   readFile: (path: string) => files[path],
 });
 
-test("The caches of an operator heed the memory that its control group allows", () => {
+test("Caches of an operator respect the memory limit of the control group", () => {
   for (const files of [V1, V2]) {
     assert.deepEqual(budgetOf({}, reading(files)), { budget: 128, limit: 512 });
     assert.deepEqual(budgetOf({ budget: "300MiB" }, reading(files)), {
@@ -60,7 +60,7 @@ test("The caches of an operator heed the memory that its control group allows", 
   });
 });
 
-test("An operator refuses a limit of memory that is no size", () => {
+test("Operator rejects a memory limit that is not a size", () => {
   for (const memoryLimit of ["much", true, -1, null]) {
     assert.throws(
       () => new Operator({ cache: { memoryLimit: memoryLimit as never } }),
@@ -70,7 +70,7 @@ test("An operator refuses a limit of memory that is no size", () => {
 });
 
 scenario(
-  "The memory of the process is told where its limit is known",
+  "Memory metrics are exposed if the memory limit is known",
   async (fixture) => {
     const metrics = new MetricsRegistry();
     const operator = fixture.operator({

@@ -1,6 +1,6 @@
 /**
- * What is known to be wrong when something is made is refused there, not when it
- * is started: values within options, and parts that users implement.
+ * Invalid options and invalid parts of users are rejected on construction, not
+ * on start.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ const client = new Client({
   },
 });
 
-/** What takes options, and wrong ones with what is said of each. */
+/** Functions with options: invalid options with the expected errors. */
 type Case = readonly [
   make: (options: never) => unknown,
   wrong: readonly (readonly [options: unknown, said: RegExp])[],
@@ -123,7 +123,7 @@ const CASES: Readonly<Record<string, Case>> = {
 };
 
 for (const [what, [make, wrong]] of Object.entries(CASES)) {
-  test(`${what} refuses at once what it could not work with`, () => {
+  test(`${what} rejects invalid options immediately`, () => {
     for (const [options, said] of wrong) {
       assert.throws(
         () => make(options as never),
@@ -137,7 +137,7 @@ for (const [what, [make, wrong]] of Object.entries(CASES)) {
   });
 }
 
-test("Options that are read again take what their texts and types allow", () => {
+test("Parsed options accept every valid form", () => {
   const selectors = {
     labelSelector: { matchExpressions: [{ key: "a", operator: "Exists" }] },
     fieldSelector: [{ field: "metadata.name", operator: "!=", value: "" }],

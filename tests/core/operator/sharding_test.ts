@@ -54,7 +54,7 @@ test("isOwned waits for a member that may still run the object", () => {
   assert.equal(isOwned(lost as string, changing), false, "it is given up");
 });
 
-test("MemberTracker counts silence from an answer to the next question", () => {
+test("MemberTracker measures silence between an answer and the next request", () => {
   const member = (resourceVersion: string): LeasedMember => ({
     identity: "a",
     members: [],
@@ -80,12 +80,12 @@ class StagedGroup implements MembershipStore {
   readonly sharding: Sharding;
   /** What `a` has published, the last at the end. */
   readonly published: (readonly string[])[] = [];
-  /** The other members, as they are shown. */
+  /** Other members, as shown to `a`. */
   others: { readonly identity: string; readonly members: readonly string[] }[] =
     [];
-  /** What an answer to the publishing of a view waits for. */
+  /** Awaited before the publishing of a view is answered. */
   publishing: (members: readonly string[]) => Promise<void> = nothing;
-  /** What a look at the others waits for, after the publishing of a view. */
+  /** Awaited before the other members are listed, after a view is published. */
   looking: (members: readonly string[]) => Promise<void> = nothing;
   losses = 0;
   #version = 0;
@@ -128,7 +128,7 @@ class StagedGroup implements MembershipStore {
   readonly remove = nothing;
 }
 
-test("Sharding runs what it gains only when it has looked who else claims it", async () => {
+test("Sharding runs gained objects only after checking the claims of others", async () => {
   const group = new StagedGroup();
   const { clock, sharding } = group;
   group.others = [{ identity: "b", members: ["a", "b"] }];
@@ -137,7 +137,7 @@ test("Sharding runs what it gains only when it has looked who else claims it", a
   const part = group.owned;
   assert.ok(part > 0 && part < KEYS.length);
 
-  // B is gone, and A says that it takes over; but before it looks, C has come.
+  // B has left and A announces the takeover, but C joins before A lists members.
   group.others = [];
   let look = () => {};
   group.looking = (view) =>
@@ -157,7 +157,7 @@ test("Sharding runs what it gains only when it has looked who else claims it", a
   await sharding.stop();
 });
 
-test("Sharding gives up when a renewal is answered after it could be taken for dead", async () => {
+test("Sharding stops if a renewal is answered after its lease could have expired", async () => {
   const group = new StagedGroup();
   const { clock, sharding } = group;
   sharding.start();
@@ -182,7 +182,7 @@ test("Sharding gives up when a renewal is answered after it could be taken for d
 /** The replicas of one operator. */
 class Group {
   readonly surroundings: Surroundings;
-  /** Those that there are. */
+  /** Replicas in use. */
   readonly replicas: Replica[] = [];
   #names = 0;
 
@@ -197,7 +197,7 @@ class Group {
     return replica;
   }
 
-  /** Who runs an object; whose writes do not get through does not. */
+  /** Replicas that run an object and whose writes reach the server. */
   runners(key: string): readonly string[] {
     return this.replicas
       .filter(({ running, sharding }) =>
@@ -206,7 +206,7 @@ class Group {
       .map(({ identity }) => identity);
   }
 
-  /** Has everybody who is awake run what is its own. */
+  /** Lets every replica that is not paused run its objects. */
   look(): void {
     for (const replica of this.replicas) replica.look();
     for (const key of KEYS) {
@@ -222,7 +222,7 @@ class Replica {
   readonly group: Group;
   readonly process: DistantProcess;
   readonly sharding: Sharding;
-  /** How long its runs take to end when they must. */
+  /** Time that its runs need to end, in milliseconds. */
   drain = 0;
   running: ReadonlySet<string> = new Set();
 
@@ -250,7 +250,7 @@ class Replica {
     });
   }
 
-  /** Begins to run whatever is its own. */
+  /** Starts runs of the owned objects. */
   look(): void {
     if (!this.process.isAwake) return;
     for (const key of this.#owned) {
@@ -289,7 +289,7 @@ class Replica {
   }
 }
 
-/** What happens to a replica. */
+/** Faults of a replica. */
 const trouble = fc.record({
   replica: fc.nat(2),
   way: anyWay,
@@ -305,7 +305,7 @@ const trouble = fc.record({
   for: fc.integer({ min: 500, max: 20_000 }),
 });
 
-test("Sharding: never two who run an object, whatever the network and the scheduler do", async () => {
+test("Sharding never runs an object twice under network and scheduler faults", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(trouble, { minLength: 1, maxLength: 10 }),
@@ -355,7 +355,7 @@ test("Sharding: never two who run an object, whatever the network and the schedu
   );
 });
 
-/** Who has a Lease, as the server has it. */
+/** Holders of Leases, as stored on the server. */
 async function leases(server: Transport): Promise<readonly string[]> {
   const client = new Client({ transport: server, namespace: "default" });
   const { items } = await client.list(Lease);
