@@ -107,7 +107,7 @@ export function openApiV2Protobuf(paths: readonly PatchPath[]): Uint8Array {
 
 type Field = readonly [number: number, value: string | Uint8Array];
 
-/** Protobuf message of strings and messages. */
+/** Encodes a protobuf message whose fields are strings or nested messages. */
 function message(fields: readonly Field[]): Uint8Array {
   return Buffer.concat(fields.flatMap(([number, value]) => {
     const bytes = Buffer.from(value as string);

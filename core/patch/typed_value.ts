@@ -14,7 +14,7 @@ import {
 } from "./json_value.ts";
 import { Schema } from "./schema.ts";
 
-/** Form in which a value is traversed. */
+/** Form of a value in a traversal: a map, a list or a scalar. */
 export type Form = "map" | "list" | "scalar";
 
 /** Schema for fields that the schema does not mention. */

@@ -10,7 +10,10 @@ const FIRST_SCRATCH_BYTES = 16 * 1024;
 /** Maximum size of the scratch memory that is kept after a larger object. */
 const KEPT_SCRATCH_BYTES = 1024 * 1024;
 
-/** Body that is written to memory of its target. */
+/**
+ * Body that is not stored yet; the receiver supplies the memory to which it is
+ * written.
+ */
 export interface UnwrittenBody {
   /** Length in bytes. */
   readonly length: number;

@@ -161,7 +161,10 @@ function makeLinks(): Links {
   return { next: new PagedInts(NONE), previous: new PagedInts(NONE) };
 }
 
-/** Index of a share by the number of its entry, and the reverse. */
+/**
+ * Converts the number of an entry to the reference to a shared list, and the
+ * reference back to the number.
+ */
 function shareOf(entry: number): number {
   return -2 - entry;
 }
