@@ -329,6 +329,16 @@ test("Informer resolves a kind again that the server no longer serves", async ()
   );
   server.script("watch", refuse(404, "NotFound"));
   informer.start();
+  // The clock stands still until the answer has come: its timers include the time
+  // limit of the request, which takes real time.
+  await until(
+    "the watch has failed",
+    () =>
+      informer.health().watches.some(({ lastError }) =>
+        lastError !== undefined
+      ),
+    { every: 1 },
+  );
   await until("it has synced", async () => {
     if (clock.nextDue !== undefined) await toNextTimer(clock);
     return informer.hasSynced;
