@@ -46,7 +46,10 @@ export class StatusError extends Error {
 /** Subject of an error, as in Status details. */
 export interface ErrorSubject {
   readonly group: string;
-  /** Plural if the path names the subject, kind if an object does. */
+  /**
+   * Type of the subject: the plural if it is taken from the request path, the
+   * kind if from an object.
+   */
   readonly kind: string;
   readonly name?: string | undefined;
 }

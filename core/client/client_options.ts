@@ -52,8 +52,8 @@ export interface ClientOptions {
    */
   readonly retry?: RetryOptions | false | undefined;
   /**
-   * Client-side limit on the request rate. There is none by default: the
-   * server's API Priority and Fairness throttles where needed.
+   * Client-side limit on the request rate; unlimited by default, because the
+   * server limits by priority and fairness.
    */
   readonly rateLimit?: RateLimitOptions | undefined;
   /**

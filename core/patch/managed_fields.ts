@@ -105,7 +105,10 @@ function decodeOrNone(entries: ManagedFieldsEntry[] | undefined): FieldOwners {
   }
 }
 
-/** Whether a request resets all owners: `[]`, or one empty entry. */
+/**
+ * Whether the managedFields of a request reset the ownership of all fields:
+ * `[]`, or one empty entry.
+ */
 function isReset(entries: ManagedFieldsEntry[] | undefined): boolean {
   return entries !== undefined && (entries.length === 0 ||
     entries.length === 1 && Object.keys(entries[0] ?? {}).length === 0);

@@ -34,7 +34,10 @@ const BROKEN_AFTER_FAILURES = 3;
 export interface NamespaceLease<T extends KubernetesObject> {
   /** Informer of the namespace. */
   readonly informer: NamespaceInformer<T>;
-  /** Ends the use; the last state can still be read if nobody closes it. */
+  /**
+   * Releases the watch of the namespace; its last state stays readable until it
+   * is closed.
+   */
   stop(): Promise<void>;
   /** Ends the use, and frees the memory with the last user. */
   close(): Promise<void>;
