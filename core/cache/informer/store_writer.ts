@@ -203,17 +203,18 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     const { resourceVersion } = header;
     const seen = this.#seen.text;
     const nothing = { seen, before: undefined };
+    const cached = this.#store.resourceVersion(header);
     if (
       // The stream has delivered this state or a later one: an object that is
       // not in the cache now was deleted.
       compareResourceVersions(resourceVersion, seen) <= 0 ||
-      !(this.#store.has(header) || this.#mayAdd(header))
+      // The same holds for a list that is being read. Storing the state again
+      // would also mark an object as listed that only an earlier list showed.
+      (cached === undefined
+        ? !this.#mayAdd(header)
+        : compareResourceVersions(resourceVersion, cached) <= 0)
     ) return nothing;
     if (this.#store.hasOtherUid(header)) {
-      const other = this.#store.resourceVersion(header) ?? "";
-      // A list that is being read is ahead of what was seen: it may show the
-      // next object of this name, and the object of the response is deleted.
-      if (compareResourceVersions(resourceVersion, other) < 0) return nothing;
       this.#removeMissing(keyOfHeader(header));
     }
     const before = this.#store.header(header)?.copy();

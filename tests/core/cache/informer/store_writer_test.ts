@@ -29,7 +29,8 @@ function header(name: string, resourceVersion: string): ObjectHeader {
   );
 }
 
-test("A deletion within an unfinished state does not count as seen", async () => {
+/** A writer with its store. */
+function createWriter() {
   const clock = new VirtualClock();
   const store = new ObjectStore<KubernetesObject>({ kind: Widget });
   const subscriptions = new CountedSubscriptions(clock);
@@ -44,6 +45,11 @@ test("A deletion within an unfinished state does not count as seen", async () =>
     selectsFields: false,
     shard: undefined,
   });
+  return { store, subscriptions, writer };
+}
+
+test("A deletion within an unfinished state does not count as seen", async () => {
+  const { store, subscriptions, writer } = createWriter();
   writer.init();
   writer.initApply(header("a", "1"));
   writer.delete(header("b", "10"));
@@ -56,4 +62,25 @@ test("A deletion within an unfinished state does not count as seen", async () =>
   await writer.initDone("8");
   assert.equal(subscriptions.restarts, 0);
   assert.equal(store.resourceVersion({ namespace: "default", name: "a" }), "9");
+});
+
+test("A late response to an own write does not keep a deleted object", async () => {
+  const { store, writer } = createWriter();
+  writer.init();
+  writer.initApply(header("a", "1"));
+  // The stream breaks and "a" is deleted, before its creation is answered.
+  writer.init();
+  writer.ownWrite(header("a", "1"), undefined);
+  await writer.initDone("2");
+  assert.equal(store.has({ namespace: "default", name: "a" }), false);
+});
+
+test("A stale response to an own write does not keep a deleted object", async () => {
+  const { store, writer } = createWriter();
+  writer.init();
+  writer.initApply(header("a", "2"));
+  writer.init();
+  writer.ownWrite(header("a", "1"), undefined);
+  await writer.initDone("3");
+  assert.equal(store.has({ namespace: "default", name: "a" }), false);
 });
