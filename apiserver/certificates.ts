@@ -76,8 +76,8 @@ const ISSUE_RULES: OptionRules<IssueOptions> = {
   hosts: "strings?",
 };
 
-const HOUR = 3_600_000;
-const YEAR = 365 * 24 * HOUR;
+const HOUR_MS = 3_600_000;
+const YEAR_MS = 365 * 24 * HOUR_MS;
 
 const ECDSA_WITH_SHA256 = sequence(objectIdentifier("1.2.840.10045.4.3.2"));
 const COMMON_NAME = "2.5.4.3";
@@ -208,8 +208,8 @@ function signedCertificate(keys: Keys, parts: CertificateParts): KeyPair {
 }
 
 function validity(options: CertificateOptions): Der {
-  const { now = Date.now(), validFor = YEAR } = options;
-  return sequence(time(now - HOUR), time(now + validFor));
+  const { now = Date.now(), validFor = YEAR_MS } = options;
+  return sequence(time(now - HOUR_MS), time(now + validFor));
 }
 
 function distinguishedName(options: CertificateOptions): Der {

@@ -1,8 +1,8 @@
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24;
-const YEAR = 365 * DAY;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_HOURS = 24;
+const YEAR_HOURS = 365 * DAY_HOURS;
 
 /**
  * Duration in kubectl's format: the longer, the coarser.
@@ -10,21 +10,21 @@ const YEAR = 365 * DAY;
  * @param duration Milliseconds; slightly negative values are allowed.
  */
 export function humanDuration(duration: number): string {
-  const seconds = Math.trunc(duration / SECOND);
+  const seconds = Math.trunc(duration / SECOND_MS);
   if (seconds < -1) return "<invalid>";
   if (seconds < 0) return "0s";
   if (seconds < 120) return `${seconds}s`;
-  const minutes = Math.trunc(duration / MINUTE);
+  const minutes = Math.trunc(duration / MINUTE_MS);
   if (minutes < 10) return `${minutes}m${rest(seconds % 60, "s")}`;
   if (minutes < 180) return `${minutes}m`;
-  const hours = Math.trunc(duration / HOUR);
+  const hours = Math.trunc(duration / HOUR_MS);
   if (hours < 8) return `${hours}h${rest(minutes % 60, "m")}`;
-  if (hours < 2 * DAY) return `${hours}h`;
-  const days = Math.trunc(hours / DAY);
-  if (hours < 8 * DAY) return `${days}d${rest(hours % DAY, "h")}`;
-  if (hours < 2 * YEAR) return `${days}d`;
-  const years = Math.trunc(hours / YEAR);
-  if (hours < 8 * YEAR) return `${years}y${rest(days % 365, "d")}`;
+  if (hours < 2 * DAY_HOURS) return `${hours}h`;
+  const days = Math.trunc(hours / DAY_HOURS);
+  if (hours < 8 * DAY_HOURS) return `${days}d${rest(hours % DAY_HOURS, "h")}`;
+  if (hours < 2 * YEAR_HOURS) return `${days}d`;
+  const years = Math.trunc(hours / YEAR_HOURS);
+  if (hours < 8 * YEAR_HOURS) return `${years}y${rest(days % 365, "d")}`;
   return `${years}y`;
 }
 

@@ -43,7 +43,7 @@ const HEALTH_CHECKS =
  * Minimum size in bytes of answers that are compressed, if the client accepts
  * that.
  */
-const GZIP_THRESHOLD = 128 * 1024;
+const GZIP_THRESHOLD_BYTES = 128 * 1024;
 
 /** Audit event of one request. */
 export interface AuditEvent {
@@ -250,7 +250,7 @@ async function compressed(
   if (!/\bgzip\b/.test(accepted) || !(body instanceof Uint8Array)) {
     return undefined;
   }
-  if (body.length < GZIP_THRESHOLD) return undefined;
+  if (body.length < GZIP_THRESHOLD_BYTES) return undefined;
   return await compress(body, { level: 1 });
 }
 

@@ -27,7 +27,7 @@ import type { Faults } from "./faults.ts";
 /**
  * Placeholder for the data of a remote server, which keeps it over a restart.
  */
-const KEPT: JournalContent = { revision: 0, objects: [] };
+const EMPTY_JOURNAL: JournalContent = { revision: 0, objects: [] };
 
 const LINE_FEED = 10;
 
@@ -89,7 +89,7 @@ export class FaultProxy implements Transport {
         if (!keepData) cannot("lose its objects");
         this.#down = true;
         this.#outer.dropConnections();
-        return Promise.resolve(KEPT);
+        return Promise.resolve(EMPTY_JOURNAL);
       },
       start: () => {
         this.#down = false;

@@ -277,21 +277,21 @@ function* pageParts(page: Page, view: View): Generator<Uint8Array> {
   yield encoder.encode("]}\n");
 }
 
-const BLOCK = 256 * 1024;
+const BLOCK_BYTES = 256 * 1024;
 
 /** Joins small parts into blocks, so that each write to a socket is large. */
 function* blocks(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
-  let block = new Uint8Array(BLOCK);
+  let block = new Uint8Array(BLOCK_BYTES);
   let used = 0;
   for (const part of parts) {
-    if (used + part.length > BLOCK) {
+    if (used + part.length > BLOCK_BYTES) {
       if (used > 0) yield block.subarray(0, used);
       used = 0;
-      if (part.length > BLOCK) {
+      if (part.length > BLOCK_BYTES) {
         yield part;
         continue;
       }
-      block = new Uint8Array(BLOCK);
+      block = new Uint8Array(BLOCK_BYTES);
     }
     block.set(part, used);
     used += part.length;

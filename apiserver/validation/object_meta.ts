@@ -22,7 +22,7 @@ const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
 ]);
 
 /** Maximum total size of annotation keys and values, in bytes. */
-const ANNOTATIONS_LIMIT = 256 * 1024;
+const ANNOTATIONS_LIMIT_BYTES = 256 * 1024;
 
 /** Properties of a resource definition that affect metadata validation. */
 export type MetadataRules =
@@ -233,8 +233,10 @@ function sharedProblems(metadata: ObjectMeta): StatusCause[] {
     ));
     size += key.length + value.length;
   }
-  if (size > ANNOTATIONS_LIMIT) {
-    causes.push(fieldError.tooLong("metadata.annotations", ANNOTATIONS_LIMIT));
+  if (size > ANNOTATIONS_LIMIT_BYTES) {
+    causes.push(
+      fieldError.tooLong("metadata.annotations", ANNOTATIONS_LIMIT_BYTES),
+    );
   }
   return [...causes, ...ownerProblems(ownerReferences)];
 }

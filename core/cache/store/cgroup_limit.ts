@@ -57,7 +57,7 @@ function parseLimit(text: string | undefined): number | undefined {
 /** Share of the available memory that caches may use by default. */
 const CACHE_SHARE = 0.25;
 /** Minimum of the default budget: with less, caches would only thrash. */
-const LEAST_BUDGET = 16 * 1024 * 1024;
+const LEAST_BUDGET_BYTES = 16 * 1024 * 1024;
 
 /**
  * Default memory budget of caches: a quarter of the limit of the control group
@@ -72,5 +72,5 @@ export function defaultCacheBudget(
 ): number {
   const limit = cgroupMemoryLimit(readFile) ?? Infinity;
   const allowed = Math.min(limit, machine);
-  return Math.max(LEAST_BUDGET, Math.floor(allowed * CACHE_SHARE));
+  return Math.max(LEAST_BUDGET_BYTES, Math.floor(allowed * CACHE_SHARE));
 }
