@@ -156,7 +156,7 @@ export {
   byLabel,
   byOwner,
   type Mapper,
-} from "./sources/mappers.ts";
+} from "./core/controller/watch/mappers.ts";
 export {
   type PerResourcePollingOptions,
   perResourcePollingSource,
@@ -166,7 +166,10 @@ export {
   pollingSource,
 } from "./sources/polling_source.ts";
 export { timerSource } from "./sources/timer_source.ts";
-export { watch, type WatchSourceOptions } from "./sources/watch_source.ts";
+export {
+  watch,
+  type WatchSourceOptions,
+} from "./core/controller/watch/watch_source.ts";
 export {
   type WebhookOptions,
   webhookSource,

@@ -48,7 +48,7 @@ export {
   type Mapper,
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
-} from "./mappers.ts";
+} from "../core/controller/watch/mappers.ts";
 export {
   type PerResourcePollingOptions,
   type PerResourcePollingSource,
@@ -64,6 +64,6 @@ export {
   watch,
   type WatchSource,
   type WatchSourceOptions,
-} from "./watch_source.ts";
+} from "../core/controller/watch/watch_source.ts";
 export { type WebhookOptions, webhookSource } from "./webhook_source.ts";
 export { type WebsocketOptions, websocketSource } from "./websocket_source.ts";

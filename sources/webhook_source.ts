@@ -12,7 +12,7 @@ import type {
   PrimaryCache,
   SourceContext,
 } from "../core/controller/event_source.ts";
-import { keyTexts } from "./mappers.ts";
+import { keyTexts } from "../core/controller/watch/mappers.ts";
 import { BaseSource, SourceRun } from "./source_run.ts";
 
 /** Options of {@linkcode webhookSource}. */

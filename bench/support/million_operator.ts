@@ -11,7 +11,7 @@ import { Pod } from "../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { limitHeapGrowth } from "../../core/operator/process_memory.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { type Measure, verify } from "./bench.ts";
 import { PodFactory } from "./pods.ts";
 import { currentRuntime } from "./runtime.ts";

@@ -13,7 +13,7 @@ test("importFault allows imports in the direction of the arrows", () => {
     ["core/mod.ts", "./clock.ts"],
     ["core/kinds/mod.ts", "./apps_v1.ts"],
     ["sources/timer_source.ts", "../core/clock.ts"],
-    ["workflows/graph/graph.ts", "../../sources/mappers.ts"],
+    ["workflows/graph/graph.ts", "../../sources/timer_source.ts"],
     ["apiserver/crd/registry.ts", "../registry.ts"],
     ["apiserver/crd/registry.ts", "../../core/patch/schema.ts"],
     ["testing/test_cluster.ts", "../apiserver/server.ts"],

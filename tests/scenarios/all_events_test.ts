@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Expectations } from "../../core/controller/expectations.ts";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import { Deployment } from "../../core/kinds/mod.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import {
   Gadget,
   type OperatorFixture,

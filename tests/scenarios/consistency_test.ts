@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { KEY, pause } from "../support/gadget_runs.ts";
 import {
   Gadget,

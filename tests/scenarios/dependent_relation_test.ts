@@ -4,8 +4,8 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
 import type { ControllerHandle } from "../../core/operator/operator.ts";
-import { watch } from "../../sources/watch_source.ts";
-import { byFunction } from "../../sources/mappers.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
+import { byFunction } from "../../core/controller/watch/mappers.ts";
 import {
   kubernetesDependent,
   readOnlyDependent,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { ConfigMap, ServiceAccount } from "../../core/kinds/mod.ts";
 import { untyped } from "../../core/api/kind.ts";
-import { watch } from "../../sources/watch_source.ts";
-import { byAnnotation } from "../../sources/mappers.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
+import { byAnnotation } from "../../core/controller/watch/mappers.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../sources/watch_source.ts";
-import { byLabel } from "../../sources/mappers.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
+import { byLabel } from "../../core/controller/watch/mappers.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 /** Source without effects, with the given methods replaced. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { timerSource } from "../../sources/timer_source.ts";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
 import {

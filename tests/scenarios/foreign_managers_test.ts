@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import type { WatchSource } from "../../sources/watch_source.ts";
-import { watch } from "../../sources/watch_source.ts";
+import type { WatchSource } from "../../core/controller/watch/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {

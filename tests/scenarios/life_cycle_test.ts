@@ -8,7 +8,7 @@ import {
 } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { ConfigMap, Deployment, Service } from "../../core/kinds/mod.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
 import {
   Gadget,

@@ -13,7 +13,7 @@ import {
 } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { z } from "zod";
 import {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Event } from "../../core/kinds/mod.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 import { until } from "../support/until.ts";
 

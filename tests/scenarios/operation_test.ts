@@ -3,7 +3,7 @@ import { ApiError } from "../../core/api/api_error.ts";
 import { patchResource, patchStatus } from "../../core/controller/result.ts";
 import { mutableCopy } from "../../core/json/prune.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { KEY, startGadgets, writesSince } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 

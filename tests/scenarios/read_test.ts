@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { patchResource, patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { keyOf } from "../../core/api/object_key.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import type { ControllerHandle } from "../../core/operator/operator.ts";
-import { watch } from "../../sources/watch_source.ts";
-import { byFunction } from "../../sources/mappers.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
+import { byFunction } from "../../core/controller/watch/mappers.ts";
 import { KEY } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 

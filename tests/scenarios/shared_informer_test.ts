@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../sources/watch_source.ts";
-import { byAnnotation } from "../../sources/mappers.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
+import { byAnnotation } from "../../core/controller/watch/mappers.ts";
 import {
   Gadget,
   type OperatorFixture,

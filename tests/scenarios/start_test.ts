@@ -9,7 +9,7 @@ import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
 import type { OperatorOptions } from "../../core/operator/operator_options.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { z } from "zod";
 import {
   Gadget,

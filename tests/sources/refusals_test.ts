@@ -1,6 +1,6 @@
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { cachingInboundSource } from "../../sources/inbound_source.ts";
-import { byLabel, byOwner } from "../../sources/mappers.ts";
+import { byLabel, byOwner } from "../../core/controller/watch/mappers.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
 import { pollingSource } from "../../sources/polling_source.ts";
 import { timerSource } from "../../sources/timer_source.ts";

@@ -16,11 +16,11 @@ import { isJsonObject } from "../../core/patch/json_value.ts";
 import {
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
-} from "../../sources/mappers.ts";
+} from "../../core/controller/watch/mappers.ts";
 import type {
   WatchSource,
   WatchSourceOptions,
-} from "../../sources/watch_source.ts";
+} from "../../core/controller/watch/watch_source.ts";
 import type { DependentResult } from "./dependent.ts";
 import type { MatchMemory } from "./match_memory.ts";
 import { UpdateLoops } from "./update_loop.ts";

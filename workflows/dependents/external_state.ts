@@ -10,7 +10,7 @@ import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { ConfigMap } from "../../core/kinds/core_v1.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 
 /** Key of a resource that is the only one of its primary. */
 export const ONLY_KEY = "id";

@@ -10,8 +10,8 @@ import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { isPromise } from "../../core/tracing.ts";
-import { byAnnotation } from "../../sources/mappers.ts";
-import { watch } from "../../sources/watch_source.ts";
+import { byAnnotation } from "../../core/controller/watch/mappers.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import {
   combinedOperation,
   type Dependent,

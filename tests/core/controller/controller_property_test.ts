@@ -9,7 +9,7 @@ import { patchStatus } from "../../../core/controller/result.ts";
 import { ConfigMap, Namespace } from "../../../core/kinds/mod.ts";
 import type { ControllerHandle } from "../../../core/operator/operator.ts";
 import type { Operator } from "../../../core/operator/operator.ts";
-import { watch } from "../../../sources/watch_source.ts";
+import { watch } from "../../../core/controller/watch/watch_source.ts";
 import { Gadget, OperatorFixture } from "../../support/operator_fixture.ts";
 
 const KEYS = ["default/a", "default/b", "other/c"];

@@ -12,8 +12,8 @@ import { ObjectStore } from "../../../core/cache/store/object_store.ts";
 import { Client } from "../../../core/client/client.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
-import { watch } from "../../../sources/watch_source.ts";
-import { byLabel } from "../../../sources/mappers.ts";
+import { watch } from "../../../core/controller/watch/watch_source.ts";
+import { byLabel } from "../../../core/controller/watch/mappers.ts";
 
 const client = new Client({
   transport: {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../core/api/object.ts";
-import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
-import { RememberedMapping } from "../../sources/remembered_mapping.ts";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { CacheEvent } from "../../../../core/cache/informer/cache_event.ts";
+import { RememberedMapping } from "../../../../core/controller/watch/remembered_mapping.ts";
 
 function eventOf(
   type: CacheEvent["type"],

@@ -1,14 +1,14 @@
-import { type Kind, parseApiVersion } from "../core/api/kind.ts";
-import type { KubernetesObject, OwnerReference } from "../core/api/object.ts";
-import { keyOf, keyText, type ObjectKey } from "../core/api/object_key.ts";
+import { type Kind, parseApiVersion } from "../../api/kind.ts";
+import type { KubernetesObject, OwnerReference } from "../../api/object.ts";
+import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
 import {
   checkOption,
   checkOptions,
   type OptionRules,
-} from "../core/api/options.ts";
-import type { CacheEvent } from "../core/cache/informer/cache_event.ts";
-import type { IndexDefinition } from "../core/cache/store/object_store.ts";
-import type { ObjectHeader } from "../core/json/object_header.ts";
+} from "../../api/options.ts";
+import type { CacheEvent } from "../../cache/informer/cache_event.ts";
+import type { IndexDefinition } from "../../cache/store/object_store.ts";
+import type { ObjectHeader } from "../../json/object_header.ts";
 
 /**
  * Mapper from secondaries to primaries, with the index by which the cache finds

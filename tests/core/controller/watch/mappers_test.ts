@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fc } from "../support/property.ts";
-import type { KubernetesObject } from "../../core/api/object.ts";
+import { fc } from "../../../support/property.ts";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
 import {
   byAnnotation,
   byFunction,
@@ -10,8 +10,8 @@ import {
   mapped,
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
-} from "../../sources/mappers.ts";
-import { ReferenceIndex } from "../../sources/reference_index.ts";
+} from "../../../../core/controller/watch/mappers.ts";
+import { ReferenceIndex } from "../../../../core/controller/watch/reference_index.ts";
 
 const kind = {
   group: "example.com",

@@ -1,30 +1,30 @@
-import { checkKind, type Kind, kindText } from "../core/api/kind.ts";
-import type { KubernetesObject } from "../core/api/object.ts";
-import { keyOf, keyText, type ObjectKey } from "../core/api/object_key.ts";
+import { checkKind, type Kind, kindText } from "../../api/kind.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
 import {
   checkOptions,
   checkParts,
   type OptionRules,
-} from "../core/api/options.ts";
+} from "../../api/options.ts";
 import {
   type CacheEvent,
   keyOfHeader,
-} from "../core/cache/informer/cache_event.ts";
+} from "../../cache/informer/cache_event.ts";
 import {
   CLIENT_PARTS,
   SELECTION_RULES,
-} from "../core/cache/informer/informer_options.ts";
-import type { InformerLease } from "../core/cache/informer/informer_pool.ts";
+} from "../../cache/informer/informer_options.ts";
+import type { InformerLease } from "../../cache/informer/informer_pool.ts";
 import type {
   HandlerRegistration,
   InformerHealth,
   OwnWrite,
-} from "../core/cache/informer/shared_informer.ts";
-import { checkIndex } from "../core/cache/store/object_indexes.ts";
+} from "../../cache/informer/shared_informer.ts";
+import { checkIndex } from "../../cache/store/object_indexes.ts";
 import type {
   InformerClient,
   InformerSelection,
-} from "../core/cache/watch/watch_requests.ts";
+} from "../../cache/watch/watch_requests.ts";
 import type {
   EventSource,
   NamespaceSet,
@@ -32,15 +32,11 @@ import type {
   SourceContext,
   SourceEvent,
   SourceHealth,
-} from "../core/controller/event_source.ts";
-import {
-  accepts,
-  FILTER_RULES,
-  type Filters,
-} from "../core/controller/filters.ts";
-import { checkNamespaces } from "../core/controller/namespaces.ts";
-import { NO_OWN_WRITE } from "../core/controller/primary_source.ts";
-import type { Logger } from "../core/logger.ts";
+} from "../event_source.ts";
+import { accepts, FILTER_RULES, type Filters } from "../filters.ts";
+import { checkNamespaces } from "../namespaces.ts";
+import { NO_OWN_WRITE } from "../primary_source.ts";
+import type { Logger } from "../../logger.ts";
 import {
   byOwner,
   keyTexts,

@@ -1,5 +1,5 @@
-import type { KubernetesObject } from "../core/api/object.ts";
-import type { CacheEvent } from "../core/cache/informer/cache_event.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import type { CacheEvent } from "../../cache/informer/cache_event.ts";
 
 /**
  * Primaries of each secondary as they were mapped last. A bounded cache may have
