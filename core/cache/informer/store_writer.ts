@@ -203,20 +203,19 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     const { resourceVersion } = header;
     const seen = this.#seen.text;
     const nothing = { seen, before: undefined };
-    const cached = this.#store.resourceVersion(header);
+    const cached = this.#store.resourceVersion(header) ?? "";
     if (
       // The stream has delivered this state or a later one: an object that is
-      // not in the cache now was deleted.
+      // not in the cache now was deleted. The same holds for a list that is being
+      // read. Storing the state again would also mark an object as listed that
+      // only an earlier list showed.
       compareResourceVersions(resourceVersion, seen) <= 0 ||
-      // The same holds for a list that is being read. Storing the state again
-      // would also mark an object as listed that only an earlier list showed.
-      (cached === undefined
-        ? !this.#mayAdd(header)
-        : compareResourceVersions(resourceVersion, cached) <= 0)
+      compareResourceVersions(resourceVersion, cached) <= 0
     ) return nothing;
     if (this.#store.hasOtherUid(header)) {
       this.#removeMissing(keyOfHeader(header));
     }
+    if (!this.#store.has(header) && !this.#mayAdd(header)) return nothing;
     const before = this.#store.header(header)?.copy();
     const { outcome, slot } = this.#store.put(header);
     if (outcome !== "added" && outcome !== "updated") return nothing;

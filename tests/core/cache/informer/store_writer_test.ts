@@ -22,15 +22,19 @@ class CountedSubscriptions extends Subscriptions<KubernetesObject> {
   }
 }
 
-function header(name: string, resourceVersion: string): ObjectHeader {
-  const metadata = { namespace: "default", name, uid: name, resourceVersion };
+function header(
+  name: string,
+  resourceVersion: string,
+  uid = name,
+): ObjectHeader {
+  const metadata = { namespace: "default", name, uid, resourceVersion };
   return new EventScanner().scanObject(
     wholeRange(JSON.stringify({ metadata })),
   );
 }
 
 /** A writer with its store. */
-function createWriter() {
+function createWriter({ selectsFields = false } = {}) {
   const clock = new VirtualClock();
   const store = new ObjectStore<KubernetesObject>({ kind: Widget });
   const subscriptions = new CountedSubscriptions(clock);
@@ -42,7 +46,7 @@ function createWriter() {
     metrics: new InformerMetrics(noMetrics, "Widget"),
     metadataOnly: false,
     labels: [],
-    selectsFields: false,
+    selectsFields,
     shard: undefined,
   });
   return { store, subscriptions, writer };
@@ -82,5 +86,16 @@ test("A stale response to an own write does not keep a deleted object", async ()
   writer.init();
   writer.ownWrite(header("a", "1"), undefined);
   await writer.initDone("3");
+  assert.equal(store.has({ namespace: "default", name: "a" }), false);
+});
+
+test("A response of a recreated object is not cached if its fields may not match", async () => {
+  const { store, writer } = createWriter({ selectsFields: true });
+  writer.init();
+  writer.initApply(header("a", "1", "first"));
+  await writer.initDone("1");
+  writer.ownWrite(header("a", "3", "second"), undefined);
+  // The server sends the deletion of the first object, and of the second nothing.
+  writer.delete(header("a", "2", "first"));
   assert.equal(store.has({ namespace: "default", name: "a" }), false);
 });
