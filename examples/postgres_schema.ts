@@ -15,7 +15,12 @@
 import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
 import process from "node:process";
-import { defineKind, Operator, patchStatus } from "@coracle/operator";
+import {
+  defineKind,
+  type ObjectOf,
+  Operator,
+  patchStatus,
+} from "@coracle/operator";
 import { Secret } from "@coracle/operator/kinds";
 import { perResourcePollingSource } from "@coracle/operator/sources";
 import {
@@ -40,7 +45,7 @@ const PostgresSchema = defineKind({
     { name: "Message", type: "string", jsonPath: ".status.message" },
   ],
 });
-type PostgresSchema = NonNullable<typeof PostgresSchema.objectType>;
+type PostgresSchema = ObjectOf<typeof PostgresSchema>;
 
 /** Schema and the role of the same name that owns it. */
 interface Schema {

@@ -12,7 +12,12 @@
  *     metadata: { name: cart }
  *     spec: { tomcat: shop, url: "https://example.com/cart.war", context: cart }
  */
-import { defineKind, Operator, patchStatus } from "@coracle/operator";
+import {
+  defineKind,
+  type ObjectOf,
+  Operator,
+  patchStatus,
+} from "@coracle/operator";
 import { Deployment, Service } from "@coracle/operator/kinds";
 import { byFunction, watch } from "@coracle/operator/sources";
 import { kubernetesDependent, Workflow } from "@coracle/operator/workflows";
@@ -29,7 +34,7 @@ const Tomcat = defineKind({
   status: z.object({ readyReplicas: z.int(), webApps: z.array(z.string()) })
     .partial(),
 });
-type Tomcat = NonNullable<typeof Tomcat.objectType>;
+type Tomcat = ObjectOf<typeof Tomcat>;
 
 const WebApp = defineKind({
   group: "sample.coracle.dev",
@@ -42,7 +47,7 @@ const WebApp = defineKind({
   }),
   status: z.object({ deployed: z.string(), message: z.string() }).partial(),
 });
-type WebApp = NonNullable<typeof WebApp.objectType>;
+type WebApp = ObjectOf<typeof WebApp>;
 
 const APPS = "/usr/local/tomcat/webapps";
 

@@ -8,7 +8,12 @@
  *     metadata: { name: hello }
  *     spec: { html: "<h1>Hello</h1>", exposed: true }
  */
-import { defineKind, Operator, patchStatus } from "@coracle/operator";
+import {
+  defineKind,
+  type ObjectOf,
+  Operator,
+  patchStatus,
+} from "@coracle/operator";
 import {
   ConfigMap,
   Deployment,
@@ -30,7 +35,7 @@ const WebPage = defineKind({
     { name: "URL", type: "string", jsonPath: ".status.url" },
   ],
 });
-type WebPage = NonNullable<typeof WebPage.objectType>;
+type WebPage = ObjectOf<typeof WebPage>;
 
 /** Metadata of all parts of a page, which owns them. */
 const metadataOf = ({ metadata: { name } }: WebPage) => ({

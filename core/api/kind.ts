@@ -23,8 +23,8 @@ export interface Kind<T extends KubernetesObject = KubernetesObject> {
   readonly plural?: string | undefined;
   /** Scope; absent if it is not known. */
   readonly scope?: "Namespaced" | "Cluster" | undefined;
-  /** Never set; it only carries the type. */
-  readonly objectType?: T | undefined;
+  /** Never set; it only carries the type, which {@linkcode ObjectOf} returns. */
+  readonly "~object"?: T | undefined;
 }
 
 /** Descriptor of a kind whose path is known. */
@@ -39,7 +39,7 @@ export interface ResolvedKind<T extends KubernetesObject = KubernetesObject>
 /** Type of the objects of a kind. */
 export type ObjectOf<K extends Kind> = K extends Kind<infer T> ? T : never;
 
-const NAME_RULES: OptionRules<Omit<Kind, "objectType">> = {
+const NAME_RULES: OptionRules<Omit<Kind, "~object">> = {
   group: "string",
   version: "name",
   kind: "name",
@@ -68,7 +68,7 @@ const NAME_RULES: OptionRules<Omit<Kind, "objectType">> = {
  * ```
  */
 export function untyped(
-  names: Omit<Kind, "objectType">,
+  names: Omit<Kind, "~object">,
 ): Kind<UntypedObject> {
   checkOptions(names, NAME_RULES, "untyped()");
   const { group, version, kind, plural, scope } = names;

@@ -104,7 +104,7 @@ export interface ObjectList<T extends KubernetesObject> {
 }
 
 /**
- * Type-level marker for kinds whose objects can be written with fewer fields than
+ * Type-level marker of a kind whose objects can be written with fewer fields than
  * they are read with, because defaults fill in the rest.
  *
  * @typeParam W The type of an object that can be written.
@@ -118,11 +118,15 @@ export interface WrittenAs<W extends KubernetesObject> {
  * An object to create: `apiVersion` and `kind` are taken from the kind
  * descriptor, the name may be left to `generateName`, and fields with a default
  * may be absent.
+ *
+ * @typeParam T The type of the object, or of a kind that `defineKind` returned.
  */
-export type NewObject<T extends KubernetesObject> =
+export type NewObject<
+  T extends KubernetesObject | WrittenAs<KubernetesObject>,
+> =
   & Omit<
-    T extends WrittenAs<infer W> ? KubernetesObject extends W ? T : W : T,
-    "apiVersion" | "kind" | "metadata" | "~written"
+    T extends KubernetesObject ? T : T extends WrittenAs<infer W> ? W : never,
+    "apiVersion" | "kind" | "metadata"
   >
   & {
     apiVersion?: string | undefined;

@@ -20,6 +20,7 @@ import type {
   KubernetesObject,
   NewObject,
   ObjectList,
+  WrittenAs,
 } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import { checkOptions } from "../api/options.ts";
@@ -256,9 +257,9 @@ export class Client {
   }
 
   /** Creates an object and returns it as stored. */
-  create<T extends KubernetesObject>(
-    kind: Kind<T>,
-    object: NewObject<T>,
+  create<T extends KubernetesObject, W extends KubernetesObject = T>(
+    kind: Kind<T> & WrittenAs<W>,
+    object: NewObject<W>,
     options: WriteOptions = {},
   ): Promise<T> {
     const write = this.#withFieldManager(options);

@@ -3,6 +3,7 @@ import type {
   ApplyObject,
   KubernetesObject,
   NewObject,
+  WrittenAs,
 } from "../api/object.ts";
 import type { Duration } from "../api/duration.ts";
 import type { ObjectKey } from "../api/object_key.ts";
@@ -278,9 +279,9 @@ export interface Context<P extends KubernetesObject> {
    * @returns The stored object.
    * @throws {ApiError} `isAlreadyExists` if the object exists.
    */
-  create<T extends KubernetesObject>(
-    kind: Kind<T>,
-    object: NewObject<T>,
+  create<T extends KubernetesObject, W extends KubernetesObject = T>(
+    kind: Kind<T> & WrittenAs<W>,
+    object: NewObject<W>,
     options?: Pick<ContextWriteOptions, "owned" | "signal" | "trigger">,
   ): Promise<T>;
   /**

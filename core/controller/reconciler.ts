@@ -29,10 +29,15 @@ export type ReconcileReturn<P extends KubernetesObject> = MaybePromise<
  *
  * @example Minimal reconciler
  * ```ts
- * import { noUpdate, type Reconciler, untyped } from "@coracle/operator/core";
+ * import {
+ *   noUpdate,
+ *   type ObjectOf,
+ *   type Reconciler,
+ *   untyped,
+ * } from "@coracle/operator/core";
  *
  * const Gadget = untyped({ group: "example.com", version: "v1", kind: "Gadget" });
- * const reconciler: Reconciler<NonNullable<typeof Gadget.objectType>> = {
+ * const reconciler: Reconciler<ObjectOf<typeof Gadget>> = {
  *   reconcile(gadget, ctx) {
  *     ctx.log.info("Reconciled", { generation: gadget.metadata.generation });
  *     return noUpdate();

@@ -2,15 +2,9 @@ import type { Kind } from "../api/kind.ts";
 import { nearestName } from "../api/options.ts";
 import { applyMergePatch } from "../patch/merge_patch.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
-import {
-  followReference,
-  isRecord,
-  type JsonSchema,
-  jsonSchemaOf,
-  UNREPRESENTABLE,
-} from "./json_schema.ts";
+import { isRecord } from "./json_schema.ts";
 import { isDefinedKind } from "./kind_definition.ts";
-import type { StandardIssue, StandardSchema } from "./standard_schema.ts";
+import type { StandardIssue } from "./standard_schema.ts";
 
 /** Maximum number of issues in an error message. */
 const MOST_ISSUES = 5;
@@ -94,10 +88,7 @@ function refuse(kind: Kind, issues: readonly Issue[]): void {
 async function issuesOf(kind: Kind, value: unknown): Promise<Issue[]> {
   const schema = isDefinedKind(kind) ? kind.statusSchema : undefined;
   if (schema === undefined) return [];
-  const root = writtenSchema(schema);
-  const result = await schema["~standard"].validate(
-    withDates(value, root, root),
-  );
+  const result = await schema["~standard"].validate(value);
   const issues = (result.issues ?? []).map(({ path = [], message }) => ({
     path: path.map(stepOf),
     message,
@@ -144,47 +135,6 @@ function* unknownFields(
       yield { path: [...path, name], message: `there is no such field${hint}` };
     }
   }
-}
-
-const WRITTEN: WeakMap<StandardSchema, JsonSchema> = new WeakMap();
-
-/** JSON Schema of a schema, cached because its conversion is slow. */
-function writtenSchema(schema: StandardSchema): JsonSchema {
-  let written = WRITTEN.get(schema);
-  if (written === undefined) {
-    written = jsonSchemaOf(schema, "status");
-    WRITTEN.set(schema, written);
-  }
-  return written;
-}
-
-/** Replaces the texts of dates by `Date` objects where the schema expects them. */
-function withDates(
-  value: unknown,
-  node: JsonSchema,
-  root: JsonSchema,
-): unknown {
-  if (typeof node.$ref === "string") {
-    return withDates(value, followReference(root, node.$ref) ?? {}, root);
-  }
-  if (typeof value === "string") {
-    return node[UNREPRESENTABLE] === "date" ? new Date(value) : value;
-  }
-  if (Array.isArray(value)) {
-    const items = isRecord(node.items) ? node.items : {};
-    return value.map((item) => withDates(item, items, root));
-  }
-  if (!isRecord(value)) return value;
-  const { properties, additionalProperties } = node;
-  const others = isRecord(additionalProperties) ? additionalProperties : {};
-  return Object.fromEntries(
-    Object.entries(value).map(([name, field]) => {
-      const named = isRecord(properties) && Object.hasOwn(properties, name)
-        ? properties[name]
-        : undefined;
-      return [name, withDates(field, isRecord(named) ? named : others, root)];
-    }),
-  );
 }
 
 function stepOf(

@@ -1,3 +1,4 @@
+import type { WrittenAs } from "../api/object.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import type { CrdVersion } from "./crd_object.ts";
 import { crdVersion } from "./crd_version.ts";
@@ -72,7 +73,9 @@ const KIND_RULES: OptionRules<KindDefinition> = {
  */
 export function defineKind<const D extends KindDefinition>(
   definition: D,
-): DefinedKind<DefinedObject<D>> {
+):
+  & DefinedKind<DefinedObject<D>>
+  & WrittenAs<DefinedObject<D, "input">> {
   checkOption(definition, "object", { name: "definition", subject: "a kind" });
   const { group, version, kind, scope = "Namespaced" } = definition;
   checkOptions(definition, KIND_RULES, `the kind ${String(kind)}`);

@@ -11,20 +11,32 @@ export interface JsonSchema {
  */
 export const UNREPRESENTABLE = "x-unrepresentable";
 
-/** Types of zod that have no JSON form. */
-const ZOD_UNREPRESENTABLE: ReadonlySet<string> = new Set([
-  "bigint",
-  "custom",
-  "date",
-  "function",
-  "map",
-  "nan",
-  "set",
-  "symbol",
-  "transform",
-  "undefined",
-  "void",
-]);
+const NO_TRANSFORMATION =
+  "the server stores values as they are written and runs no transformation, so give the schema of the written value alone, and convert in the reconciler";
+
+/** What to write instead of the types of zod that have no JSON form. */
+export const INSTEAD: Readonly<Record<string, string>> = {
+  bigint: "JSON has no bigint, so write z.int(), or z.string() for more digits",
+  custom:
+    'a type of TypeScript alone has no schema, so give one by .meta(), such as .meta(schemaOf("PodTemplateSpec")) for types of @coracle/operator/kinds',
+  date:
+    "JSON has no dates, so write z.iso.datetime(), whose values are the texts that are stored",
+  function: "JSON has no functions",
+  map: "JSON has no maps, so write z.record()",
+  nan: "JSON has no NaN",
+  pipe: NO_TRANSFORMATION,
+  promise: "JSON has no promises",
+  set:
+    'JSON has no sets, so write z.array().meta({ "x-kubernetes-list-type": "set" })',
+  symbol: "JSON has no symbols",
+  transform: NO_TRANSFORMATION,
+  undefined: "JSON has no undefined, so write .optional() on the field",
+  void: "JSON has no undefined, so write .optional() on the field",
+};
+
+/** Keywords by which `.meta()` gives a type to what has none. */
+const TYPED_REGEXP =
+  /^(?:type|const|enum|anyOf|oneOf|allOf|properties|x-kubernetes-.*)$/;
 
 /**
  * Options of zod that mark such types instead of throwing, because the error of
@@ -37,9 +49,9 @@ const ZOD_OPTIONS: Record<string, unknown> = {
     readonly jsonSchema: Record<string, unknown>;
   }) => {
     const { type } = context.zodSchema._zod.def;
-    if (ZOD_UNREPRESENTABLE.has(type) && !("type" in context.jsonSchema)) {
-      context.jsonSchema[UNREPRESENTABLE] = type;
-    }
+    const typed = type === "custom" &&
+      Object.keys(context.jsonSchema).some((key) => TYPED_REGEXP.test(key));
+    if (type in INSTEAD && !typed) context.jsonSchema[UNREPRESENTABLE] = type;
   },
 };
 

@@ -1,5 +1,5 @@
 import type { ResolvedKind } from "../api/kind.ts";
-import type { KubernetesObject, WrittenAs } from "../api/object.ts";
+import type { KubernetesObject } from "../api/object.ts";
 import type { CrdVersion } from "./crd_object.ts";
 import type { StandardSchema, Stored } from "./standard_schema.ts";
 
@@ -185,24 +185,19 @@ export interface KindDefinition extends KindVersion {
 }
 
 /**
- * Type of the objects of a definition: with defaults when they are read, and
- * without when they are written.
+ * Type of the objects of a definition.
+ *
+ * @typeParam D The type of the definition.
+ * @typeParam Side Objects that are written, where fields with a default are
+ * optional, or read.
  */
-export type DefinedObject<D extends KindDefinition> =
-  & CustomResource<
-    Stored<NonNullable<D["spec"]["~standard"]["types"]>["output"]>,
-    D["status"] extends StandardSchema
-      ? Stored<NonNullable<D["status"]["~standard"]["types"]>["output"]>
-      : never
-  >
-  & WrittenAs<
-    CustomResource<
-      Stored<NonNullable<D["spec"]["~standard"]["types"]>["input"]>,
-      D["status"] extends StandardSchema
-        ? Stored<NonNullable<D["status"]["~standard"]["types"]>["input"]>
-        : never
-    >
-  >;
+export type DefinedObject<
+  D extends KindDefinition,
+  Side extends "input" | "output" = "output",
+> =
+  // A mapped type, unlike a name, shows the fields in editors and errors.
+  CustomResource<Stored<D["spec"], Side>, Stored<D["status"], Side>> extends
+    infer T ? { [K in keyof T]: T[K] } : never;
 
 /**
  * Descriptor of a custom kind, with its CustomResourceDefinition.

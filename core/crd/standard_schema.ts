@@ -48,7 +48,17 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-/** Type of a value after JSON: a `Date` becomes text. */
-export type Stored<T> = T extends Date ? string
-  : T extends object ? { [K in keyof T]: Stored<T[K]> }
-  : T;
+/**
+ * Type of the values of a schema as the server stores them: without the
+ * transformations of the library, which the server does not run.
+ *
+ * @typeParam S The schema; `undefined` has no values.
+ * @typeParam Side Values that are written, where fields with a default are
+ * optional, or read.
+ */
+export type Stored<
+  S extends StandardSchema | undefined,
+  Side extends "input" | "output" = "output",
+> = S extends StandardSchema<infer Input, infer Output>
+  ? Side extends "input" ? Input : Output extends Input ? Output : Input
+  : never;

@@ -2,6 +2,7 @@ import type { OpenApiSchema } from "../patch/schema.ts";
 import { intersect } from "./intersection.ts";
 import {
   followReference,
+  INSTEAD,
   isRecord,
   type JsonSchema,
   jsonSchemaOf,
@@ -49,14 +50,14 @@ const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
  *   an integer and a string `x-kubernetes-int-or-string`;
  * - a record becomes `additionalProperties`; an object that allows other fields,
  *   and a value of any type, preserve unknown fields;
- * - a date becomes a string in the format `date-time`;
  * - references are resolved, and `x-kubernetes-*` keywords are kept.
  *
  * @param schema The schema.
  * @param where The place of the schema for errors, such as `spec`.
  * @throws {TypeError} If a structural schema cannot express the schema, for
- * example a union of objects or of several types, a recursive type, or a pattern
- * that Go's regular expressions do not support. The error names the path.
+ * example a union of objects or of several types, a recursive type, a date or
+ * another type that JSON lacks, a transformation, or a pattern that Go's regular
+ * expressions do not support. The error names the path.
  */
 export function structuralSchemaOf(
   schema: StandardSchema,
@@ -72,6 +73,11 @@ function convert(node: JsonSchema, context: SchemaContext): OpenApiSchema {
     return convertReference(node, node.$ref, context);
   }
   if (Array.isArray(node.allOf)) return convertIntersection(node, context);
+  const unrepresentable = node[UNREPRESENTABLE];
+  if (typeof unrepresentable === "string") {
+    const why = INSTEAD[unrepresentable] ?? "JSON has no such type";
+    throw inexpressible(context, why, unrepresentable);
+  }
   if (node.not !== undefined) {
     throw inexpressible(context, "a negation has no structural schema", node);
   }
@@ -218,7 +224,7 @@ function convertType(
   if (isNull(node)) {
     throw inexpressible(context, "null alone is not a type", node);
   }
-  const type = typeOf(node, context);
+  const type = typeOf(node);
   if (type === undefined) {
     draft.nullable = true;
     draft["x-kubernetes-preserve-unknown-fields"] = true;
@@ -229,7 +235,6 @@ function convertType(
   else if (type === "array") convertArray(node, draft, context);
   else if (type === "string") {
     Object.assign(draft, stringKeywords(node, context));
-    if (node[UNREPRESENTABLE] === "date") draft.format = "date-time";
   } else if (type !== "boolean") Object.assign(draft, numberKeywords(node));
   const values = literalsOf(node);
   if (values !== undefined) {
@@ -239,12 +244,7 @@ function convertType(
 }
 
 /** JSON type of a node; undefined if any value is allowed. */
-function typeOf(node: JsonSchema, context: SchemaContext): string | undefined {
-  const unrepresentable = node[UNREPRESENTABLE];
-  if (unrepresentable === "date") return "string";
-  if (unrepresentable !== undefined) {
-    throw inexpressible(context, "JSON has no such type", unrepresentable);
-  }
+function typeOf(node: JsonSchema): string | undefined {
   const [literal] = literalsOf(node) ?? [];
   if (typeof node.type === "string") return node.type;
   if (literal !== undefined) return jsonTypeOf(literal);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import type { ObjectOf } from "../../core/api/kind.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
 import { CustomResourceDefinition } from "../../core/kinds/apiextensions_v1.ts";
@@ -37,7 +38,7 @@ function valueMap(suffix: string, name = "value") {
 }
 
 function route() {
-  return kubernetesDependent<Gadget, NonNullable<typeof Route.objectType>>(
+  return kubernetesDependent<Gadget, ObjectOf<typeof Route>>(
     Route,
     {
       desired: ({ metadata, spec }) => ({

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import type { ObjectOf } from "../../core/api/kind.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
@@ -22,7 +23,7 @@ const Tenant = defineKind({
     seatIds: z.record(z.string(), z.string()),
   }).partial(),
 });
-type Tenant = NonNullable<typeof Tenant.objectType>;
+type Tenant = ObjectOf<typeof Tenant>;
 
 const KEY = { namespace: "default", name: "a" };
 

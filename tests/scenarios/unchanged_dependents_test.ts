@@ -3,7 +3,11 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { z } from "zod";
-import { parseApiVersion, untyped } from "../../core/api/kind.ts";
+import {
+  type ObjectOf,
+  parseApiVersion,
+  untyped,
+} from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
@@ -47,8 +51,8 @@ function kindsOf(id: string) {
 }
 
 type Kinds = ReturnType<typeof kindsOf>;
-type Fleet = NonNullable<Kinds["Fleet"]["objectType"]>;
-type Crate = NonNullable<Kinds["Crate"]["objectType"]>;
+type Fleet = ObjectOf<Kinds["Fleet"]>;
+type Crate = ObjectOf<Kinds["Crate"]>;
 /** Part as read; the server defaults its count. */
 type Part = Crate["spec"]["parts"][number];
 

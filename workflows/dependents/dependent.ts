@@ -30,12 +30,12 @@ import type { Context } from "../../core/controller/context.ts";
  *
  * @example Without a workflow
  * ```ts
- * import { Operator, untyped } from "@coracle/operator";
+ * import { type ObjectOf, Operator, untyped } from "@coracle/operator";
  * import { ConfigMap } from "@coracle/operator/kinds";
  * import { kubernetesDependent } from "@coracle/operator/workflows";
  *
  * const Page = untyped({ group: "example.com", version: "v1", kind: "Page" });
- * const html = kubernetesDependent<NonNullable<typeof Page.objectType>, ConfigMap>(
+ * const html = kubernetesDependent<ObjectOf<typeof Page>, ConfigMap>(
  *   ConfigMap,
  *   {
  *     desired: ({ metadata: { name } }) => ({

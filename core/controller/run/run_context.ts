@@ -11,6 +11,7 @@ import type {
   DeepPartial,
   KubernetesObject,
   NewObject,
+  WrittenAs,
 } from "../../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
 import { checkOptions, type OptionRules } from "../../api/options.ts";
@@ -316,9 +317,9 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     return this.#placed(kind, object, options.owned);
   }
 
-  async create<T extends KubernetesObject>(
-    kind: Kind<T>,
-    object: NewObject<T>,
+  async create<T extends KubernetesObject, W extends KubernetesObject = T>(
+    kind: Kind<T> & WrittenAs<W>,
+    object: NewObject<W>,
     options: Pick<ContextWriteOptions, "owned" | "signal" | "trigger"> = {},
   ): Promise<T> {
     checkOptions(options, CREATE_RULES, "ctx.create()");

@@ -12,12 +12,12 @@ const Lamp = defineKind({
   spec: z.object({}),
   status: z.object({
     lit: z.boolean(),
-    since: z.date().nullable().optional(),
-    history: z.array(z.object({ at: z.date() })).optional(),
+    since: z.iso.datetime().nullable().optional(),
+    history: z.array(z.object({ at: z.iso.datetime() })).optional(),
   }),
 });
 
-test("checkStatus() accepts a valid status, with dates as in JSON", async () => {
+test("checkStatus() accepts a valid status with dates as texts", async () => {
   const since = "2024-01-01T00:00:00Z";
   await checkStatus(Lamp, { lit: true, since, history: [{ at: since }] });
   await checkStatus(Lamp, { lit: true, since: null });

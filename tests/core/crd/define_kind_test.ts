@@ -3,9 +3,12 @@ import { test } from "node:test";
 import { z } from "zod";
 import type { ObjectOf } from "../../../core/api/kind.ts";
 import type { NewObject } from "../../../core/api/object.ts";
+import type { Client } from "../../../core/client/client.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { pluralOf } from "../../../core/crd/kind_names.ts";
+import type { StandardSchema } from "../../../core/crd/standard_schema.ts";
+import { Deployment } from "../../../core/kinds/mod.ts";
 
 const base = {
   group: "sample.coracle.dev",
@@ -83,7 +86,7 @@ test("defineKind() derives names, scope and the definition", () => {
 test("defineKind() infers the type of objects that are read", () => {
   const WebPage = defineKind({
     ...base,
-    status: z.object({ since: z.date() }).partial(),
+    status: z.object({ since: z.iso.datetime() }).partial(),
   });
   const page: ObjectOf<typeof WebPage> = {
     metadata: { name: "a" },
@@ -103,9 +106,9 @@ test("defineKind() infers the type of objects that are read", () => {
 test("defineKind() infers the type of objects that are written", () => {
   const WebPage = defineKind({
     ...base,
-    status: z.object({ since: z.date() }).partial(),
+    status: z.object({ since: z.iso.datetime() }).partial(),
   });
-  type Written = NewObject<ObjectOf<typeof WebPage>>;
+  type Written = NewObject<typeof WebPage>;
   const page: Written = { metadata: { name: "a" }, spec: { html: "" } };
   assert.equal(page.spec.exposed, undefined);
   // @ts-expect-error -- a field without a default is required
@@ -113,6 +116,55 @@ test("defineKind() infers the type of objects that are written", () => {
   // @ts-expect-error -- no such field
   const other: Written = { metadata: {}, spec: { html: "", colour: 1 } };
   assert.ok(incomplete && other);
+});
+
+/** Schema of a library that converts values when it parses them. */
+function converting<Input, Output>(): StandardSchema<Input, Output> {
+  const input = () => ({
+    type: "object",
+    properties: { at: { type: "string" } },
+  });
+  const validate = (value: unknown) => ({ value: value as Output });
+  const jsonSchema = { input };
+  return {
+    "~standard": { version: 1, vendor: "handmade", validate, jsonSchema },
+  };
+}
+
+test("defineKind() types fields of a converting library as they are stored", () => {
+  const kind = defineKind({
+    ...base,
+    spec: converting<{ at: string }, { at: Date }>(),
+  });
+  const object: ObjectOf<typeof kind> = {
+    metadata: { name: "a" },
+    spec: { at: "2024-01-01T00:00:00Z" },
+  };
+  assert.equal(object.spec.at.length, 20);
+  // @ts-expect-error -- the server does not run the conversion
+  const converted: ObjectOf<typeof kind>["spec"] = { at: new Date(0) };
+  assert.ok(converted);
+});
+
+test("defineKind() names the field of a type that objects cannot have", () => {
+  const since = z.object({ items: z.array(z.object({ at: z.date() })) });
+  assert.throws(() => defineKind({ ...base, status: since }), {
+    name: "TypeError",
+    message:
+      'Cannot write a structural schema for WebPage v1: status.items[].at: JSON has no dates, so write z.iso.datetime(), whose values are the texts that are stored: received "date"',
+  });
+});
+
+test("Client.create() takes objects of a kind without their defaults", () => {
+  const WebPage = defineKind(base);
+  const create = (client: Client) => [
+    client.create(WebPage, { metadata: { name: "a" }, spec: { html: "" } }),
+    // @ts-expect-error -- a field without a default is required
+    client.create(WebPage, { metadata: { name: "a" }, spec: {} }),
+    // @ts-expect-error -- of a kind without defaults all fields are required
+    client.create(Deployment, { metadata: { name: "a" }, spec: {} }),
+  ];
+  assert.equal(typeof create, "function");
 });
 
 test("defineKind() serves several versions and stores one", () => {

@@ -41,8 +41,46 @@ const REFUSED: readonly (readonly [string, StandardSchema, RegExp])[] = [
     /for spec\.field: the API server's regular expressions/,
   ],
   ["a duration of ISO 8601", z.iso.duration(), /spec\.field.*look-around/],
-  ["a bigint", z.bigint(), /for spec\.field: JSON has no such type.*bigint/],
-  ["a Map", z.map(z.string(), z.string()), /JSON has no such type.*map/],
+  ["a bigint", z.bigint(), /for spec\.field: JSON has no bigint.*z\.int\(\)/],
+  ["a Map", z.map(z.string(), z.string()), /no maps, so write z\.record\(\)/],
+  [
+    "a Date",
+    z.date(),
+    /for spec\.field: JSON has no dates, so write z\.iso\.datetime\(\)/,
+  ],
+  [
+    "a nullable Date with a default in a list",
+    z.array(z.date().nullable().default(new Date(0))),
+    /for spec\.field\[\]: JSON has no dates/,
+  ],
+  ["a Date from text", z.coerce.date(), /JSON has no dates/],
+  [
+    "a transformed value",
+    z.string().transform((value) => value.length),
+    /for spec\.field: the server stores values as they are written.*"pipe"$/,
+  ],
+  [
+    "an optional transformed value in a union",
+    z.union([z.string(), z.string().transform(Number).optional()]),
+    /for spec\.field: the server stores/,
+  ],
+  [
+    "a preprocessed value",
+    z.preprocess(String, z.string()),
+    /the server stores/,
+  ],
+  ["a codec", z.stringbool(), /the server stores values/],
+  ["a promise", z.promise(z.string()), /JSON has no promises/],
+  [
+    "a type of TypeScript without a schema",
+    z.custom<string>(),
+    /for spec\.field: a type of TypeScript alone has no schema.*\.meta\(/,
+  ],
+  [
+    "a type of TypeScript with words alone",
+    z.custom<string>().meta({ description: "a word" }),
+    /for spec\.field: a type of TypeScript alone has no schema/,
+  ],
   ["null alone", z.null(), /for spec\.field: null alone is not a type/],
   [
     "nothing",
