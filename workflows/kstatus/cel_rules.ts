@@ -7,7 +7,6 @@ import {
   currentStatus,
   failedStatus,
   inProgressStatus,
-  type ObjectStatus,
   type StatusRule,
 } from "./object_status.ts";
 
@@ -88,40 +87,34 @@ export async function celRules(
   return rules;
 }
 
-type Verdict = readonly [predicate: CelPredicate, status: ObjectStatus];
-
 async function celRule(check: CelHealthCheck): Promise<StatusRule> {
-  const rules: readonly (readonly [string | undefined, ObjectStatus])[] = [
-    [check.inProgress, inProgressStatus("InProgress", "By its expression")],
-    [check.failed, failedStatus("Failed", "By its expression")],
-    [check.current, currentStatus("By its expression")],
-  ];
-  const given = rules.filter(([source]) => source !== undefined);
-  const predicates = await celPredicates(
-    given.map(([source]) => source as string),
+  const { inProgress, failed, current } = check;
+  const message = "By its expression";
+  const given = ([
+    [inProgress, inProgressStatus("InProgress", message)],
+    [failed, failedStatus("Failed", message)],
+    [current, currentStatus(message)],
+  ] as const).flatMap(([source, status]) =>
+    source === undefined ? [] : [{ source, status }]
   );
-  const verdicts: readonly Verdict[] = predicates.map((predicate, index) => [
-    predicate,
-    given[index]![1],
-  ]);
-  return (object) => verdictOf(verdicts, object as Record<string, unknown>);
+  const predicates = await celPredicates(given.map(({ source }) => source));
+  return (object) => {
+    try {
+      const index = predicates.findIndex((predicate) =>
+        predicate(object as Record<string, unknown>)
+      );
+      return given[index]?.status ??
+        inProgressStatus("InProgress", "None of its expressions is true");
+    } catch (error) {
+      const message = firstLine(error);
+      return { status: "Unknown", reason: "ExpressionFailed", message };
+    }
+  };
 }
 
-function verdictOf(
-  verdicts: readonly Verdict[],
-  object: Readonly<Record<string, unknown>>,
-): ObjectStatus {
-  try {
-    return verdicts.find(([predicate]) => predicate(object))?.[1] ??
-      inProgressStatus("InProgress", "None of its expressions is true");
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return {
-      status: "Unknown",
-      reason: "ExpressionFailed",
-      message: message.split("\n")[0] ?? "",
-    };
-  }
+/** First line of the message of an error. */
+export function firstLine(error: unknown): string {
+  return String(error instanceof Error ? error.message : error).split("\n")[0]!;
 }
 
 /** Compiled CEL expression with a boolean result. */
@@ -153,51 +146,34 @@ export async function celPredicates(
         `Cannot compile a CEL expression: it must be at most ${LONGEST_EXPRESSION} characters long: received ${source.length}`,
       );
     }
-    const program = compile(environment, source);
+    const text = JSON.stringify(source.slice(0, 200));
+    let program: (variables: Record<string, unknown>) => unknown;
+    try {
+      program = environment.parse(source);
+    } catch (error) {
+      throw new SyntaxError(
+        `Cannot compile a CEL expression: ${
+          firstLine(error)
+        }: received ${text}`,
+        { cause: error },
+      );
+    }
     return (variables) => {
-      const value = program(inCel(variables));
+      const value = program(inCel(variables) as Record<string, unknown>);
       if (typeof value === "boolean") return value;
       throw new TypeError(
-        `Cannot evaluate a CEL expression: the result must be true or false: received ${typeof value} from ${
-          JSON.stringify(source)
-        }`,
+        `Cannot evaluate a CEL expression: the result must be true or false: received ${typeof value} from ${text}`,
       );
     };
   });
 }
 
-type Environment = import("@marcbachmann/cel-js").Environment;
-
-function compile(
-  environment: Environment,
-  source: string,
-): (variables: Record<string, unknown>) => unknown {
-  try {
-    return environment.parse(source);
-  } catch (error) {
-    throw new SyntaxError(
-      `Cannot compile a CEL expression: ${
-        error instanceof Error ? error.message.split("\n")[0] : error
-      }: received ${JSON.stringify(source.slice(0, 200))}`,
-      { cause: error },
-    );
-  }
-}
-
-/** Converts values to CEL, where whole numbers are integers. */
-function inCel(
-  variables: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  return whole(variables) as Record<string, unknown>;
-}
-
-function whole(value: unknown): unknown {
-  if (typeof value === "number") {
-    return Number.isSafeInteger(value) ? BigInt(value) : value;
-  }
-  if (Array.isArray(value)) return value.map(whole);
+/** Converts a value to CEL, where whole numbers are integers. */
+function inCel(value: unknown): unknown {
+  if (Number.isSafeInteger(value)) return BigInt(value as number);
+  if (Array.isArray(value)) return value.map(inCel);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [name, whole(inner)]),
+    Object.entries(value).map(([name, inner]) => [name, inCel(inner)]),
   );
 }

@@ -3,7 +3,7 @@ import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { checkOption } from "../../core/api/options.ts";
 import type { Context } from "../../core/controller/context.ts";
-import { type CelPredicate, celPredicates } from "./cel_rules.ts";
+import { type CelPredicate, celPredicates, firstLine } from "./cel_rules.ts";
 import { type Conditioned, isReady } from "../conditions/condition.ts";
 import { Stalled, Waiting } from "../conditions/outcome.ts";
 
@@ -85,31 +85,6 @@ export function dependencyOrder(
 }
 
 /**
- * Parses a dependency: `[namespace/]name[@expression]`.
- *
- * @throws {SyntaxError} If it has no name.
- */
-export function parseDependency(text: string): DependencyReference {
-  const at = text.indexOf("@");
-  const reference = at < 0 ? text : text.slice(0, at);
-  const slash = reference.indexOf("/");
-  const name = reference.slice(slash + 1);
-  if (name === "" || slash === 0) {
-    throw new SyntaxError(
-      `Cannot read a dependency: it must be "[namespace/]name[@expression]": received "${text}"`,
-    );
-  }
-  return {
-    name,
-    ...(slash < 0 ? {} : { namespace: reference.slice(0, slash) }),
-    ...(at < 0 ? {} : { readyExpr: text.slice(at + 1) }),
-  };
-}
-
-/** Reason of a wait for a dependency. */
-export const DEPENDENCY_NOT_READY = "DependencyNotReady";
-
-/**
  * Requires that other objects exist and are ready; otherwise it ends the run as
  * a wait. An object is ready when its Ready condition is True for its current
  * generation. If the reference has a `readyExpr`, only the expression decides,
@@ -162,7 +137,7 @@ export async function requireReady<D extends Conditioned>(
     const why = await notReady(found, { self: object, readyExpr });
     if (why === undefined) continue;
     throw new Waiting(
-      DEPENDENCY_NOT_READY,
+      "DependencyNotReady",
       `${kind.kind} ${keyText({ namespace, name })} ${why}`,
       { after },
     );
@@ -183,24 +158,19 @@ async function notReady(
     const isObserved = observedGeneration === dep.metadata.generation;
     return isObserved && isReady(conditions) ? undefined : "is not ready";
   }
-  const predicate = await predicateOf(readyExpr);
+  let predicate: CelPredicate;
+  try {
+    [predicate] = await celPredicates([readyExpr]) as [CelPredicate];
+  } catch (error) {
+    // An invalid expression must be corrected by the user.
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new Stalled("InvalidExpression", error.message, { cause: error });
+  }
   try {
     return predicate({ dep, self })
       ? undefined
       : "is not ready by its expression";
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return `is not ready by its expression: ${message.split("\n")[0]}`;
-  }
-}
-
-/** Compiles an expression; an invalid one must be corrected by the user. */
-async function predicateOf(readyExpr: string): Promise<CelPredicate> {
-  try {
-    const [predicate] = await celPredicates([readyExpr]);
-    return predicate!;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw new Stalled("InvalidExpression", error.message, { cause: error });
+    return `is not ready by its expression: ${firstLine(error)}`;
   }
 }

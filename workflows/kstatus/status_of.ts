@@ -23,20 +23,7 @@ import {
   type ObjectStatus,
   type StatusRule,
 } from "./object_status.ts";
-import {
-  alwaysCurrent,
-  at,
-  claimStatus,
-  conditionsAt,
-  crdStatus,
-  daemonSetStatus,
-  deploymentStatus,
-  jobStatus,
-  podStatus,
-  replicaSetStatus,
-  serviceStatus,
-  statefulSetStatus,
-} from "./status_rules.ts";
+import { at, conditionsAt, KIND_RULES } from "./status_rules.ts";
 import {
   type Condition,
   type ConditionMoment,
@@ -46,27 +33,7 @@ import {
   STALLED,
 } from "../conditions/condition.ts";
 
-/** Rules by group and kind, for all versions. */
-const RULES: ReadonlyMap<string, StatusRule> = new Map([
-  ["/ConfigMap", alwaysCurrent],
-  ["/Secret", alwaysCurrent],
-  ["/Service", serviceStatus],
-  ["/PersistentVolumeClaim", claimStatus],
-  ["/Pod", podStatus],
-  ["batch/CronJob", alwaysCurrent],
-  ["batch/Job", jobStatus],
-  ["policy/PodDisruptionBudget", alwaysCurrent],
-  ["apps/Deployment", deploymentStatus],
-  ["apps/StatefulSet", statefulSetStatus],
-  ["apps/ReplicaSet", replicaSetStatus],
-  ["apps/DaemonSet", daemonSetStatus],
-  ["extensions/Deployment", deploymentStatus],
-  ["extensions/ReplicaSet", replicaSetStatus],
-  ["extensions/DaemonSet", daemonSetStatus],
-  ["apiextensions.k8s.io/CustomResourceDefinition", crdStatus],
-]);
-
-const OPTION_RULES: OptionRules<
+const RULES: OptionRules<
   NonNullable<Parameters<typeof statusOf>[1]>
 > = {
   now: "number?",
@@ -108,7 +75,7 @@ export function statusOf(
     readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
   } = {},
 ): ObjectStatus {
-  checkOptions(options, OPTION_RULES, "statusOf()");
+  checkOptions(options, RULES, "statusOf()");
   const { now = Date.now(), rules } = options;
   const { group } = parseApiVersion(object.apiVersion ?? "");
   const name = `${group}/${object.kind ?? ""}`;
@@ -116,7 +83,7 @@ export function statusOf(
   const general = unsettledStatus(object) ??
     (own === undefined ? conditionStatus(object) : undefined);
   if (general !== undefined) return general;
-  const rule = own ?? RULES.get(name);
+  const rule = own ?? KIND_RULES.get(name);
   return rule === undefined ? readyStatus(object) : rule(object, { now });
 }
 

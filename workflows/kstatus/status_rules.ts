@@ -23,29 +23,25 @@ export function at(object: unknown, path: string): unknown {
 }
 
 /** Returns the number at a path, or the given default. */
-export function numberAt(
-  object: unknown,
-  path: string,
-  otherwise: number,
-): number {
+function numberAt(object: unknown, path: string, otherwise: number): number {
   const value = at(object, path);
   return typeof value === "number" ? value : otherwise;
 }
 
 /** Returns the string at a path; empty if absent. */
-export function textAt(object: unknown, path: string): string {
+function textAt(object: unknown, path: string): string {
   const value = at(object, path);
   return typeof value === "string" ? value : "";
 }
 
 /** Returns the list at a path; empty if absent. */
-export function listAt(object: unknown, path: string): readonly unknown[] {
+function listAt(object: unknown, path: string): readonly unknown[] {
   const value = at(object, path);
   return Array.isArray(value) ? value : [];
 }
 
 /** Condition of an object, with empty strings for missing fields. */
-export interface ReadCondition {
+interface ReadCondition {
   readonly type: string;
   readonly status: string;
   readonly reason: string;
@@ -63,11 +59,10 @@ export function conditionsAt(object: unknown): readonly ReadCondition[] {
 }
 
 /** Rule for kinds that are Current as soon as they exist. */
-export const alwaysCurrent: StatusRule = () =>
-  currentStatus("Resource is current");
+const alwaysCurrent: StatusRule = () => currentStatus("Resource is current");
 
 /** Rule for Services: a load balancer needs an address. */
-export const serviceStatus: StatusRule = (object) =>
+const serviceStatus: StatusRule = (object) =>
   textAt(object, "spec.type") === "LoadBalancer" &&
     textAt(object, "spec.clusterIP") === ""
     ? inProgressStatus(
@@ -77,7 +72,7 @@ export const serviceStatus: StatusRule = (object) =>
     : currentStatus("Service is ready");
 
 /** Rule for PersistentVolumeClaims: bound. */
-export const claimStatus: StatusRule = (object) => {
+const claimStatus: StatusRule = (object) => {
   const phase = textAt(object, "status.phase");
   return phase === "Bound" ? currentStatus("PVC is Bound") : inProgressStatus(
     "NotBound",
@@ -86,7 +81,7 @@ export const claimStatus: StatusRule = (object) => {
 };
 
 /** Rule for CustomResourceDefinitions: accepted and established. */
-export const crdStatus: StatusRule = (object) => {
+const crdStatus: StatusRule = (object) => {
   for (const { type, status, reason, message } of conditionsAt(object)) {
     if (type === "NamesAccepted" && status === "False") {
       return failedStatus(reason, message);
@@ -120,7 +115,7 @@ export function graceLeft(pod: unknown, now: number): number {
 }
 
 /** Rule for Pods: running and ready, or completed. */
-export const podStatus: StatusRule = (object, { now }) => {
+const podStatus: StatusRule = (object, { now }) => {
   const phase = textAt(object, "status.phase");
   switch (phase) {
     case "Succeeded":
@@ -143,8 +138,9 @@ export const podStatus: StatusRule = (object, { now }) => {
 };
 
 function runningPod(object: unknown): ObjectStatus {
-  const ready = conditionsAt(object).find(({ type }) => type === "Ready");
-  if (ready?.status === "True") return currentStatus("Pod is Ready");
+  if (find(object, "Ready")?.status === "True") {
+    return currentStatus("Pod is Ready");
+  }
   const crashing = ["containerStatuses", "initContainerStatuses"]
     .flatMap((list) => listAt(object, `status.${list}`))
     .filter((container) =>
@@ -160,11 +156,8 @@ function runningPod(object: unknown): ObjectStatus {
 }
 
 function pendingPod(object: unknown, now: number): ObjectStatus {
-  const unscheduled = conditionsAt(object).find((condition) =>
-    condition.type === "PodScheduled" && condition.status === "False" &&
-    condition.reason === "Unschedulable"
-  );
-  if (unscheduled === undefined) {
+  const scheduled = find(object, "PodScheduled");
+  if (scheduled?.status !== "False" || scheduled.reason !== "Unschedulable") {
     return inProgressStatus("PodPending", "Pod is in the Pending phase");
   }
   return graceLeft(object, now) > 0
@@ -175,12 +168,39 @@ function pendingPod(object: unknown, now: number): ObjectStatus {
 /** Step of a rollout: whether it is incomplete, and the reason and message. */
 type Progress = readonly [behind: boolean, reason: string, message: string];
 
-/** Status of the first incomplete step. */
-function firstBehind(steps: readonly Progress[]): ObjectStatus | undefined {
-  for (const [behind, reason, message] of steps) {
-    if (behind) return inProgressStatus(reason, message);
-  }
-  return undefined;
+/** Status of the first incomplete step; otherwise Current with the message. */
+function progressOf(steps: readonly Progress[], done: string): ObjectStatus {
+  const behind = steps.find(([isBehind]) => isBehind);
+  return behind === undefined
+    ? currentStatus(done)
+    : inProgressStatus(behind[1], behind[2]);
+}
+
+/** Step that is incomplete while a number is below the wanted one. */
+function atLeast(
+  wanted: number,
+  [reason, label, count]: readonly [string, string, number],
+): Progress {
+  return [wanted > count, reason, `${label}: ${count}/${wanted}`];
+}
+
+/** Step that is incomplete while there are more pods than wanted. */
+function atMost(wanted: number, count: number): Progress {
+  return [
+    count > wanted,
+    "ExtraPods",
+    `Pending termination: ${count - wanted}`,
+  ];
+}
+
+/** Step that is incomplete while a field is missing. */
+function present(object: unknown, path: string, reason: string): Progress {
+  return [at(object, path) === undefined, reason, `Missing .${path}`];
+}
+
+/** Numbers in the status of an object; zero if absent. */
+function countsOf(object: unknown): (name: string) => number {
+  return (name) => numberAt(object, `status.${name}`, 0);
 }
 
 function find(object: unknown, type: string): ReadCondition | undefined {
@@ -191,158 +211,118 @@ function find(object: unknown, type: string): ReadCondition | undefined {
 const NO_DEADLINE = 2 ** 31 - 1;
 
 /** Rule for Deployments: rolled out, available, and without old replicas. */
-export const deploymentStatus: StatusRule = (object) => {
+const deploymentStatus: StatusRule = (object) => {
   const progressing = find(object, "Progressing");
   if (progressing?.reason === "ProgressDeadlineExceeded") {
-    return failedStatus(
-      "ProgressDeadlineExceeded",
-      "Progress deadline exceeded",
-    );
+    return failedStatus(progressing.reason, "Progress deadline exceeded");
   }
   const deadline = at(object, "spec.progressDeadlineSeconds");
   const rolledOut = deadline === undefined || deadline === NO_DEADLINE ||
     (progressing?.status === "True" &&
       progressing.reason === "NewReplicaSetAvailable");
+  const available = find(object, "Available")?.status === "True";
   const wanted = numberAt(object, "spec.replicas", 1);
-  const status = (name: string) => numberAt(object, `status.${name}`, 0);
-  const replicas = status("replicas");
-  const updated = status("updatedReplicas");
-  const available = status("availableReplicas");
-  const ready = status("readyReplicas");
-  return firstBehind([
-    [wanted > replicas, "LessReplicas", `replicas: ${replicas}/${wanted}`],
-    [wanted > updated, "LessUpdated", `Updated: ${updated}/${wanted}`],
-    [
-      replicas > wanted,
-      "ExtraPods",
-      `Pending termination: ${replicas - wanted}`,
-    ],
-    [
-      updated > available,
+  const count = countsOf(object);
+  const replicas = count("replicas");
+  const updated = count("updatedReplicas");
+  return progressOf([
+    atLeast(wanted, ["LessReplicas", "replicas", replicas]),
+    atLeast(wanted, ["LessUpdated", "Updated", updated]),
+    atMost(wanted, replicas),
+    atLeast(updated, [
       "LessAvailable",
-      `Available: ${available}/${updated}`,
-    ],
-    [wanted > ready, "LessReady", `Ready: ${ready}/${wanted}`],
+      "Available",
+      count("availableReplicas"),
+    ]),
+    atLeast(wanted, ["LessReady", "Ready", count("readyReplicas")]),
     [!rolledOut, "ReplicaSetNotAvailable", "ReplicaSet not available"],
-    [
-      find(object, "Available")?.status !== "True",
-      "DeploymentNotAvailable",
-      "Deployment not available",
-    ],
-  ]) ?? currentStatus(`Deployment is available. Replicas: ${replicas}`);
+    [!available, "DeploymentNotAvailable", "Deployment not available"],
+  ], `Deployment is available. Replicas: ${replicas}`);
 };
 
 /** Rule for StatefulSets: every replica ready and of the newest revision. */
-export const statefulSetStatus: StatusRule = (object) => {
+const statefulSetStatus: StatusRule = (object) => {
   if (textAt(object, "spec.updateStrategy.type") === "OnDelete") {
     return currentStatus("StatefulSet is using the ondelete update strategy");
   }
   const wanted = numberAt(object, "spec.replicas", 1);
-  const status = (name: string) => numberAt(object, `status.${name}`, 0);
-  const replicas = status("replicas");
-  const ready = status("readyReplicas");
-  const behind = firstBehind([
-    [wanted > replicas, "LessReplicas", `Replicas: ${replicas}/${wanted}`],
-    [wanted > ready, "LessReady", `Ready: ${ready}/${wanted}`],
-    [
-      replicas > wanted,
-      "ExtraPods",
-      `Pending termination: ${replicas - wanted}`,
-    ],
-  ]);
-  if (behind !== undefined) return behind;
-  const partition = at(object, "spec.updateStrategy.rollingUpdate.partition");
-  if (typeof partition === "number" && partition > 0) {
-    const updated = status("updatedReplicas");
-    return updated < wanted - partition
-      ? inProgressStatus(
-        "PartitionRollout",
-        `updated: ${updated}/${wanted - partition}`,
-      )
-      : currentStatus(`Partition rollout complete. updated: ${updated}`);
+  const count = countsOf(object);
+  const replicas = count("replicas");
+  const steps = [
+    atLeast(wanted, ["LessReplicas", "Replicas", replicas]),
+    atLeast(wanted, ["LessReady", "Ready", count("readyReplicas")]),
+    atMost(wanted, replicas),
+  ];
+  const path = "spec.updateStrategy.rollingUpdate.partition";
+  const partition = numberAt(object, path, 0);
+  if (partition > 0) {
+    const updated = count("updatedReplicas");
+    const rollout = ["PartitionRollout", "updated", updated] as const;
+    return progressOf(
+      [...steps, atLeast(wanted - partition, rollout)],
+      `Partition rollout complete. updated: ${updated}`,
+    );
   }
-  const currentReplicas = status("currentReplicas");
-  const revision = textAt(object, "status.currentRevision");
-  const update = textAt(object, "status.updateRevision");
-  return firstBehind([
+  return progressOf([
+    ...steps,
+    atLeast(wanted, ["LessCurrent", "current", count("currentReplicas")]),
     [
-      wanted > currentReplicas,
-      "LessCurrent",
-      `current: ${currentReplicas}/${wanted}`,
-    ],
-    [
-      revision !== update,
+      textAt(object, "status.currentRevision") !==
+        textAt(object, "status.updateRevision"),
       "RevisionMismatch",
       "Waiting for updated revision to match current",
     ],
-  ]) ??
-    currentStatus(`All replicas scheduled as expected. Replicas: ${replicas}`);
+  ], `All replicas scheduled as expected. Replicas: ${replicas}`);
 };
 
 /** Rule for ReplicaSets: every replica labelled, available and ready. */
-export const replicaSetStatus: StatusRule = (object) => {
+const replicaSetStatus: StatusRule = (object) => {
   const failure = find(object, "ReplicaFailure");
-  if (failure?.status === "True") {
-    return inProgressStatus(
-      "ReplicaFailure",
-      failure.message || "Replica failure",
-    );
-  }
   const wanted = numberAt(object, "spec.replicas", 1);
-  const status = (name: string) => numberAt(object, `status.${name}`, 0);
-  const labelled = status("fullyLabeledReplicas");
-  const available = status("availableReplicas");
-  const ready = status("readyReplicas");
-  const replicas = status("replicas");
-  return firstBehind([
-    [wanted > labelled, "LessLabelled", `Labelled: ${labelled}/${wanted}`],
-    [wanted > available, "LessAvailable", `Available: ${available}/${wanted}`],
-    [wanted > ready, "LessReady", `Ready: ${ready}/${wanted}`],
+  const count = countsOf(object);
+  const replicas = count("replicas");
+  return progressOf([
     [
-      replicas > wanted,
-      "ExtraPods",
-      `Pending termination: ${replicas - wanted}`,
+      failure?.status === "True",
+      "ReplicaFailure",
+      failure?.message || "Replica failure",
     ],
-  ]) ?? currentStatus(`ReplicaSet is available. Replicas: ${replicas}`);
+    atLeast(wanted, [
+      "LessLabelled",
+      "Labelled",
+      count("fullyLabeledReplicas"),
+    ]),
+    atLeast(wanted, ["LessAvailable", "Available", count("availableReplicas")]),
+    atLeast(wanted, ["LessReady", "Ready", count("readyReplicas")]),
+    atMost(wanted, replicas),
+  ], `ReplicaSet is available. Replicas: ${replicas}`);
 };
 
 /** Rule for DaemonSets: an updated pod ready on every scheduled node. */
-export const daemonSetStatus: StatusRule = (object) => {
-  const behind = firstBehind([
-    [
-      at(object, "metadata.generation") === undefined,
-      "NoGeneration",
-      "Missing .metadata.generation",
-    ],
-    [
-      at(object, "status.observedGeneration") === undefined,
-      "NoObservedGeneration",
-      "Missing .status.observedGeneration",
-    ],
-    [
-      at(object, "status.desiredNumberScheduled") === undefined,
-      "NoDesiredNumber",
-      "Missing .status.desiredNumberScheduled",
-    ],
-  ]);
-  if (behind !== undefined) return behind;
-  const status = (name: string) => numberAt(object, `status.${name}`, 0);
-  const wanted = status("desiredNumberScheduled");
-  const scheduled = status("currentNumberScheduled");
-  const updated = status("updatedNumberScheduled");
-  const available = status("numberAvailable");
-  const ready = status("numberReady");
-  return firstBehind([
-    [wanted > scheduled, "LessCurrent", `Current: ${scheduled}/${wanted}`],
-    [wanted > updated, "LessUpdated", `Updated: ${updated}/${wanted}`],
-    [wanted > available, "LessAvailable", `Available: ${available}/${wanted}`],
-    [wanted > ready, "LessReady", `Ready: ${ready}/${wanted}`],
-  ]) ??
-    currentStatus(`All replicas scheduled as expected. Replicas: ${wanted}`);
+const daemonSetStatus: StatusRule = (object) => {
+  const count = countsOf(object);
+  const wanted = count("desiredNumberScheduled");
+  return progressOf([
+    present(object, "metadata.generation", "NoGeneration"),
+    present(object, "status.observedGeneration", "NoObservedGeneration"),
+    present(object, "status.desiredNumberScheduled", "NoDesiredNumber"),
+    atLeast(wanted, [
+      "LessCurrent",
+      "Current",
+      count("currentNumberScheduled"),
+    ]),
+    atLeast(wanted, [
+      "LessUpdated",
+      "Updated",
+      count("updatedNumberScheduled"),
+    ]),
+    atLeast(wanted, ["LessAvailable", "Available", count("numberAvailable")]),
+    atLeast(wanted, ["LessReady", "Ready", count("numberReady")]),
+  ], `All replicas scheduled as expected. Replicas: ${wanted}`);
 };
 
 /** Rule for Jobs: ended, suspended or running. */
-export const jobStatus: StatusRule = (object) => {
+const jobStatus: StatusRule = (object) => {
   for (const { type, status, message } of conditionsAt(object)) {
     if (status !== "True") continue;
     if (type === "Complete") return currentStatus(`Job Completed. ${message}`);
@@ -374,3 +354,23 @@ export function jobCompletionStatus(
     ? inProgressStatus("JobInProgress", "Job in progress")
     : status;
 }
+
+/** Rules by group and kind, for all versions. */
+export const KIND_RULES: ReadonlyMap<string, StatusRule> = new Map([
+  ["/ConfigMap", alwaysCurrent],
+  ["/Secret", alwaysCurrent],
+  ["/Service", serviceStatus],
+  ["/PersistentVolumeClaim", claimStatus],
+  ["/Pod", podStatus],
+  ["batch/CronJob", alwaysCurrent],
+  ["batch/Job", jobStatus],
+  ["policy/PodDisruptionBudget", alwaysCurrent],
+  ["apps/Deployment", deploymentStatus],
+  ["apps/StatefulSet", statefulSetStatus],
+  ["apps/ReplicaSet", replicaSetStatus],
+  ["apps/DaemonSet", daemonSetStatus],
+  ["extensions/Deployment", deploymentStatus],
+  ["extensions/ReplicaSet", replicaSetStatus],
+  ["extensions/DaemonSet", daemonSetStatus],
+  ["apiextensions.k8s.io/CustomResourceDefinition", crdStatus],
+]);

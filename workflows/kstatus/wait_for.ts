@@ -1,21 +1,40 @@
+import { ApiError } from "../../core/api/api_error.ts";
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
+import { type Kind, parseApiVersion } from "../../core/api/kind.ts";
+import type { LabelSelector } from "../../core/api/label_selector.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { keyText } from "../../core/api/object_key.ts";
 import {
   checkOption,
   checkOptions,
   type OptionRules,
 } from "../../core/api/options.ts";
+import { Informer } from "../../core/cache/informer/informer.ts";
 import type { Client } from "../../core/client/client.ts";
-import { type Clock, deadline, systemClock } from "../../core/clock.ts";
 import {
+  type Clock,
+  deadline,
+  systemClock,
+  type Timer,
+} from "../../core/clock.ts";
+import { Pod } from "../../core/kinds/core_v1.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
+import {
+  asReferenced,
   type ObjectReference,
+  referencedKind,
   referenceId,
   referenceOf,
   referenceText,
 } from "./object_reference.ts";
-import type { ObjectStatus, StatusRule } from "./object_status.ts";
-import { ObjectWatch } from "./object_watch.ts";
-import { aggregateStatus } from "./status_of.ts";
+import {
+  currentStatus,
+  failedStatus,
+  type ObjectStatus,
+  type StatusRule,
+} from "./object_status.ts";
+import { aggregateStatus, statusOf } from "./status_of.ts";
+import { at, graceLeft, jobCompletionStatus } from "./status_rules.ts";
 
 /** Options of {@linkcode waitFor}. */
 export type WaitOptions = NonNullable<Parameters<typeof waitFor>[2]>;
@@ -172,35 +191,69 @@ export async function waitFor(
   }
 }
 
-/** Wait for objects. */
+/** Object that is waited for, and what is watched for it. */
+interface Member {
+  readonly reference: ObjectReference;
+  status: ObjectStatus;
+  /** Informer of the kind in the namespace; shared, undefined before it starts. */
+  informer?: Informer<KubernetesObject>;
+  /** Informer of its pods while it is in progress. */
+  pods?: Informer<Pod>;
+  /** Timer of the end of a grace period. */
+  timer?: Timer;
+  /** Whether it is a Job with a TTL, which is deleted after it has ended. */
+  mayVanish: boolean;
+}
+
+const NOT_FOUND: ObjectStatus = {
+  status: "NotFound",
+  reason: "",
+  message: "Resource not found",
+};
+
+/**
+ * Rules for waiting: Jobs are Current when they have ended, not while they run.
+ */
+const WAITING_RULES: ReadonlyMap<string, StatusRule> = new Map([
+  ["batch/Job", jobCompletionStatus],
+]);
+
+/** Kinds whose pods' failures count as their own. */
+const POD_OWNERS: RegExp = /^(?:apps|extensions)\/(?:ReplicaSet|StatefulSet)$/;
+
+/**
+ * Wait for objects of any kinds. There is one watch for each kind and namespace,
+ * restricted to the object if it is the only one.
+ */
 class ObjectWait {
-  readonly #options: WaitOptions;
+  readonly #client: Client;
+  readonly #options: WaitOptions & { readonly clock: Clock };
   readonly #desired: "Current" | "NotFound";
-  readonly #waited: Map<string, WaitedObject> = new Map();
-  readonly #watch: ObjectWatch;
+  readonly #rules: ReadonlyMap<string, StatusRule>;
+  readonly #members: Map<string, Member> = new Map();
+  readonly #informers: { stop(): Promise<void> }[] = [];
   readonly #done: PromiseWithResolvers<readonly WaitedObject[]> = Promise
     .withResolvers();
+  #stopped = false;
 
   constructor(
     client: Client,
     objects: readonly (KubernetesObject | ObjectReference)[],
     options: WaitOptions & { readonly clock: Clock },
   ) {
+    this.#client = client;
     this.#options = options;
     this.#desired = options.desired ?? "Current";
+    this.#rules = new Map([...WAITING_RULES, ...options.rules ?? []]);
     for (const object of objects) {
       const reference = referenceOf(object);
-      this.#waited.set(referenceId(reference), {
+      const status = { status: "Unknown", reason: "", message: "" } as const;
+      this.#members.set(referenceId(reference), {
         reference,
-        status: { status: "Unknown", reason: "", message: "" },
+        status,
+        mayVanish: this.#mayVanish(object),
       });
     }
-    this.#watch = new ObjectWatch(client, objects, {
-      rules: options.rules,
-      clock: options.clock,
-      jobsMayVanish: this.#desired === "Current",
-      onStatus: (reference, status) => this.#update(reference, status),
-    });
   }
 
   get done(): Promise<readonly WaitedObject[]> {
@@ -208,53 +261,177 @@ class ObjectWait {
   }
 
   start(): void {
-    this.#watch.start();
+    const groups = Map.groupBy(
+      this.#members.values(),
+      ({ reference: { apiVersion, kind, namespace = "" } }) =>
+        `${apiVersion} ${kind} ${namespace}`,
+    );
+    for (const group of groups.values()) {
+      this.#follow(group).catch((error) => this.#done.reject(error));
+    }
   }
 
   async stop(): Promise<void> {
-    await this.#watch.stop();
-  }
-
-  fail(reason: unknown): void {
-    this.#done.reject(reason);
+    this.#stopped = true;
+    for (const { timer } of this.#members.values()) timer?.cancel();
+    await Promise.all(this.#informers.map((informer) => informer.stop()));
   }
 
   /** Error for a wait that has reached its time limit. */
   timeoutError(): WaitError {
-    const objects = [...this.#waited.values()].map((waited) => {
-      const trouble = this.#watch.troubleOf(waited.reference);
-      if (trouble === undefined) return waited;
-      const message = [waited.status.message, trouble].filter(Boolean)
-        .join("; ");
-      return { ...waited, status: { ...waited.status, message } };
-    });
+    for (const member of this.#members.values()) {
+      const { informer, status } = member;
+      const trouble = informer?.health().watches.find(({ synced }) => !synced)
+        ?.lastError?.message;
+      if (trouble === undefined) continue;
+      const message = [status.message, trouble].filter(Boolean).join("; ");
+      member.status = { ...status, message };
+    }
+    return this.#error("the time limit was exceeded", true);
+  }
+
+  #error(why: string, timedOut: boolean): WaitError {
     const desired = this.#desired;
-    return new WaitError("the time limit was exceeded", objects, {
-      desired,
-      timedOut: true,
+    return new WaitError(why, this.#results(), { desired, timedOut });
+  }
+
+  #results(): readonly WaitedObject[] {
+    return Array.from(
+      this.#members.values(),
+      ({ reference, status }) => ({ reference, status }),
+    );
+  }
+
+  /** Watches the objects of one kind in one namespace. */
+  async #follow(members: readonly Member[]): Promise<void> {
+    const { reference } = members[0]!;
+    const kind = referencedKind(reference);
+    try {
+      await this.#client.resolve(kind);
+    } catch (error) {
+      // Other errors show in the health of the informer.
+      if (ApiError.is(error) && error.isNotFound) {
+        // The kind may be installed later: the informer retries.
+        for (const member of members) this.#update(member, NOT_FOUND);
+      }
+    }
+    if (this.#stopped) return;
+    const { namespace, name } = reference;
+    const informer = this.#watch(kind, {
+      ...(namespace && { namespaces: [namespace] }),
+      ...(members.length === 1 && { fieldSelector: `metadata.name=${name}` }),
+    });
+    const byKey = new Map(
+      members.map((member) => [keyText(member.reference), member]),
+    );
+    for (const member of members) member.informer = informer;
+    informer.addHandler(({ key }) => {
+      const member = byKey.get(key);
+      if (member !== undefined) this.#look(member);
+    }, { name: "wait" });
+    await informer.start().synced;
+    for (const member of members) this.#look(member);
+  }
+
+  #watch<T extends KubernetesObject>(
+    kind: Kind<T>,
+    selection: ConstructorParameters<typeof Informer<T>>[2],
+  ): Informer<T> {
+    const { clock } = this.#options;
+    const prune = ["metadata.managedFields"];
+    const informer = new Informer(this.#client, kind, {
+      clock,
+      prune,
+      ...selection,
+    });
+    this.#informers.push(informer);
+    return informer;
+  }
+
+  /** Computes the status of an object. */
+  #look(member: Member): void {
+    const { reference, informer } = member;
+    if (this.#stopped || informer === undefined) return;
+    member.timer?.cancel();
+    const stored = informer.get(keyText(reference));
+    if (stored === undefined) {
+      if (!informer.hasSynced) return;
+      const vanished = currentStatus("Job is done and deleted");
+      this.#update(member, member.mayVanish ? vanished : NOT_FOUND);
+      return;
+    }
+    const object = asReferenced(stored, reference);
+    member.mayVanish ||= this.#mayVanish(object);
+    const { clock } = this.#options;
+    const now = clock.wallTime();
+    const status = statusOf(object, { now, rules: this.#rules });
+    const pods = status.status === "InProgress"
+      ? this.#podsOf(member, object).map((pod) => ({
+        object: pod,
+        ...statusOf({ ...pod, apiVersion: "v1", kind: "Pod" }, { now }),
+      }))
+      : [];
+    const graces = [{ object, ...status }, ...pods]
+      .filter(({ reason }) => reason === "PodNotScheduled")
+      .map(({ object }) => graceLeft(object, now));
+    if (graces.length > 0) {
+      const again = () => this.#look(member);
+      member.timer = clock.setTimer(again, Math.min(...graces));
+    }
+    const failures = pods.filter(({ status }) => status === "Failed").length;
+    this.#update(
+      member,
+      failures === 0
+        ? status
+        : failedStatus("PodsFailed", `${failures} pods have failed`),
+    );
+  }
+
+  /** Pods on which the progress of an object depends, watched from now on. */
+  #podsOf(member: Member, object: KubernetesObject): readonly Pod[] {
+    const { apiVersion, kind } = member.reference;
+    const { group } = parseApiVersion(apiVersion);
+    const { namespace, uid } = object.metadata;
+    const labelSelector = at(object, "spec.selector") as
+      | LabelSelector
+      | undefined;
+    if (
+      !POD_OWNERS.test(`${group}/${kind}`) || labelSelector === undefined ||
+      namespace === undefined
+    ) return [];
+    if (member.pods === undefined) {
+      member.pods = this.#watch(Pod, {
+        namespaces: [namespace],
+        labelSelector,
+      });
+      member.pods.addHandler(() => this.#look(member), { name: "wait" });
+      member.pods.start().synced.catch(() => {}); // It is stopped with the wait.
+    }
+    return member.pods.list().filter(({ metadata }) => {
+      const owners = metadata.ownerReferences ?? [];
+      return owners.length === 0 || owners.some((owner) => owner.uid === uid);
     });
   }
 
-  #update(reference: ObjectReference, status: ObjectStatus): void {
-    const id = referenceId(reference);
-    const old = this.#waited.get(id)?.status;
-    if (
-      old?.status === status.status && old.reason === status.reason &&
-      old.message === status.message
-    ) return;
-    const waited = { reference, status };
-    this.#waited.set(id, waited);
+  #mayVanish(object: KubernetesObject | ObjectReference): boolean {
+    return this.#desired === "Current" && object.kind === "Job" &&
+      typeof at(object, "spec.ttlSecondsAfterFinished") === "number";
+  }
+
+  #update(member: Member, status: ObjectStatus): void {
+    if (this.#stopped || jsonEquals(member.status, status)) return;
+    member.status = status;
     try {
-      this.#options.onChange?.(waited);
+      this.#options.onChange?.({ reference: member.reference, status });
     } catch (error) {
-      this.fail(error);
+      this.#done.reject(error);
     }
     this.#finishIfDone();
   }
 
   #finishIfDone(): void {
     const desired = this.#desired;
-    const objects = [...this.#waited.values()];
+    const objects = this.#results();
     const states = objects.map(({ status }) => status.status);
     if (aggregateStatus(states, desired) === desired) {
       this.#done.resolve(objects);
@@ -265,12 +442,8 @@ class ObjectWait {
     const isOver = states.every((state) =>
       state === "Failed" || state === desired
     );
-    if (!isOver && !this.#options.failFast) return;
-    this.fail(
-      new WaitError("objects have failed", objects, {
-        desired,
-        timedOut: false,
-      }),
-    );
+    if (isOver || this.#options.failFast) {
+      this.#done.reject(this.#error("objects have failed", false));
+    }
   }
 }
