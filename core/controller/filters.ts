@@ -121,10 +121,20 @@ export interface DefaultFilterOptions {
  * Default filter of the updates of primaries. It accepts an update if the
  * generation has changed or does not exist, our finalizer was or is missing, the
  * deletion has started, the pause annotation has changed, a request annotation
- * has a new value, or the previous state is not known. Decodes nothing.
+ * has a new value, or the previous state is not known. Decodes nothing, except
+ * after a relist: a server whose data was restored from a backup may have given
+ * the same generation to another spec.
  */
 export function isRelevantUpdate(
-  event: Pick<CacheEvent, "header" | "previousHeader" | "hasSameMetadata">,
+  event: Pick<
+    CacheEvent,
+    | "header"
+    | "previousHeader"
+    | "hasSameMetadata"
+    | "relist"
+    | "object"
+    | "previous"
+  >,
   options: DefaultFilterOptions,
 ): boolean {
   const { header } = event;
@@ -133,6 +143,7 @@ export function isRelevantUpdate(
   if (!generationAware) return true;
   const generation = header.generation;
   if (generation === undefined) return true;
+  if (event.relist && !hasSameSpec(event)) return true;
   if (event.hasSameMetadata) {
     return finalizer !== undefined && !header.hasFinalizer(finalizer);
   }
@@ -152,4 +163,22 @@ export function isRelevantUpdate(
   }
   return finalizer !== undefined &&
     !(header.hasFinalizer(finalizer) && previous.hasFinalizer(finalizer));
+}
+
+/** Whether all fields that a generation counts are the same in both states. */
+function hasSameSpec(
+  { object, previous }: Pick<CacheEvent, "object" | "previous">,
+): boolean {
+  const before = fieldsOf(previous ?? {});
+  const after = fieldsOf(object);
+  return before.size === after.size &&
+    [...after].every(([name, value]) => before.get(name) === value);
+}
+
+/** Fields that a generation counts, as JSON. */
+function fieldsOf(object: object): Map<string, string> {
+  const counted = Object.entries(object).filter(([name]) =>
+    !["apiVersion", "kind", "metadata", "status"].includes(name)
+  );
+  return new Map(counted.map(([name, value]) => [name, JSON.stringify(value)]));
 }

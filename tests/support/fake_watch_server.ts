@@ -211,6 +211,23 @@ export class FakeWatchServer {
     this.#compacted = 0;
   }
 
+  /**
+   * Takes a backup of the objects and the version.
+   *
+   * @returns Function that puts it back: changes since then are lost, and their
+   * versions and generations are given out again.
+   */
+  backUp(): () => void {
+    const objects = [...this.#objects];
+    const version = this.#version;
+    return () => {
+      this.loseData();
+      for (const [key, object] of objects) this.#objects.set(key, object);
+      this.#version = version;
+      this.#compacted = version;
+    };
+  }
+
   /** Lets the next calls of a verb meet these faults. */
   script(verb: Call["verb"], ...faults: readonly Fault[]): void {
     this.#script.push(...faults.map((fault) => ({ verb, fault })));

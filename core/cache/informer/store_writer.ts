@@ -72,7 +72,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   /** Facts of that event. */
   readonly #facts: { -readonly [Fact in keyof EventFacts]: EventFacts[Fact] };
   /** Options of the current put, reused. */
-  readonly #putOptions = { force: false, keepPrevious: false };
+  readonly #putOptions = { force: false, rewrite: false, keepPrevious: false };
   /** ResourceVersions of pending own writes, by key. */
   readonly #pending: Map<string, string> = new Map();
   /** Pending own writes that the list being read has not shown so far. */
@@ -87,6 +87,11 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   readonly #deleted: VersionMark = new VersionMark();
   readonly #sync: PromiseWithResolvers<void> = Promise.withResolvers();
   #listing = false;
+  /**
+   * Whether the server's history restarted, as after a backup was restored: until
+   * a whole state of the new one was read, known versions may mean other states.
+   */
+  #restarted = false;
   #complete = false;
   #stopped = false;
 
@@ -155,11 +160,11 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   }
 
   async initDone(resourceVersion: string): Promise<void> {
-    let newest = resourceVersion;
-    if (compareResourceVersions(resourceVersion, this.#seen.text) < 0) {
-      // The server's history restarted, so nothing of the old one is valid.
-      newest = this.#forgetHistory();
-    }
+    const isOlder =
+      compareResourceVersions(resourceVersion, this.#seen.text) < 0;
+    if (isOlder && !this.#restarted) this.#forgetHistory();
+    // After a restart, nothing of the old history is valid.
+    const newest = isOlder ? this.#seen.text : resourceVersion;
     // From here on, an older response to an own write is ignored.
     this.#seen.text = resourceVersion;
     for (const key of this.#unlisted) {
@@ -173,7 +178,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
       this.#removeMissing(key);
       if (slice.step(0)) await slice.pause();
     }
-    this.#listing = false;
+    this.#listing = this.#restarted = false;
     this.#deleted.text = "";
     this.#complete = true;
     this.bookmark(resourceVersion);
@@ -252,6 +257,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     const stale = this.#pending.size > 0 && this.#isBehindOwnWrite(header);
     const options = this.#putOptions;
     options.force = this.#listing && !stale;
+    options.rewrite = this.#restarted && options.force;
     options.keepPrevious = !this.#subscriptions.isEmpty;
     let change = store.put(header, options);
     if (change.outcome === "recreated") {
@@ -342,24 +348,21 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   }
 
   /**
-   * Drops pending own writes of versions that the server no longer has.
+   * Forgets what versions mean. The state must be read again: until here, objects
+   * with a known version counted as unchanged, and own writes shadowed others.
    *
-   * @returns Newest version of the old history.
-   * @throws {ConnectionFault} If own writes of the old history shadowed objects
-   * of the new one; the state must be read again.
+   * @throws {ConnectionFault} Always.
    */
-  #forgetHistory(): string {
-    const newest = [this.#seen.text, ...this.#pending.values()]
+  #forgetHistory(): never {
+    // The next state has to remove what only the old history had.
+    this.#seen.text = [this.#seen.text, ...this.#pending.values()]
       .sort(compareResourceVersions).at(-1) ?? "";
-    this.#subscriptions.restarted();
-    if (this.#pending.size === 0) return newest;
+    this.#restarted = true;
     this.#pending.clear();
-    // The next state has to remove these too, although nothing marks them as of
-    // the old history then.
-    this.#seen.text = newest;
+    this.#subscriptions.restarted();
     throw new ConnectionFault(
       "backwards",
-      "Cannot keep own writes: the server's history restarted: received an older state than was known",
+      "Cannot keep the cache: the server's history restarted: received an older state than was known",
     );
   }
 }

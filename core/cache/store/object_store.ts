@@ -27,7 +27,7 @@ import {
   checkParts,
   type OptionRules,
 } from "../../api/options.ts";
-import { type ByteRange, wholeRange } from "../../json/byte_range.ts";
+import { asBuffer, type ByteRange, wholeRange } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import { BodyCopy, BodyWriter, type UnwrittenBody } from "./bodies.ts";
@@ -136,6 +136,13 @@ export interface PutOptions {
    * @default {false}
    */
   readonly force?: boolean | undefined;
+  /**
+   * Stores another state of the same version, too: for a server that has given
+   * out versions a second time.
+   *
+   * @default {false}
+   */
+  readonly rewrite?: boolean | undefined;
   /**
    * Copies the replaced state to {@linkcode StoreChange.previous}.
    *
@@ -285,7 +292,10 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     table.markSeen(slot);
     if (!table.hasUid(slot, header)) return this.#changed("recreated", slot);
     const order = table.compareVersion(slot, header);
-    if (order === 0 && header.has("resourceVersion")) {
+    if (
+      order === 0 && header.has("resourceVersion") &&
+      !(options?.rewrite === true && this.#differs(slot, header))
+    ) {
       return this.#changed("unchanged", slot);
     }
     if (order > 0 && options?.force !== true) {
@@ -296,6 +306,19 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
       this.#tiers.copy(slot, this.#previous);
     this.#write(slot, header, body);
     return this.#changed("updated", slot, isCopied);
+  }
+
+  #differs(slot: number, header: ObjectHeader): boolean {
+    const { bytes, start, end } = this.#writer.write(header);
+    const kept = this.#tiers.read(slot);
+    return kept === undefined ||
+      asBuffer(bytes).compare(
+          kept.bytes,
+          kept.start,
+          kept.end,
+          start,
+          end,
+        ) !== 0;
   }
 
   /**

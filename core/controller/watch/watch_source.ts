@@ -6,6 +6,7 @@ import {
   checkParts,
   type OptionRules,
 } from "../../api/options.ts";
+import { compareResourceVersions } from "../../api/resource_version.ts";
 import {
   type CacheEvent,
   keyOfHeader,
@@ -118,8 +119,9 @@ export interface WatchSource<
 > extends EventSource<P, S> {
   /**
    * Adds a listener for deleted secondaries, for data that is kept about each. It
-   * is called with the key of a deleted one, and without a key when the source
-   * stops.
+   * is called with the key of a deleted one, or of one whose versions mean other
+   * states since the server's data was restored from a backup, and without a key
+   * when the source stops.
    */
   onGone(listener: (key: string | undefined) => void): void;
 }
@@ -431,7 +433,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     context: SourceContext<P>,
     lease: InformerLease<S>,
   ): void {
-    if (event.type === "deleted") {
+    if (event.type === "deleted" || wentBack(event)) {
       for (const listener of this.#onGone) listener(event.key);
     }
     // The remembered mapping must follow every event, accepted or not.
@@ -532,4 +534,15 @@ function sourceHealth(health: InformerHealth | undefined): SourceHealth {
 function foreignManagedFields({ fieldManagers }: SourceContext): string {
   const own = fieldManagers.map((name) => JSON.stringify(name));
   return `metadata.managedFields[manager!=${own.join()}]`;
+}
+
+/** Whether a relist showed a version that is not newer than the previous one. */
+function wentBack(
+  { relist, header, previousHeader }: CacheEvent<KubernetesObject>,
+): boolean {
+  return relist && previousHeader !== undefined &&
+    compareResourceVersions(
+        header.resourceVersion,
+        previousHeader.resourceVersion,
+      ) <= 0;
 }

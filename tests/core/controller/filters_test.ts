@@ -45,6 +45,9 @@ function relevant(
     header: after,
     previousHeader: before,
     hasSameMetadata: false,
+    relist: false,
+    object: { metadata: {} } as KubernetesObject,
+    previous: undefined,
   }, {
     finalizer,
     generationAware,
@@ -80,6 +83,28 @@ test("isRelevantUpdate accepts a new or unknown generation [InternalEventFilters
   assert.equal(relevant(header(undefined), header(undefined)), true);
   assert.equal(relevant(undefined, header(1)), true);
   assert.equal(relevant(header(1), header(1), undefined, false), true);
+});
+
+test("isRelevantUpdate accepts another spec of the same generation after a relist", () => {
+  const accepts = (object: object, previous: object, relist: boolean) =>
+    isRelevantUpdate({
+      header: header(3),
+      previousHeader: header(3),
+      hasSameMetadata: true,
+      relist,
+      object: object as KubernetesObject,
+      previous: previous as KubernetesObject,
+    }, {
+      finalizer: undefined,
+      generationAware: true,
+      pauseAnnotation: undefined,
+      requestAnnotations: [],
+    });
+  const before = { kind: "A", metadata: { name: "a" }, spec: { size: 1 } };
+  assert.equal(accepts({ ...before, spec: { size: 2 } }, before, true), true);
+  assert.equal(accepts({ ...before, data: {} }, before, true), true);
+  assert.equal(accepts({ ...before, status: {} }, before, true), false);
+  assert.equal(accepts({ ...before, spec: { size: 2 } }, before, false), false);
 });
 
 test("isRelevantUpdate accepts the deletionTimestamp once [J53]", () => {

@@ -297,6 +297,29 @@ test("Informer relists from a server that lost its data", () =>
     ]);
   }));
 
+test("Informer shows states of a restored backup whose versions it knew already", () =>
+  withInformer(async (parts) => {
+    const { server, informer, events, settled } = parts;
+    await begin(parts);
+    const restore = server.backUp();
+    server.put("default/a", { size: 7 });
+    server.put("default/b", { size: 8 });
+    await settled();
+    const known = server.version;
+    events.length = 0;
+    restore();
+    const again = server.put("default/a", { size: 9 });
+    assert.ok(Number(again.metadata.resourceVersion) < Number(known));
+    server.endWatches();
+    await settled();
+    assert.equal(informer.get("default/a")?.spec.size, 9);
+    assert.equal(informer.get("default/b")?.spec.size, 1);
+    assert.ok(events.includes("updated default/a relist"), `${events}`);
+    server.put("default/b", { size: 10 });
+    await settled();
+    assert.equal(informer.get("default/b")?.spec.size, 10);
+  }));
+
 test("Informer recovers from a series of faults of every sort", () =>
   withInformer(async (parts) => {
     await begin(parts);

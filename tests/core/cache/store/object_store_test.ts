@@ -90,6 +90,17 @@ test("ObjectStore distinguishes added, updated, unchanged, stale and recreated",
   assert.equal(store.get({ name: "web" })?.metadata.uid, "other");
 });
 
+test("ObjectStore rewrites another state of the same version when asked to", () => {
+  const store = podStore({ prune: ["metadata.managedFields"] });
+  const at = (spec: number, rewrite: boolean) =>
+    put(store, pod({ name: "web", version: 9, spec }), { rewrite });
+  assert.equal(at(1, false), "added");
+  assert.equal(at(2, false), "unchanged");
+  assert.equal(at(1, true), "unchanged");
+  assert.equal(at(2, true), "updated");
+  assert.equal(store.get({ name: "web" })?.["spec"], 2);
+});
+
 test("ObjectStore returns slot and previous state of a change when asked to", () => {
   const store = podStore();
   const scan = (version: number) =>
