@@ -77,3 +77,19 @@ export class UsageError extends Error {
     this.command = command;
   }
 }
+
+/** Reports an error to the user; returns the exit code. */
+export function reportError(error: unknown, terminal: Terminal): number {
+  if (error instanceof UsageError) {
+    const help = error.command === undefined ? "" : ` ${error.command}`;
+    terminal.say(`${error.message}\nSee coracle help${help}\n`);
+    return 2;
+  }
+  // Errors of this library say what failed and why. For other errors, such as
+  // those of the user's own file, the stack trace leads to the cause.
+  const text = error instanceof Error
+    ? error.message.startsWith("Cannot ") ? error.message : error.stack
+    : String(error);
+  terminal.say(`${text}\n`);
+  return 1;
+}

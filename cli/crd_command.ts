@@ -1,6 +1,8 @@
-import { crdManifest } from "../core/crd/crd_manifest.ts";
+import type { CrdManifest } from "../core/crd/crd_object.ts";
 import type { Command } from "./command.ts";
-import { definedKinds, readOperatorModule } from "./operator_module.ts";
+import { describeFile, requireDefinitions } from "./operator_file.ts";
+import { EXPORT_FLAG } from "./operator_module.ts";
+import { textOf } from "./serving.ts";
 import { yamlDocuments } from "./yaml_documents.ts";
 
 /** `coracle crd`: prints the CustomResourceDefinitions of files as YAML. */
@@ -12,13 +14,16 @@ export const crdCommand: Command = {
   description:
     "Prints, as YAML, the CustomResourceDefinitions of the kinds that the files\n" +
     "export or register with an Operator. The operators in them do not run.",
-  flags: [],
-  async run({ operands, terminal }) {
-    const manifests = new Map<string, unknown>();
+  flags: [EXPORT_FLAG],
+  async run({ flags, operands, terminal }) {
+    const manifests = new Map<string, CrdManifest>();
     for (const file of operands) {
-      const module = await readOperatorModule(file);
-      for (const kind of await definedKinds(module)) {
-        const manifest = crdManifest(kind);
+      const found = await describeFile(file, {
+        export: textOf(flags, EXPORT_FLAG.name),
+        operators: false,
+      });
+      requireDefinitions(file, found);
+      for (const manifest of found.definitions) {
         manifests.set(manifest.metadata.name, manifest);
       }
     }

@@ -1,24 +1,21 @@
-import { access, mkdtemp, rm } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
-import { isResolved } from "../core/api/kind.ts";
-import type { OperatorHandle } from "../core/operator/development.ts";
-import type { Command, Terminal } from "./command.ts";
-import {
-  findOperatorFile,
-  loadOperatorModule,
-  requireOperator,
-} from "./operator_module.ts";
-import { readableLogger } from "./readable_log.ts";
+import type { AuditEvent } from "../apiserver/request_handler.ts";
+import { RequestRecord } from "../testing/request_record.ts";
+import type { Command } from "./command.ts";
+import { DEV_USER_AGENT, type DevRun, runDev } from "./dev_run.ts";
+import { startMain } from "./main_process.ts";
+import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { serverIdentity } from "./server_identity.ts";
-import {
-  aborted,
-  portOf,
-  serveOn,
-  textOf,
-  writeSecretFile,
-} from "./serving.ts";
+import { portOf, serveOn, textOf, writeSecretFile } from "./serving.ts";
+
+/** Clients of people, whose requests are not those of an operator. */
+const PEOPLE = new RegExp(
+  `^(?:${DEV_USER_AGENT}|kubectl|k9s|curl|helm|Mozilla)`,
+);
 
 /** `coracle dev`: runs an operator file against the embedded API server. */
 export const devCommand: Command = {
@@ -28,9 +25,13 @@ export const devCommand: Command = {
   summary: "run an operator file against the embedded API server",
   description:
     "Runs an operator file with an API server of its own: no cluster is needed or\n" +
-    "changed. It prints each run and its cause until Ctrl-C. Deployments become\n" +
-    "ready without running pods.",
+    "changed. It installs the kinds of the operator, and prints each run and its\n" +
+    "cause, and each deletion, until Ctrl-C. Deployments become ready without\n" +
+    "running pods.",
   flags: [
+    { name: "watch", help: "restart the operator when its code changes" },
+    { name: "debug", help: "log at debug level" },
+    EXPORT_FLAG,
     {
       name: "port",
       value: "N",
@@ -39,7 +40,7 @@ export const devCommand: Command = {
     {
       name: "kubeconfig",
       value: "FILE",
-      help: "kubeconfig file to write, for kubectl",
+      help: "kubeconfig file to write, for kubectl; removed at the end",
     },
     {
       name: "data",
@@ -47,7 +48,11 @@ export const devCommand: Command = {
       help:
         "file that keeps the objects and the server's identity over restarts",
     },
-    { name: "verbose", help: "log at debug level" },
+    {
+      name: "record",
+      value: "FILE",
+      help: "file to record requests in, for coracle manifests --recorded",
+    },
   ],
   async run({ flags, operands, terminal }) {
     const [file = ""] = operands;
@@ -55,109 +60,84 @@ export const devCommand: Command = {
     const port = portOf(flags, "dev", 0);
     const interrupts = terminal.interrupts();
     const folder = await mkdtemp(join(tmpdir(), "coracle-"));
-    const kubeconfig = textOf(flags, "kubeconfig") ??
-      join(folder, "kubeconfig");
-    const { ApiServer } = await import("../apiserver/server.ts");
+    const named = textOf(flags, "kubeconfig");
+    const kubeconfig = named ?? join(folder, "kubeconfig");
+    let isWritten = false;
+    // The kubeconfig contains a token, so it goes however the process ends.
+    const cleanUp = () => {
+      rmSync(folder, { recursive: true, force: true });
+      if (isWritten) rmSync(kubeconfig, { force: true });
+    };
+    process.on("exit", cleanUp);
     try {
+      const { ApiServer } = await import("../apiserver/server.ts");
       const data = textOf(flags, "data");
       const identity = await serverIdentity(data);
+      const audit = recorder(textOf(flags, "record"));
       const server = await serveOn(
         port,
-        () => ApiServer.start({ ...identity, port, data, simulate: true }),
+        () =>
+          ApiServer.start({ ...identity, port, data, audit, simulate: true }),
       );
       try {
         await writeSecretFile(kubeconfig, server.kubeconfig);
+        isWritten = true;
         process.env["KUBECONFIG"] = kubeconfig;
-        return await runOperators(file, interrupts, {
-          terminal,
+        const run: DevRun = {
           kubeconfig,
-          verbose: flags["verbose"] === true,
-        });
+          debug: flags["debug"] === true,
+          export: textOf(flags, EXPORT_FLAG.name),
+          greeted: join(folder, "greeted"),
+        };
+        const watch = flags["watch"] === true;
+        const code = watch ? undefined : await runDev(file, run, terminal);
+        return code ?? await runInChild({ file, run, watch, interrupts });
       } finally {
         await server.stop();
       }
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      process.off("exit", cleanUp);
+      cleanUp();
     }
   },
 };
 
-/** Environment of the operators of a file. */
-interface DevDeps {
-  readonly terminal: Terminal;
-  readonly kubeconfig: string;
-  readonly verbose: boolean;
-}
-
-/** Runs the operators of a file until the user ends them or the file fails. */
-async function runOperators(
-  file: string,
-  interrupts: AbortSignal,
-  { terminal, kubeconfig, verbose }: DevDeps,
+/** Runs a file as the main module of a process, until the user or it ends. */
+async function runInChild(
+  { file, run, watch, interrupts }: {
+    readonly file: string;
+    readonly run: DevRun;
+    readonly watch: boolean;
+    readonly interrupts: AbortSignal;
+  },
 ): Promise<number> {
-  const logger = readableLogger({
-    write: terminal.say,
-    colors: terminal.colors,
-    level: verbose ? "debug" : "info",
+  const child = await startMain({ task: "dev", file, run }, { watch });
+  const stop = () => {
+    // At a terminal, Ctrl-C has reached the child as well.
+    const { reason } = interrupts;
+    if (reason !== "SIGINT" || !process.stdin.isTTY) child.kill("SIGTERM");
+  };
+  interrupts.addEventListener("abort", stop, { once: true });
+  if (interrupts.aborted) stop();
+  return await new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) => resolve(interrupts.aborted ? 0 : code ?? 1));
   });
-  const started = new Set<OperatorHandle>();
-  const module = await loadOperatorModule(file, {
-    runs: true,
-    logger,
-    operatorStarted(operator) {
-      started.add(operator);
-      if (started.size > 1) return;
-      void greeting(file, operator, kubeconfig).then(terminal.say);
-    },
-  });
-  const ended = aborted(interrupts);
-  // A file that starts its operators itself is done when they have stopped.
-  const ran = module.exports.then(async (exports) => {
-    await requireOperator(module, exports);
-    const waiting = module.operators.filter((operator) =>
-      !started.has(operator)
-    );
-    await Promise.all(waiting.map((operator) => operator.start()));
-    if (waiting.length > 0) await ended;
-  });
-  try {
-    await Promise.race([ended, ran]);
-  } finally {
-    await Promise.all(module.operators.map((operator) => operator.stop()));
-  }
-  return 0;
 }
 
-/** Commands to type into a second terminal. */
-async function greeting(
-  file: string,
-  operator: OperatorHandle,
-  kubeconfig: string,
-): Promise<string> {
-  const sample = file.replace(/\.[cm]?[jt]sx?$/, ".yaml");
-  const hasSample = await access(sample).then(() => true, () => false);
-  const kind = operator.controllers.map((controller) => controller.kind)
-    .find(isResolved);
-  const lines = [`export KUBECONFIG=${kubeconfig}`];
-  if (hasSample) lines.push(`kubectl apply -f ${relative("", sample)}`);
-  if (kind !== undefined) {
-    if (!hasSample) lines.push(`kubectl explain ${kind.plural}.spec`);
-    lines.push(`kubectl get ${kind.plural} --watch`);
-  }
-  return [
-    `\nThe operator of ${file} is running. In a second terminal:\n`,
-    ...lines.map((line) => `  ${line}`),
-    ...operator.controllers.flatMap(drawnWorkflow),
-    "\nPress Ctrl-C to end it.\n\n",
-  ].join("\n");
-}
-
-/** Workflow of a controller as a Mermaid diagram. */
-function drawnWorkflow(
-  { name, settings }: OperatorHandle["controllers"][number],
-): readonly string[] {
-  const drawing = settings.workflow?.toMermaid?.();
-  if (drawing === undefined) return [];
-  const lines = drawing.trimEnd().split("\n").map((line) => `  ${line}`);
-  return [`\nThe workflow of ${name} as a Mermaid diagram:\n`, ...lines];
+/** Adds the requests of operators to a file. */
+function recorder(
+  file: string | undefined,
+): ((event: AuditEvent) => void) | undefined {
+  if (file === undefined) return undefined;
+  const record = new RequestRecord(file);
+  return ({ verb, group, resource, subresource, namespace, userAgent }) => {
+    if (resource === "" || PEOPLE.test(userAgent)) return;
+    record.add({
+      verb,
+      group,
+      resource: subresource === "" ? resource : `${resource}/${subresource}`,
+      namespace: namespace || undefined,
+    });
+  };
 }

@@ -5,7 +5,7 @@ import {
 } from "../core/api/options.ts";
 import { VERSION } from "./version.ts";
 import { readArguments } from "./arguments.ts";
-import { type Command, type Terminal, UsageError } from "./command.ts";
+import { type Command, reportError, type Terminal } from "./command.ts";
 import { commandHelp, overview } from "./help.ts";
 import { processTerminal } from "./terminal.ts";
 
@@ -77,26 +77,11 @@ export async function runCommandLine(
     const { command, flags, operands } = request;
     return await command.run({ flags, operands, terminal });
   } catch (error) {
-    return report(error, terminal);
+    return reportError(error, terminal);
   }
 }
 
 async function builtInCommands(): Promise<readonly Command[]> {
   const { COMMANDS } = await import("./commands.ts");
   return COMMANDS;
-}
-
-function report(error: unknown, terminal: Terminal): number {
-  if (error instanceof UsageError) {
-    const help = error.command === undefined ? "" : ` ${error.command}`;
-    terminal.say(`${error.message}\nSee coracle help${help}\n`);
-    return 2;
-  }
-  // Errors of this library say what failed and why. For other errors, such as
-  // those of the user's own file, the stack trace leads to the cause.
-  const text = error instanceof Error
-    ? error.message.startsWith("Cannot ") ? error.message : error.stack
-    : String(error);
-  terminal.say(`${text}\n`);
-  return 1;
 }

@@ -1,13 +1,17 @@
 import { basename } from "node:path";
 import type { Kind } from "../core/api/kind.ts";
-import { crdManifest } from "../core/crd/crd_manifest.ts";
-import { isDefinedKind } from "../core/crd/kind_definition.ts";
+import type { CrdManifest } from "../core/crd/crd_object.ts";
 import { rbacManifests } from "../core/crd/rbac.ts";
 import { operatorAccess } from "../core/operator/operator_access.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
 import type { Command } from "./command.ts";
 import { UsageError } from "./command.ts";
-import { readOperatorModule, requireOperator } from "./operator_module.ts";
+import {
+  describeFile,
+  type FileDescription,
+  requireOperators,
+} from "./operator_file.ts";
+import { EXPORT_FLAG } from "./operator_module.ts";
 import { textOf } from "./serving.ts";
 import { suggestion } from "./suggestion.ts";
 import { yamlDocuments } from "./yaml_documents.ts";
@@ -23,6 +27,7 @@ export const manifestsCommand: Command = {
     "with the least RBAC rules, and a Deployment. The rules follow from what the\n" +
     "operators reconcile and watch; name kinds that they only write by --manages.",
   flags: [
+    EXPORT_FLAG,
     {
       name: "image",
       value: "IMAGE",
@@ -47,20 +52,24 @@ export const manifestsCommand: Command = {
     },
   ],
   async run({ flags, operands, terminal }) {
-    const controllers: OperatorHandle["controllers"][number][] = [];
+    const files: FileDescription[] = [];
     for (const file of operands) {
-      const module = await readOperatorModule(file);
-      await requireOperator(module, await module.exports);
-      for (const operator of module.operators) {
-        controllers.push(...operator.controllers);
-      }
+      const found = await describeFile(file, {
+        export: textOf(flags, EXPORT_FLAG.name),
+        operators: true,
+      });
+      requireOperators(file, found);
+      files.push(found);
     }
     const name = textOf(flags, "name") ?? nameOf(operands[0] ?? "");
     const manifests = operatorManifests({
       name,
       namespace: textOf(flags, "namespace") ?? `${name}-system`,
       image: textOf(flags, "image") ?? "",
-      controllers,
+      controllers: files.flatMap(({ operators }) =>
+        operators.flatMap(({ controllers }) => controllers)
+      ),
+      definitions: files.flatMap(({ definitions }) => definitions),
       managed: await builtInKinds(textOf(flags, "manages") ?? ""),
     });
     terminal.out(await yamlDocuments(manifests));
@@ -107,6 +116,8 @@ export interface OperatorManifestInput {
   readonly namespace: string;
   readonly image: string;
   readonly controllers: OperatorHandle["controllers"];
+  /** CustomResourceDefinitions of its kinds. */
+  readonly definitions: readonly CrdManifest[];
   /** Kinds that are written but not watched. */
   readonly managed: readonly Kind[];
 }
@@ -116,12 +127,9 @@ export function operatorManifests(
   input: OperatorManifestInput,
 ): readonly unknown[] {
   const { name, namespace, image, controllers, managed } = input;
-  const definitions = new Map<string, unknown>();
-  for (const { kind } of controllers) {
-    if (!isDefinedKind(kind)) continue;
-    const manifest = crdManifest(kind);
-    definitions.set(manifest.metadata.name, manifest);
-  }
+  const definitions = new Map(
+    input.definitions.map((manifest) => [manifest.metadata.name, manifest]),
+  );
   const labels = { "app.kubernetes.io/name": name };
   return [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },

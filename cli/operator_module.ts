@@ -2,14 +2,12 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, resolve } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import type { ResolvedKind } from "../core/api/kind.ts";
-import type { DefinedKind } from "../core/crd/kind_definition.ts";
-import { isDefinedKind } from "../core/crd/kind_definition.ts";
 import type {
   Development,
   OperatorHandle,
 } from "../core/operator/development.ts";
 import { setDevelopment } from "../core/operator/development.ts";
+import type { OperatorOptions } from "../core/operator/operator_options.ts";
 import { UsageError } from "./command.ts";
 import { suggestion } from "./suggestion.ts";
 
@@ -17,6 +15,9 @@ const MODULE_REGEXP = /\.[cm]?[jt]sx?$/;
 
 /** Error of Node with a code. */
 type NodeError = Error & { readonly code: string };
+
+/** Exports of a file by name. */
+export type Exports = Readonly<Record<string, unknown>>;
 
 /** A loaded operator file with the operators that it has created. */
 export interface OperatorModule {
@@ -28,8 +29,25 @@ export interface OperatorModule {
    * Exports of the file; resolves when the module has been evaluated. A file that
    * awaits `operator.run()` is evaluated when its operator has stopped.
    */
-  readonly exports: Promise<Readonly<Record<string, unknown>>>;
+  readonly exports: Promise<Exports>;
+  /** Whether the file is the main module of this process. */
+  readonly isMain: boolean;
 }
+
+/** What a description of an operator file should have. */
+export interface DescribeOptions {
+  /** Value of `--export`. */
+  readonly export: string | undefined;
+  /** Whether the file must have operators, and not just kinds. */
+  readonly operators: boolean;
+}
+
+/** Flag `--export`, of the commands that load an operator file. */
+export const EXPORT_FLAG = {
+  name: "export",
+  value: "NAME",
+  help: "export that is the operator, or a function that returns it",
+} as const;
 
 /**
  * Resolves the path of an operator file.
@@ -81,12 +99,44 @@ export async function loadOperatorModule(
     ...options,
     operatorMade: (operator) => void operators.push(operator),
   });
-  // deno-lint-ignore coracle/literal-import -- the user names the file
-  const exports = import(pathToFileURL(path).href)
-    .catch((error) => {
-      throw loadError(file, error);
+  const exports = importModule(path).catch((error) => {
+    throw loadError(file, error);
+  });
+  return { file, operators, exports, isMain: false };
+}
+
+/**
+ * Collects the operators of a file that this process will run as its main module.
+ * Must be called before that, in a preloaded module.
+ *
+ * @param file Path of the file.
+ * @param options Whether the operators run, and callbacks for them.
+ */
+export function loadMainModule(
+  file: string,
+  options: Omit<Development, "operatorMade">,
+): OperatorModule {
+  const operators: OperatorHandle[] = [];
+  const exports = new Promise<Exports>((resolve, reject) => {
+    // The module is in the loader's cache then: an import before it began would
+    // take its place as the main module.
+    const begun = () => void importModule(file).then(resolve, reject);
+    process.once("beforeExit", begun);
+    setDevelopment({
+      ...options,
+      operatorMade(operator) {
+        operators.push(operator);
+        setImmediate(begun);
+      },
     });
-  return { file, operators, exports };
+  });
+  exports.catch(() => {}); // Reported where it is awaited.
+  return { file, operators, exports, isMain: true };
+}
+
+async function importModule(path: string): Promise<Exports> {
+  // deno-lint-ignore coracle/literal-import -- the user names the file
+  return await import(pathToFileURL(path).href);
 }
 
 /** Error of loading a file, with a known cause explained. */
@@ -116,85 +166,59 @@ function loadError(file: string, error: unknown): unknown {
 }
 
 /**
- * Imports an operator file without running its operators.
+ * Operators of a file that has been evaluated: the export that `--export` names,
+ * the default export, the only exported Operator, or the result of a function
+ * `operator`; otherwise all operators that the file has created.
  *
- * @param file Path as the user wrote it.
- * @returns The module, after it has been evaluated.
- * @throws {UsageError} If the file does not exist or is not a module.
+ * @param module The module.
+ * @param name Value of `--export`.
+ * @param options Options for a function that returns an operator.
+ * @returns The operators; empty if there is none.
+ * @throws {UsageError} If there is no such export, or it gives no operator.
  */
-export async function readOperatorModule(
-  file: string,
-): Promise<OperatorModule> {
-  try {
-    const module = await loadOperatorModule(file, { runs: false });
-    await module.exports;
-    return module;
-  } finally {
-    setDevelopment(undefined);
-  }
-}
-
-/**
- * Kinds that a file defines: those that its operators reconcile and those that
- * it exports.
- *
- * @throws {UsageError} If the file defines no kind.
- */
-export async function definedKinds(
+export async function selectOperators(
   module: OperatorModule,
-): Promise<readonly DefinedKind[]> {
+  name: string | undefined,
+  options: OperatorOptions,
+): Promise<readonly OperatorHandle[]> {
   const exports = await module.exports;
-  const registered = module.operators.flatMap((operator) =>
-    operator.controllers.map((controller) => controller.kind)
-  );
-  const kinds = new Set<DefinedKind>();
-  for (const candidate of [...registered, ...Object.values(exports)]) {
-    if (isKind(candidate) && isDefinedKind(candidate)) kinds.add(candidate);
-  }
-  if (kinds.size > 0) return [...kinds];
-  if (await isGuarded(module)) {
+  const { operators } = module;
+  const isOperator = (value: unknown): value is OperatorHandle =>
+    operators.includes(value as OperatorHandle);
+  const operatorOf = async (name: string) => {
+    const value = exports[name];
+    // A main module that has created its operators has called its functions.
+    if (typeof value !== "function" || module.isMain && operators.length > 0) {
+      return isOperator(value) ? [value] : undefined;
+    }
+    const made = await value(options);
+    return isOperator(made) ? [made] : undefined;
+  };
+  if (name !== undefined) {
+    const named = await operatorOf(name);
+    if (named !== undefined) return named;
+    if (module.isMain && operators.length > 0) return operators;
     throw new UsageError(
-      `Cannot read the kinds of ${module.file}: it exports no kind, and code behind import.meta.main runs only when the file is the main module: export the result of defineKind: received ${
-        exportsText(exports)
-      }`,
+      `Cannot run ${module.file}: --export must name an Operator or a function that returns one: received ${
+        name in exports ? name : `${name}, of ${exportsText(exports)}`
+      }${suggestion(name, Object.keys(exports))}`,
     );
   }
-  throw new UsageError(
-    `Cannot read the kinds of ${module.file}: it defines no kind: export the result of defineKind, or register it with an Operator: received ${
-      exportsText(exports)
-    }`,
-  );
+  const exported = [...new Set(Object.values(exports))].filter(isOperator);
+  return await operatorOf("default") ??
+    (exported.length === 1 ? exported : undefined) ??
+    await operatorOf("operator") ?? operators;
 }
 
-function isKind(value: unknown): value is ResolvedKind {
-  return typeof value === "object" && value !== null && "kind" in value &&
-    typeof value.kind === "string";
-}
-
-/**
- * Checks that a file has created an operator.
- *
- * @throws {UsageError} If it has not.
- */
-export async function requireOperator(
-  module: OperatorModule,
-  exports: Readonly<Record<string, unknown>>,
-): Promise<void> {
-  if (module.operators.length > 0) return;
-  if (await isGuarded(module)) {
-    throw new UsageError(
-      `Cannot run ${module.file}: it creates no operator when it is imported, because code behind import.meta.main runs only when the file is the main module: run the file itself with KUBECONFIG set to the file that "coracle apiserver" writes, or remove the guard`,
-    );
-  }
-  throw new UsageError(
-    `Cannot run ${module.file}: it creates no operator: write "const operator = new Operator()", register a kind with it, and end with "await operator.run()": received ${
-      exportsText(exports)
-    }`,
+/** Error for a file that creates no operator. */
+export function noOperatorError(file: string, exported: string): UsageError {
+  return new UsageError(
+    `Cannot run ${file}: it creates no operator: export an Operator, or a function "operator" that returns one, or name the export by --export: received ${exported}`,
   );
 }
 
 /** Whether a file has code that runs only when it is the main module. */
-async function isGuarded({ file }: OperatorModule): Promise<boolean> {
+export async function isGuarded(file: string): Promise<boolean> {
   return (await readFile(file, "utf8")).includes("import.meta.main");
 }
 
@@ -202,7 +226,7 @@ async function isGuarded({ file }: OperatorModule): Promise<boolean> {
 const MAX_NAMES = 5;
 
 /** Exports of a file, for an error message. */
-function exportsText(exports: Readonly<Record<string, unknown>>): string {
+export function exportsText(exports: Exports): string {
   const names = Object.keys(exports);
   if (names.length === 0) return "no exports";
   const more = names.length - MAX_NAMES;

@@ -4,6 +4,9 @@ import type { Terminal } from "./command.ts";
 /** Exit code of a program that was ended by Ctrl-C. */
 const INTERRUPTED = 130;
 
+/** Error code of a stream that nobody reads any more. */
+const BROKEN_PIPE = "EPIPE";
+
 let interrupts: AbortSignal | undefined;
 
 /** Terminal of this process. */
@@ -16,13 +19,19 @@ export function processTerminal(): Terminal {
   };
 }
 
+/** Signal whose reason is the name of what ends the program. */
 function listen(): AbortSignal {
   const controller = new AbortController();
-  const interrupt = () => {
-    if (controller.signal.aborted) process.exit(INTERRUPTED);
-    controller.abort();
-  };
-  process.on("SIGINT", interrupt);
-  process.on("SIGTERM", interrupt);
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(INTERRUPTED);
+      controller.abort(name);
+    });
+  }
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", ({ code }: Error & { readonly code?: string }) => {
+      if (code === BROKEN_PIPE) controller.abort(BROKEN_PIPE);
+    });
+  }
   return controller.signal;
 }

@@ -1,9 +1,10 @@
-import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import {
-  type TestCluster,
-  VirtualClock,
-  withTestCluster,
-} from "@coracle/operator/testing";
+  defineKind,
+  Operator,
+  type OperatorOptions,
+  patchStatus,
+} from "@coracle/operator";
+import { VirtualClock, withTestCluster } from "@coracle/operator/testing";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
@@ -16,18 +17,13 @@ const Reminder = defineKind({
   status: z.object({ rung: z.boolean() }).partial(),
 });
 
-function reminders(cluster: TestCluster): Operator {
-  const { operatorClient, clock, logger, namespace } = cluster;
-  const operator = new Operator({
-    client: operatorClient,
-    clock,
-    logger,
-    namespaces: [namespace],
-  });
+function reminders(options: OperatorOptions): Operator {
+  const operator = new Operator(options);
+  const now = () => options.clock?.wallTime() ?? Date.now();
   operator.register(Reminder, {
     reconcile({ metadata, spec }) {
       const made = Date.parse(metadata.creationTimestamp ?? "");
-      const left = made + spec.hours * 3_600_000 - clock.wallTime();
+      const left = made + spec.hours * 3_600_000 - now();
       return left <= 0
         ? patchStatus({ rung: true })
         : patchStatus({ rung: false }).rescheduleAfter(left);

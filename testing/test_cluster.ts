@@ -67,10 +67,22 @@ export interface TestClusterOptions {
   readonly objects?: readonly UntypedObject[] | undefined;
   /**
    * Creates the operator, which is started after kinds and objects are applied.
-   * It should use `cluster.operatorClient`, `cluster.logger` and `cluster.clock`,
-   * and watch `cluster.namespace`. Without it no operator is started.
+   * It gets options to pass on to `new Operator()`, as `coracle dev` passes them:
+   * the restricted client, clock and logger of the cluster and the namespace of
+   * the test. Without it no operator is started.
    */
-  readonly operator?: ((cluster: TestCluster) => TestedOperator) | undefined;
+  readonly operator?:
+    | ((options: {
+      /** Client with the rights of the operator. */
+      readonly client: Client;
+      /** Clock of the cluster. */
+      readonly clock: Clock;
+      /** Logger whose lines are in the log of the cluster. */
+      readonly logger: Logger;
+      /** Namespace of the test. */
+      readonly namespaces: readonly [string];
+    }) => TestedOperator)
+    | undefined;
   /**
    * RBAC rules of `operatorClient`; other requests are rejected with 403. Without
    * them every request is permitted.
@@ -172,7 +184,14 @@ export class TestCluster {
     const cluster = new TestCluster(await target(options), options);
     try {
       await cluster.#slowly(cluster.#prepare(options));
-      const operator = options.operator?.(cluster);
+      const { operatorClient: client, clock, logger, namespace } = cluster;
+      const namespaces = [namespace] as const;
+      const operator = options.operator?.({
+        client,
+        clock,
+        logger,
+        namespaces,
+      });
       cluster.#operator = operator;
       if (operator !== undefined) await cluster.complete(operator.start());
       return cluster;

@@ -39,6 +39,8 @@ const entryPoints = [
   ...Object.values(exports).map((paths) => paths.default),
   ...Object.values(bin),
 ].map(sourceOf);
+/** Loaded by path, in processes that the command line starts. */
+entryPoints.push("cli/main_file.ts");
 
 rmSync("dist", { recursive: true, force: true });
 run(

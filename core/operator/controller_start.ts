@@ -27,7 +27,7 @@ export interface ManagedController {
   readonly kind: Kind;
   readonly settings: Pick<
     ControllerSettings,
-    "fieldManager" | "install" | "namespaces"
+    "fieldManager" | "install" | "namespaces" | "usesFinalizer"
   >;
   /** Kinds of its secondary resources, from its event sources. */
   readonly secondaryKinds: readonly Kind[];

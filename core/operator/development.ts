@@ -1,4 +1,5 @@
 import type { Kind } from "../api/kind.ts";
+import type { Namespaces } from "../controller/namespaces.ts";
 import type { Logger } from "../logger.ts";
 
 /** Handle of an operator for tools such as `coracle dev`. */
@@ -17,10 +18,34 @@ export interface OperatorHandle {
     readonly settings: {
       /** Whether the CustomResourceDefinition is applied at start. */
       readonly install: boolean;
+      /** Watched namespaces; undefined for those of the operator. */
+      readonly namespaces?: Namespaces | undefined;
+      /** Whether its primaries get a finalizer. */
+      readonly usesFinalizer: boolean;
       /** Workflow that runs before the reconciler. */
       readonly workflow?: { toMermaid?(): string } | undefined;
     };
   }[];
+  /** Options of the operator that its deployment depends on. */
+  readonly settings: {
+    /** Watched namespaces. */
+    readonly namespaces: Namespaces;
+    /** Lease of the leader election. */
+    readonly leaderElection?: LeaseOptions | undefined;
+    /** Leases of the replicas. */
+    readonly sharding?: LeaseOptions | undefined;
+    /** Server of the probes. */
+    readonly probes?:
+      | {
+        /** Port to listen on. */
+        readonly port: number;
+        /** Address to listen on. */
+        readonly host: string;
+        /** Whether it answers `coracle why`. */
+        readonly debug: boolean;
+      }
+      | undefined;
+  };
   /**
    * Starts the operator; resolves when its caches are synced. A second call only
    * waits for that.
@@ -28,6 +53,14 @@ export interface OperatorHandle {
   start(): Promise<void>;
   /** Stops the operator gracefully; safe to call more than once. */
   stop(): Promise<void>;
+}
+
+/** Leases of an operator. */
+interface LeaseOptions {
+  /** Name of the Lease, or the prefix of the names. */
+  readonly name: string;
+  /** Namespace; that of the operator by default. */
+  readonly namespace?: string | undefined;
 }
 
 /**
@@ -45,6 +78,8 @@ export interface Development {
   readonly logger?: Logger | undefined;
   /** Called when an operator is created. */
   operatorMade(operator: OperatorHandle): void;
+  /** Called when an operator starts, before its controllers; awaited. */
+  operatorStarting?(operator: OperatorHandle): Promise<void>;
   /** Called when the caches of an operator are synced. */
   operatorStarted?(operator: OperatorHandle): void;
 }

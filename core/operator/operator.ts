@@ -180,6 +180,11 @@ export class Operator {
     return [...this.#controllers.values()];
   }
 
+  /** Options of the operator that its deployment depends on, for tools. */
+  get settings(): OperatorHandle["settings"] {
+    return this.#settings;
+  }
+
   /** Port of the probes; undefined while they are not served. */
   get probePort(): number | undefined {
     return this.#probes.port;
@@ -362,6 +367,10 @@ export class Operator {
     signal.throwIfAborted();
     const deps = await this.#connect();
     signal.throwIfAborted();
+    await abortable(
+      Promise.resolve(development()?.operatorStarting?.(this)),
+      signal,
+    );
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
     const start = (controller: ManagedController) =>
       this.#startController(controller, deps, signal);

@@ -55,11 +55,20 @@ test("coracle crd names the exports of a file without kinds", async () => {
   assert.equal(out, "");
   assert.match(
     said,
-    /^Cannot read the kinds of .*nothing\.ts: it defines no kind: .*received exports answer\n/,
+    /^Cannot print the definitions of .*nothing\.ts: it defines no kind: .*received exports answer\n/,
   );
   assert.match(
     (await crd("main_only.ts")).said,
-    /it exports no kind, and code behind import\.meta\.main.*received exports start\n/,
+    /^Cannot read .*main_only\.ts: as a program it failed; a function "operator"/,
+  );
+});
+
+test("coracle crd says that all kinds of an operator are built in", async () => {
+  const { code, said } = await crd("built_in.ts");
+  assert.equal(code, 2);
+  assert.match(
+    said,
+    /it defines no kind, all that its operator uses are built in or defined by others: received ConfigMap, Secret\n/,
   );
 });
 

@@ -37,6 +37,7 @@ test("The tarball contains the shipped files, built and as source, and no others
   const entryPoints = [
     ...Object.values(PACKAGE.exports).map((paths) => paths["default"] ?? ""),
     ...Object.values(PACKAGE.bin),
+    "./dist/cli/main_file.js",
   ].map((path) => path.replace("./", ""));
   const { files } = installed;
   // Chunks are named by what is in them.

@@ -19,8 +19,8 @@ test(
       {
         kinds: [Greeting],
         clock: new VirtualClock(),
-        operator: (cluster) =>
-          greetingOperator(cluster, {
+        operator: (given) =>
+          greetingOperator(given, {
             reconciler: {
               reconcile(greeting, ctx) {
                 if (greeting.metadata.name === "bad" && left-- > 0) {
@@ -52,8 +52,8 @@ test("A final failure is reported in the status without a retry", () => {
     {
       kinds: [Greeting],
       clock: new VirtualClock(),
-      operator: (cluster) =>
-        greetingOperator(cluster, {
+      operator: (given) =>
+        greetingOperator(given, {
           reconciler: {
             reconcile() {
               runs++;
@@ -87,8 +87,8 @@ test(
       {
         kinds: [Greeting],
         clock: new VirtualClock(),
-        operator: (cluster) =>
-          greetingOperator(cluster, {
+        operator: (given) =>
+          greetingOperator(given, {
             operator: { shutdownGrace: "7s" },
             reconciler: {
               reconcile(_, ctx) {

@@ -44,17 +44,10 @@ export interface GreetingOperatorOptions {
 
 /** An operator for greetings in the namespace of a test. */
 export function greetingOperator(
-  cluster: TestCluster,
+  given: OperatorOptions,
   options: GreetingOperatorOptions = {},
 ): Operator {
-  const { operatorClient, clock, logger, namespace } = cluster;
-  const operator = new Operator({
-    client: operatorClient,
-    clock,
-    logger,
-    namespaces: [namespace],
-    ...options.operator,
-  });
+  const operator = new Operator({ ...given, ...options.operator });
   operator.register(Greeting, options.reconciler ?? GREETER, {
     ...options.controller,
   });

@@ -1,0 +1,224 @@
+import { access, writeFile } from "node:fs/promises";
+import { relative } from "node:path";
+import process from "node:process";
+import { isResolved, type Kind } from "../core/api/kind.ts";
+import { Client } from "../core/client/client.ts";
+import { systemClock } from "../core/clock.ts";
+import { loadConfig } from "../core/config/load_config.ts";
+import { installCrd } from "../core/crd/install_crd.ts";
+import { isDefinedKind } from "../core/crd/kind_definition.ts";
+import type {
+  Development,
+  OperatorHandle,
+} from "../core/operator/development.ts";
+import { reportError, type Terminal } from "./command.ts";
+import {
+  exportsText,
+  isGuarded,
+  loadMainModule,
+  loadOperatorModule,
+  noOperatorError,
+  type OperatorModule,
+  selectOperators,
+} from "./operator_module.ts";
+import { readableLogger } from "./readable_log.ts";
+import { aborted } from "./serving.ts";
+
+/** How the operators of a file run against a server; plain data. */
+export interface DevRun {
+  /** Path of the kubeconfig of the server. */
+  readonly kubeconfig: string;
+  /** Whether to log at debug level. */
+  readonly debug: boolean;
+  /** Value of `--export`. */
+  readonly export: string | undefined;
+  /** File that exists once the greeting was printed, over restarts. */
+  readonly greeted: string;
+}
+
+/** User agent of what the command itself does, which is not recorded. */
+export const DEV_USER_AGENT = "coracle-dev";
+
+/**
+ * Imports a file and runs its operators until the user ends them or one fails.
+ *
+ * @returns The exit code; undefined if the file creates operators only as the main
+ * module.
+ */
+export async function runDev(
+  file: string,
+  run: DevRun,
+  terminal: Terminal,
+): Promise<number | undefined> {
+  return await runOperators(
+    (options) => loadOperatorModule(file, options),
+    { ...run, file, terminal },
+  );
+}
+
+/**
+ * Runs the operators of the main module; must be called before it is evaluated.
+ * Ends the process.
+ */
+export async function beginDev(
+  file: string,
+  run: DevRun,
+  terminal: Terminal,
+): Promise<void> {
+  const code = await runOperators(
+    (options) => Promise.resolve(loadMainModule(file, options)),
+    { ...run, file, terminal },
+  ).catch((error) => reportError(error, terminal));
+  process.exit(code ?? 1);
+}
+
+interface RunDeps extends DevRun {
+  readonly file: string;
+  readonly terminal: Terminal;
+}
+
+async function runOperators(
+  load: (
+    options: Omit<Development, "operatorMade">,
+  ) => Promise<OperatorModule>,
+  deps: RunDeps,
+): Promise<number | undefined> {
+  const { file, terminal, kubeconfig, debug } = deps;
+  const interrupts = terminal.interrupts();
+  const logger = readableLogger({
+    write: terminal.say,
+    colors: terminal.colors,
+    level: debug ? "debug" : "info",
+  });
+  const started = new Set<OperatorHandle>();
+  const failed = uncaughtErrors();
+  // The main module may be evaluated while the configuration is read.
+  const loading = load({
+    runs: true,
+    logger,
+    async operatorStarting({ controllers }) {
+      const kinds = controllers.flatMap((controller) => [
+        controller.kind,
+        ...controller.secondaryKinds,
+        ...controller.readOnlyKinds,
+      ]);
+      await withClient(kubeconfig, async (client) => {
+        for (const kind of new Set<Kind>(kinds)) {
+          if (isDefinedKind(kind)) await installCrd(client, kind);
+        }
+      });
+    },
+    operatorStarted(operator) {
+      started.add(operator);
+      if (started.size === 1) void greet(operator, deps);
+    },
+  });
+  const client = new Client(await loadConfig({ kubeconfig }), { logger });
+  const module = await loading;
+  const ended = aborted(interrupts);
+  // A file that starts its operators itself is done when they have stopped.
+  const ran = module.exports.then(async (exports) => {
+    const operators = await selectOperators(module, deps.export, {
+      client,
+      clock: systemClock,
+      logger,
+      namespaces: "all",
+    });
+    if (operators.length === 0) {
+      if (!module.isMain && await isGuarded(file)) return undefined;
+      throw noOperatorError(file, exportsText(exports));
+    }
+    const waiting = operators.filter((operator) => !started.has(operator));
+    await Promise.all(waiting.map((operator) => operator.start()));
+    if (waiting.length > 0) await ended;
+    return 0;
+  });
+  try {
+    const done = ended.then(() => 0);
+    return await Promise.race([done, ran, failed.promise]);
+  } finally {
+    await Promise.all(module.operators.map((operator) => operator.stop()));
+    await client.close();
+    failed.remove();
+  }
+}
+
+/** Rejects on the first error that nobody handles, such as of a run not awaited. */
+function uncaughtErrors(): {
+  readonly promise: Promise<never>;
+  remove(): void;
+} {
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => {}); // Awaited later.
+  process.on("uncaughtException", reject);
+  process.on("unhandledRejection", reject);
+  return {
+    promise,
+    remove() {
+      process.off("uncaughtException", reject);
+      process.off("unhandledRejection", reject);
+    },
+  };
+}
+
+async function withClient(
+  kubeconfig: string,
+  use: (client: Client) => Promise<void>,
+): Promise<void> {
+  const config = await loadConfig({ kubeconfig });
+  const client = new Client(config, { userAgent: DEV_USER_AGENT });
+  try {
+    await use(client);
+  } finally {
+    await client.close();
+  }
+}
+
+/** Prints the commands to type into a second terminal, or that it restarted. */
+async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
+  const { file, kubeconfig, greeted, terminal } = deps;
+  try {
+    await writeFile(greeted, "", { flag: "wx" });
+  } catch {
+    return; // Greeted before a restart.
+  }
+  const sample = file.replace(/\.[cm]?[jt]sx?$/, ".yaml");
+  const hasSample = await access(sample).then(() => true, () => false);
+  const kind = operator.controllers.map((controller) => controller.kind)
+    .find(isResolved);
+  const lines = [`export KUBECONFIG=${kubeconfig}`];
+  if (hasSample) lines.push(`kubectl apply -f ${relative("", sample)}`);
+  if (kind !== undefined) {
+    const name = await kubectlName(kind);
+    if (!hasSample) lines.push(`kubectl explain ${name}`);
+    lines.push(`kubectl get ${name} --watch`);
+  }
+  terminal.out([
+    `\nThe operator of ${file} is running. In a second terminal:\n`,
+    ...lines.map((line) => `  ${line}`),
+    ...operator.controllers.flatMap(drawnWorkflow),
+    "\nPress Ctrl-C to end it.\n\n",
+  ].join("\n"));
+}
+
+/** Plural name for kubectl, with the group where a built-in kind has the plural. */
+async function kubectlName(
+  { group, plural }: Kind & { readonly plural: string },
+): Promise<string> {
+  const kinds = Object.values(await import("../core/kinds/mod.ts"));
+  const isTaken = kinds.some((other) =>
+    typeof other === "object" && "plural" in other &&
+    other.plural === plural && other.group !== group
+  );
+  return isTaken ? `${plural}.${group}` : plural;
+}
+
+/** Workflow of a controller as a Mermaid diagram. */
+function drawnWorkflow(
+  { name, settings }: OperatorHandle["controllers"][number],
+): readonly string[] {
+  const drawing = settings.workflow?.toMermaid?.();
+  if (drawing === undefined) return [];
+  const lines = drawing.trimEnd().split("\n").map((line) => `  ${line}`);
+  return [`\nThe workflow of ${name} as a Mermaid diagram:\n`, ...lines];
+}

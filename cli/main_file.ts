@@ -1,0 +1,23 @@
+/**
+ * Preloaded into a process whose main module is an operator file: carries out the
+ * task of the process, for files that create their operators only then.
+ *
+ * @module
+ */
+import process from "node:process";
+import { beginDev } from "./dev_run.ts";
+import { answerMain, takeMainTask } from "./main_process.ts";
+import { describeModule } from "./operator_file.ts";
+import { loadMainModule } from "./operator_module.ts";
+import { processTerminal } from "./terminal.ts";
+
+const given = takeMainTask();
+if (given?.task === "describe") {
+  const module = loadMainModule(given.file, { runs: false });
+  void describeModule(module, given.options)
+    .then((description) => answerMain(given.answer ?? "", description))
+    .catch((error) => void process.stderr.write(`${error?.stack ?? error}\n`))
+    .finally(() => process.exit());
+} else if (given?.task === "dev") {
+  void beginDev(given.file, given.run, processTerminal());
+}

@@ -1,0 +1,144 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import type { DevRun } from "./dev_run.ts";
+import { type DescribeOptions, findOperatorFile } from "./operator_module.ts";
+
+/** Work in a process whose main module is an operator file. */
+export type MainTask =
+  | {
+    readonly task: "describe";
+    readonly file: string;
+    readonly options: DescribeOptions;
+  }
+  | { readonly task: "dev"; readonly file: string; readonly run: DevRun };
+
+/** Environment variable with the {@linkcode MainTask} of a process, as JSON. */
+const TASK_VARIABLE = "CORACLE_MAIN_TASK";
+/** Time limit of a file that is only described, in milliseconds. */
+const DESCRIBE_TIMEOUT_MS = 30_000;
+
+/** Task of this process, which no process that it starts inherits. */
+export function takeMainTask():
+  | MainTask & { readonly answer?: string | undefined }
+  | undefined {
+  const text = process.env[TASK_VARIABLE];
+  delete process.env[TASK_VARIABLE];
+  return text === undefined ? undefined : JSON.parse(text);
+}
+
+/**
+ * Command that runs a file as the main module, with `main_file.ts` loaded first.
+ *
+ * @param watch Whether the runtime restarts the file when it or one of its
+ * imports changes.
+ */
+async function mainCommand(
+  file: string,
+  watch: boolean,
+): Promise<readonly string[]> {
+  const path = await findOperatorFile(file);
+  const own = new URL(import.meta.url).pathname;
+  // The same from cli/, dist/cli/ and dist/chunks/.
+  const preload = new URL(
+    `../cli/main_file${own.slice(own.lastIndexOf("."))}`,
+    import.meta.url,
+  ).href;
+  const { deno, bun } = process.versions as Record<string, string | undefined>;
+  const watching = watch ? ["--watch"] : [];
+  if (deno !== undefined) {
+    return [
+      process.execPath,
+      "run",
+      "-A",
+      "--no-check",
+      ...watching,
+      ...watch ? ["--no-clear-screen"] : [],
+      "--preload",
+      preload,
+      path,
+    ];
+  }
+  if (bun !== undefined) {
+    const flags = ["--preload", new URL(preload).pathname];
+    const screen = watch ? ["--no-clear-screen"] : [];
+    return [process.execPath, ...watching, ...screen, ...flags, path];
+  }
+  const screen = watch ? ["--watch-preserve-output"] : [];
+  return [
+    process.execPath,
+    ...process.execArgv,
+    ...watching,
+    ...screen,
+    "--import",
+    preload,
+    path,
+  ];
+}
+
+/**
+ * Starts a file as the main module of a process with a task.
+ *
+ * @param task The task.
+ * @param options Whether the file is watched, and the variables of the process.
+ */
+export async function startMain(
+  task: MainTask & { readonly answer?: string | undefined },
+  options: {
+    readonly watch?: boolean | undefined;
+    readonly env?: Readonly<Record<string, string>> | undefined;
+  } = {},
+): Promise<ReturnType<typeof spawn>> {
+  const [program = "", ...args] = await mainCommand(
+    task.file,
+    options.watch ?? false,
+  );
+  return spawn(program, args, {
+    stdio: ["ignore", "inherit", "inherit"],
+    env: {
+      ...process.env,
+      ...options.env,
+      [TASK_VARIABLE]: JSON.stringify(task),
+    },
+  });
+}
+
+/**
+ * Runs a task in a process whose main module is the file.
+ *
+ * @returns The answer of the task.
+ * @throws {Error} If the process ends without an answer.
+ */
+export async function runAsMain<T>(task: MainTask): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), "coracle-"));
+  const answer = join(folder, "answer.json");
+  try {
+    const child = await startMain({ ...task, answer });
+    const timer = setTimeout(() => child.kill("SIGKILL"), DESCRIBE_TIMEOUT_MS);
+    const signal = await new Promise((ended, failed) => {
+      child.once("exit", (_code, signal) => ended(signal));
+      child.once("error", failed);
+    });
+    clearTimeout(timer);
+    const text = await readFile(answer, "utf8").catch(() => undefined);
+    if (text !== undefined) return JSON.parse(text);
+    throw new Error(
+      `Cannot read ${task.file}: ${
+        signal === "SIGKILL"
+          ? `as a program it created no operator within ${
+            DESCRIBE_TIMEOUT_MS / 1_000
+          } s`
+          : "as a program it failed"
+      }; a function "operator" that returns the operator is called instead, if the file exports one`,
+    );
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Writes the answer of a task. */
+export async function answerMain(file: string, value: unknown): Promise<void> {
+  await writeFile(file, JSON.stringify(value), { mode: 0o600 });
+}

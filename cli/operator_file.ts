@@ -1,0 +1,172 @@
+import type { Kind } from "../core/api/kind.ts";
+import { crdManifest } from "../core/crd/crd_manifest.ts";
+import type { CrdManifest } from "../core/crd/crd_object.ts";
+import { isDefinedKind } from "../core/crd/kind_definition.ts";
+import {
+  type OperatorHandle,
+  setDevelopment,
+} from "../core/operator/development.ts";
+import { silentLogger } from "../core/logger.ts";
+import { UsageError } from "./command.ts";
+import { runAsMain } from "./main_process.ts";
+import {
+  type DescribeOptions,
+  exportsText,
+  isGuarded,
+  loadOperatorModule,
+  noOperatorError,
+  type OperatorModule,
+  selectOperators,
+} from "./operator_module.ts";
+
+/** What tools need to know of an operator; plain data. */
+export type OperatorDescription = Pick<
+  OperatorHandle,
+  "controllers" | "settings"
+>;
+
+/** Operators and kinds of a file; plain data. */
+export interface FileDescription {
+  readonly operators: readonly OperatorDescription[];
+  /** CustomResourceDefinitions of the kinds that it exports or registers. */
+  readonly definitions: readonly CrdManifest[];
+  /** Names of its exports, for error messages. */
+  readonly exported: string;
+}
+
+/**
+ * Describes the operators and kinds of a file, without running the operators. A
+ * file that creates them only as the main module runs in a process of its own.
+ *
+ * @throws {UsageError} If the file does not exist, is not a module, or has neither.
+ */
+export async function describeFile(
+  file: string,
+  options: DescribeOptions,
+): Promise<FileDescription> {
+  const found = await describeImported(file, options);
+  const { operators, definitions } = found;
+  const isEmpty = operators.length === 0 &&
+    (options.operators || definitions.length === 0);
+  return isEmpty && await isGuarded(file)
+    ? await runAsMain<FileDescription>({ file, task: "describe", options })
+    : found;
+}
+
+async function describeImported(
+  file: string,
+  options: DescribeOptions,
+): Promise<FileDescription> {
+  try {
+    const module = await loadOperatorModule(file, { runs: false });
+    return await describeModule(module, options);
+  } finally {
+    setDevelopment(undefined);
+  }
+}
+
+/** Describes the operators and kinds of a loaded file. */
+export async function describeModule(
+  module: OperatorModule,
+  options: DescribeOptions,
+): Promise<FileDescription> {
+  const exports = await module.exports;
+  const selected = await selectOperators(module, options.export, {
+    logger: silentLogger,
+  });
+  const definitions = new Map<string, CrdManifest>();
+  const registered = selected.flatMap(({ controllers }) =>
+    controllers.flatMap(kindsOf)
+  );
+  for (const kind of [...registered, ...Object.values(exports)]) {
+    if (!isKind(kind) || !isDefinedKind(kind)) continue;
+    const manifest = crdManifest(kind);
+    definitions.set(manifest.metadata.name, manifest);
+  }
+  return {
+    operators: selected.map(({ controllers, settings }) => ({
+      controllers: controllers.map(plainController),
+      settings: plainSettings(settings),
+    })),
+    definitions: [...definitions.values()],
+    exported: exportsText(exports),
+  };
+}
+
+type Controller = OperatorHandle["controllers"][number];
+
+/** Kinds of a controller: its primaries and all that it watches. */
+function kindsOf(controller: Controller): readonly Kind[] {
+  const { kind, secondaryKinds, readOnlyKinds } = controller;
+  return [kind, ...secondaryKinds, ...readOnlyKinds];
+}
+
+function plainController(controller: Controller): Controller {
+  const { name, kind, secondaryKinds, readOnlyKinds, settings } = controller;
+  const { install, namespaces, usesFinalizer } = settings;
+  return {
+    name,
+    kind: plainKind(kind),
+    secondaryKinds: secondaryKinds.map(plainKind),
+    readOnlyKinds: readOnlyKinds.map(plainKind),
+    settings: { install, namespaces, usesFinalizer },
+  };
+}
+
+function plainSettings(
+  settings: OperatorHandle["settings"],
+): OperatorHandle["settings"] {
+  const { namespaces, leaderElection, sharding, probes } = settings;
+  const lease = (options: typeof leaderElection) =>
+    options && { name: options.name, namespace: options.namespace };
+  return {
+    namespaces,
+    leaderElection: lease(leaderElection),
+    sharding: lease(sharding),
+    probes: probes &&
+      { port: probes.port, host: probes.host, debug: probes.debug },
+  };
+}
+
+function plainKind({ group, version, kind, plural, scope }: Kind): Kind {
+  return { group, version, kind, plural, scope };
+}
+
+function isKind(value: unknown): value is Kind {
+  return typeof value === "object" && value !== null && "kind" in value &&
+    typeof value.kind === "string";
+}
+
+/**
+ * Checks that a file has an operator.
+ *
+ * @throws {UsageError} If it has none.
+ */
+export function requireOperators(
+  file: string,
+  { operators, exported }: FileDescription,
+): void {
+  if (operators.length === 0) throw noOperatorError(file, exported);
+}
+
+/**
+ * Checks that a file has kinds of its own.
+ *
+ * @throws {UsageError} If it has none.
+ */
+export function requireDefinitions(
+  file: string,
+  { operators, definitions, exported }: FileDescription,
+): void {
+  if (definitions.length > 0) return;
+  const kinds = operators.flatMap(({ controllers }) =>
+    controllers.flatMap(kindsOf)
+  );
+  throw new UsageError(
+    kinds.length > 0
+      ? `Cannot print the definitions of ${file}: it defines no kind, all that its operator uses are built in or defined by others: received ${
+        [...new Set(kinds.map(({ kind }) => kind))].join(", ")
+      }`
+      : `Cannot print the definitions of ${file}: it defines no kind: export the result of defineKind, or register it with an Operator: received ${exported}`,
+  );
+}

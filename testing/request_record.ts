@@ -1,0 +1,71 @@
+import { appendFileSync, readFileSync } from "node:fs";
+
+/** Request that an operator has sent, in the terms of RBAC rules. */
+export interface RecordedRequest {
+  /** RBAC verb. */
+  readonly verb: string;
+  /** API group; empty for the core group. */
+  readonly group: string;
+  /** Plural resource name, followed by a slash and the subresource if any. */
+  readonly resource: string;
+  /** Namespace of the request; undefined for all namespaces and for cluster-scoped objects. */
+  readonly namespace?: string | undefined;
+}
+
+/** Requests that no right is needed for. */
+const PUBLIC_GROUP = "authorization.k8s.io";
+
+/**
+ * Record of the requests of an operator in a file, for
+ * `coracle manifests --recorded FILE`: one JSON object per line, each kind of
+ * request once per process. Several processes may append to one file.
+ */
+export class RequestRecord {
+  readonly #file: string;
+  readonly #lines: Set<string> = new Set();
+
+  /** @param file The file, which is created if it does not exist. */
+  constructor(file: string) {
+    this.#file = file;
+    appendFileSync(file, "");
+  }
+
+  /** Adds a request. */
+  add({ verb, group, resource, namespace }: RecordedRequest): void {
+    if (group === PUBLIC_GROUP) return;
+    const line = JSON.stringify({ verb, group, resource, namespace });
+    if (this.#lines.has(line)) return;
+    this.#lines.add(line);
+    appendFileSync(this.#file, `${line}\n`);
+  }
+}
+
+/**
+ * Reads the record of a file.
+ *
+ * @throws {Error} If the file cannot be read or is not a record.
+ */
+export function readRequests(file: string): readonly RecordedRequest[] {
+  const lines = readFileSync(file, "utf8").split("\n");
+  return lines.flatMap((line, index) => {
+    if (line === "") return [];
+    const { verb, group, resource, namespace } = requestOf(line) ?? {};
+    const texts = [verb, group, resource, namespace ?? ""];
+    if (texts.every((text) => typeof text === "string")) {
+      return [{ verb, group, resource, namespace } as RecordedRequest];
+    }
+    throw new Error(
+      `Cannot read ${file}: line ${
+        index + 1
+      } is not a recorded request: write the file by coracle dev --record, or by the option record of a test cluster`,
+    );
+  });
+}
+
+function requestOf(line: string): Partial<RecordedRequest> | undefined {
+  try {
+    return JSON.parse(line) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
