@@ -86,6 +86,16 @@ const STEPS: readonly Step[] = [
   check("types-tsc", ["npm", "run", "-s", "check:tsc"]),
   check("types-deno", ["deno", "check", "--quiet", "--doc", "."]),
   check("docs", ["deno", "doc", "--lint", ...ENTRY_POINTS]),
+  // The code of README and guides, as in a user's project.
+  check("guides", [
+    "deno",
+    "check",
+    "--quiet",
+    "--config=deno.docs.json",
+    "--doc",
+    "README.md",
+    ...files("docs/*.md"),
+  ]),
   check("build", ["npm", "run", "-s", "build"]),
   tests("node", everywhere),
   tests("deno", everywhere),

@@ -11,10 +11,10 @@ export interface Report {
   readonly results: readonly Result[];
 }
 
-/** Measure that the README shows. */
+/** Measure that the guide shows. */
 export interface Headline {
   readonly bench: string;
-  /** Description of the measure for readers of the README. */
+  /** Description of the measure for readers of the guide. */
   readonly what: string;
   /** Unit of the bench, and unit for readers. */
   readonly unit: string;
@@ -26,7 +26,7 @@ export interface Headline {
 
 const CLIENTS = { "client-node": "client-node", "client-go": "client-go" };
 
-/** Measures of the README, in order. */
+/** Measures of the guide, in order. */
 export const HEADLINES: readonly Headline[] = [
   {
     bench: "scan",

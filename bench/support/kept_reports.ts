@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Report } from "./headlines.ts";
 
-/** Runtimes in the order of the README. */
+/** Runtimes in the order of the guide. */
 const RUNTIMES = ["node", "deno", "bun"] as const;
 
 function file(runtime: string): string {
@@ -16,7 +16,7 @@ export function keepReport(report: Report): void {
   writeFileSync(file(runtime), `${JSON.stringify(report, null, 2)}\n`);
 }
 
-/** Reports whose numbers are in the README: Node's, then the others'. */
+/** Reports whose numbers are in the guide: Node's, then the others'. */
 export function keptReports(): readonly [Report, ...Report[]] {
   const [node, ...others] = RUNTIMES.map(file).filter(existsSync).map((path) =>
     JSON.parse(readFileSync(path, "utf8")) as Report

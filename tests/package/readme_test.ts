@@ -1,57 +1,93 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, globSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { PROJECT } from "../support/child_process.ts";
 import { packageJson, projectText, updating } from "./shipped_files.ts";
 
-const QUOTED_REGEXP = /^```\w+ from=(\S+)\n([^]*?)^```$/gm;
+const QUOTED_REGEXP = /^```\w+ ignore from=(\S+)\n([^]*?)^```$/gm;
 const EMBEDDED_REGEXP = /^```(\w+) file=(\S+)\n([^]*?)^```$/gm;
+const LINK_REGEXP = /\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g;
+const SCRIPT_REGEXP = /npm run (?:-s )?([\w:]+)/g;
 
-/** README with the present content of each embedded file. */
-function refreshed(readme: string): string {
-  return readme.replace(
+/** README and guides. */
+const PAGES: readonly string[] = [
+  "README.md",
+  ...globSync("docs/*.md", { cwd: PROJECT }).map((path) =>
+    path.replaceAll("\\", "/")
+  ).toSorted(),
+];
+
+/** Page with the present content of each embedded file. */
+function refreshed(text: string): string {
+  return text.replace(
     EMBEDDED_REGEXP,
     (_, language, file) =>
       `\`\`\`${language} file=${file}\n${projectText(file)}\`\`\``,
   );
 }
 
-test("README shows its example files as they are", () => {
-  if (updating()) {
-    writeFileSync(
-      join(PROJECT, "README.md"),
-      refreshed(projectText("README.md")),
+test("README and guides show their example files as they are", () => {
+  for (const page of PAGES) {
+    if (updating()) {
+      writeFileSync(join(PROJECT, page), refreshed(projectText(page)));
+    }
+    const text = projectText(page);
+    assert.equal(
+      text,
+      refreshed(text),
+      `${page}: UPDATE=1 npm run test:package`,
     );
   }
-  const readme = projectText("README.md");
-  assert([...readme.matchAll(EMBEDDED_REGEXP)].length > 0);
-  assert.equal(readme, refreshed(readme), "UPDATE=1 npm run test:package");
+  assert.match(projectText("README.md"), EMBEDDED_REGEXP);
 });
 
-test("README quotes its examples as they are", () => {
-  const quotes = [...projectText("README.md").matchAll(QUOTED_REGEXP)];
-  assert(quotes.length > 0);
-  for (const [, file = "", quote = ""] of quotes) {
-    assert(projectText(file).includes(quote), `not in ${file}:\n${quote}`);
+test("README and guides quote their examples as they are", () => {
+  for (const page of PAGES) {
+    for (
+      const [, file = "", quote = ""] of projectText(page).matchAll(
+        QUOTED_REGEXP,
+      )
+    ) {
+      assert(
+        projectText(file).includes(quote),
+        `${page}: not in ${file}:\n${quote}`,
+      );
+    }
   }
 });
 
-test("README links to files that exist", () => {
-  const readme = projectText("README.md");
-  for (const [, path = ""] of readme.matchAll(/\]\((?!https?:|#)([^)]+)\)/g)) {
-    assert(existsSync(join(PROJECT, path)), path);
+test("README and guides link to files that exist", () => {
+  for (const page of PAGES) {
+    for (const [, path = ""] of projectText(page).matchAll(LINK_REGEXP)) {
+      assert(
+        existsSync(join(PROJECT, dirname(page), path)),
+        `${page}: ${path}`,
+      );
+    }
   }
 });
 
-test("README names every entry point and only existing scripts", () => {
+test("README and guides name only existing scripts", () => {
+  const { scripts } = packageJson();
+  for (const page of PAGES) {
+    for (const [, script = ""] of projectText(page).matchAll(SCRIPT_REGEXP)) {
+      assert(script in scripts, `${page}: ${script}`);
+    }
+  }
+});
+
+test("README names every entry point", () => {
   const readme = projectText("README.md");
-  const { exports, scripts } = packageJson();
-  for (const entry of Object.keys(exports)) {
+  for (const entry of Object.keys(packageJson().exports)) {
     assert(readme.includes(`\`@coracle/operator${entry.slice(1)}\``), entry);
   }
-  for (const [, script = ""] of readme.matchAll(/npm run (?:-s )?([\w:]+)/g)) {
-    assert(script in scripts, script);
+});
+
+test("The index of the guides links to every guide", () => {
+  const index = projectText("docs/README.md");
+  for (const page of PAGES) {
+    if (!page.startsWith("docs/") || page === "docs/README.md") continue;
+    assert(index.includes(`](${page.slice("docs/".length)})`), page);
   }
 });

@@ -3,8 +3,8 @@ import { digits } from "./digits.ts";
 import { barsOf, type Headline, HEADLINES, type Report } from "./headlines.ts";
 import { verdicts } from "./targets.ts";
 
-/** Markers between which the README has the numbers of a run. */
-const BEGIN = "<!-- numbers: npm run bench:readme writes these lines -->";
+/** Markers between which the guide has the numbers of a run. */
+const BEGIN = "<!-- numbers: npm run bench:guide writes these lines -->";
 const END = "<!-- end of numbers -->";
 
 /** Alternative texts of the charts. */
@@ -14,7 +14,7 @@ const CHART_TEXTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Numbers section of the README: a table of the measures beside rivals, and one
+ * Numbers section of the guide `docs/performance.md`: a table of the measures beside rivals, and one
  * of the same measures on other runtimes, with the commands and the machine.
  *
  * @param report Report of Node.
@@ -25,7 +25,7 @@ export function numbersSection(
   others: readonly Report[] = [],
 ): string {
   const pictures = Object.keys(charts(report)).map((name) =>
-    `![${CHART_TEXTS[name] ?? name}](bench/charts/${name})`
+    `![${CHART_TEXTS[name] ?? name}](../bench/charts/${name})`
   );
   return [
     `Medians of one run on ${report.machine}, ${runtimeName(report)}:`,
@@ -118,24 +118,24 @@ function markdownTable(table: readonly (readonly string[])[]): string {
 }
 
 /**
- * Replaces the numbers in the text of the README.
+ * Replaces the numbers in the text of the guide.
  *
  * @param reports Reports of Node, then of other runtimes.
  * @throws {SyntaxError} If the markers are missing.
  */
 export function withNumbers(
-  readme: string,
+  guide: string,
   [report, ...others]: readonly [Report, ...Report[]],
 ): string {
-  const begin = readme.indexOf(BEGIN);
-  const end = readme.indexOf(END);
+  const begin = guide.indexOf(BEGIN);
+  const end = guide.indexOf(END);
   if (begin < 0 || end < begin) {
     throw new SyntaxError(
-      `Cannot write the numbers: the README must have "${BEGIN}" and "${END}": received neither in that order`,
+      `Cannot write the numbers: the guide must have "${BEGIN}" and "${END}", in that order`,
     );
   }
-  const before = readme.slice(0, begin + BEGIN.length);
+  const before = guide.slice(0, begin + BEGIN.length);
   return `${before}\n\n${numbersSection(report, others)}\n\n${
-    readme.slice(end)
+    guide.slice(end)
   }`;
 }

@@ -1,8 +1,8 @@
 /**
- * Writes the numbers of benchmark runs into the README and its charts:
- * `readme.ts [FILE…]`, where each FILE was written by `run.ts --json FILE` on
+ * Writes the numbers of benchmark runs into `docs/performance.md` and its charts:
+ * `guide.ts [FILE…]`, where each FILE was written by `run.ts --json FILE` on
  * Node, Deno or Bun. Reports are kept as `bench/results/RUNTIME.json`, against
- * which a test checks the README; without a FILE the README is rewritten from
+ * which a test checks the guide; without a FILE the guide is rewritten from
  * those.
  *
  * @module
@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 import { charts } from "./support/charts.ts";
 import type { Report } from "./support/headlines.ts";
 import { keepReport, keptReports } from "./support/kept_reports.ts";
-import { withNumbers } from "./support/readme_table.ts";
+import { withNumbers } from "./support/numbers_table.ts";
 
 function path(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));
@@ -41,5 +41,5 @@ mkdirSync(path("./charts"), { recursive: true });
 for (const [name, picture] of Object.entries(charts(reports[0]))) {
   writeFileSync(path(`./charts/${name}`), picture);
 }
-const readme = path("../README.md");
-writeFileSync(readme, withNumbers(readFileSync(readme, "utf8"), reports));
+const guide = path("../docs/performance.md");
+writeFileSync(guide, withNumbers(readFileSync(guide, "utf8"), reports));
