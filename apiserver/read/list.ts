@@ -285,13 +285,15 @@ function* blocks(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
   let used = 0;
   for (const part of parts) {
     if (used + part.length > BLOCK_BYTES) {
-      if (used > 0) yield block.subarray(0, used);
-      used = 0;
+      if (used > 0) {
+        yield block.subarray(0, used);
+        block = new Uint8Array(BLOCK_BYTES); // the receiver may keep the last one
+        used = 0;
+      }
       if (part.length > BLOCK_BYTES) {
         yield part;
         continue;
       }
-      block = new Uint8Array(BLOCK_BYTES);
     }
     block.set(part, used);
     used += part.length;

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ApiServer } from "../../../apiserver/server.ts";
+import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { fc } from "../../support/property.ts";
 import { TestServer } from "../support/test_server.ts";
 
@@ -102,4 +104,26 @@ test("a list by name reads one object and applies other selectors", async () => 
   assert.deepEqual(await by("metadata.name=a", "none"), []);
   assert.deepEqual(await by("metadata.name=a,metadata.name=b"), []);
   server.stop();
+});
+
+test("a list that is read in-process has objects over 256 KiB whole", async () => {
+  const server = await ApiServer.start();
+  try {
+    const { client } = server;
+    const sizes = { a: 1_000, b: 300_000, c: 1_000, d: 200_000, e: 200_000 };
+    for (const [name, size] of Object.entries(sizes)) {
+      await client.create(ConfigMap, {
+        metadata: { name, namespace: "default", labels: { own: "1" } },
+        data: { text: name.repeat(size) },
+      });
+    }
+    const { items } = await client.list(ConfigMap, { labelSelector: "own" });
+    const texts = items.map(({ data }) => data?.["text"] ?? "");
+    assert.deepEqual(
+      texts.map((text) => [text[0], text.length]),
+      Object.entries(sizes),
+    );
+  } finally {
+    await server.stop();
+  }
 });
