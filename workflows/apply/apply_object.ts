@@ -1,32 +1,32 @@
-import { ApiError } from "../../core/api/api_error.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
 import { keyOf } from "../../core/api/object_key.ts";
 import type { Client } from "../../core/client/client.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
+import {
+  appliedMetadata,
+  isImmutable,
+} from "../../core/patch/apply_configuration.ts";
 import {
   asReferenced,
-  type ObjectReference,
   referencedKind,
   referenceOf,
 } from "../kstatus/object_reference.ts";
-import { waitFor, type WaitOptions } from "../kstatus/wait_for.ts";
+import { waitFor } from "../kstatus/wait_for.ts";
+import { type AppliedChange, objectChanges } from "./change_set.ts";
 import {
-  type AppliedChange,
-  type FieldDifference,
-  objectChanges,
-} from "./change_set.ts";
-import { hasPolicy, ownerLabels, type SetOptions } from "./set_options.ts";
+  type ApplySetOptions,
+  hasPolicy,
+  ownerLabels,
+  type SetOptions,
+} from "./set_options.ts";
 
 /** Plan for one object of a set. */
-export interface ApplyPlan extends ObjectReference {
+export interface ApplyPlan {
+  /** Change of the object. */
+  readonly change: AppliedChange;
   /** Object to send. */
-  readonly object: KubernetesObject;
+  readonly object: ApplyObject<KubernetesObject>;
   /** Current object; undefined if it does not exist. */
   readonly live: KubernetesObject | undefined;
-  /** Action to take. */
-  readonly action: AppliedChange["action"];
-  /** Fields that differ. */
-  readonly fields: readonly FieldDifference[];
   /** Whether the current object must be deleted first. */
   readonly replace: boolean;
 }
@@ -42,16 +42,6 @@ const HOLDERS: readonly string[] = [
   "PersistentVolumeClaim",
 ];
 
-/** Adds the labels of the set to an object. */
-function ofSet(
-  object: KubernetesObject,
-  { owner }: SetOptions,
-): KubernetesObject {
-  const { metadata } = object;
-  const labels = { ...metadata.labels, ...ownerLabels(owner) };
-  return { ...object, metadata: { ...metadata, labels } };
-}
-
 /**
  * Determines by a dry run what applying an object would change.
  *
@@ -63,42 +53,36 @@ export async function planObject(
   options: SetOptions,
 ): Promise<ApplyPlan> {
   const { owner, fieldManager, signal, force = false } = options;
-  const object = ofSet(given, options);
-  const reference = referenceOf(object);
+  const reference = referenceOf(given);
   const kind = referencedKind(reference);
-  const live = await client.find(kind, keyOf(object), { signal });
-  const plan = { ...reference, object, live, fields: [], replace: false };
-  const isSkipped = hasPolicy(object, owner, ["apply", "ignore"]) ||
+  const labels = { ...given.metadata.labels, ...ownerLabels(owner) };
+  const metadata = appliedMetadata({ ...given.metadata, labels });
+  const object = { ...given, metadata };
+  const live = await client.find(kind, keyOf(given), { signal });
+  const plan = (
+    action: AppliedChange["action"],
+    fields: AppliedChange["fields"] = [],
+    replace = false,
+  ) => ({ change: { reference, action, fields }, object, live, replace });
+  const isSkipped = hasPolicy(given, owner, ["apply", "ignore"]) ||
     hasPolicy(live, owner, ["apply", "ignore"]) ||
-    (live !== undefined && hasPolicy(object, owner, ["apply", "ifnotpresent"]));
-  if (isSkipped) return { ...plan, action: "skipped" };
+    (live !== undefined && hasPolicy(given, owner, ["apply", "ifnotpresent"]));
+  if (isSkipped) return plan("skipped");
+  const dryRun = { dryRun: true, force: true, fieldManager, signal };
   try {
-    const wanted = await client.apply(kind, applied(object), {
-      dryRun: true,
-      force: true,
-      fieldManager,
-      signal,
-    });
+    const wanted = await client.apply(kind, object, dryRun);
     const fields = objectChanges(live, asReferenced(wanted, reference));
-    const action = live === undefined
-      ? "created"
-      : fields.length > 0
-      ? "configured"
-      : "unchanged";
-    return { ...plan, action, fields };
+    const isEqual = live !== undefined && fields.length === 0;
+    return isEqual
+      ? plan("unchanged")
+      : plan(live === undefined ? "created" : "configured", fields);
   } catch (error) {
-    const mayReplace = (force && !HOLDERS.includes(object.kind ?? "")) ||
-      hasPolicy(object, owner, ["force", "enabled"]) ||
+    const mayReplace = (force && !HOLDERS.includes(reference.kind)) ||
+      hasPolicy(given, owner, ["force", "enabled"]) ||
       hasPolicy(live, owner, ["force", "enabled"]);
     if (live === undefined || !mayReplace || !isImmutable(error)) throw error;
-    return { ...plan, action: "created", replace: true };
+    return plan("created", [], true);
   }
-}
-
-/** Options of {@linkcode executePlan}. */
-export interface ExecuteOptions extends SetOptions {
-  readonly timeout: WaitOptions["timeout"];
-  readonly clock: Clock | undefined;
 }
 
 /**
@@ -108,46 +92,28 @@ export interface ExecuteOptions extends SetOptions {
  */
 export async function executePlan(
   client: Client,
-  plan: ApplyPlan,
-  options: ExecuteOptions,
+  { change, object, live, replace }: ApplyPlan,
+  options: Pick<
+    ApplySetOptions,
+    "fieldManager" | "signal" | "timeout" | "clock"
+  >,
 ): Promise<KubernetesObject | undefined> {
-  const { fieldManager, signal, timeout, clock = systemClock } = options;
-  const { object, live, action } = plan;
+  const { fieldManager, signal, timeout, clock } = options;
+  const { reference, action } = change;
   if (action !== "created" && action !== "configured") return undefined;
-  const kind = referencedKind(plan);
-  if (plan.replace && live !== undefined) {
-    const { uid } = live.metadata;
-    await client.delete(kind, keyOf(object), {
+  const kind = referencedKind(reference);
+  if (replace) {
+    await client.delete(kind, reference, {
       propagationPolicy: "Background",
-      preconditions: { uid },
+      preconditions: { uid: live?.metadata.uid },
       signal,
     });
     const gone = { desired: "NotFound", timeout, signal, clock } as const;
-    await waitFor(client, [referenceOf(object)], gone);
+    await waitFor(client, [reference], gone);
   }
-  return await client.apply(kind, applied(object), {
+  return await client.apply(kind, object, {
     force: true,
     fieldManager,
     signal,
   });
-}
-
-/** Removes the fields that only a server sets, for server-side apply. */
-function applied(object: KubernetesObject): ApplyObject<KubernetesObject> {
-  const {
-    resourceVersion: _version,
-    uid: _uid,
-    generation: _generation,
-    creationTimestamp: _creation,
-    managedFields: _fields,
-    ...metadata
-  } = object.metadata;
-  return { ...object, metadata };
-}
-
-/** Whether the server refused to change an immutable field. */
-function isImmutable(error: unknown): boolean {
-  return ApiError.is(error) &&
-    (error.status === 409 || error.status === 422) &&
-    /immutable|forbidden: updates to/i.test(error.message);
 }

@@ -1,8 +1,8 @@
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { ObjectReference } from "../kstatus/object_reference.ts";
 
-/** Kinds that are applied first, in this order; all others follow. */
-const FIRST_KINDS: readonly string[] = [
+/** Kinds in the order of an apply. */
+const KINDS: readonly string[] = [
   "CustomResourceDefinition",
   "Namespace",
   "ClusterRole",
@@ -26,20 +26,12 @@ const FIRST_KINDS: readonly string[] = [
   "StatefulSet",
   "CronJob",
   "PodDisruptionBudget",
-];
-
-/** Kinds that are applied last, because they may refuse other objects. */
-const LAST_KINDS: readonly string[] = [
+  // All other kinds are here.
+  "",
+  // The last kinds may refuse other objects.
   "MutatingWebhookConfiguration",
   "ValidatingWebhookConfiguration",
 ];
-
-const ORDER: ReadonlyMap<string, number> = new Map([
-  ...FIRST_KINDS.map((kind, index) => [kind, index] as const),
-  ...LAST_KINDS.map((kind, index) =>
-    [kind, FIRST_KINDS.length + 1 + index] as const
-  ),
-]);
 
 /**
  * Compares objects for the order of an apply: by kind, so that dependencies
@@ -51,7 +43,7 @@ export function compareForApply(
   b: ObjectReference,
 ): number {
   const position = ({ kind }: ObjectReference) =>
-    ORDER.get(kind) ?? FIRST_KINDS.length;
+    KINDS.indexOf(KINDS.includes(kind) ? kind : "");
   const group = ({ apiVersion }: ObjectReference) =>
     parseApiVersion(apiVersion).group;
   return position(a) - position(b) || compareTexts(group(a), group(b)) ||

@@ -29,7 +29,7 @@ import {
 } from "../kstatus/object_reference.ts";
 import { statusOf } from "../kstatus/status_of.ts";
 import { waitFor } from "../kstatus/wait_for.ts";
-import { type ApplyPlan, executePlan, planObject } from "./apply_object.ts";
+import { executePlan, planObject } from "./apply_object.ts";
 import { applyStages, compareForApply } from "./apply_order.ts";
 import { type AppliedChange, ApplySetError } from "./change_set.ts";
 import {
@@ -38,7 +38,6 @@ import {
   hasPolicy,
   isOwnedBy,
   ownerLabels,
-  type SetOptions,
 } from "./set_options.ts";
 
 /**
@@ -104,20 +103,18 @@ export async function applySet(
   readonly changes: readonly AppliedChange[];
   readonly inventory: readonly ObjectReference[];
 }> {
-  checkSet(client, objects, { name: "applySet()", options });
-  const inventory = inventoryOf(objects);
-  const stages = applyStages(objects.map(withReference), options.early);
+  const set = setOf(client, objects, { name: "applySet()", options });
+  const { stages, inventory, removed } = set;
+  const { owner, signal } = options;
   const changes: AppliedChange[] = [];
   try {
-    for (const [index, stage] of stages.entries()) {
-      const isLast = index === stages.length - 1;
+    for (const stage of stages) {
+      const isLast = stage === stages.at(-1);
       await applyStage(client, stage, { ...options, changes, isLast });
     }
-    const left = removedFrom(options.previous, inventory);
-    const { owner, signal } = options;
-    await pruneSet(client, left, { owner, signal, changes });
+    await pruneSet(client, removed, { owner, signal, changes });
   } catch (error) {
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     throw error instanceof ApplySetError
       ? error
       : new ApplySetError(error, { changes });
@@ -157,37 +154,23 @@ export async function diffSet(
   objects: readonly KubernetesObject[],
   options: Omit<ApplySetOptions, "concurrency" | "timeout" | "rules" | "clock">,
 ): Promise<readonly AppliedChange[]> {
-  checkSet(client, objects, { name: "diffSet()", options });
-  const inventory = inventoryOf(objects);
-  const stages = applyStages(objects.map(withReference), options.early);
+  const set = setOf(client, objects, { name: "diffSet()", options });
+  const { owner, signal } = options;
   const changes: AppliedChange[] = [];
-  for (const { object } of stages.flat()) {
+  for (const { object, ...reference } of set.stages.flat()) {
     try {
-      changes.push(changeOf(await planObject(client, object, options)));
+      changes.push((await planObject(client, object, options)).change);
     } catch (error) {
-      options.signal?.throwIfAborted();
-      const reference = referenceOf(object);
+      signal?.throwIfAborted();
       if (!ApiError.is(error) || !error.isNotFound) {
         throw new ApplySetError(error, { reference, changes });
       }
       changes.push({ reference, action: "unknown", fields: [] });
     }
   }
-  const left = removedFrom(options.previous, inventory);
-  const { owner, signal } = options;
-  await pruneSet(client, left, { owner, signal, changes, dryRun: true });
+  const prune = { owner, signal, changes, dryRun: true };
+  await pruneSet(client, set.removed, prune);
   return changes;
-}
-
-function checkSet(
-  client: Client,
-  objects: readonly KubernetesObject[],
-  { name, options }: { readonly name: string; readonly options: SetOptions },
-): void {
-  checkOption(client, "object", { name: "client", subject: name });
-  checkOption(objects, "array", { name: "objects", subject: name });
-  checkOptions(options, APPLY_SET_RULES, name);
-  ownerLabels(options.owner);
 }
 
 /** Object with its reference. */
@@ -195,41 +178,43 @@ interface Member extends ObjectReference {
   readonly object: KubernetesObject;
 }
 
-function withReference(object: KubernetesObject): Member {
-  return { ...referenceOf(object), object };
-}
-
-/** References of the objects of a set, in order. */
-function inventoryOf(
+/** Checks the arguments of a set, and orders its objects. */
+function setOf(
+  client: Client,
   objects: readonly KubernetesObject[],
-): readonly ObjectReference[] {
-  const references = new Map<string, ObjectReference>();
+  { name, options }: {
+    readonly name: string;
+    readonly options: Parameters<typeof diffSet>[2];
+  },
+): {
+  readonly stages: readonly (readonly Member[])[];
+  readonly inventory: readonly ObjectReference[];
+  /** Objects of the previous inventory that are no longer in the set. */
+  readonly removed: readonly ObjectReference[];
+} {
+  checkOption(client, "object", { name: "client", subject: name });
+  checkOption(objects, "array", { name: "objects", subject: name });
+  checkOptions(options, APPLY_SET_RULES, name);
+  ownerLabels(options.owner);
+  const { previous = [], early } = options;
+  const members = new Map<string, Member>();
   for (const object of objects) {
     const reference = referenceOf(object);
     const id = referenceId(reference);
-    if (references.has(id)) {
+    if (members.has(id)) {
       throw new RangeError(
         `Cannot apply a set: each object can be in it only once: received ${
           referenceText(reference)
         } twice`,
       );
     }
-    references.set(id, reference);
+    members.set(id, { ...reference, object });
   }
-  return [...references.values()].sort(compareForApply);
-}
-
-function removedFrom(
-  previous: readonly ObjectReference[] = [],
-  inventory: readonly ObjectReference[],
-): readonly ObjectReference[] {
-  const kept = new Set(inventory.map(referenceId));
-  return previous.filter((reference) => !kept.has(referenceId(reference)));
-}
-
-function changeOf(plan: ApplyPlan): AppliedChange {
-  const { object, action, fields } = plan;
-  return { reference: referenceOf(object), action, fields };
+  return {
+    stages: applyStages([...members.values()], early),
+    inventory: objects.map(referenceOf).sort(compareForApply),
+    removed: previous.filter((one) => !members.has(referenceId(one))),
+  };
 }
 
 /** Applies one stage, and waits for it unless it is the last. */
@@ -241,41 +226,40 @@ async function applyStage(
     readonly isLast: boolean;
   },
 ): Promise<void> {
-  const { concurrency = 1, changes, isLast, rules, clock } = options;
-  const { timeout = "60s", signal } = options;
+  const { concurrency = 1, changes, isLast, signal, rules } = options;
+  const { timeout = "60s", clock = systemClock } = options;
   const limited = concurrencyLimit(concurrency);
-  const named = async <T>(object: Member, body: () => Promise<T>) => {
+  const named = async <T>(reference: ObjectReference, task: Promise<T>) => {
     try {
-      return await body();
+      return await task;
     } catch (error) {
       signal?.throwIfAborted();
-      const reference = referenceOf(object.object);
       throw new ApplySetError(error, { reference, changes });
     }
   };
   // All are awaited, so that none continues after a failure.
   const planned = await Promise.allSettled(
-    stage.map((member) =>
-      limited(() =>
-        named(member, () => planObject(client, member.object, options))
-      )
+    stage.map(({ object, ...reference }) =>
+      limited(() => named(reference, planObject(client, object, options)))
     ),
   );
+  const unready: ObjectReference[] = [];
   const plans = planned.map((one) => {
     if (one.status === "rejected") throw one.reason;
     return one.value;
   });
-  const unready: ObjectReference[] = [];
   for (const plan of plans) {
-    const stored = await named(
-      plan,
-      () => executePlan(client, plan, { ...options, timeout, clock }),
-    ) ?? plan.live;
-    changes.push(changeOf(plan));
-    const reference = referenceOf(plan.object);
+    const { change, live } = plan;
+    const { reference } = change;
+    const writing = executePlan(client, plan, { ...options, timeout, clock });
+    const stored = await named(reference, writing) ?? live;
+    changes.push(change);
     if (stored === undefined || isLast) continue;
-    const now = (clock ?? systemClock).wallTime();
-    const { status } = statusOf(asReferenced(stored, plan), { now, rules });
+    const now = clock.wallTime();
+    const { status } = statusOf(asReferenced(stored, reference), {
+      now,
+      rules,
+    });
     if (status !== "Current") unready.push(reference);
   }
   await waitFor(client, unready, { timeout, signal, clock, rules });

@@ -83,17 +83,12 @@ const OWNER_RULES: OptionRules<SetOwner> = {
   namespace: "name?",
 };
 
-/** Validation rules of the options of all functions for sets. */
-export const SET_RULES: OptionRules<SetOptions> = {
+/** Validation rules of the options of `applySet`. */
+export const APPLY_SET_RULES: OptionRules<ApplySetOptions> = {
   owner: "object",
   fieldManager: "name?",
   force: "boolean?",
   signal: "signal?",
-};
-
-/** Validation rules of the options of `applySet`. */
-export const APPLY_SET_RULES: OptionRules<ApplySetOptions> = {
-  ...SET_RULES,
   early: "strings?",
   concurrency: "count?",
   timeout: "duration?",
