@@ -1,17 +1,15 @@
 import { Buffer } from "node:buffer";
-import { ApiError } from "../../core/api/api_error.ts";
-import {
-  apiVersionOf,
-  isResolved,
-  type Kind,
-  type Scope,
-} from "../../core/api/kind.ts";
+import { apiVersionOf, isResolved, type Kind } from "../../core/api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
+import { textHash } from "../../core/controller/run/apply_memory.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import { isPromise } from "../../core/tracing.ts";
+import {
+  appliedMetadata,
+  isImmutable,
+} from "../../core/patch/apply_configuration.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import {
   PRIMARY_NAME_ANNOTATION,
@@ -114,14 +112,11 @@ export interface DesiredResource<S extends KubernetesObject> {
   readonly key: ObjectKey;
 }
 
-/** Comparison of one stored object with its desired state. */
-interface Comparison<S extends KubernetesObject> {
-  readonly id: string;
-  /** Hash of the desired state. */
-  readonly desired: string;
-  readonly actual: S | undefined;
-  readonly memory: MatchMemory;
-}
+/** Options of a dependent that concern its objects. */
+type DependentResourceOptions<S extends KubernetesObject> = Omit<
+  KubernetesDependentOptions<never, S>,
+  "desired" | "key" | "source" | "watch"
+>;
 
 /**
  * Reconciles and deletes the objects of a dependent, for any number of
@@ -135,6 +130,8 @@ export class DependentResource<
   readonly #kind: Kind<S>;
   readonly #source: EventSource<P, S>;
   readonly #options: DependentResourceOptions<S>;
+  /** Whether the source reports deletions, those by the garbage collector too. */
+  readonly #seesDeletions: boolean;
   #memory: MatchMemory | undefined;
   readonly #loops: UpdateLoops = new UpdateLoops();
 
@@ -153,8 +150,10 @@ export class DependentResource<
     this.#kind = kind;
     this.#source = source;
     this.#options = options;
-    // Objects that the garbage collector deletes are only seen by the source.
-    if (reportsDeletions(source)) source.onGone((id) => this.#forget(id));
+    this.#seesDeletions = "onGone" in source;
+    if (this.#seesDeletions) {
+      (source as WatchSource<P, S>).onGone((id) => this.#forget(id));
+    }
   }
 
   /** Whether Kubernetes deletes the objects with their primary. */
@@ -172,20 +171,16 @@ export class DependentResource<
    *
    * @throws {TypeError} If it is no object with a name.
    */
-  desired(
+  async desired(
     object: ApplyObject<S>,
     { primary, ctx }: { readonly primary: P; readonly ctx: Context<P> },
-  ): MaybePromise<DesiredResource<S>> {
+  ): Promise<DesiredResource<S>> {
+    const kind = this.#kind;
     const { name, namespace = ctx.key.namespace } =
-      namedObject(this.#kind, object).metadata;
-    const desiredIn = (scope: Scope): DesiredResource<S> => ({
-      object,
-      owner: primary.metadata.uid,
-      key: scope === "Cluster" ? { name } : { namespace, name },
-    });
-    return isResolved(this.#kind)
-      ? desiredIn(this.#kind.scope)
-      : ctx.client.resolve(this.#kind).then(({ scope }) => desiredIn(scope));
+      namedObject(kind, object).metadata;
+    const { scope } = isResolved(kind) ? kind : await ctx.client.resolve(kind);
+    const key = scope === "Cluster" ? { name } : { namespace, name };
+    return { object, owner: primary.metadata.uid, key };
   }
 
   /** Reads a stored object from the cache. */
@@ -196,74 +191,44 @@ export class DependentResource<
   }
 
   /**
-   * Creates or updates an object to match its desired state. Synchronous if the
-   * object has not changed since it was last found to match, the usual case.
+   * Creates or updates an object to match its desired state.
    *
    * @throws {ApiError} If the object exists and is not owned, or the server
    * refuses it.
    * @throws {UpdateLoopError} If another writer reverts each update.
    */
-  reconcile(
-    desired: DesiredResource<S>,
-    ctx: Context<P>,
-  ): MaybePromise<DependentResult<S>> {
-    const actual = this.read(desired.key, ctx);
-    return isPromise(actual) || this.#memory === undefined
-      ? this.#reconcileLater(desired, ctx, actual)
-      : this.#reconcile(desired, ctx, { actual, memory: this.#memory });
-  }
-
-  async #reconcileLater(
-    desired: DesiredResource<S>,
-    ctx: Context<P>,
-    found: MaybePromise<S | undefined>,
-  ): Promise<DependentResult<S>> {
-    const actual = await found;
-    const memory = this.#memory ?? await this.#createMemory();
-    return await this.#reconcile(desired, ctx, { actual, memory });
-  }
-
-  #reconcile(
+  async reconcile(
     { key, owner, object }: DesiredResource<S>,
     ctx: Context<P>,
-    { actual, memory }: Pick<Comparison<S>, "actual" | "memory">,
-  ): MaybePromise<DependentResult<S>> {
+  ): Promise<DependentResult<S>> {
+    const { matches } = this.#options;
+    const actual = await this.read(key, ctx);
+    const memory = this.#memory ?? await this.#createMemory();
     const id = keyText(key);
     // The owner reference is applied, but is not part of the user's object.
-    const desired = memory.nameOf(`${owner} ${JSON.stringify(object)}`);
-    return actual !== undefined && this.#options.matches === undefined &&
-        memory.isUntouched({ id, desired, actual })
-      ? { operation: "none", resource: actual }
-      : this.#compare(object, ctx, { id, desired, actual, memory });
-  }
-
-  /** Compares an object with its desired state, and writes it if they differ. */
-  async #compare(
-    object: ApplyObject<S>,
-    ctx: Context<P>,
-    { id, desired, actual, memory }: Comparison<S>,
-  ): Promise<DependentResult<S>> {
+    const desired = textHash(`${owner} ${JSON.stringify(object)}`);
+    if (
+      actual !== undefined && matches === undefined &&
+      memory.isUntouched({ id, desired, actual })
+    ) return { operation: "none", resource: actual };
     const intent = await this.#intent(object, ctx);
-    const match = {
-      id,
-      desired,
-      intent: intent as unknown as S,
-      fieldManager: ctx.fieldManager,
-    };
+    const { fieldManager } = ctx;
+    const match = { id, desired, intent: intent as unknown as S, fieldManager };
     if (actual === undefined) {
       const created = await this.#apply(intent, ctx, { create: true });
       memory.applied({ ...match, actual: created });
       return { operation: "created", resource: created };
     }
-    const decided = this.#options.matches?.(intent, actual);
-    const result = decided === undefined
-      ? memory.match({ ...match, actual })
-      : { matches: decided, field: "" };
-    if (result.matches) {
+    const decided = matches?.(intent, actual);
+    const field = decided === undefined
+      ? memory.difference({ ...match, actual })
+      : decided
+      ? undefined
+      : "";
+    if (field === undefined) {
       this.#loops.settled(id);
       return { operation: "none", resource: actual };
     }
-    const { field } = result;
     const what = `${this.#kind.kind} ${id}`;
     ctx.log.debug("Updating a dependent", { dependent: what, field });
     this.#loops.beforeWrite(id, { what, field });
@@ -290,25 +255,15 @@ export class DependentResource<
 
   /** Loads the comparison when the first object is reconciled. */
   async #createMemory(): Promise<MatchMemory> {
-    const [{ MatchMemory }, { formOfKind }] = await Promise.all([
-      import("./match_memory.ts"),
-      import("./value_form.ts"),
-    ]);
-    return this.#memory ??= new MatchMemory({
-      form: formOfKind(this.#kind),
-      limit: reportsDeletions(this.#source) ? undefined : MAX_REMEMBERED,
-    });
+    const { MatchMemory } = await import("./match_memory.ts");
+    const limit = this.#seesDeletions ? undefined : MAX_REMEMBERED;
+    return this.#memory ??= MatchMemory.ofKind(this.#kind, limit);
   }
 
   /** Forgets an object, or all if no id is given. */
   #forget(id: string | undefined): void {
-    if (id === undefined) {
-      this.#memory?.clear();
-      this.#loops.clear();
-    } else {
-      this.#memory?.forget(id);
-      this.#loops.settled(id);
-    }
+    this.#memory?.forget(id);
+    this.#loops.settled(id);
   }
 
   /** Builds the object to apply, with its relation to the primary. */
@@ -316,16 +271,12 @@ export class DependentResource<
     const desired = desiredObject(this.#kind, object);
     if (this.garbageCollected) return ctx.intent(this.#kind, desired);
     const { namespace, name } = ctx.key;
-    const metadata = {
-      ...desired.metadata,
-      annotations: {
-        ...desired.metadata.annotations,
-        [PRIMARY_NAME_ANNOTATION]: name,
-        ...(namespace && { [PRIMARY_NAMESPACE_ANNOTATION]: namespace }),
-      },
+    desired.metadata.annotations = {
+      ...desired.metadata.annotations,
+      [PRIMARY_NAME_ANNOTATION]: name,
+      ...(namespace && { [PRIMARY_NAMESPACE_ANNOTATION]: namespace }),
     };
-    const related = { ...desired, metadata } as ApplyObject<S>;
-    return ctx.intent(this.#kind, related, { owned: false });
+    return ctx.intent(this.#kind, desired, { owned: false });
   }
 
   async #update(
@@ -338,11 +289,12 @@ export class DependentResource<
     } catch (error) {
       if (!this.#options.recreate || !isImmutable(error)) throw error;
     }
+    const key = keyOf(actual);
     ctx.log.info("Recreating a dependent because a field is immutable", {
       kind: this.#kind.kind,
-      object: keyText(keyOf(actual)),
+      object: keyText(key),
     });
-    await this.#delete(actual, keyOf(actual), ctx);
+    await this.#delete(actual, key, ctx);
     return await this.#apply(intent, ctx, { create: false });
   }
 
@@ -352,55 +304,12 @@ export class DependentResource<
     { create }: { readonly create: boolean },
   ): Promise<S> {
     const onlyCreate = create && this.#options.existing !== "adopt";
-    const object = onlyCreate
-      ? {
-        ...intent,
-        metadata: { ...intent.metadata, resourceVersion: ONLY_CREATE },
-      }
-      : intent;
+    const metadata = { ...intent.metadata, resourceVersion: ONLY_CREATE };
+    const object = onlyCreate ? { ...intent, metadata } : intent;
     // The intent already has its owner reference, and was compared.
     return ctx.apply(this.#kind, object, { owned: false, match: false });
   }
 }
-
-/** Options of a dependent that concern its objects. */
-export type DependentResourceOptions<S extends KubernetesObject> = Pick<
-  KubernetesDependentOptions<never, S>,
-  | "relation"
-  | "existing"
-  | "unwanted"
-  | "recreate"
-  | "propagationPolicy"
-  | "matches"
->;
-
-function reportsDeletions<
-  P extends KubernetesObject,
-  S extends KubernetesObject,
->(source: EventSource<P, S>): source is WatchSource<P, S> {
-  return "onGone" in source;
-}
-
-/** Messages with which servers refuse to change an immutable field. */
-const IMMUTABLE =
-  /immutable|(?:may not|cannot) (?:be )?change|may not add or remove|forbidden: updates to/i;
-
-/** Whether the server refused to change an immutable field. */
-export function isImmutable(error: unknown): boolean {
-  return ApiError.is(error) && (error.isInvalid || error.isConflict) &&
-    IMMUTABLE.test(error.message);
-}
-
-/** Metadata fields that only the server sets. */
-const SERVER_METADATA = [
-  "creationTimestamp",
-  "deletionTimestamp",
-  "generation",
-  "managedFields",
-  "resourceVersion",
-  "selfLink",
-  "uid",
-] as const;
 
 /**
  * Checks that a desired object has a name.
@@ -448,29 +357,18 @@ export function desiredObject<T extends KubernetesObject>(
     readonly stringData?: unknown;
   };
   if (status !== undefined) throw invalid(kind, "it must not have a status");
-  const kept = Object.fromEntries(
-    Object.entries(metadata).filter(([name, value]) =>
-      value !== undefined &&
-      !(SERVER_METADATA as readonly string[]).includes(name)
-    ),
-  );
   // The JSON round trip removes undefined fields, as on the wire.
   const object = JSON.parse(JSON.stringify({
     ...rest,
     apiVersion: apiVersionOf(kind),
     kind: kind.kind,
-    metadata: kept,
+    metadata: appliedMetadata(metadata),
   }));
   if (isJsonObject(stringData)) {
-    object.data = {
-      ...object.data,
-      ...Object.fromEntries(
-        Object.entries(stringData).map(([name, value]) => [
-          name,
-          Buffer.from(String(value)).toString("base64"),
-        ]),
-      ),
-    };
+    object.data = { ...object.data };
+    for (const [name, value] of Object.entries(stringData)) {
+      object.data[name] = Buffer.from(String(value)).toString("base64");
+    }
   }
   return object;
 }

@@ -33,24 +33,21 @@ const ASKED_METADATA: ReadonlySet<string> = new Set([
  * @returns The path of the field; undefined if nothing would change.
  */
 export function firstDifference(
-  desired: JsonObject,
-  actual: JsonObject,
+  desired: object,
+  actual: object,
   { owned, form }: {
     readonly owned: OwnedFields;
     readonly form?: Form | undefined;
   },
 ): string | undefined {
   const { apiVersion: _apiVersion, kind: _kind, status: _status, ...asked } =
-    desired;
+    desired as JsonObject;
   const metadata = Object.fromEntries(
     Object.entries(isJsonObject(asked["metadata"]) ? asked["metadata"] : {})
       .filter(([name]) => ASKED_METADATA.has(name)),
   );
-  return inObject({ ...asked, metadata }, actual, {
-    owned,
-    path: "",
-    form,
-  });
+  const position = { owned, path: "", form };
+  return inObject({ ...asked, metadata }, actual as JsonObject, position);
 }
 
 /** Position of a comparison. */

@@ -9,7 +9,6 @@ import {
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import { isPromise } from "../../core/tracing.ts";
 import { byAnnotation } from "../../core/controller/watch/mappers.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import {
@@ -94,40 +93,33 @@ export function kubernetesDependent<
   checkOptions(options, RULES, `a dependent of ${kind.kind}`);
   const source = dependentSource(kind, options);
   const resource = new DependentResource(kind, source, options);
-  // Usually nothing is asynchronous, and then nothing is awaited.
-  const desiredOf = (
-    primary: P,
-    ctx: Context<P>,
-  ): MaybePromise<DesiredResource<S>> => {
+  /** Desired state, computed once a run. */
+  const desiredOf = async (primary: P, ctx: Context<P>) => {
     const known = ctx.attributes.get(resource) as
-      | MaybePromise<DesiredResource<S>>
+      | Promise<DesiredResource<S>>
       | undefined;
-    if (known !== undefined) return known;
-    const object = options.desired(primary, ctx);
-    const desired = isPromise(object)
-      ? object.then((object) => resource.desired(object, { primary, ctx }))
-      : resource.desired(object, { primary, ctx });
+    if (known !== undefined) return await known;
+    const desired =
+      (async () =>
+        await resource.desired(await options.desired(primary, ctx), {
+          primary,
+          ctx,
+        }))();
     ctx.attributes.set(resource, desired);
-    return desired;
+    return await desired;
   };
-  const key = async (primary: P, ctx: Context<P>) =>
+  const keyOf = async (primary: P, ctx: Context<P>) =>
     options.key?.(primary) ?? (await desiredOf(primary, ctx)).key;
   return {
     source,
     sources: [source],
     garbageCollected: resource.garbageCollected,
     read: async (primary, ctx) =>
-      await resource.read(await key(primary, ctx), ctx),
-    reconcile: async (primary, ctx) => {
-      const desired = desiredOf(primary, ctx);
-      const reconciled = resource.reconcile(
-        isPromise(desired) ? await desired : desired,
-        ctx,
-      );
-      return isPromise(reconciled) ? await reconciled : reconciled;
-    },
+      await resource.read(await keyOf(primary, ctx), ctx),
+    reconcile: async (primary, ctx) =>
+      await resource.reconcile(await desiredOf(primary, ctx), ctx),
     delete: async (primary, ctx) =>
-      await resource.delete(await key(primary, ctx), ctx),
+      await resource.delete(await keyOf(primary, ctx), ctx),
   };
 }
 

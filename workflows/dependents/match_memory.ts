@@ -1,5 +1,5 @@
+import type { Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type { JsonObject } from "../../core/patch/json_value.ts";
 import { textHash } from "../../core/controller/run/apply_memory.ts";
 import {
   firstDifference,
@@ -7,7 +7,7 @@ import {
   ownedFieldsOf,
   ownedText,
 } from "./field_match.ts";
-import type { Form } from "./value_form.ts";
+import { type Form, formOfKind } from "./value_form.ts";
 
 /** Stored state of an object that was found to match a desired state. */
 interface Learned {
@@ -35,24 +35,6 @@ export interface Match {
   readonly fieldManager: string;
 }
 
-/** Result of a comparison, with the first field that differs. */
-export type MatchResult =
-  | { readonly matches: true }
-  | { readonly matches: false; readonly field: string };
-
-const MATCHES: MatchResult = { matches: true };
-
-/** Options of a {@linkcode MatchMemory}. */
-export interface MatchMemoryOptions {
-  /** Form of the kind's values. */
-  readonly form?: Form | undefined;
-  /**
-   * Maximum number of objects; the oldest are removed first. By default there
-   * is no limit, and the caller removes each object.
-   */
-  readonly limit?: number | undefined;
-}
-
 /**
  * Memory that decides without a request whether applying an object would change
  * any owned field.
@@ -70,21 +52,24 @@ export class MatchMemory {
   readonly #limit: number;
   readonly #learned: Map<string, Learned> = new Map();
 
-  /** @param options The form of the values, and the limit. */
-  constructor(options: MatchMemoryOptions = {}) {
-    const { form, limit = Infinity } = options;
+  /**
+   * @param form The form of the kind's values.
+   * @param limit The maximum number of objects; the oldest are removed first. By
+   * default there is no limit, and the caller removes each object.
+   */
+  constructor(form?: Form, limit: number = Infinity) {
     this.#form = form;
     this.#limit = limit;
+  }
+
+  /** Creates the memory of objects of a kind. */
+  static ofKind(kind: Kind, limit?: number): MatchMemory {
+    return new MatchMemory(formOfKind(kind), limit);
   }
 
   /** Number of objects. */
   get size(): number {
     return this.#learned.size;
-  }
-
-  /** Hashes a desired state. */
-  nameOf(desired: string): string {
-    return textHash(desired);
   }
 
   /** Whether nothing has changed since the object was found to match. */
@@ -97,10 +82,15 @@ export class MatchMemory {
       learned.version === resourceVersion && learned.uid === uid;
   }
 
-  /** Compares a stored object with its desired state. */
-  match(match: Match): MatchResult {
+  /**
+   * Compares a stored object with its desired state.
+   *
+   * @returns The path of the first field that differs, empty for an object that
+   * matches but is not owned; undefined if it matches.
+   */
+  difference(match: Match): string | undefined {
     const { id, desired, intent, actual } = match;
-    if (this.isUntouched(match)) return MATCHES;
+    if (this.isUntouched(match)) return undefined;
     const { uid = "", resourceVersion = "" } = actual.metadata;
     const ours = ownedOf(match);
     const owned = ours ?? {};
@@ -110,17 +100,14 @@ export class MatchMemory {
       learned.owned === textHash(ownedText(actual, owned))
     ) {
       learned.version = resourceVersion;
-      return MATCHES;
+      return undefined;
     }
-    const field = firstDifference(asJson(intent), asJson(actual), {
-      owned,
-      form: this.#form,
-    });
-    if (field !== undefined) return { matches: false, field };
+    const field = firstDifference(intent, actual, { owned, form: this.#form });
+    if (field !== undefined) return field;
     // An object that was never applied is not owned, even if it matches.
-    if (ours === undefined) return { matches: false, field: "" };
+    if (ours === undefined) return "";
     this.#learn(match, owned);
-    return MATCHES;
+    return undefined;
   }
 
   /** Learns from the response to an apply. */
@@ -129,27 +116,19 @@ export class MatchMemory {
     if (owned !== undefined) this.#learn(answered, owned);
   }
 
-  /** Removes an object. */
-  forget(id: string): void {
-    this.#learned.delete(id);
-  }
-
-  /** Removes all objects. */
-  clear(): void {
-    this.#learned.clear();
+  /** Removes an object, or all if no id is given. */
+  forget(id: string | undefined): void {
+    if (id === undefined) this.#learned.clear();
+    else this.#learned.delete(id);
   }
 
   #learn({ id, desired, actual }: Match, owned: OwnedFields): void {
-    const { uid = "", resourceVersion = "" } = actual.metadata;
-    this.#learned.set(id, {
-      uid,
-      desired,
-      owned: textHash(ownedText(actual, owned)),
-      version: resourceVersion,
-    });
+    const { uid = "", resourceVersion: version = "" } = actual.metadata;
+    const ownedHash = textHash(ownedText(actual, owned));
+    this.#learned.set(id, { uid, desired, owned: ownedHash, version });
     if (this.#learned.size <= this.#limit) return;
     const [oldest] = this.#learned.keys();
-    if (oldest !== undefined) this.#learned.delete(oldest);
+    this.#learned.delete(oldest!);
   }
 }
 
@@ -157,8 +136,4 @@ function ownedOf(
   { actual, fieldManager, intent }: Match,
 ): OwnedFields | undefined {
   return ownedFieldsOf(actual, fieldManager, intent.apiVersion);
-}
-
-function asJson(object: KubernetesObject): JsonObject {
-  return object as unknown as JsonObject;
 }

@@ -70,18 +70,14 @@ export class UpdateLoops {
     }
   }
 
-  /** Ends the series of an object that matches or was deleted. */
-  settled(key: string): void {
-    if (this.#series.size > 0) this.#series.delete(key);
+  /** Ends the series of an object that matches or was deleted; all without key. */
+  settled(key: string | undefined): void {
+    if (key === undefined) this.#series.clear();
+    else this.#series.delete(key);
   }
 
   /** Number of objects with a series of writes. */
   get size(): number {
     return this.#series.size;
-  }
-
-  /** Removes all series. */
-  clear(): void {
-    this.#series.clear();
   }
 }

@@ -148,8 +148,8 @@ test("DependentResource refuses an object without a name or with a status", asyn
       metadata: { name: 1 },
     }]
   ) {
-    assert.throws(
-      () => wish(object),
+    await assert.rejects(
+      wish(object),
       /^TypeError: Cannot use a desired ConfigMap: it must/,
     );
   }
