@@ -25,6 +25,8 @@
 export type { IntOrString, MicroTime, Quantity, Time } from "./values.ts";
 export type { KubernetesObject, ObjectMeta, OwnerReference } from "../api/object.ts";
 export type { ResolvedKind } from "../api/kind.ts";
+export { schemaOf } from "./schema_of.ts";
+export type { TypeName } from "./type_schemas.ts";
 export * from "./admissionregistration_v1.ts";
 export * from "./apiextensions_v1.ts";
 export * from "./apiregistration_v1.ts";

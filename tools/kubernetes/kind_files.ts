@@ -12,6 +12,7 @@ import {
   GENERATED_HEADER,
   type KubernetesData,
 } from "./kubernetes_data.ts";
+import { typeSchemasFile } from "./type_schemas_file.ts";
 
 /** What any object may be. */
 const JSON_OBJECT = "Record<string, unknown>";
@@ -173,6 +174,14 @@ class KindFiles {
       files.set(file, this.#file(file, definitions));
     }
     files.set("mod.ts", modFile([...files.keys()]));
+    files.set(
+      "type_schemas.ts",
+      typeSchemasFile(
+        this.#data,
+        this.#names,
+        (definition, field) => this.#isRequired(definition, field),
+      ),
+    );
     return files;
   }
 
@@ -267,20 +276,23 @@ class KindFiles {
     field: string,
     { property, need }: { property: OpenApiSchema; need: Need },
   ): string {
-    const required = this.#schema(definition).required?.includes(field) ||
-      this.#hasRequired(property);
     const name = /^[A-Za-z_$][\w$]*$/.test(field)
       ? field
       : JSON.stringify(field);
     const type = this.#type(property, need);
     return [
       `  /** ${fieldDoc(field, property)} */`,
-      required ? `  ${name}: ${type};` : `  ${name}?: ${type} | undefined;`,
+      this.#isRequired(definition, field)
+        ? `  ${name}: ${type};`
+        : `  ${name}?: ${type} | undefined;`,
     ].join("\n");
   }
 
-  /** A struct that is always written and that has to have something in it. */
-  #hasRequired(property: OpenApiSchema): boolean {
+  /** Whether a field must be there: also a struct that requires something. */
+  #isRequired(definition: string, field: string): boolean {
+    const schema = this.#schema(definition);
+    if (schema.required?.includes(field)) return true;
+    const property = schema.properties?.[field] ?? {};
     const [name] = property.default === undefined ? [] : references(property);
     return name !== undefined && !(name in OBJECT_TYPES) &&
       !(name in PLAIN_TYPES) &&
@@ -364,6 +376,8 @@ function modFile(files: readonly string[]): string {
 export type { IntOrString, MicroTime, Quantity, Time } from "./values.ts";
 export type { KubernetesObject, ObjectMeta, OwnerReference } from "../api/object.ts";
 export type { ResolvedKind } from "../api/kind.ts";
+export { schemaOf } from "./schema_of.ts";
+export type { TypeName } from "./type_schemas.ts";
 ${files.map((file) => `export * from "./${file}";`).join("\n")}
 `;
 }
