@@ -111,6 +111,7 @@ export {
   patchStatus,
   ReconcileResult,
   removeFinalizer,
+  setStatus,
 } from "./core/controller/result.ts";
 export { defineKind } from "./core/crd/define_kind.ts";
 export type {

@@ -193,6 +193,7 @@ export {
   removeFinalizer,
   type ResourcePatch,
   type ResultOptions,
+  setStatus,
   type StatusPatch,
 } from "./controller/result.ts";
 export { RunAbortedError, RunInterruptedError } from "./controller/run/run.ts";
@@ -241,7 +242,6 @@ export type {
 export type { ProbeOptions } from "./operator/probe_server.ts";
 export { limitHeapGrowth } from "./operator/process_memory.ts";
 export { applyJsonPatch, type JsonPatchOperation } from "./patch/json_patch.ts";
-export { applyMergePatch } from "./patch/merge_patch.ts";
 export type { OpenApiSchema } from "./patch/schema.ts";
 export {
   exponentialBackoff,

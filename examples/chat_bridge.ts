@@ -13,7 +13,7 @@ import {
   defineKind,
   type ObjectOf,
   Operator,
-  patchStatus,
+  setStatus,
 } from "@coracle/operator";
 import { websocketSource } from "@coracle/operator/sources";
 import process from "node:process";
@@ -58,7 +58,7 @@ const operator = new Operator();
 
 operator.register(Channel, {
   // One run reports all messages since the last one.
-  reconcile: ({ spec }) => patchStatus(heard.get(spec.room) ?? { messages: 0 }),
+  reconcile: ({ spec }) => setStatus(heard.get(spec.room) ?? { messages: 0 }),
 }, { sources: [chat], install: true });
 
 await operator.run();

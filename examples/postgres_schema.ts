@@ -20,6 +20,7 @@ import {
   type ObjectOf,
   Operator,
   patchStatus,
+  setStatus,
 } from "@coracle/operator";
 import { Secret } from "@coracle/operator/kinds";
 import { perResourcePollingSource } from "@coracle/operator/sources";
@@ -226,12 +227,12 @@ const operator = new Operator();
 operator.register(PostgresSchema, {
   reconcile(primary, ctx) {
     const made = workflow.resultOf(ctx).resource("schema");
-    return patchStatus({ schema: made?.name, secret: secretName(primary) });
+    // The whole status: the message of an earlier failure is removed.
+    return setStatus({ schema: made?.name, secret: secretName(primary) });
   },
-  // Fields that are absent leave the status: a success removes the message.
-  onError: (primary, error) =>
+  // Only the message: schema and secret stay.
+  onError: (_primary, error) =>
     patchStatus({
-      ...primary.status,
       message: error instanceof Error ? error.message : String(error),
     }),
 }, { workflow, install: true });

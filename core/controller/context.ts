@@ -250,7 +250,8 @@ export interface Context<P extends KubernetesObject> {
   /**
    * Creates or changes an object by server-side apply. The fields given are all
    * that the controller wants to own: a field that it applied before and leaves
-   * out now is removed.
+   * out now is removed. Applied to the primary itself, the finalizer of the
+   * controller is kept, and the primary does not own itself.
    *
    * @param kind Kind of the object.
    * @param object Apply configuration. Its namespace defaults to that of the
@@ -291,8 +292,9 @@ export interface Context<P extends KubernetesObject> {
    * @param key Key of the object, or its name in the namespace of the primary.
    * @param body Merge patch or strategic merge patch, or the operations of a JSON
    * Patch.
-   * @param options Options; `type` defaults to `"merge"`. A strategic merge patch
-   * is always sent, since its effect is only known to the server.
+   * @param options Options; `type` defaults to `"merge"`, and `fieldManager` to
+   * that of the controller. A strategic merge patch is always sent, since its
+   * effect is only known to the server.
    * @returns The stored object.
    * @throws {ApiError} `isNotFound` if the object does not exist.
    */
@@ -302,6 +304,7 @@ export interface Context<P extends KubernetesObject> {
     body: unknown,
     options?: Omit<ContextWriteOptions, "owned"> & {
       readonly type?: "merge" | "json" | "strategic" | undefined;
+      readonly fieldManager?: string | undefined;
     },
   ): Promise<T>;
   /**

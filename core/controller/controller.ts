@@ -487,6 +487,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       kind,
       fieldManager,
       finalizer: settings.finalizer ?? defaultFinalizer(kind),
+      keptFinalizer: finalizer,
       cacheIsPartial: selection.metadataOnly ||
         selection.prune.some((path) =>
           !/^metadata\.managedFields(\[|$)/.test(path)
@@ -509,7 +510,6 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       writer: new ResultWriter<P>({
         runDeps,
         serverSideApply: settings.serverSideApply,
-        finalizer,
       }),
     });
     const history = new RunHistory<P>({ clock });

@@ -195,7 +195,7 @@ export interface ControllerOptions<
   /** Field manager of writes. Defaults to the name of the controller. */
   readonly fieldManager?: string | undefined;
   /**
-   * Whether results are written by server-side apply; otherwise by merge patch.
+   * Whether the finalizer is added by server-side apply; otherwise by JSON Patch.
    *
    * @default {true}
    */

@@ -15,19 +15,15 @@ export type ResourcePatch<P extends KubernetesObject> = DeepPartial<
 /** Options of the results of `reconcile` and `onError`. */
 export interface ResultOptions {
   /**
-   * Method of the write. Defaults to `"apply"`, and to `"merge"` for controllers
-   * with `serverSideApply: false`.
+   * Method of the write. Defaults to a JSON merge patch with the fields given.
    *
-   * - `"apply"`: server-side apply. The fields given are all that the controller
-   *   wants to own: a field that it gave before and leaves out now is removed.
-   * - `"merge"`: merge patch. Fields that are left out stay, `null` deletes.
    * - `"json"`: JSON Patch with the differences between the object that the
    *   reconciler was given and the same object with the fields merged in.
    * - `"replace"`: update of the object that the reconciler was given, with the
    *   fields merged in and its `resourceVersion`. If another client has changed
    *   the object, the write fails with a conflict, and the run is retried.
    */
-  readonly method?: "apply" | "merge" | "json" | "replace" | undefined;
+  readonly method?: "json" | "replace" | undefined;
   /**
    * Whether this run has observed the generation of the object. If the status
    * schema of the kind has the field `observedGeneration`, the framework sets it
@@ -43,7 +39,8 @@ export interface ResultOptions {
 /**
  * Result of `reconcile` and `onError`: what to write, and when to run again.
  * Created by {@linkcode noUpdate}, {@linkcode patchStatus},
- * {@linkcode patchResource} and {@linkcode patchResourceAndStatus}.
+ * {@linkcode setStatus}, {@linkcode patchResource} and
+ * {@linkcode patchResourceAndStatus}.
  *
  * @typeParam Status Type of the status fields to write.
  * @typeParam Resource Type of the object fields to write.
@@ -56,8 +53,8 @@ export class ReconcileResult<
   readonly resource: Resource | undefined;
   /** Fields of the status to write. */
   readonly status: Status | undefined;
-  /** Method of the write; see {@linkcode ResultOptions.method}. */
-  readonly method: ResultOptions["method"];
+  /** Method of the write; `"apply"` for the whole status of `setStatus`. */
+  readonly method: ResultOptions["method"] | "apply";
   /** Delay until the next run in milliseconds, from the end of this run. */
   readonly delay: number | undefined;
   /** Whether a failed run is retried; only considered in results of `onError`. */
@@ -71,7 +68,8 @@ export class ReconcileResult<
    * @param outcome What to write, and when to run again.
    */
   constructor(
-    outcome: ResultOptions & {
+    outcome: Pick<ResultOptions, "observed"> & {
+      readonly method?: ResultOptions["method"] | "apply";
       readonly resource?: Resource | undefined;
       readonly status?: Status | undefined;
       readonly delay?: number | undefined;
@@ -162,7 +160,7 @@ const OBSERVED_RULES: OptionRules<Pick<ResultOptions, "observed">> = {
 };
 const RESULT_RULES: OptionRules<ResultOptions> = {
   ...OBSERVED_RULES,
-  method: ["apply", "merge", "json", "replace", undefined],
+  method: ["json", "replace", undefined],
 };
 
 /** Checks the arguments of a function that creates a result. */
@@ -203,13 +201,17 @@ export function noUpdate(
 }
 
 /**
- * Result that writes the status through its subresource.
+ * Result that changes the status fields that it mentions, and no others: objects
+ * field by field, `undefined` as if not written, `null` removes a field, and a
+ * list is replaced as a whole. A list that the schema of the kind keys
+ * (`x-kubernetes-list-type: map`, such as `conditions`) is merged entry by entry
+ * with the list on the server.
  *
- * @param status All status fields that the controller wants to own.
+ * @param status Status fields to change.
  * @throws {TypeError | RangeError} If the status is not an object, or an option is
  * unknown or invalid.
  *
- * @example Write a status and run again after ten seconds
+ * @example Write a status field and run again after ten seconds
  * ```ts
  * import { patchStatus } from "@coracle/operator/core";
  *
@@ -222,17 +224,50 @@ export function patchStatus<const Status extends object>(
   options: ResultOptions = {},
 ): ReconcileResult<Status, never> {
   checkWrite("patchStatus()", { status, options });
+  return new ReconcileResult<Status, never>({ ...options, status });
+}
+
+/**
+ * Result that writes the whole status of the controller: a field that the
+ * controller wrote before, by `setStatus` or `patchStatus` and in any earlier
+ * process, and that is absent now, is removed. Fields and keyed list entries of
+ * other field managers stay unless the status mentions them.
+ *
+ * @param status All status fields of the controller. The framework adds
+ * `observedGeneration` as it does for {@linkcode patchStatus}.
+ * @throws {TypeError | RangeError} If the status is not an object, or an option is
+ * unknown or invalid.
+ *
+ * @example Remove a message by leaving it out
+ * ```ts
+ * import { setStatus } from "@coracle/operator/core";
+ *
+ * const failed = setStatus({ ready: false, message: "No quota" });
+ * const succeeded = setStatus({ ready: true });
+ * if (failed.method !== succeeded.method) throw new Error("Unexpected");
+ * ```
+ */
+export function setStatus<const Status extends object>(
+  status: Status,
+  options: Pick<ResultOptions, "observed"> = {},
+): ReconcileResult<Status, never> {
+  const subject = "setStatus()";
+  checkOption(status, "object", { name: "status", subject });
+  checkOptions(options, OBSERVED_RULES, subject);
   return new ReconcileResult<Status, never>({
-    status,
     ...options,
+    status,
+    method: "apply",
   });
 }
 
 /**
- * Result that writes fields of the object, such as labels or parts of the spec.
- * The finalizer of the controller is kept even if it is not among the fields.
+ * Result that changes the fields of the object that it mentions, such as labels
+ * or parts of the spec, in the way of {@linkcode patchStatus}. The finalizer of
+ * the controller is kept. To write all fields that the controller wants to own,
+ * and remove others that it wrote before, use {@linkcode Context.apply}.
  *
- * @param resource All fields that the controller wants to own.
+ * @param resource Fields to change.
  * @throws {TypeError | RangeError} If the fields are not an object, or an option is
  * unknown or invalid.
  *
@@ -250,17 +285,15 @@ export function patchResource<const Resource extends object>(
   options: ResultOptions = {},
 ): ReconcileResult<never, Resource> {
   checkWrite("patchResource()", { resource, options });
-  return new ReconcileResult<never, Resource>({
-    resource,
-    ...options,
-  });
+  return new ReconcileResult<never, Resource>({ ...options, resource });
 }
 
 /**
- * Result that writes fields of the object and then its status, in two requests.
+ * Result that changes fields of the object and then of its status, in two
+ * requests: {@linkcode patchResource} and {@linkcode patchStatus}.
  *
- * @param resource All fields of the object that the controller wants to own.
- * @param status All status fields that the controller wants to own.
+ * @param resource Fields of the object to change.
+ * @param status Status fields to change.
  * @throws {TypeError | RangeError} If an argument is not an object, or an option is
  * unknown or invalid.
  */
@@ -275,9 +308,9 @@ export function patchResourceAndStatus<
   const subject = "patchResourceAndStatus()";
   checkWrite(subject, { resource, status, options });
   return new ReconcileResult<Status, Resource>({
+    ...options,
     resource,
     status,
-    ...options,
   });
 }
 

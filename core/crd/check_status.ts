@@ -99,11 +99,16 @@ async function issuesOf(kind: Kind, value: unknown): Promise<Issue[]> {
     : [...issues, ...unknownFields(value, known)];
 }
 
-/** Schema of the status in the CustomResourceDefinition of a kind. */
-export function statusSchemaOf(kind: Kind): OpenApiSchema | undefined {
+/** Schema of the objects in the CustomResourceDefinition of a kind. */
+export function objectSchemaOf(kind: Kind): OpenApiSchema | undefined {
   if (!isDefinedKind(kind)) return undefined;
   const version = kind.versions.find(({ name }) => name === kind.version);
-  return version?.schema.openAPIV3Schema.properties?.["status"];
+  return version?.schema.openAPIV3Schema;
+}
+
+/** Schema of the status in the CustomResourceDefinition of a kind. */
+export function statusSchemaOf(kind: Kind): OpenApiSchema | undefined {
+  return objectSchemaOf(kind)?.properties?.["status"];
 }
 
 /** Fields that are not in the schema, which the server would drop. */

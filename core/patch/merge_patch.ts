@@ -3,14 +3,6 @@ import { isJsonObject, jsonEquals } from "./json_value.ts";
 /**
  * Applies a JSON merge patch (RFC 7396): objects are merged, null removes a field,
  * any other value replaces it. Neither argument is modified.
- *
- * @example Change one field and remove another
- * ```ts
- * import { applyMergePatch } from "@coracle/operator/core";
- *
- * const patched = applyMergePatch({ a: 1, b: 2 }, { a: 3, b: null });
- * if (JSON.stringify(patched) !== '{"a":3}') throw new Error("Unexpected");
- * ```
  */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) return patch;
@@ -44,4 +36,21 @@ export function diffMergePatch(before: unknown, after: unknown): unknown {
     ]);
   }
   return Object.fromEntries(patch);
+}
+
+/**
+ * Fields of a JSON merge patch as they are sent: without those that are undefined,
+ * and with dates as texts.
+ */
+export function definedFields(patch: unknown): unknown {
+  if (!isJsonObject(patch)) return patch;
+  if (typeof patch["toJSON"] === "function") {
+    return JSON.parse(JSON.stringify(patch));
+  }
+  const fields = Object.entries(patch).filter(([, value]) =>
+    value !== undefined
+  );
+  return Object.fromEntries(
+    fields.map(([name, value]) => [name, definedFields(value)]),
+  );
 }

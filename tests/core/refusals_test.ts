@@ -17,7 +17,11 @@ import {
   watchRequest,
 } from "../../core/client/request.ts";
 import { configFromText } from "../../core/config/load_config.ts";
-import { noUpdate, patchStatus } from "../../core/controller/result.ts";
+import {
+  noUpdate,
+  patchStatus,
+  setStatus,
+} from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { rbacManifests } from "../../core/crd/rbac.ts";
 import { LineSplitter } from "../../core/json/line_splitter.ts";
@@ -195,7 +199,14 @@ testRefusals([
     make: (options) => patchStatus({}, options),
     good: {},
     optional: true,
-    bad: { method: ["put", "apply, merge, json, replace"] },
+    bad: { method: ["put", "json, replace"] },
+  },
+  {
+    what: "setStatus()",
+    make: (options) => setStatus({}, options),
+    good: {},
+    optional: true,
+    bad: { observed: ["yes", FLAG] },
   },
   {
     what: "untyped()",

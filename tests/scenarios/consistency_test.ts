@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
-import { noUpdate, patchStatus } from "../../core/controller/result.ts";
+import {
+  noUpdate,
+  patchStatus,
+  setStatus,
+} from "../../core/controller/result.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { KEY, pause } from "../support/gadget_runs.ts";
 import {
   Gadget,
+  type GadgetStatus,
   type OperatorFixture,
   scenario,
 } from "../support/operator_fixture.ts";
@@ -60,14 +65,22 @@ scenario(
   },
 );
 
+/** Every way in which a result writes a status. */
+const STATUS_WRITES = {
+  set: (status: GadgetStatus) => setStatus(status),
+  patch: (status: GadgetStatus) => patchStatus(status),
+  json: (status: GadgetStatus) => patchStatus(status, { method: "json" }),
+  replace: (status: GadgetStatus) => patchStatus(status, { method: "replace" }),
+} as const;
+
 scenario(
   "An own status write causes no run, by any verb [FilterPatchEventIT] [OwnSsaStatusUpdateIT]",
   async (fixture) => {
-    for (const method of ["apply", "merge", "json", "replace"] as const) {
+    for (const [method, write] of Object.entries(STATUS_WRITES)) {
       let runs = 0;
       const operator = fixture.operator();
       operator.register(Gadget, {
-        reconcile: () => patchStatus({ count: ++runs }, { method }),
+        reconcile: () => write({ count: ++runs }),
       }, { generationAware: false, name: method });
       await fixture.start(operator);
       await fixture.create(method);
@@ -84,7 +97,7 @@ scenario(
 scenario(
   "A foreign change during an own write causes a run with fresh data [ExternalUpdateDuringOwnUpdateIT] [SpecChangeDuringStatusPatchIT]",
   async (fixture) => {
-    for (const method of ["apply", "merge", "json"] as const) {
+    for (const method of ["set", "patch", "json"] as const) {
       const seen: string[] = [];
       const operator = fixture.operator();
       const fault = fixture.faults.add({
@@ -95,7 +108,7 @@ scenario(
       operator.register(Gadget, {
         reconcile(gadget) {
           seen.push(gadget.spec.value);
-          return patchStatus({ value: gadget.spec.value }, { method });
+          return STATUS_WRITES[method]({ value: gadget.spec.value });
         },
       }, { name: method });
       await fixture.start(operator);

@@ -43,7 +43,7 @@ scenario(
         return patchResourceAndStatus(
           { metadata: { labels: { runs: String(runs.length) } } },
           { value: gadget.spec.value },
-          { method: isFirst ? "apply" : "replace" },
+          { method: isFirst ? undefined : "replace" },
         );
       },
       {

@@ -140,7 +140,7 @@ scenario(
         ]],
         // What is as the run before left it is not applied again.
         ["retry", "success", 1, undefined, "reschedule in 60000 ms", [
-          "apply status of sample.coracle.dev/v1 Gadget default/a",
+          "patch status of sample.coracle.dev/v1 Gadget default/a",
         ]],
         [
           "source v1 ConfigMap: ConfigMap default/a",

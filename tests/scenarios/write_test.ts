@@ -3,6 +3,7 @@ import {
   patchResource,
   patchResourceAndStatus,
   patchStatus,
+  setStatus,
 } from "../../core/controller/result.ts";
 import { KEY, pause, startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
@@ -16,12 +17,14 @@ function managers(gadget: Gadget | undefined): string[] {
 }
 
 scenario(
-  "patchResource applies its fields and keeps others and the finalizer [PatchResourceWithSSAIT]",
+  "ctx.apply of the primary keeps foreign fields and the finalizer [PatchResourceWithSSAIT]",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, {
-      reconcile: () =>
-        patchResource({ metadata: { annotations: { ours: "yes" } } }),
+      async reconcile({ metadata: { name } }, ctx) {
+        const annotations = { ours: "yes" };
+        await ctx.apply(Gadget, { metadata: { name, annotations } });
+      },
       cleanup() {},
     });
     await fixture.start(operator);
@@ -32,26 +35,25 @@ scenario(
     const gadget = await fixture.gadget("a");
     assert.deepEqual(gadget?.metadata.finalizers, [OURS]);
     assert.deepEqual(gadget?.metadata.labels, { theirs: "yes" });
+    assert.equal(gadget?.metadata.ownerReferences, undefined);
     assert.equal(gadget?.spec.value, "first");
     assert.ok(managers(gadget).includes("gadget Apply"));
   },
 );
 
 scenario(
-  "patchResourceAndStatus writes both [PatchResourceAndStatusWithSSAIT]",
+  "ctx.apply and setStatus write object and status [PatchResourceAndStatusWithSSAIT]",
   async (fixture) => {
     let runs = 0;
     const operator = fixture.operator();
     operator.register(Gadget, {
-      reconcile() {
+      async reconcile({ metadata: { name } }, ctx) {
         runs++;
-        return patchResourceAndStatus(
-          {
-            metadata: { annotations: { ours: "yes" } },
-            spec: { numberOfExecutions: 3 },
-          },
-          { value: "written" },
-        );
+        await ctx.apply(Gadget, {
+          metadata: { name, annotations: { ours: "yes" } },
+          spec: { numberOfExecutions: 3 },
+        });
+        return setStatus({ value: "written" });
       },
       cleanup() {},
     });
@@ -66,6 +68,50 @@ scenario(
     assert.ok(managers(gadget).includes("gadget Apply status"));
     await fixture.advance(10_000);
     assert.equal(runs, 1, "the own change of the spec causes no run");
+  },
+);
+
+scenario(
+  "patchResource and patchStatus keep what they do not mention, and the finalizer",
+  async (fixture) => {
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile: () =>
+        patchResourceAndStatus(
+          {
+            metadata: {
+              annotations: { ours: "yes", gone: null, kept: undefined },
+              finalizers: ["example.com/other"],
+            },
+            spec: { numberOfExecutions: 3 },
+          },
+          { value: undefined, count: 1 },
+        ),
+      cleanup() {},
+    });
+    await fixture.create("a", {}, {
+      annotations: { theirs: "yes", gone: "yes", kept: "yes" },
+    });
+    await fixture.client.status.patch(Gadget, KEY, {
+      status: { value: "theirs" },
+    });
+    await fixture.start(operator);
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.count === 1
+    );
+    const gadget = await fixture.gadget("a");
+    assert.deepEqual(gadget?.metadata.annotations, {
+      theirs: "yes",
+      kept: "yes",
+      ours: "yes",
+    });
+    assert.deepEqual(gadget?.metadata.finalizers?.toSorted(), [
+      "example.com/other",
+      OURS,
+    ]);
+    assert.deepEqual(gadget?.spec, { value: "first", numberOfExecutions: 3 });
+    assert.equal(gadget?.status?.value, "theirs");
+    await fixture.mark("a", { finalizers: [] });
   },
 );
 
@@ -160,32 +206,29 @@ scenario(
 );
 
 scenario(
-  "After a change to server-side apply old fields stay with their manager [StatusPatchSSAMigrationIT]",
+  "After a change to setStatus the fields of earlier patches are removed [StatusPatchSSAMigrationIT]",
   async (fixture) => {
-    const make = (serverSideApply: boolean, status: object) => {
+    const make = (reconcile: () => ReturnType<typeof setStatus>) => {
       const operator = fixture.operator();
-      operator.register(Gadget, {
-        reconcile: () => patchStatus(status as never),
-      }, { serverSideApply });
+      operator.register(Gadget, { reconcile }, { name: "gadget" });
       return operator;
     };
-    const before = make(false, { value: "old", count: 1 });
+    const before = make(() => patchStatus({ value: "old", count: 1 }));
     await fixture.start(before);
     await fixture.create("a");
     await fixture.until(async () =>
       (await fixture.gadget("a"))?.status?.count === 1
     );
     await fixture.done(before.stop());
-    const after = make(true, { value: "new" });
+    const after = make(() => setStatus({ value: "new" }));
     await fixture.start(after);
     await fixture.until(async () =>
-      (await fixture.gadget("a"))?.status?.value === "new"
+      (await fixture.gadget("a"))?.status?.count === undefined
     );
-    assert.equal(
-      (await fixture.gadget("a"))?.status?.count,
-      1,
-      "the merge patch still owns it",
-    );
+    assert.deepEqual((await fixture.gadget("a"))?.status, {
+      value: "new",
+      observedGeneration: 1,
+    });
   },
 );
 

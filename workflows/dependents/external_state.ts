@@ -91,8 +91,8 @@ const RULES: OptionRules<
 
 /**
  * Creates a store for ids in a status field of the primary, where they are
- * visible to the next run. A reconciler that patches the status must leave the
- * field out, so that it is not changed.
+ * visible to the next run. A reconciler must leave the field out of its results, so
+ * that it is not changed.
  *
  * @param kind The kind of the primaries; their status must have the field.
  * @param field The name of the field.
@@ -150,7 +150,11 @@ export function statusState<P extends KubernetesObject>(
       // predecessor.
       const { uid } = primary.metadata;
       const body = { metadata: { uid }, status: { [field]: value } };
-      await ctx.patch(kind, keyOf(primary), body, { subresource: "status" });
+      await ctx.patch(kind, keyOf(primary), body, {
+        subresource: "status",
+        // The `setStatus` of a reconciler keeps what other managers wrote.
+        fieldManager: "coracle-state",
+      });
     },
   };
 }

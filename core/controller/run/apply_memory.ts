@@ -80,9 +80,16 @@ export class ApplyMemory {
       version: stored.metadata.resourceVersion ?? "",
     }, 1);
   }
+
+  /** Removes the answer to the last apply of an object. */
+  forget(apply: Pick<RememberedApply, "id" | "subresource">): void {
+    this.#applied.delete(nameOf(apply));
+  }
 }
 
-function nameOf({ id, subresource }: RememberedApply): string {
+function nameOf(
+  { id, subresource }: Pick<RememberedApply, "id" | "subresource">,
+): string {
   return subresource ? `${id} status` : id;
 }
 

@@ -364,7 +364,7 @@ function checkResult(
     `Cannot use the result of "${method}": it must be ${
       type === CleanupResult
         ? "removeFinalizer() or keepFinalizer()"
-        : "noUpdate(), patchStatus(…), patchResource(…), patchResourceAndStatus(…)"
+        : "noUpdate(), patchStatus(…), setStatus(…), patchResource(…), patchResourceAndStatus(…)"
     } or nothing: received ${JSON.stringify(result)?.slice(0, 100)}`,
   );
 }

@@ -1,24 +1,24 @@
 import { ApiError } from "../../api/api_error.ts";
-import { apiVersionOf, type Kind, kindText } from "../../api/kind.ts";
+import { type Kind, kindText } from "../../api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../api/object.ts";
 import { keyOf, keyText } from "../../api/object_key.ts";
 import { isExplainedBy } from "../../cache/informer/explained_change.ts";
-import { statusSchemaOf } from "../../crd/check_status.ts";
+import { objectSchemaOf, statusSchemaOf } from "../../crd/check_status.ts";
 import {
   diffJsonPatch,
   type JsonPatchOperation,
 } from "../../patch/json_patch.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
-import { applyMergePatch } from "../../patch/merge_patch.ts";
+import { applyMergePatch, definedFields } from "../../patch/merge_patch.ts";
 import type { ReconcileResult } from "../result.ts";
+import { mentionsKeyedList, mergeKeyedLists } from "./keyed_lists.ts";
 import type { RunContext, RunDeps } from "./run_context.ts";
 
 /** Dependencies of a {@linkcode ResultWriter}. */
 export interface ResultWriterDeps<P extends KubernetesObject> {
   readonly runDeps: RunDeps<P>;
+  /** Whether the finalizer is added by server-side apply. */
   readonly serverSideApply: boolean;
-  /** Finalizer of the controller; undefined if it uses none. */
-  readonly finalizer: string | undefined;
 }
 
 /** Result of a run, and the object that it is about. */
@@ -43,6 +43,9 @@ type Body = Record<string, unknown>;
 
 /** Status field with the generation that a controller has observed. */
 const OBSERVED = "observedGeneration";
+
+/** Number of attempts of a conditional write when other clients cause conflicts. */
+const MAX_ATTEMPTS = 5;
 
 /**
  * Writer of the results of runs to their primary: finalizer, fields and status.
@@ -84,18 +87,21 @@ export class ResultWriter<P extends KubernetesObject> {
     context: RunContext<P>,
     primary: P,
   ): Promise<P | undefined> {
-    const { serverSideApply, finalizer, runDeps: { kind } } = this.#deps;
-    if (finalizer === undefined) return primary;
-    if (!serverSideApply) return await context.setFinalizer(finalizer, true);
-    const intent = this.#intent(primary, {}, undefined);
-    return await context.apply(kind, intent, { owned: false, match: false });
+    const { serverSideApply, runDeps: { kind, keptFinalizer } } = this.#deps;
+    if (keptFinalizer === undefined) return primary;
+    if (!serverSideApply) {
+      return await context.setFinalizer(keptFinalizer, true);
+    }
+    const { name, namespace } = primary.metadata;
+    const intent = { metadata: { name, namespace } } as ApplyObject<P>;
+    return await context.apply(kind, intent, { match: false });
   }
 
   /** Removes the finalizer of the controller if the object has it. */
   async removeFinalizer(context: RunContext<P>): Promise<void> {
-    const { finalizer } = this.#deps;
-    if (finalizer === undefined) return;
-    await context.setFinalizer(finalizer, false);
+    const { keptFinalizer } = this.#deps.runDeps;
+    if (keptFinalizer === undefined) return;
+    await context.setFinalizer(keptFinalizer, false);
   }
 
   /**
@@ -107,11 +113,12 @@ export class ResultWriter<P extends KubernetesObject> {
     { primary, result, signal, succeeded }: ResultWrite<P>,
   ): Promise<void> {
     const { resource, status, observed = true, method } = result ?? {};
-    const by = method ?? (this.#deps.serverSideApply ? "apply" : "merge");
     let object = primary;
     if (resource !== undefined) {
-      const { status: _, ...fields } = resource as Body;
-      object = await this.#send(context, { by, primary, fields }, { signal });
+      const { status: _, ...fields } = definedFields(resource) as Body;
+      object = await this.#send(context, { method, primary, fields }, {
+        signal,
+      });
     }
     const generation = succeeded && observed && this.#observes
       ? observedGeneration(primary, object, resource)
@@ -123,19 +130,25 @@ export class ResultWriter<P extends KubernetesObject> {
       // The next run follows immediately and observes a newer generation.
       return;
     }
-    const written = generation === undefined ? {} : { [OBSERVED]: generation };
-    await this.#send(context, {
-      // An apply of this field alone would remove the rest of the status.
-      by: status === undefined ? "merge" : by,
-      primary: object,
-      fields: { status: { ...written, ...status } },
-    }, { signal, subresource: "status" });
+    const fields = {
+      ...(generation !== undefined && { [OBSERVED]: generation }),
+      ...definedFields(status) as Body,
+    };
+    if (status !== undefined && method === "apply") {
+      await this.#setStatus(context, { primary: object, fields, signal });
+    } else {
+      await this.#send(context, {
+        method: status === undefined ? undefined : method,
+        primary: object,
+        fields: { status: fields },
+      }, { signal, subresource: "status" });
+    }
   }
 
   async #send(
     context: RunContext<P>,
-    { by, primary, fields }: {
-      readonly by: NonNullable<ReconcileResult["method"]>;
+    { method, primary, fields }: {
+      readonly method: ReconcileResult["method"];
       readonly primary: P;
       readonly fields: Body;
     },
@@ -144,29 +157,123 @@ export class ResultWriter<P extends KubernetesObject> {
     const { kind } = this.#deps.runDeps;
     const { uid } = primary.metadata;
     const key = keyOf(primary);
-    switch (by) {
-      case "apply": {
-        const intent = this.#intent(primary, fields, options.subresource);
-        return await context.apply(kind, intent, { ...options, owned: false });
+    const wanted = this.#withFinalizer(fields);
+    if (method === undefined) {
+      return await this.#merge(context, { primary, fields: wanted }, options);
+    }
+    const base = await this.#base(primary, options.signal);
+    const states = { given: base, current: base };
+    const object = applyMergePatch(
+      base,
+      mergeKeyedLists(wanted, objectSchemaOf(kind), states),
+    ) as P;
+    if (method === "replace") {
+      return await context.replace(kind, object, options);
+    }
+    const patch: JsonPatchOperation[] = [
+      { op: "test", path: "/metadata/uid", value: uid },
+      ...diffJsonPatch(base, object),
+    ];
+    return await context.patch(kind, key, patch, { ...options, type: "json" });
+  }
+
+  /**
+   * Sends a merge patch. Only if it mentions keyed lists, it is conditional: they
+   * are sent complete, and merged again after a conflict.
+   */
+  async #merge(
+    context: RunContext<P>,
+    { primary, fields }: { readonly primary: P; readonly fields: Body },
+    options: SendOptions,
+  ): Promise<P> {
+    const { client, kind, cacheIsPartial } = this.#deps.runDeps;
+    const { uid } = primary.metadata;
+    const key = keyOf(primary);
+    const schema = objectSchemaOf(kind);
+    const metadata = { ...fields["metadata"] as Body, uid };
+    const patch = { ...fields, metadata };
+    if (!mentionsKeyedList(fields, schema)) {
+      return await context.patch(kind, key, patch, options);
+    }
+    const { signal } = options;
+    const read = () => client.find(kind, key, { signal });
+    let current = cacheIsPartial
+      ? await read()
+      : context.current?.metadata.uid === uid
+      ? context.current
+      : primary;
+    for (let attempt = 1;; attempt++) {
+      const merged = mergeKeyedLists(patch, schema, {
+        given: primary,
+        current,
+      }) as typeof patch;
+      const { resourceVersion } = current?.metadata ?? {};
+      try {
+        return await context.patch(kind, key, {
+          ...merged,
+          metadata: { ...merged.metadata, resourceVersion },
+        }, options);
+      } catch (error) {
+        const mayRetry = ApiError.is(error) && error.isConflict &&
+          attempt < MAX_ATTEMPTS;
+        if (!mayRetry) throw error;
+        current = await read();
+        if (current?.metadata.uid !== uid) throw error;
       }
-      case "merge": {
-        const metadata = { ...fields.metadata as Body, uid };
-        return await context.patch(kind, key, { ...fields, metadata }, options);
+    }
+  }
+
+  /**
+   * Applies the whole status of the controller, and removes what earlier patches
+   * of the controller wrote beside it.
+   */
+  async #setStatus(
+    context: RunContext<P>,
+    { primary, fields, signal }: {
+      readonly primary: P;
+      readonly fields: Body;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<void> {
+    const { client, kind, cacheIsPartial, fieldManager } = this.#deps.runDeps;
+    const { name, namespace, uid } = primary.metadata;
+    const key = keyOf(primary);
+    const read = () => client.find(kind, key, { signal });
+    const options = { signal, subresource: "status" } as const;
+    const status = applyMergePatch({}, fields) as Body;
+    if (this.#observes && status[OBSERVED] === undefined) {
+      // The generation that an earlier run has observed is no field of the result.
+      const latest = cacheIsPartial ? await read() : context.current ?? primary;
+      const stored = latest && storedGeneration(latest);
+      if (stored !== undefined) status[OBSERVED] = stored;
+    }
+    let object: P | undefined = await context.apply(kind, {
+      metadata: { name, namespace, uid },
+      status,
+    } as unknown as ApplyObject<P>, options);
+    try {
+      for (let attempt = 1;; attempt++) {
+        if (object === undefined || object.metadata.uid !== uid) return;
+        const leftovers = await leftoversOf(object, fieldManager);
+        if (leftovers === undefined) return;
+        const { resourceVersion } = object.metadata;
+        try {
+          await context.patch(kind, key, {
+            metadata: { uid, resourceVersion },
+            status: leftovers,
+          }, { ...options, match: false });
+          return;
+        } catch (error) {
+          const mayRetry = ApiError.is(error) && error.isConflict &&
+            attempt < MAX_ATTEMPTS;
+          if (!mayRetry) throw error;
+          object = await read();
+        }
       }
-      case "json": {
-        const base = await this.#base(primary, options.signal);
-        const patch: JsonPatchOperation[] = [
-          { op: "test", path: "/metadata/uid", value: uid },
-          ...diffJsonPatch(base, applyMergePatch(base, fields)),
-        ];
-        const type = "json";
-        return await context.patch(kind, key, patch, { ...options, type });
-      }
-      case "replace": {
-        const base = await this.#base(primary, options.signal);
-        const object = applyMergePatch(base, fields) as P;
-        return await context.replace(kind, object, options);
-      }
+    } catch (error) {
+      // The next apply is sent, even if its intent is the same.
+      await context.forgetApply(kind, key, "status");
+      throw error;
     }
   }
 
@@ -188,33 +295,41 @@ export class ResultWriter<P extends KubernetesObject> {
     );
   }
 
-  /** Apply configuration of fields, with UID and finalizer. */
-  #intent(
-    primary: P,
-    fields: Body,
-    subresource: "status" | undefined,
-  ): ApplyObject<P> {
-    const { finalizer, runDeps: { kind } } = this.#deps;
-    const { name, namespace, uid } = primary.metadata;
-    const { finalizers = [], ...given } = (fields.metadata ?? {}) as {
-      finalizers?: string[];
+  /** Fields of the object; finalizers among them include that of the controller. */
+  #withFinalizer(fields: Body): Body {
+    const { keptFinalizer } = this.#deps.runDeps;
+    const { metadata } = fields as {
+      readonly metadata?: { readonly finalizers?: readonly string[] | null };
     };
-    const kept = finalizer === undefined || subresource !== undefined
-      ? finalizers
-      : [...new Set([...finalizers, finalizer])];
+    if (metadata?.finalizers === undefined || keptFinalizer === undefined) {
+      return fields;
+    }
+    const finalizers = new Set([...metadata.finalizers ?? [], keptFinalizer]);
     return {
       ...fields,
-      apiVersion: apiVersionOf(kind),
-      kind: kind.kind,
-      metadata: {
-        ...given,
-        name,
-        namespace,
-        uid,
-        ...(kept.length > 0 && { finalizers: kept }),
-      },
-    } as unknown as ApplyObject<P>;
+      metadata: { ...metadata, finalizers: [...finalizers] },
+    };
   }
+}
+
+/**
+ * Status fields that earlier patches of a manager wrote, as the patch that removes
+ * them. Objects of a cache are without managed fields.
+ */
+async function leftoversOf(
+  object: KubernetesObject,
+  manager: string,
+): Promise<object | undefined> {
+  const managed = Object.getOwnPropertyDescriptor(
+    object.metadata,
+    "managedFields",
+  )?.value as KubernetesObject["metadata"]["managedFields"];
+  const mayHave = managed?.some((entry) =>
+    entry.manager === manager && entry.operation === "Update"
+  );
+  if (!mayHave) return undefined;
+  const { statusLeftovers } = await import("./status_leftovers.ts");
+  return statusLeftovers(object, manager);
 }
 
 /** Whether the status of a kind has a field for the observed generation. */

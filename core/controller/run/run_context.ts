@@ -38,7 +38,7 @@ import type {
   PrimaryCache,
   SourceRegistry,
 } from "../event_source.ts";
-import { checkFinalizer, setFinalizer } from "../finalizer.ts";
+import { checkFinalizer, hasFinalizer, setFinalizer } from "../finalizer.ts";
 import { placedObject } from "./owner.ts";
 import type { PrimarySource } from "../primary_source.ts";
 import type { Run } from "./run.ts";
@@ -58,6 +58,8 @@ export interface RunDeps<P extends KubernetesObject> {
   readonly fieldManager: string;
   /** Finalizer of the controller, whether it uses one or not. */
   readonly finalizer: string;
+  /** Finalizer that the controller adds to its primaries; undefined if none. */
+  readonly keptFinalizer: string | undefined;
   /** Whether the cache of primaries leaves out more than managed fields. */
   readonly cacheIsPartial: boolean;
   readonly client: Client;
@@ -94,6 +96,7 @@ const APPLY_RULES: OptionRules<ContextWriteOptions> = {
 const PATCH_RULES: OptionRules<PatchWriteOptions> = {
   ...MATCH_RULES,
   type: ["merge", "json", "strategic", undefined],
+  fieldManager: "name?",
 };
 const DELETE_RULES: OptionRules<DeleteWriteOptions> = {
   signal: "signal?",
@@ -286,8 +289,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     checkOptions(options, APPLY_RULES, "ctx.apply()");
     const { fieldManager, applied } = this.#deps;
     const subresource = options.subresource !== undefined;
-    const { owned = subresource ? false : undefined } = options;
-    const intent = await this.#placed(kind, object, owned);
+    const intent = await this.#intent(kind, object, options);
     const key = keyOf(intent as KubernetesObject);
     const id = `${kindText(kind)} ${keyText(key)}`;
     const memory = await applied();
@@ -314,7 +316,58 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     options: Pick<ContextWriteOptions, "owned"> = {},
   ): Promise<ApplyObject<T>> {
     checkOptions(options, OWNED_RULES, "ctx.intent()");
-    return this.#placed(kind, object, options.owned);
+    return this.#intent(kind, object, options);
+  }
+
+  /**
+   * Object that an apply sends. Applied to the primary itself, it has the finalizer
+   * of the controller, which the server would remove otherwise, and the UID.
+   */
+  async #intent<T extends KubernetesObject>(
+    kind: Kind<T>,
+    object: ApplyObject<T>,
+    { owned, subresource }: Pick<ContextWriteOptions, "owned" | "subresource">,
+  ): Promise<ApplyObject<T>> {
+    const { primary } = this.#run;
+    const { namespace = primary.metadata.namespace } = object.metadata;
+    const isPrimary = this.#isPrimaryKind(kind) &&
+      object.metadata.name === primary.metadata.name &&
+      namespace === primary.metadata.namespace;
+    const isPart = isPrimary || subresource !== undefined;
+    const placed = await this.#placed(
+      kind,
+      object,
+      owned ?? (isPart ? false : undefined),
+    );
+    if (!isPrimary) return placed;
+    const { keptFinalizer } = this.#deps;
+    const { metadata } = placed;
+    const { deletionTimestamp, uid } = primary.metadata;
+    const mayKeep = keptFinalizer !== undefined && subresource === undefined &&
+      (deletionTimestamp === undefined || hasFinalizer(primary, keptFinalizer));
+    return {
+      ...placed,
+      metadata: {
+        uid,
+        ...metadata,
+        ...(mayKeep && {
+          finalizers: [
+            ...new Set([...metadata.finalizers ?? [], keptFinalizer]),
+          ],
+        }),
+      },
+    };
+  }
+
+  /** Makes the next apply be sent, even if it equals the last one. */
+  async forgetApply(
+    kind: Kind,
+    key: ObjectKey,
+    subresource?: "status",
+  ): Promise<void> {
+    const id = `${kindText(kind)} ${keyText(key)}`;
+    const memory = await this.#deps.applied();
+    memory.forget({ id, subresource: subresource !== undefined });
   }
 
   async create<T extends KubernetesObject, W extends KubernetesObject = T>(
@@ -345,8 +398,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     options: PatchWriteOptions = {},
   ): Promise<T> {
     checkOptions(options, PATCH_RULES, "ctx.patch()");
-    const { fieldManager } = this.#deps;
-    const { type = "merge" } = options;
+    const { type = "merge", fieldManager = this.#deps.fieldManager } = options;
     const target = await this.#keyOf(kind, key);
     return await this.#write(kind, target, {
       verb: "patch",
@@ -503,9 +555,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       const object = await write.send(signal ?? this.#run.signal);
       (own ?? this.#beginWrite(kind, keyOf(object))).succeed(object, {
         sent: sentPart(verb, body),
-        base: verb === "update"
-          ? (body as KubernetesObject).metadata.resourceVersion
-          : undefined,
+        base: (body as Partial<KubernetesObject>).metadata?.resourceVersion,
         subresource: subresource !== undefined,
       });
       const after = write.learn && await this.#cached(kind, keyOf(object));

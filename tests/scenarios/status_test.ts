@@ -1,0 +1,357 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import type { ObjectOf } from "../../core/api/kind.ts";
+import { patchStatus, setStatus } from "../../core/controller/result.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
+import type { Operator } from "../../core/operator/operator.ts";
+import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
+
+/** Kind whose status has fields of two writers and a keyed list. */
+const Buoy = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Buoy",
+  spec: z.object({ value: z.string() }),
+  status: z.object({
+    ours: z.string(),
+    theirs: z.string(),
+    message: z.string(),
+    parts: z.record(z.string(), z.string()),
+    tags: z.array(z.string()),
+    observedGeneration: z.number(),
+    conditions: z.array(z.object({ type: z.string(), status: z.string() }))
+      .meta({
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+      }),
+  }).partial(),
+});
+type Buoy = ObjectOf<typeof Buoy>;
+type Status = NonNullable<Buoy["status"]>;
+type Result = ReturnType<typeof patchStatus<Status>>;
+
+const KEY = { namespace: "default", name: "a" };
+
+/** Operator "buoy" whose runs return the result of a function. */
+async function start(
+  fixture: OperatorFixture,
+  write: (buoy: Buoy) => Result | Promise<Result>,
+): Promise<Operator> {
+  const operator = fixture.operator();
+  operator.register(Buoy, { reconcile: write }, {
+    retry: { initial: "1s", jitter: 0 },
+  });
+  await fixture.start(operator);
+  return operator;
+}
+
+async function create(fixture: OperatorFixture): Promise<void> {
+  await fixture.install(Buoy);
+  await fixture.client.create(Buoy, {
+    metadata: KEY,
+    spec: { value: "first" },
+  });
+}
+
+/** Applies a status as another field manager. */
+async function meddle(fixture: OperatorFixture, status: Status): Promise<void> {
+  await fixture.client.status.apply(Buoy, { metadata: KEY, status }, {
+    fieldManager: "other",
+    force: true,
+  });
+}
+
+async function change(fixture: OperatorFixture, value: string): Promise<void> {
+  await fixture.client.patch(Buoy, KEY, { spec: { value } });
+}
+
+async function statusOf(fixture: OperatorFixture): Promise<Status> {
+  const { status = {} } = await fixture.client.get(Buoy, KEY);
+  const { observedGeneration: _, ...fields } = status;
+  return fields;
+}
+
+/** Waits for the first run of a generation and returns the status. */
+async function reconciled(
+  fixture: OperatorFixture,
+  generation: number,
+): Promise<Status> {
+  await fixture.until(async () =>
+    (await fixture.client.get(Buoy, KEY)).status?.observedGeneration ===
+      generation
+  );
+  await fixture.settle();
+  return await statusOf(fixture);
+}
+
+function condition(type: string, status = "True") {
+  return { type, status };
+}
+
+const WRITES = { patchStatus, setStatus };
+
+for (const [name, write] of Object.entries(WRITES)) {
+  scenario(
+    `${name} and another manager keep each other's fields`,
+    async (fixture) => {
+      await create(fixture);
+      await meddle(fixture, { theirs: "1", parts: { theirs: "1" } });
+      await start(
+        fixture,
+        ({ spec }) => write({ ours: spec.value, parts: { ours: spec.value } }),
+      );
+      await reconciled(fixture, 1);
+      await meddle(fixture, { theirs: "2", parts: { theirs: "2" } });
+      await change(fixture, "second");
+      assert.deepEqual(await reconciled(fixture, 2), {
+        ours: "second",
+        theirs: "2",
+        parts: { ours: "second", theirs: "2" },
+      });
+    },
+  );
+
+  scenario(
+    `${name} and another manager keep each other's conditions`,
+    async (fixture) => {
+      await create(fixture);
+      await meddle(fixture, { conditions: [condition("Theirs")] });
+      await start(
+        fixture,
+        ({ spec }) => write({ conditions: [condition("Ours", spec.value)] }),
+      );
+      await reconciled(fixture, 1);
+      await meddle(fixture, { conditions: [condition("Theirs", "False")] });
+      await change(fixture, "second");
+      assert.deepEqual((await reconciled(fixture, 2)).conditions, [
+        condition("Theirs", "False"),
+        condition("Ours", "second"),
+      ]);
+    },
+  );
+
+  scenario(
+    `${name} after a foreign write that its cache has missed keeps that write`,
+    async (fixture) => {
+      await create(fixture);
+      let runs = 0;
+      await start(fixture, async (buoy) => {
+        if (runs++ === 0) {
+          // The run keeps the state from before these writes.
+          await meddle(fixture, {
+            theirs: "new",
+            conditions: [condition("Theirs")],
+          });
+        }
+        return write({
+          ...buoy.status,
+          ours: "1",
+          conditions: [
+            ...(buoy.status?.conditions ?? []),
+            condition("Ours"),
+          ],
+        });
+      });
+      assert.deepEqual(await reconciled(fixture, 1), {
+        ours: "1",
+        theirs: "new",
+        conditions: [condition("Theirs"), condition("Ours")],
+      });
+      assert.equal(runs, 1, "a conflict is resolved within the run");
+    },
+  );
+}
+
+scenario(
+  "patchStatus writes back no condition that it was given and did not change",
+  async (fixture) => {
+    await create(fixture);
+    await meddle(fixture, { conditions: [condition("Theirs", "1")] });
+    await start(fixture, async (buoy) => {
+      await meddle(fixture, { conditions: [condition("Theirs", "2")] });
+      return patchStatus({
+        conditions: [...buoy.status?.conditions ?? [], condition("Ours")],
+      });
+    });
+    assert.deepEqual((await reconciled(fixture, 1)).conditions, [
+      condition("Theirs", "2"),
+      condition("Ours"),
+    ]);
+  },
+);
+
+scenario(
+  "patchStatus with a condition list fails after five conflicts in one run",
+  async (fixture) => {
+    await create(fixture);
+    const fault = fixture.faults.add({
+      resource: "buoys",
+      subresource: "status",
+      effect: { conflict: true },
+    });
+    const writes = () =>
+      fixture.requests.filter(({ subresource }) => subresource === "status")
+        .length;
+    await start(
+      fixture,
+      () => patchStatus({ conditions: [condition("Ours")] }),
+    );
+    await fixture.until(() =>
+      fixture.log.some(({ message }) => message.startsWith("Run failed"))
+    );
+    assert.equal(writes(), 5);
+    fault.remove();
+    await fixture.until(async () =>
+      (await statusOf(fixture)).conditions?.length === 1
+    );
+  },
+  { embedded: "it injects faults" },
+);
+
+scenario(
+  "setStatus removes what setStatus and patchStatus wrote and it leaves out",
+  async (fixture) => {
+    await create(fixture);
+    await meddle(fixture, { theirs: "1", conditions: [condition("Theirs")] });
+    const results: Record<string, Result> = {
+      first: setStatus({
+        ours: "1",
+        tags: ["a"],
+        parts: { set: "1" },
+        conditions: [condition("Set")],
+      }),
+      second: patchStatus({
+        message: "patched",
+        tags: ["b"],
+        parts: { patched: "1" },
+        conditions: [condition("Patched")],
+      }),
+      third: setStatus({ ours: "2" }),
+    };
+    await start(fixture, ({ spec }) => results[spec.value]!);
+    await reconciled(fixture, 1);
+    await change(fixture, "second");
+    assert.deepEqual(await reconciled(fixture, 2), {
+      ours: "1",
+      theirs: "1",
+      message: "patched",
+      tags: ["b"],
+      parts: { set: "1", patched: "1" },
+      conditions: [
+        condition("Theirs"),
+        condition("Set"),
+        condition("Patched"),
+      ],
+    });
+    await change(fixture, "third");
+    await fixture.until(async () =>
+      (await statusOf(fixture)).message === undefined
+    );
+    assert.deepEqual(await reconciled(fixture, 3), {
+      ours: "2",
+      theirs: "1",
+      conditions: [condition("Theirs")],
+    });
+  },
+);
+
+scenario(
+  "setStatus after a restart removes what earlier processes wrote",
+  async (fixture) => {
+    await create(fixture);
+    const results: Result[] = [
+      setStatus({ ours: "1", message: "set" }),
+      patchStatus({ tags: ["patched"] }),
+      setStatus({ ours: "3" }),
+    ];
+    for (const [index, result] of results.entries()) {
+      const operator = await start(fixture, () => result);
+      await reconciled(fixture, index + 1);
+      await fixture.done(operator.stop());
+      await change(fixture, `${index}`);
+    }
+    assert.deepEqual(await statusOf(fixture), { ours: "3" });
+  },
+);
+
+scenario(
+  "setStatus sends no request for a status that is unchanged",
+  async (fixture) => {
+    await create(fixture);
+    let runs = 0;
+    const operator = fixture.operator();
+    const controller = operator.register(Buoy, {
+      reconcile: () => {
+        runs++;
+        return setStatus({ ours: "1" });
+      },
+    });
+    await fixture.start(operator);
+    await reconciled(fixture, 1);
+    const before = fixture.requests.filter(({ method }) => method !== "GET");
+    controller.trigger("default/a");
+    await fixture.until(() => runs === 2);
+    await fixture.settle();
+    assert.equal(
+      fixture.requests.filter(({ method }) => method !== "GET").length,
+      before.length,
+    );
+  },
+);
+
+scenario(
+  "setStatus removes old fields in the next run if their removal failed",
+  async (fixture) => {
+    await create(fixture);
+    const first = await start(fixture, () => patchStatus({ message: "old" }));
+    await reconciled(fixture, 1);
+    await fixture.done(first.stop());
+    const fault = fixture.faults.add({
+      resource: "buoys",
+      subresource: "status",
+      // The apply passes, and all attempts to remove the message fail.
+      skip: 1,
+      count: 5,
+      effect: { conflict: true },
+    });
+    await start(fixture, () => setStatus({ ours: "1" }));
+    await fixture.until(() =>
+      fixture.log.some(({ message }) => message.startsWith("Run failed"))
+    );
+    assert.equal(fault.hits, 5);
+    await fixture.until(async () =>
+      (await statusOf(fixture)).message === undefined
+    );
+    assert.deepEqual(await statusOf(fixture), { ours: "1" });
+  },
+  { embedded: "it injects faults" },
+);
+
+for (const [name, write] of Object.entries(WRITES)) {
+  scenario(
+    `${name} of onError keeps the observed generation`,
+    async (fixture) => {
+      await create(fixture);
+      const operator = fixture.operator();
+      operator.register(Buoy, {
+        reconcile({ spec }) {
+          if (spec.value === "second") throw new Error("No quota");
+          return setStatus({ ours: spec.value });
+        },
+        onError: (_buoy, error) => write({ message: String(error) }),
+      });
+      await fixture.start(operator);
+      await reconciled(fixture, 1);
+      await change(fixture, "second");
+      await fixture.until(async () =>
+        (await statusOf(fixture)).message !== undefined
+      );
+      const { status } = await fixture.client.get(Buoy, KEY);
+      assert.deepEqual(status, {
+        ...(name === "patchStatus" && { ours: "first" }),
+        message: "Error: No quota",
+        observedGeneration: 1,
+      });
+    },
+  );
+}
