@@ -23,7 +23,6 @@ import {
   Failed,
   intervalSchedule,
   jittered,
-  persistentRetry,
   readyColumns,
   REQUESTED_AT,
   requireReady,
@@ -243,7 +242,6 @@ operator.register(
     ],
   }, [checkSpec, awaitOthers, mirror]),
   {
-    retry: persistentRetry,
     requestAnnotations: [REQUESTED_AT],
     install: true,
   },

@@ -2,7 +2,6 @@ import { defineKind, Operator } from "@coracle/operator";
 import {
   conditionedStatus,
   intervalSchedule,
-  persistentRetry,
   readyColumns,
   REQUESTED_AT,
   Stalled,
@@ -39,7 +38,7 @@ operator.register(
       pass.set({ type: "Up", status: "True", reason: "Answers" });
     },
   ]),
-  { retry: persistentRetry, requestAnnotations: [REQUESTED_AT], install: true },
+  { requestAnnotations: [REQUESTED_AT], install: true },
 );
 
 await operator.run();

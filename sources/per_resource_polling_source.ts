@@ -174,7 +174,7 @@ class PerResourcePolling<P extends KubernetesObject, R>
   #poll(run: SourceRun<P>, key: string, poll: Poll<P>): void {
     this.#fetch(run, poll)
       .then(
-        () => run.worked(noPoll(key)),
+        () => run.worked(noPoll(key), key),
         (error) => {
           // Failures for a deleted primary do not count.
           if (this.#polls.get(key) === poll) run.failed(noPoll(key), error);
@@ -194,7 +194,7 @@ class PerResourcePolling<P extends KubernetesObject, R>
     if (typeof interval !== "function") return milliseconds(interval);
     try {
       const pause = milliseconds(interval(this.cache.of(key), poll.primary));
-      run.worked(noInterval(key));
+      run.worked(noInterval(key), key);
       return pause;
     } catch (error) {
       run.failed(noInterval(key), error);

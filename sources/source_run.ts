@@ -130,16 +130,25 @@ export class SourceRun<P extends KubernetesObject> {
     }
   }
 
-  /** Records that an operation works, or all if none is named. */
-  worked(operation?: string): void {
+  /**
+   * Records that an operation works, or all if none is named. After a failure the
+   * failed runs are repeated.
+   *
+   * @param operation Operation that works.
+   * @param key Key of the primary that the operation is for; by default all.
+   */
+  worked(operation?: string, key?: string): void {
     this.#hasWorked = true;
     const operations = operation === undefined
       ? [...this.#failures.keys()]
       : [operation];
+    let recovered = false;
     for (const failure of operations) {
       if (!this.#failures.delete(failure)) continue;
+      recovered = true;
       this.context.log.info("Source works again", { after: failure });
     }
+    if (recovered) this.context.retryFailed(key);
   }
 
   /** Removes an operation that is no longer needed from the health. */

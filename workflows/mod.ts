@@ -51,7 +51,7 @@ export { REQUESTED_AT, requestsOf } from "./conditions/requests.ts";
 export { accessByClient, SharedStatus } from "./conditions/shared_status.ts";
 export { lintStatus } from "./conditions/status_lint.ts";
 export { conditionedStatus, readyColumns } from "./conditions/status_schema.ts";
-export { persistentRetry, summarized } from "./conditions/summarized.ts";
+export { summarized } from "./conditions/summarized.ts";
 export type {
   RequestNames,
   Step,

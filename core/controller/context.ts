@@ -22,7 +22,10 @@ import type {
 export interface RetryInfo {
   /** Number of the retry: 0 for a run that is not a retry, then 1, 2 and so on. */
   readonly attempt: number;
-  /** Whether no further retry follows if this run fails. */
+  /**
+   * Whether no further retry follows if this run fails; `false` where the number
+   * of retries has no limit.
+   */
   readonly last: boolean;
 }
 

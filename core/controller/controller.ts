@@ -46,6 +46,7 @@ import { ResultWriter } from "./run/result_writer.ts";
 import { lazyApplyMemory, type RunDeps } from "./run/run_context.ts";
 import type { RunAbortedError } from "./run/run.ts";
 import {
+  FailureEvents,
   OverdueRuns,
   type RecordedRun,
   RunHistory,
@@ -81,7 +82,14 @@ export interface ControllerHealth {
   readonly overdue: number;
   /** Number of objects with a run at a set time. */
   readonly delayed: number;
-  /** Number of objects without retries left. */
+  /** Number of objects whose last run has failed and is to be repeated. */
+  readonly failing: number;
+  /**
+   * Time since the failures of the object that has failed for longest began, in
+   * milliseconds; 0 if no object is failing.
+   */
+  readonly oldestFailure: number;
+  /** Number of failing objects without retries left. */
   readonly exhausted: number;
   /** Health of the informers of the primaries. */
   readonly informers: readonly InformerHealth[];
@@ -370,8 +378,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   /**
-   * Adds a run of a primary, as a change of it does, and resets its retries. An
-   * object that does not exist is ignored.
+   * Adds a run of a primary, as a change of it does. An object that does not exist
+   * is ignored.
    */
   trigger(key: ObjectKey | string): void {
     this.#parts?.processor.request(
@@ -420,6 +428,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /** Health of the controller. */
   health(): ControllerHealth {
     const { processor, primaries, sources, overdue } = this.#parts ?? {};
+    // Another replica may have succeeded since this one led.
+    const failures = this.#leading ? processor?.failures : undefined;
     const informers = primaries?.health() ?? [];
     const bySource = sources?.health() ?? new Map<string, SourceHealth>();
     return {
@@ -434,7 +444,9 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       running: processor?.running ?? 0,
       overdue: overdue?.size ?? 0,
       delayed: processor?.delayed ?? 0,
-      exhausted: processor?.exhausted ?? 0,
+      failing: failures?.failing ?? 0,
+      oldestFailure: failures?.oldest ?? 0,
+      exhausted: failures?.exhausted ?? 0,
       informers,
       sources: bySource,
     };
@@ -513,6 +525,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       }),
     });
     const history = new RunHistory<P>({ clock });
+    const events = new FailureEvents<P>({ recorder, kind });
     const overdue = new OverdueRuns<P>({ clock, log });
     const { successLevel } = deps;
     const reporter = new RunReporter<P>({ ...common, successLevel });
@@ -526,7 +539,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       cap: deps.cap,
       clock,
       random: deps.random,
-      observers: [overdue, history, reporter],
+      observers: [overdue, history, reporter, events],
       log,
     });
     const watches = new WatchGroup<P>({

@@ -139,8 +139,9 @@ export interface ControllerOptions<
   /** Workflow that runs before the reconciler. Defaults to no workflow. */
   readonly workflow?: ManagedWorkflow<P> | undefined;
   /**
-   * Retry policy for failed runs, or `false` for no retries. Defaults to 5
-   * retries, the first after 2 s and each further one after 1.5 times as long.
+   * Retry policy for failed runs, of cleanups as well, or `false` for no retries.
+   * By default they are retried until one succeeds: after 1 s, 2 s, 4 s and so on
+   * up to every 5 minutes. An event of the object runs it earlier.
    */
   readonly retry?: RetryPolicyOptions | RetryPolicy | false | undefined;
   /**

@@ -75,6 +75,14 @@ export interface SourceContext<P extends KubernetesObject = KubernetesObject> {
    * @param event Event for `ctx.cause`.
    */
   trigger(key: ObjectKey | string, event?: SourceEvent): void;
+  /**
+   * Repeats failed runs before their retry is due, spread over the initial pause
+   * of the retry policy: for sources whose external system works again.
+   *
+   * @param key Key of the primary, as `namespace/name` or `name`; by default all
+   * primaries whose last run has failed.
+   */
+  retryFailed(key?: string): void;
 }
 
 /** Event of a primary, for event sources that follow the primaries. */

@@ -19,13 +19,15 @@ import { deadline } from "../clock.ts";
 /** Dependencies of event sources: the constant members of their context. */
 export type SourceDeps<P extends KubernetesObject> = Omit<
   SourceContext<P>,
-  "trigger" | "namespaces"
+  "trigger" | "retryFailed" | "namespaces"
 >;
 
 /** Handler of the triggers of event sources. */
 export interface TriggerHandler {
   /** Handles a trigger: a resource that the primary depends on changed. */
   onTrigger(key: string, source: string, event: SourceEvent): void;
+  /** Repeats the failed runs of one primary or of all: a source works again. */
+  retryFailed(key?: string): void;
 }
 
 const NO_DETAIL: SourceEvent = Object.freeze({});
@@ -277,6 +279,9 @@ export class SourceGroup<P extends KubernetesObject> {
         if (this.#started.has(source)) {
           this.#handler?.onTrigger(text, source.name, event);
         }
+      },
+      retryFailed: (key) => {
+        if (this.#started.has(source)) this.#handler?.retryFailed(key);
       },
     });
   }

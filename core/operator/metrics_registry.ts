@@ -48,7 +48,7 @@ const RULES: OptionRules<MetricOptions> = { name: "string", help: "string" };
  * | `coracle_reconciliation_causes_total` | `controller`, `cause` |
  * | `coracle_reconciliation_events_total` | `controller` |
  * | `coracle_reconciliation_retries_total` | `controller` |
- * | `coracle_reconciliation_retries_exhausted_total` | `controller` |
+ * | `coracle_failing_objects`, `coracle_oldest_failure_seconds` | `controller` |
  * | `coracle_retries_exhausted` | `controller` |
  * | `coracle_write_loops_total` | `controller` |
  * | `coracle_queue_depth`, `coracle_queue_delayed` | `controller` |

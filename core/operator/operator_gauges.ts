@@ -38,9 +38,15 @@ const CONTROLLER_GAUGES: readonly ControllerGauge[] = [
     value: ({ primaries }) => primaries,
   },
   {
-    name: "coracle_retries_exhausted",
-    help: "Objects whose retries are exhausted.",
-    value: ({ exhausted }) => exhausted,
+    name: "coracle_failing_objects",
+    help: "Objects whose last run has failed and is to be repeated.",
+    value: ({ failing }) => failing,
+  },
+  {
+    name: "coracle_oldest_failure_seconds",
+    help:
+      "Time since the object that fails for longest began to; 0 if none does.",
+    value: ({ oldestFailure }) => oldestFailure / 1_000,
   },
   {
     name: "coracle_controller_ready",

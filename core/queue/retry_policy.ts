@@ -6,25 +6,26 @@ export interface RetryPolicyOptions {
   /**
    * Delay before the first retry.
    *
-   * @default {"2s"}
+   * @default {"1s"}
    */
   readonly initial?: Duration | undefined;
   /**
    * Factor between consecutive delays; at least 1.
    *
-   * @default {1.5}
+   * @default {2}
    */
   readonly multiplier?: number | undefined;
   /**
-   * Maximum delay. Defaults to `initial` times the fifth power of `multiplier`:
-   * 15,187 ms with the other defaults.
+   * Maximum delay; at least `initial`, also by default.
+   *
+   * @default {"5m"}
    */
   readonly max?: Duration | undefined;
   /**
-   * Maximum number of retries of a failed run; may be `Infinity`. After the last
-   * one the object waits for an event or the maximum interval.
+   * Maximum number of retries of a failed run. After the last one the object
+   * waits for an event or the maximum interval.
    *
-   * @default {5}
+   * @default {Infinity}
    */
   readonly maxAttempts?: number | undefined;
   /**
@@ -62,8 +63,8 @@ export const RETRY_POLICY_RULES: OptionRules<RetryPolicyOptions> = {
 };
 
 /**
- * Retry policy of exponential backoff. The defaults are those of the Java Operator
- * SDK, except the jitter.
+ * Retry policy of exponential backoff. By default a failed run is retried for
+ * ever, after 1 s, 2 s, 4 s and so on up to 5 minutes, each ±10 %.
  *
  * @param options Delays and number of retries.
  * @throws {TypeError | RangeError | SyntaxError} If an option is invalid.
@@ -74,17 +75,17 @@ export const RETRY_POLICY_RULES: OptionRules<RetryPolicyOptions> = {
  *
  * const policy = exponentialBackoff({ jitter: 0 });
  * const delays = [1, 2, 3].map((attempt) => policy.delay(attempt, 0));
- * if (delays.join() !== "2000,3000,4500") throw new Error("Unexpected delays");
+ * if (delays.join() !== "1000,2000,4000") throw new Error("Unexpected delays");
  * ```
  */
 export function exponentialBackoff(
   options: RetryPolicyOptions = {},
 ): RetryPolicy {
   checkOptions(options, RETRY_POLICY_RULES, "retry");
-  const { multiplier = 1.5, maxAttempts = 5, jitter = 0.1 } = options;
-  const initial = milliseconds(options.initial ?? 2_000, "retry.initial");
+  const { multiplier = 2, maxAttempts = Infinity, jitter = 0.1 } = options;
+  const initial = milliseconds(options.initial ?? 1_000, "retry.initial");
   const max = milliseconds(
-    options.max ?? Math.max(initial, initial * multiplier ** 5),
+    options.max ?? Math.max(initial, 300_000),
     "retry.max",
   );
   const rules: readonly (readonly [boolean, string, string, unknown])[] = [

@@ -234,6 +234,24 @@ export class SchedulingQueue {
     this.#addItem(item, priority, cause, detail);
   }
 
+  /**
+   * Adds a key at a time, if its timer does not do so before. A key that runs is
+   * run again after that.
+   */
+  addAt(key: string, at: number, options: AddOptions = PLAIN_ADD): void {
+    if (this.#closed) return;
+    const item = this.#items.get(key) ?? new Item(key);
+    this.#items.set(key, item);
+    const { priority = Priority.timer, cause = 0, detail } = options;
+    if (item.state === "running") {
+      this.#addItem(item, priority, cause, detail);
+    } else if (at < item.timerAt) {
+      item.timerAt = at;
+      item.timerCause = cause;
+      this.#updateDeadline(item);
+    }
+  }
+
   /** Removes a key with its pending run and deadlines. */
   remove(key: string): void {
     const item = this.#items.get(key);

@@ -21,7 +21,7 @@ function namesIn(text: string): Set<string> {
 }
 
 scenario(
-  "The dashboard uses exposed metrics only, and each has a description",
+  "Dashboard and alerts use exposed metrics only, and each has a description",
   async (fixture) => {
     const { operator, runs } = await startGadgets(fixture, () => {}, {
       sources: [watch(ConfigMap)],
@@ -42,6 +42,10 @@ scenario(
     const known = new Set([...told.keys(), ...ofClients]);
     const shown = namesIn(await projectText("examples/grafana_dashboard.json"));
     assert.deepEqual([...shown].filter((name) => !known.has(name)), []);
+    const alerting = namesIn(
+      await projectText("examples/prometheus_alerts.yaml"),
+    );
+    assert.deepEqual([...alerting].filter((name) => !known.has(name)), []);
     assert.ok(shown.size > 20, `${shown.size} metrics are shown`);
     const described = namesIn(
       await projectText("core/operator/metrics_registry.ts"),

@@ -1,9 +1,27 @@
 import assert from "node:assert/strict";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import { pause, startGadgets } from "../support/gadget_runs.ts";
-import { Gadget, scenario } from "../support/operator_fixture.ts";
+import {
+  Gadget,
+  type OperatorFixture,
+  scenario,
+} from "../support/operator_fixture.ts";
+import { Event } from "../../core/kinds/mod.ts";
+import { pollingSource } from "../../sources/polling_source.ts";
 
 const exact = { jitter: 0 } as const;
+
+/** Reason, message and count of the Events, by reason. */
+async function eventsOf(
+  fixture: OperatorFixture,
+): Promise<[string, string, number][]> {
+  const { items } = await fixture.client.list(Event);
+  return items.map(({ reason = "", message = "", count = 0 }): [
+    string,
+    string,
+    number,
+  ] => [reason, message, count]).sort(([a], [b]) => a < b ? -1 : 1);
+}
 
 scenario(
   "A run that fails three times and then succeeds runs four times [RetryIT]",
@@ -50,15 +68,112 @@ scenario(
       operator.metrics(),
       /coracle_retries_exhausted\{controller="gadget"\} 1/,
     );
+    const errors = fixture.log.filter(({ level, fields }) =>
+      level === "error" && fields["object"] === "default/a"
+    );
+    assert.match(errors[0]?.message ?? "", /no retry is left/);
     assert.match(
       operator.metrics(),
       /coracle_reconciliations_total\{controller="gadget",result="failure"\} 4/,
     );
-    const errors = fixture.log.filter(({ level }) => level === "error");
-    assert.match(errors[0]?.message ?? "", /no retry is left/);
+    await fixture.until(async () => (await eventsOf(fixture)).length === 2);
+    assert.deepEqual(await eventsOf(fixture), [
+      ["RetriesExhausted", "Never", 1],
+      ["RunFailed", "Never", 3],
+    ]);
+    assert.equal(operator.why("default/a")[0]?.exhausted, true);
     await fixture.change("a", { value: "second" });
     await fixture.advance(60_000);
     assert.equal(runs.length, 5);
+    assert.equal(errors.length, 1, "once");
+    assert.match(
+      operator.metrics(),
+      /coracle_retries_exhausted\{controller="gadget"\} 1/,
+    );
+  },
+);
+
+scenario(
+  "By default a failed run and a failed cleanup are repeated until they succeed",
+  async (fixture) => {
+    let isDown = true;
+    const work = () => {
+      if (isDown) throw new Error("The database is down");
+    };
+    const { operator, runs } = await startGadgets(fixture, work, {
+      cleanup: work,
+    });
+    await fixture.create("a");
+    await fixture.create("b");
+    await fixture.until(() => runs.length === 2);
+    await fixture.client.delete(Gadget, { namespace: "default", name: "b" });
+    await fixture.advance(600_000);
+    const gauge = (name: string) =>
+      Number(
+        operator.metrics().match(
+          new RegExp(`^${name}\\{controller="gadget"\\} (.+)$`, "m"),
+        )?.[1],
+      );
+    assert.equal(gauge("coracle_failing_objects"), 2);
+    assert.ok(gauge("coracle_oldest_failure_seconds") >= 600);
+    assert.ok(runs.every(({ last }) => !last));
+    const levels = (key: string) =>
+      fixture.log.filter(({ message, fields }) =>
+        message.startsWith("Run failed") && fields["object"] === key
+      ).map(({ level }) => level);
+    assert.deepEqual(levels("default/a").slice(0, 9), Array(9).fill("warn"));
+    assert.deepEqual(
+      levels("default/a").filter((level) => level === "error"),
+      ["error"],
+    );
+    // Events are written in the background.
+    await fixture.until(async () =>
+      (await eventsOf(fixture)).every(([, , count]) => count > 8)
+    );
+    assert.deepEqual(
+      (await eventsOf(fixture)).map(([reason]) => reason),
+      ["RunFailed", "RunFailed"],
+    );
+    isDown = false;
+    await fixture.advance(330_000);
+    assert.equal(await fixture.gadget("b"), undefined);
+    assert.equal(gauge("coracle_failing_objects"), 0);
+    assert.equal(gauge("coracle_oldest_failure_seconds"), 0);
+  },
+);
+
+scenario(
+  "A source that works again repeats the failed runs within the initial pause",
+  async (fixture) => {
+    let isDown = false;
+    const check = () => {
+      if (isDown) throw new Error("The database is down");
+    };
+    const polls = pollingSource<Gadget, string>({
+      name: "database",
+      interval: "10s",
+      fetch() {
+        check();
+        return new Map();
+      },
+    });
+    let drawn = 0;
+    const { runs } = await startGadgets(fixture, check, {
+      sources: [polls],
+      operator: { random: () => (drawn++ * 0.37) % 1 },
+    });
+    isDown = true;
+    for (const name of ["a", "b", "c"]) await fixture.create(name);
+    await fixture.advance(1_000_000);
+    isDown = false;
+    const before = runs.length;
+    const at = fixture.clock.now();
+    await fixture.until(() => runs.length === before + 3);
+    assert.ok(fixture.clock.now() - at <= 11_001);
+    const starts = new Set(runs.slice(before).map((run) => run.at));
+    assert.equal(starts.size, 3, "spread");
+    await fixture.advance(400_000);
+    assert.equal(runs.length, before + 3, "all succeeded");
   },
 );
 

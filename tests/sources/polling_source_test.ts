@@ -53,6 +53,7 @@ test("pollingSource starts while its system is down, and triggers all when it is
   assert.deepEqual(context.triggered, []);
   await clock.advance(1_000);
   assert.equal(source.health?.().status, "healthy");
+  assert.deepEqual(context.retried, ["*"]);
   assert.deepEqual(await source.secondaries?.(a), []);
   assert.deepEqual(context.triggered, ["default/a", "default/b"]);
   await source.stop();
@@ -203,7 +204,8 @@ test("perResourcePollingSource is unhealthy while one primary fails; logged once
     },
     interval: "1s",
   });
-  await source.start(recordedContext(clock, [a, b], { log }));
+  const context = recordedContext(clock, [a, b], { log });
+  await source.start(context);
   for (let second = 1; second <= 3; second++) {
     await clock.advance(1_000);
     assert.deepEqual(source.health?.(), {
@@ -218,6 +220,7 @@ test("perResourcePollingSource is unhealthy while one primary fails; logged once
   reason = undefined;
   await clock.advance(1_000);
   assert.match(lines[2] ?? "", /"info".*works again.*default\/a/);
+  assert.deepEqual(context.retried, ["default/a"]);
   assert.equal(source.health?.().status, "healthy");
   reason = "no route";
   await clock.advance(1_000);

@@ -7,10 +7,7 @@ import type {
   SummarizedDefinition,
 } from "../../workflows/conditions/summarized_definition.ts";
 import { REQUESTED_AT } from "../../workflows/conditions/requests.ts";
-import {
-  persistentRetry,
-  summarized,
-} from "../../workflows/conditions/summarized.ts";
+import { summarized } from "../../workflows/conditions/summarized.ts";
 import { type OperatorFixture, scenario } from "./operator_fixture.ts";
 import { Release } from "./release_kind.ts";
 
@@ -52,7 +49,7 @@ export class ReleaseFixture {
         steps,
       ),
       {
-        retry: { ...persistentRetry, jitter: 0 },
+        retry: { initial: "750ms", max: "15m", jitter: 0 },
         requestAnnotations: [REQUESTED_AT],
         sources: [this.nudges],
       },

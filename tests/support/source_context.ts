@@ -14,6 +14,8 @@ export interface RecordedContext extends SourceContext {
   readonly triggered: string[];
   /** Why they were, in the same order. */
   readonly events: (SourceEvent | undefined)[];
+  /** Keys whose failed runs were repeated, `"*"` for all, in order. */
+  readonly retried: string[];
 }
 
 /** A context that records triggers, for tests of a source on its own. */
@@ -24,6 +26,7 @@ export function recordedContext(
 ): RecordedContext {
   const triggered: string[] = [];
   const events: (SourceEvent | undefined)[] = [];
+  const retried: string[] = [];
   const byKey = new Map(
     primaries.map((primary) => [keyText(keyOf(primary)), primary]),
   );
@@ -59,9 +62,13 @@ export function recordedContext(
     ...more,
     triggered,
     events,
+    retried,
     trigger(key, event) {
       triggered.push(typeof key === "string" ? key : keyText(key));
       events.push(event);
+    },
+    retryFailed(key = "*") {
+      retried.push(key);
     },
   };
 }

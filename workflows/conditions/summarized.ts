@@ -28,7 +28,6 @@ import {
   removeFinalizer,
 } from "../../core/controller/result.ts";
 import { type LinkedSignal, linkedSignal } from "../../core/signals.ts";
-import type { RetryPolicyOptions } from "../../core/queue/retry_policy.ts";
 import {
   type Condition,
   type Conditioned,
@@ -76,18 +75,6 @@ import {
 } from "./summarized_definition.ts";
 
 /**
- * Retry policy for reconcilers that observe external state at intervals: it
- * retries indefinitely, with delays from 750 ms to 15 minutes. These are the
- * values of Flux' controllers.
- */
-export const persistentRetry: RetryPolicyOptions = Object.freeze({
-  initial: "750ms",
-  multiplier: 2,
-  max: "15m",
-  maxAttempts: Infinity,
-});
-
-/**
  * Creates a reconciler from a list of steps. By the end of each run the
  * conditions Ready, Reconciling and Stalled report its result to users, to
  * kubectl and to every program that reads conditions as kstatus does.
@@ -108,8 +95,8 @@ export const persistentRetry: RetryPolicyOptions = Object.freeze({
  * writes nothing. Error messages are written without the queries of URLs, which
  * may hold secrets.
  *
- * Give the controller {@linkcode persistentRetry}, and the annotation by which
- * runs are requested as `requestAnnotations`.
+ * Give the controller the annotation by which runs are requested as
+ * `requestAnnotations`.
  *
  * @param kind The kind of the objects; its status needs `conditions` and
  * `observedGeneration`, and `lastHandledReconcileAt` if users may request runs.

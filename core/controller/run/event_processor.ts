@@ -97,6 +97,9 @@ type DeletedPrimary<P extends KubernetesObject> = Pick<
   "object" | "finalStateUnknown"
 >;
 
+/** Longest time over which failed runs are spread when a source works again. */
+const LONGEST_SPREAD_MS = 60_000;
+
 /** Caller that waits until a condition holds after the end of a run. */
 interface Waiter {
   readonly isOver: () => boolean;
@@ -165,10 +168,22 @@ export class EventProcessor<P extends KubernetesObject>
     this.#add(key, bySource(source, event));
   }
 
+  retryFailed(only?: string): void {
+    const { clock, random, settings } = this.#deps;
+    const spread = Math.min(
+      this.#retry.delay(1, 0.5),
+      settings.maxInterval,
+      LONGEST_SPREAD_MS,
+    );
+    for (const key of only === undefined ? this.#states.keys() : [only]) {
+      if (this.stateOf(key).failures === 0 || !this.#isKnown(key)) continue;
+      this.#queue.addAt(key, clock.now() + random() * spread, RETRY);
+    }
+  }
+
   /** Adds a run that the program or a run of the object has asked for. */
   request(key: string): void {
     if (!this.#isKnown(key) || this.stateOf(key).leaving) return;
-    this.#states.delete(key);
     this.#add(key, REQUESTED);
   }
 
@@ -353,8 +368,9 @@ export class EventProcessor<P extends KubernetesObject>
       return undefined;
     }
     if (isLeaving(this.stateOf(key), primary)) return undefined;
-    const { attempt } = this.stateOf(key);
+    const { attempt, retryAt } = this.stateOf(key);
     const now = clock.now();
+    const last = now >= retryAt && attempt >= settings.retry.maxAttempts;
     // This run replaces a planned retry.
     if (this.#states.has(key)) this.#queue.setTimer(item, Infinity);
     return new Run({
@@ -362,7 +378,7 @@ export class EventProcessor<P extends KubernetesObject>
       primary,
       isUnread,
       cause: queuedCause(item),
-      retry: { attempt, last: attempt >= settings.retry.maxAttempts },
+      retry: { attempt, last },
       deleted: deleted !== undefined,
       finalStateUnknown: deleted?.finalStateUnknown ?? false,
       startedAt: now,
@@ -434,6 +450,7 @@ export class EventProcessor<P extends KubernetesObject>
     }
     const plan = decideAfterRun(this.stateOf(key), end, {
       now: clock.now(),
+      startedAt: run.startedAt,
       eventWaiting: item.isDirty,
       retry: this.#retry,
       random: random(),
@@ -501,9 +518,22 @@ export class EventProcessor<P extends KubernetesObject>
     return this.#runs.size;
   }
 
-  /** Number of objects without retries left. */
-  get exhausted(): number {
-    return [...this.#states.values()].filter((state) => state.exhausted).length;
+  /** Number of failing objects, and the time since the oldest failure in ms. */
+  get failures(): {
+    readonly failing: number;
+    readonly exhausted: number;
+    readonly oldest: number;
+  } {
+    let failing = 0;
+    let exhausted = 0;
+    let since = Infinity;
+    for (const state of this.#states.values()) {
+      if (state.failures > 0) failing++;
+      if (state.exhausted) exhausted++;
+      since = Math.min(since, state.failingSince);
+    }
+    const oldest = failing === 0 ? 0 : this.#deps.clock.now() - since;
+    return { failing, exhausted, oldest };
   }
 
   /** State of an object between its runs. */

@@ -1,10 +1,11 @@
 /**
- * Observers of the runs of a controller: logs and metrics, the history for
- * `coracle why`, and warnings about runs that do not heed their signal.
+ * Observers of the runs of a controller: logs and metrics, Events about failures,
+ * the history for `coracle why`, and warnings about runs that do not heed their signal.
  *
  * @module
  */
 import { ApiError } from "../../api/api_error.ts";
+import type { ResolvedKind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { Clock, Timer } from "../../clock.ts";
 import { type Logger, type LogLevel, unfailingLogger } from "../../logger.ts";
@@ -16,6 +17,7 @@ import type {
 } from "../../metrics.ts";
 import { spanFields } from "../../tracing.ts";
 import { causeText, type RunCause } from "../cause.ts";
+import type { EventRecorder } from "../event_recorder.ts";
 import type { AbortCause, Run, RunResult } from "./run.ts";
 import type { RunPlan } from "./run_state.ts";
 
@@ -114,8 +116,8 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
       help: "Runs that were retries.",
     });
     this.#exhausted = metrics.counter({
-      name: "coracle_reconciliation_retries_exhausted_total",
-      help: "Failures after which no retry was planned.",
+      name: "coracle_retries_exhausted",
+      help: "Series of failures that have used up all retries.",
     });
   }
 
@@ -146,7 +148,9 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
       ? "aborted"
       : "failure";
     this.#ended.add(1, this.#byResult.get(result));
-    if (plan?.failure === "exhausted") this.#exhausted.add(1, this.#labels);
+    if (plan?.failure === "exhausted" && plan.alarm) {
+      this.#exhausted.add(1, this.#labels);
+    }
     const { log, successLevel } = this.#deps;
     const fields: Record<string, unknown> = {
       object: run.key,
@@ -168,7 +172,13 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     } else if (plan === undefined) {
       log.info("Run aborted", { ...fields, because: run.aborted, error });
     } else {
-      const level = failureLevel(error, handled ? successLevel : "warn", plan);
+      const level = plan.alarm
+        ? "error"
+        : isConflict(error)
+        ? "info"
+        : handled
+        ? successLevel
+        : "warn";
       log[level](FAILURES[plan.failure ?? "final"], {
         ...fields,
         ...(plan.failure === "retry" && {
@@ -189,18 +199,49 @@ const FAILURES: Readonly<Record<NonNullable<RunPlan["failure"]>, string>> = {
   final: "Run failed, onError has ruled out a retry",
 };
 
+/** Whether a run has lost a race with another writer, which is normal. */
+function isConflict(error: unknown): boolean {
+  return ApiError.is(error) && error.isConflict;
+}
+
 /**
- * Log level of a failure: `error` after the last attempt, `info` for conflicts,
- * which are normal, and the usual level otherwise.
+ * Kubernetes Events about failing objects: one for each object, whose count grows
+ * with its failures, and one when all retries of the object are used up.
  */
-function failureLevel(
-  error: unknown,
-  usual: LogLevel,
-  plan: RunPlan,
-): LogLevel {
-  if (plan.failure === "exhausted") return "error";
-  if (ApiError.is(error) && error.isConflict) return "info";
-  return usual;
+export class FailureEvents<P extends KubernetesObject>
+  implements RunObserver<P> {
+  readonly #recorder: Pick<EventRecorder, "record">;
+  readonly #kind: ResolvedKind;
+
+  constructor(
+    { recorder, kind }: {
+      readonly recorder: Pick<EventRecorder, "record">;
+      readonly kind: ResolvedKind;
+    },
+  ) {
+    this.#recorder = recorder;
+    this.#kind = kind;
+  }
+
+  ended(
+    run: Run<P>,
+    { error }: RunResult,
+    plan: RunPlan | undefined,
+  ): void {
+    const { failure, alarm } = plan ?? {};
+    if (failure === undefined || failure === "final") return;
+    if (run.deleted || run.primary.metadata.uid === undefined) return;
+    if (isConflict(error) && !alarm) return;
+    const reason = failure === "exhausted" && alarm
+      ? "RetriesExhausted"
+      : "RunFailed";
+    this.#recorder.record(run.primary, this.#kind, {
+      type: "Warning",
+      reason,
+      message: error instanceof Error ? error.message : String(error),
+      options: { key: reason },
+    });
+  }
 }
 
 /** Record of a past run. */

@@ -18,6 +18,10 @@ export interface RunState {
   readonly retryAt: number;
   /** Number of consecutive failures, including those that used up no attempt. */
   readonly failures: number;
+  /** Time of the first of these failures. */
+  readonly failingSince: number;
+  /** Whether the series was reported as an error. */
+  readonly alarmed: boolean;
   /** Whether all retries are used up. */
   readonly exhausted: boolean;
   /** Whether our finalizer was removed, so that the object is about to vanish. */
@@ -29,6 +33,8 @@ export const FRESH: RunState = Object.freeze({
   attempt: 0,
   retryAt: -Infinity,
   failures: 0,
+  failingSince: Infinity,
+  alarmed: false,
   exhausted: false,
   leaving: false,
 });
@@ -127,6 +133,8 @@ export type RunEnd =
 export interface RunCircumstances {
   /** Time by the clock of the controller, in milliseconds. */
   readonly now: number;
+  /** Time at which the run began. */
+  readonly startedAt: number;
   /** Whether an event has arrived since the run began. */
   readonly eventWaiting: boolean;
   readonly retry: RetryPolicy;
@@ -159,14 +167,18 @@ export interface RunPlan {
   readonly holdUntil: number;
   /** Treatment of the failure; undefined after a success. */
   readonly failure: FailurePlan | undefined;
+  /**
+   * Whether the failure is to be reported as an error: once for a series of
+   * failures, when the longest pause of an endless policy is reached or the last
+   * attempt of a finite one has failed.
+   */
+  readonly alarm: boolean;
 }
 
 /** First pause between failing runs that are caused by events. */
 const FIRST_PAUSE_MS = 100;
 /** Longest pause between failing runs that are caused by events. */
 const LONGEST_PAUSE_MS = 5_000;
-/** Retries that are further ahead are kept by a failure before them. */
-const KEPT_RETRY_MS = 5_000;
 
 /**
  * Decides on the next step after a run.
@@ -177,8 +189,9 @@ const KEPT_RETRY_MS = 5_000;
  *   in a hot loop.
  * - A failure with an event waiting uses up no attempt: the event causes a run
  *   after the pause.
- * - A failure long before the planned retry, of a run that an event has caused,
+ * - A failure of a run that began before the planned retry, caused by an event,
  *   uses up no attempt either: the planned retry is kept.
+ * - No pause is longer than the maximal interval.
  * - If all attempts are used up, only an event or the maximal interval causes a
  *   run. Further failures plan no retries until a run succeeds.
  * - A run that was asked for with `rescheduleAfter` stays planned until it is due
@@ -201,6 +214,7 @@ export function decideAfterRun(
       rescheduleAt: Infinity,
       holdUntil: 0,
       failure: undefined,
+      alarm: false,
     };
   }
   return {
@@ -210,6 +224,7 @@ export function decideAfterRun(
     rescheduleAt: end.delay === undefined ? undefined : now + end.delay,
     holdUntil: 0,
     failure: end.type === "failed" ? "final" : undefined,
+    alarm: false,
   };
 }
 
@@ -217,35 +232,46 @@ function decideAfterFailure(
   state: RunState,
   circumstances: RunCircumstances,
 ): RunPlan {
-  const { now, retry, maxInterval } = circumstances;
+  const { now, startedAt, retry, maxInterval } = circumstances;
   const failures = state.failures + 1;
-  const pause = Math.min(
+  const floor = Math.min(
     FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 10),
     LONGEST_PAUSE_MS,
+    maxInterval,
   );
   const plan = (
     failure: FailurePlan,
-    change: Partial<RunState>,
     timerAt: number,
-  ): RunPlan => ({
-    state: { ...state, failures, ...change },
-    timerAt,
-    timerCause: failure === "exhausted" ? "interval" : "retry",
-    rescheduleAt: undefined,
-    holdUntil: now + pause,
-    failure,
-  });
-  if (state.exhausted || state.attempt >= retry.maxAttempts) {
-    return plan("exhausted", { exhausted: true }, now + maxInterval);
+    change: Partial<RunState> = {},
+  ): RunPlan => {
+    const failingSince = Math.min(state.failingSince, now);
+    const changed = { ...state, failures, failingSince, ...change };
+    return {
+      state: changed,
+      timerAt,
+      timerCause: failure === "exhausted" ? "interval" : "retry",
+      rescheduleAt: undefined,
+      holdUntil: now + floor,
+      failure,
+      alarm: changed.alarmed && !state.alarmed,
+    };
+  };
+  const noRetryIsLeft = () =>
+    plan("exhausted", now + maxInterval, { exhausted: true, alarmed: true });
+  if (state.exhausted) return noRetryIsLeft();
+  if (circumstances.eventWaiting) return plan("event", Infinity);
+  if (startedAt < state.retryAt) {
+    return plan("kept", Math.max(state.retryAt, now + floor));
   }
-  if (circumstances.eventWaiting) return plan("event", {}, Infinity);
-  if (state.retryAt - now > KEPT_RETRY_MS) {
-    return plan("kept", {}, state.retryAt);
-  }
+  if (state.attempt >= retry.maxAttempts) return noRetryIsLeft();
   const attempt = state.attempt + 1;
-  const delay = retry.delay(attempt, circumstances.random);
-  const retryAt = now + Math.max(delay, pause);
-  return plan("retry", { attempt, retryAt }, retryAt);
+  const pause = (number: number, random: number) =>
+    Math.min(Math.max(retry.delay(number, random), floor), maxInterval);
+  const retryAt = now + pause(attempt, circumstances.random);
+  const alarmed = state.alarmed ||
+    (retry.maxAttempts === Infinity &&
+      pause(attempt, 0.5) >= pause(attempt + 1, 0.5));
+  return plan("retry", retryAt, { attempt, retryAt, alarmed });
 }
 
 /** Whether a failed run is repeated without a new event. */

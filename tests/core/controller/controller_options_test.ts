@@ -31,7 +31,7 @@ test("controllerSettings has the defaults of JOSDK where it has them [J52]", () 
   assert.equal(made.fieldManager, "gadget");
   assert.equal(made.concurrency, 10);
   assert.equal(made.maxInterval, 36_000_000);
-  assert.equal(made.retry.maxAttempts, 5);
+  assert.equal(made.retry.maxAttempts, Infinity);
   assert.equal(made.generationAware, true);
   assert.equal(made.serverSideApply, true);
   assert.equal(made.timeout, Infinity);

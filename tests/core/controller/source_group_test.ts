@@ -9,7 +9,7 @@ import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
-const HANDLER = { onTrigger() {} };
+const HANDLER = { onTrigger() {}, retryFailed() {} };
 
 /** Group of event sources without a controller. */
 function groupOf(...sources: readonly EventSource[]): SourceGroup<never> {

@@ -9,7 +9,13 @@ import { TokenBucket } from "../../../core/queue/token_bucket.ts";
 import { WindowLimiter } from "../../../core/queue/window_limiter.ts";
 
 test("exponentialBackoff multiplies the delay up to the maximum [GenericRetryExecutionTest]", () => {
-  const policy = exponentialBackoff({ jitter: 0 });
+  const policy = exponentialBackoff({
+    initial: "2s",
+    multiplier: 1.5,
+    max: "15187ms",
+    maxAttempts: 5,
+    jitter: 0,
+  });
   const pauses = [1, 2, 3, 4, 5, 6, 7].map((n) => policy.delay(n, 0.9));
   assert.deepEqual(pauses.map(Math.round), [
     2_000,
@@ -17,8 +23,8 @@ test("exponentialBackoff multiplies the delay up to the maximum [GenericRetryExe
     4_500,
     6_750,
     10_125,
-    15_188,
-    15_188,
+    15_187,
+    15_187,
   ]);
   assert.equal(policy.maxAttempts, 5);
   const linear = exponentialBackoff({
@@ -30,6 +36,15 @@ test("exponentialBackoff multiplies the delay up to the maximum [GenericRetryExe
   const endless = exponentialBackoff({ maxAttempts: Infinity, max: "1h" });
   assert.ok(endless.delay(1e9, 0.5) <= 3_600_000);
   assert.equal(noRetry.maxAttempts, 0);
+});
+
+test("exponentialBackoff by default doubles from 1 s to 5 min for ever", () => {
+  const policy = exponentialBackoff();
+  const pauses = [1, 2, 3, 9, 10, 1e6].map((n) => policy.delay(n, 0.5));
+  assert.deepEqual(pauses, [1_000, 2_000, 4_000, 256_000, 300_000, 300_000]);
+  assert.ok(Math.abs(policy.delay(1, 0) - 900) < 1e-6);
+  assert.equal(policy.maxAttempts, Infinity);
+  assert.equal(exponentialBackoff({ initial: "1h" }).delay(9, 0.5), 3_600_000);
 });
 
 test("exponentialBackoff varies delays by its jitter", () => {

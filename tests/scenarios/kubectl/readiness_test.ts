@@ -13,10 +13,7 @@ import { eventSchedule } from "../../../workflows/conditions/reconcile_result.ts
 import { Failed, Stalled } from "../../../workflows/conditions/outcome.ts";
 import type { StepContext } from "../../../workflows/conditions/summarized_definition.ts";
 import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
-import {
-  persistentRetry,
-  summarized,
-} from "../../../workflows/conditions/summarized.ts";
+import { summarized } from "../../../workflows/conditions/summarized.ts";
 import { waitFor } from "../../../workflows/kstatus/wait_for.ts";
 import { Kubectl, NO_KUBECTL } from "../../support/kubectl.ts";
 import { Release } from "../../support/release_kind.ts";
@@ -103,7 +100,6 @@ async function withReleases(
     const kubeconfig = join(folder, "kubeconfig");
     await writeFile(kubeconfig, server.kubeconfig, { mode: 0o600 });
     operator.register(Release, reconciler, {
-      retry: persistentRetry,
       install: true,
     });
     await operator.start();

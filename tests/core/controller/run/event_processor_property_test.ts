@@ -214,7 +214,7 @@ test("EventProcessor has one run at a time, shows the newest state and leaks not
           );
         }
         assert.equal(fixture.processor.running, 0);
-        assert.equal(fixture.processor.exhausted, 0);
+        assert.equal(fixture.processor.failures.exhausted, 0);
         for (const key of [...fixture.primaries.keys()]) fixture.delete(key);
         await fixture.settle();
         assert.equal(

@@ -4,6 +4,7 @@ import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 import { DONE, FAILED, running } from "../../../support/processor_fixture.ts";
 
 const A = "default/a";
+const B = "default/b";
 
 test("EventProcessor shows exhausted objects, and runs them after the interval [3.9.4] [MaxIntervalAfterRetryIT]", async () => {
   const fixture = await running({
@@ -14,14 +15,14 @@ test("EventProcessor shows exhausted objects, and runs them after the interval [
   await fixture.clock.advance(2_000);
   assert.equal(fixture.begun.length, 2);
   assert.equal(fixture.begun[1]?.retry.last, true);
-  assert.equal(fixture.processor.exhausted, 1);
+  assert.equal(fixture.processor.failures.exhausted, 1);
   await fixture.clock.advance(3_600_000);
   assert.equal(fixture.begun.length, 3);
   assert.equal(fixture.begun[2]?.cause.type, "interval");
   fixture.script = () => DONE;
   fixture.update(A);
   await fixture.clock.advance(10_000);
-  assert.equal(fixture.processor.exhausted, 0);
+  assert.equal(fixture.processor.failures.exhausted, 0);
 });
 
 test("EventProcessor keeps a requested reschedule despite an event before it [3.9.5]", async () => {
@@ -94,7 +95,14 @@ test("EventProcessor cancels the timers of deleted objects [3.9.8]", async () =>
 });
 
 test("EventProcessor retries with growing delays until a run succeeds [RetryIT]", async () => {
-  const fixture = await running();
+  const retry = {
+    initial: "2s",
+    multiplier: 1.5,
+    max: "15187ms",
+    maxAttempts: 5,
+    jitter: 0,
+  } as const;
+  const fixture = await running({ settings: { retry } });
   let failures = 3;
   fixture.script = () => failures-- > 0 ? FAILED : DONE;
   fixture.add(A);
@@ -110,6 +118,49 @@ test("EventProcessor retries with growing delays until a run succeeds [RetryIT]"
     fixture.begun.map((run) => run.cause.type),
     ["added", "retry", "retry", "retry"],
   );
+});
+
+test("EventProcessor repeats failed runs when a source works again, using no attempt", async () => {
+  const fixture = await running({
+    settings: { retry: { jitter: 0, maxAttempts: 1 }, maxInterval: false },
+  });
+  fixture.script = ({ key }) => key === B ? DONE : FAILED;
+  fixture.add(A);
+  fixture.add(B);
+  await fixture.clock.advance(60_000);
+  assert.deepEqual(fixture.keys, [A, B, A], "no retry is left");
+  fixture.processor.retryFailed();
+  fixture.processor.retryFailed("default/unknown");
+  await fixture.clock.advance(499);
+  assert.equal(fixture.begun.length, 3);
+  await fixture.clock.advance(1);
+  assert.deepEqual(fixture.keys, [A, B, A, A]);
+  fixture.script = () => undefined;
+  fixture.processor.retryFailed(A);
+  await fixture.clock.advance(500);
+  fixture.processor.retryFailed();
+  await fixture.end(A, FAILED);
+  await fixture.clock.advance(10_000);
+  assert.equal(fixture.begun.length, 6, "a run in progress is repeated");
+  await fixture.end(A);
+  fixture.processor.retryFailed();
+  await fixture.clock.advance(10_000);
+  assert.equal(fixture.begun.length, 6);
+});
+
+test("EventProcessor keeps the attempts of an object whose run is requested [RetryIntervalHonoredOnFrequentEventsIT]", async () => {
+  const fixture = await running({ settings: { retry: { jitter: 0 } } });
+  fixture.script = () => FAILED;
+  fixture.add(A);
+  await fixture.clock.advance(3_500);
+  assert.deepEqual(fixture.begun.map((run) => run.retry.attempt), [0, 1, 2]);
+  fixture.processor.request(A);
+  fixture.update(A);
+  await fixture.clock.advance(3_499);
+  assert.deepEqual(fixture.begun[3]?.retry, { attempt: 3, last: false });
+  assert.equal(fixture.begun.length, 4);
+  await fixture.clock.advance(1);
+  assert.equal(fixture.begun[4]?.retry.attempt, 3, "the retry at its time");
 });
 
 test("EventProcessor runs at the latest after the maximal interval [MaxIntervalIT]", async () => {

@@ -14,13 +14,22 @@ import {
   noRetry,
 } from "../../../../core/queue/retry_policy.ts";
 
+/** Default of the Java Operator SDK. */
+const JOSDK_RETRY = {
+  initial: "2s",
+  multiplier: 1.5,
+  max: "15187ms",
+  maxAttempts: 5,
+} as const;
+
 function circumstances(
   changes: Partial<RunCircumstances> = {},
 ): RunCircumstances {
   return {
     now: 1_000_000,
+    startedAt: changes.now ?? 1_000_000,
     eventWaiting: false,
-    retry: exponentialBackoff({ jitter: 0 }),
+    retry: exponentialBackoff({ ...JOSDK_RETRY, jitter: 0 }),
     random: 0,
     maxInterval: 36_000_000,
     ...changes,
@@ -125,8 +134,69 @@ test("decideAfterRun keeps a retry that is planned long ahead [RetryIntervalHono
   assert.equal(plan.failure, "kept");
   assert.equal(plan.state.attempt, 1);
   assert.equal(plan.timerAt, 1_060_000);
-  const near = { ...state, retryAt: 1_005_000 };
-  assert.equal(decideAfterRun(near, failed, circumstances()).failure, "retry");
+  const near = decideAfterRun(
+    { ...state, retryAt: 1_000_050 },
+    failed,
+    circumstances(),
+  );
+  assert.equal(near.failure, "kept", "an event uses no attempt");
+  assert.equal(near.timerAt, 1_000_200, "not before the floor");
+  const due = { ...state, retryAt: 1_000_000 };
+  assert.equal(decideAfterRun(due, failed, circumstances()).failure, "retry");
+});
+
+test("decideAfterRun alarms once when the longest pause is reached", () => {
+  const retry = exponentialBackoff({ jitter: 0 });
+  let state: RunState = FRESH;
+  let now = 0;
+  const pauses: number[] = [];
+  const alarms: number[] = [];
+  for (let failure = 1; failure <= 12; failure++) {
+    const plan = decideAfterRun(state, failed, circumstances({ now, retry }));
+    assert.equal(plan.failure, "retry");
+    if (plan.alarm) alarms.push(failure);
+    pauses.push((plan.timerAt - now) / 1_000);
+    state = plan.state;
+    now = plan.timerAt;
+  }
+  assert.deepEqual(pauses, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
+  assert.deepEqual(alarms, [10]);
+  assert.equal(state.failingSince, 0);
+});
+
+test("decideAfterRun alarms once when a finite policy ends", () => {
+  let state: RunState = FRESH;
+  const alarms: boolean[] = [];
+  for (let now = 0; now < 8_000_000; now += 1_000_000) {
+    const plan = decideAfterRun(state, failed, circumstances({ now }));
+    alarms.push(plan.alarm);
+    state = plan.state;
+  }
+  assert.deepEqual(alarms.map(Number), [0, 0, 0, 0, 0, 1, 0, 0]);
+});
+
+test("decideAfterRun lets no pause exceed the maximal interval", () => {
+  const changes = { retry: exponentialBackoff(), maxInterval: 20_000 };
+  const state = { ...FRESH, attempt: 30, failures: 30 };
+  const plan = decideAfterRun(state, failed, circumstances(changes));
+  assert.equal(plan.timerAt, 1_020_000);
+  const fast = decideAfterRun(
+    state,
+    failed,
+    circumstances({ ...changes, maxInterval: 50 }),
+  );
+  assert.equal(fast.timerAt, 1_000_050);
+  assert.equal(fast.holdUntil, 1_000_050);
+});
+
+test("decideAfterRun does not end a finite policy by an event before the last retry", () => {
+  const state = { ...FRESH, attempt: 5, retryAt: 1_000_001, failures: 5 };
+  const early = decideAfterRun(state, failed, circumstances());
+  assert.equal(early.failure, "kept");
+  const due = circumstances({ startedAt: 1_000_001, now: 1_000_002 });
+  assert.equal(decideAfterRun(state, failed, due).failure, "exhausted");
+  const waiting = circumstances({ startedAt: 1_000_001, eventWaiting: true });
+  assert.equal(decideAfterRun(state, failed, waiting).failure, "event");
 });
 
 test("decideAfterRun without retries waits for the interval [3.9.4]", () => {
@@ -177,7 +247,7 @@ test("decideAfterRun always plans a next run or the interval, and never a hot lo
             now,
             eventWaiting,
             random,
-            retry: exponentialBackoff(),
+            retry: exponentialBackoff(JOSDK_RETRY),
           }),
         );
         assert.ok(eventWaiting || plan.timerAt < Infinity);
