@@ -508,7 +508,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       sources,
       recorder,
       applied: lazyApplyMemory(),
-      writeObserver: new WriteObserver(common),
+      writeObserver: new WriteObserver({ ...common, fieldManager }),
     };
     const dispatcher = new Dispatcher<P>({
       reconciler: this.#reconciler,

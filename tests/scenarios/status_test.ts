@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { ObjectOf } from "../../core/api/kind.ts";
 import { patchStatus, setStatus } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
+import { Event } from "../../core/kinds/mod.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 
@@ -355,3 +356,75 @@ for (const [name, write] of Object.entries(WRITES)) {
     },
   );
 }
+
+for (const [name, write] of Object.entries(WRITES)) {
+  scenario(
+    `A status field of ${name} that another manager rewrites is named once`,
+    async (fixture) => {
+      await create(fixture);
+      let runs = 0;
+      const operator = fixture.operator();
+      const controller = operator.register(Buoy, {
+        reconcile: () => write({ ours: `${++runs}`, message: "kept" }),
+      });
+      await fixture.start(operator);
+      await reconciled(fixture, 1);
+      const fights = () =>
+        fixture.log.filter(({ message }) =>
+          message.startsWith("A status field changes")
+        );
+      for (let round = 2; round <= 8; round++) {
+        assert.equal(fights().length, round <= 5 ? 0 : 1);
+        await meddle(fixture, { ours: "theirs", theirs: "1" });
+        await fixture.settle();
+        controller.trigger("default/a");
+        await fixture.until(async () =>
+          (await statusOf(fixture)).ours === `${round}`
+        );
+        await fixture.settle();
+      }
+      const { level, fields } = fights()[0]!;
+      assert.deepEqual([level, fields["field"], fields["manager"]], [
+        "warn",
+        ".status.ours",
+        "other",
+      ]);
+      const { items } = await fixture.client.list(Event, {
+        namespace: "default",
+      });
+      assert.deepEqual(
+        items.filter(({ reason }) => reason === "StatusFieldFight")
+          .map(({ message }) => message),
+        [
+          '.status.ours changes after each write: field manager "other" writes it, too',
+        ],
+      );
+    },
+  );
+}
+
+scenario(
+  "A status field that only its controller changes is no fight",
+  async (fixture) => {
+    await create(fixture);
+    let runs = 0;
+    const operator = fixture.operator();
+    const controller = operator.register(Buoy, {
+      reconcile: () => patchStatus({ ours: `${++runs}` }),
+    });
+    await fixture.start(operator);
+    for (let round = 1; round <= 8; round++) {
+      await fixture.until(async () =>
+        (await statusOf(fixture)).ours === `${round}`
+      );
+      await meddle(fixture, { theirs: `${round}` });
+      await fixture.settle();
+      controller.trigger("default/a");
+    }
+    await fixture.until(() => runs === 9);
+    assert.deepEqual(
+      fixture.log.filter(({ level }) => level === "warn"),
+      [],
+    );
+  },
+);

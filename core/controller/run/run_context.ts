@@ -549,25 +549,44 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     if (match && before !== undefined && !write.changes(before)) {
       return before as T;
     }
-    if (subresource !== undefined) await this.#checkStatus(kind, body, before);
+    const isStatus = subresource !== undefined;
+    if (isStatus) await this.#checkStatus(kind, body, before);
+    const { client, writeObserver } = this.#deps;
+    // A partial cache does not show what others have changed.
+    const isWatched = isStatus && !this.#deps.cacheIsPartial;
+    const live = isWatched && key && writeObserver.needsLive(kind, key)
+      ? await client.find(kind, key, { signal: signal ?? this.#run.signal })
+      : undefined;
     const own = key && this.#beginWrite(kind, key);
     try {
       const object = await write.send(signal ?? this.#run.signal);
       (own ?? this.#beginWrite(kind, keyOf(object))).succeed(object, {
         sent: sentPart(verb, body),
         base: (body as Partial<KubernetesObject>).metadata?.resourceVersion,
-        subresource: subresource !== undefined,
+        subresource: isStatus,
       });
       const after = write.learn && await this.#cached(kind, keyOf(object));
       if (after !== undefined) write.learn?.(after, object);
       const action = subresource ? `${verb} ${subresource} of` : verb;
-      this.#deps.writeObserver.observe(this.#run, {
+      const fight = writeObserver.observe(this.#run, {
         verb: action,
         body,
         kind,
         before,
         after: object,
+        isStatus: isWatched,
+        live,
       });
+      if (fight !== undefined) {
+        this.events.warning(
+          "StatusFieldFight",
+          `${fight.field} changes after each write: ${
+            fight.manager === undefined
+              ? "another writer changes"
+              : `field manager "${fight.manager}" writes`
+          } it, too`,
+        );
+      }
       if (trigger) this.#run.requestAnother();
       return object;
     } catch (error) {

@@ -1,6 +1,6 @@
 import { type Kind, kindText } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
-import { keyOf, keyText } from "../../api/object_key.ts";
+import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
 import type { Counter, MetricLabels, Metrics } from "../../metrics.ts";
@@ -18,10 +18,15 @@ export interface StoredWrite {
   readonly before: KubernetesObject | undefined;
   /** Object that the server answered with. */
   readonly after: KubernetesObject;
+  /** Whether only the status was written, and `before` shows that of others. */
+  readonly isStatus: boolean;
+  /** Object with its managed fields, read right before the write if requested. */
+  readonly live?: KubernetesObject | undefined;
 }
 
 /** Stored write of the run of a primary. */
-interface ObservedWrite extends Omit<StoredWrite, "verb"> {
+interface ObservedWrite
+  extends Omit<StoredWrite, "verb" | "isStatus" | "live"> {
   /** Key of the primary. */
   readonly key: string;
   /** Time by the clock of the controller, in milliseconds. */
@@ -111,23 +116,136 @@ export class WriteLoopDetector {
   }
 }
 
+/** Status field that another writer changes between the writes of a controller. */
+export interface FieldFight {
+  /** Path of the field, such as `.status.phase`. */
+  readonly field: string;
+  /** Name of the other field manager; undefined if the server does not say. */
+  readonly manager: string | undefined;
+  /** Number of consecutive writes that found the field changed. */
+  readonly times: number;
+}
+
+/** Status field that was written, and how often in a row it did not last. */
+interface WrittenField {
+  /** Hash of the value. */
+  readonly hash: number;
+  readonly times: number;
+}
+
+/** Detector of status fields that another writer changes between own writes. */
+export class FieldFightDetector {
+  /** Fields that the last write of a status has changed, by object and pointer. */
+  readonly #written: Map<string, ReadonlyMap<string, WrittenField>> = new Map();
+  readonly #fieldManager: string;
+
+  /** @param fieldManager Field manager of the controller. */
+  constructor(fieldManager: string) {
+    this.#fieldManager = fieldManager;
+  }
+
+  /** Whether the next write may show a fight, so that `live` must be read. */
+  isNear(id: string): boolean {
+    const fields = this.#written.get(id)?.values() ?? [];
+    return [...fields].some(({ times }) => times === LOOP_WRITES - 1);
+  }
+
+  /** Records a write of a status; returns a fight once, when it becomes one. */
+  observe(
+    id: string,
+    { before, after, live }: Pick<StoredWrite, "after" | "before" | "live">,
+  ): FieldFight | undefined {
+    const known = this.#written.get(id);
+    this.#written.delete(id);
+    const was = statusOf(before);
+    if (was === undefined) return undefined;
+    const written = new Map<string, WrittenField>();
+    let fight: FieldFight | undefined;
+    for (const operation of diffJsonPatch(was, statusOf(after) ?? {})) {
+      const { path } = operation;
+      const last = known?.get(path);
+      const changed = last !== undefined &&
+        last.hash !== hashOf(JSON.stringify(valueAt(was, path)) ?? "");
+      const times = changed ? last.times + 1 : 1;
+      const value = "value" in operation ? operation.value : undefined;
+      written.set(path, { hash: hashOf(JSON.stringify(value) ?? ""), times });
+      if (times === LOOP_WRITES) {
+        const manager = live?.metadata.managedFields?.find((entry) =>
+          entry.manager !== this.#fieldManager &&
+          owns(entry.fieldsV1, ["status", ...stepsOf(path)])
+        )?.manager;
+        fight ??= { field: `.status.${fieldOf(path)}`, manager, times };
+      }
+    }
+    this.#written.set(id, written);
+    if (this.#written.size > MAX_TARGETS) {
+      const [oldest] = this.#written.keys();
+      this.#written.delete(oldest as string);
+    }
+    return fight;
+  }
+}
+
+/** Status of an object; undefined if no cache keeps it. */
+function statusOf(object: KubernetesObject | undefined): object | undefined {
+  if (object === undefined) return undefined;
+  const field = Object.getOwnPropertyDescriptor(object, "status");
+  return field === undefined ? {} : field.value as object | undefined;
+}
+
+/** Steps of a JSON pointer. */
+function stepsOf(pointer: string): string[] {
+  return pointer.split("/").slice(1).map((step) =>
+    step.replaceAll("~1", "/").replaceAll("~0", "~")
+  );
+}
+
+/** Path of a JSON pointer for people. */
+function fieldOf(pointer: string): string {
+  return stepsOf(pointer).join(".");
+}
+
+function valueAt(value: unknown, pointer: string): unknown {
+  return stepsOf(pointer).reduce<unknown>(
+    (part, step) => (part as Record<string, unknown> | undefined)?.[step],
+    value,
+  );
+}
+
+/** Whether fields in the format of `fieldsV1` have a path; lists count as whole. */
+function owns(fields: unknown, steps: readonly string[]): boolean {
+  let part = fields as Record<string, unknown> | undefined;
+  for (const step of steps) {
+    const next = part?.[`f:${step}`];
+    if (next === undefined) {
+      return part !== undefined &&
+        !Object.keys(part).some((name) => name.startsWith("f:"));
+    }
+    part = next as Record<string, unknown>;
+  }
+  return part !== undefined;
+}
+
 /**
  * Observer of the writes of runs: lists them in their run, and delays objects
  * whose runs repeat the same write.
  */
 export class WriteObserver {
   readonly #detector: WriteLoopDetector = new WriteLoopDetector();
+  readonly #fights: FieldFightDetector;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #labels: MetricLabels;
   readonly #loops: Counter;
 
-  constructor({ controller, clock, log, metrics }: {
+  constructor({ controller, fieldManager, clock, log, metrics }: {
     readonly controller: string;
+    readonly fieldManager: string;
     readonly clock: Clock;
     readonly log: Logger;
     readonly metrics: Metrics;
   }) {
+    this.#fights = new FieldFightDetector(fieldManager);
     this.#clock = clock;
     this.#log = log;
     this.#labels = Object.freeze({ controller });
@@ -137,20 +255,42 @@ export class WriteObserver {
     });
   }
 
-  /** Records a write of a run. */
-  observe<P extends KubernetesObject>(run: Run<P>, write: StoredWrite): void {
-    const { verb, kind, after } = write;
+  /** Whether a write of a status needs the object with its managed fields. */
+  needsLive(kind: Kind, object: ObjectKey): boolean {
+    return this.#fights.isNear(`${kindText(kind)} ${keyText(object)}`);
+  }
+
+  /**
+   * Records a write of a run.
+   *
+   * @returns Fight that the write has shown; undefined if absent.
+   */
+  observe<P extends KubernetesObject>(
+    run: Run<P>,
+    write: StoredWrite,
+  ): FieldFight | undefined {
+    const { verb, kind, after, isStatus } = write;
     const { key } = run;
-    run.wrote(`${verb} ${kindText(kind)} ${keyText(keyOf(after))}`);
+    const target = `${kindText(kind)} ${keyText(keyOf(after))}`;
+    run.wrote(`${verb} ${target}`);
     const now = this.#clock.now();
     const loop = this.#detector.observe({ ...write, key, now });
-    if (loop === undefined) return;
-    run.pause = Math.max(run.pause, loop.pause);
-    this.#loops.add(1, this.#labels);
-    this.#log.warn(
-      "Runs repeat the same write: another client reverts it, or the server stores it in another form",
-      { object: key, ...loop },
-    );
+    if (loop !== undefined) {
+      run.pause = Math.max(run.pause, loop.pause);
+      this.#loops.add(1, this.#labels);
+      this.#log.warn(
+        "Runs repeat the same write: another client reverts it, or the server stores it in another form",
+        { object: key, ...loop },
+      );
+    }
+    const fight = isStatus ? this.#fights.observe(target, write) : undefined;
+    if (fight !== undefined) {
+      this.#log.warn(
+        "A status field changes after each write: another writer changes it, too",
+        { object: key, target, ...fight },
+      );
+    }
+    return fight;
   }
 }
 
@@ -168,10 +308,8 @@ function changedFields(
     } = metadata;
     return { ...fields, metadata: others };
   };
-  const paths = diffJsonPatch(plain(before), plain(after)).map(({ path }) =>
-    path.slice(1).replaceAll("/", ".").replaceAll("~1", "/")
-      .replaceAll("~0", "~")
-  );
+  const paths = diffJsonPatch(plain(before), plain(after))
+    .map(({ path }) => fieldOf(path));
   return [...new Set(paths)].slice(0, MAX_FIELDS);
 }
 
