@@ -4,270 +4,188 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Condition, LabelSelector } from "./meta_v1.ts";
 
-/** Audit annotation (admissionregistration/v1). */
+/** Type of `ValidatingAdmissionPolicySpec.auditAnnotations` (admissionregistration/v1). */
 export interface AuditAnnotation {
-  /** Key. */
   key: string;
-  /** Value expression. */
   valueExpression: string;
 }
 
-/** Expression warning (admissionregistration/v1). */
+/** Type of `TypeChecking.expressionWarnings` (admissionregistration/v1). */
 export interface ExpressionWarning {
-  /** Field ref. */
   fieldRef: string;
-  /** Warning. */
   warning: string;
 }
 
-/** Match condition (admissionregistration/v1). */
+/** Type of `MutatingWebhook.matchConditions`, `ValidatingAdmissionPolicySpec.matchConditions` and 1 more (admissionregistration/v1). */
 export interface MatchCondition {
-  /** Expression. */
   expression: string;
-  /** Name. */
   name: string;
 }
 
-/** Match resources (admissionregistration/v1). */
+/** Type of `ValidatingAdmissionPolicyBindingSpec.matchResources` and `ValidatingAdmissionPolicySpec.matchConstraints` (admissionregistration/v1). */
 export interface MatchResources {
-  /** Exclude resource rules. */
   excludeResourceRules?: NamedRuleWithOperations[] | undefined;
-  /** Match policy. */
   matchPolicy?: "Equivalent" | "Exact" | undefined;
-  /** Namespace selector. */
   namespaceSelector?: LabelSelector | undefined;
-  /** Object selector. */
   objectSelector?: LabelSelector | undefined;
-  /** Resource rules. */
   resourceRules?: NamedRuleWithOperations[] | undefined;
 }
 
-/** Mutating webhook (admissionregistration/v1). */
+/** Type of `MutatingWebhookConfiguration.webhooks` (admissionregistration/v1). */
 export interface MutatingWebhook {
-  /** Admission review versions. */
   admissionReviewVersions: string[];
-  /** Client config. */
   clientConfig: WebhookClientConfig;
-  /** Failure policy. */
   failurePolicy?: "Fail" | "Ignore" | undefined;
-  /** Match conditions. Items are told apart by name. */
+  /** List with the key `name`. */
   matchConditions?: MatchCondition[] | undefined;
-  /** Match policy. */
   matchPolicy?: "Equivalent" | "Exact" | undefined;
-  /** Name. */
   name: string;
-  /** Namespace selector. */
   namespaceSelector?: LabelSelector | undefined;
-  /** Object selector. */
   objectSelector?: LabelSelector | undefined;
-  /** Reinvocation policy. */
   reinvocationPolicy?: "IfNeeded" | "Never" | undefined;
-  /** Rules. */
   rules?: RuleWithOperations[] | undefined;
-  /** Side effects. */
   sideEffects: "None" | "NoneOnDryRun" | "Some" | "Unknown";
-  /** Timeout seconds. */
   timeoutSeconds?: number | undefined;
 }
 
-/** A MutatingWebhookConfiguration (admissionregistration.k8s.io/v1). */
+/** Object of the kind MutatingWebhookConfiguration (admissionregistration/v1), see https://kubernetes.io/docs/reference/kubernetes-api/admissionregistration/mutating-webhook-configuration-v1/ */
 export interface MutatingWebhookConfiguration extends KubernetesObject {
-  /** Webhooks. Items are told apart by name. */
+  /** List with the key `name`. */
   webhooks?: MutatingWebhook[] | undefined;
 }
-
-/** Describes {@linkcode MutatingWebhookConfiguration} to a client. */
 export const MutatingWebhookConfiguration: ResolvedKind<MutatingWebhookConfiguration> = { group: "admissionregistration.k8s.io", version: "v1", kind: "MutatingWebhookConfiguration", plural: "mutatingwebhookconfigurations", scope: "Cluster" };
 
-/** Named rule with operations (admissionregistration/v1). */
+/** Type of `MatchResources.excludeResourceRules` and `MatchResources.resourceRules` (admissionregistration/v1). */
 export interface NamedRuleWithOperations {
-  /** Api groups. */
   apiGroups?: string[] | undefined;
-  /** Api versions. */
   apiVersions?: string[] | undefined;
-  /** Operations. */
   operations?: ("*" | "CONNECT" | "CREATE" | "DELETE" | "UPDATE")[] | undefined;
-  /** Resource names. */
   resourceNames?: string[] | undefined;
-  /** Resources. */
   resources?: string[] | undefined;
-  /** Scope. */
   scope?: string | undefined;
 }
 
-/** Param kind (admissionregistration/v1). */
+/** Type of `ValidatingAdmissionPolicySpec.paramKind` (admissionregistration/v1). */
 export interface ParamKind {
-  /** Api version. */
   apiVersion?: string | undefined;
-  /** Kind. */
   kind?: string | undefined;
 }
 
-/** Param ref (admissionregistration/v1). */
+/** Type of `ValidatingAdmissionPolicyBindingSpec.paramRef` (admissionregistration/v1). */
 export interface ParamRef {
-  /** Name. */
   name?: string | undefined;
-  /** Namespace. */
   namespace?: string | undefined;
-  /** Parameter not found action. */
   parameterNotFoundAction?: string | undefined;
-  /** Selector. */
   selector?: LabelSelector | undefined;
 }
 
-/** Rule with operations (admissionregistration/v1). */
+/** Type of `MutatingWebhook.rules` and `ValidatingWebhook.rules` (admissionregistration/v1). */
 export interface RuleWithOperations {
-  /** Api groups. */
   apiGroups?: string[] | undefined;
-  /** Api versions. */
   apiVersions?: string[] | undefined;
-  /** Operations. */
   operations?: ("*" | "CONNECT" | "CREATE" | "DELETE" | "UPDATE")[] | undefined;
-  /** Resources. */
   resources?: string[] | undefined;
-  /** Scope. */
   scope?: string | undefined;
 }
 
-/** Service reference (admissionregistration/v1). */
+/** Type of `WebhookClientConfig.service` (admissionregistration/v1). */
 export interface ServiceReference {
-  /** Name. */
   name: string;
-  /** Namespace. */
   namespace: string;
-  /** Path. */
   path?: string | undefined;
-  /** Port. */
   port?: number | undefined;
 }
 
-/** Type checking (admissionregistration/v1). */
+/** Type of `ValidatingAdmissionPolicyStatus.typeChecking` (admissionregistration/v1). */
 export interface TypeChecking {
-  /** Expression warnings. */
   expressionWarnings?: ExpressionWarning[] | undefined;
 }
 
-/** A ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1). */
+/** Object of the kind ValidatingAdmissionPolicy (admissionregistration/v1), see https://kubernetes.io/docs/reference/kubernetes-api/admissionregistration/validating-admission-policy-v1/ */
 export interface ValidatingAdmissionPolicy extends KubernetesObject {
-  /** Spec. */
   spec?: ValidatingAdmissionPolicySpec | undefined;
-  /** Status. */
   status?: ValidatingAdmissionPolicyStatus | undefined;
 }
-
-/** Describes {@linkcode ValidatingAdmissionPolicy} to a client. */
 export const ValidatingAdmissionPolicy: ResolvedKind<ValidatingAdmissionPolicy> = { group: "admissionregistration.k8s.io", version: "v1", kind: "ValidatingAdmissionPolicy", plural: "validatingadmissionpolicies", scope: "Cluster" };
 
-/** A ValidatingAdmissionPolicyBinding (admissionregistration.k8s.io/v1). */
+/** Object of the kind ValidatingAdmissionPolicyBinding (admissionregistration/v1), see https://kubernetes.io/docs/reference/kubernetes-api/admissionregistration/validating-admission-policy-binding-v1/ */
 export interface ValidatingAdmissionPolicyBinding extends KubernetesObject {
-  /** Spec. */
   spec?: ValidatingAdmissionPolicyBindingSpec | undefined;
 }
-
-/** Describes {@linkcode ValidatingAdmissionPolicyBinding} to a client. */
 export const ValidatingAdmissionPolicyBinding: ResolvedKind<ValidatingAdmissionPolicyBinding> = { group: "admissionregistration.k8s.io", version: "v1", kind: "ValidatingAdmissionPolicyBinding", plural: "validatingadmissionpolicybindings", scope: "Cluster" };
 
-/** Validating admission policy binding spec (admissionregistration/v1). */
+/** Type of `ValidatingAdmissionPolicyBinding.spec` (admissionregistration/v1). */
 export interface ValidatingAdmissionPolicyBindingSpec {
-  /** Match resources. */
   matchResources?: MatchResources | undefined;
-  /** Param ref. */
   paramRef?: ParamRef | undefined;
-  /** Policy name. */
   policyName?: string | undefined;
-  /** Validation actions. A set. */
+  /** Set of values. */
   validationActions?: ("Audit" | "Deny" | "Warn")[] | undefined;
 }
 
-/** Validating admission policy spec (admissionregistration/v1). */
+/** Type of `ValidatingAdmissionPolicy.spec` (admissionregistration/v1). */
 export interface ValidatingAdmissionPolicySpec {
-  /** Audit annotations. */
   auditAnnotations?: AuditAnnotation[] | undefined;
-  /** Failure policy. */
   failurePolicy?: "Fail" | "Ignore" | undefined;
-  /** Match conditions. Items are told apart by name. */
+  /** List with the key `name`. */
   matchConditions?: MatchCondition[] | undefined;
-  /** Match constraints. */
   matchConstraints?: MatchResources | undefined;
-  /** Param kind. */
   paramKind?: ParamKind | undefined;
-  /** Validations. */
   validations?: Validation[] | undefined;
-  /** Variables. Items are told apart by name. */
+  /** List with the key `name`. */
   variables?: Variable[] | undefined;
 }
 
-/** Validating admission policy status (admissionregistration/v1). */
+/** Type of `ValidatingAdmissionPolicy.status` (admissionregistration/v1). */
 export interface ValidatingAdmissionPolicyStatus {
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: Condition[] | undefined;
-  /** Observed generation. */
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
-  /** Type checking. */
   typeChecking?: TypeChecking | undefined;
 }
 
-/** Validating webhook (admissionregistration/v1). */
+/** Type of `ValidatingWebhookConfiguration.webhooks` (admissionregistration/v1). */
 export interface ValidatingWebhook {
-  /** Admission review versions. */
   admissionReviewVersions: string[];
-  /** Client config. */
   clientConfig: WebhookClientConfig;
-  /** Failure policy. */
   failurePolicy?: "Fail" | "Ignore" | undefined;
-  /** Match conditions. Items are told apart by name. */
+  /** List with the key `name`. */
   matchConditions?: MatchCondition[] | undefined;
-  /** Match policy. */
   matchPolicy?: "Equivalent" | "Exact" | undefined;
-  /** Name. */
   name: string;
-  /** Namespace selector. */
   namespaceSelector?: LabelSelector | undefined;
-  /** Object selector. */
   objectSelector?: LabelSelector | undefined;
-  /** Rules. */
   rules?: RuleWithOperations[] | undefined;
-  /** Side effects. */
   sideEffects: "None" | "NoneOnDryRun" | "Some" | "Unknown";
-  /** Timeout seconds. */
   timeoutSeconds?: number | undefined;
 }
 
-/** A ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1). */
+/** Object of the kind ValidatingWebhookConfiguration (admissionregistration/v1), see https://kubernetes.io/docs/reference/kubernetes-api/admissionregistration/validating-webhook-configuration-v1/ */
 export interface ValidatingWebhookConfiguration extends KubernetesObject {
-  /** Webhooks. Items are told apart by name. */
+  /** List with the key `name`. */
   webhooks?: ValidatingWebhook[] | undefined;
 }
-
-/** Describes {@linkcode ValidatingWebhookConfiguration} to a client. */
 export const ValidatingWebhookConfiguration: ResolvedKind<ValidatingWebhookConfiguration> = { group: "admissionregistration.k8s.io", version: "v1", kind: "ValidatingWebhookConfiguration", plural: "validatingwebhookconfigurations", scope: "Cluster" };
 
-/** Validation (admissionregistration/v1). */
+/** Type of `ValidatingAdmissionPolicySpec.validations` (admissionregistration/v1). */
 export interface Validation {
-  /** Expression. */
   expression: string;
-  /** Message. */
   message?: string | undefined;
-  /** Message expression. */
   messageExpression?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
 }
 
-/** Variable (admissionregistration/v1). */
+/** Type of `ValidatingAdmissionPolicySpec.variables` (admissionregistration/v1). */
 export interface Variable {
-  /** Expression. */
   expression: string;
-  /** Name. */
   name: string;
 }
 
-/** Webhook client config (admissionregistration/v1). */
+/** Type of `MutatingWebhook.clientConfig` and `ValidatingWebhook.clientConfig` (admissionregistration/v1). */
 export interface WebhookClientConfig {
-  /** Ca bundle. In base64. */
+  /** In base64. */
   caBundle?: string | undefined;
-  /** Service. */
   service?: ServiceReference | undefined;
-  /** Url. */
   url?: string | undefined;
 }

@@ -4,303 +4,198 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Time } from "./values.ts";
 
-/** Service reference (apiextensions/v1). */
+/** Type of `ApiextensionsWebhookClientConfig.service` (apiextensions/v1). */
 export interface ApiextensionsServiceReference {
-  /** Name. */
   name: string;
-  /** Namespace. */
   namespace: string;
-  /** Path. */
   path?: string | undefined;
-  /** Port. */
   port?: number | undefined;
 }
 
-/** Webhook client config (apiextensions/v1). */
+/** Type of `WebhookConversion.clientConfig` (apiextensions/v1). */
 export interface ApiextensionsWebhookClientConfig {
-  /** Ca bundle. In base64. */
+  /** In base64. */
   caBundle?: string | undefined;
-  /** Service. */
   service?: ApiextensionsServiceReference | undefined;
-  /** Url. */
   url?: string | undefined;
 }
 
-/** Custom resource column definition (apiextensions/v1). */
+/** Type of `CustomResourceDefinitionVersion.additionalPrinterColumns` (apiextensions/v1). */
 export interface CustomResourceColumnDefinition {
-  /** Description. */
   description?: string | undefined;
-  /** Format. */
   format?: string | undefined;
-  /** Json path. */
   jsonPath: string;
-  /** Name. */
   name: string;
-  /** Priority. */
   priority?: number | undefined;
-  /** Type. */
   type: string;
 }
 
-/** Custom resource conversion (apiextensions/v1). */
+/** Type of `CustomResourceDefinitionSpec.conversion` (apiextensions/v1). */
 export interface CustomResourceConversion {
-  /** Strategy. */
   strategy: string;
-  /** Webhook. */
   webhook?: WebhookConversion | undefined;
 }
 
-/** A CustomResourceDefinition (apiextensions.k8s.io/v1). */
+/** Object of the kind CustomResourceDefinition (apiextensions/v1), see https://kubernetes.io/docs/reference/kubernetes-api/apiextensions/custom-resource-definition-v1/ */
 export interface CustomResourceDefinition extends KubernetesObject {
-  /** Spec. */
   spec: CustomResourceDefinitionSpec;
-  /** Status. */
   status?: CustomResourceDefinitionStatus | undefined;
 }
-
-/** Describes {@linkcode CustomResourceDefinition} to a client. */
 export const CustomResourceDefinition: ResolvedKind<CustomResourceDefinition> = { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition", plural: "customresourcedefinitions", scope: "Cluster" };
 
-/** Custom resource definition condition (apiextensions/v1). */
+/** Type of `CustomResourceDefinitionStatus.conditions` (apiextensions/v1). */
 export interface CustomResourceDefinitionCondition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Custom resource definition names (apiextensions/v1). */
+/** Type of `CustomResourceDefinitionSpec.names` and `CustomResourceDefinitionStatus.acceptedNames` (apiextensions/v1). */
 export interface CustomResourceDefinitionNames {
-  /** Categories. */
   categories?: string[] | undefined;
-  /** Kind. */
   kind: string;
-  /** List kind. */
   listKind?: string | undefined;
-  /** Plural. */
   plural: string;
-  /** Short names. */
   shortNames?: string[] | undefined;
-  /** Singular. */
   singular?: string | undefined;
 }
 
-/** Custom resource definition spec (apiextensions/v1). */
+/** Type of `CustomResourceDefinition.spec` (apiextensions/v1). */
 export interface CustomResourceDefinitionSpec {
-  /** Conversion. */
   conversion?: CustomResourceConversion | undefined;
-  /** Group. */
   group: string;
-  /** Names. */
   names: CustomResourceDefinitionNames;
-  /** Preserve unknown fields. */
   preserveUnknownFields?: boolean | undefined;
-  /** Scope. */
   scope: string;
-  /** Versions. */
   versions: CustomResourceDefinitionVersion[];
 }
 
-/** Custom resource definition status (apiextensions/v1). */
+/** Type of `CustomResourceDefinition.status` (apiextensions/v1). */
 export interface CustomResourceDefinitionStatus {
-  /** Accepted names. */
   acceptedNames: CustomResourceDefinitionNames;
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: CustomResourceDefinitionCondition[] | undefined;
-  /** Stored versions. */
   storedVersions?: string[] | undefined;
 }
 
-/** Custom resource definition version (apiextensions/v1). */
+/** Type of `CustomResourceDefinitionSpec.versions` (apiextensions/v1). */
 export interface CustomResourceDefinitionVersion {
-  /** Additional printer columns. */
   additionalPrinterColumns?: CustomResourceColumnDefinition[] | undefined;
-  /** Deprecated. */
   deprecated?: boolean | undefined;
-  /** Deprecation warning. */
   deprecationWarning?: string | undefined;
-  /** Name. */
   name: string;
-  /** Schema. */
   schema?: CustomResourceValidation | undefined;
-  /** Selectable fields. */
   selectableFields?: SelectableField[] | undefined;
-  /** Served. */
   served: boolean;
-  /** Storage. */
   storage: boolean;
-  /** Subresources. */
   subresources?: CustomResourceSubresources | undefined;
 }
 
-/** Custom resource subresource scale (apiextensions/v1). */
+/** Type of `CustomResourceSubresources.scale` (apiextensions/v1). */
 export interface CustomResourceSubresourceScale {
-  /** Label selector path. */
   labelSelectorPath?: string | undefined;
-  /** Spec replicas path. */
   specReplicasPath: string;
-  /** Status replicas path. */
   statusReplicasPath: string;
 }
 
-/** Custom resource subresource status (apiextensions/v1). */
+/** Type of `CustomResourceSubresources.status` (apiextensions/v1). */
 export type CustomResourceSubresourceStatus = Record<string, never>;
 
-/** Custom resource subresources (apiextensions/v1). */
+/** Type of `CustomResourceDefinitionVersion.subresources` (apiextensions/v1). */
 export interface CustomResourceSubresources {
-  /** Scale. */
   scale?: CustomResourceSubresourceScale | undefined;
-  /** Status. */
   status?: CustomResourceSubresourceStatus | undefined;
 }
 
-/** Custom resource validation (apiextensions/v1). */
+/** Type of `CustomResourceDefinitionVersion.schema` (apiextensions/v1). */
 export interface CustomResourceValidation {
-  /** Open APIV3 schema. */
   openAPIV3Schema?: JSONSchemaProps | undefined;
 }
 
-/** External documentation (apiextensions/v1). */
+/** Type of `JSONSchemaProps.externalDocs` (apiextensions/v1). */
 export interface ExternalDocumentation {
-  /** Description. */
   description?: string | undefined;
-  /** Url. */
   url?: string | undefined;
 }
 
-/** JSON schema props (apiextensions/v1). */
+/** Type of `CustomResourceValidation.openAPIV3Schema`, `JSONSchemaProps.allOf` and 6 more (apiextensions/v1). */
 export interface JSONSchemaProps {
-  /** Ref. */
   $ref?: string | undefined;
-  /** Schema. */
   $schema?: string | undefined;
-  /** Additional items. */
   additionalItems?: JSONSchemaPropsOrBool | undefined;
-  /** Additional properties. */
   additionalProperties?: JSONSchemaPropsOrBool | undefined;
-  /** All of. */
   allOf?: JSONSchemaProps[] | undefined;
-  /** Any of. */
   anyOf?: JSONSchemaProps[] | undefined;
-  /** Default. */
   default?: unknown | undefined;
-  /** Definitions. */
   definitions?: Record<string, JSONSchemaProps> | undefined;
-  /** Dependencies. */
   dependencies?: Record<string, JSONSchemaPropsOrStringArray> | undefined;
-  /** Description. */
   description?: string | undefined;
-  /** Enum. */
   enum?: unknown[] | undefined;
-  /** Example. */
   example?: unknown | undefined;
-  /** Exclusive maximum. */
   exclusiveMaximum?: boolean | undefined;
-  /** Exclusive minimum. */
   exclusiveMinimum?: boolean | undefined;
-  /** External docs. */
   externalDocs?: ExternalDocumentation | undefined;
-  /** Format. */
   format?: string | undefined;
-  /** Id. */
   id?: string | undefined;
-  /** Items. */
   items?: JSONSchemaPropsOrArray | undefined;
-  /** Max items. */
   maxItems?: number | undefined;
-  /** Max length. */
   maxLength?: number | undefined;
-  /** Max properties. */
   maxProperties?: number | undefined;
-  /** Maximum. */
   maximum?: number | undefined;
-  /** Min items. */
   minItems?: number | undefined;
-  /** Min length. */
   minLength?: number | undefined;
-  /** Min properties. */
   minProperties?: number | undefined;
-  /** Minimum. */
   minimum?: number | undefined;
-  /** Multiple of. */
   multipleOf?: number | undefined;
-  /** Not. */
   not?: JSONSchemaProps | undefined;
-  /** Nullable. */
   nullable?: boolean | undefined;
-  /** One of. */
   oneOf?: JSONSchemaProps[] | undefined;
-  /** Pattern. */
   pattern?: string | undefined;
-  /** Pattern properties. */
   patternProperties?: Record<string, JSONSchemaProps> | undefined;
-  /** Properties. */
   properties?: Record<string, JSONSchemaProps> | undefined;
-  /** Required. */
   required?: string[] | undefined;
-  /** Title. */
   title?: string | undefined;
-  /** Type. */
   type?: string | undefined;
-  /** Unique items. */
   uniqueItems?: boolean | undefined;
-  /** X-kubernetes-embedded-resource. */
   "x-kubernetes-embedded-resource"?: boolean | undefined;
-  /** X-kubernetes-int-or-string. */
   "x-kubernetes-int-or-string"?: boolean | undefined;
-  /** X-kubernetes-list-map-keys. */
   "x-kubernetes-list-map-keys"?: string[] | undefined;
-  /** X-kubernetes-list-type. */
   "x-kubernetes-list-type"?: string | undefined;
-  /** X-kubernetes-map-type. */
   "x-kubernetes-map-type"?: string | undefined;
-  /** X-kubernetes-preserve-unknown-fields. */
   "x-kubernetes-preserve-unknown-fields"?: boolean | undefined;
-  /** X-kubernetes-validations. Items are told apart by rule. */
+  /** List with the key `rule`. */
   "x-kubernetes-validations"?: ValidationRule[] | undefined;
 }
 
-/** JSON schema props or array (apiextensions/v1). */
+/** Type of `JSONSchemaProps.items` (apiextensions/v1). */
 export type JSONSchemaPropsOrArray = JSONSchemaProps | JSONSchemaProps[];
 
-/** JSON schema props or bool (apiextensions/v1). */
+/** Type of `JSONSchemaProps.additionalItems` and `JSONSchemaProps.additionalProperties` (apiextensions/v1). */
 export type JSONSchemaPropsOrBool = JSONSchemaProps | boolean;
 
-/** JSON schema props or string array (apiextensions/v1). */
+/** Type of `JSONSchemaProps.dependencies` (apiextensions/v1). */
 export type JSONSchemaPropsOrStringArray = JSONSchemaProps | string[];
 
-/** Selectable field (apiextensions/v1). */
+/** Type of `CustomResourceDefinitionVersion.selectableFields` (apiextensions/v1). */
 export interface SelectableField {
-  /** Json path. */
   jsonPath: string;
 }
 
-/** Validation rule (apiextensions/v1). */
+/** Type of `JSONSchemaProps.x-kubernetes-validations` (apiextensions/v1). */
 export interface ValidationRule {
-  /** Field path. */
   fieldPath?: string | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Message expression. */
   messageExpression?: string | undefined;
-  /** Optional old self. */
   optionalOldSelf?: boolean | undefined;
-  /** Reason. */
   reason?: "FieldValueDuplicate" | "FieldValueForbidden" | "FieldValueInvalid" | "FieldValueRequired" | undefined;
-  /** Rule. */
   rule: string;
 }
 
-/** Webhook conversion (apiextensions/v1). */
+/** Type of `CustomResourceConversion.webhook` (apiextensions/v1). */
 export interface WebhookConversion {
-  /** Client config. */
   clientConfig?: ApiextensionsWebhookClientConfig | undefined;
-  /** Conversion review versions. */
   conversionReviewVersions: string[];
 }

@@ -4,61 +4,44 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Time } from "./values.ts";
 
-/** A APIService (apiregistration.k8s.io/v1). */
+/** Object of the kind APIService (apiregistration/v1), see https://kubernetes.io/docs/reference/kubernetes-api/apiregistration/api-service-v1/ */
 export interface APIService extends KubernetesObject {
-  /** Spec. */
   spec: APIServiceSpec;
-  /** Status. */
   status?: APIServiceStatus | undefined;
 }
-
-/** Describes {@linkcode APIService} to a client. */
 export const APIService: ResolvedKind<APIService> = { group: "apiregistration.k8s.io", version: "v1", kind: "APIService", plural: "apiservices", scope: "Cluster" };
 
-/** API service condition (apiregistration/v1). */
+/** Type of `APIServiceStatus.conditions` (apiregistration/v1). */
 export interface APIServiceCondition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** API service spec (apiregistration/v1). */
+/** Type of `APIService.spec` (apiregistration/v1). */
 export interface APIServiceSpec {
-  /** Ca bundle. In base64. */
+  /** In base64. */
   caBundle?: string | undefined;
-  /** Group. */
   group?: string | undefined;
-  /** Group priority minimum. */
   groupPriorityMinimum: number;
-  /** Insecure skip TLS verify. */
   insecureSkipTLSVerify?: boolean | undefined;
-  /** Service. */
   service?: ApiregistrationServiceReference | undefined;
-  /** Version. */
   version?: string | undefined;
-  /** Version priority. */
   versionPriority: number;
 }
 
-/** API service status (apiregistration/v1). */
+/** Type of `APIService.status` (apiregistration/v1). */
 export interface APIServiceStatus {
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: APIServiceCondition[] | undefined;
 }
 
-/** Service reference (apiregistration/v1). */
+/** Type of `APIServiceSpec.service` (apiregistration/v1). */
 export interface ApiregistrationServiceReference {
-  /** Name. */
   name?: string | undefined;
-  /** Namespace. */
   namespace?: string | undefined;
-  /** Port. */
   port?: number | undefined;
 }

@@ -6,333 +6,280 @@ import type { PersistentVolumeClaim, PodTemplateSpec } from "./core_v1.ts";
 import type { LabelSelector } from "./meta_v1.ts";
 import type { IntOrString, Time } from "./values.ts";
 
-/** A ControllerRevision (apps/v1). */
+/** Object of the kind ControllerRevision (apps/v1), see https://kubernetes.io/docs/reference/kubernetes-api/apps/controller-revision-v1/ */
 export interface ControllerRevision extends KubernetesObject {
-  /** Data. */
   data?: Record<string, unknown> | undefined;
-  /** Revision. */
   revision: number;
 }
-
-/** Describes {@linkcode ControllerRevision} to a client. */
 export const ControllerRevision: ResolvedKind<ControllerRevision> = { group: "apps", version: "v1", kind: "ControllerRevision", plural: "controllerrevisions", scope: "Namespaced" };
 
-/** A DaemonSet (apps/v1). */
+/** Object of the kind DaemonSet (apps/v1), see https://kubernetes.io/docs/reference/kubernetes-api/apps/daemon-set-v1/ */
 export interface DaemonSet extends KubernetesObject {
-  /** Spec. */
   spec: DaemonSetSpec;
-  /** Status. */
   status?: DaemonSetStatus | undefined;
 }
-
-/** Describes {@linkcode DaemonSet} to a client. */
 export const DaemonSet: ResolvedKind<DaemonSet> = { group: "apps", version: "v1", kind: "DaemonSet", plural: "daemonsets", scope: "Namespaced" };
 
-/** Daemon set condition (apps/v1). */
+/** Type of `DaemonSetStatus.conditions` (apps/v1). */
 export interface DaemonSetCondition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Daemon set spec (apps/v1). */
+/** Type of `DaemonSet.spec` (apps/v1). */
 export interface DaemonSetSpec {
-  /** Min ready seconds. */
+  /** Seconds that a new pod must be ready before it counts as available; 0 if absent. */
   minReadySeconds?: number | undefined;
-  /** Revision history limit. */
+  /** Number of old revisions that are kept for a rollback; 10 if absent. */
   revisionHistoryLimit?: number | undefined;
-  /** Selector. */
+  /** Selector of the pods that belong to it; must match the labels of `template`, and cannot be changed. */
   selector: LabelSelector;
-  /** Template. */
+  /** Template of the pods. */
   template: PodTemplateSpec;
-  /** Update strategy. */
+  /** How pods are replaced after a change of the template. */
   updateStrategy?: DaemonSetUpdateStrategy | undefined;
 }
 
-/** Daemon set status (apps/v1). */
+/** Type of `DaemonSet.status` (apps/v1). */
 export interface DaemonSetStatus {
-  /** Collision count. */
   collisionCount?: number | undefined;
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: DaemonSetCondition[] | undefined;
-  /** Current number scheduled. */
+  /** Number of nodes that run the pod and should. */
   currentNumberScheduled: number;
-  /** Desired number scheduled. */
+  /** Number of nodes that should run the pod. */
   desiredNumberScheduled: number;
-  /** Number available. */
+  /** Number of nodes whose pod is available. */
   numberAvailable?: number | undefined;
-  /** Number misscheduled. */
+  /** Number of nodes that run the pod but should not. */
   numberMisscheduled: number;
-  /** Number ready. */
+  /** Number of nodes whose pod is ready. */
   numberReady: number;
-  /** Number unavailable. */
+  /** Number of nodes that lack an available pod. */
   numberUnavailable?: number | undefined;
-  /** Observed generation. */
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
-  /** Updated number scheduled. */
+  /** Number of nodes with a pod of the newest template. */
   updatedNumberScheduled?: number | undefined;
 }
 
-/** Daemon set update strategy (apps/v1). */
+/** Type of `DaemonSetSpec.updateStrategy` (apps/v1). */
 export interface DaemonSetUpdateStrategy {
-  /** Rolling update. */
   rollingUpdate?: RollingUpdateDaemonSet | undefined;
-  /** Type. */
   type?: "OnDelete" | "RollingUpdate" | undefined;
 }
 
-/** A Deployment (apps/v1). */
+/** Object of the kind Deployment (apps/v1), see https://kubernetes.io/docs/reference/kubernetes-api/apps/deployment-v1/ */
 export interface Deployment extends KubernetesObject {
-  /** Spec. */
   spec: DeploymentSpec;
-  /** Status. */
   status?: DeploymentStatus | undefined;
 }
-
-/** Describes {@linkcode Deployment} to a client. */
 export const Deployment: ResolvedKind<Deployment> = { group: "apps", version: "v1", kind: "Deployment", plural: "deployments", scope: "Namespaced" };
 
-/** Deployment condition (apps/v1). */
+/** Type of `DeploymentStatus.conditions` (apps/v1). */
 export interface DeploymentCondition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Last update time. */
   lastUpdateTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
+  /** `Available`, `Progressing` or `ReplicaFailure`. */
   type: string;
 }
 
-/** Deployment spec (apps/v1). */
+/** Type of `Deployment.spec` (apps/v1). */
 export interface DeploymentSpec {
-  /** Min ready seconds. */
+  /** Seconds that a new pod must be ready before it counts as available; 0 if absent. */
   minReadySeconds?: number | undefined;
-  /** Paused. */
+  /** Whether changes of the template are not rolled out. */
   paused?: boolean | undefined;
-  /** Progress deadline seconds. */
+  /** Seconds without progress after which the condition `Progressing` is false; 600 if absent. */
   progressDeadlineSeconds?: number | undefined;
-  /** Replicas. */
+  /** Desired number of pods; 1 if absent. */
   replicas?: number | undefined;
-  /** Revision history limit. */
+  /** Number of old revisions that are kept for a rollback; 10 if absent. */
   revisionHistoryLimit?: number | undefined;
-  /** Selector. */
+  /** Selector of the pods that belong to it; must match the labels of `template`, and cannot be changed. */
   selector: LabelSelector;
-  /** Strategy. */
+  /** How pods are replaced after a change of the template. */
   strategy?: DeploymentStrategy | undefined;
-  /** Template. */
+  /** Template of the pods. */
   template: PodTemplateSpec;
 }
 
-/** Deployment status (apps/v1). */
+/** Type of `Deployment.status` (apps/v1). */
 export interface DeploymentStatus {
-  /** Available replicas. */
+  /** Number of pods that have been ready for at least `minReadySeconds`. */
   availableReplicas?: number | undefined;
-  /** Collision count. */
+  /** Number of name collisions of revisions, for the next name. */
   collisionCount?: number | undefined;
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: DeploymentCondition[] | undefined;
-  /** Observed generation. */
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
-  /** Ready replicas. */
+  /** Number of pods that are ready. */
   readyReplicas?: number | undefined;
-  /** Replicas. */
+  /** Number of pods, ready or not. */
   replicas?: number | undefined;
-  /** Unavailable replicas. */
+  /** Number of pods that are still missing or not available. */
   unavailableReplicas?: number | undefined;
-  /** Updated replicas. */
+  /** Number of pods of the newest template. */
   updatedReplicas?: number | undefined;
 }
 
-/** Deployment strategy (apps/v1). */
+/** Type of `DeploymentSpec.strategy` (apps/v1). */
 export interface DeploymentStrategy {
-  /** Rolling update. */
+  /** Limits of a rolling update. */
   rollingUpdate?: RollingUpdateDeployment | undefined;
-  /** Type. */
+  /** `RollingUpdate` (if absent) replaces pods step by step, `Recreate` stops all before it starts new ones. */
   type?: "Recreate" | "RollingUpdate" | undefined;
 }
 
-/** A ReplicaSet (apps/v1). */
+/** Object of the kind ReplicaSet (apps/v1), see https://kubernetes.io/docs/reference/kubernetes-api/apps/replica-set-v1/ */
 export interface ReplicaSet extends KubernetesObject {
-  /** Spec. */
   spec: ReplicaSetSpec;
-  /** Status. */
   status?: ReplicaSetStatus | undefined;
 }
-
-/** Describes {@linkcode ReplicaSet} to a client. */
 export const ReplicaSet: ResolvedKind<ReplicaSet> = { group: "apps", version: "v1", kind: "ReplicaSet", plural: "replicasets", scope: "Namespaced" };
 
-/** Replica set condition (apps/v1). */
+/** Type of `ReplicaSetStatus.conditions` (apps/v1). */
 export interface ReplicaSetCondition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Replica set spec (apps/v1). */
+/** Type of `ReplicaSet.spec` (apps/v1). */
 export interface ReplicaSetSpec {
-  /** Min ready seconds. */
+  /** Seconds that a new pod must be ready before it counts as available; 0 if absent. */
   minReadySeconds?: number | undefined;
-  /** Replicas. */
+  /** Desired number of pods; 1 if absent. */
   replicas?: number | undefined;
-  /** Selector. */
+  /** Selector of the pods that belong to it; must match the labels of `template`, and cannot be changed. */
   selector: LabelSelector;
-  /** Template. */
+  /** Template of the pods. */
   template?: PodTemplateSpec | undefined;
 }
 
-/** Replica set status (apps/v1). */
+/** Type of `ReplicaSet.status` (apps/v1). */
 export interface ReplicaSetStatus {
-  /** Available replicas. */
+  /** Number of pods that have been ready for at least `minReadySeconds`. */
   availableReplicas?: number | undefined;
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: ReplicaSetCondition[] | undefined;
-  /** Fully labeled replicas. */
   fullyLabeledReplicas?: number | undefined;
-  /** Observed generation. */
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
-  /** Ready replicas. */
+  /** Number of pods that are ready. */
   readyReplicas?: number | undefined;
-  /** Replicas. */
+  /** Number of pods, ready or not. */
   replicas: number;
 }
 
-/** Rolling update daemon set (apps/v1). */
+/** Type of `DaemonSetUpdateStrategy.rollingUpdate` (apps/v1). */
 export interface RollingUpdateDaemonSet {
-  /** Max surge. */
   maxSurge?: IntOrString | undefined;
-  /** Max unavailable. */
   maxUnavailable?: IntOrString | undefined;
 }
 
-/** Rolling update deployment (apps/v1). */
+/** Type of `DeploymentStrategy.rollingUpdate` (apps/v1). */
 export interface RollingUpdateDeployment {
-  /** Max surge. */
+  /** Number or percentage of additional pods; 25% if absent. */
   maxSurge?: IntOrString | undefined;
-  /** Max unavailable. */
+  /** Number or percentage of missing pods; 25% if absent. */
   maxUnavailable?: IntOrString | undefined;
 }
 
-/** Rolling update stateful set strategy (apps/v1). */
+/** Type of `StatefulSetUpdateStrategy.rollingUpdate` (apps/v1). */
 export interface RollingUpdateStatefulSetStrategy {
-  /** Max unavailable. */
   maxUnavailable?: IntOrString | undefined;
-  /** Partition. */
   partition?: number | undefined;
 }
 
-/** A StatefulSet (apps/v1). */
+/** Object of the kind StatefulSet (apps/v1), see https://kubernetes.io/docs/reference/kubernetes-api/apps/stateful-set-v1/ */
 export interface StatefulSet extends KubernetesObject {
-  /** Spec. */
   spec: StatefulSetSpec;
-  /** Status. */
   status?: StatefulSetStatus | undefined;
 }
-
-/** Describes {@linkcode StatefulSet} to a client. */
 export const StatefulSet: ResolvedKind<StatefulSet> = { group: "apps", version: "v1", kind: "StatefulSet", plural: "statefulsets", scope: "Namespaced" };
 
-/** Stateful set condition (apps/v1). */
+/** Type of `StatefulSetStatus.conditions` (apps/v1). */
 export interface StatefulSetCondition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Stateful set ordinals (apps/v1). */
+/** Type of `StatefulSetSpec.ordinals` (apps/v1). */
 export interface StatefulSetOrdinals {
-  /** Start. */
   start?: number | undefined;
 }
 
-/** Stateful set persistent volume claim retention policy (apps/v1). */
+/** Type of `StatefulSetSpec.persistentVolumeClaimRetentionPolicy` (apps/v1). */
 export interface StatefulSetPersistentVolumeClaimRetentionPolicy {
-  /** When deleted. */
   whenDeleted?: string | undefined;
-  /** When scaled. */
   whenScaled?: string | undefined;
 }
 
-/** Stateful set spec (apps/v1). */
+/** Type of `StatefulSet.spec` (apps/v1). */
 export interface StatefulSetSpec {
-  /** Min ready seconds. */
+  /** Seconds that a new pod must be ready before it counts as available; 0 if absent. */
   minReadySeconds?: number | undefined;
-  /** Ordinals. */
   ordinals?: StatefulSetOrdinals | undefined;
-  /** Persistent volume claim retention policy. */
   persistentVolumeClaimRetentionPolicy?: StatefulSetPersistentVolumeClaimRetentionPolicy | undefined;
-  /** Pod management policy. */
+  /** `OrderedReady` (if absent) starts pods one after the other, `Parallel` all together. */
   podManagementPolicy?: "OrderedReady" | "Parallel" | undefined;
-  /** Replicas. */
+  /** Desired number of pods; 1 if absent. */
   replicas?: number | undefined;
-  /** Revision history limit. */
+  /** Number of old revisions that are kept for a rollback; 10 if absent. */
   revisionHistoryLimit?: number | undefined;
-  /** Selector. */
+  /** Selector of the pods that belong to it; must match the labels of `template`, and cannot be changed. */
   selector: LabelSelector;
-  /** Service name. */
+  /** Headless Service that gives the pods their DNS names. */
   serviceName: string;
-  /** Template. */
+  /** Template of the pods. */
   template: PodTemplateSpec;
-  /** Update strategy. */
+  /** How pods are replaced after a change of the template. */
   updateStrategy?: StatefulSetUpdateStrategy | undefined;
-  /** Volume claim templates. */
+  /** PersistentVolumeClaims that each pod gets. */
   volumeClaimTemplates?: PersistentVolumeClaim[] | undefined;
 }
 
-/** Stateful set status (apps/v1). */
+/** Type of `StatefulSet.status` (apps/v1). */
 export interface StatefulSetStatus {
-  /** Available replicas. */
+  /** Number of pods that have been ready for at least `minReadySeconds`. */
   availableReplicas?: number | undefined;
-  /** Collision count. */
+  /** Number of name collisions of revisions, for the next name. */
   collisionCount?: number | undefined;
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: StatefulSetCondition[] | undefined;
-  /** Current replicas. */
+  /** Number of pods of the current revision. */
   currentReplicas?: number | undefined;
-  /** Current revision. */
   currentRevision?: string | undefined;
-  /** Observed generation. */
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
-  /** Ready replicas. */
+  /** Number of pods that are ready. */
   readyReplicas?: number | undefined;
-  /** Replicas. */
+  /** Number of pods, ready or not. */
   replicas: number;
-  /** Update revision. */
   updateRevision?: string | undefined;
-  /** Updated replicas. */
+  /** Number of pods of the newest template. */
   updatedReplicas?: number | undefined;
 }
 
-/** Stateful set update strategy (apps/v1). */
+/** Type of `StatefulSetSpec.updateStrategy` (apps/v1). */
 export interface StatefulSetUpdateStrategy {
-  /** Rolling update. */
   rollingUpdate?: RollingUpdateStatefulSetStrategy | undefined;
-  /** Type. */
   type?: "OnDelete" | "RollingUpdate" | undefined;
 }

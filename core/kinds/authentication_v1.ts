@@ -4,98 +4,69 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Time } from "./values.ts";
 
-/** Bound object reference (authentication/v1). */
+/** Type of `TokenRequestSpec.boundObjectRef` (authentication/v1). */
 export interface BoundObjectReference {
-  /** Api version. */
   apiVersion?: string | undefined;
-  /** Kind. */
   kind?: string | undefined;
-  /** Name. */
   name?: string | undefined;
-  /** Uid. */
   uid?: string | undefined;
 }
 
-/** A SelfSubjectReview (authentication.k8s.io/v1). */
+/** Object of the kind SelfSubjectReview (authentication/v1), see https://kubernetes.io/docs/reference/kubernetes-api/ */
 export interface SelfSubjectReview extends KubernetesObject {
-  /** Status. */
   status?: SelfSubjectReviewStatus | undefined;
 }
-
-/** Describes {@linkcode SelfSubjectReview} to a client. */
 export const SelfSubjectReview: ResolvedKind<SelfSubjectReview> = { group: "authentication.k8s.io", version: "v1", kind: "SelfSubjectReview", plural: "selfsubjectreviews", scope: "Cluster" };
 
-/** Self subject review status (authentication/v1). */
+/** Type of `SelfSubjectReview.status` (authentication/v1). */
 export interface SelfSubjectReviewStatus {
-  /** User info. */
   userInfo?: UserInfo | undefined;
 }
 
-/** Token request (authentication/v1). */
+/** Object of the kind TokenRequest (authentication/v1). */
 export interface TokenRequest extends KubernetesObject {
-  /** Spec. */
   spec: TokenRequestSpec;
-  /** Status. */
   status?: TokenRequestStatus | undefined;
 }
 
-/** Token request spec (authentication/v1). */
+/** Type of `TokenRequest.spec` (authentication/v1). */
 export interface TokenRequestSpec {
-  /** Audiences. */
   audiences: string[];
-  /** Bound object ref. */
   boundObjectRef?: BoundObjectReference | undefined;
-  /** Expiration seconds. */
   expirationSeconds?: number | undefined;
 }
 
-/** Token request status (authentication/v1). */
+/** Type of `TokenRequest.status` (authentication/v1). */
 export interface TokenRequestStatus {
-  /** Expiration timestamp. */
   expirationTimestamp: Time;
-  /** Token. */
   token: string;
 }
 
-/** A TokenReview (authentication.k8s.io/v1). */
+/** Object of the kind TokenReview (authentication/v1), see https://kubernetes.io/docs/reference/kubernetes-api/ */
 export interface TokenReview extends KubernetesObject {
-  /** Spec. */
   spec: TokenReviewSpec;
-  /** Status. */
   status?: TokenReviewStatus | undefined;
 }
-
-/** Describes {@linkcode TokenReview} to a client. */
 export const TokenReview: ResolvedKind<TokenReview> = { group: "authentication.k8s.io", version: "v1", kind: "TokenReview", plural: "tokenreviews", scope: "Cluster" };
 
-/** Token review spec (authentication/v1). */
+/** Type of `TokenReview.spec` (authentication/v1). */
 export interface TokenReviewSpec {
-  /** Audiences. */
   audiences?: string[] | undefined;
-  /** Token. */
   token?: string | undefined;
 }
 
-/** Token review status (authentication/v1). */
+/** Type of `TokenReview.status` (authentication/v1). */
 export interface TokenReviewStatus {
-  /** Audiences. */
   audiences?: string[] | undefined;
-  /** Authenticated. */
   authenticated?: boolean | undefined;
-  /** Error. */
   error?: string | undefined;
-  /** User. */
   user?: UserInfo | undefined;
 }
 
-/** User info (authentication/v1). */
+/** Type of `SelfSubjectReviewStatus.userInfo` and `TokenReviewStatus.user` (authentication/v1). */
 export interface UserInfo {
-  /** Extra. */
   extra?: Record<string, string[]> | undefined;
-  /** Groups. */
   groups?: string[] | undefined;
-  /** Uid. */
   uid?: string | undefined;
-  /** Username. */
   username?: string | undefined;
 }

@@ -4,166 +4,112 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { FieldSelectorRequirement, LabelSelectorRequirement } from "./meta_v1.ts";
 
-/** Field selector attributes (authorization/v1). */
+/** Type of `ResourceAttributes.fieldSelector` (authorization/v1). */
 export interface FieldSelectorAttributes {
-  /** Raw selector. */
   rawSelector?: string | undefined;
-  /** Requirements. */
   requirements?: FieldSelectorRequirement[] | undefined;
 }
 
-/** Label selector attributes (authorization/v1). */
+/** Type of `ResourceAttributes.labelSelector` (authorization/v1). */
 export interface LabelSelectorAttributes {
-  /** Raw selector. */
   rawSelector?: string | undefined;
-  /** Requirements. */
   requirements?: LabelSelectorRequirement[] | undefined;
 }
 
-/** A LocalSubjectAccessReview (authorization.k8s.io/v1). */
+/** Object of the kind LocalSubjectAccessReview (authorization/v1), see https://kubernetes.io/docs/reference/kubernetes-api/ */
 export interface LocalSubjectAccessReview extends KubernetesObject {
-  /** Spec. */
   spec: SubjectAccessReviewSpec;
-  /** Status. */
   status?: SubjectAccessReviewStatus | undefined;
 }
-
-/** Describes {@linkcode LocalSubjectAccessReview} to a client. */
 export const LocalSubjectAccessReview: ResolvedKind<LocalSubjectAccessReview> = { group: "authorization.k8s.io", version: "v1", kind: "LocalSubjectAccessReview", plural: "localsubjectaccessreviews", scope: "Namespaced" };
 
-/** Non resource attributes (authorization/v1). */
+/** Type of `SelfSubjectAccessReviewSpec.nonResourceAttributes` and `SubjectAccessReviewSpec.nonResourceAttributes` (authorization/v1). */
 export interface NonResourceAttributes {
-  /** Path. */
   path?: string | undefined;
-  /** Verb. */
   verb?: string | undefined;
 }
 
-/** Non resource rule (authorization/v1). */
+/** Type of `SubjectRulesReviewStatus.nonResourceRules` (authorization/v1). */
 export interface NonResourceRule {
-  /** Non resource UR ls. */
   nonResourceURLs?: string[] | undefined;
-  /** Verbs. */
   verbs: string[];
 }
 
-/** Resource attributes (authorization/v1). */
+/** Type of `SelfSubjectAccessReviewSpec.resourceAttributes` and `SubjectAccessReviewSpec.resourceAttributes` (authorization/v1). */
 export interface ResourceAttributes {
-  /** Field selector. */
   fieldSelector?: FieldSelectorAttributes | undefined;
-  /** Group. */
   group?: string | undefined;
-  /** Label selector. */
   labelSelector?: LabelSelectorAttributes | undefined;
-  /** Name. */
   name?: string | undefined;
-  /** Namespace. */
   namespace?: string | undefined;
-  /** Resource. */
   resource?: string | undefined;
-  /** Subresource. */
   subresource?: string | undefined;
-  /** Verb. */
   verb?: string | undefined;
-  /** Version. */
   version?: string | undefined;
 }
 
-/** Resource rule (authorization/v1). */
+/** Type of `SubjectRulesReviewStatus.resourceRules` (authorization/v1). */
 export interface ResourceRule {
-  /** Api groups. */
   apiGroups?: string[] | undefined;
-  /** Resource names. */
   resourceNames?: string[] | undefined;
-  /** Resources. */
   resources?: string[] | undefined;
-  /** Verbs. */
   verbs: string[];
 }
 
-/** A SelfSubjectAccessReview (authorization.k8s.io/v1). */
+/** Object of the kind SelfSubjectAccessReview (authorization/v1), see https://kubernetes.io/docs/reference/kubernetes-api/ */
 export interface SelfSubjectAccessReview extends KubernetesObject {
-  /** Spec. */
   spec: SelfSubjectAccessReviewSpec;
-  /** Status. */
   status?: SubjectAccessReviewStatus | undefined;
 }
-
-/** Describes {@linkcode SelfSubjectAccessReview} to a client. */
 export const SelfSubjectAccessReview: ResolvedKind<SelfSubjectAccessReview> = { group: "authorization.k8s.io", version: "v1", kind: "SelfSubjectAccessReview", plural: "selfsubjectaccessreviews", scope: "Cluster" };
 
-/** Self subject access review spec (authorization/v1). */
+/** Type of `SelfSubjectAccessReview.spec` (authorization/v1). */
 export interface SelfSubjectAccessReviewSpec {
-  /** Non resource attributes. */
   nonResourceAttributes?: NonResourceAttributes | undefined;
-  /** Resource attributes. */
   resourceAttributes?: ResourceAttributes | undefined;
 }
 
-/** A SelfSubjectRulesReview (authorization.k8s.io/v1). */
+/** Object of the kind SelfSubjectRulesReview (authorization/v1), see https://kubernetes.io/docs/reference/kubernetes-api/ */
 export interface SelfSubjectRulesReview extends KubernetesObject {
-  /** Spec. */
   spec: SelfSubjectRulesReviewSpec;
-  /** Status. */
   status?: SubjectRulesReviewStatus | undefined;
 }
-
-/** Describes {@linkcode SelfSubjectRulesReview} to a client. */
 export const SelfSubjectRulesReview: ResolvedKind<SelfSubjectRulesReview> = { group: "authorization.k8s.io", version: "v1", kind: "SelfSubjectRulesReview", plural: "selfsubjectrulesreviews", scope: "Cluster" };
 
-/** Self subject rules review spec (authorization/v1). */
+/** Type of `SelfSubjectRulesReview.spec` (authorization/v1). */
 export interface SelfSubjectRulesReviewSpec {
-  /** Namespace. */
   namespace?: string | undefined;
 }
 
-/** A SubjectAccessReview (authorization.k8s.io/v1). */
+/** Object of the kind SubjectAccessReview (authorization/v1), see https://kubernetes.io/docs/reference/kubernetes-api/ */
 export interface SubjectAccessReview extends KubernetesObject {
-  /** Spec. */
   spec: SubjectAccessReviewSpec;
-  /** Status. */
   status?: SubjectAccessReviewStatus | undefined;
 }
-
-/** Describes {@linkcode SubjectAccessReview} to a client. */
 export const SubjectAccessReview: ResolvedKind<SubjectAccessReview> = { group: "authorization.k8s.io", version: "v1", kind: "SubjectAccessReview", plural: "subjectaccessreviews", scope: "Cluster" };
 
-/** Subject access review spec (authorization/v1). */
+/** Type of `LocalSubjectAccessReview.spec` and `SubjectAccessReview.spec` (authorization/v1). */
 export interface SubjectAccessReviewSpec {
-  /** Extra. */
   extra?: Record<string, string[]> | undefined;
-  /** Groups. */
   groups?: string[] | undefined;
-  /** Non resource attributes. */
   nonResourceAttributes?: NonResourceAttributes | undefined;
-  /** Resource attributes. */
   resourceAttributes?: ResourceAttributes | undefined;
-  /** Uid. */
   uid?: string | undefined;
-  /** User. */
   user?: string | undefined;
 }
 
-/** Subject access review status (authorization/v1). */
+/** Type of `LocalSubjectAccessReview.status`, `SelfSubjectAccessReview.status` and 1 more (authorization/v1). */
 export interface SubjectAccessReviewStatus {
-  /** Allowed. */
   allowed: boolean;
-  /** Denied. */
   denied?: boolean | undefined;
-  /** Evaluation error. */
   evaluationError?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
 }
 
-/** Subject rules review status (authorization/v1). */
+/** Type of `SelfSubjectRulesReview.status` (authorization/v1). */
 export interface SubjectRulesReviewStatus {
-  /** Evaluation error. */
   evaluationError?: string | undefined;
-  /** Incomplete. */
   incomplete: boolean;
-  /** Non resource rules. */
   nonResourceRules: NonResourceRule[];
-  /** Resource rules. */
   resourceRules: ResourceRule[];
 }

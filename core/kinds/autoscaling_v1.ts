@@ -4,71 +4,51 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Time } from "./values.ts";
 
-/** Cross version object reference (autoscaling/v1). */
+/** Type of `AutoscalingV1HorizontalPodAutoscalerSpec.scaleTargetRef` (autoscaling/v1). */
 export interface AutoscalingV1CrossVersionObjectReference {
-  /** Api version. */
   apiVersion?: string | undefined;
-  /** Kind. */
   kind: string;
-  /** Name. */
   name: string;
 }
 
-/** A HorizontalPodAutoscaler (autoscaling/v1). */
+/** Object of the kind HorizontalPodAutoscaler (autoscaling/v1), see https://kubernetes.io/docs/reference/kubernetes-api/ */
 export interface AutoscalingV1HorizontalPodAutoscaler extends KubernetesObject {
-  /** Spec. */
   spec: AutoscalingV1HorizontalPodAutoscalerSpec;
-  /** Status. */
   status?: AutoscalingV1HorizontalPodAutoscalerStatus | undefined;
 }
-
-/** Describes {@linkcode AutoscalingV1HorizontalPodAutoscaler} to a client. */
 export const AutoscalingV1HorizontalPodAutoscaler: ResolvedKind<AutoscalingV1HorizontalPodAutoscaler> = { group: "autoscaling", version: "v1", kind: "HorizontalPodAutoscaler", plural: "horizontalpodautoscalers", scope: "Namespaced" };
 
-/** Horizontal pod autoscaler spec (autoscaling/v1). */
+/** Type of `AutoscalingV1HorizontalPodAutoscaler.spec` (autoscaling/v1). */
 export interface AutoscalingV1HorizontalPodAutoscalerSpec {
-  /** Max replicas. */
   maxReplicas: number;
-  /** Min replicas. */
   minReplicas?: number | undefined;
-  /** Scale target ref. */
   scaleTargetRef: AutoscalingV1CrossVersionObjectReference;
-  /** Target CPU utilization percentage. */
   targetCPUUtilizationPercentage?: number | undefined;
 }
 
-/** Horizontal pod autoscaler status (autoscaling/v1). */
+/** Type of `AutoscalingV1HorizontalPodAutoscaler.status` (autoscaling/v1). */
 export interface AutoscalingV1HorizontalPodAutoscalerStatus {
-  /** Current CPU utilization percentage. */
   currentCPUUtilizationPercentage?: number | undefined;
-  /** Current replicas. */
   currentReplicas: number;
-  /** Desired replicas. */
   desiredReplicas: number;
-  /** Last scale time. */
   lastScaleTime?: Time | undefined;
-  /** Observed generation. */
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
 }
 
-/** Scale (autoscaling/v1). */
+/** Object of the kind Scale (autoscaling/v1). */
 export interface Scale extends KubernetesObject {
-  /** Spec. */
   spec?: ScaleSpec | undefined;
-  /** Status. */
   status?: ScaleStatus | undefined;
 }
 
-/** Scale spec (autoscaling/v1). */
+/** Type of `Scale.spec` (autoscaling/v1). */
 export interface ScaleSpec {
-  /** Replicas. */
   replicas?: number | undefined;
 }
 
-/** Scale status (autoscaling/v1). */
+/** Type of `Scale.status` (autoscaling/v1). */
 export interface ScaleStatus {
-  /** Replicas. */
   replicas: number;
-  /** Selector. */
   selector?: string | undefined;
 }

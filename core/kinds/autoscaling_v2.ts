@@ -5,245 +5,180 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { LabelSelector } from "./meta_v1.ts";
 import type { Quantity, Time } from "./values.ts";
 
-/** Container resource metric source (autoscaling/v2). */
+/** Type of `MetricSpec.containerResource` (autoscaling/v2). */
 export interface ContainerResourceMetricSource {
-  /** Container. */
   container: string;
-  /** Name. */
   name: string;
-  /** Target. */
   target: MetricTarget;
 }
 
-/** Container resource metric status (autoscaling/v2). */
+/** Type of `MetricStatus.containerResource` (autoscaling/v2). */
 export interface ContainerResourceMetricStatus {
-  /** Container. */
   container: string;
-  /** Current. */
   current: MetricValueStatus;
-  /** Name. */
   name: string;
 }
 
-/** Cross version object reference (autoscaling/v2). */
+/** Type of `HorizontalPodAutoscalerSpec.scaleTargetRef`, `ObjectMetricSource.describedObject` and 1 more (autoscaling/v2). */
 export interface CrossVersionObjectReference {
-  /** Api version. */
+  /** API version, such as `apps/v1`. */
   apiVersion?: string | undefined;
-  /** Kind. */
+  /** Kind, such as `Deployment`. */
   kind: string;
-  /** Name. */
+  /** Name of the object, in the same namespace. */
   name: string;
 }
 
-/** External metric source (autoscaling/v2). */
+/** Type of `MetricSpec.external` (autoscaling/v2). */
 export interface ExternalMetricSource {
-  /** Metric. */
   metric: MetricIdentifier;
-  /** Target. */
   target: MetricTarget;
 }
 
-/** External metric status (autoscaling/v2). */
+/** Type of `MetricStatus.external` (autoscaling/v2). */
 export interface ExternalMetricStatus {
-  /** Current. */
   current: MetricValueStatus;
-  /** Metric. */
   metric: MetricIdentifier;
 }
 
-/** HPA scaling policy (autoscaling/v2). */
+/** Type of `HPAScalingRules.policies` (autoscaling/v2). */
 export interface HPAScalingPolicy {
-  /** Period seconds. */
   periodSeconds: number;
-  /** Type. */
   type: string;
-  /** Value. */
   value: number;
 }
 
-/** HPA scaling rules (autoscaling/v2). */
+/** Type of `HorizontalPodAutoscalerBehavior.scaleDown` and `HorizontalPodAutoscalerBehavior.scaleUp` (autoscaling/v2). */
 export interface HPAScalingRules {
-  /** Policies. */
   policies?: HPAScalingPolicy[] | undefined;
-  /** Select policy. */
   selectPolicy?: string | undefined;
-  /** Stabilization window seconds. */
   stabilizationWindowSeconds?: number | undefined;
 }
 
-/** A HorizontalPodAutoscaler (autoscaling/v2). */
+/** Object of the kind HorizontalPodAutoscaler (autoscaling/v2), see https://kubernetes.io/docs/reference/kubernetes-api/autoscaling/horizontal-pod-autoscaler-v2/ */
 export interface HorizontalPodAutoscaler extends KubernetesObject {
-  /** Spec. */
   spec: HorizontalPodAutoscalerSpec;
-  /** Status. */
   status?: HorizontalPodAutoscalerStatus | undefined;
 }
-
-/** Describes {@linkcode HorizontalPodAutoscaler} to a client. */
 export const HorizontalPodAutoscaler: ResolvedKind<HorizontalPodAutoscaler> = { group: "autoscaling", version: "v2", kind: "HorizontalPodAutoscaler", plural: "horizontalpodautoscalers", scope: "Namespaced" };
 
-/** Horizontal pod autoscaler behavior (autoscaling/v2). */
+/** Type of `HorizontalPodAutoscalerSpec.behavior` (autoscaling/v2). */
 export interface HorizontalPodAutoscalerBehavior {
-  /** Scale down. */
   scaleDown?: HPAScalingRules | undefined;
-  /** Scale up. */
   scaleUp?: HPAScalingRules | undefined;
 }
 
-/** Horizontal pod autoscaler condition (autoscaling/v2). */
+/** Type of `HorizontalPodAutoscalerStatus.conditions` (autoscaling/v2). */
 export interface HorizontalPodAutoscalerCondition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Horizontal pod autoscaler spec (autoscaling/v2). */
+/** Type of `HorizontalPodAutoscaler.spec` (autoscaling/v2). */
 export interface HorizontalPodAutoscalerSpec {
-  /** Behavior. */
+  /** How fast it scales up and down. */
   behavior?: HorizontalPodAutoscalerBehavior | undefined;
-  /** Max replicas. */
+  /** Greatest number of pods. */
   maxReplicas: number;
-  /** Metrics. */
+  /** Metrics and their targets; the greatest number of pods that one asks for counts. */
   metrics?: MetricSpec[] | undefined;
-  /** Min replicas. */
+  /** Least number of pods; 1 if absent. */
   minReplicas?: number | undefined;
-  /** Scale target ref. */
+  /** Object whose `scale` is set, such as a Deployment. */
   scaleTargetRef: CrossVersionObjectReference;
 }
 
-/** Horizontal pod autoscaler status (autoscaling/v2). */
+/** Type of `HorizontalPodAutoscaler.status` (autoscaling/v2). */
 export interface HorizontalPodAutoscalerStatus {
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: HorizontalPodAutoscalerCondition[] | undefined;
-  /** Current metrics. */
   currentMetrics?: MetricStatus[] | undefined;
-  /** Current replicas. */
   currentReplicas?: number | undefined;
-  /** Desired replicas. */
   desiredReplicas: number;
-  /** Last scale time. */
   lastScaleTime?: Time | undefined;
-  /** Observed generation. */
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
 }
 
-/** Metric identifier (autoscaling/v2). */
+/** Type of `ExternalMetricSource.metric`, `ExternalMetricStatus.metric` and 4 more (autoscaling/v2). */
 export interface MetricIdentifier {
-  /** Name. */
   name: string;
-  /** Selector. */
   selector?: LabelSelector | undefined;
 }
 
-/** Metric spec (autoscaling/v2). */
+/** Type of `HorizontalPodAutoscalerSpec.metrics` (autoscaling/v2). */
 export interface MetricSpec {
-  /** Container resource. */
   containerResource?: ContainerResourceMetricSource | undefined;
-  /** External. */
   external?: ExternalMetricSource | undefined;
-  /** Object. */
   object?: ObjectMetricSource | undefined;
-  /** Pods. */
   pods?: PodsMetricSource | undefined;
-  /** Resource. */
   resource?: ResourceMetricSource | undefined;
-  /** Type. */
   type: string;
 }
 
-/** Metric status (autoscaling/v2). */
+/** Type of `HorizontalPodAutoscalerStatus.currentMetrics` (autoscaling/v2). */
 export interface MetricStatus {
-  /** Container resource. */
   containerResource?: ContainerResourceMetricStatus | undefined;
-  /** External. */
   external?: ExternalMetricStatus | undefined;
-  /** Object. */
   object?: ObjectMetricStatus | undefined;
-  /** Pods. */
   pods?: PodsMetricStatus | undefined;
-  /** Resource. */
   resource?: ResourceMetricStatus | undefined;
-  /** Type. */
   type: string;
 }
 
-/** Metric target (autoscaling/v2). */
+/** Type of `ContainerResourceMetricSource.target`, `ExternalMetricSource.target` and 3 more (autoscaling/v2). */
 export interface MetricTarget {
-  /** Average utilization. */
   averageUtilization?: number | undefined;
-  /** Average value. */
   averageValue?: Quantity | undefined;
-  /** Type. */
   type: string;
-  /** Value. */
   value?: Quantity | undefined;
 }
 
-/** Metric value status (autoscaling/v2). */
+/** Type of `ContainerResourceMetricStatus.current`, `ExternalMetricStatus.current` and 3 more (autoscaling/v2). */
 export interface MetricValueStatus {
-  /** Average utilization. */
   averageUtilization?: number | undefined;
-  /** Average value. */
   averageValue?: Quantity | undefined;
-  /** Value. */
   value?: Quantity | undefined;
 }
 
-/** Object metric source (autoscaling/v2). */
+/** Type of `MetricSpec.object` (autoscaling/v2). */
 export interface ObjectMetricSource {
-  /** Described object. */
   describedObject: CrossVersionObjectReference;
-  /** Metric. */
   metric: MetricIdentifier;
-  /** Target. */
   target: MetricTarget;
 }
 
-/** Object metric status (autoscaling/v2). */
+/** Type of `MetricStatus.object` (autoscaling/v2). */
 export interface ObjectMetricStatus {
-  /** Current. */
   current: MetricValueStatus;
-  /** Described object. */
   describedObject: CrossVersionObjectReference;
-  /** Metric. */
   metric: MetricIdentifier;
 }
 
-/** Pods metric source (autoscaling/v2). */
+/** Type of `MetricSpec.pods` (autoscaling/v2). */
 export interface PodsMetricSource {
-  /** Metric. */
   metric: MetricIdentifier;
-  /** Target. */
   target: MetricTarget;
 }
 
-/** Pods metric status (autoscaling/v2). */
+/** Type of `MetricStatus.pods` (autoscaling/v2). */
 export interface PodsMetricStatus {
-  /** Current. */
   current: MetricValueStatus;
-  /** Metric. */
   metric: MetricIdentifier;
 }
 
-/** Resource metric source (autoscaling/v2). */
+/** Type of `MetricSpec.resource` (autoscaling/v2). */
 export interface ResourceMetricSource {
-  /** Name. */
   name: string;
-  /** Target. */
   target: MetricTarget;
 }
 
-/** Resource metric status (autoscaling/v2). */
+/** Type of `MetricStatus.resource` (autoscaling/v2). */
 export interface ResourceMetricStatus {
-  /** Current. */
   current: MetricValueStatus;
-  /** Name. */
   name: string;
 }

@@ -6,196 +6,161 @@ import type { ObjectReference, PodTemplateSpec } from "./core_v1.ts";
 import type { LabelSelector } from "./meta_v1.ts";
 import type { Time } from "./values.ts";
 
-/** A CronJob (batch/v1). */
+/** Object of the kind CronJob (batch/v1), see https://kubernetes.io/docs/reference/kubernetes-api/batch/cron-job-v1/ */
 export interface CronJob extends KubernetesObject {
-  /** Spec. */
   spec: CronJobSpec;
-  /** Status. */
   status?: CronJobStatus | undefined;
 }
-
-/** Describes {@linkcode CronJob} to a client. */
 export const CronJob: ResolvedKind<CronJob> = { group: "batch", version: "v1", kind: "CronJob", plural: "cronjobs", scope: "Namespaced" };
 
-/** Cron job spec (batch/v1). */
+/** Type of `CronJob.spec` (batch/v1). */
 export interface CronJobSpec {
-  /** Concurrency policy. */
+  /** What happens at a time at which the last Job still runs: `Allow` (if absent) starts another, `Forbid` skips it, `Replace` stops the old one. */
   concurrencyPolicy?: "Allow" | "Forbid" | "Replace" | undefined;
-  /** Failed jobs history limit. */
+  /** Number of failed Jobs that are kept; 1 if absent. */
   failedJobsHistoryLimit?: number | undefined;
-  /** Job template. */
+  /** Template of the Jobs. */
   jobTemplate: JobTemplateSpec;
-  /** Schedule. */
+  /** Times in cron format, such as `0 3 * * *`. */
   schedule: string;
-  /** Starting deadline seconds. */
+  /** Seconds after which a Job that could not start in time is skipped. */
   startingDeadlineSeconds?: number | undefined;
-  /** Successful jobs history limit. */
+  /** Number of successful Jobs that are kept; 3 if absent. */
   successfulJobsHistoryLimit?: number | undefined;
-  /** Suspend. */
+  /** Whether no further Job is started; running ones go on. */
   suspend?: boolean | undefined;
-  /** Time zone. */
+  /** Time zone of the schedule, such as `Europe/Berlin`; that of the controller manager if absent. */
   timeZone?: string | undefined;
 }
 
-/** Cron job status (batch/v1). */
+/** Type of `CronJob.status` (batch/v1). */
 export interface CronJobStatus {
-  /** Active. */
+  /** Jobs that run. */
   active?: ObjectReference[] | undefined;
-  /** Last schedule time. */
+  /** Time at which a Job was last started. */
   lastScheduleTime?: Time | undefined;
-  /** Last successful time. */
+  /** Time at which a Job last succeeded. */
   lastSuccessfulTime?: Time | undefined;
 }
 
-/** A Job (batch/v1). */
+/** Object of the kind Job (batch/v1), see https://kubernetes.io/docs/reference/kubernetes-api/batch/job-v1/ */
 export interface Job extends KubernetesObject {
-  /** Spec. */
   spec: JobSpec;
-  /** Status. */
   status?: JobStatus | undefined;
 }
-
-/** Describes {@linkcode Job} to a client. */
 export const Job: ResolvedKind<Job> = { group: "batch", version: "v1", kind: "Job", plural: "jobs", scope: "Namespaced" };
 
-/** Job condition (batch/v1). */
+/** Type of `JobStatus.conditions` (batch/v1). */
 export interface JobCondition {
-  /** Last probe time. */
   lastProbeTime?: Time | undefined;
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Job spec (batch/v1). */
+/** Type of `Job.spec` and `JobTemplateSpec.spec` (batch/v1). */
 export interface JobSpec {
-  /** Active deadline seconds. */
+  /** Seconds after whose end the Job fails and its pods are stopped. */
   activeDeadlineSeconds?: number | undefined;
-  /** Backoff limit. */
+  /** Number of retries after which the Job has failed; 6 if absent. */
   backoffLimit?: number | undefined;
-  /** Backoff limit per index. */
   backoffLimitPerIndex?: number | undefined;
-  /** Completion mode. */
+  /** `Indexed` gives each pod an index, in the variable `JOB_COMPLETION_INDEX`; `NonIndexed` if absent. */
   completionMode?: "Indexed" | "NonIndexed" | undefined;
-  /** Completions. */
+  /** Number of pods that must succeed; 1 if absent. */
   completions?: number | undefined;
-  /** Managed by. */
   managedBy?: string | undefined;
-  /** Manual selector. */
   manualSelector?: boolean | undefined;
-  /** Max failed indexes. */
   maxFailedIndexes?: number | undefined;
-  /** Parallelism. */
+  /** Greatest number of pods at the same time; 1 if absent. */
   parallelism?: number | undefined;
-  /** Pod failure policy. */
+  /** Which failures of pods end the Job or do not count as retries. */
   podFailurePolicy?: PodFailurePolicy | undefined;
-  /** Pod replacement policy. */
   podReplacementPolicy?: "Failed" | "TerminatingOrFailed" | undefined;
-  /** Selector. */
+  /** Selector of the pods, which the server sets. */
   selector?: LabelSelector | undefined;
-  /** Success policy. */
   successPolicy?: SuccessPolicy | undefined;
-  /** Suspend. */
+  /** Whether pods are stopped, and not started, until it is false. */
   suspend?: boolean | undefined;
-  /** Template. */
+  /** Template of the pods, whose `restartPolicy` must be `Never` or `OnFailure`. */
   template: PodTemplateSpec;
-  /** Ttl seconds after finished. */
+  /** Seconds after the end at which the Job is deleted; never if absent. */
   ttlSecondsAfterFinished?: number | undefined;
 }
 
-/** Job status (batch/v1). */
+/** Type of `Job.status` (batch/v1). */
 export interface JobStatus {
-  /** Active. */
+  /** Number of pods that run or wait. */
   active?: number | undefined;
-  /** Completed indexes. */
   completedIndexes?: string | undefined;
-  /** Completion time. */
+  /** Time at which the Job succeeded. */
   completionTime?: Time | undefined;
-  /** Conditions. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: JobCondition[] | undefined;
-  /** Failed. */
+  /** Number of pods that failed. */
   failed?: number | undefined;
-  /** Failed indexes. */
   failedIndexes?: string | undefined;
-  /** Ready. */
+  /** Number of pods that are ready. */
   ready?: number | undefined;
-  /** Start time. */
+  /** Time at which the Job started or was resumed. */
   startTime?: Time | undefined;
-  /** Succeeded. */
+  /** Number of pods that succeeded. */
   succeeded?: number | undefined;
-  /** Terminating. */
   terminating?: number | undefined;
-  /** Uncounted terminated pods. */
   uncountedTerminatedPods?: UncountedTerminatedPods | undefined;
 }
 
-/** Job template spec (batch/v1). */
+/** Type of `CronJobSpec.jobTemplate` (batch/v1). */
 export interface JobTemplateSpec {
-  /** Metadata. */
+  /** Labels and annotations of the Jobs. */
   metadata?: Partial<ObjectMeta> | undefined;
-  /** Spec. */
   spec: JobSpec;
 }
 
-/** Pod failure policy (batch/v1). */
+/** Type of `JobSpec.podFailurePolicy` (batch/v1). */
 export interface PodFailurePolicy {
-  /** Rules. */
   rules: PodFailurePolicyRule[];
 }
 
-/** Pod failure policy on exit codes requirement (batch/v1). */
+/** Type of `PodFailurePolicyRule.onExitCodes` (batch/v1). */
 export interface PodFailurePolicyOnExitCodesRequirement {
-  /** Container name. */
   containerName?: string | undefined;
-  /** Operator. */
   operator: "In" | "NotIn";
-  /** Values. A set. */
+  /** Set of values. */
   values: number[];
 }
 
-/** Pod failure policy on pod conditions pattern (batch/v1). */
+/** Type of `PodFailurePolicyRule.onPodConditions` (batch/v1). */
 export interface PodFailurePolicyOnPodConditionsPattern {
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Pod failure policy rule (batch/v1). */
+/** Type of `PodFailurePolicy.rules` (batch/v1). */
 export interface PodFailurePolicyRule {
-  /** Action. */
   action: "Count" | "FailIndex" | "FailJob" | "Ignore";
-  /** On exit codes. */
   onExitCodes?: PodFailurePolicyOnExitCodesRequirement | undefined;
-  /** On pod conditions. */
   onPodConditions?: PodFailurePolicyOnPodConditionsPattern[] | undefined;
 }
 
-/** Success policy (batch/v1). */
+/** Type of `JobSpec.successPolicy` (batch/v1). */
 export interface SuccessPolicy {
-  /** Rules. */
   rules: SuccessPolicyRule[];
 }
 
-/** Success policy rule (batch/v1). */
+/** Type of `SuccessPolicy.rules` (batch/v1). */
 export interface SuccessPolicyRule {
-  /** Succeeded count. */
   succeededCount?: number | undefined;
-  /** Succeeded indexes. */
   succeededIndexes?: string | undefined;
 }
 
-/** Uncounted terminated pods (batch/v1). */
+/** Type of `JobStatus.uncountedTerminatedPods` (batch/v1). */
 export interface UncountedTerminatedPods {
-  /** Failed. A set. */
+  /** Set of values. */
   failed?: string[] | undefined;
-  /** Succeeded. A set. */
+  /** Set of values. */
   succeeded?: string[] | undefined;
 }

@@ -4,57 +4,41 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Time } from "./values.ts";
 
-/** A CertificateSigningRequest (certificates.k8s.io/v1). */
+/** Object of the kind CertificateSigningRequest (certificates/v1), see https://kubernetes.io/docs/reference/kubernetes-api/certificates/certificate-signing-request-v1/ */
 export interface CertificateSigningRequest extends KubernetesObject {
-  /** Spec. */
   spec: CertificateSigningRequestSpec;
-  /** Status. */
   status?: CertificateSigningRequestStatus | undefined;
 }
-
-/** Describes {@linkcode CertificateSigningRequest} to a client. */
 export const CertificateSigningRequest: ResolvedKind<CertificateSigningRequest> = { group: "certificates.k8s.io", version: "v1", kind: "CertificateSigningRequest", plural: "certificatesigningrequests", scope: "Cluster" };
 
-/** Certificate signing request condition (certificates/v1). */
+/** Type of `CertificateSigningRequestStatus.conditions` (certificates/v1). */
 export interface CertificateSigningRequestCondition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Last update time. */
   lastUpdateTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Certificate signing request spec (certificates/v1). */
+/** Type of `CertificateSigningRequest.spec` (certificates/v1). */
 export interface CertificateSigningRequestSpec {
-  /** Expiration seconds. */
   expirationSeconds?: number | undefined;
-  /** Extra. */
   extra?: Record<string, string[]> | undefined;
-  /** Groups. */
   groups?: string[] | undefined;
-  /** Request. In base64. */
+  /** In base64. */
   request: string;
-  /** Signer name. */
   signerName: string;
-  /** Uid. */
   uid?: string | undefined;
-  /** Usages. */
   usages?: ("any" | "cert sign" | "client auth" | "code signing" | "content commitment" | "crl sign" | "data encipherment" | "decipher only" | "digital signature" | "email protection" | "encipher only" | "ipsec end system" | "ipsec tunnel" | "ipsec user" | "key agreement" | "key encipherment" | "microsoft sgc" | "netscape sgc" | "ocsp signing" | "s/mime" | "server auth" | "signing" | "timestamping")[] | undefined;
-  /** Username. */
   username?: string | undefined;
 }
 
-/** Certificate signing request status (certificates/v1). */
+/** Type of `CertificateSigningRequest.status` (certificates/v1). */
 export interface CertificateSigningRequestStatus {
-  /** Certificate. In base64. */
+  /** In base64. */
   certificate?: string | undefined;
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: CertificateSigningRequestCondition[] | undefined;
 }

@@ -4,29 +4,24 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { MicroTime } from "./values.ts";
 
-/** A Lease (coordination.k8s.io/v1). */
+/** Object of the kind Lease (coordination/v1), see https://kubernetes.io/docs/reference/kubernetes-api/coordination/lease-v1/ */
 export interface Lease extends KubernetesObject {
-  /** Spec. */
   spec?: LeaseSpec | undefined;
 }
-
-/** Describes {@linkcode Lease} to a client. */
 export const Lease: ResolvedKind<Lease> = { group: "coordination.k8s.io", version: "v1", kind: "Lease", plural: "leases", scope: "Namespaced" };
 
-/** Lease spec (coordination/v1). */
+/** Type of `Lease.spec` (coordination/v1). */
 export interface LeaseSpec {
-  /** Acquire time. */
+  /** Time at which the holder got the Lease. */
   acquireTime?: MicroTime | undefined;
-  /** Holder identity. */
+  /** Identity of the holder. */
   holderIdentity?: string | undefined;
-  /** Lease duration seconds. */
+  /** Seconds after the last renewal at which others may take the Lease. */
   leaseDurationSeconds?: number | undefined;
-  /** Lease transitions. */
+  /** Number of changes of the holder. */
   leaseTransitions?: number | undefined;
-  /** Preferred holder. */
   preferredHolder?: string | undefined;
-  /** Renew time. */
+  /** Time of the last renewal. */
   renewTime?: MicroTime | undefined;
-  /** Strategy. */
   strategy?: string | undefined;
 }

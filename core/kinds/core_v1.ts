@@ -5,2557 +5,1915 @@ import type { KubernetesObject, ObjectMeta } from "../api/object.ts";
 import type { Condition, LabelSelector } from "./meta_v1.ts";
 import type { IntOrString, MicroTime, Quantity, Time } from "./values.ts";
 
-/** AWS elastic block store volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.awsElasticBlockStore` and `Volume.awsElasticBlockStore` (core/v1). */
 export interface AWSElasticBlockStoreVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Partition. */
   partition?: number | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Volume ID. */
   volumeID: string;
 }
 
-/** Affinity (core/v1). */
+/** Type of `PodSpec.affinity` (core/v1). */
 export interface Affinity {
-  /** Node affinity. */
+  /** Rules about the labels of nodes. */
   nodeAffinity?: NodeAffinity | undefined;
-  /** Pod affinity. */
+  /** Rules that put the pod near other pods. */
   podAffinity?: PodAffinity | undefined;
-  /** Pod anti affinity. */
+  /** Rules that keep the pod away from other pods. */
   podAntiAffinity?: PodAntiAffinity | undefined;
 }
 
-/** App armor profile (core/v1). */
+/** Type of `PodSecurityContext.appArmorProfile` and `SecurityContext.appArmorProfile` (core/v1). */
 export interface AppArmorProfile {
-  /** Localhost profile. */
   localhostProfile?: string | undefined;
-  /** Type. */
   type: "Localhost" | "RuntimeDefault" | "Unconfined";
 }
 
-/** Attached volume (core/v1). */
+/** Type of `NodeStatus.volumesAttached` (core/v1). */
 export interface AttachedVolume {
-  /** Device path. */
   devicePath: string;
-  /** Name. */
   name: string;
 }
 
-/** Azure disk volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.azureDisk` and `Volume.azureDisk` (core/v1). */
 export interface AzureDiskVolumeSource {
-  /** Caching mode. Default: ReadWrite. */
+  /** `ReadWrite` if absent. */
   cachingMode?: "None" | "ReadOnly" | "ReadWrite" | undefined;
-  /** Disk name. */
   diskName: string;
-  /** Disk URI. */
   diskURI: string;
-  /** Fs type. Default: ext4. */
+  /** `ext4` if absent. */
   fsType?: string | undefined;
-  /** Kind. Default: Shared. */
+  /** `Shared` if absent. */
   kind?: "Dedicated" | "Managed" | "Shared" | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
 }
 
-/** Azure file persistent volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.azureFile` (core/v1). */
 export interface AzureFilePersistentVolumeSource {
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret name. */
   secretName: string;
-  /** Secret namespace. */
   secretNamespace?: string | undefined;
-  /** Share name. */
   shareName: string;
 }
 
-/** Azure file volume source (core/v1). */
+/** Type of `Volume.azureFile` (core/v1). */
 export interface AzureFileVolumeSource {
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret name. */
   secretName: string;
-  /** Share name. */
   shareName: string;
 }
 
-/** A Binding (core/v1). */
+/** Object of the kind Binding (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/ */
 export interface Binding extends KubernetesObject {
-  /** Target. */
   target: ObjectReference;
 }
-
-/** Describes {@linkcode Binding} to a client. */
 export const Binding: ResolvedKind<Binding> = { group: "", version: "v1", kind: "Binding", plural: "bindings", scope: "Namespaced" };
 
-/** CSI persistent volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.csi` (core/v1). */
 export interface CSIPersistentVolumeSource {
-  /** Controller expand secret ref. */
   controllerExpandSecretRef?: SecretReference | undefined;
-  /** Controller publish secret ref. */
   controllerPublishSecretRef?: SecretReference | undefined;
-  /** Driver. */
   driver: string;
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Node expand secret ref. */
   nodeExpandSecretRef?: SecretReference | undefined;
-  /** Node publish secret ref. */
   nodePublishSecretRef?: SecretReference | undefined;
-  /** Node stage secret ref. */
   nodeStageSecretRef?: SecretReference | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Volume attributes. */
   volumeAttributes?: Record<string, string> | undefined;
-  /** Volume handle. */
   volumeHandle: string;
 }
 
-/** CSI volume source (core/v1). */
+/** Type of `Volume.csi` (core/v1). */
 export interface CSIVolumeSource {
-  /** Driver. */
   driver: string;
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Node publish secret ref. */
   nodePublishSecretRef?: LocalObjectReference | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Volume attributes. */
   volumeAttributes?: Record<string, string> | undefined;
 }
 
-/** Capabilities (core/v1). */
+/** Type of `SecurityContext.capabilities` (core/v1). */
 export interface Capabilities {
-  /** Add. */
+  /** Linux capabilities to add, such as `NET_BIND_SERVICE`. */
   add?: string[] | undefined;
-  /** Drop. */
+  /** Linux capabilities to remove; `ALL` removes all. */
   drop?: string[] | undefined;
 }
 
-/** Ceph FS persistent volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.cephfs` (core/v1). */
 export interface CephFSPersistentVolumeSource {
-  /** Monitors. */
   monitors: string[];
-  /** Path. */
   path?: string | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret file. */
   secretFile?: string | undefined;
-  /** Secret ref. */
   secretRef?: SecretReference | undefined;
-  /** User. */
   user?: string | undefined;
 }
 
-/** Ceph FS volume source (core/v1). */
+/** Type of `Volume.cephfs` (core/v1). */
 export interface CephFSVolumeSource {
-  /** Monitors. */
   monitors: string[];
-  /** Path. */
   path?: string | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret file. */
   secretFile?: string | undefined;
-  /** Secret ref. */
   secretRef?: LocalObjectReference | undefined;
-  /** User. */
   user?: string | undefined;
 }
 
-/** Cinder persistent volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.cinder` (core/v1). */
 export interface CinderPersistentVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret ref. */
   secretRef?: SecretReference | undefined;
-  /** Volume ID. */
   volumeID: string;
 }
 
-/** Cinder volume source (core/v1). */
+/** Type of `Volume.cinder` (core/v1). */
 export interface CinderVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret ref. */
   secretRef?: LocalObjectReference | undefined;
-  /** Volume ID. */
   volumeID: string;
 }
 
-/** Client IP config (core/v1). */
+/** Type of `SessionAffinityConfig.clientIP` (core/v1). */
 export interface ClientIPConfig {
-  /** Timeout seconds. */
   timeoutSeconds?: number | undefined;
 }
 
-/** Cluster trust bundle projection (core/v1). */
+/** Type of `VolumeProjection.clusterTrustBundle` (core/v1). */
 export interface ClusterTrustBundleProjection {
-  /** Label selector. */
   labelSelector?: LabelSelector | undefined;
-  /** Name. */
   name?: string | undefined;
-  /** Optional. */
   optional?: boolean | undefined;
-  /** Path. */
   path: string;
-  /** Signer name. */
   signerName?: string | undefined;
 }
 
-/** Component condition (core/v1). */
+/** Type of `ComponentStatus.conditions` (core/v1). */
 export interface ComponentCondition {
-  /** Error. */
   error?: string | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** A ComponentStatus (core/v1). */
+/** Object of the kind ComponentStatus (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/component-status-v1/ */
 export interface ComponentStatus extends KubernetesObject {
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: ComponentCondition[] | undefined;
 }
-
-/** Describes {@linkcode ComponentStatus} to a client. */
 export const ComponentStatus: ResolvedKind<ComponentStatus> = { group: "", version: "v1", kind: "ComponentStatus", plural: "componentstatuses", scope: "Cluster" };
 
-/** A ConfigMap (core/v1). */
+/** Object of the kind ConfigMap (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/config-map-v1/ */
 export interface ConfigMap extends KubernetesObject {
-  /** Binary data. */
+  /** Values that are not UTF-8, by key, in base64. */
   binaryData?: Record<string, string> | undefined;
-  /** Data. */
+  /** Texts by key. */
   data?: Record<string, string> | undefined;
-  /** Immutable. */
+  /** Whether the data can never be changed. */
   immutable?: boolean | undefined;
 }
-
-/** Describes {@linkcode ConfigMap} to a client. */
 export const ConfigMap: ResolvedKind<ConfigMap> = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" };
 
-/** Config map env source (core/v1). */
+/** Type of `EnvFromSource.configMapRef` (core/v1). */
 export interface ConfigMapEnvSource {
-  /** Name. */
   name?: string | undefined;
-  /** Optional. */
   optional?: boolean | undefined;
 }
 
-/** Config map key selector (core/v1). */
+/** Type of `EnvVarSource.configMapKeyRef` (core/v1). */
 export interface ConfigMapKeySelector {
-  /** Key. */
+  /** Key in its data. */
   key: string;
-  /** Name. */
+  /** Name of the object, in the namespace of the pod. */
   name?: string | undefined;
-  /** Optional. */
+  /** Whether the pod starts although the object or key is missing. */
   optional?: boolean | undefined;
 }
 
-/** Config map node config source (core/v1). */
+/** Type of `NodeConfigSource.configMap` (core/v1). */
 export interface ConfigMapNodeConfigSource {
-  /** Kubelet config key. */
   kubeletConfigKey: string;
-  /** Name. */
   name: string;
-  /** Namespace. */
   namespace: string;
-  /** Resource version. */
   resourceVersion?: string | undefined;
-  /** Uid. */
   uid?: string | undefined;
 }
 
-/** Config map projection (core/v1). */
+/** Type of `VolumeProjection.configMap` (core/v1). */
 export interface ConfigMapProjection {
-  /** Items. */
   items?: KeyToPath[] | undefined;
-  /** Name. */
   name?: string | undefined;
-  /** Optional. */
   optional?: boolean | undefined;
 }
 
-/** Config map volume source (core/v1). */
+/** Type of `Volume.configMap` (core/v1). */
 export interface ConfigMapVolumeSource {
-  /** Default mode. */
+  /** Mode bits of the files, such as `0o440`; 0o644 if absent. */
   defaultMode?: number | undefined;
-  /** Items. */
+  /** Keys that become files, and their paths; all keys if absent. */
   items?: KeyToPath[] | undefined;
-  /** Name. */
+  /** Name of the ConfigMap. */
   name?: string | undefined;
-  /** Optional. */
+  /** Whether the pod starts although the object is missing. */
   optional?: boolean | undefined;
 }
 
-/** Container (core/v1). */
+/** Type of `PodSpec.containers` and `PodSpec.initContainers` (core/v1). */
 export interface Container {
-  /** Args. */
+  /** Arguments of the command; those of the image (`CMD`) if absent. `$(NAME)` is replaced by a variable of `env`. */
   args?: string[] | undefined;
-  /** Command. */
+  /** Command, without a shell; that of the image (`ENTRYPOINT`) if absent. */
   command?: string[] | undefined;
-  /** Env. Items are told apart by name. */
+  /** Environment variables. */
   env?: EnvVar[] | undefined;
-  /** Env from. */
+  /** ConfigMaps and Secrets whose keys become environment variables; `env` goes before them. */
   envFrom?: EnvFromSource[] | undefined;
-  /** Image. */
+  /** Image, such as `registry.example.com/app:1.2`. */
   image?: string | undefined;
-  /** Image pull policy. */
+  /** When the image is pulled: `IfNotPresent` if absent, but `Always` for the tag `latest`. */
   imagePullPolicy?: "Always" | "IfNotPresent" | "Never" | undefined;
-  /** Lifecycle. */
+  /** Hooks after the start and before the stop. */
   lifecycle?: Lifecycle | undefined;
-  /** Liveness probe. */
+  /** Probe after whose failures the container is restarted. */
   livenessProbe?: Probe | undefined;
-  /** Name. */
+  /** Name, unique in the pod. */
   name: string;
-  /** Ports. Items are told apart by containerPort and protocol. */
+  /** Ports that it listens on; informative, others can be reached as well. */
   ports?: ContainerPort[] | undefined;
-  /** Readiness probe. */
+  /** Probe whose failures take the pod out of its Services until it succeeds. */
   readinessProbe?: Probe | undefined;
-  /** Resize policy. */
   resizePolicy?: ContainerResizePolicy[] | undefined;
-  /** Resources. */
+  /** Requests and limits of CPU, memory and other resources. */
   resources?: ResourceRequirements | undefined;
-  /** Restart policy. */
+  /** `Always` makes an init container a sidecar, which runs as long as the pod. */
   restartPolicy?: string | undefined;
-  /** Security context. */
+  /** Security settings, which go before those of the pod. */
   securityContext?: SecurityContext | undefined;
-  /** Startup probe. */
+  /** Probe that must succeed before the other probes begin, for slow starts. */
   startupProbe?: Probe | undefined;
-  /** Stdin. */
   stdin?: boolean | undefined;
-  /** Stdin once. */
   stdinOnce?: boolean | undefined;
-  /** Termination message path. */
+  /** File whose text becomes `state.terminated.message`; `/dev/termination-log` if absent. */
   terminationMessagePath?: string | undefined;
-  /** Termination message policy. */
+  /** Whether the end of the log is the message after a failure without a file. */
   terminationMessagePolicy?: "FallbackToLogsOnError" | "File" | undefined;
-  /** Tty. */
   tty?: boolean | undefined;
-  /** Volume devices. Items are told apart by devicePath. */
+  /** List with the key `devicePath`. */
   volumeDevices?: VolumeDevice[] | undefined;
-  /** Volume mounts. Items are told apart by mountPath. */
+  /** Volumes of the pod and where they are in the container. */
   volumeMounts?: VolumeMount[] | undefined;
-  /** Working dir. */
+  /** Working directory; that of the image if absent. */
   workingDir?: string | undefined;
 }
 
-/** Container image (core/v1). */
+/** Type of `NodeStatus.images` (core/v1). */
 export interface ContainerImage {
-  /** Names. */
   names?: string[] | undefined;
-  /** Size bytes. */
   sizeBytes?: number | undefined;
 }
 
-/** Container port (core/v1). */
+/** Type of `Container.ports` and `EphemeralContainer.ports` (core/v1). */
 export interface ContainerPort {
-  /** Container port. */
+  /** Number of the port in the container. */
   containerPort: number;
-  /** Host IP. */
   hostIP?: string | undefined;
-  /** Host port. */
+  /** Port of the node that leads to it; usually better left out. */
   hostPort?: number | undefined;
-  /** Name. */
+  /** Name, which probes and Services may use instead of the number. */
   name?: string | undefined;
-  /** Protocol. Default: TCP. */
+  /** Protocol; `TCP` if absent. */
   protocol?: "SCTP" | "TCP" | "UDP" | undefined;
 }
 
-/** Container resize policy (core/v1). */
+/** Type of `Container.resizePolicy` and `EphemeralContainer.resizePolicy` (core/v1). */
 export interface ContainerResizePolicy {
-  /** Resource name. */
   resourceName: string;
-  /** Restart policy. */
   restartPolicy: string;
 }
 
-/** Container state (core/v1). */
+/** Type of `ContainerStatus.lastState` and `ContainerStatus.state` (core/v1). */
 export interface ContainerState {
-  /** Running. */
   running?: ContainerStateRunning | undefined;
-  /** Terminated. */
   terminated?: ContainerStateTerminated | undefined;
-  /** Waiting. */
   waiting?: ContainerStateWaiting | undefined;
 }
 
-/** Container state running (core/v1). */
+/** Type of `ContainerState.running` (core/v1). */
 export interface ContainerStateRunning {
-  /** Started at. */
   startedAt?: Time | undefined;
 }
 
-/** Container state terminated (core/v1). */
+/** Type of `ContainerState.terminated` (core/v1). */
 export interface ContainerStateTerminated {
-  /** Container ID. */
   containerID?: string | undefined;
-  /** Exit code. */
+  /** Exit code of the process. */
   exitCode: number;
-  /** Finished at. */
   finishedAt?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
+  /** Short reason, such as `Completed`, `Error` or `OOMKilled`. */
   reason?: string | undefined;
-  /** Signal. */
   signal?: number | undefined;
-  /** Started at. */
   startedAt?: Time | undefined;
 }
 
-/** Container state waiting (core/v1). */
+/** Type of `ContainerState.waiting` (core/v1). */
 export interface ContainerStateWaiting {
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
+  /** Short reason, such as `ImagePullBackOff` or `CrashLoopBackOff`. */
   reason?: string | undefined;
 }
 
-/** Container status (core/v1). */
+/** Type of `PodStatus.containerStatuses`, `PodStatus.ephemeralContainerStatuses` and 1 more (core/v1). */
 export interface ContainerStatus {
-  /** Allocated resources. */
   allocatedResources?: Record<string, Quantity> | undefined;
-  /** Allocated resources status. Items are told apart by name. */
+  /** List with the key `name`. */
   allocatedResourcesStatus?: ResourceStatus[] | undefined;
-  /** Container ID. */
   containerID?: string | undefined;
-  /** Image. */
   image: string;
-  /** Image ID. */
   imageID: string;
-  /** Last state. */
+  /** How the container ended before its last restart. */
   lastState?: ContainerState | undefined;
-  /** Name. */
   name: string;
-  /** Ready. */
+  /** Whether it passes its readiness probe. */
   ready: boolean;
-  /** Resources. */
   resources?: ResourceRequirements | undefined;
-  /** Restart count. */
+  /** Number of restarts. */
   restartCount: number;
-  /** Started. */
+  /** Whether it passes its startup probe. */
   started?: boolean | undefined;
-  /** State. */
+  /** Current state: waiting, running or terminated. */
   state?: ContainerState | undefined;
-  /** User. */
   user?: ContainerUser | undefined;
-  /** Volume mounts. Items are told apart by mountPath. */
+  /** List with the key `mountPath`. */
   volumeMounts?: VolumeMountStatus[] | undefined;
 }
 
-/** Container user (core/v1). */
+/** Type of `ContainerStatus.user` (core/v1). */
 export interface ContainerUser {
-  /** Linux. */
   linux?: LinuxContainerUser | undefined;
 }
 
-/** Daemon endpoint (core/v1). */
+/** Type of `NodeDaemonEndpoints.kubeletEndpoint` (core/v1). */
 export interface DaemonEndpoint {
-  /** Port. */
   Port: number;
 }
 
-/** Downward API projection (core/v1). */
+/** Type of `VolumeProjection.downwardAPI` (core/v1). */
 export interface DownwardAPIProjection {
-  /** Items. */
   items?: DownwardAPIVolumeFile[] | undefined;
 }
 
-/** Downward API volume file (core/v1). */
+/** Type of `DownwardAPIProjection.items` and `DownwardAPIVolumeSource.items` (core/v1). */
 export interface DownwardAPIVolumeFile {
-  /** Field ref. */
   fieldRef?: ObjectFieldSelector | undefined;
-  /** Mode. */
   mode?: number | undefined;
-  /** Path. */
   path: string;
-  /** Resource field ref. */
   resourceFieldRef?: ResourceFieldSelector | undefined;
 }
 
-/** Downward API volume source (core/v1). */
+/** Type of `Volume.downwardAPI` (core/v1). */
 export interface DownwardAPIVolumeSource {
-  /** Default mode. */
   defaultMode?: number | undefined;
-  /** Items. */
   items?: DownwardAPIVolumeFile[] | undefined;
 }
 
-/** Empty dir volume source (core/v1). */
+/** Type of `Volume.emptyDir` (core/v1). */
 export interface EmptyDirVolumeSource {
-  /** Medium. */
+  /** `Memory` for a file system in memory; the disk of the node if absent. */
   medium?: string | undefined;
-  /** Size limit. */
+  /** Size after which the pod is evicted. */
   sizeLimit?: Quantity | undefined;
 }
 
-/** Endpoint address (core/v1). */
+/** Type of `EndpointSubset.addresses` and `EndpointSubset.notReadyAddresses` (core/v1). */
 export interface EndpointAddress {
-  /** Hostname. */
   hostname?: string | undefined;
-  /** Ip. */
   ip: string;
-  /** Node name. */
   nodeName?: string | undefined;
-  /** Target ref. */
   targetRef?: ObjectReference | undefined;
 }
 
-/** Endpoint port (core/v1). */
+/** Type of `EndpointSubset.ports` (core/v1). */
 export interface EndpointPort {
-  /** App protocol. */
   appProtocol?: string | undefined;
-  /** Name. */
   name?: string | undefined;
-  /** Port. */
   port: number;
-  /** Protocol. */
   protocol?: "SCTP" | "TCP" | "UDP" | undefined;
 }
 
-/** Endpoint subset (core/v1). */
+/** Type of `Endpoints.subsets` (core/v1). */
 export interface EndpointSubset {
-  /** Addresses. */
   addresses?: EndpointAddress[] | undefined;
-  /** Not ready addresses. */
   notReadyAddresses?: EndpointAddress[] | undefined;
-  /** Ports. */
   ports?: EndpointPort[] | undefined;
 }
 
-/** A Endpoints (core/v1). */
+/** Object of the kind Endpoints (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/endpoints-v1/ */
 export interface Endpoints extends KubernetesObject {
-  /** Subsets. */
   subsets?: EndpointSubset[] | undefined;
 }
-
-/** Describes {@linkcode Endpoints} to a client. */
 export const Endpoints: ResolvedKind<Endpoints> = { group: "", version: "v1", kind: "Endpoints", plural: "endpoints", scope: "Namespaced" };
 
-/** Env from source (core/v1). */
+/** Type of `Container.envFrom` and `EphemeralContainer.envFrom` (core/v1). */
 export interface EnvFromSource {
-  /** Config map ref. */
+  /** ConfigMap whose keys become variables. */
   configMapRef?: ConfigMapEnvSource | undefined;
-  /** Prefix. */
+  /** Text before the name of each variable. */
   prefix?: string | undefined;
-  /** Secret ref. */
+  /** Secret whose keys become variables. */
   secretRef?: SecretEnvSource | undefined;
 }
 
-/** Env var (core/v1). */
+/** Type of `Container.env` and `EphemeralContainer.env` (core/v1). */
 export interface EnvVar {
-  /** Name. */
+  /** Name of the variable. */
   name: string;
-  /** Value. */
+  /** Text; `$(NAME)` is replaced by an earlier variable. */
   value?: string | undefined;
-  /** Value from. */
+  /** Source of the value, instead of `value`. */
   valueFrom?: EnvVarSource | undefined;
 }
 
-/** Env var source (core/v1). */
+/** Type of `EnvVar.valueFrom` (core/v1). */
 export interface EnvVarSource {
-  /** Config map key ref. */
+  /** Key of a ConfigMap. */
   configMapKeyRef?: ConfigMapKeySelector | undefined;
-  /** Field ref. */
+  /** Field of the pod, such as `metadata.name` or `status.podIP`. */
   fieldRef?: ObjectFieldSelector | undefined;
-  /** Resource field ref. */
+  /** Request or limit of a container. */
   resourceFieldRef?: ResourceFieldSelector | undefined;
-  /** Secret key ref. */
+  /** Key of a Secret. */
   secretKeyRef?: SecretKeySelector | undefined;
 }
 
-/** Ephemeral container (core/v1). */
+/** Type of `PodSpec.ephemeralContainers` (core/v1). */
 export interface EphemeralContainer {
-  /** Args. */
   args?: string[] | undefined;
-  /** Command. */
   command?: string[] | undefined;
-  /** Env. Items are told apart by name. */
+  /** List with the key `name`. */
   env?: EnvVar[] | undefined;
-  /** Env from. */
   envFrom?: EnvFromSource[] | undefined;
-  /** Image. */
   image?: string | undefined;
-  /** Image pull policy. */
   imagePullPolicy?: "Always" | "IfNotPresent" | "Never" | undefined;
-  /** Lifecycle. */
   lifecycle?: Lifecycle | undefined;
-  /** Liveness probe. */
   livenessProbe?: Probe | undefined;
-  /** Name. */
   name: string;
-  /** Ports. Items are told apart by containerPort and protocol. */
+  /** List with the keys `containerPort` and `protocol`. */
   ports?: ContainerPort[] | undefined;
-  /** Readiness probe. */
   readinessProbe?: Probe | undefined;
-  /** Resize policy. */
   resizePolicy?: ContainerResizePolicy[] | undefined;
-  /** Resources. */
   resources?: ResourceRequirements | undefined;
-  /** Restart policy. */
   restartPolicy?: string | undefined;
-  /** Security context. */
   securityContext?: SecurityContext | undefined;
-  /** Startup probe. */
   startupProbe?: Probe | undefined;
-  /** Stdin. */
   stdin?: boolean | undefined;
-  /** Stdin once. */
   stdinOnce?: boolean | undefined;
-  /** Target container name. */
   targetContainerName?: string | undefined;
-  /** Termination message path. */
   terminationMessagePath?: string | undefined;
-  /** Termination message policy. */
   terminationMessagePolicy?: "FallbackToLogsOnError" | "File" | undefined;
-  /** Tty. */
   tty?: boolean | undefined;
-  /** Volume devices. Items are told apart by devicePath. */
+  /** List with the key `devicePath`. */
   volumeDevices?: VolumeDevice[] | undefined;
-  /** Volume mounts. Items are told apart by mountPath. */
+  /** List with the key `mountPath`. */
   volumeMounts?: VolumeMount[] | undefined;
-  /** Working dir. */
   workingDir?: string | undefined;
 }
 
-/** Ephemeral volume source (core/v1). */
+/** Type of `Volume.ephemeral` (core/v1). */
 export interface EphemeralVolumeSource {
-  /** Volume claim template. */
   volumeClaimTemplate?: PersistentVolumeClaimTemplate | undefined;
 }
 
-/** A Event (core/v1). */
+/** Object of the kind Event (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/event-v1/ */
 export interface Event extends KubernetesObject {
-  /** Action. */
   action?: string | undefined;
-  /** Count. */
+  /** Number of times that it happened. */
   count?: number | undefined;
-  /** Event time. */
   eventTime?: MicroTime | undefined;
-  /** First timestamp. */
   firstTimestamp?: Time | undefined;
-  /** Involved object. */
+  /** Object that the Event is about. */
   involvedObject: ObjectReference;
-  /** Last timestamp. */
   lastTimestamp?: Time | undefined;
-  /** Message. */
+  /** Details for people. */
   message?: string | undefined;
-  /** Reason. */
+  /** Short reason in CamelCase, such as `FailedScheduling`. */
   reason?: string | undefined;
-  /** Related. */
   related?: ObjectReference | undefined;
-  /** Reporting component. */
   reportingComponent?: string | undefined;
-  /** Reporting instance. */
   reportingInstance?: string | undefined;
-  /** Series. */
   series?: EventSeries | undefined;
-  /** Source. */
   source?: EventSource | undefined;
-  /** Type. */
+  /** `Normal` or `Warning`. */
   type?: string | undefined;
 }
-
-/** Describes {@linkcode Event} to a client. */
 export const Event: ResolvedKind<Event> = { group: "", version: "v1", kind: "Event", plural: "events", scope: "Namespaced" };
 
-/** Event series (core/v1). */
+/** Type of `Event.series` (core/v1). */
 export interface EventSeries {
-  /** Count. */
   count?: number | undefined;
-  /** Last observed time. */
   lastObservedTime?: MicroTime | undefined;
 }
 
-/** Event source (core/v1). */
+/** Type of `Event.source` and `EventsEvent.deprecatedSource` (core/v1). */
 export interface EventSource {
-  /** Component. */
   component?: string | undefined;
-  /** Host. */
   host?: string | undefined;
 }
 
-/** Exec action (core/v1). */
+/** Type of `LifecycleHandler.exec` and `Probe.exec` (core/v1). */
 export interface ExecAction {
-  /** Command. */
+  /** Command in the container, without a shell; exit code 0 is a success. */
   command?: string[] | undefined;
 }
 
-/** FC volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.fc` and `Volume.fc` (core/v1). */
 export interface FCVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Lun. */
   lun?: number | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Target WW ns. */
   targetWWNs?: string[] | undefined;
-  /** Wwids. */
   wwids?: string[] | undefined;
 }
 
-/** Flex persistent volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.flexVolume` (core/v1). */
 export interface FlexPersistentVolumeSource {
-  /** Driver. */
   driver: string;
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Options. */
   options?: Record<string, string> | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret ref. */
   secretRef?: SecretReference | undefined;
 }
 
-/** Flex volume source (core/v1). */
+/** Type of `Volume.flexVolume` (core/v1). */
 export interface FlexVolumeSource {
-  /** Driver. */
   driver: string;
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Options. */
   options?: Record<string, string> | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret ref. */
   secretRef?: LocalObjectReference | undefined;
 }
 
-/** Flocker volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.flocker` and `Volume.flocker` (core/v1). */
 export interface FlockerVolumeSource {
-  /** Dataset name. */
   datasetName?: string | undefined;
-  /** Dataset UUID. */
   datasetUUID?: string | undefined;
 }
 
-/** GCE persistent disk volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.gcePersistentDisk` and `Volume.gcePersistentDisk` (core/v1). */
 export interface GCEPersistentDiskVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Partition. */
   partition?: number | undefined;
-  /** Pd name. */
   pdName: string;
-  /** Read only. */
   readOnly?: boolean | undefined;
 }
 
-/** GRPC action (core/v1). */
+/** Type of `Probe.grpc` (core/v1). */
 export interface GRPCAction {
-  /** Port. */
   port: number;
-  /** Service. */
   service?: string | undefined;
 }
 
-/** Git repo volume source (core/v1). */
+/** Type of `Volume.gitRepo` (core/v1). */
 export interface GitRepoVolumeSource {
-  /** Directory. */
   directory?: string | undefined;
-  /** Repository. */
   repository: string;
-  /** Revision. */
   revision?: string | undefined;
 }
 
-/** Glusterfs persistent volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.glusterfs` (core/v1). */
 export interface GlusterfsPersistentVolumeSource {
-  /** Endpoints. */
   endpoints: string;
-  /** Endpoints namespace. */
   endpointsNamespace?: string | undefined;
-  /** Path. */
   path: string;
-  /** Read only. */
   readOnly?: boolean | undefined;
 }
 
-/** Glusterfs volume source (core/v1). */
+/** Type of `Volume.glusterfs` (core/v1). */
 export interface GlusterfsVolumeSource {
-  /** Endpoints. */
   endpoints: string;
-  /** Path. */
   path: string;
-  /** Read only. */
   readOnly?: boolean | undefined;
 }
 
-/** HTTP get action (core/v1). */
+/** Type of `LifecycleHandler.httpGet` and `Probe.httpGet` (core/v1). */
 export interface HTTPGetAction {
-  /** Host. */
+  /** Host; the IP of the pod if absent. */
   host?: string | undefined;
-  /** Http headers. */
   httpHeaders?: HTTPHeader[] | undefined;
-  /** Path. */
+  /** Path of the URL. */
   path?: string | undefined;
-  /** Port. */
+  /** Number or name of the port. */
   port: IntOrString;
-  /** Scheme. */
+  /** `HTTP` (if absent) or `HTTPS`, whose certificate is not verified. */
   scheme?: "HTTP" | "HTTPS" | undefined;
 }
 
-/** HTTP header (core/v1). */
+/** Type of `HTTPGetAction.httpHeaders` (core/v1). */
 export interface HTTPHeader {
-  /** Name. */
   name: string;
-  /** Value. */
   value: string;
 }
 
-/** Host alias (core/v1). */
+/** Type of `PodSpec.hostAliases` (core/v1). */
 export interface HostAlias {
-  /** Hostnames. */
   hostnames?: string[] | undefined;
-  /** Ip. */
   ip: string;
 }
 
-/** Host IP (core/v1). */
+/** Type of `PodStatus.hostIPs` (core/v1). */
 export interface HostIP {
-  /** Ip. */
   ip: string;
 }
 
-/** Host path volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.hostPath` and `Volume.hostPath` (core/v1). */
 export interface HostPathVolumeSource {
-  /** Path. */
+  /** Path on the node. */
   path: string;
-  /** Type. */
+  /** What must be there, such as `Directory`; not checked if absent. */
   type?: "" | "BlockDevice" | "CharDevice" | "Directory" | "DirectoryOrCreate" | "File" | "FileOrCreate" | "Socket" | undefined;
 }
 
-/** ISCSI persistent volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.iscsi` (core/v1). */
 export interface ISCSIPersistentVolumeSource {
-  /** Chap auth discovery. */
   chapAuthDiscovery?: boolean | undefined;
-  /** Chap auth session. */
   chapAuthSession?: boolean | undefined;
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Initiator name. */
   initiatorName?: string | undefined;
-  /** Iqn. */
   iqn: string;
-  /** Iscsi interface. Default: default. */
+  /** `default` if absent. */
   iscsiInterface?: string | undefined;
-  /** Lun. */
   lun: number;
-  /** Portals. */
   portals?: string[] | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret ref. */
   secretRef?: SecretReference | undefined;
-  /** Target portal. */
   targetPortal: string;
 }
 
-/** ISCSI volume source (core/v1). */
+/** Type of `Volume.iscsi` (core/v1). */
 export interface ISCSIVolumeSource {
-  /** Chap auth discovery. */
   chapAuthDiscovery?: boolean | undefined;
-  /** Chap auth session. */
   chapAuthSession?: boolean | undefined;
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Initiator name. */
   initiatorName?: string | undefined;
-  /** Iqn. */
   iqn: string;
-  /** Iscsi interface. Default: default. */
+  /** `default` if absent. */
   iscsiInterface?: string | undefined;
-  /** Lun. */
   lun: number;
-  /** Portals. */
   portals?: string[] | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret ref. */
   secretRef?: LocalObjectReference | undefined;
-  /** Target portal. */
   targetPortal: string;
 }
 
-/** Image volume source (core/v1). */
+/** Type of `Volume.image` (core/v1). */
 export interface ImageVolumeSource {
-  /** Pull policy. */
   pullPolicy?: "Always" | "IfNotPresent" | "Never" | undefined;
-  /** Reference. */
   reference?: string | undefined;
 }
 
-/** Key to path (core/v1). */
+/** Type of `ConfigMapProjection.items`, `ConfigMapVolumeSource.items` and 2 more (core/v1). */
 export interface KeyToPath {
-  /** Key. */
+  /** Key in the data. */
   key: string;
-  /** Mode. */
+  /** Mode bits of the file; those of the volume if absent. */
   mode?: number | undefined;
-  /** Path. */
+  /** Path of the file in the volume. */
   path: string;
 }
 
-/** Lifecycle (core/v1). */
+/** Type of `Container.lifecycle` and `EphemeralContainer.lifecycle` (core/v1). */
 export interface Lifecycle {
-  /** Post start. */
+  /** Action after the start; the container is not ready before its end. */
   postStart?: LifecycleHandler | undefined;
-  /** Pre stop. */
+  /** Action before the container gets `SIGTERM`. */
   preStop?: LifecycleHandler | undefined;
 }
 
-/** Lifecycle handler (core/v1). */
+/** Type of `Lifecycle.postStart` and `Lifecycle.preStop` (core/v1). */
 export interface LifecycleHandler {
-  /** Exec. */
   exec?: ExecAction | undefined;
-  /** Http get. */
   httpGet?: HTTPGetAction | undefined;
-  /** Sleep. */
   sleep?: SleepAction | undefined;
-  /** Tcp socket. */
   tcpSocket?: TCPSocketAction | undefined;
 }
 
-/** A LimitRange (core/v1). */
+/** Object of the kind LimitRange (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/limit-range-v1/ */
 export interface LimitRange extends KubernetesObject {
-  /** Spec. */
   spec: LimitRangeSpec;
 }
-
-/** Describes {@linkcode LimitRange} to a client. */
 export const LimitRange: ResolvedKind<LimitRange> = { group: "", version: "v1", kind: "LimitRange", plural: "limitranges", scope: "Namespaced" };
 
-/** Limit range item (core/v1). */
+/** Type of `LimitRangeSpec.limits` (core/v1). */
 export interface LimitRangeItem {
-  /** Default. */
+  /** Limits of containers that have none. */
   default?: Record<string, Quantity> | undefined;
-  /** Default request. */
+  /** Requests of containers that have none. */
   defaultRequest?: Record<string, Quantity> | undefined;
-  /** Max. */
+  /** Greatest amounts. */
   max?: Record<string, Quantity> | undefined;
-  /** Max limit request ratio. */
   maxLimitRequestRatio?: Record<string, Quantity> | undefined;
-  /** Min. */
+  /** Least amounts. */
   min?: Record<string, Quantity> | undefined;
-  /** Type. */
+  /** `Container`, `Pod` or `PersistentVolumeClaim`. */
   type: string;
 }
 
-/** Limit range spec (core/v1). */
+/** Type of `LimitRange.spec` (core/v1). */
 export interface LimitRangeSpec {
-  /** Limits. */
   limits: LimitRangeItem[];
 }
 
-/** Linux container user (core/v1). */
+/** Type of `ContainerUser.linux` (core/v1). */
 export interface LinuxContainerUser {
-  /** Gid. */
   gid: number;
-  /** Supplemental groups. */
   supplementalGroups?: number[] | undefined;
-  /** Uid. */
   uid: number;
 }
 
-/** Load balancer ingress (core/v1). */
+/** Type of `LoadBalancerStatus.ingress` (core/v1). */
 export interface LoadBalancerIngress {
-  /** Hostname. */
   hostname?: string | undefined;
-  /** Ip. */
   ip?: string | undefined;
-  /** Ip mode. */
   ipMode?: string | undefined;
-  /** Ports. */
   ports?: PortStatus[] | undefined;
 }
 
-/** Load balancer status (core/v1). */
+/** Type of `ServiceStatus.loadBalancer` (core/v1). */
 export interface LoadBalancerStatus {
-  /** Ingress. */
   ingress?: LoadBalancerIngress[] | undefined;
 }
 
-/** Local object reference (core/v1). */
+/** Type of `CSIVolumeSource.nodePublishSecretRef`, `CephFSVolumeSource.secretRef` and 8 more (core/v1). */
 export interface LocalObjectReference {
-  /** Name. */
+  /** Name of the object, in the same namespace. */
   name?: string | undefined;
 }
 
-/** Local volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.local` (core/v1). */
 export interface LocalVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Path. */
   path: string;
 }
 
-/** Modify volume status (core/v1). */
+/** Type of `PersistentVolumeClaimStatus.modifyVolumeStatus` (core/v1). */
 export interface ModifyVolumeStatus {
-  /** Status. */
   status: "InProgress" | "Infeasible" | "Pending";
-  /** Target volume attributes class name. */
   targetVolumeAttributesClassName?: string | undefined;
 }
 
-/** NFS volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.nfs` and `Volume.nfs` (core/v1). */
 export interface NFSVolumeSource {
-  /** Path. */
   path: string;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Server. */
   server: string;
 }
 
-/** A Namespace (core/v1). */
+/** Object of the kind Namespace (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/namespace-v1/ */
 export interface Namespace extends KubernetesObject {
-  /** Spec. */
   spec?: NamespaceSpec | undefined;
-  /** Status. */
   status?: NamespaceStatus | undefined;
 }
-
-/** Describes {@linkcode Namespace} to a client. */
 export const Namespace: ResolvedKind<Namespace> = { group: "", version: "v1", kind: "Namespace", plural: "namespaces", scope: "Cluster" };
 
-/** Namespace condition (core/v1). */
+/** Type of `NamespaceStatus.conditions` (core/v1). */
 export interface NamespaceCondition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Namespace spec (core/v1). */
+/** Type of `Namespace.spec` (core/v1). */
 export interface NamespaceSpec {
-  /** Finalizers. */
   finalizers?: string[] | undefined;
 }
 
-/** Namespace status (core/v1). */
+/** Type of `Namespace.status` (core/v1). */
 export interface NamespaceStatus {
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: NamespaceCondition[] | undefined;
-  /** Phase. */
+  /** `Active` or `Terminating`. */
   phase?: "Active" | "Terminating" | undefined;
 }
 
-/** A Node (core/v1). */
+/** Object of the kind Node (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/node-v1/ */
 export interface Node extends KubernetesObject {
-  /** Spec. */
   spec?: NodeSpec | undefined;
-  /** Status. */
   status?: NodeStatus | undefined;
 }
-
-/** Describes {@linkcode Node} to a client. */
 export const Node: ResolvedKind<Node> = { group: "", version: "v1", kind: "Node", plural: "nodes", scope: "Cluster" };
 
-/** Node address (core/v1). */
+/** Type of `NodeStatus.addresses` (core/v1). */
 export interface NodeAddress {
-  /** Address. */
   address: string;
-  /** Type. */
   type: string;
 }
 
-/** Node affinity (core/v1). */
+/** Type of `Affinity.nodeAffinity` (core/v1). */
 export interface NodeAffinity {
-  /** Preferred during scheduling ignored during execution. */
   preferredDuringSchedulingIgnoredDuringExecution?: PreferredSchedulingTerm[] | undefined;
-  /** Required during scheduling ignored during execution. */
   requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector | undefined;
 }
 
-/** Node condition (core/v1). */
+/** Type of `NodeStatus.conditions` (core/v1). */
 export interface NodeCondition {
-  /** Last heartbeat time. */
   lastHeartbeatTime?: Time | undefined;
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Node config source (core/v1). */
+/** Type of `NodeConfigStatus.active`, `NodeConfigStatus.assigned` and 2 more (core/v1). */
 export interface NodeConfigSource {
-  /** Config map. */
   configMap?: ConfigMapNodeConfigSource | undefined;
 }
 
-/** Node config status (core/v1). */
+/** Type of `NodeStatus.config` (core/v1). */
 export interface NodeConfigStatus {
-  /** Active. */
   active?: NodeConfigSource | undefined;
-  /** Assigned. */
   assigned?: NodeConfigSource | undefined;
-  /** Error. */
   error?: string | undefined;
-  /** Last known good. */
   lastKnownGood?: NodeConfigSource | undefined;
 }
 
-/** Node daemon endpoints (core/v1). */
+/** Type of `NodeStatus.daemonEndpoints` (core/v1). */
 export interface NodeDaemonEndpoints {
-  /** Kubelet endpoint. */
   kubeletEndpoint: DaemonEndpoint;
 }
 
-/** Node features (core/v1). */
+/** Type of `NodeStatus.features` (core/v1). */
 export interface NodeFeatures {
-  /** Supplemental groups policy. */
   supplementalGroupsPolicy?: boolean | undefined;
 }
 
-/** Node runtime handler (core/v1). */
+/** Type of `NodeStatus.runtimeHandlers` (core/v1). */
 export interface NodeRuntimeHandler {
-  /** Features. */
   features?: NodeRuntimeHandlerFeatures | undefined;
-  /** Name. */
   name?: string | undefined;
 }
 
-/** Node runtime handler features (core/v1). */
+/** Type of `NodeRuntimeHandler.features` (core/v1). */
 export interface NodeRuntimeHandlerFeatures {
-  /** Recursive read only mounts. */
   recursiveReadOnlyMounts?: boolean | undefined;
-  /** User namespaces. */
   userNamespaces?: boolean | undefined;
 }
 
-/** Node selector (core/v1). */
+/** Type of `NodeAffinity.requiredDuringSchedulingIgnoredDuringExecution` and `VolumeNodeAffinity.required` (core/v1). */
 export interface NodeSelector {
-  /** Node selector terms. */
   nodeSelectorTerms: NodeSelectorTerm[];
 }
 
-/** Node selector requirement (core/v1). */
+/** Type of `NodeSelectorTerm.matchExpressions` and `NodeSelectorTerm.matchFields` (core/v1). */
 export interface NodeSelectorRequirement {
-  /** Key. */
   key: string;
-  /** Operator. */
   operator: "DoesNotExist" | "Exists" | "Gt" | "In" | "Lt" | "NotIn";
-  /** Values. */
   values?: string[] | undefined;
 }
 
-/** Node selector term (core/v1). */
+/** Type of `NodeSelector.nodeSelectorTerms` and `PreferredSchedulingTerm.preference` (core/v1). */
 export interface NodeSelectorTerm {
-  /** Match expressions. */
   matchExpressions?: NodeSelectorRequirement[] | undefined;
-  /** Match fields. */
   matchFields?: NodeSelectorRequirement[] | undefined;
 }
 
-/** Node spec (core/v1). */
+/** Type of `Node.spec` (core/v1). */
 export interface NodeSpec {
-  /** Config source. */
   configSource?: NodeConfigSource | undefined;
-  /** External ID. */
   externalID?: string | undefined;
-  /** Pod CIDR. */
   podCIDR?: string | undefined;
-  /** Pod CID rs. A set. */
+  /** Set of values. */
   podCIDRs?: string[] | undefined;
-  /** Provider ID. */
   providerID?: string | undefined;
-  /** Taints. */
+  /** Taints, which keep pods without a toleration away. */
   taints?: Taint[] | undefined;
-  /** Unschedulable. */
+  /** Whether no new pod is scheduled on it, as by `kubectl cordon`. */
   unschedulable?: boolean | undefined;
 }
 
-/** Node status (core/v1). */
+/** Type of `Node.status` (core/v1). */
 export interface NodeStatus {
-  /** Addresses. Items are told apart by type. */
+  /** Addresses of the node. */
   addresses?: NodeAddress[] | undefined;
-  /** Allocatable. */
+  /** Amounts of resources that pods can request. */
   allocatable?: Record<string, Quantity> | undefined;
-  /** Capacity. */
+  /** Amounts of resources that the node has. */
   capacity?: Record<string, Quantity> | undefined;
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: NodeCondition[] | undefined;
-  /** Config. */
   config?: NodeConfigStatus | undefined;
-  /** Daemon endpoints. */
   daemonEndpoints?: NodeDaemonEndpoints | undefined;
-  /** Features. */
   features?: NodeFeatures | undefined;
-  /** Images. */
   images?: ContainerImage[] | undefined;
-  /** Node info. */
   nodeInfo: NodeSystemInfo;
-  /** Phase. */
   phase?: "Pending" | "Running" | "Terminated" | undefined;
-  /** Runtime handlers. */
   runtimeHandlers?: NodeRuntimeHandler[] | undefined;
-  /** Volumes attached. */
   volumesAttached?: AttachedVolume[] | undefined;
-  /** Volumes in use. */
   volumesInUse?: string[] | undefined;
 }
 
-/** Node system info (core/v1). */
+/** Type of `NodeStatus.nodeInfo` (core/v1). */
 export interface NodeSystemInfo {
-  /** Architecture. */
   architecture: string;
-  /** Boot ID. */
   bootID: string;
-  /** Container runtime version. */
   containerRuntimeVersion: string;
-  /** Kernel version. */
   kernelVersion: string;
-  /** Kube proxy version. */
   kubeProxyVersion: string;
-  /** Kubelet version. */
   kubeletVersion: string;
-  /** Machine ID. */
   machineID: string;
-  /** Operating system. */
   operatingSystem: string;
-  /** Os image. */
   osImage: string;
-  /** System UUID. */
   systemUUID: string;
 }
 
-/** Object field selector (core/v1). */
+/** Type of `DownwardAPIVolumeFile.fieldRef` and `EnvVarSource.fieldRef` (core/v1). */
 export interface ObjectFieldSelector {
-  /** Api version. */
   apiVersion?: string | undefined;
-  /** Field path. */
+  /** Path such as `metadata.labels['app']` or `spec.nodeName`. */
   fieldPath: string;
 }
 
-/** Object reference (core/v1). */
+/** Type of `Binding.target`, `EndpointAddress.targetRef` and 9 more (core/v1). */
 export interface ObjectReference {
-  /** Api version. */
   apiVersion?: string | undefined;
-  /** Field path. */
   fieldPath?: string | undefined;
-  /** Kind. */
   kind?: string | undefined;
-  /** Name. */
   name?: string | undefined;
-  /** Namespace. */
   namespace?: string | undefined;
-  /** Resource version. */
   resourceVersion?: string | undefined;
-  /** Uid. */
   uid?: string | undefined;
 }
 
-/** A PersistentVolume (core/v1). */
+/** Object of the kind PersistentVolume (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/persistent-volume-v1/ */
 export interface PersistentVolume extends KubernetesObject {
-  /** Spec. */
   spec?: PersistentVolumeSpec | undefined;
-  /** Status. */
   status?: PersistentVolumeStatus | undefined;
 }
-
-/** Describes {@linkcode PersistentVolume} to a client. */
 export const PersistentVolume: ResolvedKind<PersistentVolume> = { group: "", version: "v1", kind: "PersistentVolume", plural: "persistentvolumes", scope: "Cluster" };
 
-/** A PersistentVolumeClaim (core/v1). */
+/** Object of the kind PersistentVolumeClaim (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/persistent-volume-claim-v1/ */
 export interface PersistentVolumeClaim extends KubernetesObject {
-  /** Spec. */
   spec?: PersistentVolumeClaimSpec | undefined;
-  /** Status. */
   status?: PersistentVolumeClaimStatus | undefined;
 }
-
-/** Describes {@linkcode PersistentVolumeClaim} to a client. */
 export const PersistentVolumeClaim: ResolvedKind<PersistentVolumeClaim> = { group: "", version: "v1", kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims", scope: "Namespaced" };
 
-/** Persistent volume claim condition (core/v1). */
+/** Type of `PersistentVolumeClaimStatus.conditions` (core/v1). */
 export interface PersistentVolumeClaimCondition {
-  /** Last probe time. */
   lastProbeTime?: Time | undefined;
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Persistent volume claim spec (core/v1). */
+/** Type of `PersistentVolumeClaim.spec` and `PersistentVolumeClaimTemplate.spec` (core/v1). */
 export interface PersistentVolumeClaimSpec {
-  /** Access modes. */
+  /** How nodes may mount it, such as `ReadWriteOnce` or `ReadWriteMany`. */
   accessModes?: ("ReadOnlyMany" | "ReadWriteMany" | "ReadWriteOnce" | "ReadWriteOncePod")[] | undefined;
-  /** Data source. */
   dataSource?: TypedLocalObjectReference | undefined;
-  /** Data source ref. */
   dataSourceRef?: TypedObjectReference | undefined;
-  /** Resources. */
+  /** Size, as `{ requests: { storage: "1Gi" } }`. */
   resources?: VolumeResourceRequirements | undefined;
-  /** Selector. */
   selector?: LabelSelector | undefined;
-  /** Storage class name. */
+  /** StorageClass; the default one if absent, none if empty. */
   storageClassName?: string | undefined;
-  /** Volume attributes class name. */
   volumeAttributesClassName?: string | undefined;
-  /** Volume mode. */
+  /** `Filesystem` (if absent) or `Block`. */
   volumeMode?: "Block" | "Filesystem" | undefined;
-  /** Volume name. */
+  /** Name of the PersistentVolume that is bound. */
   volumeName?: string | undefined;
 }
 
-/** Persistent volume claim status (core/v1). */
+/** Type of `PersistentVolumeClaim.status` (core/v1). */
 export interface PersistentVolumeClaimStatus {
-  /** Access modes. */
   accessModes?: ("ReadOnlyMany" | "ReadWriteMany" | "ReadWriteOnce" | "ReadWriteOncePod")[] | undefined;
-  /** Allocated resource statuses. */
   allocatedResourceStatuses?: Record<string, "ControllerResizeInProgress" | "ControllerResizeInfeasible" | "NodeResizeInProgress" | "NodeResizeInfeasible" | "NodeResizePending"> | undefined;
-  /** Allocated resources. */
   allocatedResources?: Record<string, Quantity> | undefined;
-  /** Capacity. */
   capacity?: Record<string, Quantity> | undefined;
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: PersistentVolumeClaimCondition[] | undefined;
-  /** Current volume attributes class name. */
   currentVolumeAttributesClassName?: string | undefined;
-  /** Modify volume status. */
   modifyVolumeStatus?: ModifyVolumeStatus | undefined;
-  /** Phase. */
+  /** `Pending`, `Bound` or `Lost`. */
   phase?: "Bound" | "Lost" | "Pending" | undefined;
 }
 
-/** Persistent volume claim template (core/v1). */
+/** Type of `EphemeralVolumeSource.volumeClaimTemplate` (core/v1). */
 export interface PersistentVolumeClaimTemplate {
-  /** Metadata. */
   metadata?: Partial<ObjectMeta> | undefined;
-  /** Spec. */
   spec: PersistentVolumeClaimSpec;
 }
 
-/** Persistent volume claim volume source (core/v1). */
+/** Type of `Volume.persistentVolumeClaim` (core/v1). */
 export interface PersistentVolumeClaimVolumeSource {
-  /** Claim name. */
+  /** Name of the PersistentVolumeClaim. */
   claimName: string;
-  /** Read only. */
+  /** Whether it is mounted for reading only. */
   readOnly?: boolean | undefined;
 }
 
-/** Persistent volume spec (core/v1). */
+/** Type of `PersistentVolume.spec` and `VolumeAttachmentSource.inlineVolumeSpec` (core/v1). */
 export interface PersistentVolumeSpec {
-  /** Access modes. */
   accessModes?: ("ReadOnlyMany" | "ReadWriteMany" | "ReadWriteOnce" | "ReadWriteOncePod")[] | undefined;
-  /** Aws elastic block store. */
   awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource | undefined;
-  /** Azure disk. */
   azureDisk?: AzureDiskVolumeSource | undefined;
-  /** Azure file. */
   azureFile?: AzureFilePersistentVolumeSource | undefined;
-  /** Capacity. */
   capacity?: Record<string, Quantity> | undefined;
-  /** Cephfs. */
   cephfs?: CephFSPersistentVolumeSource | undefined;
-  /** Cinder. */
   cinder?: CinderPersistentVolumeSource | undefined;
-  /** Claim ref. */
   claimRef?: ObjectReference | undefined;
-  /** Csi. */
   csi?: CSIPersistentVolumeSource | undefined;
-  /** Fc. */
   fc?: FCVolumeSource | undefined;
-  /** Flex volume. */
   flexVolume?: FlexPersistentVolumeSource | undefined;
-  /** Flocker. */
   flocker?: FlockerVolumeSource | undefined;
-  /** Gce persistent disk. */
   gcePersistentDisk?: GCEPersistentDiskVolumeSource | undefined;
-  /** Glusterfs. */
   glusterfs?: GlusterfsPersistentVolumeSource | undefined;
-  /** Host path. */
   hostPath?: HostPathVolumeSource | undefined;
-  /** Iscsi. */
   iscsi?: ISCSIPersistentVolumeSource | undefined;
-  /** Local. */
   local?: LocalVolumeSource | undefined;
-  /** Mount options. */
   mountOptions?: string[] | undefined;
-  /** Nfs. */
   nfs?: NFSVolumeSource | undefined;
-  /** Node affinity. */
   nodeAffinity?: VolumeNodeAffinity | undefined;
-  /** Persistent volume reclaim policy. */
   persistentVolumeReclaimPolicy?: "Delete" | "Recycle" | "Retain" | undefined;
-  /** Photon persistent disk. */
   photonPersistentDisk?: PhotonPersistentDiskVolumeSource | undefined;
-  /** Portworx volume. */
   portworxVolume?: PortworxVolumeSource | undefined;
-  /** Quobyte. */
   quobyte?: QuobyteVolumeSource | undefined;
-  /** Rbd. */
   rbd?: RBDPersistentVolumeSource | undefined;
-  /** Scale IO. */
   scaleIO?: ScaleIOPersistentVolumeSource | undefined;
-  /** Storage class name. */
   storageClassName?: string | undefined;
-  /** Storageos. */
   storageos?: StorageOSPersistentVolumeSource | undefined;
-  /** Volume attributes class name. */
   volumeAttributesClassName?: string | undefined;
-  /** Volume mode. */
   volumeMode?: "Block" | "Filesystem" | undefined;
-  /** Vsphere volume. */
   vsphereVolume?: VsphereVirtualDiskVolumeSource | undefined;
 }
 
-/** Persistent volume status (core/v1). */
+/** Type of `PersistentVolume.status` (core/v1). */
 export interface PersistentVolumeStatus {
-  /** Last phase transition time. */
   lastPhaseTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Phase. */
   phase?: "Available" | "Bound" | "Failed" | "Pending" | "Released" | undefined;
-  /** Reason. */
   reason?: string | undefined;
 }
 
-/** Photon persistent disk volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.photonPersistentDisk` and `Volume.photonPersistentDisk` (core/v1). */
 export interface PhotonPersistentDiskVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Pd ID. */
   pdID: string;
 }
 
-/** A Pod (core/v1). */
+/** Object of the kind Pod (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/pod-v1/ */
 export interface Pod extends KubernetesObject {
-  /** Spec. */
   spec: PodSpec;
-  /** Status. */
   status?: PodStatus | undefined;
 }
-
-/** Describes {@linkcode Pod} to a client. */
 export const Pod: ResolvedKind<Pod> = { group: "", version: "v1", kind: "Pod", plural: "pods", scope: "Namespaced" };
 
-/** Pod affinity (core/v1). */
+/** Type of `Affinity.podAffinity` (core/v1). */
 export interface PodAffinity {
-  /** Preferred during scheduling ignored during execution. */
   preferredDuringSchedulingIgnoredDuringExecution?: WeightedPodAffinityTerm[] | undefined;
-  /** Required during scheduling ignored during execution. */
   requiredDuringSchedulingIgnoredDuringExecution?: PodAffinityTerm[] | undefined;
 }
 
-/** Pod affinity term (core/v1). */
+/** Type of `PodAffinity.requiredDuringSchedulingIgnoredDuringExecution`, `PodAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution` and 1 more (core/v1). */
 export interface PodAffinityTerm {
-  /** Label selector. */
   labelSelector?: LabelSelector | undefined;
-  /** Match label keys. */
   matchLabelKeys?: string[] | undefined;
-  /** Mismatch label keys. */
   mismatchLabelKeys?: string[] | undefined;
-  /** Namespace selector. */
   namespaceSelector?: LabelSelector | undefined;
-  /** Namespaces. */
   namespaces?: string[] | undefined;
-  /** Topology key. */
   topologyKey: string;
 }
 
-/** Pod anti affinity (core/v1). */
+/** Type of `Affinity.podAntiAffinity` (core/v1). */
 export interface PodAntiAffinity {
-  /** Preferred during scheduling ignored during execution. */
   preferredDuringSchedulingIgnoredDuringExecution?: WeightedPodAffinityTerm[] | undefined;
-  /** Required during scheduling ignored during execution. */
   requiredDuringSchedulingIgnoredDuringExecution?: PodAffinityTerm[] | undefined;
 }
 
-/** Pod condition (core/v1). */
+/** Type of `PodStatus.conditions` (core/v1). */
 export interface PodCondition {
-  /** Last probe time. */
   lastProbeTime?: Time | undefined;
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Pod DNS config (core/v1). */
+/** Type of `PodSpec.dnsConfig` (core/v1). */
 export interface PodDNSConfig {
-  /** Nameservers. */
   nameservers?: string[] | undefined;
-  /** Options. */
   options?: PodDNSConfigOption[] | undefined;
-  /** Searches. */
   searches?: string[] | undefined;
 }
 
-/** Pod DNS config option (core/v1). */
+/** Type of `PodDNSConfig.options` (core/v1). */
 export interface PodDNSConfigOption {
-  /** Name. */
   name?: string | undefined;
-  /** Value. */
   value?: string | undefined;
 }
 
-/** Pod IP (core/v1). */
+/** Type of `PodStatus.podIPs` (core/v1). */
 export interface PodIP {
-  /** Ip. */
   ip: string;
 }
 
-/** Pod OS (core/v1). */
+/** Type of `PodSpec.os` (core/v1). */
 export interface PodOS {
-  /** Name. */
   name: string;
 }
 
-/** Pod readiness gate (core/v1). */
+/** Type of `PodSpec.readinessGates` (core/v1). */
 export interface PodReadinessGate {
-  /** Condition type. */
   conditionType: string;
 }
 
-/** Pod resource claim (core/v1). */
+/** Type of `PodSpec.resourceClaims` (core/v1). */
 export interface PodResourceClaim {
-  /** Name. */
   name: string;
-  /** Resource claim name. */
   resourceClaimName?: string | undefined;
-  /** Resource claim template name. */
   resourceClaimTemplateName?: string | undefined;
 }
 
-/** Pod resource claim status (core/v1). */
+/** Type of `PodStatus.resourceClaimStatuses` (core/v1). */
 export interface PodResourceClaimStatus {
-  /** Name. */
   name: string;
-  /** Resource claim name. */
   resourceClaimName?: string | undefined;
 }
 
-/** Pod scheduling gate (core/v1). */
+/** Type of `PodSpec.schedulingGates` (core/v1). */
 export interface PodSchedulingGate {
-  /** Name. */
   name: string;
 }
 
-/** Pod security context (core/v1). */
+/** Type of `PodSpec.securityContext` (core/v1). */
 export interface PodSecurityContext {
-  /** App armor profile. */
   appArmorProfile?: AppArmorProfile | undefined;
-  /** Fs group. */
+  /** Group ID of the files in volumes. */
   fsGroup?: number | undefined;
-  /** Fs group change policy. */
   fsGroupChangePolicy?: "Always" | "OnRootMismatch" | undefined;
-  /** Run as group. */
+  /** Group ID of the first process; that of the image if absent. */
   runAsGroup?: number | undefined;
-  /** Run as non root. */
+  /** Whether the kubelet refuses to start a container as root; the user of the image must then be a number. */
   runAsNonRoot?: boolean | undefined;
-  /** Run as user. */
+  /** User ID of the first process; that of the image if absent. */
   runAsUser?: number | undefined;
-  /** Se linux change policy. */
   seLinuxChangePolicy?: string | undefined;
-  /** Se linux options. */
   seLinuxOptions?: SELinuxOptions | undefined;
-  /** Seccomp profile. */
+  /** Filter of system calls, such as `{ type: "RuntimeDefault" }`. */
   seccompProfile?: SeccompProfile | undefined;
-  /** Supplemental groups. */
+  /** Further group IDs of the processes. */
   supplementalGroups?: number[] | undefined;
-  /** Supplemental groups policy. */
   supplementalGroupsPolicy?: "Merge" | "Strict" | undefined;
-  /** Sysctls. */
   sysctls?: Sysctl[] | undefined;
-  /** Windows options. */
   windowsOptions?: WindowsSecurityContextOptions | undefined;
 }
 
-/** Pod spec (core/v1). */
+/** Type of `Pod.spec` and `PodTemplateSpec.spec` (core/v1). */
 export interface PodSpec {
-  /** Active deadline seconds. */
+  /** Seconds after whose end the pod fails. */
   activeDeadlineSeconds?: number | undefined;
-  /** Affinity. */
+  /** Rules about the nodes that the pod may or should run on. */
   affinity?: Affinity | undefined;
-  /** Automount service account token. */
+  /** Whether containers get a token for the API server; true if absent. */
   automountServiceAccountToken?: boolean | undefined;
-  /** Containers. Items are told apart by name. */
+  /** Containers, at least one; cannot be added or removed later. */
   containers: Container[];
-  /** Dns config. */
   dnsConfig?: PodDNSConfig | undefined;
-  /** Dns policy. */
+  /** How names are resolved; `ClusterFirst` if absent. */
   dnsPolicy?: "ClusterFirst" | "ClusterFirstWithHostNet" | "Default" | "None" | undefined;
-  /** Enable service links. */
   enableServiceLinks?: boolean | undefined;
-  /** Ephemeral containers. Items are told apart by name. */
+  /** List with the key `name`. */
   ephemeralContainers?: EphemeralContainer[] | undefined;
-  /** Host aliases. Items are told apart by ip. */
+  /** List with the key `ip`. */
   hostAliases?: HostAlias[] | undefined;
-  /** Host IPC. */
   hostIPC?: boolean | undefined;
-  /** Host network. */
+  /** Whether the pod uses the network of its node. */
   hostNetwork?: boolean | undefined;
-  /** Host PID. */
   hostPID?: boolean | undefined;
-  /** Host users. */
   hostUsers?: boolean | undefined;
-  /** Hostname. */
   hostname?: string | undefined;
-  /** Image pull secrets. Items are told apart by name. */
+  /** Secrets with credentials of image registries. */
   imagePullSecrets?: LocalObjectReference[] | undefined;
-  /** Init containers. Items are told apart by name. */
+  /** Containers that run to their end, one after the other, before `containers` start. */
   initContainers?: Container[] | undefined;
-  /** Node name. */
+  /** Name of the node, which the scheduler sets. */
   nodeName?: string | undefined;
-  /** Node selector. */
+  /** Labels that the node must have. */
   nodeSelector?: Record<string, string> | undefined;
-  /** Os. */
   os?: PodOS | undefined;
-  /** Overhead. */
   overhead?: Record<string, Quantity> | undefined;
-  /** Preemption policy. */
   preemptionPolicy?: "Never" | "PreemptLowerPriority" | undefined;
-  /** Priority. */
   priority?: number | undefined;
-  /** Priority class name. */
+  /** PriorityClass of the pod. */
   priorityClassName?: string | undefined;
-  /** Readiness gates. */
   readinessGates?: PodReadinessGate[] | undefined;
-  /** Resource claims. Items are told apart by name. */
+  /** List with the key `name`. */
   resourceClaims?: PodResourceClaim[] | undefined;
-  /** Resources. */
   resources?: ResourceRequirements | undefined;
-  /** Restart policy. */
+  /** When containers that have ended are restarted: `Always` (if absent), `OnFailure` or `Never`. */
   restartPolicy?: "Always" | "Never" | "OnFailure" | undefined;
-  /** Runtime class name. */
   runtimeClassName?: string | undefined;
-  /** Scheduler name. */
+  /** Scheduler; `default-scheduler` if absent. */
   schedulerName?: string | undefined;
-  /** Scheduling gates. Items are told apart by name. */
+  /** List with the key `name`. */
   schedulingGates?: PodSchedulingGate[] | undefined;
-  /** Security context. */
+  /** Security settings of all containers. */
   securityContext?: PodSecurityContext | undefined;
-  /** Service account. */
   serviceAccount?: string | undefined;
-  /** Service account name. */
+  /** ServiceAccount of the processes; `default` if absent. */
   serviceAccountName?: string | undefined;
-  /** Set hostname as FQDN. */
   setHostnameAsFQDN?: boolean | undefined;
-  /** Share process namespace. */
+  /** Whether the containers see each other's processes. */
   shareProcessNamespace?: boolean | undefined;
-  /** Subdomain. */
   subdomain?: string | undefined;
-  /** Termination grace period seconds. */
+  /** Seconds between `SIGTERM` and `SIGKILL`; 30 if absent. */
   terminationGracePeriodSeconds?: number | undefined;
-  /** Tolerations. */
+  /** Taints of nodes that do not keep the pod away. */
   tolerations?: Toleration[] | undefined;
-  /** Topology spread constraints. Items are told apart by topologyKey and whenUnsatisfiable. */
+  /** How pods are spread over zones or nodes. */
   topologySpreadConstraints?: TopologySpreadConstraint[] | undefined;
-  /** Volumes. Items are told apart by name. */
+  /** Volumes that containers can mount. */
   volumes?: Volume[] | undefined;
 }
 
-/** Pod status (core/v1). */
+/** Type of `Pod.status` (core/v1). */
 export interface PodStatus {
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: PodCondition[] | undefined;
-  /** Container statuses. */
+  /** States of the containers. */
   containerStatuses?: ContainerStatus[] | undefined;
-  /** Ephemeral container statuses. */
   ephemeralContainerStatuses?: ContainerStatus[] | undefined;
-  /** Host IP. */
+  /** IP address of the node. */
   hostIP?: string | undefined;
-  /** Host i ps. */
   hostIPs?: HostIP[] | undefined;
-  /** Init container statuses. */
   initContainerStatuses?: ContainerStatus[] | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Nominated node name. */
   nominatedNodeName?: string | undefined;
-  /** Phase. */
+  /** `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`. */
   phase?: "Failed" | "Pending" | "Running" | "Succeeded" | "Unknown" | undefined;
-  /** Pod IP. */
+  /** IP address of the pod. */
   podIP?: string | undefined;
-  /** Pod i ps. Items are told apart by ip. */
+  /** List with the key `ip`. */
   podIPs?: PodIP[] | undefined;
-  /** Qos class. */
+  /** `Guaranteed`, `Burstable` or `BestEffort`, by its resources. */
   qosClass?: "BestEffort" | "Burstable" | "Guaranteed" | undefined;
-  /** Reason. */
+  /** Short reason of the state, such as `Evicted`. */
   reason?: string | undefined;
-  /** Resize. */
   resize?: string | undefined;
-  /** Resource claim statuses. Items are told apart by name. */
+  /** List with the key `name`. */
   resourceClaimStatuses?: PodResourceClaimStatus[] | undefined;
-  /** Start time. */
+  /** Time at which the kubelet accepted the pod. */
   startTime?: Time | undefined;
 }
 
-/** A PodTemplate (core/v1). */
+/** Object of the kind PodTemplate (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/pod-template-v1/ */
 export interface PodTemplate extends KubernetesObject {
-  /** Template. */
   template?: PodTemplateSpec | undefined;
 }
-
-/** Describes {@linkcode PodTemplate} to a client. */
 export const PodTemplate: ResolvedKind<PodTemplate> = { group: "", version: "v1", kind: "PodTemplate", plural: "podtemplates", scope: "Namespaced" };
 
-/** Pod template spec (core/v1). */
+/** Type of `PodTemplate.template`, `ReplicationControllerSpec.template` and 5 more (core/v1). */
 export interface PodTemplateSpec {
-  /** Metadata. */
+  /** Labels and annotations of the pods. */
   metadata?: Partial<ObjectMeta> | undefined;
-  /** Spec. */
+  /** Desired state of the pods. */
   spec: PodSpec;
 }
 
-/** Port status (core/v1). */
+/** Type of `LoadBalancerIngress.ports` (core/v1). */
 export interface PortStatus {
-  /** Error. */
   error?: string | undefined;
-  /** Port. */
   port: number;
-  /** Protocol. */
   protocol: "SCTP" | "TCP" | "UDP";
 }
 
-/** Portworx volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.portworxVolume` and `Volume.portworxVolume` (core/v1). */
 export interface PortworxVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Volume ID. */
   volumeID: string;
 }
 
-/** Preferred scheduling term (core/v1). */
+/** Type of `NodeAffinity.preferredDuringSchedulingIgnoredDuringExecution` (core/v1). */
 export interface PreferredSchedulingTerm {
-  /** Preference. */
   preference: NodeSelectorTerm;
-  /** Weight. */
   weight: number;
 }
 
-/** Probe (core/v1). */
+/** Type of `Container.livenessProbe`, `Container.readinessProbe` and 4 more (core/v1). */
 export interface Probe {
-  /** Exec. */
+  /** Command that is run in the container. */
   exec?: ExecAction | undefined;
-  /** Failure threshold. */
+  /** Failures in a row that count as one; 3 if absent. */
   failureThreshold?: number | undefined;
-  /** Grpc. */
+  /** Health check by gRPC. */
   grpc?: GRPCAction | undefined;
-  /** Http get. */
+  /** Request whose status must be from 200 to 399. */
   httpGet?: HTTPGetAction | undefined;
-  /** Initial delay seconds. */
+  /** Seconds from the start to the first probe; 0 if absent. */
   initialDelaySeconds?: number | undefined;
-  /** Period seconds. */
+  /** Seconds between two probes; 10 if absent. */
   periodSeconds?: number | undefined;
-  /** Success threshold. */
+  /** Successes in a row after a failure; 1 if absent. */
   successThreshold?: number | undefined;
-  /** Tcp socket. */
+  /** Port that must accept a connection. */
   tcpSocket?: TCPSocketAction | undefined;
-  /** Termination grace period seconds. */
   terminationGracePeriodSeconds?: number | undefined;
-  /** Timeout seconds. */
+  /** Seconds after which a probe fails; 1 if absent. */
   timeoutSeconds?: number | undefined;
 }
 
-/** Projected volume source (core/v1). */
+/** Type of `Volume.projected` (core/v1). */
 export interface ProjectedVolumeSource {
-  /** Default mode. */
   defaultMode?: number | undefined;
-  /** Sources. */
   sources?: VolumeProjection[] | undefined;
 }
 
-/** Quobyte volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.quobyte` and `Volume.quobyte` (core/v1). */
 export interface QuobyteVolumeSource {
-  /** Group. */
   group?: string | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Registry. */
   registry: string;
-  /** Tenant. */
   tenant?: string | undefined;
-  /** User. */
   user?: string | undefined;
-  /** Volume. */
   volume: string;
 }
 
-/** RBD persistent volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.rbd` (core/v1). */
 export interface RBDPersistentVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Image. */
   image: string;
-  /** Keyring. Default: /etc/ceph/keyring. */
+  /** `/etc/ceph/keyring` if absent. */
   keyring?: string | undefined;
-  /** Monitors. */
   monitors: string[];
-  /** Pool. Default: rbd. */
+  /** `rbd` if absent. */
   pool?: string | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret ref. */
   secretRef?: SecretReference | undefined;
-  /** User. Default: admin. */
+  /** `admin` if absent. */
   user?: string | undefined;
 }
 
-/** RBD volume source (core/v1). */
+/** Type of `Volume.rbd` (core/v1). */
 export interface RBDVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Image. */
   image: string;
-  /** Keyring. Default: /etc/ceph/keyring. */
+  /** `/etc/ceph/keyring` if absent. */
   keyring?: string | undefined;
-  /** Monitors. */
   monitors: string[];
-  /** Pool. Default: rbd. */
+  /** `rbd` if absent. */
   pool?: string | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret ref. */
   secretRef?: LocalObjectReference | undefined;
-  /** User. Default: admin. */
+  /** `admin` if absent. */
   user?: string | undefined;
 }
 
-/** A ReplicationController (core/v1). */
+/** Object of the kind ReplicationController (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/replication-controller-v1/ */
 export interface ReplicationController extends KubernetesObject {
-  /** Spec. */
   spec?: ReplicationControllerSpec | undefined;
-  /** Status. */
   status?: ReplicationControllerStatus | undefined;
 }
-
-/** Describes {@linkcode ReplicationController} to a client. */
 export const ReplicationController: ResolvedKind<ReplicationController> = { group: "", version: "v1", kind: "ReplicationController", plural: "replicationcontrollers", scope: "Namespaced" };
 
-/** Replication controller condition (core/v1). */
+/** Type of `ReplicationControllerStatus.conditions` (core/v1). */
 export interface ReplicationControllerCondition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status: string;
-  /** Type. */
   type: string;
 }
 
-/** Replication controller spec (core/v1). */
+/** Type of `ReplicationController.spec` (core/v1). */
 export interface ReplicationControllerSpec {
-  /** Min ready seconds. */
   minReadySeconds?: number | undefined;
-  /** Replicas. */
   replicas?: number | undefined;
-  /** Selector. */
   selector?: Record<string, string> | undefined;
-  /** Template. */
   template?: PodTemplateSpec | undefined;
 }
 
-/** Replication controller status (core/v1). */
+/** Type of `ReplicationController.status` (core/v1). */
 export interface ReplicationControllerStatus {
-  /** Available replicas. */
   availableReplicas?: number | undefined;
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: ReplicationControllerCondition[] | undefined;
-  /** Fully labeled replicas. */
   fullyLabeledReplicas?: number | undefined;
-  /** Observed generation. */
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
-  /** Ready replicas. */
   readyReplicas?: number | undefined;
-  /** Replicas. */
   replicas: number;
 }
 
-/** Resource claim (core/v1). */
+/** Type of `ResourceRequirements.claims` (core/v1). */
 export interface ResourceClaim {
-  /** Name. */
   name: string;
-  /** Request. */
   request?: string | undefined;
 }
 
-/** Resource field selector (core/v1). */
+/** Type of `DownwardAPIVolumeFile.resourceFieldRef` and `EnvVarSource.resourceFieldRef` (core/v1). */
 export interface ResourceFieldSelector {
-  /** Container name. */
   containerName?: string | undefined;
-  /** Divisor. */
   divisor?: Quantity | undefined;
-  /** Resource. */
   resource: string;
 }
 
-/** Resource health (core/v1). */
+/** Type of `ResourceStatus.resources` (core/v1). */
 export interface ResourceHealth {
-  /** Health. */
   health?: string | undefined;
-  /** Resource ID. */
   resourceID: string;
 }
 
-/** A ResourceQuota (core/v1). */
+/** Object of the kind ResourceQuota (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/resource-quota-v1/ */
 export interface ResourceQuota extends KubernetesObject {
-  /** Spec. */
   spec?: ResourceQuotaSpec | undefined;
-  /** Status. */
   status?: ResourceQuotaStatus | undefined;
 }
-
-/** Describes {@linkcode ResourceQuota} to a client. */
 export const ResourceQuota: ResolvedKind<ResourceQuota> = { group: "", version: "v1", kind: "ResourceQuota", plural: "resourcequotas", scope: "Namespaced" };
 
-/** Resource quota spec (core/v1). */
+/** Type of `ResourceQuota.spec` (core/v1). */
 export interface ResourceQuotaSpec {
-  /** Hard. */
+  /** Greatest sums in the namespace, such as `requests.cpu` or `pods`. */
   hard?: Record<string, Quantity> | undefined;
-  /** Scope selector. */
   scopeSelector?: ScopeSelector | undefined;
-  /** Scopes. */
+  /** Which objects count; all if absent. */
   scopes?: ("BestEffort" | "CrossNamespacePodAffinity" | "NotBestEffort" | "NotTerminating" | "PriorityClass" | "Terminating")[] | undefined;
 }
 
-/** Resource quota status (core/v1). */
+/** Type of `ResourceQuota.status` (core/v1). */
 export interface ResourceQuotaStatus {
-  /** Hard. */
+  /** Limits that are enforced. */
   hard?: Record<string, Quantity> | undefined;
-  /** Used. */
+  /** Current sums. */
   used?: Record<string, Quantity> | undefined;
 }
 
-/** Resource requirements (core/v1). */
+/** Type of `Container.resources`, `ContainerStatus.resources` and 2 more (core/v1). */
 export interface ResourceRequirements {
-  /** Claims. Items are told apart by name. */
+  /** List with the key `name`. */
   claims?: ResourceClaim[] | undefined;
-  /** Limits. */
+  /** Greatest amounts, such as `{ memory: "128Mi" }`: more CPU is throttled, more memory ends the container. */
   limits?: Record<string, Quantity> | undefined;
-  /** Requests. */
+  /** Amounts that the scheduler reserves on the node, such as `{ cpu: "100m" }`; the limits if absent. */
   requests?: Record<string, Quantity> | undefined;
 }
 
-/** Resource status (core/v1). */
+/** Type of `ContainerStatus.allocatedResourcesStatus` (core/v1). */
 export interface ResourceStatus {
-  /** Name. */
   name: string;
-  /** Resources. Items are told apart by resourceID. */
+  /** List with the key `resourceID`. */
   resources?: ResourceHealth[] | undefined;
 }
 
-/** SE linux options (core/v1). */
+/** Type of `PodSecurityContext.seLinuxOptions` and `SecurityContext.seLinuxOptions` (core/v1). */
 export interface SELinuxOptions {
-  /** Level. */
   level?: string | undefined;
-  /** Role. */
   role?: string | undefined;
-  /** Type. */
   type?: string | undefined;
-  /** User. */
   user?: string | undefined;
 }
 
-/** Scale IO persistent volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.scaleIO` (core/v1). */
 export interface ScaleIOPersistentVolumeSource {
-  /** Fs type. Default: xfs. */
+  /** `xfs` if absent. */
   fsType?: string | undefined;
-  /** Gateway. */
   gateway: string;
-  /** Protection domain. */
   protectionDomain?: string | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret ref. */
   secretRef: SecretReference;
-  /** Ssl enabled. */
   sslEnabled?: boolean | undefined;
-  /** Storage mode. Default: ThinProvisioned. */
+  /** `ThinProvisioned` if absent. */
   storageMode?: string | undefined;
-  /** Storage pool. */
   storagePool?: string | undefined;
-  /** System. */
   system: string;
-  /** Volume name. */
   volumeName?: string | undefined;
 }
 
-/** Scale IO volume source (core/v1). */
+/** Type of `Volume.scaleIO` (core/v1). */
 export interface ScaleIOVolumeSource {
-  /** Fs type. Default: xfs. */
+  /** `xfs` if absent. */
   fsType?: string | undefined;
-  /** Gateway. */
   gateway: string;
-  /** Protection domain. */
   protectionDomain?: string | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret ref. */
   secretRef: LocalObjectReference;
-  /** Ssl enabled. */
   sslEnabled?: boolean | undefined;
-  /** Storage mode. Default: ThinProvisioned. */
+  /** `ThinProvisioned` if absent. */
   storageMode?: string | undefined;
-  /** Storage pool. */
   storagePool?: string | undefined;
-  /** System. */
   system: string;
-  /** Volume name. */
   volumeName?: string | undefined;
 }
 
-/** Scope selector (core/v1). */
+/** Type of `ResourceQuotaSpec.scopeSelector` (core/v1). */
 export interface ScopeSelector {
-  /** Match expressions. */
   matchExpressions?: ScopedResourceSelectorRequirement[] | undefined;
 }
 
-/** Scoped resource selector requirement (core/v1). */
+/** Type of `ScopeSelector.matchExpressions` (core/v1). */
 export interface ScopedResourceSelectorRequirement {
-  /** Operator. */
   operator: "DoesNotExist" | "Exists" | "In" | "NotIn";
-  /** Scope name. */
   scopeName: "BestEffort" | "CrossNamespacePodAffinity" | "NotBestEffort" | "NotTerminating" | "PriorityClass" | "Terminating";
-  /** Values. */
   values?: string[] | undefined;
 }
 
-/** Seccomp profile (core/v1). */
+/** Type of `PodSecurityContext.seccompProfile` and `SecurityContext.seccompProfile` (core/v1). */
 export interface SeccompProfile {
-  /** Localhost profile. */
   localhostProfile?: string | undefined;
-  /** Type. */
   type: "Localhost" | "RuntimeDefault" | "Unconfined";
 }
 
-/** A Secret (core/v1). */
+/** Object of the kind Secret (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/secret-v1/ */
 export interface Secret extends KubernetesObject {
-  /** Data. */
+  /** Values by key, in base64. */
   data?: Record<string, string> | undefined;
-  /** Immutable. */
+  /** Whether the data can never be changed. */
   immutable?: boolean | undefined;
-  /** String data. */
+  /** Texts by key, which the server adds to `data`; never read. */
   stringData?: Record<string, string> | undefined;
-  /** Type. */
+  /** Type such as `kubernetes.io/tls`, which asks for certain keys; `Opaque` if absent. */
   type?: string | undefined;
 }
-
-/** Describes {@linkcode Secret} to a client. */
 export const Secret: ResolvedKind<Secret> = { group: "", version: "v1", kind: "Secret", plural: "secrets", scope: "Namespaced" };
 
-/** Secret env source (core/v1). */
+/** Type of `EnvFromSource.secretRef` (core/v1). */
 export interface SecretEnvSource {
-  /** Name. */
   name?: string | undefined;
-  /** Optional. */
   optional?: boolean | undefined;
 }
 
-/** Secret key selector (core/v1). */
+/** Type of `EnvVarSource.secretKeyRef` (core/v1). */
 export interface SecretKeySelector {
-  /** Key. */
+  /** Key in its data. */
   key: string;
-  /** Name. */
+  /** Name of the object, in the namespace of the pod. */
   name?: string | undefined;
-  /** Optional. */
+  /** Whether the pod starts although the object or key is missing. */
   optional?: boolean | undefined;
 }
 
-/** Secret projection (core/v1). */
+/** Type of `VolumeProjection.secret` (core/v1). */
 export interface SecretProjection {
-  /** Items. */
   items?: KeyToPath[] | undefined;
-  /** Name. */
   name?: string | undefined;
-  /** Optional. */
   optional?: boolean | undefined;
 }
 
-/** Secret reference (core/v1). */
+/** Type of `CSIPersistentVolumeSource.controllerExpandSecretRef`, `CSIPersistentVolumeSource.controllerPublishSecretRef` and 9 more (core/v1). */
 export interface SecretReference {
-  /** Name. */
   name?: string | undefined;
-  /** Namespace. */
   namespace?: string | undefined;
 }
 
-/** Secret volume source (core/v1). */
+/** Type of `Volume.secret` (core/v1). */
 export interface SecretVolumeSource {
-  /** Default mode. */
+  /** Mode bits of the files, such as `0o440`; 0o644 if absent. */
   defaultMode?: number | undefined;
-  /** Items. */
+  /** Keys that become files, and their paths; all keys if absent. */
   items?: KeyToPath[] | undefined;
-  /** Optional. */
+  /** Whether the pod starts although the object is missing. */
   optional?: boolean | undefined;
-  /** Secret name. */
+  /** Name of the Secret. */
   secretName?: string | undefined;
 }
 
-/** Security context (core/v1). */
+/** Type of `Container.securityContext` and `EphemeralContainer.securityContext` (core/v1). */
 export interface SecurityContext {
-  /** Allow privilege escalation. */
+  /** Whether a process may get more rights than its parent. */
   allowPrivilegeEscalation?: boolean | undefined;
-  /** App armor profile. */
   appArmorProfile?: AppArmorProfile | undefined;
-  /** Capabilities. */
+  /** Linux capabilities that are added and removed. */
   capabilities?: Capabilities | undefined;
-  /** Privileged. */
+  /** Whether processes have the rights of root on the node. */
   privileged?: boolean | undefined;
-  /** Proc mount. */
   procMount?: "Default" | "Unmasked" | undefined;
-  /** Read only root filesystem. */
+  /** Whether the root file system is read-only. */
   readOnlyRootFilesystem?: boolean | undefined;
-  /** Run as group. */
+  /** Group ID of the first process; that of the image if absent. */
   runAsGroup?: number | undefined;
-  /** Run as non root. */
+  /** Whether the kubelet refuses to start a container as root; the user of the image must then be a number. */
   runAsNonRoot?: boolean | undefined;
-  /** Run as user. */
+  /** User ID of the first process; that of the image if absent. */
   runAsUser?: number | undefined;
-  /** Se linux options. */
   seLinuxOptions?: SELinuxOptions | undefined;
-  /** Seccomp profile. */
+  /** Filter of system calls, such as `{ type: "RuntimeDefault" }`. */
   seccompProfile?: SeccompProfile | undefined;
-  /** Windows options. */
   windowsOptions?: WindowsSecurityContextOptions | undefined;
 }
 
-/** A Service (core/v1). */
+/** Object of the kind Service (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/service-v1/ */
 export interface Service extends KubernetesObject {
-  /** Spec. */
   spec?: ServiceSpec | undefined;
-  /** Status. */
   status?: ServiceStatus | undefined;
 }
-
-/** Describes {@linkcode Service} to a client. */
 export const Service: ResolvedKind<Service> = { group: "", version: "v1", kind: "Service", plural: "services", scope: "Namespaced" };
 
-/** A ServiceAccount (core/v1). */
+/** Object of the kind ServiceAccount (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/service-account-v1/ */
 export interface ServiceAccount extends KubernetesObject {
-  /** Automount service account token. */
+  /** Whether pods get a token for the API server; true if absent. */
   automountServiceAccountToken?: boolean | undefined;
-  /** Image pull secrets. */
+  /** Secrets that pods use to pull images. */
   imagePullSecrets?: LocalObjectReference[] | undefined;
-  /** Secrets. Items are told apart by name. */
+  /** List with the key `name`. */
   secrets?: ObjectReference[] | undefined;
 }
-
-/** Describes {@linkcode ServiceAccount} to a client. */
 export const ServiceAccount: ResolvedKind<ServiceAccount> = { group: "", version: "v1", kind: "ServiceAccount", plural: "serviceaccounts", scope: "Namespaced" };
 
-/** Service account token projection (core/v1). */
+/** Type of `VolumeProjection.serviceAccountToken` (core/v1). */
 export interface ServiceAccountTokenProjection {
-  /** Audience. */
   audience?: string | undefined;
-  /** Expiration seconds. */
   expirationSeconds?: number | undefined;
-  /** Path. */
   path: string;
 }
 
-/** Service port (core/v1). */
+/** Type of `ServiceSpec.ports` (core/v1). */
 export interface ServicePort {
-  /** App protocol. */
+  /** Application protocol, such as `kubernetes.io/h2c`. */
   appProtocol?: string | undefined;
-  /** Name. */
+  /** Name, needed if there are several ports. */
   name?: string | undefined;
-  /** Node port. */
+  /** Port on every node, from 30000 to 32767; chosen by the server. */
   nodePort?: number | undefined;
-  /** Port. */
+  /** Number of the port of the Service. */
   port: number;
-  /** Protocol. Default: TCP. */
+  /** Protocol; `TCP` if absent. */
   protocol?: "SCTP" | "TCP" | "UDP" | undefined;
-  /** Target port. */
+  /** Number or name of the port of the pods; `port` if absent. */
   targetPort?: IntOrString | undefined;
 }
 
-/** Service spec (core/v1). */
+/** Type of `Service.spec` (core/v1). */
 export interface ServiceSpec {
-  /** Allocate load balancer node ports. */
   allocateLoadBalancerNodePorts?: boolean | undefined;
-  /** Cluster IP. */
+  /** IP address in the cluster, which the server chooses; `None` for a headless Service. */
   clusterIP?: string | undefined;
-  /** Cluster i ps. */
   clusterIPs?: string[] | undefined;
-  /** External i ps. */
   externalIPs?: string[] | undefined;
-  /** External name. */
+  /** DNS name that a Service of the type `ExternalName` leads to. */
   externalName?: string | undefined;
-  /** External traffic policy. */
+  /** `Local` keeps the IP address of clients and the traffic on its node. */
   externalTrafficPolicy?: "Cluster" | "Local" | undefined;
-  /** Health check node port. */
   healthCheckNodePort?: number | undefined;
-  /** Internal traffic policy. */
   internalTrafficPolicy?: "Cluster" | "Local" | undefined;
-  /** Ip families. */
   ipFamilies?: ("" | "IPv4" | "IPv6")[] | undefined;
-  /** Ip family policy. */
   ipFamilyPolicy?: "PreferDualStack" | "RequireDualStack" | "SingleStack" | undefined;
-  /** Load balancer class. */
+  /** Implementation of the load balancer. */
   loadBalancerClass?: string | undefined;
-  /** Load balancer IP. */
   loadBalancerIP?: string | undefined;
-  /** Load balancer source ranges. */
   loadBalancerSourceRanges?: string[] | undefined;
-  /** Ports. Items are told apart by port and protocol. */
+  /** Ports of the Service. */
   ports?: ServicePort[] | undefined;
-  /** Publish not ready addresses. */
+  /** Whether pods that are not ready get traffic. */
   publishNotReadyAddresses?: boolean | undefined;
-  /** Selector. */
+  /** Labels of the pods that get the traffic. */
   selector?: Record<string, string> | undefined;
-  /** Session affinity. */
+  /** `ClientIP` leads a client to the same pod again. */
   sessionAffinity?: "ClientIP" | "None" | undefined;
-  /** Session affinity config. */
   sessionAffinityConfig?: SessionAffinityConfig | undefined;
-  /** Traffic distribution. */
   trafficDistribution?: string | undefined;
-  /** Type. */
+  /** `ClusterIP` (if absent), `NodePort`, `LoadBalancer` or `ExternalName`. */
   type?: "ClusterIP" | "ExternalName" | "LoadBalancer" | "NodePort" | undefined;
 }
 
-/** Service status (core/v1). */
+/** Type of `Service.status` (core/v1). */
 export interface ServiceStatus {
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: Condition[] | undefined;
-  /** Load balancer. */
+  /** Addresses of the load balancer. */
   loadBalancer?: LoadBalancerStatus | undefined;
 }
 
-/** Session affinity config (core/v1). */
+/** Type of `ServiceSpec.sessionAffinityConfig` (core/v1). */
 export interface SessionAffinityConfig {
-  /** Client IP. */
   clientIP?: ClientIPConfig | undefined;
 }
 
-/** Sleep action (core/v1). */
+/** Type of `LifecycleHandler.sleep` (core/v1). */
 export interface SleepAction {
-  /** Seconds. */
   seconds: number;
 }
 
-/** Storage OS persistent volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.storageos` (core/v1). */
 export interface StorageOSPersistentVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret ref. */
   secretRef?: ObjectReference | undefined;
-  /** Volume name. */
   volumeName?: string | undefined;
-  /** Volume namespace. */
   volumeNamespace?: string | undefined;
 }
 
-/** Storage OS volume source (core/v1). */
+/** Type of `Volume.storageos` (core/v1). */
 export interface StorageOSVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Secret ref. */
   secretRef?: LocalObjectReference | undefined;
-  /** Volume name. */
   volumeName?: string | undefined;
-  /** Volume namespace. */
   volumeNamespace?: string | undefined;
 }
 
-/** Sysctl (core/v1). */
+/** Type of `PodSecurityContext.sysctls` (core/v1). */
 export interface Sysctl {
-  /** Name. */
   name: string;
-  /** Value. */
   value: string;
 }
 
-/** TCP socket action (core/v1). */
+/** Type of `LifecycleHandler.tcpSocket` and `Probe.tcpSocket` (core/v1). */
 export interface TCPSocketAction {
-  /** Host. */
+  /** Host; the IP of the pod if absent. */
   host?: string | undefined;
-  /** Port. */
+  /** Number or name of the port. */
   port: IntOrString;
 }
 
-/** Taint (core/v1). */
+/** Type of `NodeSpec.taints` (core/v1). */
 export interface Taint {
-  /** Effect. */
   effect: "NoExecute" | "NoSchedule" | "PreferNoSchedule";
-  /** Key. */
   key: string;
-  /** Time added. */
   timeAdded?: Time | undefined;
-  /** Value. */
   value?: string | undefined;
 }
 
-/** Toleration (core/v1). */
+/** Type of `PodSpec.tolerations` and `Scheduling.tolerations` (core/v1). */
 export interface Toleration {
-  /** Effect. */
+  /** Effect of the taint; all if absent. */
   effect?: "NoExecute" | "NoSchedule" | "PreferNoSchedule" | undefined;
-  /** Key. */
+  /** Key of the taint; all if absent, with `Exists`. */
   key?: string | undefined;
-  /** Operator. */
+  /** `Equal` (if absent) compares the value, `Exists` does not. */
   operator?: "Equal" | "Exists" | undefined;
-  /** Toleration seconds. */
+  /** Seconds until an eviction by `NoExecute`; never if absent. */
   tolerationSeconds?: number | undefined;
-  /** Value. */
+  /** Value of the taint. */
   value?: string | undefined;
 }
 
-/** Topology selector label requirement (core/v1). */
+/** Type of `TopologySelectorTerm.matchLabelExpressions` (core/v1). */
 export interface TopologySelectorLabelRequirement {
-  /** Key. */
   key: string;
-  /** Values. */
   values: string[];
 }
 
-/** Topology selector term (core/v1). */
+/** Type of `StorageClass.allowedTopologies` (core/v1). */
 export interface TopologySelectorTerm {
-  /** Match label expressions. */
   matchLabelExpressions?: TopologySelectorLabelRequirement[] | undefined;
 }
 
-/** Topology spread constraint (core/v1). */
+/** Type of `PodSpec.topologySpreadConstraints` (core/v1). */
 export interface TopologySpreadConstraint {
-  /** Label selector. */
+  /** Selector of the pods that are counted. */
   labelSelector?: LabelSelector | undefined;
-  /** Match label keys. */
   matchLabelKeys?: string[] | undefined;
-  /** Max skew. */
+  /** Greatest difference of the numbers of pods of two domains. */
   maxSkew: number;
-  /** Min domains. */
   minDomains?: number | undefined;
-  /** Node affinity policy. */
   nodeAffinityPolicy?: "Honor" | "Ignore" | undefined;
-  /** Node taints policy. */
   nodeTaintsPolicy?: "Honor" | "Ignore" | undefined;
-  /** Topology key. */
+  /** Label of nodes, whose values are the domains. */
   topologyKey: string;
-  /** When unsatisfiable. */
+  /** `DoNotSchedule` lets the pod wait, `ScheduleAnyway` only prefers. */
   whenUnsatisfiable: "DoNotSchedule" | "ScheduleAnyway";
 }
 
-/** Typed local object reference (core/v1). */
+/** Type of `PersistentVolumeClaimSpec.dataSource` and `IngressBackend.resource` (core/v1). */
 export interface TypedLocalObjectReference {
-  /** Api group. */
   apiGroup?: string | undefined;
-  /** Kind. */
   kind: string;
-  /** Name. */
   name: string;
 }
 
-/** Typed object reference (core/v1). */
+/** Type of `PersistentVolumeClaimSpec.dataSourceRef` (core/v1). */
 export interface TypedObjectReference {
-  /** Api group. */
   apiGroup?: string | undefined;
-  /** Kind. */
   kind: string;
-  /** Name. */
   name: string;
-  /** Namespace. */
   namespace?: string | undefined;
 }
 
-/** Volume (core/v1). */
+/** Type of `PodSpec.volumes` (core/v1). */
 export interface Volume {
-  /** Aws elastic block store. */
   awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource | undefined;
-  /** Azure disk. */
   azureDisk?: AzureDiskVolumeSource | undefined;
-  /** Azure file. */
   azureFile?: AzureFileVolumeSource | undefined;
-  /** Cephfs. */
   cephfs?: CephFSVolumeSource | undefined;
-  /** Cinder. */
   cinder?: CinderVolumeSource | undefined;
-  /** Config map. */
+  /** Keys of a ConfigMap as files. */
   configMap?: ConfigMapVolumeSource | undefined;
-  /** Csi. */
+  /** Volume of a CSI driver that lives as long as the pod. */
   csi?: CSIVolumeSource | undefined;
-  /** Downward API. */
+  /** Fields of the pod as files. */
   downwardAPI?: DownwardAPIVolumeSource | undefined;
-  /** Empty dir. */
+  /** Empty folder that lives as long as the pod. */
   emptyDir?: EmptyDirVolumeSource | undefined;
-  /** Ephemeral. */
+  /** PersistentVolumeClaim that lives as long as the pod. */
   ephemeral?: EphemeralVolumeSource | undefined;
-  /** Fc. */
   fc?: FCVolumeSource | undefined;
-  /** Flex volume. */
   flexVolume?: FlexVolumeSource | undefined;
-  /** Flocker. */
   flocker?: FlockerVolumeSource | undefined;
-  /** Gce persistent disk. */
   gcePersistentDisk?: GCEPersistentDiskVolumeSource | undefined;
-  /** Git repo. */
   gitRepo?: GitRepoVolumeSource | undefined;
-  /** Glusterfs. */
   glusterfs?: GlusterfsVolumeSource | undefined;
-  /** Host path. */
+  /** Path of the node. */
   hostPath?: HostPathVolumeSource | undefined;
-  /** Image. */
   image?: ImageVolumeSource | undefined;
-  /** Iscsi. */
   iscsi?: ISCSIVolumeSource | undefined;
-  /** Name. */
+  /** Name, which `volumeMounts` refer to. */
   name: string;
-  /** Nfs. */
+  /** Folder of an NFS server. */
   nfs?: NFSVolumeSource | undefined;
-  /** Persistent volume claim. */
+  /** PersistentVolumeClaim in the same namespace. */
   persistentVolumeClaim?: PersistentVolumeClaimVolumeSource | undefined;
-  /** Photon persistent disk. */
   photonPersistentDisk?: PhotonPersistentDiskVolumeSource | undefined;
-  /** Portworx volume. */
   portworxVolume?: PortworxVolumeSource | undefined;
-  /** Projected. */
+  /** Several sources in one folder, such as tokens. */
   projected?: ProjectedVolumeSource | undefined;
-  /** Quobyte. */
   quobyte?: QuobyteVolumeSource | undefined;
-  /** Rbd. */
   rbd?: RBDVolumeSource | undefined;
-  /** Scale IO. */
   scaleIO?: ScaleIOVolumeSource | undefined;
-  /** Secret. */
+  /** Keys of a Secret as files. */
   secret?: SecretVolumeSource | undefined;
-  /** Storageos. */
   storageos?: StorageOSVolumeSource | undefined;
-  /** Vsphere volume. */
   vsphereVolume?: VsphereVirtualDiskVolumeSource | undefined;
 }
 
-/** Volume device (core/v1). */
+/** Type of `Container.volumeDevices` and `EphemeralContainer.volumeDevices` (core/v1). */
 export interface VolumeDevice {
-  /** Device path. */
   devicePath: string;
-  /** Name. */
   name: string;
 }
 
-/** Volume mount (core/v1). */
+/** Type of `Container.volumeMounts` and `EphemeralContainer.volumeMounts` (core/v1). */
 export interface VolumeMount {
-  /** Mount path. */
+  /** Path in the container. */
   mountPath: string;
-  /** Mount propagation. */
   mountPropagation?: "Bidirectional" | "HostToContainer" | "None" | undefined;
-  /** Name. */
+  /** Name of the volume. */
   name: string;
-  /** Read only. */
+  /** Whether it can only be read. */
   readOnly?: boolean | undefined;
-  /** Recursive read only. */
   recursiveReadOnly?: string | undefined;
-  /** Sub path. */
+  /** Path in the volume that is mounted; its root if absent. */
   subPath?: string | undefined;
-  /** Sub path expr. */
   subPathExpr?: string | undefined;
 }
 
-/** Volume mount status (core/v1). */
+/** Type of `ContainerStatus.volumeMounts` (core/v1). */
 export interface VolumeMountStatus {
-  /** Mount path. */
   mountPath: string;
-  /** Name. */
   name: string;
-  /** Read only. */
   readOnly?: boolean | undefined;
-  /** Recursive read only. */
   recursiveReadOnly?: string | undefined;
 }
 
-/** Volume node affinity (core/v1). */
+/** Type of `PersistentVolumeSpec.nodeAffinity` (core/v1). */
 export interface VolumeNodeAffinity {
-  /** Required. */
   required?: NodeSelector | undefined;
 }
 
-/** Volume projection (core/v1). */
+/** Type of `ProjectedVolumeSource.sources` (core/v1). */
 export interface VolumeProjection {
-  /** Cluster trust bundle. */
   clusterTrustBundle?: ClusterTrustBundleProjection | undefined;
-  /** Config map. */
   configMap?: ConfigMapProjection | undefined;
-  /** Downward API. */
   downwardAPI?: DownwardAPIProjection | undefined;
-  /** Secret. */
   secret?: SecretProjection | undefined;
-  /** Service account token. */
   serviceAccountToken?: ServiceAccountTokenProjection | undefined;
 }
 
-/** Volume resource requirements (core/v1). */
+/** Type of `PersistentVolumeClaimSpec.resources` (core/v1). */
 export interface VolumeResourceRequirements {
-  /** Limits. */
   limits?: Record<string, Quantity> | undefined;
-  /** Requests. */
   requests?: Record<string, Quantity> | undefined;
 }
 
-/** Vsphere virtual disk volume source (core/v1). */
+/** Type of `PersistentVolumeSpec.vsphereVolume` and `Volume.vsphereVolume` (core/v1). */
 export interface VsphereVirtualDiskVolumeSource {
-  /** Fs type. */
   fsType?: string | undefined;
-  /** Storage policy ID. */
   storagePolicyID?: string | undefined;
-  /** Storage policy name. */
   storagePolicyName?: string | undefined;
-  /** Volume path. */
   volumePath: string;
 }
 
-/** Weighted pod affinity term (core/v1). */
+/** Type of `PodAffinity.preferredDuringSchedulingIgnoredDuringExecution` and `PodAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution` (core/v1). */
 export interface WeightedPodAffinityTerm {
-  /** Pod affinity term. */
   podAffinityTerm: PodAffinityTerm;
-  /** Weight. */
   weight: number;
 }
 
-/** Windows security context options (core/v1). */
+/** Type of `PodSecurityContext.windowsOptions` and `SecurityContext.windowsOptions` (core/v1). */
 export interface WindowsSecurityContextOptions {
-  /** Gmsa credential spec. */
   gmsaCredentialSpec?: string | undefined;
-  /** Gmsa credential spec name. */
   gmsaCredentialSpecName?: string | undefined;
-  /** Host process. */
   hostProcess?: boolean | undefined;
-  /** Run as user name. */
   runAsUserName?: string | undefined;
 }

@@ -4,69 +4,49 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectReference } from "./core_v1.ts";
 
-/** Endpoint port (discovery/v1). */
+/** Type of `EndpointSlice.ports` (discovery/v1). */
 export interface DiscoveryEndpointPort {
-  /** App protocol. */
   appProtocol?: string | undefined;
-  /** Name. */
   name?: string | undefined;
-  /** Port. */
   port?: number | undefined;
-  /** Protocol. */
   protocol?: "SCTP" | "TCP" | "UDP" | undefined;
 }
 
-/** Endpoint (discovery/v1). */
+/** Type of `EndpointSlice.endpoints` (discovery/v1). */
 export interface Endpoint {
-  /** Addresses. A set. */
+  /** Set of values. */
   addresses: string[];
-  /** Conditions. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: EndpointConditions | undefined;
-  /** Deprecated topology. */
   deprecatedTopology?: Record<string, string> | undefined;
-  /** Hints. */
   hints?: EndpointHints | undefined;
-  /** Hostname. */
   hostname?: string | undefined;
-  /** Node name. */
   nodeName?: string | undefined;
-  /** Target ref. */
   targetRef?: ObjectReference | undefined;
-  /** Zone. */
   zone?: string | undefined;
 }
 
-/** Endpoint conditions (discovery/v1). */
+/** Type of `Endpoint.conditions` (discovery/v1). */
 export interface EndpointConditions {
-  /** Ready. */
   ready?: boolean | undefined;
-  /** Serving. */
   serving?: boolean | undefined;
-  /** Terminating. */
   terminating?: boolean | undefined;
 }
 
-/** Endpoint hints (discovery/v1). */
+/** Type of `Endpoint.hints` (discovery/v1). */
 export interface EndpointHints {
-  /** For zones. */
   forZones?: ForZone[] | undefined;
 }
 
-/** A EndpointSlice (discovery.k8s.io/v1). */
+/** Object of the kind EndpointSlice (discovery/v1), see https://kubernetes.io/docs/reference/kubernetes-api/discovery/endpoint-slice-v1/ */
 export interface EndpointSlice extends KubernetesObject {
-  /** Address type. */
   addressType: "FQDN" | "IPv4" | "IPv6";
-  /** Endpoints. */
   endpoints: Endpoint[];
-  /** Ports. */
   ports?: DiscoveryEndpointPort[] | undefined;
 }
-
-/** Describes {@linkcode EndpointSlice} to a client. */
 export const EndpointSlice: ResolvedKind<EndpointSlice> = { group: "discovery.k8s.io", version: "v1", kind: "EndpointSlice", plural: "endpointslices", scope: "Namespaced" };
 
-/** For zone (discovery/v1). */
+/** Type of `EndpointHints.forZones` (discovery/v1). */
 export interface ForZone {
-  /** Name. */
   name: string;
 }

@@ -5,45 +5,27 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { EventSource, ObjectReference } from "./core_v1.ts";
 import type { MicroTime, Time } from "./values.ts";
 
-/** A Event (events.k8s.io/v1). */
+/** Object of the kind Event (events/v1), see https://kubernetes.io/docs/reference/kubernetes-api/events/event-v1/ */
 export interface EventsEvent extends KubernetesObject {
-  /** Action. */
   action?: string | undefined;
-  /** Deprecated count. */
   deprecatedCount?: number | undefined;
-  /** Deprecated first timestamp. */
   deprecatedFirstTimestamp?: Time | undefined;
-  /** Deprecated last timestamp. */
   deprecatedLastTimestamp?: Time | undefined;
-  /** Deprecated source. */
   deprecatedSource?: EventSource | undefined;
-  /** Event time. */
   eventTime: MicroTime;
-  /** Note. */
   note?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Regarding. */
   regarding?: ObjectReference | undefined;
-  /** Related. */
   related?: ObjectReference | undefined;
-  /** Reporting controller. */
   reportingController?: string | undefined;
-  /** Reporting instance. */
   reportingInstance?: string | undefined;
-  /** Series. */
   series?: EventsEventSeries | undefined;
-  /** Type. */
   type?: string | undefined;
 }
-
-/** Describes {@linkcode EventsEvent} to a client. */
 export const EventsEvent: ResolvedKind<EventsEvent> = { group: "events.k8s.io", version: "v1", kind: "Event", plural: "events", scope: "Namespaced" };
 
-/** Event series (events/v1). */
+/** Type of `EventsEvent.series` (events/v1). */
 export interface EventsEventSeries {
-  /** Count. */
   count: number;
-  /** Last observed time. */
   lastObservedTime: MicroTime;
 }

@@ -4,200 +4,152 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Time } from "./values.ts";
 
-/** Exempt priority level configuration (flowcontrol/v1). */
+/** Type of `PriorityLevelConfigurationSpec.exempt` (flowcontrol/v1). */
 export interface ExemptPriorityLevelConfiguration {
-  /** Lendable percent. */
   lendablePercent?: number | undefined;
-  /** Nominal concurrency shares. */
   nominalConcurrencyShares?: number | undefined;
 }
 
-/** Flow distinguisher method (flowcontrol/v1). */
+/** Type of `FlowSchemaSpec.distinguisherMethod` (flowcontrol/v1). */
 export interface FlowDistinguisherMethod {
-  /** Type. */
   type: string;
 }
 
-/** A FlowSchema (flowcontrol.apiserver.k8s.io/v1). */
+/** Object of the kind FlowSchema (flowcontrol/v1), see https://kubernetes.io/docs/reference/kubernetes-api/flowcontrol/flow-schema-v1/ */
 export interface FlowSchema extends KubernetesObject {
-  /** Spec. */
   spec: FlowSchemaSpec;
-  /** Status. */
   status?: FlowSchemaStatus | undefined;
 }
-
-/** Describes {@linkcode FlowSchema} to a client. */
 export const FlowSchema: ResolvedKind<FlowSchema> = { group: "flowcontrol.apiserver.k8s.io", version: "v1", kind: "FlowSchema", plural: "flowschemas", scope: "Cluster" };
 
-/** Flow schema condition (flowcontrol/v1). */
+/** Type of `FlowSchemaStatus.conditions` (flowcontrol/v1). */
 export interface FlowSchemaCondition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status?: string | undefined;
-  /** Type. */
   type?: string | undefined;
 }
 
-/** Flow schema spec (flowcontrol/v1). */
+/** Type of `FlowSchema.spec` (flowcontrol/v1). */
 export interface FlowSchemaSpec {
-  /** Distinguisher method. */
   distinguisherMethod?: FlowDistinguisherMethod | undefined;
-  /** Matching precedence. */
   matchingPrecedence?: number | undefined;
-  /** Priority level configuration. */
   priorityLevelConfiguration: PriorityLevelConfigurationReference;
-  /** Rules. */
   rules?: PolicyRulesWithSubjects[] | undefined;
 }
 
-/** Flow schema status (flowcontrol/v1). */
+/** Type of `FlowSchema.status` (flowcontrol/v1). */
 export interface FlowSchemaStatus {
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: FlowSchemaCondition[] | undefined;
 }
 
-/** Subject (flowcontrol/v1). */
+/** Type of `PolicyRulesWithSubjects.subjects` (flowcontrol/v1). */
 export interface FlowcontrolSubject {
-  /** Group. */
   group?: GroupSubject | undefined;
-  /** Kind. */
   kind: string;
-  /** Service account. */
   serviceAccount?: ServiceAccountSubject | undefined;
-  /** User. */
   user?: UserSubject | undefined;
 }
 
-/** Group subject (flowcontrol/v1). */
+/** Type of `FlowcontrolSubject.group` (flowcontrol/v1). */
 export interface GroupSubject {
-  /** Name. */
   name: string;
 }
 
-/** Limit response (flowcontrol/v1). */
+/** Type of `LimitedPriorityLevelConfiguration.limitResponse` (flowcontrol/v1). */
 export interface LimitResponse {
-  /** Queuing. */
   queuing?: QueuingConfiguration | undefined;
-  /** Type. */
   type: string;
 }
 
-/** Limited priority level configuration (flowcontrol/v1). */
+/** Type of `PriorityLevelConfigurationSpec.limited` (flowcontrol/v1). */
 export interface LimitedPriorityLevelConfiguration {
-  /** Borrowing limit percent. */
   borrowingLimitPercent?: number | undefined;
-  /** Lendable percent. */
   lendablePercent?: number | undefined;
-  /** Limit response. */
   limitResponse: LimitResponse;
-  /** Nominal concurrency shares. */
   nominalConcurrencyShares?: number | undefined;
 }
 
-/** Non resource policy rule (flowcontrol/v1). */
+/** Type of `PolicyRulesWithSubjects.nonResourceRules` (flowcontrol/v1). */
 export interface NonResourcePolicyRule {
-  /** Non resource UR ls. A set. */
+  /** Set of values. */
   nonResourceURLs: string[];
-  /** Verbs. A set. */
+  /** Set of values. */
   verbs: string[];
 }
 
-/** Policy rules with subjects (flowcontrol/v1). */
+/** Type of `FlowSchemaSpec.rules` (flowcontrol/v1). */
 export interface PolicyRulesWithSubjects {
-  /** Non resource rules. */
   nonResourceRules?: NonResourcePolicyRule[] | undefined;
-  /** Resource rules. */
   resourceRules?: ResourcePolicyRule[] | undefined;
-  /** Subjects. */
   subjects: FlowcontrolSubject[];
 }
 
-/** A PriorityLevelConfiguration (flowcontrol.apiserver.k8s.io/v1). */
+/** Object of the kind PriorityLevelConfiguration (flowcontrol/v1), see https://kubernetes.io/docs/reference/kubernetes-api/flowcontrol/priority-level-configuration-v1/ */
 export interface PriorityLevelConfiguration extends KubernetesObject {
-  /** Spec. */
   spec: PriorityLevelConfigurationSpec;
-  /** Status. */
   status?: PriorityLevelConfigurationStatus | undefined;
 }
-
-/** Describes {@linkcode PriorityLevelConfiguration} to a client. */
 export const PriorityLevelConfiguration: ResolvedKind<PriorityLevelConfiguration> = { group: "flowcontrol.apiserver.k8s.io", version: "v1", kind: "PriorityLevelConfiguration", plural: "prioritylevelconfigurations", scope: "Cluster" };
 
-/** Priority level configuration condition (flowcontrol/v1). */
+/** Type of `PriorityLevelConfigurationStatus.conditions` (flowcontrol/v1). */
 export interface PriorityLevelConfigurationCondition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
-  /** Message. */
   message?: string | undefined;
-  /** Reason. */
   reason?: string | undefined;
-  /** Status. */
   status?: string | undefined;
-  /** Type. */
   type?: string | undefined;
 }
 
-/** Priority level configuration reference (flowcontrol/v1). */
+/** Type of `FlowSchemaSpec.priorityLevelConfiguration` (flowcontrol/v1). */
 export interface PriorityLevelConfigurationReference {
-  /** Name. */
   name: string;
 }
 
-/** Priority level configuration spec (flowcontrol/v1). */
+/** Type of `PriorityLevelConfiguration.spec` (flowcontrol/v1). */
 export interface PriorityLevelConfigurationSpec {
-  /** Exempt. */
   exempt?: ExemptPriorityLevelConfiguration | undefined;
-  /** Limited. */
   limited?: LimitedPriorityLevelConfiguration | undefined;
-  /** Type. */
   type: string;
 }
 
-/** Priority level configuration status (flowcontrol/v1). */
+/** Type of `PriorityLevelConfiguration.status` (flowcontrol/v1). */
 export interface PriorityLevelConfigurationStatus {
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: PriorityLevelConfigurationCondition[] | undefined;
 }
 
-/** Queuing configuration (flowcontrol/v1). */
+/** Type of `LimitResponse.queuing` (flowcontrol/v1). */
 export interface QueuingConfiguration {
-  /** Hand size. */
   handSize?: number | undefined;
-  /** Queue length limit. */
   queueLengthLimit?: number | undefined;
-  /** Queues. */
   queues?: number | undefined;
 }
 
-/** Resource policy rule (flowcontrol/v1). */
+/** Type of `PolicyRulesWithSubjects.resourceRules` (flowcontrol/v1). */
 export interface ResourcePolicyRule {
-  /** Api groups. A set. */
+  /** Set of values. */
   apiGroups: string[];
-  /** Cluster scope. */
   clusterScope?: boolean | undefined;
-  /** Namespaces. A set. */
+  /** Set of values. */
   namespaces?: string[] | undefined;
-  /** Resources. A set. */
+  /** Set of values. */
   resources: string[];
-  /** Verbs. A set. */
+  /** Set of values. */
   verbs: string[];
 }
 
-/** Service account subject (flowcontrol/v1). */
+/** Type of `FlowcontrolSubject.serviceAccount` (flowcontrol/v1). */
 export interface ServiceAccountSubject {
-  /** Name. */
   name: string;
-  /** Namespace. */
   namespace: string;
 }
 
-/** User subject (flowcontrol/v1). */
+/** Type of `FlowcontrolSubject.user` (flowcontrol/v1). */
 export interface UserSubject {
-  /** Name. */
   name: string;
 }

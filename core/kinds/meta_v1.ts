@@ -2,74 +2,61 @@
 // deno-fmt-ignore-file
 import type { Time } from "./values.ts";
 
-/** Condition (meta/v1). */
+/** Type of `ServiceStatus.conditions`, `ValidatingAdmissionPolicyStatus.conditions` and 1 more (meta/v1). */
 export interface Condition {
-  /** Last transition time. */
+  /** Time at which `status` changed last. */
   lastTransitionTime: Time;
-  /** Message. */
+  /** Details for people. */
   message: string;
-  /** Observed generation. */
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
-  /** Reason. */
+  /** Reason of the last change in CamelCase, for programs. */
   reason: string;
-  /** Status. */
+  /** `True`, `False` or `Unknown`. */
   status: string;
-  /** Type. */
+  /** Type of the condition, such as `Ready`. */
   type: string;
 }
 
-/** Delete options (meta/v1). */
+/** Type of `Eviction.deleteOptions` (meta/v1). */
 export interface DeleteOptions {
-  /** Api version. */
   apiVersion?: string | undefined;
-  /** Dry run. */
   dryRun?: string[] | undefined;
-  /** Grace period seconds. */
   gracePeriodSeconds?: number | undefined;
-  /** Ignore store read error with cluster breaking potential. */
   ignoreStoreReadErrorWithClusterBreakingPotential?: boolean | undefined;
-  /** Kind. */
   kind?: string | undefined;
-  /** Orphan dependents. */
   orphanDependents?: boolean | undefined;
-  /** Preconditions. */
   preconditions?: Preconditions | undefined;
-  /** Propagation policy. */
   propagationPolicy?: string | undefined;
 }
 
-/** Field selector requirement (meta/v1). */
+/** Type of `FieldSelectorAttributes.requirements` (meta/v1). */
 export interface FieldSelectorRequirement {
-  /** Key. */
   key: string;
-  /** Operator. */
   operator: string;
-  /** Values. */
   values?: string[] | undefined;
 }
 
-/** Label selector (meta/v1). */
+/** Type of `ClusterTrustBundleProjection.labelSelector`, `PersistentVolumeClaimSpec.selector` and 22 more (meta/v1). */
 export interface LabelSelector {
-  /** Match expressions. */
+  /** Conditions on labels, all of which must hold. */
   matchExpressions?: LabelSelectorRequirement[] | undefined;
-  /** Match labels. */
+  /** Labels that must have these values. */
   matchLabels?: Record<string, string> | undefined;
 }
 
-/** Label selector requirement (meta/v1). */
+/** Type of `LabelSelectorAttributes.requirements` and `LabelSelector.matchExpressions` (meta/v1). */
 export interface LabelSelectorRequirement {
-  /** Key. */
+  /** Key of the label. */
   key: string;
-  /** Operator. */
+  /** `In`, `NotIn`, `Exists` or `DoesNotExist`. */
   operator: string;
-  /** Values. */
+  /** Values for `In` and `NotIn`. */
   values?: string[] | undefined;
 }
 
-/** Preconditions (meta/v1). */
+/** Type of `DeleteOptions.preconditions` (meta/v1). */
 export interface Preconditions {
-  /** Resource version. */
   resourceVersion?: string | undefined;
-  /** Uid. */
   uid?: string | undefined;
 }

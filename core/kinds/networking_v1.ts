@@ -6,209 +6,183 @@ import type { TypedLocalObjectReference } from "./core_v1.ts";
 import type { LabelSelector } from "./meta_v1.ts";
 import type { IntOrString } from "./values.ts";
 
-/** HTTP ingress path (networking/v1). */
+/** Type of `HTTPIngressRuleValue.paths` (networking/v1). */
 export interface HTTPIngressPath {
-  /** Backend. */
+  /** Service that gets the requests. */
   backend: IngressBackend;
-  /** Path. */
+  /** Path that begins with a slash. */
   path?: string | undefined;
-  /** Path type. */
+  /** `Prefix` matches by segments of the path, `Exact` the path itself; `ImplementationSpecific` is up to the controller. */
   pathType: "Exact" | "ImplementationSpecific" | "Prefix";
 }
 
-/** HTTP ingress rule value (networking/v1). */
+/** Type of `IngressRule.http` (networking/v1). */
 export interface HTTPIngressRuleValue {
-  /** Paths. */
   paths: HTTPIngressPath[];
 }
 
-/** IP block (networking/v1). */
+/** Type of `NetworkPolicyPeer.ipBlock` (networking/v1). */
 export interface IPBlock {
-  /** Cidr. */
+  /** Range such as `192.168.1.0/24`. */
   cidr: string;
-  /** Except. */
+  /** Ranges within `cidr` that are left out. */
   except?: string[] | undefined;
 }
 
-/** A Ingress (networking.k8s.io/v1). */
+/** Object of the kind Ingress (networking/v1), see https://kubernetes.io/docs/reference/kubernetes-api/networking/ingress-v1/ */
 export interface Ingress extends KubernetesObject {
-  /** Spec. */
   spec?: IngressSpec | undefined;
-  /** Status. */
   status?: IngressStatus | undefined;
 }
-
-/** Describes {@linkcode Ingress} to a client. */
 export const Ingress: ResolvedKind<Ingress> = { group: "networking.k8s.io", version: "v1", kind: "Ingress", plural: "ingresses", scope: "Namespaced" };
 
-/** Ingress backend (networking/v1). */
+/** Type of `HTTPIngressPath.backend` and `IngressSpec.defaultBackend` (networking/v1). */
 export interface IngressBackend {
-  /** Resource. */
+  /** Object in the same namespace, instead of a Service. */
   resource?: TypedLocalObjectReference | undefined;
-  /** Service. */
+  /** Service in the same namespace. */
   service?: IngressServiceBackend | undefined;
 }
 
-/** A IngressClass (networking.k8s.io/v1). */
+/** Object of the kind IngressClass (networking/v1), see https://kubernetes.io/docs/reference/kubernetes-api/networking/ingress-class-v1/ */
 export interface IngressClass extends KubernetesObject {
-  /** Spec. */
   spec?: IngressClassSpec | undefined;
 }
-
-/** Describes {@linkcode IngressClass} to a client. */
 export const IngressClass: ResolvedKind<IngressClass> = { group: "networking.k8s.io", version: "v1", kind: "IngressClass", plural: "ingressclasses", scope: "Cluster" };
 
-/** Ingress class parameters reference (networking/v1). */
+/** Type of `IngressClassSpec.parameters` (networking/v1). */
 export interface IngressClassParametersReference {
-  /** Api group. */
   apiGroup?: string | undefined;
-  /** Kind. */
   kind: string;
-  /** Name. */
   name: string;
-  /** Namespace. */
   namespace?: string | undefined;
-  /** Scope. */
   scope?: string | undefined;
 }
 
-/** Ingress class spec (networking/v1). */
+/** Type of `IngressClass.spec` (networking/v1). */
 export interface IngressClassSpec {
-  /** Controller. */
   controller?: string | undefined;
-  /** Parameters. */
   parameters?: IngressClassParametersReference | undefined;
 }
 
-/** Ingress load balancer ingress (networking/v1). */
+/** Type of `IngressLoadBalancerStatus.ingress` (networking/v1). */
 export interface IngressLoadBalancerIngress {
-  /** Hostname. */
   hostname?: string | undefined;
-  /** Ip. */
   ip?: string | undefined;
-  /** Ports. */
   ports?: IngressPortStatus[] | undefined;
 }
 
-/** Ingress load balancer status (networking/v1). */
+/** Type of `IngressStatus.loadBalancer` (networking/v1). */
 export interface IngressLoadBalancerStatus {
-  /** Ingress. */
   ingress?: IngressLoadBalancerIngress[] | undefined;
 }
 
-/** Ingress port status (networking/v1). */
+/** Type of `IngressLoadBalancerIngress.ports` (networking/v1). */
 export interface IngressPortStatus {
-  /** Error. */
   error?: string | undefined;
-  /** Port. */
   port: number;
-  /** Protocol. */
   protocol: "SCTP" | "TCP" | "UDP";
 }
 
-/** Ingress rule (networking/v1). */
+/** Type of `IngressSpec.rules` (networking/v1). */
 export interface IngressRule {
-  /** Host. */
+  /** Host name, such as `www.example.com` or `*.example.com`; any if absent. */
   host?: string | undefined;
-  /** Http. */
+  /** Paths and their backends. */
   http?: HTTPIngressRuleValue | undefined;
 }
 
-/** Ingress service backend (networking/v1). */
+/** Type of `IngressBackend.service` (networking/v1). */
 export interface IngressServiceBackend {
-  /** Name. */
+  /** Name of the Service. */
   name: string;
-  /** Port. */
+  /** Name or number of its port. */
   port?: ServiceBackendPort | undefined;
 }
 
-/** Ingress spec (networking/v1). */
+/** Type of `Ingress.spec` (networking/v1). */
 export interface IngressSpec {
-  /** Default backend. */
+  /** Backend of requests that no rule matches. */
   defaultBackend?: IngressBackend | undefined;
-  /** Ingress class name. */
+  /** IngressClass, which names the controller; the default class if absent. */
   ingressClassName?: string | undefined;
-  /** Rules. */
+  /** Hosts and paths, and their backends. */
   rules?: IngressRule[] | undefined;
-  /** Tls. */
+  /** Certificates of hosts. */
   tls?: IngressTLS[] | undefined;
 }
 
-/** Ingress status (networking/v1). */
+/** Type of `Ingress.status` (networking/v1). */
 export interface IngressStatus {
-  /** Load balancer. */
   loadBalancer?: IngressLoadBalancerStatus | undefined;
 }
 
-/** Ingress TLS (networking/v1). */
+/** Type of `IngressSpec.tls` (networking/v1). */
 export interface IngressTLS {
-  /** Hosts. */
+  /** Host names in the certificate. */
   hosts?: string[] | undefined;
-  /** Secret name. */
+  /** Secret of the type `kubernetes.io/tls` with the certificate. */
   secretName?: string | undefined;
 }
 
-/** A NetworkPolicy (networking.k8s.io/v1). */
+/** Object of the kind NetworkPolicy (networking/v1), see https://kubernetes.io/docs/reference/kubernetes-api/networking/network-policy-v1/ */
 export interface NetworkPolicy extends KubernetesObject {
-  /** Spec. */
   spec: NetworkPolicySpec;
 }
-
-/** Describes {@linkcode NetworkPolicy} to a client. */
 export const NetworkPolicy: ResolvedKind<NetworkPolicy> = { group: "networking.k8s.io", version: "v1", kind: "NetworkPolicy", plural: "networkpolicies", scope: "Namespaced" };
 
-/** Network policy egress rule (networking/v1). */
+/** Type of `NetworkPolicySpec.egress` (networking/v1). */
 export interface NetworkPolicyEgressRule {
-  /** Ports. */
+  /** Ports that may be reached; all if absent. */
   ports?: NetworkPolicyPort[] | undefined;
-  /** To. */
+  /** Peers that may be reached; all if absent. */
   to?: NetworkPolicyPeer[] | undefined;
 }
 
-/** Network policy ingress rule (networking/v1). */
+/** Type of `NetworkPolicySpec.ingress` (networking/v1). */
 export interface NetworkPolicyIngressRule {
-  /** From. */
+  /** Peers that may connect; all if absent. */
   from?: NetworkPolicyPeer[] | undefined;
-  /** Ports. */
+  /** Ports that may be reached; all if absent. */
   ports?: NetworkPolicyPort[] | undefined;
 }
 
-/** Network policy peer (networking/v1). */
+/** Type of `NetworkPolicyEgressRule.to` and `NetworkPolicyIngressRule.from` (networking/v1). */
 export interface NetworkPolicyPeer {
-  /** Ip block. */
+  /** Range of IP addresses, without selectors. */
   ipBlock?: IPBlock | undefined;
-  /** Namespace selector. */
+  /** Selector of namespaces; the policy's own if absent, all if empty. */
   namespaceSelector?: LabelSelector | undefined;
-  /** Pod selector. */
+  /** Selector of pods in these namespaces; all if empty. */
   podSelector?: LabelSelector | undefined;
 }
 
-/** Network policy port (networking/v1). */
+/** Type of `NetworkPolicyEgressRule.ports` and `NetworkPolicyIngressRule.ports` (networking/v1). */
 export interface NetworkPolicyPort {
-  /** End port. */
+  /** Last port of a range that begins with `port`. */
   endPort?: number | undefined;
-  /** Port. */
+  /** Number or name of the port; all if absent. */
   port?: IntOrString | undefined;
-  /** Protocol. */
+  /** Protocol; `TCP` if absent. */
   protocol?: "SCTP" | "TCP" | "UDP" | undefined;
 }
 
-/** Network policy spec (networking/v1). */
+/** Type of `NetworkPolicy.spec` (networking/v1). */
 export interface NetworkPolicySpec {
-  /** Egress. */
+  /** Connections that the pods may make; none if empty. */
   egress?: NetworkPolicyEgressRule[] | undefined;
-  /** Ingress. */
+  /** Connections that the pods may get; none if empty. */
   ingress?: NetworkPolicyIngressRule[] | undefined;
-  /** Pod selector. */
+  /** Selector of the pods that the policy is for; all if empty. */
   podSelector: LabelSelector;
-  /** Policy types. */
+  /** Directions that are restricted: `Ingress`, and `Egress` if there is a rule for it, if absent. */
   policyTypes?: ("Egress" | "Ingress")[] | undefined;
 }
 
-/** Service backend port (networking/v1). */
+/** Type of `IngressServiceBackend.port` (networking/v1). */
 export interface ServiceBackendPort {
-  /** Name. */
+  /** Name of the port, instead of `number`. */
   name?: string | undefined;
-  /** Number. */
+  /** Number of the port, instead of `name`. */
   number?: number | undefined;
 }

@@ -5,29 +5,21 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { Toleration } from "./core_v1.ts";
 import type { Quantity } from "./values.ts";
 
-/** Overhead (node/v1). */
+/** Type of `RuntimeClass.overhead` (node/v1). */
 export interface Overhead {
-  /** Pod fixed. */
   podFixed?: Record<string, Quantity> | undefined;
 }
 
-/** A RuntimeClass (node.k8s.io/v1). */
+/** Object of the kind RuntimeClass (node/v1), see https://kubernetes.io/docs/reference/kubernetes-api/node/runtime-class-v1/ */
 export interface RuntimeClass extends KubernetesObject {
-  /** Handler. */
   handler: string;
-  /** Overhead. */
   overhead?: Overhead | undefined;
-  /** Scheduling. */
   scheduling?: Scheduling | undefined;
 }
-
-/** Describes {@linkcode RuntimeClass} to a client. */
 export const RuntimeClass: ResolvedKind<RuntimeClass> = { group: "node.k8s.io", version: "v1", kind: "RuntimeClass", plural: "runtimeclasses", scope: "Cluster" };
 
-/** Scheduling (node/v1). */
+/** Type of `RuntimeClass.scheduling` (node/v1). */
 export interface Scheduling {
-  /** Node selector. */
   nodeSelector?: Record<string, string> | undefined;
-  /** Tolerations. */
   tolerations?: Toleration[] | undefined;
 }

@@ -5,49 +5,38 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { Condition, DeleteOptions, LabelSelector } from "./meta_v1.ts";
 import type { IntOrString, Time } from "./values.ts";
 
-/** Eviction (policy/v1). */
+/** Object of the kind Eviction (policy/v1). */
 export interface Eviction extends KubernetesObject {
-  /** Delete options. */
   deleteOptions?: DeleteOptions | undefined;
 }
 
-/** A PodDisruptionBudget (policy/v1). */
+/** Object of the kind PodDisruptionBudget (policy/v1), see https://kubernetes.io/docs/reference/kubernetes-api/policy/pod-disruption-budget-v1/ */
 export interface PodDisruptionBudget extends KubernetesObject {
-  /** Spec. */
   spec?: PodDisruptionBudgetSpec | undefined;
-  /** Status. */
   status?: PodDisruptionBudgetStatus | undefined;
 }
-
-/** Describes {@linkcode PodDisruptionBudget} to a client. */
 export const PodDisruptionBudget: ResolvedKind<PodDisruptionBudget> = { group: "policy", version: "v1", kind: "PodDisruptionBudget", plural: "poddisruptionbudgets", scope: "Namespaced" };
 
-/** Pod disruption budget spec (policy/v1). */
+/** Type of `PodDisruptionBudget.spec` (policy/v1). */
 export interface PodDisruptionBudgetSpec {
-  /** Max unavailable. */
+  /** Number or percentage of pods that may be missing. */
   maxUnavailable?: IntOrString | undefined;
-  /** Min available. */
+  /** Number or percentage of pods that must stay available. */
   minAvailable?: IntOrString | undefined;
-  /** Selector. */
+  /** Selector of the pods. */
   selector?: LabelSelector | undefined;
-  /** Unhealthy pod eviction policy. */
   unhealthyPodEvictionPolicy?: "AlwaysAllow" | "IfHealthyBudget" | undefined;
 }
 
-/** Pod disruption budget status (policy/v1). */
+/** Type of `PodDisruptionBudget.status` (policy/v1). */
 export interface PodDisruptionBudgetStatus {
-  /** Conditions. Items are told apart by type. */
+  /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: Condition[] | undefined;
-  /** Current healthy. */
   currentHealthy: number;
-  /** Desired healthy. */
   desiredHealthy: number;
-  /** Disrupted pods. */
   disruptedPods?: Record<string, Time> | undefined;
-  /** Disruptions allowed. */
   disruptionsAllowed: number;
-  /** Expected pods. */
   expectedPods: number;
-  /** Observed generation. */
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
 }

@@ -4,86 +4,77 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { LabelSelector } from "./meta_v1.ts";
 
-/** Aggregation rule (rbac/v1). */
+/** Type of `ClusterRole.aggregationRule` (rbac/v1). */
 export interface AggregationRule {
-  /** Cluster role selectors. */
+  /** Selectors of ClusterRoles whose rules the control plane copies into this one. */
   clusterRoleSelectors?: LabelSelector[] | undefined;
 }
 
-/** A ClusterRole (rbac.authorization.k8s.io/v1). */
+/** Object of the kind ClusterRole (rbac/v1), see https://kubernetes.io/docs/reference/kubernetes-api/rbac/cluster-role-v1/ */
 export interface ClusterRole extends KubernetesObject {
-  /** Aggregation rule. */
+  /** Selection of the ClusterRoles that the rules are combined from. */
   aggregationRule?: AggregationRule | undefined;
-  /** Rules. */
+  /** Rules, each of which allows some requests. */
   rules?: PolicyRule[] | undefined;
 }
-
-/** Describes {@linkcode ClusterRole} to a client. */
 export const ClusterRole: ResolvedKind<ClusterRole> = { group: "rbac.authorization.k8s.io", version: "v1", kind: "ClusterRole", plural: "clusterroles", scope: "Cluster" };
 
-/** A ClusterRoleBinding (rbac.authorization.k8s.io/v1). */
+/** Object of the kind ClusterRoleBinding (rbac/v1), see https://kubernetes.io/docs/reference/kubernetes-api/rbac/cluster-role-binding-v1/ */
 export interface ClusterRoleBinding extends KubernetesObject {
-  /** Role ref. */
+  /** Role that is granted; cannot be changed. */
   roleRef: RoleRef;
-  /** Subjects. */
+  /** Users, groups and service accounts that get the role. */
   subjects?: Subject[] | undefined;
 }
-
-/** Describes {@linkcode ClusterRoleBinding} to a client. */
 export const ClusterRoleBinding: ResolvedKind<ClusterRoleBinding> = { group: "rbac.authorization.k8s.io", version: "v1", kind: "ClusterRoleBinding", plural: "clusterrolebindings", scope: "Cluster" };
 
-/** Policy rule (rbac/v1). */
+/** Type of `ClusterRole.rules` and `Role.rules` (rbac/v1). */
 export interface PolicyRule {
-  /** Api groups. */
+  /** API groups; `""` is the core group and `*` all. */
   apiGroups?: string[] | undefined;
-  /** Non resource UR ls. */
+  /** URL paths that are no resources, such as `/metrics`. */
   nonResourceURLs?: string[] | undefined;
-  /** Resource names. */
+  /** Names of objects; all if absent. */
   resourceNames?: string[] | undefined;
-  /** Resources. */
+  /** Plural names such as `pods` or `pods/status`; `*` is all. */
   resources?: string[] | undefined;
-  /** Verbs. */
+  /** Verbs such as `get`, `list`, `watch` and `patch`; `*` is all. */
   verbs: string[];
 }
 
-/** A Role (rbac.authorization.k8s.io/v1). */
+/** Object of the kind Role (rbac/v1), see https://kubernetes.io/docs/reference/kubernetes-api/rbac/role-v1/ */
 export interface Role extends KubernetesObject {
-  /** Rules. */
+  /** Rules, each of which allows some requests. */
   rules?: PolicyRule[] | undefined;
 }
-
-/** Describes {@linkcode Role} to a client. */
 export const Role: ResolvedKind<Role> = { group: "rbac.authorization.k8s.io", version: "v1", kind: "Role", plural: "roles", scope: "Namespaced" };
 
-/** A RoleBinding (rbac.authorization.k8s.io/v1). */
+/** Object of the kind RoleBinding (rbac/v1), see https://kubernetes.io/docs/reference/kubernetes-api/rbac/role-binding-v1/ */
 export interface RoleBinding extends KubernetesObject {
-  /** Role ref. */
+  /** Role that is granted; cannot be changed. */
   roleRef: RoleRef;
-  /** Subjects. */
+  /** Users, groups and service accounts that get the role. */
   subjects?: Subject[] | undefined;
 }
-
-/** Describes {@linkcode RoleBinding} to a client. */
 export const RoleBinding: ResolvedKind<RoleBinding> = { group: "rbac.authorization.k8s.io", version: "v1", kind: "RoleBinding", plural: "rolebindings", scope: "Namespaced" };
 
-/** Role ref (rbac/v1). */
+/** Type of `ClusterRoleBinding.roleRef` and `RoleBinding.roleRef` (rbac/v1). */
 export interface RoleRef {
-  /** Api group. */
+  /** `rbac.authorization.k8s.io`. */
   apiGroup: string;
-  /** Kind. */
+  /** `Role` or `ClusterRole`. */
   kind: string;
-  /** Name. */
+  /** Name of the role. */
   name: string;
 }
 
-/** Subject (rbac/v1). */
+/** Type of `ClusterRoleBinding.subjects` and `RoleBinding.subjects` (rbac/v1). */
 export interface Subject {
-  /** Api group. */
   apiGroup?: string | undefined;
-  /** Kind. */
+  /** `User`, `Group` or `ServiceAccount`. */
   kind: string;
-  /** Name. */
+  /** Name of the subject. */
   name: string;
-  /** Namespace. */
+  /** Namespace of a service account. */
   namespace?: string | undefined;
 }

@@ -3,17 +3,11 @@
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 
-/** A PriorityClass (scheduling.k8s.io/v1). */
+/** Object of the kind PriorityClass (scheduling/v1), see https://kubernetes.io/docs/reference/kubernetes-api/scheduling/priority-class-v1/ */
 export interface PriorityClass extends KubernetesObject {
-  /** Description. */
   description?: string | undefined;
-  /** Global default. */
   globalDefault?: boolean | undefined;
-  /** Preemption policy. */
   preemptionPolicy?: "Never" | "PreemptLowerPriority" | undefined;
-  /** Value. */
   value: number;
 }
-
-/** Describes {@linkcode PriorityClass} to a client. */
 export const PriorityClass: ResolvedKind<PriorityClass> = { group: "scheduling.k8s.io", version: "v1", kind: "PriorityClass", plural: "priorityclasses", scope: "Cluster" };

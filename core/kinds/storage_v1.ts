@@ -6,157 +6,111 @@ import type { PersistentVolumeSpec, TopologySelectorTerm } from "./core_v1.ts";
 import type { LabelSelector } from "./meta_v1.ts";
 import type { Quantity, Time } from "./values.ts";
 
-/** A CSIDriver (storage.k8s.io/v1). */
+/** Object of the kind CSIDriver (storage/v1), see https://kubernetes.io/docs/reference/kubernetes-api/storage/csi-driver-v1/ */
 export interface CSIDriver extends KubernetesObject {
-  /** Spec. */
   spec: CSIDriverSpec;
 }
-
-/** Describes {@linkcode CSIDriver} to a client. */
 export const CSIDriver: ResolvedKind<CSIDriver> = { group: "storage.k8s.io", version: "v1", kind: "CSIDriver", plural: "csidrivers", scope: "Cluster" };
 
-/** CSI driver spec (storage/v1). */
+/** Type of `CSIDriver.spec` (storage/v1). */
 export interface CSIDriverSpec {
-  /** Attach required. */
   attachRequired?: boolean | undefined;
-  /** Fs group policy. */
   fsGroupPolicy?: string | undefined;
-  /** Pod info on mount. */
   podInfoOnMount?: boolean | undefined;
-  /** Requires republish. */
   requiresRepublish?: boolean | undefined;
-  /** Se linux mount. */
   seLinuxMount?: boolean | undefined;
-  /** Storage capacity. */
   storageCapacity?: boolean | undefined;
-  /** Token requests. */
   tokenRequests?: StorageTokenRequest[] | undefined;
-  /** Volume lifecycle modes. A set. */
+  /** Set of values. */
   volumeLifecycleModes?: string[] | undefined;
 }
 
-/** A CSINode (storage.k8s.io/v1). */
+/** Object of the kind CSINode (storage/v1), see https://kubernetes.io/docs/reference/kubernetes-api/storage/csi-node-v1/ */
 export interface CSINode extends KubernetesObject {
-  /** Spec. */
   spec: CSINodeSpec;
 }
-
-/** Describes {@linkcode CSINode} to a client. */
 export const CSINode: ResolvedKind<CSINode> = { group: "storage.k8s.io", version: "v1", kind: "CSINode", plural: "csinodes", scope: "Cluster" };
 
-/** CSI node driver (storage/v1). */
+/** Type of `CSINodeSpec.drivers` (storage/v1). */
 export interface CSINodeDriver {
-  /** Allocatable. */
   allocatable?: VolumeNodeResources | undefined;
-  /** Name. */
   name: string;
-  /** Node ID. */
   nodeID: string;
-  /** Topology keys. */
   topologyKeys?: string[] | undefined;
 }
 
-/** CSI node spec (storage/v1). */
+/** Type of `CSINode.spec` (storage/v1). */
 export interface CSINodeSpec {
-  /** Drivers. Items are told apart by name. */
+  /** List with the key `name`. */
   drivers: CSINodeDriver[];
 }
 
-/** A CSIStorageCapacity (storage.k8s.io/v1). */
+/** Object of the kind CSIStorageCapacity (storage/v1), see https://kubernetes.io/docs/reference/kubernetes-api/storage/csi-storage-capacity-v1/ */
 export interface CSIStorageCapacity extends KubernetesObject {
-  /** Capacity. */
   capacity?: Quantity | undefined;
-  /** Maximum volume size. */
   maximumVolumeSize?: Quantity | undefined;
-  /** Node topology. */
   nodeTopology?: LabelSelector | undefined;
-  /** Storage class name. */
   storageClassName: string;
 }
-
-/** Describes {@linkcode CSIStorageCapacity} to a client. */
 export const CSIStorageCapacity: ResolvedKind<CSIStorageCapacity> = { group: "storage.k8s.io", version: "v1", kind: "CSIStorageCapacity", plural: "csistoragecapacities", scope: "Namespaced" };
 
-/** A StorageClass (storage.k8s.io/v1). */
+/** Object of the kind StorageClass (storage/v1), see https://kubernetes.io/docs/reference/kubernetes-api/storage/storage-class-v1/ */
 export interface StorageClass extends KubernetesObject {
-  /** Allow volume expansion. */
   allowVolumeExpansion?: boolean | undefined;
-  /** Allowed topologies. */
   allowedTopologies?: TopologySelectorTerm[] | undefined;
-  /** Mount options. */
   mountOptions?: string[] | undefined;
-  /** Parameters. */
+  /** Parameters of the provisioner. */
   parameters?: Record<string, string> | undefined;
-  /** Provisioner. */
+  /** Driver that makes volumes, such as `ebs.csi.aws.com`. */
   provisioner: string;
-  /** Reclaim policy. */
+  /** What becomes of volumes of deleted claims; `Delete` if absent. */
   reclaimPolicy?: "Delete" | "Recycle" | "Retain" | undefined;
-  /** Volume binding mode. */
+  /** `WaitForFirstConsumer` makes a volume when a pod needs it; `Immediate` if absent. */
   volumeBindingMode?: "Immediate" | "WaitForFirstConsumer" | undefined;
 }
-
-/** Describes {@linkcode StorageClass} to a client. */
 export const StorageClass: ResolvedKind<StorageClass> = { group: "storage.k8s.io", version: "v1", kind: "StorageClass", plural: "storageclasses", scope: "Cluster" };
 
-/** Token request (storage/v1). */
+/** Type of `CSIDriverSpec.tokenRequests` (storage/v1). */
 export interface StorageTokenRequest {
-  /** Audience. */
   audience: string;
-  /** Expiration seconds. */
   expirationSeconds?: number | undefined;
 }
 
-/** A VolumeAttachment (storage.k8s.io/v1). */
+/** Object of the kind VolumeAttachment (storage/v1), see https://kubernetes.io/docs/reference/kubernetes-api/storage/volume-attachment-v1/ */
 export interface VolumeAttachment extends KubernetesObject {
-  /** Spec. */
   spec: VolumeAttachmentSpec;
-  /** Status. */
   status?: VolumeAttachmentStatus | undefined;
 }
-
-/** Describes {@linkcode VolumeAttachment} to a client. */
 export const VolumeAttachment: ResolvedKind<VolumeAttachment> = { group: "storage.k8s.io", version: "v1", kind: "VolumeAttachment", plural: "volumeattachments", scope: "Cluster" };
 
-/** Volume attachment source (storage/v1). */
+/** Type of `VolumeAttachmentSpec.source` (storage/v1). */
 export interface VolumeAttachmentSource {
-  /** Inline volume spec. */
   inlineVolumeSpec?: PersistentVolumeSpec | undefined;
-  /** Persistent volume name. */
   persistentVolumeName?: string | undefined;
 }
 
-/** Volume attachment spec (storage/v1). */
+/** Type of `VolumeAttachment.spec` (storage/v1). */
 export interface VolumeAttachmentSpec {
-  /** Attacher. */
   attacher: string;
-  /** Node name. */
   nodeName: string;
-  /** Source. */
   source: VolumeAttachmentSource;
 }
 
-/** Volume attachment status (storage/v1). */
+/** Type of `VolumeAttachment.status` (storage/v1). */
 export interface VolumeAttachmentStatus {
-  /** Attach error. */
   attachError?: VolumeError | undefined;
-  /** Attached. */
   attached: boolean;
-  /** Attachment metadata. */
   attachmentMetadata?: Record<string, string> | undefined;
-  /** Detach error. */
   detachError?: VolumeError | undefined;
 }
 
-/** Volume error (storage/v1). */
+/** Type of `VolumeAttachmentStatus.attachError` and `VolumeAttachmentStatus.detachError` (storage/v1). */
 export interface VolumeError {
-  /** Message. */
   message?: string | undefined;
-  /** Time. */
   time?: Time | undefined;
 }
 
-/** Volume node resources (storage/v1). */
+/** Type of `CSINodeDriver.allocatable` (storage/v1). */
 export interface VolumeNodeResources {
-  /** Count. */
   count?: number | undefined;
 }

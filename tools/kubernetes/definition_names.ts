@@ -35,28 +35,25 @@ export function prefixOf(definition: string): string {
   return group === "autoscaling" ? `${name}${version.toUpperCase()}` : name;
 }
 
-/** `Pod affinity term` of `PodAffinityTerm`; abbreviations stay as they are. */
-export function words(name: string): string {
-  const spaced = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2")
-    .replace(/([A-Z]+)([A-Z][a-z])/g, "$1 $2");
-  return spaced.split(" ").map((word, index) =>
-    /^[A-Z]{2}/.test(word)
-      ? word
-      : index === 0
-      ? (word[0]?.toUpperCase() ?? "") + word.slice(1)
-      : word.toLowerCase()
-  ).join(" ");
+/** `csi-driver` of `CSIDriver`, as in the addresses of the reference. */
+export function kebabOf(name: string): string {
+  return name.replace(/([a-z0-9])([A-Z])/g, "$1-$2")
+    .replace(/([A-Z]+)([A-Z][a-z])/g, "$1-$2").toLowerCase();
 }
 
-/** The name in words, and what the schema tells beside the type. */
-export function fieldDoc(field: string, property: OpenApiSchema): string {
+/** What the schema of a field says beside the type. */
+export function fieldFacts(property: OpenApiSchema): string[] {
   const facts: string[] = [];
   const keys = property["x-kubernetes-list-map-keys"];
-  if (keys) facts.push(`Items are told apart by ${keys.join(" and ")}.`);
-  else if (property["x-kubernetes-list-type"] === "set") facts.push("A set.");
+  if (keys) {
+    const names = keys.map((key) => `\`${key}\``).join(" and ");
+    facts.push(`List with the key${keys.length > 1 ? "s" : ""} ${names}.`);
+  } else if (property["x-kubernetes-list-type"] === "set") {
+    facts.push("Set of values.");
+  }
   if (property.format === "byte") facts.push("In base64.");
   if (typeof property.default === "string" && property.default !== "") {
-    facts.push(`Default: ${property.default}.`);
+    facts.push(`\`${property.default}\` if absent.`);
   }
-  return [`${words(field.replace(/^[$\W]+/, ""))}.`, ...facts].join(" ");
+  return facts;
 }

@@ -1,12 +1,13 @@
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import {
-  fieldDoc,
+  fieldFacts,
   fileKey,
   fileOf,
+  kebabOf,
   prefixOf,
   references,
-  words,
 } from "./definition_names.ts";
+import { FIELD_DOCS } from "./field_docs.ts";
 import {
   type DiscoveredResource,
   GENERATED_HEADER,
@@ -50,6 +51,15 @@ const PRECEDENCE = [
   "rbac/v1",
 ];
 
+const REFERENCE = "https://kubernetes.io/docs/reference/kubernetes-api/";
+/** Groups and kinds without a page of their own in the reference. */
+const WITHOUT_PAGE: ReadonlySet<string> = new Set([
+  "authentication",
+  "authorization",
+  "autoscaling/v1",
+  "core/v1.Binding",
+]);
+
 /** One kind that has a path of its own. */
 interface KindEntry {
   readonly definition: string;
@@ -67,6 +77,8 @@ class KindFiles {
   readonly #data: KubernetesData;
   readonly #kinds: Map<string, KindEntry> = new Map();
   readonly #names: Map<string, string> = new Map();
+  /** Fields by the definition of their values, as `PodSpec.volumes`. */
+  readonly #users: Map<string, string[]> = new Map();
 
   constructor(data: KubernetesData) {
     this.#data = data;
@@ -79,6 +91,35 @@ class KindFiles {
       }
     }
     this.#nameAll();
+    this.#checkDocs();
+    for (const [definition, name] of this.#names) {
+      const { properties = {} } = this.#schema(definition);
+      for (const [field, property] of Object.entries(properties)) {
+        for (const used of references(property)) {
+          const users = this.#users.get(used) ?? [];
+          this.#users.set(used, [...users, `${name}.${field}`]);
+        }
+      }
+    }
+  }
+
+  /** Refuses docs of fields that no type has; types may share a set of docs. */
+  #checkDocs(): void {
+    const definitions = new Map(
+      [...this.#names].map(([key, name]) => [name, key]),
+    );
+    const useless = new Set<string>();
+    const useful = new Set<string>();
+    for (const [name, docs] of Object.entries(FIELD_DOCS)) {
+      if (name === "*") continue;
+      const { properties = {} } = this.#schema(definitions.get(name) ?? name);
+      for (const [field, doc] of Object.entries(docs)) {
+        (properties[field] ? useful : useless).add(doc);
+      }
+    }
+    const [doc] = [...useless].filter((one) => !useful.has(one));
+    if (doc === undefined) return;
+    throw new Error(`Cannot find the field of a doc: received ${doc}`);
   }
 
   #entry(
@@ -232,7 +273,7 @@ class KindFiles {
       ...fields,
       "}",
     ];
-    if (kind) lines.push("", ...this.#constant(name, kind, need));
+    if (kind) lines.push(this.#constant(name, kind, need));
     return lines.join("\n");
   }
 
@@ -245,15 +286,27 @@ class KindFiles {
 
   #interfaceDoc(definition: string): string {
     const plain = definition.slice(definition.lastIndexOf(".") + 1);
-    const kind = this.#kinds.get(definition);
-    if (kind) {
-      const group = kind.group === "" ? "core" : kind.group;
-      return `A ${plain} (${group}/${kind.version}).`;
+    const key = fileKey(definition);
+    const [group = "", version = ""] = key.split("/");
+    if (this.#kinds.has(definition)) {
+      const page = [group, key, `${key}.${plain}`].some((one) =>
+          WITHOUT_PAGE.has(one)
+        )
+        ? REFERENCE
+        : `${REFERENCE}${group}/${kebabOf(plain)}-${version}/`;
+      return `Object of the kind ${plain} (${key}), see ${page}`;
     }
-    return `${words(plain)} (${fileKey(definition)}).`;
+    const [first, second, ...more] = this.#users.get(definition) ?? [];
+    if (first === undefined) return `Object of the kind ${plain} (${key}).`;
+    const users = second === undefined
+      ? `\`${first}\``
+      : more.length === 0
+      ? `\`${first}\` and \`${second}\``
+      : `\`${first}\`, \`${second}\` and ${more.length} more`;
+    return `Type of ${users} (${key}).`;
   }
 
-  #constant(name: string, kind: KindEntry, need: Need): string[] {
+  #constant(name: string, kind: KindEntry, need: Need): string {
     need("../api/kind.ts", "ResolvedKind");
     const { group, version, resource } = kind;
     const names = JSON.stringify({
@@ -265,10 +318,7 @@ class KindFiles {
     });
     const text = names.replaceAll('":', ": ").replaceAll(',"', ", ")
       .replace('{"', "{ ").replace("}", " }");
-    return [
-      `/** Describes {@linkcode ${name}} to a client. */`,
-      `export const ${name}: ResolvedKind<${name}> = ${text};`,
-    ];
+    return `export const ${name}: ResolvedKind<${name}> = ${text};`;
   }
 
   #field(
@@ -280,8 +330,11 @@ class KindFiles {
       ? field
       : JSON.stringify(field);
     const type = this.#type(property, need);
+    const own = FIELD_DOCS[this.#names.get(definition) ?? ""]?.[field] ??
+      FIELD_DOCS["*"]?.[field];
+    const doc = own === undefined ? fieldFacts(property).join(" ") : own;
     return [
-      `  /** ${fieldDoc(field, property)} */`,
+      ...(doc === "" ? [] : [`  /** ${doc} */`]),
       this.#isRequired(definition, field)
         ? `  ${name}: ${type};`
         : `  ${name}?: ${type} | undefined;`,

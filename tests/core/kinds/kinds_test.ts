@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { collectionPath, type ResolvedKind } from "../../../core/api/kind.ts";
 import type { KubernetesObject } from "../../../core/api/object.ts";
 import * as kinds from "../../../core/kinds/mod.ts";
+import { docComments } from "../../../tools/doc_comments.ts";
 
 test("kinds describe every resource by its path", () => {
   const paths = new Map<string, string>();
@@ -40,4 +42,25 @@ test("kinds are objects to whatever works on objects, and check their fields", (
   // @ts-expect-error a Deployment needs a selector
   const wrong: kinds.DeploymentSpec = { template: {} };
   assert.ok(wrong);
+});
+
+const FOLDER = new URL("../../../core/kinds/", import.meta.url);
+
+test("Docs of kinds link to the reference, and no doc repeats a name", () => {
+  const linked: string[] = [];
+  const echoes: string[] = [];
+  for (const file of globSync("*_v*.ts", { cwd: FOLDER })) {
+    const text = readFileSync(new URL(file, FOLDER), "utf8");
+    for (const { symbol, text: doc } of docComments(text, file)) {
+      if (/ https:\/\/kubernetes\.io\/docs\/reference\/\S+\/$/.test(doc)) {
+        linked.push(symbol);
+      }
+      const name = symbol.slice(symbol.lastIndexOf(".") + 1);
+      const letters = doc.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
+      if (letters === name.toLowerCase()) echoes.push(symbol);
+    }
+  }
+  assert.deepEqual(echoes, []);
+  const described = Object.keys(kinds).filter((name) => name !== "schemaOf");
+  assert.deepEqual(described.filter((name) => !linked.includes(name)), []);
 });
