@@ -11,6 +11,7 @@ import type {
   Development,
   OperatorHandle,
 } from "../core/operator/development.ts";
+import { builtInKinds } from "./built_in_kinds.ts";
 import { reportError, type Terminal } from "./command.ts";
 import {
   exportsText,
@@ -205,9 +206,7 @@ async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
 async function kubectlName(
   { group, plural }: Kind & { readonly plural: string },
 ): Promise<string> {
-  const kinds = Object.values(await import("../core/kinds/mod.ts"));
-  const isTaken = kinds.some((other) =>
-    typeof other === "object" && "plural" in other &&
+  const isTaken = (await builtInKinds()).some((other) =>
     other.plural === plural && other.group !== group
   );
   return isTaken ? `${plural}.${group}` : plural;

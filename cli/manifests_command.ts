@@ -2,16 +2,31 @@ import { basename } from "node:path";
 import type { Kind } from "../core/api/kind.ts";
 import type { CrdManifest } from "../core/crd/crd_object.ts";
 import { rbacManifests } from "../core/crd/rbac.ts";
-import { operatorAccess } from "../core/operator/operator_access.ts";
-import type { OperatorHandle } from "../core/operator/development.ts";
+import {
+  isBuiltIn,
+  operatorAccess,
+  roleAccess,
+} from "../core/operator/operator_access.ts";
+import {
+  readRequests,
+  type RecordedRequest,
+} from "../testing/request_record.ts";
+import { builtInKinds } from "./built_in_kinds.ts";
 import type { Command } from "./command.ts";
 import { UsageError } from "./command.ts";
+import { isLoopback, operatorDeployment } from "./operator_deployment.ts";
 import {
   describeFile,
   type FileDescription,
+  type OperatorDescription,
   requireOperators,
 } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
+import {
+  recordedAccess,
+  recordText,
+  writtenResources,
+} from "./recorded_access.ts";
 import { textOf } from "./serving.ts";
 import { suggestion } from "./suggestion.ts";
 import { yamlDocuments } from "./yaml_documents.ts";
@@ -25,15 +40,16 @@ export const manifestsCommand: Command = {
   description:
     "Prints, as YAML, a Namespace, the CustomResourceDefinitions, a ServiceAccount\n" +
     "with the least RBAC rules, and a Deployment. The rules follow from what the\n" +
-    "operators reconcile and watch; name kinds that they only write by --manages.",
+    "operators reconcile, own and watch, and from the requests of a recorded run;\n" +
+    "standard error says what was assumed.",
   flags: [
-    EXPORT_FLAG,
     {
       name: "image",
       value: "IMAGE",
       required: true,
       help: "image whose command runs the operator",
     },
+    EXPORT_FLAG,
     {
       name: "name",
       value: "NAME",
@@ -50,6 +66,12 @@ export const manifestsCommand: Command = {
       help:
         "built-in kinds that the operator only writes, such as ConfigMap,Service",
     },
+    {
+      name: "recorded",
+      value: "FILE",
+      help:
+        "requests that coracle dev --record, or tests with CORACLE_RECORD, wrote",
+    },
   ],
   async run({ flags, operands, terminal }) {
     const files: FileDescription[] = [];
@@ -62,17 +84,25 @@ export const manifestsCommand: Command = {
       files.push(found);
     }
     const name = textOf(flags, "name") ?? nameOf(operands[0] ?? "");
-    const manifests = operatorManifests({
+    const record = textOf(flags, "recorded");
+    const input: OperatorManifestInput = {
       name,
       namespace: textOf(flags, "namespace") ?? `${name}-system`,
       image: textOf(flags, "image") ?? "",
-      controllers: files.flatMap(({ operators }) =>
-        operators.flatMap(({ controllers }) => controllers)
-      ),
+      operators: files.flatMap(({ operators }) => operators),
       definitions: files.flatMap(({ definitions }) => definitions),
-      managed: await builtInKinds(textOf(flags, "manages") ?? ""),
-    });
-    terminal.out(await yamlDocuments(manifests));
+      managed: await managedKinds(textOf(flags, "manages") ?? ""),
+      recorded: record === undefined ? undefined : readRequests(record),
+    };
+    terminal.out(await yamlDocuments(operatorManifests(input)));
+    for (const note of assumptions(input)) terminal.say(`${note}\n`);
+    if (input.recorded !== undefined) {
+      terminal.say(
+        `Seen in ${record}, and granted besides the rules of the operator:\n${
+          recordText(input.recorded)
+        }`,
+      );
+    }
     return 0;
   },
 };
@@ -89,21 +119,19 @@ function nameOf(file: string): string {
 }
 
 /** Built-in kinds of a list such as `ConfigMap,Service`. */
-async function builtInKinds(list: string): Promise<readonly Kind[]> {
+async function managedKinds(list: string): Promise<readonly Kind[]> {
   const names = list.split(",").map((name) => name.trim())
     .filter((name) => name !== "");
   if (names.length === 0) return [];
-  const kinds: Readonly<Record<string, unknown>> = await import(
-    "../core/kinds/mod.ts"
+  const kinds = new Map(
+    (await builtInKinds()).map((kind) => [kind.kind, kind]),
   );
   return names.map((name) => {
-    const kind = kinds[name];
-    if (typeof kind === "object" && kind !== null && "plural" in kind) {
-      return kind as Kind;
-    }
+    const kind = kinds.get(name);
+    if (kind !== undefined) return kind;
     throw new UsageError(
       `Cannot run manifests: --manages takes kinds of @coracle/operator/kinds: received "${name}"${
-        suggestion(name, Object.keys(kinds))
+        suggestion(name, [...kinds.keys()])
       }`,
       "manifests",
     );
@@ -115,65 +143,114 @@ export interface OperatorManifestInput {
   readonly name: string;
   readonly namespace: string;
   readonly image: string;
-  readonly controllers: OperatorHandle["controllers"];
+  readonly operators: readonly OperatorDescription[];
   /** CustomResourceDefinitions of its kinds. */
   readonly definitions: readonly CrdManifest[];
   /** Kinds that are written but not watched. */
   readonly managed: readonly Kind[];
+  /** Requests of a recorded run; undefined if there was none. */
+  readonly recorded: readonly RecordedRequest[] | undefined;
 }
 
 /** Manifests that deploy an operator, in the order to apply them. */
 export function operatorManifests(
   input: OperatorManifestInput,
 ): readonly unknown[] {
-  const { name, namespace, image, controllers, managed } = input;
+  const { name, namespace, image, operators, managed, recorded = [] } = input;
   const definitions = new Map(
     input.definitions.map((manifest) => [manifest.metadata.name, manifest]),
   );
-  const labels = { "app.kubernetes.io/name": name };
+  const writesOthers = othersWritten(input).length > 0;
+  const access = operators.flatMap((operator) =>
+    operatorAccess(operator, { namespace, managed, writesOthers })
+  );
   return [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
     ...definitions.values(),
     ...rbacManifests({
       name,
       namespace,
-      access: operatorAccess(controllers, managed),
+      access: [...access, ...recordedAccess(recorded, watchedBy(input))],
     }),
-    {
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      metadata: { name, namespace, labels },
-      spec: {
-        replicas: 1,
-        // Two replicas at the same time would reconcile everything twice.
-        strategy: { type: "Recreate" },
-        selector: { matchLabels: labels },
-        template: { metadata: { labels }, spec: podSpec(name, image) },
-      },
-    },
+    operatorDeployment({ name, namespace, image, operators }),
   ];
 }
 
-/** Pod spec with one unprivileged container. */
-function podSpec(name: string, image: string): unknown {
-  return {
-    serviceAccountName: name,
-    securityContext: {
-      runAsNonRoot: true,
-      seccompProfile: { type: "RuntimeDefault" },
-    },
-    containers: [{
-      name: "operator",
-      image,
-      resources: {
-        requests: { cpu: "50m", memory: "96Mi" },
-        limits: { memory: "256Mi" },
-      },
-      securityContext: {
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ["ALL"] },
-      },
-    }],
-  };
+/** Namespaces that any of the controllers watches. */
+function watchedBy(
+  { operators, namespace }: OperatorManifestInput,
+): "all" | readonly string[] {
+  const all = operators.flatMap(({ controllers, settings }) =>
+    controllers.map((controller) =>
+      controller.settings.namespaces ?? settings.namespaces
+    )
+  );
+  if (all.includes("all")) return "all";
+  return all.flatMap((names) =>
+    typeof names === "string" ? [namespace] : names
+  );
+}
+
+/** Recorded resources that the operator writes, besides its primaries and Events. */
+function othersWritten(
+  { operators, recorded = [] }: OperatorManifestInput,
+): readonly string[] {
+  const own = operators.flatMap(({ controllers }) =>
+    controllers.map(({ kind }) => resourceOf(kind))
+  );
+  const known = ["events", "leases.coordination.k8s.io", ...own];
+  return writtenResources(recorded).filter((name) => !known.includes(name));
+}
+
+function resourceOf({ group, plural }: Kind): string {
+  return group === "" ? `${plural}` : `${plural}.${group}`;
+}
+
+/** What was assumed, for standard error. */
+function assumptions(input: OperatorManifestInput): readonly string[] {
+  const { operators, managed, recorded } = input;
+  const controllers = operators.flatMap((operator) => operator.controllers);
+  const notes: string[] = [];
+  const foreign = [
+    ...new Set(
+      controllers.map(({ kind }) => kind).filter(isBuiltIn).map(resourceOf),
+    ),
+  ];
+  if (recorded === undefined) {
+    notes.push(
+      "Assumed: the operator writes only what it owns, and Events. Requests of ctx.client and writes of other kinds cannot be seen: add these kinds to owns or --manages, or record a run (coracle dev --record FILE) and pass --recorded FILE.",
+    );
+    if (foreign.length > 0) {
+      notes.push(
+        `Assumed: it does not write ${
+          foreign.join(", ")
+        } or their status, which belong to Kubernetes; a recorded run shows if it does.`,
+      );
+    }
+  }
+  const written = [
+    ...managed,
+    ...controllers.flatMap(({ secondaryKinds }) => secondaryKinds),
+  ];
+  const [roles] = roleAccess(written);
+  if (roles !== undefined) {
+    notes.push(
+      `Granted: ${
+        roles.verbs.join(" and ")
+      } on all roles, since the operator writes roles or their bindings: limit the rule by resourceNames to those that it may give.`,
+    );
+  }
+  for (const { settings } of operators) {
+    const { probes } = settings;
+    if (probes === undefined) {
+      notes.push(
+        "Assumed: no probes, since the operator has none: new Operator({ probes: { port: 8080 } }) adds them.",
+      );
+    } else if (probes.port === 0 || isLoopback(probes.host)) {
+      notes.push(
+        `Left out: the probes, since the kubelet cannot reach ${probes.host} port ${probes.port}.`,
+      );
+    }
+  }
+  return [...new Set(notes)];
 }

@@ -1,4 +1,4 @@
-import type { Kind } from "../core/api/kind.ts";
+import { isResolved, type Kind, type ResolvedKind } from "../core/api/kind.ts";
 import { crdManifest } from "../core/crd/crd_manifest.ts";
 import type { CrdManifest } from "../core/crd/crd_object.ts";
 import { isDefinedKind } from "../core/crd/kind_definition.ts";
@@ -7,7 +7,9 @@ import {
   setDevelopment,
 } from "../core/operator/development.ts";
 import { silentLogger } from "../core/logger.ts";
+import { hasStatus } from "../core/operator/operator_access.ts";
 import { UsageError } from "./command.ts";
+import { builtInKinds } from "./built_in_kinds.ts";
 import { runAsMain } from "./main_process.ts";
 import {
   type DescribeOptions,
@@ -83,9 +85,10 @@ export async function describeModule(
     const manifest = crdManifest(kind);
     definitions.set(manifest.metadata.name, manifest);
   }
+  const builtIn = await builtInKinds();
   return {
     operators: selected.map(({ controllers, settings }) => ({
-      controllers: controllers.map(plainController),
+      controllers: controllers.map((one) => plainController(one, builtIn)),
       settings: plainSettings(settings),
     })),
     definitions: [...definitions.values()],
@@ -101,15 +104,31 @@ function kindsOf(controller: Controller): readonly Kind[] {
   return [kind, ...secondaryKinds, ...readOnlyKinds];
 }
 
-function plainController(controller: Controller): Controller {
+function plainController(
+  controller: Controller,
+  builtIn: readonly ResolvedKind[],
+): Controller {
   const { name, kind, secondaryKinds, readOnlyKinds, settings } = controller;
   const { install, namespaces, usesFinalizer } = settings;
+  const plainKind = (given: Kind): Kind => {
+    const { group, version, kind, plural, scope } = isResolved(given)
+      ? given
+      : builtIn.find((known) =>
+        known.kind === given.kind && known.group === given.group
+      ) ?? given;
+    return { group, version, kind, plural, scope };
+  };
   return {
     name,
     kind: plainKind(kind),
     secondaryKinds: secondaryKinds.map(plainKind),
     readOnlyKinds: readOnlyKinds.map(plainKind),
-    settings: { install, namespaces, usesFinalizer },
+    settings: {
+      install,
+      namespaces,
+      usesFinalizer,
+      hasStatus: hasStatus(kind),
+    },
   };
 }
 
@@ -126,10 +145,6 @@ function plainSettings(
     probes: probes &&
       { port: probes.port, host: probes.host, debug: probes.debug },
   };
-}
-
-function plainKind({ group, version, kind, plural, scope }: Kind): Kind {
-  return { group, version, kind, plural, scope };
 }
 
 function isKind(value: unknown): value is Kind {

@@ -8,9 +8,15 @@ export interface RecordedRequest {
   readonly group: string;
   /** Plural resource name, followed by a slash and the subresource if any. */
   readonly resource: string;
-  /** Namespace of the request; undefined for all namespaces and for cluster-scoped objects. */
+  /**
+   * Namespace; undefined for all of them and for cluster-scoped objects, and
+   * {@linkcode ANY_WATCHED_NAMESPACE} for the namespace of a test.
+   */
   readonly namespace?: string | undefined;
 }
+
+/** Namespace of a test, which stands for any that the operator watches. */
+export const ANY_WATCHED_NAMESPACE = "*";
 
 /** Requests that no right is needed for. */
 const PUBLIC_GROUP = "authorization.k8s.io";

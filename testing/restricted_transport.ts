@@ -8,6 +8,7 @@ import type {
 } from "../core/client/transport/transport.ts";
 import type { AccessVerb, PolicyRule } from "../core/crd/rbac.ts";
 import { readTarget } from "../apiserver/request/request_info.ts";
+import type { RecordedRequest } from "./request_record.ts";
 import { verbOf } from "../apiserver/router.ts";
 
 /** Access that a request needs, in the terms of RBAC rules. */
@@ -62,6 +63,7 @@ export class RestrictedTransport implements Transport {
   readonly #inner: Transport;
   readonly #rules: readonly PolicyRule[];
   readonly #user: string;
+  readonly #record: ((request: RecordedRequest) => void) | undefined;
 
   /**
    * Creates a transport that sends permitted requests through another one.
@@ -69,20 +71,25 @@ export class RestrictedTransport implements Transport {
    * @param inner Transport for permitted requests.
    * @param rules Permitted access.
    * @param options.user User name in rejections.
+   * @param options.record Called with each permitted request.
    * @throws {TypeError | RangeError} If an argument is missing or invalid.
    */
   constructor(
     inner: Transport,
     rules: readonly PolicyRule[],
-    options: { readonly user: string },
+    options: {
+      readonly user: string;
+      readonly record?: ((request: RecordedRequest) => void) | undefined;
+    },
   ) {
     const subject = "a RestrictedTransport";
     checkOption(inner, "object", { name: "inner", subject });
     checkOption(rules, "array", { name: "rules", subject });
-    checkOptions(options, { user: "name" }, subject);
+    checkOptions(options, { user: "name", record: "function?" }, subject);
     this.#inner = inner;
     this.#rules = rules;
     this.#user = options.user;
+    this.#record = options.record;
   }
 
   /** Sends a permitted request; answers any other with 403. */
@@ -91,9 +98,19 @@ export class RestrictedTransport implements Transport {
     if (access?.resource === "selfsubjectaccessreviews") {
       return this.#review(request);
     }
-    return access === undefined || permits(this.#rules, access)
-      ? await this.#inner.send(request)
-      : this.#forbidden(access, request.path);
+    if (access === undefined) return await this.#inner.send(request);
+    if (!permits(this.#rules, access)) {
+      return this.#forbidden(access, request.path);
+    }
+    this.#note(access, request.path);
+    return await this.#inner.send(request);
+  }
+
+  #note(access: AccessRequest, path: string): void {
+    this.#record?.({
+      ...access,
+      namespace: readTarget(path)?.resource?.namespace,
+    });
   }
 
   /** Opens a permitted stream; rejects any other. */
@@ -104,6 +121,7 @@ export class RestrictedTransport implements Transport {
         `Cannot open a stream: ${this.#refusal(access, request.path)}`,
       );
     }
+    if (access !== undefined) this.#note(access, request.path);
     if (this.#inner.connect === undefined) {
       throw new Error("Cannot open a stream: the transport has none");
     }

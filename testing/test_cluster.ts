@@ -16,6 +16,11 @@ import { FaultProxy } from "../apiserver/faults/fault_proxy.ts";
 import type { Faults } from "../apiserver/faults/faults.ts";
 import { LogTail } from "./log_tail.ts";
 import { QuietTransport } from "./quiet_transport.ts";
+import {
+  ANY_WATCHED_NAMESPACE,
+  type RecordedRequest,
+  RequestRecord,
+} from "./request_record.ts";
 import { RestrictedTransport } from "./restricted_transport.ts";
 import { ApiServer } from "../apiserver/server.ts";
 import type { RbacManifest } from "../core/crd/rbac.ts";
@@ -89,6 +94,12 @@ export interface TestClusterOptions {
    */
   readonly permissions?: RbacManifest["rules"];
   /**
+   * File to which the requests of the operator are appended, for
+   * `coracle manifests --recorded FILE`. Defaults to the environment variable
+   * `CORACLE_RECORD`, else nothing is recorded.
+   */
+  readonly record?: string | undefined;
+  /**
    * Clock of server, client and operator; with a `VirtualClock` hours pass in
    * milliseconds. A real cluster keeps its own time: there the clock is that of
    * the operator alone and advances when the cluster is quiet. Defaults to the
@@ -109,6 +120,7 @@ const TEST_CLUSTER_RULES: OptionRules<TestClusterOptions> = {
   objects: "array?",
   operator: "function?",
   permissions: "array?",
+  record: "name?",
   clock: "clock?",
   server: "object?",
 };
@@ -168,7 +180,7 @@ export class TestCluster {
         { send: (request) => transport.send(request), close: async () => {} },
         permissions ??
           [{ apiGroups: ["*"], resources: ["*"], verbs: ["*" as "get"] }],
-        { user: "operator" },
+        { user: "operator", record: this.#recorder(options.record) },
       ),
     }, { clock, logger: this.#log.logger, retry: false });
   }
@@ -199,6 +211,19 @@ export class TestCluster {
       await cluster.stop();
       throw error;
     }
+  }
+
+  /** Records requests in a file; undefined without one. */
+  #recorder(
+    file = process.env["CORACLE_RECORD"],
+  ): ((request: RecordedRequest) => void) | undefined {
+    if (file === undefined || file === "") return undefined;
+    const record = new RequestRecord(file);
+    return (request) => {
+      const isHere = request.namespace === this.namespace;
+      const namespace = isHere ? ANY_WATCHED_NAMESPACE : request.namespace;
+      record.add({ ...request, namespace });
+    };
   }
 
   /** Creates namespace, kinds and objects. */

@@ -21,9 +21,13 @@ export interface RbacOptions {
       | "patch"
       | "delete"
       | "deletecollection"
+      | "bind"
+      | "escalate"
     )[];
     /** Subresource that the verbs apply to instead of the object, such as `status`. */
     readonly subresource?: string | undefined;
+    /** Namespaces of this access. Defaults to those of the options. */
+    readonly namespaces?: "all" | readonly string[] | undefined;
   }[];
   /**
    * Access in its own namespace only, such as to its Lease. None by default.
@@ -88,6 +92,8 @@ const VERBS: readonly AccessVerb[] = [
   "patch",
   "delete",
   "deletecollection",
+  "bind",
+  "escalate",
 ];
 
 const RBAC_API = "rbac.authorization.k8s.io";
@@ -153,38 +159,37 @@ function byPlace(
 export function rbacManifests(options: RbacOptions): readonly RbacManifest[] {
   checkOptions(options, RULES, "rbacManifests()");
   const { name, namespace, access, ownAccess = [], namespaces } = options;
-  const clusterWide = access.filter(({ kind }) => {
-    if (!isResolved(kind)) {
+  const clusterWide: KindAccess[] = [];
+  const local = new Map<string, KindAccess[]>();
+  const add = (one: KindAccess, places: "all" | readonly string[]) => {
+    if (!isResolved(one.kind)) {
       throw new TypeError(
         `Cannot create roles: the scope must be known: received ${
-          kindText(kind)
+          kindText(one.kind)
         } without 'plural' and 'scope'`,
       );
     }
-    return namespaces === undefined || kind.scope === "Cluster";
-  });
-  const local = access.filter((one) => !clusterWide.includes(one));
-  const manifests: RbacManifest[] = [{
-    apiVersion: "v1",
-    kind: "ServiceAccount",
-    metadata: { name, namespace },
-  }];
+    if (places === "all" || one.kind.scope === "Cluster") clusterWide.push(one);
+    else {
+      for (const place of new Set(places)) {
+        local.set(place, [...local.get(place) ?? [], one]);
+      }
+    }
+  };
+  for (const one of access) add(one, one.namespaces ?? namespaces ?? "all");
+  for (const one of ownAccess) add(one, [namespace]);
   const account = { name, namespace };
-  if (clusterWide.length > 0) {
-    manifests.push(...roleAndBinding({ name }, clusterWide, account));
-  }
-  const places = new Set([...namespaces ?? [], namespace]);
-  for (const place of places) {
-    const here = [
-      ...(namespaces?.includes(place) ? local : []),
-      ...(place === namespace ? ownAccess : []),
-    ];
-    if (here.length === 0) continue;
-    manifests.push(
-      ...roleAndBinding({ name, namespace: place }, here, account),
-    );
-  }
-  return manifests;
+  return [
+    {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name, namespace },
+    },
+    ...roleAndBinding({ name }, clusterWide, account),
+    ...[...local].flatMap(([place, here]) =>
+      roleAndBinding({ name, namespace: place }, here, account)
+    ),
+  ];
 }
 
 /** Role with its binding; a ClusterRole if it has no namespace. */
@@ -193,10 +198,12 @@ function roleAndBinding(
   access: readonly KindAccess[],
   account: { readonly name: string; readonly namespace: string },
 ): readonly RbacManifest[] {
+  const rules = policyRules(access);
+  if (rules.length === 0) return [];
   const kind = metadata.namespace === undefined ? "ClusterRole" : "Role";
   const apiVersion = `${RBAC_API}/v1`;
   return [
-    { apiVersion, kind, metadata, rules: policyRules(access) },
+    { apiVersion, kind, metadata, rules },
     {
       apiVersion,
       kind: `${kind}Binding`,

@@ -22,6 +22,8 @@ export interface OperatorHandle {
       readonly namespaces?: Namespaces | undefined;
       /** Whether its primaries get a finalizer. */
       readonly usesFinalizer: boolean;
+      /** Whether its primaries have a status; derived from the kind if absent. */
+      readonly hasStatus?: boolean | undefined;
       /** Workflow that runs before the reconciler. */
       readonly workflow?: { toMermaid?(): string } | undefined;
     };

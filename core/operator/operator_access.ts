@@ -1,6 +1,9 @@
-import { type Kind, untyped } from "../api/kind.ts";
+import type { Kind, ResolvedKind } from "../api/kind.ts";
+import type { Namespaces } from "../controller/namespaces.ts";
 import type { AccessVerb, KindAccess } from "../crd/rbac.ts";
+import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { OperatorHandle } from "./development.ts";
+import { Lease } from "./lease_lock.ts";
 
 const WATCH: readonly AccessVerb[] = ["get", "list", "watch"];
 /** Verbs to change existing objects, by patch or with an optimistic lock. */
@@ -8,55 +11,149 @@ const CHANGE: readonly AccessVerb[] = ["update", "patch"];
 /** Verbs to manage the objects that a reconciler creates. */
 const MANAGE: readonly AccessVerb[] = [...WATCH, "create", ...CHANGE, "delete"];
 
-const EVENT = untyped({
-  group: "",
-  version: "v1",
-  kind: "Event",
-  plural: "events",
-  scope: "Namespaced",
-});
-const DEFINITION = untyped({
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  scope: "Cluster",
-});
+const RBAC_GROUP = "rbac.authorization.k8s.io";
+/** Groups of Kubernetes itself, whose objects have controllers already. */
+const BUILT_IN_GROUP = /^(?:|apps|autoscaling|batch|policy|.*\.k8s\.io)$/;
+
+const EVENT = builtIn("", "Event", "Namespaced");
+const DEFINITION = builtIn(
+  "apiextensions.k8s.io",
+  "CustomResourceDefinition",
+  "Cluster",
+);
+const ROLES = [
+  builtIn(RBAC_GROUP, "Role", "Namespaced"),
+  builtIn(RBAC_GROUP, "ClusterRole", "Cluster"),
+];
+
+function builtIn(
+  group: string,
+  kind: string,
+  scope: ResolvedKind["scope"],
+): ResolvedKind {
+  const plural = `${kind.toLowerCase()}s`;
+  return { group, version: "v1", kind, plural, scope };
+}
+
+/** What an operator needs besides what {@linkcode operatorAccess} derives. */
+export interface AccessOptions {
+  /** Namespace in which the operator runs. */
+  readonly namespace: string;
+  /** Kinds that reconcilers write without watching them. */
+  readonly managed?: readonly Kind[] | undefined;
+  /** Whether reconcilers are known to write objects of yet other kinds. */
+  readonly writesOthers?: boolean | undefined;
+}
 
 /**
  * Access rights that an operator needs: to watch its primaries, to write their
- * finalizers and status, to manage the objects that it creates, and to record
- * Events.
+ * finalizers and status where it does, to manage the objects that it creates, to
+ * hold its Leases and to record Events.
  *
- * @param controllers The controllers of the operator.
- * @param managed Kinds that reconcilers write without watching them, which
- * cannot be derived from the controllers.
+ * The status and the fields of a built-in kind belong to its own controllers, so
+ * that there only the finalizer may be written.
+ *
+ * @param operator The operator.
+ * @param options What cannot be derived from it.
  */
 export function operatorAccess(
-  controllers: OperatorHandle["controllers"],
-  managed: readonly Kind[] = [],
+  operator: Pick<OperatorHandle, "controllers" | "settings">,
+  options: AccessOptions,
 ): readonly KindAccess[] {
-  const access: KindAccess[] = [];
-  for (const controller of controllers) {
-    const { kind, secondaryKinds, readOnlyKinds, settings } = controller;
-    access.push(
-      { kind, verbs: [...WATCH, ...CHANGE] },
-      { kind, subresource: "status", verbs: ["get", ...CHANGE] },
-      // Owner references that block deletion need this right on the owner.
-      { kind, subresource: "finalizers", verbs: ["update"] },
+  const { namespace } = options;
+  const { controllers, settings } = operator;
+  const placesOf = (namespaces: Namespaces) =>
+    namespaces === "current" ? [namespace] : namespaces;
+  const access: KindAccess[] = controllers.flatMap((controller) => {
+    const namespaces = placesOf(
+      controller.settings.namespaces ?? settings.namespaces,
     );
-    if (settings.install) {
-      access.push({ kind: DEFINITION, verbs: [...WATCH, "create", "patch"] });
-    }
-    for (const secondary of secondaryKinds) {
-      access.push({ kind: secondary, verbs: MANAGE });
-    }
-    for (const watched of readOnlyKinds) {
-      access.push({ kind: watched, verbs: WATCH });
-    }
+    return controllerAccess(controller, options)
+      .map((one) => ({ namespaces, ...one }));
+  });
+  for (
+    const [lease, verbs] of [
+      [settings.leaderElection, ["get", "create", "update"]],
+      [settings.sharding, ["get", "list", "create", "update", "delete"]],
+    ] as const
+  ) {
+    if (lease === undefined) continue;
+    const namespaces = [lease.namespace ?? namespace];
+    access.push({ kind: Lease, verbs, namespaces });
   }
-  for (const kind of managed) access.push({ kind, verbs: MANAGE });
-  // A repeated Event is read and counted up.
-  access.push({ kind: EVENT, verbs: ["get", "create", "patch"] });
   return access;
+}
+
+/** Whether a kind is one of Kubernetes itself, whose status is not an operator's. */
+export function isBuiltIn({ group }: Kind): boolean {
+  return BUILT_IN_GROUP.test(group);
+}
+
+/** Whether objects have a status; those of undefined kinds may have one. */
+export function hasStatus(kind: Kind): boolean {
+  return !isDefinedKind(kind) || kind.statusSchema !== undefined;
+}
+
+function controllerAccess(
+  controller: OperatorHandle["controllers"][number],
+  { managed = [], writesOthers = false }: AccessOptions,
+): readonly KindAccess[] {
+  const { kind, secondaryKinds, readOnlyKinds, settings } = controller;
+  const written = [...secondaryKinds, ...managed];
+  const isOwn = !isBuiltIn(kind);
+  const verbs = isOwn
+    ? [...WATCH, ...CHANGE]
+    : settings.usesFinalizer
+    ? [...WATCH, "patch" as const]
+    : WATCH;
+  return [
+    { kind, verbs },
+    ...isOwn && (settings.hasStatus ?? hasStatus(kind))
+      ? [
+        {
+          kind,
+          subresource: "status",
+          verbs: ["get", ...CHANGE],
+        } satisfies KindAccess,
+      ]
+      : [],
+    // Owner references that block deletion need this right on the owner.
+    ...written.length > 0 || writesOthers
+      ? [
+        {
+          kind,
+          subresource: "finalizers",
+          verbs: ["update"],
+        } satisfies KindAccess,
+      ]
+      : [],
+    ...settings.install
+      ? [
+        {
+          kind: DEFINITION,
+          verbs: [...WATCH, "create", "patch"],
+        } satisfies KindAccess,
+      ]
+      : [],
+    ...written.map((kind): KindAccess => ({ kind, verbs: MANAGE })),
+    ...readOnlyKinds.map((kind): KindAccess => ({ kind, verbs: WATCH })),
+    ...roleAccess(written),
+    // A repeated Event is read and counted up. Those of cluster-scoped objects
+    // are in the default namespace.
+    {
+      kind: EVENT,
+      verbs: ["get", "create", "patch"],
+      ...kind.scope === "Cluster" && { namespaces: ["default"] },
+    },
+  ];
+}
+
+/** Rights to give others more rights than the operator has. */
+export function roleAccess(written: readonly Kind[]): readonly KindAccess[] {
+  const names = written.filter(({ group }) => group === RBAC_GROUP)
+    .map(({ kind }) => kind);
+  const verbs: AccessVerb[] = [];
+  if (names.some((name) => name.endsWith("Binding"))) verbs.push("bind");
+  if (names.some((name) => name.endsWith("Role"))) verbs.push("escalate");
+  return verbs.length === 0 ? [] : ROLES.map((kind) => ({ kind, verbs }));
 }

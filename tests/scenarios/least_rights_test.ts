@@ -23,7 +23,9 @@ scenario(
       sources,
       install: true,
     });
-    rules.push(...policyRules(operatorAccess(planned.controllers)));
+    rules.push(
+      ...policyRules(operatorAccess(planned, { namespace: "default" })),
+    );
     let cleaned = false;
     const { controller, runs } = await startGadgets(
       fixture,

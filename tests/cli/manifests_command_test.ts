@@ -1,0 +1,292 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseAllDocuments } from "yaml";
+import { runCommandLine } from "../../cli/main.ts";
+import { manifestsCommand } from "../../cli/manifests_command.ts";
+import type { PolicyRule } from "../../core/crd/rbac.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
+
+/** A manifest, as far as the tests read it. */
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly rules?: readonly PolicyRule[];
+  readonly spec?: Record<string, unknown>;
+}
+
+async function manifests(
+  file: string,
+  ...flags: readonly string[]
+): Promise<{ code: number; found: readonly Manifest[]; said: string }> {
+  let out = "";
+  let said = "";
+  const code = await runCommandLine(
+    ["manifests", file, "--image=img:1", ...flags],
+    {
+      colors: false,
+      out: (text) => void (out += text),
+      say: (text) => void (said += text),
+      interrupts: () => new AbortController().signal,
+    },
+    [manifestsCommand],
+  );
+  const found = parseAllDocuments(out).map((one) => one.toJSON() as Manifest);
+  return { code, found, said };
+}
+
+/** Rules as text, such as `Role a: configmaps get,list`, by roles. */
+function rulesOf(found: readonly Manifest[]): readonly string[] {
+  return found.flatMap(({ kind, metadata, rules = [] }) =>
+    rules.flatMap(({ resources, verbs }) =>
+      resources.map((resource) =>
+        `${[kind, metadata.namespace].join(" ").trim()}: ${resource} ${verbs}`
+      )
+    )
+  );
+}
+
+const url = (path: string) => new URL(`../../${path}`, import.meta.url).href;
+const MANAGE = "get,list,watch,create,update,patch,delete";
+
+/** Operator file with the kinds Boat, without a status, and Ship. */
+function boats(options: string, register: string): string {
+  return writeText(
+    temporaryFolder(),
+    "boats.mjs",
+    `
+import { defineKind, Operator, untyped, watch } from "${url("mod.ts")}";
+import { ConfigMap, Namespace, RoleBinding } from "${url("core/kinds/mod.ts")}";
+import { z } from "${url("node_modules/zod/index.js")}";
+const names = { group: "test.coracle.dev", version: "v1", spec: z.object({}) };
+const Boat = defineKind({ ...names, kind: "Boat" });
+const Ship = defineKind({ ...names, kind: "Ship", status: z.object({}) });
+export const operator = new Operator(${options});
+const reconcile = () => {};
+${register}
+`,
+  );
+}
+
+const OWN = "get,list,watch,update,patch";
+const EVENTS = "events get,create,patch";
+
+const CASES: readonly (readonly [
+  title: string,
+  options: string,
+  register: string,
+  rules: readonly string[],
+])[] = [
+  [
+    "status only where a kind has one",
+    "",
+    "operator.register(Boat, { reconcile }); operator.register(Ship, { reconcile });",
+    [
+      `ClusterRole: ${EVENTS}`,
+      `ClusterRole: boats ${OWN}`,
+      `ClusterRole: ships ${OWN}`,
+      "ClusterRole: ships/status get,update,patch",
+    ],
+  ],
+  [
+    "no writes of built-in primaries",
+    "",
+    "operator.register(untyped({ group: '', version: 'v1', kind: 'Pod' }), { reconcile });",
+    [`ClusterRole: ${EVENTS}`, "ClusterRole: pods get,list,watch"],
+  ],
+  [
+    "the finalizers of built-in primaries with cleanup",
+    "",
+    "operator.register(ConfigMap, { reconcile, cleanup() {} });",
+    ["ClusterRole: configmaps get,list,watch,patch", `ClusterRole: ${EVENTS}`],
+  ],
+  [
+    "owned kinds, and owner references of their primaries",
+    "",
+    "operator.register(Boat, { reconcile }, { sources: [watch(ConfigMap)] });",
+    [
+      `ClusterRole: configmaps ${MANAGE}`,
+      `ClusterRole: ${EVENTS}`,
+      `ClusterRole: boats ${OWN}`,
+      "ClusterRole: boats/finalizers update",
+    ],
+  ],
+  [
+    "kinds that are only watched",
+    "",
+    "operator.register(Boat, { reconcile }, { sources: [watch(Ship, { readOnly: true, references: () => [] })] });",
+    [
+      `ClusterRole: ${EVENTS}`,
+      `ClusterRole: boats ${OWN}`,
+      "ClusterRole: ships get,list,watch",
+    ],
+  ],
+  [
+    "Roles where namespaces are named, and Events of cluster-scoped objects",
+    '{ namespaces: ["a", "b"] }',
+    `operator.register(Boat, { reconcile });
+     operator.register(Ship, { reconcile }, { namespaces: ["c"] });
+     operator.register(Namespace, { reconcile }, { name: "spaces" });`,
+    [
+      "ClusterRole: namespaces get,list,watch",
+      `Role a: ${EVENTS}`,
+      `Role a: boats ${OWN}`,
+      `Role b: ${EVENTS}`,
+      `Role b: boats ${OWN}`,
+      `Role c: ${EVENTS}`,
+      `Role c: ships ${OWN}`,
+      "Role c: ships/status get,update,patch",
+      `Role default: ${EVENTS}`,
+    ],
+  ],
+  [
+    "the Lease of an election in the namespace of the operator",
+    '{ namespaces: "current", leaderElection: { name: "boats" } }',
+    "operator.register(Boat, { reconcile });",
+    [
+      `Role boats-system: ${EVENTS}`,
+      "Role boats-system: leases get,create,update",
+      `Role boats-system: boats ${OWN}`,
+    ],
+  ],
+  [
+    "the Leases of sharding in their namespace",
+    '{ sharding: { name: "boats", namespace: "harbour" } }',
+    "operator.register(Boat, { reconcile });",
+    [
+      `ClusterRole: ${EVENTS}`,
+      `ClusterRole: boats ${OWN}`,
+      "Role harbour: leases get,list,create,update,delete",
+    ],
+  ],
+  [
+    "bind on roles to an operator that makes RoleBindings",
+    "",
+    "operator.register(Boat, { reconcile }, { sources: [watch(RoleBinding)] });",
+    [
+      `ClusterRole: ${EVENTS}`,
+      `ClusterRole: rolebindings ${MANAGE}`,
+      "ClusterRole: clusterroles bind",
+      "ClusterRole: roles bind",
+      `ClusterRole: boats ${OWN}`,
+      "ClusterRole: boats/finalizers update",
+    ],
+  ],
+];
+
+for (const [title, options, register, expected] of CASES) {
+  test(`coracle manifests grants ${title}`, async () => {
+    const { found } = await manifests(boats(options, register));
+    assert.deepEqual(rulesOf(found).toSorted(), expected.toSorted());
+  });
+}
+
+test("coracle manifests adds recorded requests and drops nothing for them", async () => {
+  const record = writeText(
+    temporaryFolder(),
+    "requests",
+    [
+      { verb: "list", group: "", resource: "nodes" },
+      { verb: "patch", group: "", resource: "configmaps", namespace: "*" },
+      { verb: "get", group: "", resource: "secrets", namespace: "vault" },
+      {
+        verb: "patch",
+        group: "apps",
+        resource: "deployments/scale",
+        namespace: "a",
+      },
+    ].map((one) => `${JSON.stringify(one)}\n`).join(""),
+  );
+  const file = boats(
+    '{ namespaces: ["a"] }',
+    "operator.register(Boat, { reconcile });",
+  );
+  const { found, said } = await manifests(file, `--recorded=${record}`);
+  assert.deepEqual(rulesOf(found), [
+    "ClusterRole: nodes list",
+    "Role a: configmaps patch",
+    `Role a: ${EVENTS}`,
+    "Role a: deployments/scale patch",
+    `Role a: boats ${OWN}`,
+    // A recorded write of another kind may set owner references.
+    "Role a: boats/finalizers update",
+    "Role vault: secrets get",
+  ]);
+  assert.match(
+    said,
+    /configmaps: patch\n {2}deployments\.apps\/scale: patch\n/,
+  );
+  assert.doesNotMatch(said, /writes only what it owns/);
+});
+
+test("coracle manifests rejects a record that is another file", async () => {
+  const record = writeText(temporaryFolder(), "requests", "{}\n");
+  const file = boats("", "operator.register(Boat, { reconcile });");
+  const { code, said } = await manifests(file, `--recorded=${record}`);
+  assert.equal(code, 1);
+  assert.match(said, /^Cannot read .*: line 1 is not a recorded request/);
+});
+
+test("coracle manifests says what it assumes", async () => {
+  const { said } = await manifests(
+    boats(
+      "",
+      "operator.register(Namespace, { reconcile }, { sources: [watch(RoleBinding)] });",
+    ),
+  );
+  assert.match(said, /writes only what it owns.*--recorded FILE\.\n/);
+  assert.match(said, /does not write namespaces or their status/);
+  assert.match(said, /Granted: bind on all roles/);
+  assert.match(said, /no probes/);
+});
+
+test("coracle manifests takes ports, probes and user of the operator", async () => {
+  const { found, said } = await manifests(
+    boats(
+      '{ probes: { port: 8081 }, leaderElection: { name: "boats" } }',
+      "operator.register(Boat, { reconcile });",
+    ),
+  );
+  const deployment = found.at(-1)?.spec as {
+    strategy?: unknown;
+    template: { spec: { securityContext: object; containers: object[] } };
+  };
+  assert.equal(deployment.strategy, undefined);
+  const { securityContext, containers } = deployment.template.spec;
+  assert.partialDeepStrictEqual(securityContext, {
+    runAsNonRoot: true,
+    runAsUser: 1000,
+  });
+  assert.partialDeepStrictEqual(containers[0], {
+    ports: [{ name: "probes", containerPort: 8081 }],
+    livenessProbe: { httpGet: { path: "/healthz", port: 8081 } },
+    readinessProbe: { httpGet: { path: "/readyz", port: 8081 } },
+    env: [{ name: "NODE_OPTIONS", value: "--max-semi-space-size=2" }],
+    resources: { limits: { memory: "384Mi" } },
+  });
+  assert.doesNotMatch(said, /probes/);
+});
+
+test("coracle manifests leaves out probes that the kubelet cannot reach", async () => {
+  const { found, said } = await manifests(
+    boats(
+      '{ probes: { port: 8081, host: "127.0.0.1" } }',
+      "operator.register(Boat, { reconcile });",
+    ),
+  );
+  assert.doesNotMatch(JSON.stringify(found.at(-1)), /livenessProbe/);
+  assert.match(said, /Left out: the probes.* 127\.0\.0\.1 port 8081/);
+});
+
+test("coracle manifests prints the definitions of all defined kinds", async () => {
+  const { found } = await manifests(
+    boats(
+      "",
+      "operator.register(Boat, { reconcile }, { sources: [watch(Ship)] });",
+    ),
+  );
+  assert.deepEqual(
+    found.filter(({ kind }) => kind === "CustomResourceDefinition")
+      .map(({ metadata }) => metadata.name),
+    ["boats.test.coracle.dev", "ships.test.coracle.dev"],
+  );
+});
