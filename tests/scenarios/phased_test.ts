@@ -4,6 +4,7 @@ import { defineKind } from "../../core/crd/define_kind.ts";
 import type { ObjectOf } from "../../core/api/kind.ts";
 import { ConfigMap, Event } from "../../core/kinds/core_v1.ts";
 import { changeMap } from "../../workflows/phases/change_map.ts";
+import type { Operator } from "../../core/operator/operator.ts";
 import { readyColumns } from "../../workflows/conditions/status_schema.ts";
 import { phased } from "../../workflows/phases/phased.ts";
 import type { PhasedDefinition } from "../../workflows/phases/phased_definition.ts";
@@ -69,15 +70,25 @@ function engines(
 async function begin(
   fixture: OperatorFixture,
   definition: Partial<PhasedDefinition<Engine, Seen>> = {},
-): Promise<void> {
+): Promise<{ operator: Operator }> {
   await fixture.install(Engine);
-  const operator = fixture.operator();
-  operator.register(Engine, phased(Engine, engines(fixture, definition)));
-  await fixture.start(operator);
+  const operator = await run(fixture, definition);
   await fixture.client.create(Engine, { metadata: KEY, spec: { image: "a" } });
   await fixture.until(async () => (await deployed(fixture)) !== undefined);
   await ready(fixture);
   await fixture.until(async () => await reason(fixture) === "Stable");
+  return { operator };
+}
+
+/** Starts an operator for engines. */
+async function run(
+  fixture: OperatorFixture,
+  definition: Partial<PhasedDefinition<Engine, Seen>> = {},
+): Promise<Operator> {
+  const operator = fixture.operator();
+  operator.register(Engine, phased(Engine, engines(fixture, definition)));
+  await fixture.start(operator);
+  return operator;
 }
 
 async function deployed(fixture: OperatorFixture): Promise<Seen> {
@@ -162,6 +173,38 @@ scenario(
         namespace: "default",
       });
       return items.some(({ reason }) => reason === "StatusTampered");
+    });
+  },
+);
+
+scenario(
+  "phased: a log that was damaged during a restart heals by itself",
+  async (fixture) => {
+    const first = await begin(fixture);
+    for (
+      const [rollout, image] of [
+        [{ phase: "Lunch" }, "b"],
+        [{ target: { generation: "x" }, stable: null, attempt: null }, "c"],
+        [null, "d"],
+      ] as const
+    ) {
+      await fixture.done(first.operator.stop());
+      await fixture.client.status.patch(Engine, KEY, {
+        status: { rollout } as never,
+      });
+      first.operator = await run(fixture);
+      await fixture.until(async () => await reason(fixture) === "Stable");
+      await fixture.client.patch(Engine, KEY, { spec: { image } });
+      await fixture.until(async () =>
+        (await deployed(fixture))?.data?.["image"] === image
+      );
+      await fixture.until(async () => await reason(fixture) === "Stable");
+    }
+    await fixture.until(async () => {
+      const { items } = await fixture.client.list(Event, {
+        namespace: "default",
+      });
+      return items.some(({ reason }) => reason === "StatusInvalid");
     });
   },
 );

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 
 /** Entry of `status.conditions`, as Kubernetes' `metav1.Condition`. */
 export interface Condition {
@@ -82,6 +83,19 @@ export function compareConditions(a: Condition, b: Condition): number {
 function rank(condition: Condition): number {
   const index = FIRST_TYPES.indexOf(condition.type);
   return index < 0 ? FIRST_TYPES.length : index;
+}
+
+/**
+ * Conditions of a status as it was read: a user may have edited it, so that the
+ * list or its entries are anything.
+ */
+export function conditionsIn(status: unknown): Condition[] {
+  const list = isJsonObject(status) ? status["conditions"] : undefined;
+  if (!Array.isArray(list)) return [];
+  return list.filter((entry, index) =>
+    isJsonObject(entry) && typeof entry["type"] === "string" &&
+    list.findIndex((other) => other?.type === entry["type"]) === index
+  );
 }
 
 /** Finds the condition of a type. */

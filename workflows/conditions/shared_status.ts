@@ -15,7 +15,7 @@ import {
 import { type Clock, sleep, systemClock } from "../../core/clock.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 import { diffMergePatch } from "../../core/patch/merge_patch.ts";
-import type { Condition, Conditioned } from "./condition.ts";
+import { type Conditioned, conditionsIn } from "./condition.ts";
 import { REBASE_RULES, rebaseConditions } from "./condition_rebase.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Context } from "../../core/controller/context.ts";
@@ -232,15 +232,15 @@ export class SharedStatus<P extends Conditioned> {
     parts: { readonly conditions: boolean; readonly rest: boolean },
   ): Promise<boolean> {
     const { owned, force } = this.#options;
-    const old = conditionsOf(before);
-    const wanted = conditionsOf(after);
+    const old = conditionsIn(before.status);
+    const wanted = conditionsIn(after.status);
     const rest = parts.rest
       ? diffMergePatch(withoutConditions(before), withoutConditions(after))
       : {};
     const hasChanged = parts.conditions && !jsonEquals(old, wanted);
     if (!hasChanged && isEmpty(rest)) return false;
     return await this.#writeLocked("status", (latest) => {
-      const there = conditionsOf(latest);
+      const there = conditionsIn(latest.status);
       const conditions = hasChanged
         ? rebaseConditions(old, wanted, { latest: there, owned, force })
         : there;
@@ -352,10 +352,6 @@ function checkSame(before: Conditioned, after: Conditioned): void {
   );
 }
 
-function conditionsOf(object: Conditioned): readonly Condition[] {
-  return object.status?.conditions ?? [];
-}
-
 function withoutStatus(
   object: Conditioned,
 ): Json & { metadata: ObjectMeta } {
@@ -364,7 +360,9 @@ function withoutStatus(
 }
 
 function withoutConditions(object: Conditioned): Json {
-  const { conditions: _, ...rest } = object.status ?? {};
+  // A user may have edited the status, so that it is no object.
+  if (!isJsonObject(object.status)) return {};
+  const { conditions: _, ...rest } = object.status;
   return rest;
 }
 

@@ -27,11 +27,13 @@ import {
   type ReconcileResult,
   removeFinalizer,
 } from "../../core/controller/result.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 import { type LinkedSignal, linkedSignal } from "../../core/signals.ts";
 import {
   type Condition,
   type Conditioned,
   type ConditionMoment,
+  conditionsIn,
   findCondition,
   type NewCondition,
   READY,
@@ -199,6 +201,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
       clock,
     });
     this.#before = this.#status.base;
+    if (!isJsonObject(object.status)) delete object.status;
     const { requested, forced } = requestsOf(object, object.status, requests);
     this.requested = requested;
     this.forced = forced;
@@ -305,7 +308,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
   }
 
   get #conditions(): readonly Condition[] {
-    return this.object.status?.conditions ?? [];
+    return conditionsIn(this.object.status);
   }
 
   set #conditions(conditions: readonly Condition[]) {
@@ -365,7 +368,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
   /** Whether an earlier run has reported Reconciling for this generation. */
   #isReported(): boolean {
     const reported = findCondition(
-      this.#before.status?.conditions ?? [],
+      conditionsIn(this.#before.status),
       RECONCILING,
     );
     return reported?.status === "True" &&
@@ -421,7 +424,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
       succeeded,
     });
     this.#conditions = finalConditions(
-      this.#status.base.status?.conditions ?? [],
+      conditionsIn(this.#status.base.status),
       withFailure(computed.conditions, end.error, moment),
     );
     const { observed, error } = computed;
@@ -586,8 +589,8 @@ export function notificationOf<P extends Conditioned>(
   if (now === undefined) return undefined;
   const message = options.message?.(after) ?? `Has ${now}`;
   if (revision(before) !== now) return { reason, message };
-  const conditions = (object: P) => object.status?.conditions ?? [];
-  return hasRecovered(conditions(before), conditions(after), failures)
+  const [old, list] = [before, after].map(({ status }) => conditionsIn(status));
+  return hasRecovered(old!, list!, failures)
     ? { reason: SUCCEEDED.reason, message }
     : undefined;
 }

@@ -11,6 +11,7 @@ import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { ConfigMap } from "../../core/kinds/core_v1.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 
 /** Key of a resource that is the only one of its primary. */
 export const ONLY_KEY = "id";
@@ -122,13 +123,13 @@ export function statusState<P extends KubernetesObject>(
   checkOptions(options, RULES, subject);
   const { many = false } = options;
   const stored = (primary: P): Readonly<Record<string, unknown>> => {
-    const { status } = primary as {
-      readonly status?: Readonly<Record<string, unknown>> | undefined;
-    };
-    const value = status?.[field] ?? {};
-    return typeof value === "object"
-      ? value as Record<string, unknown>
-      : { [ONLY_KEY]: value };
+    const { status } = primary as { readonly status?: unknown };
+    const value = isJsonObject(status) ? status[field] : undefined;
+    if (many || typeof value !== "string") {
+      // A user may have edited the field.
+      return isJsonObject(value) ? value : {};
+    }
+    return { [ONLY_KEY]: value };
   };
   return {
     read(primary, ctx) {

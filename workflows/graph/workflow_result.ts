@@ -3,6 +3,7 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import type { ManagedWorkflowResult } from "../../core/controller/context.ts";
 import {
   type Condition,
+  conditionsIn,
   type NewCondition,
   READY,
   setCondition,
@@ -200,7 +201,7 @@ export class WorkflowResult<
   ): Condition[] {
     const { type = READY, now = Date.now() } = options;
     const { generation } = primary.metadata;
-    const before = primary.status?.conditions ?? [];
+    const before = conditionsIn(primary.status);
     return setCondition(before, this.toCondition(type), { now, generation });
   }
 

@@ -117,12 +117,9 @@ export function lifecycleConditions(
   return list;
 }
 
-/**
- * Finds the Ready condition. A user may have edited the status, so that the
- * conditions need not be a list.
- */
-export function readyCondition(conditions: unknown): Condition | undefined {
-  return Array.isArray(conditions)
-    ? findCondition(conditions, READY)
-    : undefined;
+/** Finds the Ready condition. */
+export function readyCondition(
+  conditions: readonly Condition[] = [],
+): Condition | undefined {
+  return findCondition(conditions, READY);
 }

@@ -20,6 +20,7 @@ import {
 } from "../../core/controller/result.ts";
 import {
   type Condition,
+  conditionsIn,
   markReconciling,
   markStalled,
   READY,
@@ -27,6 +28,7 @@ import {
   removeCondition,
   setCondition,
 } from "../conditions/condition.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 import { errorReport } from "./error_report.ts";
 import { ExclusiveStatus } from "./exclusive_status.ts";
 
@@ -236,10 +238,8 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
   async reconcile(
     run: { readonly object: P; readonly ctx: Context<P> },
   ): Promise<number | undefined> {
-    this.#statuses.adopt(run.object);
-    const status: TaskStatus<Result> = run.object.status ??= {};
-    status.state ??= "Pending";
-    if (FINAL_STATES.has(status.state)) return undefined;
+    const status = this.#begin(run);
+    if (FINAL_STATES.has(status.state)) return await this.#write(run);
     const pointless = await this.#definition.pointless?.(run);
     if (pointless !== undefined) {
       status.state = "Abandoned";
@@ -262,8 +262,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
   async cleanup(
     run: { readonly object: P; readonly ctx: Context<P> },
   ): Promise<CleanupResult> {
-    this.#statuses.adopt(run.object);
-    const { state, attempt, retryAt, result } = run.object.status ?? {};
+    const { state, attempt, retryAt, result } = this.#begin(run);
     // A recorded attempt may have been started.
     const isRecorded = state === "Pending" && attempt !== undefined &&
       retryAt === undefined;
@@ -282,6 +281,42 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     }
     this.#statuses.forget(run.object);
     return removeFinalizer();
+  }
+
+  /**
+   * Restores the status that was last written. A user may have edited it while
+   * no replica was running: what is damaged is derived from the rest.
+   */
+  #begin({ object, ctx }: TaskRun<P>): TaskStatus<Result> {
+    this.#statuses.adopt(object);
+    const latest = this.#clock.wallTime() + this.#maxBackOff;
+    const damaged = damagedFields(object.status, latest);
+    const status: TaskStatus<Result> = {
+      ...isJsonObject(object.status) && object.status,
+      ...object.status?.conditions !== undefined &&
+        { conditions: conditionsIn(object.status) },
+    };
+    for (const name of damaged) delete status[name];
+    object.status = status as P["status"];
+    const { attempt } = status;
+    if (damaged.includes("failures")) {
+      status.failures = Number(attempt?.match(/-(\d{1,9})$/)?.[1] ?? 0);
+    }
+    if (damaged.includes("state") && attempt !== undefined) {
+      status.state = "InProgress";
+    }
+    // An attempt is started again with its id, which depends on the failures.
+    if (status.state === "InProgress" && attempt === undefined) {
+      status.state = "Pending";
+    }
+    status.state ??= "Pending";
+    if (damaged.length > 0) {
+      const message = `The status was damaged: ${
+        damaged.join(", ")
+      } could not be read`;
+      ctx.events.warning("StatusInvalid", message);
+    }
+    return status;
   }
 
   /** Starts the task, or checks its progress. */
@@ -332,15 +367,42 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
 
   async #write({ object, ctx }: TaskRun<P>): Promise<number | undefined> {
     const status: TaskStatus<Result> = object.status!;
-    const { generation } = object.metadata;
     const now = this.#clock.wallTime();
-    status.conditions = conditionsOf(status, { now, generation });
     const over = FINAL_STATES.has(status.state);
-    if (over) status.observedGeneration = generation;
+    const { generation } = object.metadata;
+    if (over) status.observedGeneration ??= generation;
+    status.conditions = conditionsOf(status, {
+      now,
+      generation: over ? status.observedGeneration : generation,
+    });
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
     if (over) return undefined;
     return status.retryAt === undefined ? this.#poll : status.retryAt - now;
   }
+}
+
+/** Fields of a status that no reconciler has written. */
+function damagedFields(
+  stored: unknown,
+  latestRetry: number,
+): (keyof TaskStatus)[] {
+  const status = isJsonObject(stored) ? stored : {};
+  const isText = (value: unknown) => typeof value === "string";
+  const isCount = (value: unknown) =>
+    Number.isSafeInteger(value) && Number(value) >= 0;
+  const valid = {
+    state: (value) =>
+      FINAL_STATES.has(value) || value === "Pending" || value === "InProgress",
+    attempt: isText,
+    failures: isCount,
+    retryAt: (value) => Number.isFinite(value) && Number(value) <= latestRetry,
+    error: isText,
+    observedGeneration: isCount,
+  } satisfies Partial<Record<keyof TaskStatus, (value: unknown) => boolean>>;
+  return (Object.keys(valid) as (keyof typeof valid)[])
+    .filter((name) =>
+      Object.hasOwn(status, name) && !valid[name](status[name])
+    );
 }
 
 /**

@@ -41,6 +41,8 @@ import {
   lifecycleOf,
   type PhasedObject,
   type PhasedStatus,
+  readStatus,
+  revisionOf,
 } from "./phased_status.ts";
 
 /**
@@ -184,6 +186,7 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
         "Another writer has changed the status: it is restored",
       );
     }
+    object.status = readStatus(object.status) as P["status"];
     this.#metrics?.update(object);
     return { object, ctx, events };
   }
@@ -311,12 +314,12 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     if (ended || error?.stalled) status.observedGeneration = generation;
     status.lifecycle = lifecycle;
     status.conditions = lifecycleConditions(
-      Array.isArray(conditions) ? conditions : [],
+      conditions ?? [],
       facts,
       { now: this.#clock.wallTime(), generation },
     );
     if (rollout !== undefined && this.#statuses.isChanged(object)) {
-      rollout.revision = revisionOf(this.#statuses.last(object)) + 1;
+      rollout.revision = revisionOf(status) + 1;
     }
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
     this.#metrics?.update(object);
@@ -333,11 +336,6 @@ function rolledBackText({ rollout }: PhasedStatus): string | undefined {
   return phase === "RolledBack"
     ? `Generation ${target?.generation} did not become stable: generation ${stable?.generation} runs again`
     : undefined;
-}
-
-function revisionOf(status: unknown): number {
-  const { rollout } = (status ?? {}) as PhasedStatus;
-  return Number(rollout?.revision ?? 0) || 0;
 }
 
 /**

@@ -1,6 +1,5 @@
 import { milliseconds } from "../../core/api/duration.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
-import { Stalled } from "../conditions/outcome.ts";
 import { diffText, type SpecDiff } from "./change_map.ts";
 import { type PendingReason, readyCondition } from "./lifecycle_conditions.ts";
 import type {
@@ -14,8 +13,8 @@ import {
   lifecycleOf,
   type PhasedObject,
   type PhasedStatus,
+  readRollout,
   type RolloutError,
-  rolloutIssue,
   type RolloutStatus,
   sameChoice,
 } from "./phased_status.ts";
@@ -64,13 +63,14 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
   #stable: boolean | string = false;
   /** Reason that was last written. */
   #pending: PendingReason | undefined;
+  /** Fields of the log that cannot be read. */
+  readonly #damaged: readonly string[];
 
   /**
    * Prepares the run.
    *
    * @param definition The definition of the reconciler.
    * @param deps The object, and the function that writes its status.
-   * @throws {Stalled} If the log in the status is invalid.
    */
   constructor(
     definition: PhasedDefinition<P, Observed>,
@@ -83,15 +83,20 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     this.#clock = definition.clock ?? systemClock;
     const { object } = run;
     const status = object.status ??= {};
-    const rollout = status.rollout ??= { phase: "Upgrading", running: false };
-    const issue = rolloutIssue(rollout);
-    if (issue !== undefined) {
-      throw new Stalled(
-        "StatusInvalid",
-        `status.rollout is invalid: ${issue}`,
-      );
+    const { log, damaged } = readRollout(status.rollout, object.spec);
+    const { phase, running, target } = log;
+    if (
+      (phase === "Deployed" || phase === "RolledBack") && running === false &&
+      target !== undefined && !definition.suspended?.(target.spec)
+    ) {
+      // Only a spec that asks for nothing to run is in effect without a deployment.
+      delete log.running;
+      damaged.push("running");
     }
-    this.#log = new RolloutLog(rollout as RolloutStatus<P["spec"]>, {
+    this.#damaged = damaged;
+    // A log without a phase is repaired before it is used.
+    const rollout = status.rollout = log as RolloutStatus<P["spec"]>;
+    this.#log = new RolloutLog(rollout, {
       version,
       convert: definition.convert,
     });
@@ -130,6 +135,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
       this.#run.events.normal("SpecChanged", diffText(diff));
     }
     this.#reportError(this.#invalid ?? this.#failure);
+    if (this.#damaged.length > 0) return await this.#endRepair();
     const { isChanging } = this.#log;
     await this.#flush(
       changed || isChanging
@@ -145,6 +151,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
   }
 
   async #observe(): Promise<void> {
+    if (this.#damaged.length > 0) await this.#repair();
     const attempt = this.#log.inFlight;
     if (attempt !== undefined) {
       if (await this.#definition.isDeployed(this.#run, attempt)) {
@@ -161,14 +168,76 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     this.#log.recordObservation(this.#stable === true && failure === undefined);
   }
 
+  /**
+   * Rebuilds a damaged log from what could be read and from what is deployed. A
+   * deployment of which the spec is not known is suspended, so that its state
+   * is not lost, and replaced.
+   */
+  async #repair(): Promise<void> {
+    const log: Partial<RolloutStatus<P["spec"]>> = this.#log.status;
+    const now = this.#clock.wallTime();
+    // Above every revision that another replica may remember.
+    if (this.#damaged.includes("revision")) log.revision = now;
+    if (this.#damaged.includes("since")) log.since = now;
+    const decisive = ["phase", "running", "target", "stable", "attempt"];
+    const { phase, target, stable, attempt } = log;
+    const isSettled = target !== undefined && log.running !== undefined &&
+      (phase === "Deployed" || phase === "RolledBack" && stable !== undefined);
+    if (isSettled || !decisive.some((name) => this.#damaged.includes(name))) {
+      return;
+    }
+    // What was deployed is suspended again, in case it was not recorded.
+    log.running ??= phase === "Deployed" || phase === "RolledBack";
+    log.running ||= await this.#isDeployed(attempt, target ?? this.#desired);
+    const deployed = [target, stable].find((choice) =>
+      choice?.generation === Number.parseInt(attempt ?? "")
+    );
+    if (!log.running || deployed === undefined || this.#isSuspendedSpec()) {
+      log.phase = "Upgrading";
+      if (!log.running) log.attempt ??= target && `${target.generation}.0`;
+      else if (target === undefined && this.#issueOf(undefined) === undefined) {
+        log.target = this.#desired;
+      }
+      return;
+    }
+    log.target ??= deployed;
+    log.phase = sameChoice(log.target, deployed) ? "Deployed" : "RolledBack";
+  }
+
+  /** Whether an attempt was deployed; without its id, whether anything is stable. */
+  async #isDeployed(
+    attempt: string | undefined,
+    { spec }: ChosenSpec<P["spec"]>,
+  ): Promise<boolean> {
+    if (attempt !== undefined) {
+      return await this.#definition.isDeployed(this.#run, attempt);
+    }
+    const observed = await this.#definition.observe(this.#run, spec);
+    return this.#definition.stable(observed) === true;
+  }
+
+  /** Writes the repaired log; the next run goes on with it. */
+  async #endRepair(): Promise<NextRun> {
+    const message = `status.rollout was damaged: ${
+      this.#damaged.join(", ")
+    } could not be read: it was rebuilt from the deployment`;
+    this.#run.events.warning("StatusInvalid", message);
+    await this.#flush({ reason: "StatusInvalid", message });
+    // Without a valid spec nothing can replace the unknown deployment.
+    const { running, target } = this.#log.status;
+    return running && target === undefined ? "event" : "requeue";
+  }
+
+  /** Problem of the object's spec; undefined if it is valid. */
+  #issueOf(last: ChosenSpec<P["spec"]> | undefined): string | undefined {
+    const { spec } = this.#run.object;
+    return this.#definition.validate?.(this.#run, spec, last?.spec);
+  }
+
   /** Validates the spec; the last valid one stays in effect. */
   #validate(): void {
     const { target } = this.#log.status;
-    const issue = this.#definition.validate?.(
-      this.#run,
-      this.#run.object.spec,
-      target?.spec,
-    );
+    const issue = this.#issueOf(target);
     if (issue === undefined) return;
     this.#invalid = { reason: INVALID_SPEC, message: issue, stalled: true };
     if (target !== undefined) this.#desired = target;

@@ -1,6 +1,7 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { StandardSchema } from "../../core/crd/standard_schema.ts";
-import type { Condition } from "../conditions/condition.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
+import { type Condition, conditionsIn } from "../conditions/condition.ts";
 import { CONDITIONED_FIELDS, statusWith } from "../conditions/status_schema.ts";
 
 /** Status that phased reconcilers write. */
@@ -149,34 +150,111 @@ const PHASES: readonly RolloutStatus["phase"][] = [
   "RolledBack",
 ];
 
-/**
- * Checks a write-ahead log: a user may have edited it while no replica was
- * running, and acting on an invalid one could lose state.
- *
- * @param rollout The log in the status.
- * @returns The problem; undefined if it is valid.
- */
-export function rolloutIssue(rollout: RolloutStatus): string | undefined {
-  const { phase, running, target, stable, attempt, since } = rollout;
-  if (!PHASES.includes(phase)) return `phase is ${JSON.stringify(phase)}`;
-  if (typeof running !== "boolean") return "running is neither true nor false";
-  if (!isChoice(target)) return "target is no spec with its generation";
-  if (!isChoice(stable)) return "stable is no spec with its generation";
-  if (attempt !== undefined && !/^\d+\.\d+$/.test(attempt)) {
-    return `attempt is ${JSON.stringify(attempt)}`;
-  }
-  if (target !== undefined && attempt === undefined && running) {
-    return "something runs without an attempt";
-  }
-  return since === undefined || Number.isFinite(since)
-    ? undefined
-    : "since is no time";
+const LIFECYCLES: readonly unknown[] = [
+  "Created",
+  "Upgrading",
+  "RollingBack",
+  "Suspended",
+  "Failed",
+  "RolledBack",
+  "Stable",
+  "Deployed",
+  "Deleting",
+] satisfies Lifecycle[];
+
+/** Reads a status, without the fields that a user has damaged; not the log. */
+export function readStatus(stored: unknown): PhasedStatus {
+  if (!isJsonObject(stored)) return {};
+  const status: PhasedStatus = { ...stored, conditions: conditionsIn(stored) };
+  const { error, lifecycle } = status;
+  if (
+    typeof error?.reason !== "string" || typeof error.message !== "string"
+  ) delete status.error;
+  if (!LIFECYCLES.includes(lifecycle)) delete status.lifecycle;
+  return status;
 }
 
-function isChoice(choice: ChosenSpec | undefined): boolean {
-  return choice === undefined ||
-    choice !== null && typeof choice === "object" &&
-      Number.isInteger(choice.generation) && choice.spec !== undefined;
+/** Whether a value can be the field of a log. */
+const ROLLOUT_FIELDS: Readonly<
+  Record<keyof RolloutStatus, (value: unknown, spec: unknown) => boolean>
+> = {
+  phase: (value) => PHASES.includes(value as RolloutStatus["phase"]),
+  running: (value) => typeof value === "boolean",
+  healthy: (value) => typeof value === "boolean",
+  target: isChoice,
+  stable: isChoice,
+  attempt: (value) =>
+    typeof value === "string" && /^\d{1,15}\.\d{1,15}$/.test(value),
+  savepoint: () => true,
+  since: (value) => Number.isFinite(value),
+  revision: isRevision,
+};
+
+function isChoice(value: unknown, spec: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const { generation, first, version } = value;
+  return Number.isSafeInteger(generation) && Number(generation) >= 0 &&
+    ["boolean", "undefined"].includes(typeof first) &&
+    ["string", "undefined"].includes(typeof version) &&
+    value["spec"] !== undefined &&
+    isJsonObject(value["spec"]) === isJsonObject(spec);
+}
+
+function isRevision(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+/** Revision of a status; 0 if it has none. */
+export function revisionOf(status: unknown): number {
+  const { rollout } = (status ?? {}) as PhasedStatus;
+  return isRevision(rollout?.revision) ? rollout.revision : 0;
+}
+
+/**
+ * Reads a write-ahead log field by field: a user may have edited it while no
+ * replica was running, and acting on an invalid one could lose state.
+ *
+ * @param stored The log in the status.
+ * @param spec The spec of the object; those of the log are like it.
+ * @returns The fields that can be read, and the names of those that are damaged
+ * or missing. A log without damage is complete.
+ */
+export function readRollout(
+  stored: unknown,
+  spec: unknown,
+): { readonly log: Partial<RolloutStatus>; readonly damaged: string[] } {
+  if (stored === undefined) {
+    return { log: { phase: "Upgrading", running: false }, damaged: [] };
+  }
+  const fields = isJsonObject(stored) ? stored : {};
+  const damaged = Object.entries(ROLLOUT_FIELDS)
+    .filter(([name, isValid]) =>
+      Object.hasOwn(fields, name) && !isValid(fields[name], spec)
+    )
+    .map(([name]) => name);
+  const log: Partial<RolloutStatus> = { ...fields };
+  for (const name of damaged) delete log[name as keyof RolloutStatus];
+  const { running, target, stable, attempt } = log;
+  let { phase } = log;
+  if (phase?.startsWith("Roll") && sameChoice(target, stable)) {
+    // Nothing is rolled back to itself.
+    phase = undefined;
+    delete log.phase;
+  }
+  const isRolledBack = phase === "RollingBack" || phase === "RolledBack";
+  const isInFlight = target !== undefined && running === false &&
+    (phase === "Upgrading" || isRolledBack);
+  const missing = {
+    phase: phase === undefined,
+    running: running === undefined,
+    target: target === undefined && (running || phase !== "Upgrading"),
+    stable: stable === undefined && isRolledBack,
+    attempt: attempt === undefined && isInFlight,
+  };
+  for (const [name, isMissing] of Object.entries(missing)) {
+    if (isMissing && !damaged.includes(name)) damaged.push(name);
+  }
+  return { log, damaged };
 }
 
 /** Schema of fields that hold arbitrary objects, such as specs and errors. */

@@ -9,8 +9,10 @@ import type {
   Reconciler,
 } from "../../core/controller/reconciler.ts";
 import { noUpdate } from "../../core/controller/result.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 import {
   type Condition,
+  conditionsIn,
   markReconciling,
   READY,
   RECONCILING,
@@ -199,12 +201,24 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
   async step(run: StateRun<P>): Promise<number> {
     const { object } = run;
     this.#statuses.adopt(object);
-    const status: StatesStatus<S> = object.status ??= {};
-    if (status.state === undefined) await this.#enter(run, this.#initial);
+    const status: StatesStatus<S> = isJsonObject(object.status)
+      ? object.status
+      : {};
+    object.status = status as P["status"];
+    const { state: stored } = status;
+    if (stored === undefined || !Object.hasOwn(this.#states, stored)) {
+      if (stored !== undefined) {
+        // The state was removed from the options, or a user edited the status.
+        run.ctx.events.warning(
+          "StatusInvalid",
+          `The state ${JSON.stringify(stored)} does not exist`,
+        );
+      }
+      await this.#enter(run, this.#initial);
+    }
     const name = status.state!;
     const state = this.#known(name);
-    const late = status.deadline !== undefined &&
-      this.#clock.wallTime() >= status.deadline;
+    const late = this.#deadline(status, state) <= this.#clock.wallTime();
     if (late) {
       run.ctx.events.warning(
         "TooLate",
@@ -220,14 +234,27 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
     return state.rest ? this.#interval : this.#poll;
   }
 
+  /** Deadline of the current state, which a user may have edited. */
+  #deadline(
+    status: StatesStatus<S>,
+    { within }: StateDefinition<P, S>,
+  ): number {
+    const latest = within === undefined
+      ? undefined
+      : this.#clock.wallTime() + milliseconds(within);
+    const { deadline } = status;
+    const isValid = latest !== undefined && Number.isFinite(deadline) &&
+      Number(deadline) <= latest;
+    if (!isValid) status.deadline = latest;
+    if (latest === undefined) delete status.deadline;
+    return status.deadline ?? Infinity;
+  }
+
   async #enter(run: StateRun<P>, name: S): Promise<void> {
     const status: StatesStatus<S> = run.object.status!;
-    const { within } = this.#known(name);
     status.state = name;
     delete status.deadline;
-    if (within !== undefined) {
-      status.deadline = this.#clock.wallTime() + milliseconds(within);
-    }
+    this.#deadline(status, this.#known(name));
     await this.#write(run);
   }
 
@@ -239,7 +266,7 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
     const moment = { now: this.#clock.wallTime(), generation };
     const texts = { reason: name, message: rest ? "At rest" : "In transition" };
     const list = setCondition(
-      status.conditions ?? [],
+      conditionsIn(status),
       { type: READY, status: rest ? "True" : "False", ...texts },
       moment,
     );

@@ -49,22 +49,6 @@ test("phased goes on from the newer status of another replica", async () => {
   assert.ok(!world.events.some((e) => e.includes("StatusTampered")));
 });
 
-test("phased refuses a status that makes no sense when it starts, and loses nothing", async () => {
-  const world = await stableWorld();
-  const { rollout } = world.stored.status!;
-  world.write({ ...world.stored.status, rollout: { phase: "Lunch" } as never });
-  world.restart();
-  assert.equal(await world.pass(), undefined);
-  assert.equal(world.stored.status?.error?.reason, "StatusInvalid");
-  assert.equal(world.ready().reason, "StatusInvalid");
-  assert.deepEqual(world.actions, []);
-  world.write({ ...world.stored.status, rollout });
-  world.restart();
-  await world.settle();
-  assert.equal(world.stored.status?.lifecycle, "Stable");
-  assert.deepEqual(world.actions, []);
-});
-
 test("phased does not give a re-created object the status of a dead one [X3]", async () => {
   const world = await stableWorld();
   world.put({
