@@ -53,7 +53,7 @@ function measure(make: () => Cache): readonly Measure[] {
 
 function coracle(): readonly Measure[] {
   return measure(() => {
-    const cache = new LruCache<string, object>({ maxSize: CAPACITY });
+    const cache = new LruCache<string, object>(CAPACITY);
     return {
       get: (key) => cache.get(key),
       set: (key, value) => cache.set(key, value, 1),

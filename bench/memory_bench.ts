@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import process from "node:process";
 import { untyped } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
@@ -28,11 +27,11 @@ function check(store: ObjectStore<UntypedObject>, count: number): void {
   for (let i = 0; i < count; i += Math.ceil(count / 100)) {
     const expected = pods.text(i);
     const { namespace, name } = JSON.parse(expected).metadata;
-    const bytes = store.bytes({ namespace, name });
+    const header = store.header({ namespace, name });
     verify(store.has({ namespace, name }), `Pod ${i} must be there`);
     if (keysAlone) continue;
     verify(
-      bytes !== undefined && Buffer.from(bytes).toString() === expected,
+      header !== undefined && rangeText(header) === expected,
       `Pod ${i} must be as it was put`,
     );
   }

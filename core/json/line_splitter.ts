@@ -1,9 +1,8 @@
 import { Buffer } from "node:buffer";
-import { checkOptions, type OptionRules } from "../api/options.ts";
 import { asBuffer, type ByteRange, nextByte } from "./byte_range.ts";
 
 /** Default of the maximum line length: 8 MiB. */
-export const DEFAULT_MAX_LINE_BYTES: number = 8 * 1024 * 1024;
+export const MAX_LINE_BYTES: number = 8 * 1024 * 1024;
 
 const LINE_FEED = 10;
 /** Maximum size of the line buffer that is kept after a longer line. */
@@ -45,18 +44,6 @@ export class TooLongError extends RangeError {
   }
 }
 
-/** Options of {@linkcode LineSplitter}. */
-export interface LineSplitterOptions {
-  /**
-   * Maximum length of a line, in bytes without its line break.
-   *
-   * @default {8388608}
-   */
-  readonly maxLineBytes?: number | undefined;
-}
-
-const RULES: OptionRules<LineSplitterOptions> = { maxLineBytes: "count?" };
-
 /**
  * Splitter of byte chunks into lines. A line within one chunk is returned in
  * place; a line across chunks is joined once. Empty lines are skipped, and a
@@ -82,21 +69,9 @@ export class LineSplitter implements ByteRange {
   #carry: Uint8Array = new Uint8Array(0);
   #carried = 0;
 
-  /**
-   * Creates a splitter.
-   *
-   * @param options Maximum length of a line.
-   * @throws {RangeError} If `maxLineBytes` is not a positive integer.
-   */
-  constructor(options: LineSplitterOptions = {}) {
-    checkOptions(options, RULES, "a LineSplitter");
-    const { maxLineBytes = DEFAULT_MAX_LINE_BYTES } = options;
+  /** @param maxLineBytes Maximum length of a line, without its line break. */
+  constructor(maxLineBytes: number = MAX_LINE_BYTES) {
     this.#limit = maxLineBytes;
-  }
-
-  /** Number of bytes that were pushed and not returned. */
-  get pendingBytes(): number {
-    return this.#carried + this.#chunk.length - this.#position;
   }
 
   /**
@@ -157,14 +132,6 @@ export class LineSplitter implements ByteRange {
     this.#set(this.#carry, 0, rest);
     this.#carried = 0;
     return this.end > this.start;
-  }
-
-  /** Clears the state, so that another stream can be read. */
-  reset(): void {
-    this.#chunk = Buffer.alloc(0);
-    this.#position = 0;
-    this.#carried = 0;
-    this.#set(this.#chunk, 0, 0);
   }
 
   #set(bytes: Uint8Array, start: number, end: number): void {

@@ -1,4 +1,3 @@
-import { checkOptions, type OptionRules } from "../api/options.ts";
 import { asBuffer, type ByteRange, parseRange } from "./byte_range.ts";
 import { EventScanner } from "./event_scanner.ts";
 import {
@@ -11,7 +10,7 @@ import {
   QUOTE,
   TO_CLOSING,
 } from "./json_cursor.ts";
-import { DEFAULT_MAX_LINE_BYTES, TooLongError } from "./line_splitter.ts";
+import { MAX_LINE_BYTES, TooLongError } from "./line_splitter.ts";
 import type { ObjectHeader } from "./object_header.ts";
 import { sharedEngine } from "./structure_engine.ts";
 import { INCOMPLETE } from "./structure_program.ts";
@@ -31,18 +30,6 @@ export interface ListHeader {
   /** Number of items of this page. */
   readonly itemCount: number;
 }
-
-/** Options of {@linkcode ListScanner}. */
-export interface ListScannerOptions {
-  /**
-   * Maximum size of an item, and of any other member of the list, in bytes.
-   *
-   * @default {8388608}
-   */
-  readonly maxItemBytes?: number | undefined;
-}
-
-const RULES: OptionRules<ListScannerOptions> = { maxItemBytes: "count?" };
 
 /** Expected next token, apart from white space. */
 type State =
@@ -98,31 +85,14 @@ export class ListScanner {
   #hasItems = false;
   #itemCount = 0;
 
-  /**
-   * Creates a scanner.
-   *
-   * @param options Maximum size of an item.
-   * @throws {RangeError} If `maxItemBytes` is not a positive integer.
-   */
-  constructor(options: ListScannerOptions = {}) {
-    checkOptions(options, RULES, "a ListScanner");
-    const { maxItemBytes = DEFAULT_MAX_LINE_BYTES } = options;
+  /** @param maxItemBytes Maximum size of an item, and of any other member. */
+  constructor(maxItemBytes: number = MAX_LINE_BYTES) {
     this.#limit = maxItemBytes;
   }
 
   /** Header of the current item, valid until the next step. */
   get header(): ObjectHeader {
     return this.#scanner.header;
-  }
-
-  /** Starts another page. */
-  reset(): void {
-    this.#position = this.#end = 0;
-    this.#state = "list";
-    this.#members = {};
-    this.#hasItems = false;
-    this.#itemCount = 0;
-    this.#finder.reset();
   }
 
   /** Adds the next chunk, which must not change until its items are read. */
@@ -321,13 +291,6 @@ export class ValueFinder {
   #read = 0;
   /** State of the engine there, if the value is an object or array. */
   #saved: Uint8Array | undefined;
-
-  /** Discards an incomplete value. */
-  reset(): void {
-    this.#read = 0;
-    this.#saved = undefined;
-    this.changed();
-  }
 
   /** Marks the bytes as changed: some were added or moved. */
   changed(): void {

@@ -1,5 +1,5 @@
 import { asBuffer, type ByteRange } from "./byte_range.ts";
-import { parseFieldPath, type PathStep } from "./field_reader.ts";
+import { parseFieldPath, type PathStep } from "./field_path.ts";
 import { JsonCursor, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./json_cursor.ts";
 import {
   FIELD_INDEX,

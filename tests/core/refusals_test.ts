@@ -6,8 +6,6 @@ import { createAuthority } from "../../apiserver/certificates.ts";
 import { ApiServer } from "../../apiserver/server.ts";
 import { InformerPool } from "../../core/cache/informer/informer_pool.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
-import { LruCache } from "../../core/cache/store/lru_cache.ts";
-import { ObjectStore } from "../../core/cache/store/object_store.ts";
 import { Client } from "../../core/client/client.ts";
 import {
   deleteCollectionRequest,
@@ -24,7 +22,6 @@ import {
 } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { rbacManifests } from "../../core/crd/rbac.ts";
-import { LineSplitter } from "../../core/json/line_splitter.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
 import { Operator } from "../../core/operator/operator.ts";
@@ -245,25 +242,6 @@ testRefusals([
     make: (options) => new WindowLimiter(options),
     good: { limit: 1 },
     bad: { limit: [0.5, "from 1"] },
-  },
-  {
-    what: "An LruCache",
-    make: (options) => new LruCache(options),
-    good: { maxSize: 1 },
-    bad: { maxSize: ["1MiB", "a number: received a string"] },
-  },
-  {
-    what: "An ObjectStore",
-    make: (options) => new ObjectStore(options),
-    good: { kind: ConfigMap },
-    bad: { prune: ["a", "an array of strings"] },
-  },
-  {
-    what: "A LineSplitter",
-    make: (options) => new LineSplitter(options),
-    good: {},
-    optional: true,
-    bad: { maxLineBytes: [0, "from 1"] },
   },
   {
     what: "defineKind()",

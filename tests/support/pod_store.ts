@@ -1,23 +1,44 @@
 import { Buffer } from "node:buffer";
 import { untyped } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
+import type { ObjectKey } from "../../core/api/object_key.ts";
 import {
+  type IndexDefinition,
   ObjectStore,
   type ObjectStoreOptions,
   type PutOptions,
   type StoreOutcome,
 } from "../../core/cache/store/object_store.ts";
-import { wholeRange } from "../../core/json/byte_range.ts";
+import { rangeText, wholeRange } from "../../core/json/byte_range.ts";
 import { EventScanner } from "../../core/json/event_scanner.ts";
 
 const Pod = untyped({ group: "", version: "v1", kind: "Pod" });
 const scanner = new EventScanner();
 
-type Options = Partial<ObjectStoreOptions<UntypedObject>>;
+type Options = Partial<ObjectStoreOptions<UntypedObject>> & {
+  readonly indexes?: Readonly<Record<string, IndexDefinition<UntypedObject>>>;
+};
 
 /** Creates a store of Pods. */
-export function podStore(options: Options = {}): ObjectStore<UntypedObject> {
-  return new ObjectStore({ kind: Pod, ...options });
+export function podStore(
+  { indexes = {}, ...options }: Options = {},
+): ObjectStore<UntypedObject> {
+  const store = new ObjectStore({ kind: Pod, ...options });
+  for (const [name, definition] of Object.entries(indexes)) {
+    store.addIndex(name, definition);
+  }
+  return store;
+}
+
+/** JSON of an object as it is stored; undefined if there is none. */
+export function storedText(
+  store: ObjectStore<UntypedObject>,
+  key: ObjectKey,
+): string | undefined {
+  const header = store.header(key);
+  return header === undefined || header.isPartial
+    ? undefined
+    : rangeText(header);
 }
 
 /** Fields that differ between Pods. */

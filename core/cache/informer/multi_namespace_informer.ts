@@ -333,7 +333,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   list(namespace?: string): readonly T[] {
     return this.#flat(
       this.#inNamespace(namespace),
-      (store) => store.list({ namespace }),
+      (store) => store.list(namespace),
     );
   }
 

@@ -19,7 +19,7 @@ export class ObjectDecoder<T extends KubernetesObject> {
   constructor(bodies: Tiers, writer: BodyWriter) {
     this.#bodies = bodies;
     this.#writer = writer;
-    this.#decoded = new LruCache({ maxSize: 0 });
+    this.#decoded = new LruCache(0);
   }
 
   /** Limit of the cache, in bytes. */
@@ -67,16 +67,6 @@ export class ObjectDecoder<T extends KubernetesObject> {
     if (known !== undefined) return known;
     const body = this.#bodies.read(slot);
     return body === undefined ? undefined : this.decode(body);
-  }
-
-  /** New object that the caller may change. */
-  copy(slot: number): T | undefined {
-    const body = this.#bodies.read(slot);
-    if (body === undefined) return undefined;
-    this.#bodies.touch(slot);
-    const object = parseRange(body) as T;
-    this.#writer.guard(object);
-    return object;
   }
 
   /** Decodes and freezes an object. */

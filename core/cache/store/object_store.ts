@@ -13,29 +13,14 @@
  *
  * @module
  */
-import { checkKind, type Kind } from "../../api/kind.ts";
-import {
-  type LabelRequirement,
-  labelRequirements,
-  type LabelSelector,
-  matchesLabels,
-} from "../../api/label_selector.ts";
+import type { Kind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey } from "../../api/object_key.ts";
-import {
-  checkOptions,
-  checkParts,
-  type OptionRules,
-} from "../../api/options.ts";
 import { asBuffer, type ByteRange, wholeRange } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import { BodyCopy, BodyWriter, type UnwrittenBody } from "./bodies.ts";
-import {
-  BUDGET_PARTS,
-  type BudgetMember,
-  type MemoryBudget,
-} from "./memory_budget.ts";
+import type { BudgetMember, MemoryBudget } from "./memory_budget.ts";
 import { ObjectDecoder } from "./object_decoder.ts";
 import {
   type IndexDefinition,
@@ -46,8 +31,7 @@ import { ObjectTable } from "./object_table.ts";
 import type { StoreUsage } from "./store_usage.ts";
 import { Tiers } from "./tiers.ts";
 
-export type { IndexDefinition, IndexFunction } from "./object_indexes.ts";
-export type { StoreUsage, TierUsage } from "./store_usage.ts";
+export type { IndexDefinition } from "./object_indexes.ts";
 
 /** Size limit of decoded objects of a store without a budget, in bytes. */
 const DEFAULT_DECODED_BYTES = 8 * 1024 * 1024;
@@ -82,14 +66,6 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
    */
   readonly prune?: readonly string[] | undefined;
   /**
-   * Indexes from the start, by name.
-   *
-   * @default {{}}
-   */
-  readonly indexes?:
-    | Readonly<Record<string, IndexDefinition<T>>>
-    | undefined;
-  /**
    * Memory budget that this store shares with others. Without one all objects
    * stay uncompressed, and up to 8 MiB of decoded objects are kept.
    */
@@ -104,27 +80,6 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
    * index.
    */
   readonly onIndexError?: OnIndexError | undefined;
-}
-
-const RULES: OptionRules<ObjectStoreOptions<KubernetesObject>> = {
-  kind: "object",
-  prune: "strings?",
-  indexes: "object?",
-  budget: "object?",
-  fetch: "function?",
-  onIndexError: "function?",
-};
-
-/** Options of a list. */
-export interface StoreListOptions {
-  /** Namespace of the objects; all namespaces if absent. */
-  readonly namespace?: string | undefined;
-  /** Label selector, matched on the stored bytes. */
-  readonly labelSelector?:
-    | string
-    | LabelSelector
-    | readonly LabelRequirement[]
-    | undefined;
 }
 
 /** Options of a put. */
@@ -194,11 +149,10 @@ export interface StoreChange {
  * - a read returns the state that was put last, whatever tier it is in;
  * - keys and index entries are never evicted, only bodies are;
  * - reads never change the outcome of a later put;
- * - objects returned are frozen and stay valid; {@linkcode ObjectStore.copy}
- *   returns mutable ones.
+ * - objects returned are frozen and stay valid.
  *
- * Methods with a key accept a header, too, whose name is then not decoded. Byte ranges and headers that the store returns are borrowed: they
- * are valid until its next call.
+ * Methods with a key accept a header, too, whose name is then not decoded.
+ * Headers that the store returns are borrowed: they are valid until its next call.
  *
  * It consists of a table of all objects by slot, the bodies in their tiers, a
  * decoder with a cache of decoded objects, and the indexes.
@@ -232,25 +186,17 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   /**
    * Creates an empty store.
    *
-   * @param options Kind of the objects, pruned paths, indexes and budget.
-   * @throws {TypeError | SyntaxError} If an option or a path is invalid.
+   * @param options Kind of the objects, pruned paths and budget.
+   * @throws {SyntaxError} If a path is invalid.
    */
   constructor(options: ObjectStoreOptions<T>) {
-    checkOptions(options, RULES, "an ObjectStore");
-    const { kind, prune = [], indexes = {}, budget } = options;
-    checkKind(kind, "an ObjectStore");
-    if (budget !== undefined) {
-      checkParts(budget, BUDGET_PARTS, "an ObjectStore, budget");
-    }
+    const { kind, prune = [], budget } = options;
     this.kind = kind;
     this.#writer = new BodyWriter(kind, prune);
     this.#decoder = new ObjectDecoder(this.#tiers, this.#writer);
     this.#indexes = new ObjectIndexes(options.onIndexError ?? (() => {}));
     this.#budget = budget;
     this.#fetch = options.fetch;
-    for (const [name, definition] of Object.entries(indexes)) {
-      this.#indexes.add(name, definition);
-    }
     this.#charge();
   }
 
@@ -355,12 +301,6 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return slot < 0 ? undefined : this.#table.version(slot);
   }
 
-  /** Stored UID, without decoding the object. */
-  uid(key: ObjectKey | ObjectHeader): string | undefined {
-    const slot = this.#table.find(key);
-    return slot < 0 ? undefined : this.#table.uid(slot);
-  }
-
   /**
    * The object, frozen; undefined if absent.
    *
@@ -376,12 +316,6 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   find(key: ObjectKey | ObjectHeader): T | undefined {
     const slot = this.#table.find(key);
     return slot < 0 ? undefined : this.#decoded(slot);
-  }
-
-  /** A new object that the caller may change; otherwise as `get`. */
-  copy(key: ObjectKey | ObjectHeader): T | undefined {
-    const slot = this.#table.find(key);
-    return slot < 0 ? undefined : this.#present(slot, this.#decoder.copy(slot));
   }
 
   /**
@@ -413,7 +347,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   /** All objects, or those of one namespace; fetched like `read`. */
   async readList(namespace?: string): Promise<T[]> {
     return this.#tiers.keyOnly.objects === 0
-      ? this.list({ namespace })
+      ? this.list(namespace)
       : await this.#readEach(this.keys(namespace));
   }
 
@@ -494,18 +428,6 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#decoder.decode(this.#writer.write(header));
   }
 
-  /** Stored JSON in place; undefined if absent. */
-  body(key: ObjectKey | ObjectHeader): ByteRange | undefined {
-    const slot = this.#table.find(key);
-    return slot < 0 ? undefined : this.#tiers.read(slot);
-  }
-
-  /** Copy of the stored JSON; undefined if absent. */
-  bytes(key: ObjectKey | ObjectHeader): Uint8Array | undefined {
-    const body = this.body(key);
-    return body && new Uint8Array(body.bytes.subarray(body.start, body.end));
-  }
-
   /**
    * Header of an object; a partial one if only its key is stored; undefined if
    * there is no object.
@@ -547,29 +469,15 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   }
 
   /**
-   * Objects, each decoded when it is reached and not cached.
+   * All objects, or those of one namespace, decoded and not cached.
    *
    * @throws {Error} If only the key of an object is stored.
    */
-  *values(options: StoreListOptions = {}): IterableIterator<T> {
-    const { namespace, labelSelector = [] } = options;
-    const requirements = labelRequirements(labelSelector);
-    for (const slot of this.#table.slots(namespace)) {
-      if (requirements.length > 0) {
-        const header = this.headerAt(slot);
-        const { labels } = this.#present(
-          slot,
-          header.isPartial ? undefined : header,
-        );
-        if (!matchesLabels(requirements, labels)) continue;
-      }
-      yield this.#present(slot, this.#decoder.peek(slot));
-    }
-  }
-
-  /** Objects as an array; otherwise as `values`. */
-  list(options: StoreListOptions = {}): T[] {
-    return [...this.values(options)];
+  list(namespace?: string): T[] {
+    return Array.from(
+      this.#table.slots(namespace),
+      (slot) => this.#present(slot, this.#decoder.peek(slot)),
+    );
   }
 
   /**
@@ -617,11 +525,6 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#indexes.postings(name).slots(value).map((slot) =>
       this.#table.key(slot)
     );
-  }
-
-  /** Distinct values of an index. */
-  indexValues(name: string): string[] {
-    return this.#indexes.postings(name).values();
   }
 
   /** Starts a relist: only objects that are put from now on count as seen. */

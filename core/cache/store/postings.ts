@@ -86,11 +86,6 @@ export class Postings {
     return slots;
   }
 
-  /** Distinct values of all slots. */
-  values(): string[] {
-    return [...this.#values.values()];
-  }
-
   #setOne(slot: number, value: string): void {
     const held = this.#ofSlot.get(slot);
     // Most changes of an object do not change its values.

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { type ByteRange, rangeText } from "../../json/byte_range.ts";
+import type { ByteRange } from "../../json/byte_range.ts";
 import {
   hashBytes,
   hashEnd,
@@ -95,15 +95,6 @@ export class ValueTable {
     this.#addresses.set(number, this.#free);
     this.#free = number;
     this.#reclaim();
-  }
-
-  /** Iterates over all values. */
-  *values(): Generator<string> {
-    for (let number = 0; number < this.#top; number++) {
-      if (this.first.get(number) === NONE) continue;
-      yield this.#texts.get(number) ??
-        rangeText(this.#nameAt(this.#addresses.get(number)));
-    }
   }
 
   #take(): number {

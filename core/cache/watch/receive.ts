@@ -165,7 +165,7 @@ export async function readPage(
   take: (header: ObjectHeader) => void,
   receiving: ReceiveDeps,
 ): Promise<ListHeader> {
-  const scanner = new ListScanner({ maxItemBytes: MAX_LISTED_BYTES });
+  const scanner = new ListScanner(MAX_LISTED_BYTES);
   for (;;) {
     const chunk = await response.next();
     if (chunk === undefined) break;

@@ -50,9 +50,7 @@ export interface RememberedApply {
  * resourceVersion counts as unchanged.
  */
 export class ApplyMemory {
-  readonly #applied: LruCache<string, Applied> = new LruCache({
-    maxSize: MAX_OBJECTS,
-  });
+  readonly #applied: LruCache<string, Applied> = new LruCache(MAX_OBJECTS);
 
   /** Whether an apply would change nothing. */
   isNeedless(apply: RememberedApply): boolean {

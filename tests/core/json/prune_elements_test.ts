@@ -6,7 +6,7 @@ import { fc } from "../../support/property.ts";
 import { mutableCopy } from "../../../core/json/prune.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../core/json/event_scanner.ts";
-import { parseFieldPath } from "../../../core/json/field_reader.ts";
+import { parseFieldPath } from "../../../core/json/field_path.ts";
 import { Pruner } from "../../../core/json/prune.ts";
 import {
   jsonText,

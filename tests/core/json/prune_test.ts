@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
-import { parseFieldPath } from "../../../core/json/field_reader.ts";
+import { parseFieldPath } from "../../../core/json/field_path.ts";
 import { Pruner } from "../../../core/json/prune.ts";
 import { EventScanner } from "../../../core/json/event_scanner.ts";
 import { hasHeader } from "../../support/expected_header.ts";

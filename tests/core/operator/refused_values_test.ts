@@ -8,7 +8,6 @@ import type { Kind } from "../../../core/api/kind.ts";
 import { Informer } from "../../../core/cache/informer/informer.ts";
 import { InformerPool } from "../../../core/cache/informer/informer_pool.ts";
 import { MemoryBudget } from "../../../core/cache/store/memory_budget.ts";
-import { ObjectStore } from "../../../core/cache/store/object_store.ts";
 import { Client } from "../../../core/client/client.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
@@ -102,10 +101,6 @@ const CASES: Readonly<Record<string, Case>> = {
   "new InformerPool()": [(options) => new InformerPool(client, options), [
     [{ reconnect: { pages: 1 } }, /reconnect: there is no option "pages"/],
     [{ budget: {} }, /a pool of informers, budget: "charge" must be/],
-  ]],
-  "new ObjectStore()": [(options) => new ObjectStore(options), [
-    [{ kind: {} }, /the kind of an ObjectStore: it must have a group/],
-    [{ kind: ConfigMap, budget: {} }, /an ObjectStore, budget: "charge"/],
   ]],
   "new MemoryBudget()": [(size) => new MemoryBudget(size), [
     [true, /such as 96MiB: received boolean/],

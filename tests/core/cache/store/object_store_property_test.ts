@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { fc } from "../../../support/property.ts";
-import { untyped } from "../../../../core/api/kind.ts";
 import type { UntypedObject } from "../../../../core/api/object.ts";
 import {
   keyOf,
@@ -10,11 +9,11 @@ import {
   type ObjectKey,
 } from "../../../../core/api/object_key.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
-import { ObjectStore } from "../../../../core/cache/store/object_store.ts";
+import type { ObjectStore } from "../../../../core/cache/store/object_store.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";
+import { podStore, storedText } from "../../../support/pod_store.ts";
 
-const Pod = untyped({ group: "", version: "v1", kind: "Pod" });
 const scanner = new EventScanner();
 
 /** Step of a history. */
@@ -63,8 +62,7 @@ class History {
   constructor(budget: string, bounded: boolean) {
     this.budget = new MemoryBudget(budget);
     this.bounded = bounded;
-    this.store = new ObjectStore({
-      kind: Pod,
+    this.store = podStore({
       budget: this.budget,
       indexes: {
         size: { byFunction: (pod) => [String(pod["size"])] },
@@ -141,11 +139,10 @@ class History {
     for (const object of model.values()) {
       const { uid, resourceVersion } = object.metadata;
       const key = keyOf(object);
-      assert.equal(store.uid(key), uid);
       assert.equal(store.resourceVersion(key), resourceVersion);
       const header = store.header(key);
       assert.equal(header?.uid, uid);
-      assert.equal(header?.isPartial, store.body(key) === undefined);
+      assert.equal(header?.isPartial, storedText(store, key) === undefined);
       assert.deepEqual(await store.read(key), object, keyText(key));
     }
     store.close();

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
-import { pod, podStore, put } from "../../../support/pod_store.ts";
+import { pod, podStore, put, storedText } from "../../../support/pod_store.ts";
 
 /** Text that hardly compresses, the same for the same number. */
 function noise(number: number): string {
@@ -66,7 +66,7 @@ test("ObjectStore fetches an object of which only the key is stored", async () =
   assert.ok(store.usage().total <= budget.limit);
   assert.equal(store.keysByIndex("n", "3").length, 100);
   const [key] = [...store.keys()].filter((key) =>
-    store.bytes(key) === undefined
+    storedText(store, key) === undefined
   );
   assert.ok(key);
   assert.throws(() => store.get(key), /only its key is stored/);
@@ -80,7 +80,7 @@ test("ObjectStore fetches an object of which only the key is stored", async () =
   assert.equal(put(store, of(number, number + 1)), "unchanged");
   assert.equal(put(store, of(number, 9999)), "updated");
   const rest = [...store.keys()].filter((key) =>
-    store.bytes(key) === undefined
+    storedText(store, key) === undefined
   );
   gone = rest.at(-1)?.name ?? "";
   assert.equal(await store.read({ name: gone }), undefined);
@@ -113,7 +113,7 @@ test("ObjectStore fetches again if an event overtook the fetched state", async (
       Promise.resolve(Buffer.from(JSON.stringify(answers.shift()?.()))),
   });
   change(1);
-  assert.equal(store.bytes({ name: "web-0" }), undefined);
+  assert.equal(storedText(store, { name: "web-0" }), undefined);
   assert.deepEqual(await store.read({ name: "web-0" }), of(0, 3));
   assert.deepEqual(store.get({ name: "web-0" }), of(0, 3));
   assert.equal(answers.length, 0);

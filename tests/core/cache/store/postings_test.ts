@@ -23,8 +23,6 @@ test("Postings equals a Map of sets over any history", () => {
         else postings.set(slot, values);
         model.set(slot, new Set(values));
       }
-      const known = new Set([...model.values()].flatMap((set) => [...set]));
-      assert.deepEqual(new Set(postings.values()), known);
       for (const value of VALUES) {
         const slots = [...model].filter(([, set]) => set.has(value))
           .map(([slot]) => slot).sort((a, b) => a - b);
