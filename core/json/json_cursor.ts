@@ -60,9 +60,7 @@ export class JsonCursor implements ByteRange {
   bytes: Uint8Array = new Uint8Array(0);
   start = 0;
   end = 0;
-  /** Position of the cursor. */
   position = 0;
-  /** Start of the last string, without its quote. */
   stringStart = 0;
   /** End of the last string, without its quote. */
   stringEnd = 0;

@@ -56,7 +56,6 @@ export class TooLongError extends RangeError {
 export class LineSplitter implements ByteRange {
   /** Array that contains the current line. */
   bytes: Uint8Array = new Uint8Array(0);
-  /** Start of the current line. */
   start = 0;
   /** End of the current line. */
   end = 0;

@@ -261,7 +261,6 @@ export interface PruneNode {
   rules?: readonly KeepRule[] | undefined;
   /** Property of decoded objects in place of the value or the partial list. */
   guard?: PropertyDescriptor | undefined;
-  /** Nodes of the named members. */
   readonly members: Map<string, PruneNode>;
   /** Node of all elements, and of all members that are not named. */
   each?: PruneNode | undefined;

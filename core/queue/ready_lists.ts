@@ -42,7 +42,6 @@ export class ReadyLists<N extends ListNode<N>> {
     list.tail = node;
   }
 
-  /** Removes a node from the list of its priority. */
   remove(priority: number, node: N): void {
     const list = this.#lists[priority] as List<N>;
     const { previous, next } = node;

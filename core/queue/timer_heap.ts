@@ -14,7 +14,6 @@ export class TimerHeap<N extends HeapNode> {
   /** Due times of the nodes; kept beside them for locality. */
   readonly #dues: number[] = [];
 
-  /** Number of nodes. */
   get size(): number {
     return this.#nodes.length;
   }

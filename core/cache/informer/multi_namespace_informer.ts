@@ -81,7 +81,6 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   /** Kind of the objects. */
   readonly kind: Kind<T>;
   readonly #deps: MultiNamespaceInformerDeps<T>;
-  /** Members by namespace. */
   readonly #members: Map<string, Member<T>> = new Map();
   /** Members that reads see, by namespace. Replaced, never changed. */
   #readable: ReadonlyMap<string, Member<T>> = new Map();

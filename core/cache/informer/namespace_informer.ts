@@ -174,7 +174,6 @@ export class NamespaceInformer<T extends KubernetesObject> {
     this.store.close();
   }
 
-  /** Whether a key is in the namespace. */
   covers({ namespace }: ObjectKey): boolean {
     return this.namespace === undefined || this.namespace === namespace;
   }
@@ -192,7 +191,6 @@ export class NamespaceInformer<T extends KubernetesObject> {
     return subscription;
   }
 
-  /** Health of the watch. */
   health(): WatchHealth {
     return this.#reflector.health();
   }

@@ -69,7 +69,6 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   readonly #reducer: MetadataReducer | undefined;
   /** Event of all changes by the reflector, reused for each. */
   readonly #event: CurrentEvent<T>;
-  /** Facts of that event. */
   readonly #facts: { -readonly [Fact in keyof EventFacts]: EventFacts[Fact] };
   /** Options of the current put, reused. */
   readonly #putOptions = { force: false, rewrite: false, keepPrevious: false };

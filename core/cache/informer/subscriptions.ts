@@ -358,7 +358,6 @@ export class Subscriptions<T extends KubernetesObject> {
     void this.#replay(subscription);
   }
 
-  /** Removes a subscription. */
   delete(subscription: Subscription<T>): void {
     this.#all = this.#all.filter((other) => other !== subscription);
   }

@@ -135,12 +135,10 @@ export class BodyCopy implements ByteRange {
     return this.#opened().bytes;
   }
 
-  /** Start of the body. */
   get start(): number {
     return this.#opened().start;
   }
 
-  /** End of the body. */
   get end(): number {
     return this.#opened().end;
   }

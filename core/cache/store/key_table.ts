@@ -77,7 +77,6 @@ export class KeyTable {
     this.#directory = [this.#segment];
   }
 
-  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return this.#allocatedBytes;
   }
@@ -107,7 +106,6 @@ export class KeyTable {
     insert(segment, hash, slot);
   }
 
-  /** Removes a slot that is in the table. */
   remove(hash: number, slot: number): void {
     let found = this.first(hash);
     while (found !== slot) {

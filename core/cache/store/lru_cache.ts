@@ -17,7 +17,6 @@ export class LruCache<K, V> {
     this.#maxSize = maxSize;
   }
 
-  /** Number of entries. */
   get count(): number {
     return this.#entries.size;
   }
@@ -65,7 +64,6 @@ export class LruCache<K, V> {
     this.trim(this.#maxSize);
   }
 
-  /** Removes a key. */
   delete(key: K): void {
     this.#size -= this.#entries.get(key)?.size ?? 0;
     this.#entries.delete(key);

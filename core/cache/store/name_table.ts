@@ -40,7 +40,6 @@ export class NameTable {
   #baseName: Uint8Array = new Uint8Array(0);
   #allocatedBytes = 0;
 
-  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return this.#allocatedBytes;
   }
@@ -85,7 +84,6 @@ export class NameTable {
     block.live -= HEAD_BYTES + (shared > 0 ? BASE_BYTES : 0) + own;
   }
 
-  /** Whether the name at an address equals a range. */
   equals(address: number, { bytes, start, end }: ByteRange): boolean {
     const { bytes: block } = this.#block(address);
     let at = address & BLOCK_MASK;
@@ -132,7 +130,6 @@ export class NameTable {
     );
   }
 
-  /** Number of the block of an address. */
   blockOf(address: number): number {
     return address >>> BLOCK_BITS;
   }
@@ -209,7 +206,6 @@ export class NamespaceTable {
   readonly #counts: number[] = [0];
   readonly #free: number[] = [];
 
-  /** Whether the namespace of a number equals a range. */
   equals(number: number, { bytes, start, end }: ByteRange): boolean {
     const own = this.bytes(number);
     if (own.end !== end - start) return false;
@@ -219,7 +215,6 @@ export class NamespaceTable {
     return true;
   }
 
-  /** Name of a namespace by number. */
   name(number: number): string {
     return this.#names[number] ?? "";
   }

@@ -160,7 +160,6 @@ export interface StoreChange {
  * @typeParam T The type of the objects.
  */
 export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
-  /** Kind of the objects. */
   readonly kind: Kind<T>;
 
   readonly #table: ObjectTable = new ObjectTable();
@@ -284,7 +283,6 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#changed("deleted", slot, isCopied);
   }
 
-  /** Whether an object of that key is stored. */
   has(key: ObjectKey | ObjectHeader): boolean {
     return this.#table.find(key) >= 0;
   }
@@ -545,7 +543,6 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     }
   }
 
-  /** Memory usage by tier. */
   usage(): StoreUsage {
     const { bytes, compressed, keyOnly } = this.#tiers;
     const decoded = this.#decoder.usage;

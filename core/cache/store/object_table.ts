@@ -37,7 +37,6 @@ export interface Lookup {
   readonly slot: number;
   /** Namespace as bytes, so that it is not decoded. */
   readonly namespace: ByteRange;
-  /** Name as bytes. */
   readonly name: ByteRange;
   /** Hash of namespace and name. */
   readonly hash: number;
@@ -84,7 +83,6 @@ export class ObjectTable {
   /** Mark of objects that were seen in the current relist. */
   #mark = 1;
 
-  /** Number of objects. */
   get size(): number {
     return this.#size;
   }
@@ -188,13 +186,11 @@ export class ObjectTable {
     }
   }
 
-  /** Whether the object in a slot is in a namespace. */
   isIn(slot: number, namespace: string): boolean {
     const number = this.page(slot).namespace[slot & PAGE_MASK];
     return this.#namespaces.name(number as number) === namespace;
   }
 
-  /** Key of the object in a slot. */
   key(slot: number): ObjectKey {
     const page = this.page(slot);
     const at = slot & PAGE_MASK;
@@ -203,13 +199,11 @@ export class ObjectTable {
     return namespace === "" ? { name } : { namespace, name };
   }
 
-  /** UID of the object in a slot. */
   uid(slot: number): string {
     return this.#uidTexts.get(slot) ??
       uuidText(this.page(slot).uid, 4 * (slot & PAGE_MASK));
   }
 
-  /** Whether the object in a slot has the UID of a header. */
   hasUid(slot: number, header: ObjectHeader): boolean {
     if (this.#uidTexts.size > 0 && this.#uidTexts.has(slot)) {
       return this.#uidTexts.get(slot) === header.uid;
@@ -309,7 +303,6 @@ export class ObjectTable {
     }
   }
 
-  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return this.#names.allocatedBytes + this.#keys.allocatedBytes +
       this.#slots * SLOT_BYTES;

@@ -48,7 +48,6 @@ export class PageStore {
   readonly #lengths: PagedInts = new PagedInts(0);
   readonly #counts: PagedInts = new PagedInts(0);
   readonly #live: PagedInts = new PagedInts(0);
-  /** Numbers of freed pages. */
   readonly #free: number[] = [];
   #top = 0;
   #objects = 0;
@@ -60,12 +59,10 @@ export class PageStore {
   #openPage = -1;
   #open: Buffer = Buffer.alloc(0);
 
-  /** Number of objects. */
   get objects(): number {
     return this.#objects;
   }
 
-  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return this.#arena.allocatedBytes + this.#open.length +
       (this.#dictionary?.length ?? 0) + this.#addresses.allocatedBytes +

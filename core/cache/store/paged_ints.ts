@@ -17,7 +17,6 @@ export class PagedInts {
     this.#unset = unset;
   }
 
-  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return Int32Array.BYTES_PER_ELEMENT * this.#length;
   }

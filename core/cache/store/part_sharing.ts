@@ -42,7 +42,6 @@ export class PartSharing {
     return isPart(value) ? this.#share(value, unique) as V : value;
   }
 
-  /** Removes all remembered parts. */
   clear(): void {
     this.#remembered = [];
   }

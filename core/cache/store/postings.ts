@@ -32,7 +32,6 @@ export class Postings {
   #freeShare = NONE;
   #shares = 0;
 
-  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return [
       this.#values,
@@ -73,7 +72,6 @@ export class Postings {
     }
   }
 
-  /** Slots with a value. */
   slots(value: string): number[] {
     const slots: number[] = [];
     const number = this.#values.find(value);

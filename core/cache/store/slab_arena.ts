@@ -18,7 +18,6 @@ const FREE = 0xffffffff;
 const MAX_DEAD_SHARE = 0.25;
 
 interface Slab {
-  /** Memory of the slab. */
   readonly memory: ArrayBuffer;
   readonly bytes: Buffer;
   /** The same memory as units, for the heads of records. */

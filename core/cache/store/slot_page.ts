@@ -14,13 +14,11 @@ export const SLOT_BYTES = 40;
  * the JavaScript heap.
  */
 export class SlotPage {
-  /** Number of slots. */
   readonly slots: number;
   /** resourceVersion if it is a number of at most 15 digits, otherwise NaN. */
   readonly version: Float64Array;
   /** Four words of the UID if it is a UUID. */
   readonly uid: Uint32Array;
-  /** Address of the name. */
   readonly name: Uint32Array;
   /** Address of the body within its tier; of a free slot the next free one. */
   readonly body: Uint32Array;

@@ -20,7 +20,6 @@ const KEY_ONLY = 3;
 /** Bit set when a body is written or read: it is not demoted for one round. */
 const USED = 4;
 
-/** Maximum number of bodies that one step checks. */
 const CHECKS_PER_STEP = 64 * 1024;
 /** Maximum number of bodies that one step drops. */
 const DROPS_PER_STEP = 512;
@@ -66,7 +65,6 @@ export class Tiers {
     return { objects: this.#counts[KEY_ONLY] as number, bytes: 0 };
   }
 
-  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return this.#arena.allocatedBytes + this.#pages.allocatedBytes;
   }

@@ -136,7 +136,6 @@ export class VersionMark {
     this.#text = version;
   }
 
-  /** Moves to the version of a header. */
   moveTo(header: ObjectHeader): void {
     this.#number = header.versionNumber;
     if (Number.isNaN(this.#number)) this.#text = header.resourceVersion;
@@ -215,7 +214,6 @@ export class Reflector {
     this.#record.state = "stopped";
   }
 
-  /** Health of the watch. */
   health(): WatchHealth {
     return this.#record.health();
   }

@@ -6,7 +6,6 @@ import { ConnectionFault } from "./watch_failure.ts";
 
 /** Time limits of a {@linkcode ResponseReader}, in milliseconds. */
 export interface ResponseLimits {
-  /** Limit for the head of the response. */
   readonly head: number;
   /** Limit for the next bytes of the body; can be changed while it arrives. */
   readonly silence: number;
