@@ -153,11 +153,31 @@ export type DeepPartial<T, Empty = null | undefined> = T extends
     ? { readonly [K in keyof T]?: DeepPartial<T[K], Empty> | Empty }
   : T;
 
-/** An apply configuration: the fields that the caller wants to own, and the name. */
+/**
+ * An apply configuration: the fields that the caller wants to own, and the name.
+ *
+ * Fields without which the server creates no object, and that need not be left to
+ * others, must be there: required fields beside `spec`, such as the `roleRef` of a
+ * RoleBinding, and the `selector` where the `template` of pods is given.
+ */
 export type ApplyObject<T extends KubernetesObject> =
   & DeepPartial<Omit<T, "metadata">, undefined>
   & {
     metadata:
       & Partial<Omit<ObjectMeta, "name">>
       & Pick<ObjectMeta, "name">;
-  };
+  }
+  & {
+    readonly [
+      K in keyof T as K extends "metadata" | "spec" | "status" ? never
+        : Record<never, never> extends Pick<T, K> ? never
+        : K
+    ]: DeepPartial<T[K], undefined>;
+  }
+  & (T extends { spec: { selector: object; template: object } } ? {
+      readonly spec?:
+        | { readonly template?: undefined }
+        | { readonly selector: object }
+        | undefined;
+    }
+    : unknown);
