@@ -89,9 +89,10 @@ export interface ContextWriteOptions {
   readonly subresource?: "status" | undefined;
   /**
    * Whether the primary becomes the controlling owner of the object, which is
-   * then garbage collected with it. Defaults to true where Kubernetes allows it:
-   * an owner must be in the namespace of the object, or cluster-scoped. Defaults
-   * to false if only the status is written.
+   * then garbage collected with it. It must be in the namespace of the object, or
+   * cluster-scoped: elsewhere the object gets annotations that name the primary
+   * by default, and an error if this is true. An object of another controller is
+   * refused. Defaults to false if only the status is written.
    */
   readonly owned?: boolean | undefined;
 }
@@ -253,8 +254,9 @@ export interface Context<P extends KubernetesObject> {
   /**
    * Creates or changes an object by server-side apply. The fields given are all
    * that the controller wants to own: a field that it applied before and leaves
-   * out now is removed. Applied to the primary itself, the finalizer of the
-   * controller is kept, and the primary does not own itself.
+   * out now is removed. The primary becomes the owner of the object; see `owned`.
+   * Applied to the primary itself, the finalizer of the controller is kept, and
+   * the primary does not own itself.
    *
    * @param kind Kind of the object.
    * @param object Apply configuration. Its namespace defaults to that of the
@@ -262,6 +264,8 @@ export interface Context<P extends KubernetesObject> {
    * @returns The stored object.
    * @throws {TypeError | RangeError} If an option is unknown or invalid.
    * @throws {ApiError} If the server refuses the request.
+   * @throws {Error} If another controller owns the object, or the selection of
+   * the option `owns` would not show it.
    */
   apply<T extends KubernetesObject>(
     kind: Kind<T>,
@@ -278,7 +282,7 @@ export interface Context<P extends KubernetesObject> {
     options?: Pick<ContextWriteOptions, "owned">,
   ): Promise<ApplyObject<T>>;
   /**
-   * Creates an object.
+   * Creates an object. The primary becomes its owner; see `owned`.
    *
    * @returns The stored object.
    * @throws {ApiError} `isAlreadyExists` if the object exists.

@@ -40,6 +40,7 @@ import type {
 } from "./event_source.ts";
 import { defaultFinalizer } from "./finalizer.ts";
 import { type Namespaces, namespaceSet } from "./namespaces.ts";
+import { Ownership } from "./run/owner.ts";
 import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./run/result_writer.ts";
@@ -55,6 +56,7 @@ import {
 import type { ShardAssignment } from "./shard.ts";
 import { SourceGroup } from "./source_group.ts";
 import { WatchGroup } from "./watch_group.ts";
+import { WatchingSource } from "./watch/watch_source.ts";
 import { WriteObserver } from "./run/write_loop.ts";
 
 /** Health of a controller. */
@@ -229,6 +231,17 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return this.#sources.flatMap(({ kind, readOnly }) =>
       kind !== undefined && readOnly ? [kind] : []
     );
+  }
+
+  /** Kinds that it watches in the cluster of the operator, its primaries first. */
+  get watchedKinds(): readonly Kind[] {
+    const kinds: Kind[] = [this.kind];
+    for (const source of this.#sources) {
+      if (source instanceof WatchingSource && !source.isRemote) {
+        kinds.push(source.kind);
+      }
+    }
+    return kinds;
   }
 
   /** Keys of the objects with a run in progress. */
@@ -507,6 +520,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       primaries,
       sources,
       recorder,
+      ownership: new Ownership({ kind, sources, log }),
       applied: lazyApplyMemory(),
       writeObserver: new WriteObserver({ ...common, fieldManager }),
     };

@@ -1,5 +1,10 @@
 import type { Duration } from "../api/duration.ts";
-import type { ResolvedKind } from "../api/kind.ts";
+import {
+  checkKind,
+  type Kind,
+  type ResolvedKind,
+  sameKind,
+} from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import {
   checkOptions,
@@ -43,6 +48,7 @@ import {
   type StaticShard,
   staticShard,
 } from "./shard.ts";
+import { WatchingSource } from "./watch/watch_source.ts";
 
 /** Options for the cached copies of the primaries. */
 export interface PrimaryCacheOptions {
@@ -131,7 +137,31 @@ export interface ControllerOptions<
    */
   readonly indexes?: Readonly<Record<string, IndexDefinition<P>>> | undefined;
   /**
-   * Further event sources that trigger runs.
+   * Kinds of the objects that the reconciler makes, such as `[ConfigMap]`: a
+   * change or deletion of one triggers the primary that owns it, which
+   * `ctx.apply` and `ctx.create` note in the object.
+   *
+   * `watch(Secret, { labelSelector: "app=web" })` in place of `Secret` caches
+   * only these objects; the reconciler then can write no others. The kinds of
+   * dependents need not be repeated here.
+   *
+   * @default {[]}
+   */
+  readonly owns?:
+    | readonly (Kind | (EventSource<P> & { readonly kind: Kind }))[]
+    | undefined;
+  /**
+   * Watches of other kinds, such as `[watch(Node, { mapper })]`: their changes
+   * trigger the primaries that the mapper names. The reconciler only reads these
+   * objects, unless the watch says `readOnly: false`.
+   *
+   * @default {[]}
+   */
+  readonly watches?:
+    | readonly (EventSource<P> & { readonly kind: Kind })[]
+    | undefined;
+  /**
+   * Event sources of what is no kind: polls, timers, webhooks and the like.
    *
    * @default {[]}
    */
@@ -202,8 +232,8 @@ export interface ControllerOptions<
    */
   readonly serverSideApply?: boolean | undefined;
   /**
-   * Whether the CustomResourceDefinition of the kind is applied at start. The
-   * kind must be one of `defineKind`.
+   * Whether the CustomResourceDefinitions of the kinds that the controller watches
+   * are applied at start, as far as they are kinds of `defineKind`.
    *
    * @default {false}
    */
@@ -267,6 +297,8 @@ export const CONTROLLER_OPTIONS: OptionTable<
   defaultFilters: { type: "boolean", default: true },
   filters: { type: "object", default: {}, check: checkFilters },
   indexes: { type: "object", default: {}, check: checkIndexes },
+  owns: { type: "array", default: [] },
+  watches: { type: "array", default: [] },
   sources: { type: "array", default: [] },
   workflow: {
     type: "object?",
@@ -313,7 +345,13 @@ export interface ControllerSettings<
 > extends
   Omit<
     Settings<ControllerOptions<P>, Undefined>,
-    "shard" | "retry" | "rateLimit" | "throughput" | "cache"
+    | "shard"
+    | "retry"
+    | "rateLimit"
+    | "throughput"
+    | "cache"
+    | "owns"
+    | "watches"
   > {
   readonly name: string;
   readonly fieldManager: string;
@@ -346,7 +384,7 @@ export function controllerSettings<P extends KubernetesObject>(
   const { name = kind.kind.toLowerCase() } = options;
   const subject = `controller "${name}"`;
   checkOptions(options, CONTROLLER_OPTIONS, subject);
-  const { shard, retry, rateLimit, throughput, cache, ...settings } =
+  const { shard, retry, rateLimit, throughput, cache, ...others } =
     resolveOptions<ControllerOptions<P>, Undefined>(
       options,
       CONTROLLER_OPTIONS as unknown as OptionTable<
@@ -354,6 +392,7 @@ export function controllerSettings<P extends KubernetesObject>(
         Undefined
       >,
     );
+  const { owns, watches, ...settings } = others;
   const { workflow, allEvents } = settings;
   const needsCleanup = reconciler.cleanup !== undefined ||
     workflow?.needsFinalizer === true;
@@ -367,8 +406,12 @@ export function controllerSettings<P extends KubernetesObject>(
     name,
     fieldManager: settings.fieldManager ?? name,
     shard: shard && staticShard(shard),
-    sources: checkSources(
-      [...settings.sources, ...workflow?.sources ?? []],
+    sources: allSources<P>(
+      {
+        owns,
+        watches,
+        sources: [...settings.sources, ...workflow?.sources ?? []],
+      },
       subject,
     ),
     retry: "delay" in retry ? retry : exponentialBackoff(retry),
@@ -435,6 +478,55 @@ function checkIndexes(
   indexes: Readonly<Record<string, IndexDefinition<never>>>,
 ): void {
   for (const [name, index] of Object.entries(indexes)) checkIndex(name, index);
+}
+
+/**
+ * Event sources of a controller. A kind that a dependent watches needs no other
+ * source, and the dependent selects as the owner does.
+ */
+function allSources<P extends KubernetesObject>(
+  { owns, watches, sources }: Pick<
+    Settings<ControllerOptions<P>, Undefined>,
+    "owns" | "watches" | "sources"
+  >,
+  subject: string,
+): readonly EventSource<P>[] {
+  checkSources(sources, subject);
+  const dependents = sources.filter((source) =>
+    source instanceof WatchingSource && source.isOwned
+  ) as WatchingSource<P>[];
+  const owned = owns.flatMap((entry, number) => {
+    const what = `${subject}, owns[${number}]`;
+    const watched = dependents.filter(({ kind }) =>
+      sameKind(kind, "start" in entry ? entry.kind : entry)
+    );
+    if (!("start" in entry)) {
+      checkKind(entry, what);
+      return watched.some(({ watchesAll }) => watchesAll)
+        ? []
+        : [new WatchingSource<P>(entry, {}).usedAs("owns")];
+    }
+    if (!(entry instanceof WatchingSource) || !entry.mapsByOwner) {
+      throw new TypeError(
+        `Cannot register ${what}: owned objects are found by their owner, so give a kind or watch() without mapper and references here, and any other source in "watches"`,
+      );
+    }
+    for (const dependent of watched) {
+      if (dependent.watchesAll) dependent.selectAs(entry);
+    }
+    return [entry.usedAs("owns", sources.map(({ name }) => name))];
+  });
+  for (const [number, entry] of watches.entries()) {
+    if (entry instanceof WatchingSource) entry.usedAs("watches");
+    else if (typeof entry?.start !== "function" || !entry.kind) {
+      throw new TypeError(
+        `Cannot register ${subject}, watches[${number}]: it must be watch(Kind, { mapper }), and a source of what is no kind belongs in "sources": received ${
+          typeText(entry)
+        }`,
+      );
+    }
+  }
+  return checkSources([...owned, ...watches, ...sources], subject);
 }
 
 function checkSources<P extends KubernetesObject>(

@@ -8,7 +8,7 @@ import {
 } from "../api/kind.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
-import { deadline, sleep } from "../clock.ts";
+import { type Clock, deadline, sleep } from "../clock.ts";
 import type {
   ControllerHealth,
   ObjectHistory,
@@ -33,6 +33,8 @@ export interface ManagedController {
   readonly secondaryKinds: readonly Kind[];
   /** Kinds that it only watches. */
   readonly readOnlyKinds: readonly Kind[];
+  /** Kinds that it watches in the cluster of the operator, its primaries first. */
+  readonly watchedKinds: readonly Kind[];
   /** Keys of the objects that run. */
   readonly runningKeys: readonly string[];
   start(
@@ -142,9 +144,12 @@ function checkWanted(
 }
 
 async function check(
-  { kind, settings }: ManagedController,
+  { kind, settings, watchedKinds }: ManagedController,
   deps: ControllerDeps,
 ): Promise<void> {
+  for (const other of watchedKinds.slice(1)) {
+    await servedKind(deps.client, other);
+  }
   const { scope = "Namespaced" } = kind;
   await checkWatchable(
     deps.client,
@@ -200,13 +205,22 @@ async function startWithRetries(
   }
 }
 
-/** Applies the CustomResourceDefinition if the option `install` is set. */
+/** Applies the CustomResourceDefinitions if the option `install` is set. */
 async function install(
-  { kind, settings }: ManagedController,
+  { watchedKinds, settings }: ManagedController,
   { client, deps: { clock } }: ControllerStartDeps,
 ): Promise<void> {
-  if (settings.install && isDefinedKind(kind)) {
-    await installCrd(client, kind, { clock });
+  if (settings.install) await installCrds(client, watchedKinds, { clock });
+}
+
+/** Applies the CustomResourceDefinitions of those kinds that have one. */
+export async function installCrds(
+  client: Client,
+  kinds: readonly Kind[],
+  options: { readonly clock: Clock },
+): Promise<void> {
+  for (const kind of new Set(kinds)) {
+    if (isDefinedKind(kind)) await installCrd(client, kind, options);
   }
 }
 

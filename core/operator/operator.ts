@@ -31,9 +31,9 @@ import type { ControllerOptions } from "../controller/controller_options.ts";
 import type { EventSource, PrimaryCache } from "../controller/event_source.ts";
 import type { Namespaces } from "../controller/namespaces.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
-import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import {
+  installCrds,
   type ManagedController,
   startAll,
   startController,
@@ -216,9 +216,12 @@ export class Operator {
         `Cannot register a controller: the name is taken, so set another one with { name }: received "${controller.name}"`,
       );
     }
-    if (options.install && !isDefinedKind(kind)) {
+    const { watchedKinds } = controller;
+    if (options.install && !watchedKinds.some(isDefinedKind)) {
       throw new TypeError(
-        `Cannot register controller "${controller.name}": only a kind of defineKind carries the definition that "install" needs: received ${kind.kind}`,
+        `Cannot register controller "${controller.name}": only a kind of defineKind carries the definition that "install" needs: received ${
+          watchedKinds.map((watched) => watched.kind).join(", ")
+        }`,
       );
     }
     this.#controllers.set(controller.name, controller);
@@ -307,16 +310,17 @@ export class Operator {
   }
 
   /**
-   * Applies the CustomResourceDefinitions of the kinds that were made by
+   * Applies the CustomResourceDefinitions of the watched kinds that were made by
    * `defineKind`, and waits until the server serves them.
    */
   async install(): Promise<void> {
     await this.#connect();
     const { clock } = this.#settings;
     const client = this.#client as Client;
-    for (const { kind } of this.#controllers.values()) {
-      if (isDefinedKind(kind)) await installCrd(client, kind, { clock });
-    }
+    const kinds = [...this.#controllers.values()].flatMap((controller) =>
+      controller.watchedKinds
+    );
+    await installCrds(client, kinds, { clock });
   }
 
   /**

@@ -1,69 +1,293 @@
-import { apiVersionOf, type ResolvedKind } from "../../api/kind.ts";
-import type { KubernetesObject, OwnerReference } from "../../api/object.ts";
+import {
+  apiVersionOf,
+  type Kind,
+  kindText,
+  parseApiVersion,
+  type ResolvedKind,
+} from "../../api/kind.ts";
+import type {
+  KubernetesObject,
+  ObjectMeta,
+  OwnerReference,
+} from "../../api/object.ts";
+import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
+import type { Logger } from "../../logger.ts";
+import type { JsonPatchOperation } from "../../patch/json_patch.ts";
+import { isJsonObject } from "../../patch/json_value.ts";
+import type { EventSource } from "../event_source.ts";
+import type { SourceGroup } from "../source_group.ts";
+import {
+  annotatedOwner,
+  kindAndGroup,
+  mapped,
+  ownerAnnotations,
+} from "../watch/mappers.ts";
 
-/** Metadata that {@linkcode placedObject} fills in. */
-interface PlacedMetadata {
-  readonly name?: string | undefined;
-  readonly namespace?: string | undefined;
-  readonly ownerReferences?: OwnerReference[] | undefined;
+/** How an object names the primary as its owner. */
+export type Relation = "reference" | "annotations" | "none";
+
+/** Object of the user with its place and its relation to the primary. */
+export interface Placed<O> {
+  readonly intent: O;
+  readonly relation: Relation;
+}
+
+/** Object that is placed: its metadata may have an owner already. */
+interface Placeable {
+  readonly metadata: {
+    readonly name?: string | undefined;
+    readonly namespace?: string | undefined;
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+    readonly ownerReferences?: OwnerReference[] | undefined;
+  };
 }
 
 /** Primary that an object belongs to. */
 export interface Owner {
   readonly primary: KubernetesObject;
   readonly primaryKind: ResolvedKind;
-  /** Whether the primary becomes the owner; by default where it can. */
+  /**
+   * Whether the primary becomes the owner; by default by an owner reference where
+   * Kubernetes allows it, and by annotations elsewhere.
+   */
   readonly owned?: boolean | undefined;
 }
 
 /**
- * Object with a namespace, by default that of the primary, and with the primary
- * as its owner if it can be.
+ * Places an object: in a namespace, by default that of the primary, and with the
+ * primary as its owner.
  *
- * @throws {TypeError} If an owner in another namespace is requested.
+ * @throws {TypeError} If the object has no metadata, or an owner reference is
+ * requested where Kubernetes allows none.
+ * @throws {Error} If the object names another controlling owner.
  */
-export function placedObject<O extends { readonly metadata: PlacedMetadata }>(
+export function placedObject<O extends Placeable>(
   kind: ResolvedKind,
   object: O,
-  { primary, primaryKind, owned: wanted }: Owner,
-): O {
+  { primary, primaryKind, owned }: Owner,
+): Placed<O> {
+  checkMetadata(kind, object);
   const home = primary.metadata.namespace;
   const namespace = kind.scope === "Cluster"
     ? undefined
     : object.metadata.namespace ?? home;
-  const canOwn = home === undefined || home === namespace;
   const { name, ownerReferences = [] } = object.metadata;
-  const owned = wanted ?? canOwn;
+  const isItself = namespace === home && name === primary.metadata.name &&
+    isOfKind(kind, primaryKind);
+  const canOwn = !isItself && (home === undefined || home === namespace);
   if (owned && !canOwn) {
     throw new TypeError(
-      `Cannot own ${kind.kind} ${name}: an owner must be cluster-scoped or in the same namespace: received ${
-        namespace === undefined ? "no namespace" : `namespace ${namespace}`
-      } for an owner in ${home}`,
+      `Cannot own ${kind.kind} ${name}: ${
+        isItself
+          ? "it is the primary itself"
+          : `an owner must be cluster-scoped or in the same namespace: received ${
+            namespace === undefined ? "no namespace" : `namespace ${namespace}`
+          } for an owner in ${home}`
+      }`,
     );
   }
+  const relation = owned === false || isItself
+    ? "none"
+    : canOwn
+    ? "reference"
+    : "annotations";
   const metadata = {
     ...object.metadata,
     ...(namespace !== undefined && { namespace }),
-    ...(owned &&
-      { ownerReferences: withOwner(ownerReferences, primary, primaryKind) }),
   };
-  return { ...object, metadata };
+  if (relation === "annotations") {
+    metadata.annotations = {
+      ...metadata.annotations,
+      ...ownerAnnotations(keyOf(primary), primaryKind),
+    };
+  } else if (relation === "reference") {
+    const others = ownerReferences.filter((reference) =>
+      !isSameOwner(reference, primary, primaryKind)
+    );
+    const other = others.find(({ controller }) => controller);
+    if (other !== undefined) {
+      throw refusal(kind, metadata, referenceText(other));
+    }
+    metadata.ownerReferences = [...others, {
+      apiVersion: apiVersionOf(primaryKind),
+      kind: primaryKind.kind,
+      name: primary.metadata.name,
+      uid: primary.metadata.uid ?? "",
+      controller: true,
+      blockOwnerDeletion: true,
+    }];
+  }
+  return { intent: { ...object, metadata }, relation };
 }
 
-/** Owner references with the primary as the controlling owner. */
-function withOwner(
-  references: readonly OwnerReference[],
-  primary: KubernetesObject,
-  kind: ResolvedKind,
-): OwnerReference[] {
-  const { name, uid = "" } = primary.metadata;
-  const others = references.filter((reference) => reference.uid !== uid);
-  return [...others, {
-    apiVersion: apiVersionOf(kind),
-    kind: kind.kind,
-    name,
-    uid,
-    controller: true,
-    blockOwnerDeletion: true,
-  }];
+function checkMetadata(kind: Kind, object: Placeable): void {
+  const given: unknown = object;
+  if (isJsonObject(given) && isJsonObject(given["metadata"])) return;
+  throw new TypeError(
+    `Cannot write ${
+      kindText(kind)
+    }: it must be an object with "metadata": received ${
+      isJsonObject(given)
+        ? `one with ${Object.keys(given).join(", ") || "nothing"}`
+        : typeof given
+    }`,
+  );
+}
+
+/** Whether two descriptors have the same group and kind, in any version. */
+function isOfKind(a: Pick<Kind, "group" | "kind">, b: Kind): boolean {
+  return a.kind === b.kind && a.group === b.group;
+}
+
+/** Whether an owner is the primary, or an earlier object of its name. */
+function isSameOwner(
+  { apiVersion, kind, name, uid }: OwnerReference,
+  { metadata }: KubernetesObject,
+  primaryKind: Kind,
+): boolean {
+  const { group } = parseApiVersion(apiVersion);
+  return uid === metadata.uid ||
+    name === metadata.name && isOfKind({ group, kind }, primaryKind);
+}
+
+function referenceText({ apiVersion, kind, name }: OwnerReference): string {
+  return `${apiVersion} ${kind} "${name}"`;
+}
+
+function refusal(
+  kind: Kind,
+  { namespace, name = "" }: Placeable["metadata"],
+  owner: string,
+): Error {
+  return new Error(
+    `Cannot own ${kindText(kind)} ${
+      keyText({ namespace, name })
+    }: another controller owns it, so choose another name, or write it with { owned: false }: received owner ${owner}`,
+  );
+}
+
+/** Event source that the option `owns` or a dependent created. */
+interface OwnedSource extends EventSource {
+  readonly isOwned: boolean;
+  whyHidden(metadata: Partial<ObjectMeta>): string | undefined;
+}
+
+/** Dependencies of {@linkcode Ownership}. */
+export interface OwnershipDeps<P extends KubernetesObject> {
+  readonly kind: ResolvedKind<P>;
+  readonly sources: Pick<SourceGroup<P>, "ofKind">;
+  readonly log: Logger;
+}
+
+/** Ownership of the objects that a controller writes. */
+export class Ownership<P extends KubernetesObject> {
+  readonly #deps: OwnershipDeps<P>;
+  /** Warnings that were logged. */
+  readonly #said: Set<string> = new Set();
+
+  constructor(deps: OwnershipDeps<P>) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Checks that the event sources of owned objects would show an object that is
+   * written, and logs once what its user may not expect.
+   *
+   * @throws {Error} If all event sources of the kind would hide the object.
+   */
+  checkWatched(
+    kind: Kind,
+    { intent, relation }: Placed<Placeable>,
+    verb: "apply" | "create",
+  ): void {
+    if (relation === "none") return;
+    const { sources, log } = this.#deps;
+    const watching = sources.ofKind(kind);
+    const owned = watching.filter((source) =>
+      "isOwned" in source && source.isOwned
+    ) as EventSource[] as OwnedSource[];
+    const reasons = owned.map((source) =>
+      source.whyHidden(intent.metadata as Partial<ObjectMeta>)
+    );
+    if (owned.length > 0 && !reasons.includes(undefined)) {
+      const { namespace, name = "" } = intent.metadata;
+      throw new Error(
+        `Cannot ${verb} ${kindText(kind)} ${
+          keyText({ namespace, name })
+        }: the event source "${owned[0]?.name}" would not show it, since ${
+          reasons[0]
+        }`,
+      );
+    }
+    const once = (text: string) => {
+      if (this.#said.size < this.#said.add(text).size) log.warn(text);
+    };
+    if (relation === "annotations") {
+      once(
+        `The garbage collector will not delete the ${
+          kindText(kind)
+        } objects of this controller, so "cleanup" must: no owner reference is possible ${
+          intent.metadata.namespace === undefined
+            ? "from a cluster-scoped object to one in a namespace"
+            : "across namespaces"
+        }`,
+      );
+    }
+    if (
+      verb === "apply" && watching.length === 0 &&
+      !isOfKind(kind, this.#deps.kind)
+    ) {
+      once(
+        `Nothing watches ${
+          kindText(kind)
+        }, which this controller applies, so that changes and deletions by others trigger no run: add owns: [${kind.kind}] to the options of the controller`,
+      );
+    }
+  }
+
+  /**
+   * Checks that no other controller owns a stored object.
+   *
+   * @returns Operations of a JSON Patch that remove the reference to an earlier
+   * object of the name of the primary; undefined if there is none.
+   * @throws {Error} If another controller owns it; the error names that one.
+   */
+  checkOwner(
+    kind: Kind,
+    stored: KubernetesObject,
+    primary: P,
+  ): readonly JsonPatchOperation[] | undefined {
+    const { kind: primaryKind } = this.#deps;
+    const { ownerReferences = [] } = stored.metadata;
+    const index = ownerReferences.findIndex(({ controller }) => controller);
+    const reference = ownerReferences[index];
+    if (reference === undefined) {
+      const owner = annotatedOwner(mapped(stored));
+      const expected = kindAndGroup(primaryKind);
+      if (owner === undefined) return undefined;
+      const { kind: ownerKind = expected, key } = owner;
+      const own = keyOf(primary);
+      if (ownerKind === expected && isSameKey(key, own)) return undefined;
+      throw refusal(
+        kind,
+        stored.metadata,
+        `${ownerKind} "${keyText(key)}"`,
+      );
+    }
+    if (!isSameOwner(reference, primary, primaryKind)) {
+      throw refusal(kind, stored.metadata, referenceText(reference));
+    }
+    const { uid } = reference;
+    if (uid === primary.metadata.uid) return undefined;
+    const path = `/metadata/ownerReferences/${index}`;
+    return [
+      { op: "test", path: `${path}/uid`, value: uid },
+      { op: "remove", path },
+    ];
+  }
+}
+
+function isSameKey(a: ObjectKey, b: ObjectKey): boolean {
+  return keyText(a) === keyText(b);
 }

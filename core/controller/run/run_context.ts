@@ -39,7 +39,7 @@ import type {
   SourceRegistry,
 } from "../event_source.ts";
 import { checkFinalizer, hasFinalizer, setFinalizer } from "../finalizer.ts";
-import { placedObject } from "./owner.ts";
+import { type Ownership, type Placed, placedObject } from "./owner.ts";
 import type { PrimarySource } from "../primary_source.ts";
 import type { Run } from "./run.ts";
 import { allWrites, type SourceGroup } from "../source_group.ts";
@@ -67,6 +67,7 @@ export interface RunDeps<P extends KubernetesObject> {
   readonly primaries: PrimarySource<P>;
   readonly sources: SourceGroup<P>;
   readonly recorder: EventRecorder;
+  readonly ownership: Ownership<P>;
   /** Memory of applies, loaded on first use. */
   readonly applied: () => Promise<ApplyMemory>;
   readonly writeObserver: WriteObserver;
@@ -112,6 +113,8 @@ interface Write<T extends KubernetesObject> {
   readonly verb: "apply" | "create" | "patch" | "update";
   readonly body: object;
   readonly options: ContextWriteOptions;
+  /** Called before the write with the object that a cache holds. */
+  readonly admit?: (cached: KubernetesObject | undefined) => Promise<void>;
   /** Whether the write would change the object that a cache holds. */
   readonly changes: (cached: KubernetesObject) => boolean;
   readonly send: (signal: AbortSignal) => Promise<T>;
@@ -289,34 +292,48 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     checkOptions(options, APPLY_RULES, "ctx.apply()");
     const { fieldManager, applied } = this.#deps;
     const subresource = options.subresource !== undefined;
-    const intent = await this.#intent(kind, object, options);
+    const placed = await this.#intent(kind, object, options);
+    const { intent } = placed;
     const key = keyOf(intent as KubernetesObject);
+    this.#deps.ownership.checkWatched(kind, placed, "apply");
     const id = `${kindText(kind)} ${keyText(key)}`;
     const memory = await applied();
     return await this.#write(kind, key, {
       verb: "apply",
       body: intent,
       options,
+      admit: (cached) => this.#checkOwner(kind, key, { placed, cached }),
       changes: (cached) =>
         !memory.isNeedless({ id, intent, subresource, cached }),
-      send: (signal) =>
-        this.#writer(options).apply(kind, intent, {
-          signal,
-          fieldManager,
-          force: true,
-        }),
+      send: async (signal) => {
+        const apply = () =>
+          this.#writer(options).apply(kind, intent, {
+            signal,
+            fieldManager,
+            force: true,
+          });
+        try {
+          return await apply();
+        } catch (error) {
+          // An object has at most one controlling owner.
+          const mayRepair = placed.relation === "reference" &&
+            ApiError.is(error) && error.isInvalid;
+          if (!mayRepair || !await this.#disown(kind, key)) throw error;
+          return await apply();
+        }
+      },
       learn: (cached, stored) =>
         memory.learn({ id, intent, subresource, cached }, stored),
     });
   }
 
-  intent<T extends KubernetesObject>(
+  async intent<T extends KubernetesObject>(
     kind: Kind<T>,
     object: ApplyObject<T>,
     options: Pick<ContextWriteOptions, "owned"> = {},
   ): Promise<ApplyObject<T>> {
     checkOptions(options, OWNED_RULES, "ctx.intent()");
-    return this.#intent(kind, object, options);
+    return (await this.#intent(kind, object, options)).intent;
   }
 
   /**
@@ -327,34 +344,35 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     kind: Kind<T>,
     object: ApplyObject<T>,
     { owned, subresource }: Pick<ContextWriteOptions, "owned" | "subresource">,
-  ): Promise<ApplyObject<T>> {
-    const { primary } = this.#run;
-    const { namespace = primary.metadata.namespace } = object.metadata;
-    const isPrimary = this.#isPrimaryKind(kind) &&
-      object.metadata.name === primary.metadata.name &&
-      namespace === primary.metadata.namespace;
-    const isPart = isPrimary || subresource !== undefined;
+  ): Promise<Placed<ApplyObject<T>>> {
+    const { primary, objectKey } = this.#run;
     const placed = await this.#placed(
       kind,
       object,
-      owned ?? (isPart ? false : undefined),
+      owned ?? (subresource === undefined ? undefined : false),
     );
+    const { intent, relation } = placed;
+    const isPrimary = this.#isPrimaryKind(kind) &&
+      keyText(keyOf(intent as KubernetesObject)) === keyText(objectKey);
     if (!isPrimary) return placed;
     const { keptFinalizer } = this.#deps;
-    const { metadata } = placed;
+    const { metadata } = intent;
     const { deletionTimestamp, uid } = primary.metadata;
     const mayKeep = keptFinalizer !== undefined && subresource === undefined &&
       (deletionTimestamp === undefined || hasFinalizer(primary, keptFinalizer));
     return {
-      ...placed,
-      metadata: {
-        uid,
-        ...metadata,
-        ...(mayKeep && {
-          finalizers: [
-            ...new Set([...metadata.finalizers ?? [], keptFinalizer]),
-          ],
-        }),
+      relation,
+      intent: {
+        ...intent,
+        metadata: {
+          uid,
+          ...metadata,
+          ...(mayKeep && {
+            finalizers: [
+              ...new Set([...metadata.finalizers ?? [], keptFinalizer]),
+            ],
+          }),
+        },
       },
     };
   }
@@ -377,7 +395,9 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   ): Promise<T> {
     checkOptions(options, CREATE_RULES, "ctx.create()");
     const { client, fieldManager } = this.#deps;
-    const intent = await this.#placed(kind, object, options.owned);
+    const placed = await this.#placed(kind, object, options.owned);
+    const { intent } = placed;
+    this.#deps.ownership.checkWatched(kind, placed, "create");
     const { name } = intent.metadata;
     const key = name === undefined
       ? undefined
@@ -546,6 +566,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     if (signal === undefined) this.#run.throwIfAborted();
     const { verb, body } = write;
     const before = key && await this.#cached(kind, key);
+    await write.admit?.(before);
     if (match && before !== undefined && !write.changes(before)) {
       return before as T;
     }
@@ -643,11 +664,51 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     kind: Kind,
     object: O,
     owned: boolean | undefined,
-  ): Promise<O> {
+  ): Promise<Placed<O>> {
     const { client, kind: primaryKind } = this.#deps;
     const { primary } = this.#run;
     const resolved = await client.resolve(kind);
     return placedObject(resolved, object, { primary, primaryKind, owned });
+  }
+
+  /** Checks that no other controller owns the object that is to be applied. */
+  async #checkOwner<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    { placed: { relation }, cached }: {
+      readonly placed: Placed<unknown>;
+      readonly cached: KubernetesObject | undefined;
+    },
+  ): Promise<void> {
+    if (relation === "none") return;
+    const { client, ownership } = this.#deps;
+    // The server checks owner references, but not annotations.
+    const stored = cached ??
+      (relation === "annotations"
+        ? await client.find(kind, key, { signal: this.signal })
+        : undefined);
+    if (stored !== undefined) {
+      ownership.checkOwner(kind, stored, this.#run.primary);
+    }
+  }
+
+  /**
+   * Removes the reference to an earlier object of the name of the primary.
+   *
+   * @returns Whether there was one.
+   * @throws {Error} If another controller owns the object.
+   */
+  async #disown<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+  ): Promise<boolean> {
+    const { client, ownership } = this.#deps;
+    const stored = await client.find(kind, key, { signal: this.signal });
+    const patch = stored &&
+      ownership.checkOwner(kind, stored, this.#run.primary);
+    if (patch === undefined) return false;
+    await this.patch(kind, key, patch, { type: "json", match: false });
+    return true;
   }
 
   /** Checks a status against the schema of its kind. */

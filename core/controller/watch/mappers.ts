@@ -129,6 +129,8 @@ export const PRIMARY_NAME_ANNOTATION = "coracle.dev/primary-name";
  * one.
  */
 export const PRIMARY_NAMESPACE_ANNOTATION = "coracle.dev/primary-namespace";
+/** Annotation with the kind and group of the primary of an owned object. */
+const PRIMARY_KIND_ANNOTATION = "coracle.dev/primary-kind";
 
 /**
  * Creates a mapper by an annotation with the name of the primary, for
@@ -163,6 +165,64 @@ export function byAnnotation<
       index: { byAnnotation: annotation },
     },
   );
+}
+
+/** Kind and group of a primary, as the annotation of its owned objects has them. */
+export function kindAndGroup({ kind, group }: Kind): string {
+  return group === "" ? kind : `${kind}.${group}`;
+}
+
+/** Annotations of an object that is owned without an owner reference. */
+export function ownerAnnotations(
+  { namespace, name }: ObjectKey,
+  primaryKind: Kind,
+): Record<string, string> {
+  return {
+    [PRIMARY_NAME_ANNOTATION]: name,
+    ...(namespace && { [PRIMARY_NAMESPACE_ANNOTATION]: namespace }),
+    [PRIMARY_KIND_ANNOTATION]: kindAndGroup(primaryKind),
+  };
+}
+
+/**
+ * Primary that the annotations of an object name, as kind and key; undefined if
+ * they name none.
+ */
+export function annotatedOwner(
+  object: Pick<MappedObject<KubernetesObject>, "annotation">,
+): { readonly kind: string | undefined; readonly key: ObjectKey } | undefined {
+  const name = object.annotation(PRIMARY_NAME_ANNOTATION);
+  const namespace = object.annotation(PRIMARY_NAMESPACE_ANNOTATION);
+  return name
+    ? {
+      kind: object.annotation(PRIMARY_KIND_ANNOTATION),
+      key: { namespace, name },
+    }
+    : undefined;
+}
+
+/**
+ * Mappers of owned objects: by the controlling owner reference, and, of objects
+ * without one, by the annotations that are written where no owner reference is
+ * possible.
+ */
+export function byOwnership<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+>(): readonly Mapper<P, S>[] {
+  const owner = byOwner<P, S>({ controllerOnly: true });
+  const annotations = byAnnotation<P, S>();
+  return [owner, {
+    ...annotations,
+    primariesOf(secondary, primaryKind) {
+      const kind = secondary.annotation(PRIMARY_KIND_ANNOTATION);
+      if (kind !== undefined && kind !== kindAndGroup(primaryKind)) return [];
+      const [controlling] = owner.primariesOf(secondary, primaryKind);
+      return controlling === undefined
+        ? annotations.primariesOf(secondary, primaryKind)
+        : [];
+    },
+  }];
 }
 
 function byMetadata<P extends KubernetesObject, S extends KubernetesObject>(

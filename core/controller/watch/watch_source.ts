@@ -1,5 +1,15 @@
 import { checkKind, type Kind, kindText } from "../../api/kind.ts";
-import type { KubernetesObject } from "../../api/object.ts";
+import {
+  fieldRequirements,
+  fieldSelectorText,
+  matchesFields,
+} from "../../api/field_selector.ts";
+import {
+  labelRequirements,
+  labelSelectorText,
+  matchesLabels,
+} from "../../api/label_selector.ts";
+import type { KubernetesObject, ObjectMeta } from "../../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
 import {
   checkOptions,
@@ -40,6 +50,7 @@ import { NO_OWN_WRITE } from "../primary_source.ts";
 import type { Logger } from "../../logger.ts";
 import {
   byOwner,
+  byOwnership,
   keyTexts,
   mapped,
   MappedEvent,
@@ -99,9 +110,8 @@ export interface WatchSourceOptions<
   readonly shared?: boolean | undefined;
   /**
    * Whether the reconciler never writes these objects, so that the operator needs
-   * only the permission to watch them.
-   *
-   * @default {false}
+   * only the permission to watch them. Defaults to true in the option `watches`
+   * of a controller, and to false otherwise.
    */
   readonly readOnly?: boolean | undefined;
   /**
@@ -117,6 +127,8 @@ export interface WatchSource<
   P extends KubernetesObject,
   S extends KubernetesObject,
 > extends EventSource<P, S> {
+  /** Kind of the secondaries. */
+  readonly kind: Kind<S>;
   /**
    * Adds a listener for deleted secondaries, for data that is kept about each. It
    * is called with the key of a deleted one, or of one whose versions mean other
@@ -126,8 +138,10 @@ export interface WatchSource<
   onGone(listener: (key: string | undefined) => void): void;
 }
 
-/** Name of the index of the mapper. */
-const BY_PRIMARY = "primary";
+/** Name of the index of a mapper. */
+function indexName(number: number): string {
+  return `primary ${number}`;
+}
 
 const RULES: OptionRules<
   WatchSourceOptions<never, never>
@@ -219,19 +233,25 @@ interface Watching<P extends KubernetesObject, S extends KubernetesObject> {
   readonly registration: HandlerRegistration<S>;
 }
 
-class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
-  implements WatchSource<P, S> {
-  readonly name: string;
+/** Use of a watch source in the options of a controller. */
+type Role = "owns" | "watches" | "sources";
+
+/** {@linkcode WatchSource} over an informer. */
+export class WatchingSource<
+  P extends KubernetesObject,
+  S extends KubernetesObject = KubernetesObject,
+> implements WatchSource<P, S> {
+  name: string;
   readonly kind: Kind<S>;
-  readonly readOnly: boolean;
   readonly startPriority: "loader" | "default";
   /** Follows the primaries; undefined without `references`. */
   readonly onPrimary?: (event: PrimaryEvent<P>) => void;
-  readonly #options: WatchSourceOptions<P, S>;
-  readonly #mapper: Mapper<P, S>;
+  #options: WatchSourceOptions<P, S>;
+  #role: Role = "sources";
+  #mappers: readonly Mapper<P, S>[];
   readonly #references: ReferenceIndex = new ReferenceIndex();
   /** Mapping of the previous states; only of a bounded cache. */
-  readonly #remembered: RememberedMapping | undefined;
+  #remembered: RememberedMapping | undefined;
   readonly #onGone: ((key: string | undefined) => void)[] = [];
   /** Identity of the present start; undefined while stopped. */
   #run: symbol | undefined;
@@ -242,13 +262,104 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     this.#options = checkWatchSource(kind, options);
     this.kind = kind;
     this.name = options.name ?? kindText(kind);
-    this.readOnly = options.readOnly ?? false;
     this.startPriority = options.startPriority ?? "default";
-    this.#mapper = options.mapper ?? byOwner();
-    this.#remembered = options.bounded ? new RememberedMapping() : undefined;
+    this.#mappers = [options.mapper ?? byOwner()];
     if (options.references !== undefined) {
       this.onPrimary = (event) => this.#followPrimary(event);
     }
+  }
+
+  get readOnly(): boolean {
+    return this.#options.readOnly ?? this.#role === "watches";
+  }
+
+  /** Whether it watches another cluster than that of the operator. */
+  get isRemote(): boolean {
+    return this.#options.client !== undefined;
+  }
+
+  /** Whether it watches what the controller owns. */
+  get isOwned(): boolean {
+    return this.#role === "owns";
+  }
+
+  /** Whether it maps by owner references, as it does by default. */
+  get mapsByOwner(): boolean {
+    const { mapper, references } = this.#options;
+    return mapper === undefined && references === undefined;
+  }
+
+  /**
+   * Sets the use of the source, before it starts.
+   *
+   * @param role Option that has the source.
+   * @param taken Names of other sources; a name of the user's own stays.
+   */
+  usedAs(role: Role, taken: readonly string[] = []): this {
+    this.#role = role;
+    if (this.#options.name === undefined && taken.includes(this.name)) {
+      this.name += " (owned)";
+    }
+    if (role === "owns" && this.mapsByOwner) this.#mappers = byOwnership();
+    return this;
+  }
+
+  /**
+   * Takes over the selection of another source of the kind, before the start, so
+   * that both share one informer.
+   */
+  selectAs(other: WatchingSource<P>): void {
+    const { labelSelector, fieldSelector, shardSelector, ...rest } =
+      other.#options;
+    const { namespaces, metadataOnly, prune, bounded, client, shared } = rest;
+    this.#options = {
+      ...this.#options,
+      labelSelector,
+      fieldSelector,
+      shardSelector,
+      namespaces,
+      metadataOnly,
+      prune,
+      bounded,
+      client,
+      shared,
+    };
+  }
+
+  /** Whether it watches all objects, complete, in the namespaces of the controller. */
+  get watchesAll(): boolean {
+    const { name: _name, ...others } = this.#options;
+    return Object.values(others).every((value) => value === undefined);
+  }
+
+  /**
+   * Reason why the source would not show an object of these metadata; undefined
+   * if it would, or if only the server can tell.
+   */
+  whyHidden(metadata: Partial<ObjectMeta>): string | undefined {
+    const { labelSelector, fieldSelector } = this.#options;
+    const names = this.#watching?.lease.informer.namespaces;
+    const { namespace, labels } = metadata;
+    if (names && namespace !== undefined && !names.includes(namespace)) {
+      return `it watches the namespaces ${names.join(", ")}`;
+    }
+    if (
+      labelSelector !== undefined &&
+      !matchesLabels(labelRequirements(labelSelector), labels)
+    ) {
+      return `it watches the labels ${labelSelectorText(labelSelector)}`;
+    }
+    if (fieldSelector === undefined) return undefined;
+    const known: Readonly<Record<string, string | undefined>> = {
+      "metadata.name": metadata.name,
+      "metadata.namespace": namespace,
+    };
+    const requirements = fieldRequirements(fieldSelector).filter(({ field }) =>
+      known[field] !== undefined
+    );
+    return matchesFields(requirements, (field) => known[field] ?? "")
+      ? undefined
+      : `it watches the fields ${fieldSelectorText(fieldSelector)}`;
   }
 
   async start(context: SourceContext<P>): Promise<void> {
@@ -267,6 +378,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     if (this.#run !== run) return;
     const { labelSelector, fieldSelector, shardSelector } = this.#options;
     const { metadataOnly, bounded, shared } = this.#options;
+    this.#remembered = bounded ? new RememberedMapping() : undefined;
     const { prune = [foreignManagedFields(context)] } = this.#options;
     const lease = context.informers.acquire(this.kind, {
       namespaces: names,
@@ -281,7 +393,9 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     });
     const { informer } = lease;
     if (references === undefined) {
-      informer.addIndex(BY_PRIMARY, this.#mapper.index);
+      for (const [number, { index }] of this.#mappers.entries()) {
+        informer.addIndex(indexName(number), index);
+      }
     }
     const registration = informer.addHandler(
       (event) => this.#onEvent(event, context, lease),
@@ -358,9 +472,12 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
         .map((key) => informer.get(key))
         .filter((object) => object !== undefined);
     }
-    const value = this.#mapper.indexValue(primary);
-    const found = informer.byIndex(BY_PRIMARY, value);
-    return this.#belonging(found, primary, context);
+    return this.#mappers.flatMap((mapper, number) =>
+      this.#belonging(
+        informer.byIndex(indexName(number), mapper.indexValue(primary)),
+        { primary, mapper, context },
+      )
+    );
   }
 
   /** Secondaries of a primary; those with only their key cached are fetched. */
@@ -373,21 +490,37 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
       const found = await Promise.all(keys.map((key) => informer.read(key)));
       return found.filter((object) => object !== undefined);
     }
-    const value = this.#mapper.indexValue(primary);
-    const found = await informer.readByIndex(BY_PRIMARY, value);
-    return this.#belonging(found, primary, context);
+    const found = await Promise.all(
+      this.#mappers.map(async (mapper, number) =>
+        this.#belonging(
+          await informer.readByIndex(
+            indexName(number),
+            mapper.indexValue(primary),
+          ),
+          { primary, mapper, context },
+        )
+      ),
+    );
+    return found.flat();
   }
 
-  /** Filters by the mapper; the index may be coarser, such as by name alone. */
+  /** Filters by a mapper; its index may be coarser, such as by name alone. */
   #belonging(
     secondaries: readonly S[],
-    primary: P,
-    context: SourceContext<P>,
+    { primary, mapper, context: { primaryKind } }: {
+      readonly primary: P;
+      readonly mapper: Mapper<P, S>;
+      readonly context: SourceContext<P>;
+    },
   ): S[] {
-    const key = keyText(keyOf(primary));
-    return secondaries.filter((object) =>
-      this.#primaries(mapped(object), context).has(key)
-    );
+    const wanted = keyText(keyOf(primary));
+    return secondaries.filter((object) => {
+      const key = keyText(keyOf(object));
+      return this.#guarded(
+        key,
+        () => keyTexts(mapper.primariesOf(mapped(object), primaryKind)),
+      ).includes(wanted);
+    });
   }
 
   onGone(listener: (key: string | undefined) => void): void {
@@ -509,7 +642,9 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
       this.#guarded(
         key,
         () =>
-          keyTexts(this.#mapper.primariesOf(secondary, context.primaryKind)),
+          this.#mappers.flatMap((mapper) =>
+            keyTexts(mapper.primariesOf(secondary, context.primaryKind))
+          ),
       ),
     );
   }

@@ -13,7 +13,7 @@ const primary = {
 const OWNER = { primary, primaryKind: ConfigMap };
 
 test("placedObject defaults to the namespace of the primary and sets the owner", () => {
-  const { metadata } = placedObject(
+  const { intent: { metadata } } = placedObject(
     ConfigMap,
     { metadata: { name: "two" } as ConfigMap["metadata"] },
     OWNER,
@@ -44,14 +44,14 @@ test("placedObject sets no owner across namespaces, and rejects a request for it
       ],
     ] as const
   ) {
-    assert.equal(placed().metadata.ownerReferences, undefined);
+    assert.equal(placed().intent.metadata.ownerReferences, undefined);
     assert.throws(() => placed(true), { name: "TypeError", message: refused });
   }
 });
 
 test("placedObject accepts a cluster-scoped owner of a namespaced object", () => {
   const owner = { metadata: { name: "home", uid: "uid-2" } };
-  const { metadata } = placedObject(
+  const { intent: { metadata } } = placedObject(
     ConfigMap,
     { metadata: { namespace: "home", name: "two" } },
     { primary: owner, primaryKind: Namespace, owned: true },
