@@ -91,9 +91,9 @@ scenario(
   async (fixture) => {
     const { metadata: { uid = "" } } = await fixture.create("other");
     const owner = {
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      name: "web",
+      apiVersion: "sample.coracle.dev/v1",
+      kind: "Gadget",
+      name: "other",
       uid,
       controller: true,
     };
@@ -134,16 +134,17 @@ scenario(
         ?.["whose"] === "gadget"
     );
   },
-  { embedded: "the garbage collector deletes objects of an absent owner" },
 );
 
 scenario(
   "The owner reference to an earlier incarnation is replaced",
   async (fixture) => {
-    await fixture.client.create(ConfigMap, {
+    const earlier = await fixture.client.create(ConfigMap, {
       metadata: {
         namespace: "default",
         name: "a",
+        // The garbage collector may begin to delete it.
+        finalizers: ["example.com/hold"],
         ownerReferences: [{
           apiVersion: "sample.coracle.dev/v1alpha1",
           kind: "Gadget",
@@ -160,14 +161,17 @@ scenario(
     await fixture.until(() => runs.length > 0);
     await fixture.settle();
     const { metadata, data } = await fixture.client.get(ConfigMap, KEY);
+    assert.equal(metadata.uid, earlier.metadata.uid);
     assert.deepEqual(metadata.ownerReferences?.map((owner) => owner.uid), [
       uid,
     ]);
     assert.deepEqual(data, { a: "1" });
     await fixture.advance(1_000);
     assert.equal(runs.length, 1);
+    await fixture.client.patch(ConfigMap, KEY, {
+      metadata: { finalizers: null },
+    });
   },
-  { embedded: "the garbage collector deletes objects of an absent owner" },
 );
 
 scenario(

@@ -306,8 +306,9 @@ export class DependentResource<
     const onlyCreate = create && this.#options.existing !== "adopt";
     const metadata = { ...intent.metadata, resourceVersion: ONLY_CREATE };
     const object = onlyCreate ? { ...intent, metadata } : intent;
-    // The intent already has its owner reference, and was compared.
-    return ctx.apply(this.#kind, object, { owned: false, match: false });
+    // The intent was compared, and its annotations were set.
+    const owned = this.garbageCollected ? undefined : false;
+    return ctx.apply(this.#kind, object, { owned, match: false });
   }
 }
 

@@ -9,8 +9,7 @@ import {
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import { byAnnotation } from "../../core/controller/watch/mappers.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+import { WatchingSource } from "../../core/controller/watch/watch_source.ts";
 import {
   combinedOperation,
   type Dependent,
@@ -318,9 +317,9 @@ function dependentSource<
     checkParts(source, SOURCE_PARTS, `a dependent of ${kind.kind}, source`);
     return source;
   }
-  return watch(kind, {
+  const made = new WatchingSource(kind, {
     name: nextName(kind),
-    ...(options.relation === "annotations" && { mapper: byAnnotation() }),
     ...options.watch,
   });
+  return made.readOnly ? made : made.usedAs("owns");
 }

@@ -5,6 +5,8 @@ import {
   controllerSettings,
   finalizerOf,
 } from "../../../core/controller/controller_options.ts";
+import { byLabel } from "../../../core/controller/watch/mappers.ts";
+import { watch } from "../../../core/controller/watch/watch_source.ts";
 import type { EventSource } from "../../../core/controller/event_source.ts";
 import { namespaceSet } from "../../../core/controller/namespaces.ts";
 import type { Reconciler } from "../../../core/controller/reconciler.ts";
@@ -63,6 +65,11 @@ test("controllerSettings rejects invalid options and names valid values", () => 
     [{ rateLimit: { limits: 1 } }, /did you mean "limit"/],
     [{ filters: { delete: () => true } }, /no option "delete"/],
     [{ sources: [source, source] }, /"pods" twice/],
+    [{ owns: [{ kind: "Pod" }] }, /owns\[0\]: it must have a group/],
+    [{ owns: [source] }, /owns\[0\]: owned objects are found by their owner/],
+    [{ owns: [watch(KIND, { mapper: byLabel("x") })] }, /without mapper/],
+    [{ watches: [KIND] }, /watches\[0\]: it must be watch\(Kind, /],
+    [{ watches: [source] }, /of what is no kind belongs in "sources"/],
     [{ cache: { pruned: [] } }, /did you mean "prune"/],
   ];
   for (const [options, message] of bad) {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { OwnerReference } from "../../../../core/api/object.ts";
 import { placedObject } from "../../../../core/controller/run/owner.ts";
 import {
   ConfigMap,
@@ -25,7 +26,56 @@ test("placedObject defaults to the namespace of the primary and sets the owner",
   );
 });
 
-test("placedObject sets no owner across namespaces, and rejects a request for it", () => {
+test("placedObject needs metadata", () => {
+  for (
+    const [object, received] of [
+      [{ data: {} }, "one with data"],
+      [undefined, "undefined"],
+    ]
+  ) {
+    assert.throws(() => placedObject(ConfigMap, object as ConfigMap, OWNER), {
+      name: "TypeError",
+      message:
+        `Cannot write v1 ConfigMap: it must be an object with "metadata": received ${received}`,
+    });
+  }
+});
+
+test("placedObject replaces an earlier owner and refuses another controller", () => {
+  const owner = { apiVersion: "v2", kind: "ConfigMap", name: "one", uid: "0" };
+  const object = (ownerReferences: OwnerReference[]) => ({
+    metadata: { name: "two", ownerReferences },
+  });
+  const guest = { ...owner, name: "guest", uid: "2" };
+  const { intent } = placedObject(
+    ConfigMap,
+    object([{ ...owner, controller: true }, guest]),
+    OWNER,
+  );
+  assert.deepEqual(
+    intent.metadata.ownerReferences.map(({ uid, controller }) => [
+      uid,
+      controller,
+    ]),
+    [["2", undefined], ["uid-1", true]],
+  );
+  assert.throws(
+    () =>
+      placedObject(ConfigMap, object([{ ...guest, controller: true }]), OWNER),
+    /^Error: Cannot own v1 ConfigMap default\/two: another controller owns it, .* received owner v2 ConfigMap "guest"$/,
+  );
+});
+
+test("placedObject sets no owner on the primary itself, and rejects a request for it", () => {
+  const itself: ConfigMap = { metadata: { name: "one" } };
+  assert.equal(placedObject(ConfigMap, itself, OWNER).relation, "none");
+  assert.throws(
+    () => placedObject(ConfigMap, itself, { ...OWNER, owned: true }),
+    /^TypeError: Cannot own ConfigMap one: it is the primary itself$/,
+  );
+});
+
+test("placedObject annotates across namespaces, and rejects a request to own", () => {
   const elsewhere: ConfigMap = {
     metadata: { namespace: "other", name: "two" },
   };
@@ -44,7 +94,14 @@ test("placedObject sets no owner across namespaces, and rejects a request for it
       ],
     ] as const
   ) {
-    assert.equal(placed().intent.metadata.ownerReferences, undefined);
+    const { intent: { metadata }, relation } = placed();
+    assert.equal(metadata.ownerReferences, undefined);
+    assert.equal(relation, "annotations");
+    assert.deepEqual(metadata.annotations, {
+      "coracle.dev/primary-kind": "ConfigMap",
+      "coracle.dev/primary-name": "one",
+      "coracle.dev/primary-namespace": "default",
+    });
     assert.throws(() => placed(true), { name: "TypeError", message: refused });
   }
 });

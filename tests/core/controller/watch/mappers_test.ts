@@ -7,7 +7,9 @@ import {
   byFunction,
   byLabel,
   byOwner,
+  byOwnership,
   mapped,
+  ownerAnnotations,
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
 } from "../../../../core/controller/watch/mappers.ts";
@@ -55,6 +57,22 @@ test("byOwner can be restricted to the controller", () => {
   });
   const mapper = byOwner({ controllerOnly: true });
   assert.deepEqual([...mapper.primariesOf(object, kind)], ["ns/b"]);
+});
+
+test("byOwnership maps by the controller, and else by annotations of the kind", () => {
+  const primaries = (metadata: Partial<KubernetesObject["metadata"]>) =>
+    byOwnership().map((mapper) => [
+      ...mapper.primariesOf(secondary(metadata), kind),
+    ]);
+  const annotations = ownerAnnotations({ namespace: "far", name: "a" }, kind);
+  const ownerReferences = [
+    owner("example.com/v1", "a"),
+    owner("example.com/v1", "b", true),
+  ];
+  assert.deepEqual(primaries({ annotations }), [[], ["far/a"]]);
+  assert.deepEqual(primaries({ annotations, ownerReferences }), [["ns/b"], []]);
+  const others = { ...annotations, "coracle.dev/primary-kind": "Gadget" };
+  assert.deepEqual(primaries({ annotations: others }), [[], []]);
 });
 
 test("byLabel and byAnnotation find the name, and optionally the namespace", () => {
