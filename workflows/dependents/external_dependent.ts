@@ -79,28 +79,20 @@ type ExternalResourceOptions<P extends KubernetesObject, D, R> = Omit<
   "desired" | "select"
 >;
 
-const RESOURCE_RULES: OptionRules<
-  ExternalResourceOptions<never, never, never>
-> = {
+const RULES: OptionRules<ExternalDependentOptions<never, never, never>> = {
   source: "object",
+  desired: "function",
   matches: "function?",
   create: "function?",
   update: "function?",
   delete: "function?",
   state: "object?",
-};
-const RULES: OptionRules<ExternalDependentOptions<never, never, never>> = {
-  ...RESOURCE_RULES,
-  desired: "function",
   select: "function?",
 };
+const { select: _select, ...SHARED_RULES } = RULES;
 const BULK_RULES: OptionRules<
   Parameters<typeof externalBulkDependent<never, never, never>>[0]
-> = {
-  ...RESOURCE_RULES,
-  desired: "function?",
-  key: "function?",
-};
+> = { ...SHARED_RULES, desired: "function?", key: "function?" };
 const STATE_PARTS: OptionRules<
   NonNullable<ExternalResourceOptions<never, never, never>["state"]>
 > = { store: "object", id: "function" };
@@ -149,37 +141,32 @@ export function externalDependent<P extends KubernetesObject, D, R>(
 ): Dependent<P, R> & Pick<KubernetesDependent<P, R>, "sources" | "reconcile"> {
   checkOptions(options, RULES, "externalDependent()");
   const { source, select, state } = options;
-  const resources = new ExternalResources(options);
-  const read = async (primary: P, ctx: Context<P>): Promise<R | undefined> => {
-    const id = (await resources.ids(primary, ctx))?.get(ONLY_KEY);
-    const found = (await ctx.secondaries(source)).filter((actual) =>
-      select === undefined
-        ? state === undefined || resources.idOf(actual) === id
-        : select(actual, { primary, id })
-    );
-    if (found.length > 1) {
-      throw new RangeError(
-        `Cannot select an external resource: "select" must leave one: received ${found.length} from "${source.name}"`,
+  const one = externalResources(options, {
+    desired: async (primary, ctx) =>
+      new Map([[ONLY_KEY, await options.desired(primary, ctx)]]),
+    keyed(actual, { primary, ids }) {
+      const id = ids?.get(ONLY_KEY);
+      const found = actual.filter((resource) =>
+        select === undefined
+          ? state === undefined || state.id(resource) === id
+          : select(resource, { primary, id })
       );
-    }
-    return found[0];
-  };
-  const dependent: ReconciledDependent<P, R> = {
-    sources: resources.sources,
-    read,
-    async reconcile(primary, ctx) {
-      const desired = await options.desired(primary, ctx);
-      const actual = await read(primary, ctx);
-      const context = { primary, ctx, key: ONLY_KEY };
-      return await resources.reconcile(desired, actual, context);
+      if (found.length > 1) {
+        throw new RangeError(
+          `Cannot select an external resource: "select" must leave one: received ${found.length} from "${source.name}"`,
+        );
+      }
+      return found.map((resource) => [ONLY_KEY, resource]);
     },
-  };
-  if (options.delete === undefined) return dependent;
+  });
   return {
-    ...dependent,
-    async delete(primary, ctx) {
-      const actual = await read(primary, ctx);
-      await resources.delete(actual, { primary, ctx, key: ONLY_KEY });
+    ...one,
+    async read(primary, ctx) {
+      return (await one.read(primary, ctx)).get(ONLY_KEY);
+    },
+    async reconcile(primary, ctx) {
+      const { operation, resource } = await one.reconcile(primary, ctx);
+      return { operation, resource: resource?.get(ONLY_KEY) };
     },
   };
 }
@@ -256,57 +243,145 @@ export function externalBulkDependent<P extends KubernetesObject, D, R>(
       `Cannot reconcile external resources: "key" or "state" must identify the resources of "${source.name}"`,
     );
   }
-  const resources = new ExternalResources(options);
-  /** Resources by key; those whose id is not stored have the id as key. */
+  return externalResources(options, {
+    desired,
+    // A resource whose id is not stored has the id as key.
+    keyed(actual, { ids }) {
+      const keys = new Map(Array.from(ids ?? [], ([name, id]) => [id, name]));
+      return actual.map((resource) => {
+        const id = state?.id(resource) ?? "";
+        return [key?.(resource) ?? keys.get(id) ?? id, resource];
+      });
+    },
+  });
+}
+
+/** Dependent that is resources outside the cluster, by key. */
+interface ExternalResources<P extends KubernetesObject, R>
+  extends
+    ReconciledDependent<P, ReadonlyMap<string, R>>,
+    Pick<KubernetesDependent<P, ReadonlyMap<string, R>>, "sources"> {
+  read(primary: P, ctx: Context<P>): Promise<ReadonlyMap<string, R>>;
+}
+
+/**
+ * Reconciles and deletes resources outside the cluster, and stores their ids.
+ *
+ * @throws {TypeError | RangeError} If the source or the store is invalid.
+ */
+function externalResources<P extends KubernetesObject, D, R>(
+  options: ExternalResourceOptions<P, D, R>,
+  { desired, keyed }: {
+    /** Desired states by key; without it the resources are only read. */
+    readonly desired:
+      | ((primary: P, ctx: Context<P>) => MaybePromise<ReadonlyMap<string, D>>)
+      | undefined;
+    /** Assigns keys to the resources of a primary. */
+    readonly keyed: (
+      actual: readonly R[],
+      context: {
+        readonly primary: P;
+        /** Stored ids by key; undefined if ids are not stored. */
+        readonly ids: ReadonlyMap<string, string> | undefined;
+      },
+    ) => readonly (readonly [key: string, resource: R])[];
+  },
+): ExternalResources<P, R> {
+  const { source, state, create, update, matches = isCovered } = options;
+  const { delete: deleteResource } = options;
+  checkParts(source, SOURCE_PARTS, "an external dependent, source");
+  if (state !== undefined) {
+    checkParts(state, STATE_PARTS, "an external dependent, state");
+    checkParts(state.store, STORE_PARTS, "an external dependent, store");
+  }
   const read = async (primary: P, ctx: Context<P>) => {
-    const ids = await resources.ids(primary, ctx);
-    const keys = new Map(Array.from(ids ?? [], ([name, id]) => [id, name]));
-    const keyOf = (actual: R) => {
-      const id = resources.idOf(actual);
-      return key?.(actual) ?? keys.get(id ?? "") ?? id ?? "";
-    };
-    return new Map(
-      (await ctx.secondaries(source)).map((actual) => [keyOf(actual), actual]),
-    );
+    const ids = await state?.store.read(primary, ctx);
+    return new Map(keyed(await ctx.secondaries(source), { primary, ids }));
   };
-  const dependent: ReconciledDependent<P, ReadonlyMap<string, R>> = {
-    sources: resources.sources,
+
+  /** Stores the id of a resource, or removes it if there is none. */
+  const storeId = async (
+    { primary, ctx, key }: ExternalContext<P>,
+    resource: R | undefined,
+  ) => {
+    if (state === undefined) return;
+    const ids = new Map(await state.store.read(primary, ctx));
+    if (resource !== undefined) ids.set(key, state.id(resource));
+    else if (!ids.delete(key)) return;
+    await state.store.write(primary, ctx, ids);
+  };
+
+  const reconcileOne = async (
+    wanted: D,
+    actual: R | undefined,
+    context: ExternalContext<P>,
+  ): Promise<DependentResult<R>> => {
+    const { primary, ctx } = context;
+    if (actual === undefined) {
+      const resource = await create?.(wanted, primary, ctx);
+      if (resource === undefined) return { operation: "none", resource };
+      await storeId(context, resource);
+      source.ownExternalWrite?.(primary, resource);
+      return { operation: "created", resource };
+    }
+    if (update === undefined || matches(wanted, actual)) {
+      return { operation: "none", resource: actual };
+    }
+    const resource = await update(wanted, actual, ctx);
+    // Some systems replace a resource in order to change it.
+    if (state?.id(resource) !== state?.id(actual)) {
+      await storeId(context, resource);
+    }
+    source.ownExternalWrite?.(primary, resource);
+    return { operation: "updated", resource };
+  };
+
+  /** Deletes a resource, if it exists, and then its stored id. */
+  const deleteOne = async (
+    actual: R | undefined,
+    context: ExternalContext<P>,
+  ) => {
+    const { primary, ctx } = context;
+    if (actual !== undefined) {
+      await deleteResource?.(actual, primary, ctx);
+      source.ownExternalDelete?.(primary, actual);
+    }
+    await storeId(context, undefined);
+  };
+
+  return {
+    sources: [...state?.store.sources ?? [], source],
     read,
     async reconcile(primary, ctx) {
       const wanted = await desired?.(primary, ctx);
       const found = await read(primary, ctx);
       if (wanted === undefined) return { operation: "none", resource: found };
       for (const [key, actual] of found) {
-        if (wanted.has(key) || options.delete === undefined) continue;
-        await resources.delete(actual, { primary, ctx, key });
+        if (wanted.has(key) || deleteResource === undefined) continue;
+        await deleteOne(actual, { primary, ctx, key });
       }
-      const resource = new Map<string, R>();
+      const resources = new Map<string, R>();
       let operation = combinedOperation();
-      for (const [key, state] of wanted) {
+      for (const [key, one] of wanted) {
         const context = { primary, ctx, key };
-        const result = await resources.reconcile(
-          state,
-          found.get(key),
-          context,
-        );
+        const result = await reconcileOne(one, found.get(key), context);
         operation = combinedOperation(operation, result.operation);
-        if (result.resource !== undefined) resource.set(key, result.resource);
+        if (result.resource !== undefined) resources.set(key, result.resource);
       }
-      return { operation, resource };
+      return { operation, resource: resources };
     },
-  };
-  if (desired === undefined || options.delete === undefined) return dependent;
-  return {
-    ...dependent,
-    async delete(primary, ctx) {
-      for (const [key, actual] of await read(primary, ctx)) {
-        await resources.delete(actual, { primary, ctx, key });
-      }
-      // Resources that were deleted before may still have a stored id.
-      for (const key of (await resources.ids(primary, ctx))?.keys() ?? []) {
-        await resources.delete(undefined, { primary, ctx, key });
-      }
-    },
+    ...(desired !== undefined && deleteResource !== undefined && {
+      async delete(primary: P, ctx: Context<P>) {
+        for (const [key, actual] of await read(primary, ctx)) {
+          await deleteOne(actual, { primary, ctx, key });
+        }
+        // Resources that were deleted before may still have a stored id.
+        const ids = await state?.store.read(primary, ctx);
+        for (const key of ids?.keys() ?? []) {
+          await deleteOne(undefined, { primary, ctx, key });
+        }
+      },
+    }),
   };
 }
 
@@ -315,97 +390,6 @@ interface ExternalContext<P extends KubernetesObject> {
   readonly primary: P;
   readonly ctx: Context<P>;
   readonly key: string;
-}
-
-/** Reconciles and deletes resources outside the cluster, and stores their ids. */
-class ExternalResources<P extends KubernetesObject, D, R> {
-  readonly #options: ExternalResourceOptions<P, D, R>;
-
-  /** @throws {TypeError | RangeError} If the source or the store is invalid. */
-  constructor(options: ExternalResourceOptions<P, D, R>) {
-    const { source, state } = options;
-    checkParts(source, SOURCE_PARTS, "an external dependent, source");
-    if (state !== undefined) {
-      checkParts(state, STATE_PARTS, "an external dependent, state");
-      checkParts(state.store, STORE_PARTS, "an external dependent, store");
-    }
-    this.#options = options;
-  }
-
-  /** Event sources of the ids, then of the resources. */
-  get sources(): NonNullable<Dependent<P>["sources"]> {
-    const { source, state } = this.#options;
-    return [...state?.store.sources ?? [], source];
-  }
-
-  /** Stored ids by key; undefined if ids are not stored. */
-  async ids(
-    primary: P,
-    ctx: Context<P>,
-  ): Promise<ReadonlyMap<string, string> | undefined> {
-    return await this.#options.state?.store.read(primary, ctx);
-  }
-
-  /** Id of a resource; undefined if ids are not stored. */
-  idOf(resource: R): string | undefined {
-    return this.#options.state?.id(resource);
-  }
-
-  /** Creates or updates a resource, and stores its id. */
-  async reconcile(
-    desired: D,
-    actual: R | undefined,
-    context: ExternalContext<P>,
-  ): Promise<DependentResult<R>> {
-    const { primary, ctx } = context;
-    const { source, create, update, matches = isCovered } = this.#options;
-    if (actual === undefined) {
-      const resource = await create?.(desired, primary, ctx);
-      if (resource === undefined) return { operation: "none", resource };
-      await this.#storeId(resource, context);
-      source.ownExternalWrite?.(primary, resource);
-      return { operation: "created", resource };
-    }
-    if (update === undefined || matches(desired, actual)) {
-      return { operation: "none", resource: actual };
-    }
-    const resource = await update(desired, actual, ctx);
-    // Some systems replace a resource in order to change it.
-    if (this.idOf(resource) !== this.idOf(actual)) {
-      await this.#storeId(resource, context);
-    }
-    source.ownExternalWrite?.(primary, resource);
-    return { operation: "updated", resource };
-  }
-
-  /** Deletes a resource, if it exists, and then its stored id. */
-  async delete(
-    actual: R | undefined,
-    { primary, ctx, key }: ExternalContext<P>,
-  ): Promise<void> {
-    const { source, state, delete: deleteResource } = this.#options;
-    if (actual !== undefined) {
-      await deleteResource?.(actual, primary, ctx);
-      source.ownExternalDelete?.(primary, actual);
-    }
-    if (state === undefined) return;
-    const ids = new Map(await state.store.read(primary, ctx));
-    if (ids.delete(key)) await state.store.write(primary, ctx, ids);
-  }
-
-  async #storeId(
-    resource: R,
-    { primary, ctx, key }: ExternalContext<P>,
-  ): Promise<void> {
-    const { state } = this.#options;
-    if (state === undefined) return;
-    const ids = await state.store.read(primary, ctx);
-    await state.store.write(
-      primary,
-      ctx,
-      new Map([...ids, [key, state.id(resource)]]),
-    );
-  }
 }
 
 /** Whether all desired fields are present and equal. */
