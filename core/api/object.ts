@@ -111,7 +111,7 @@ export interface ObjectList<T extends KubernetesObject> {
  */
 export interface WrittenAs<W extends KubernetesObject> {
   /** Never set; it only carries the type. */
-  readonly "~written"?: W | undefined;
+  "~written"?(object: W): void;
 }
 
 /**
@@ -134,10 +134,17 @@ export type NewObject<
     metadata: Partial<ObjectMeta>;
   };
 
-/** Object or list with read-only fields and elements at any depth. */
+/**
+ * Object or list with read-only fields and elements at any depth. Entries of maps
+ * may be undefined, which JSON leaves out.
+ */
 export type ReadonlyDeep<T> = T extends readonly (infer Item)[]
   ? readonly ReadonlyDeep<Item>[]
-  : T extends object ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> }
+  : T extends object ? {
+      readonly [K in keyof T]:
+        | ReadonlyDeep<T[K]>
+        | (string extends K ? undefined : never);
+    }
   : T;
 
 /**

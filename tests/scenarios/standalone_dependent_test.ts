@@ -105,39 +105,52 @@ scenario(
   },
 );
 
-scenario(
-  "A standalone bulk follows the number in the spec and its primary [StandaloneBulkDependentIT]",
-  async (fixture) => {
-    const maps = bulkDependent<Gadget, ConfigMap>(ConfigMap, {
-      desired: ({ metadata, spec }) =>
-        Array.from({ length: spec.numberOfExecutions ?? 0 }, (_, index) => ({
-          metadata: {
-            name: `${metadata.name}-${index}`,
-            labels: { value: spec.value },
-          },
-        })),
-    });
-    const operator = fixture.operator();
-    const sizes: (number | undefined)[] = [];
-    operator.register(Gadget, {
-      async reconcile(gadget, ctx) {
-        sizes.push((await maps.reconcile(gadget, ctx)).resource?.size);
-      },
-    }, { sources: maps.sources });
-    const labels = async () =>
-      (await fixture.client.list(ConfigMap, { namespace: "default" })).items
-        .filter(({ metadata }) => metadata.name.startsWith("a-"))
-        .map(({ metadata }) => metadata.labels?.["value"])
-        .join();
-    await fixture.start(operator);
-    await fixture.create("a", { numberOfExecutions: 3 });
-    await fixture.until(async () => await labels() === "first,first,first");
-    await fixture.change("a", { numberOfExecutions: 1, value: "second" });
-    await fixture.until(async () => await labels() === "second");
-    await fixture.change("a", { numberOfExecutions: 2 });
-    await fixture.until(async () => await labels() === "second,second");
-    assert.deepEqual([sizes[0], sizes[1], sizes.at(-1)], [3, 1, 2]);
-    await fixture.remove("a");
-    await fixture.until(async () => await labels() === "");
-  },
-);
+for (const form of ["list", "map"] as const) {
+  scenario(
+    `A standalone bulk of a ${form} follows the number in the spec and its primary [StandaloneBulkDependentIT]`,
+    async (fixture) => {
+      const maps = bulkDependent<Gadget, ConfigMap>(ConfigMap, {
+        desired: ({ metadata, spec }) => {
+          const list = Array.from(
+            { length: spec.numberOfExecutions ?? 0 },
+            (_, index) => ({
+              metadata: {
+                name: `${metadata.name}-${index}`,
+                labels: { value: spec.value },
+              },
+            }),
+          );
+          return form === "list"
+            ? list
+            : new Map(list.map((map, index) => [`slot-${index}`, map]));
+        },
+      });
+      const operator = fixture.operator();
+      const sizes: (number | undefined)[] = [];
+      operator.register(Gadget, {
+        async reconcile(gadget, ctx) {
+          sizes.push((await maps.reconcile(gadget, ctx)).resource?.size);
+        },
+      }, { sources: maps.sources });
+      const labels = async () =>
+        (await fixture.client.list(ConfigMap, { namespace: "default" })).items
+          .filter(({ metadata }) => metadata.name.startsWith("a-"))
+          .map(({ metadata }) => metadata.labels?.["value"])
+          .join();
+      await fixture.start(operator);
+      await fixture.create("a", { numberOfExecutions: 3 });
+      await fixture.until(async () => await labels() === "first,first,first");
+      await fixture.change("a", { numberOfExecutions: 1, value: "second" });
+      await fixture.until(async () => await labels() === "second");
+      await fixture.change("a", { numberOfExecutions: 2 });
+      await fixture.until(async () => await labels() === "second,second");
+      const [first, second] = sizes;
+      assert.deepEqual(
+        { first, second, last: sizes.at(-1) },
+        { first: 3, second: 1, last: 2 },
+      );
+      await fixture.remove("a");
+      await fixture.until(async () => await labels() === "");
+    },
+  );
+}

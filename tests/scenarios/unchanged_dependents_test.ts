@@ -223,7 +223,7 @@ test(
           (flow, index) =>
             flow.add(
               `crate-${index}`,
-              kubernetesDependent<Fleet, Crate>(Crate, {
+              kubernetesDependent(Crate, {
                 desired: ({ metadata: { name } }) => ({
                   metadata: { name: `${name}-${index}`, labels: { empty: "" } },
                   spec: { label: "", parts: [{ name: "lid" } as Part] },

@@ -1,6 +1,10 @@
 import { Buffer } from "node:buffer";
 import { apiVersionOf, isResolved, type Kind } from "../../core/api/kind.ts";
-import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
+import type {
+  ApplyObject,
+  KubernetesObject,
+  ReadonlyDeep,
+} from "../../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import { textHash } from "../../core/controller/run/apply_memory.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
@@ -23,19 +27,30 @@ import type { DependentResult } from "./dependent.ts";
 import type { MatchMemory } from "./match_memory.ts";
 import { UpdateLoops } from "./update_loop.ts";
 
-/** Options of `kubernetesDependent`. */
+/**
+ * Options of `kubernetesDependent`.
+ *
+ * @typeParam P The type of the primaries.
+ * @typeParam S The type of the object.
+ * @typeParam W The type of an object that can be written.
+ */
 export interface KubernetesDependentOptions<
   P extends KubernetesObject,
   S extends KubernetesObject,
+  W extends KubernetesObject = S,
 > {
   /**
    * Desired state of the object; computed at most once a run. Include only the
-   * fields to own: the server keeps the fields of other owners.
+   * fields to own: the server keeps the fields of other owners. The fields that
+   * the server requires must be present, since it may create the object.
    */
   readonly desired: (
     primary: P,
     ctx: Context<P>,
-  ) => MaybePromise<ApplyObject<S>>;
+  ) => MaybePromise<
+    & ReadonlyDeep<Omit<W, keyof KubernetesObject>>
+    & Pick<ApplyObject<KubernetesObject>, keyof KubernetesObject>
+  >;
   /**
    * Key of the object, for reads and deletions that must not compute the desired
    * state. Defaults to the key of the desired object.
@@ -172,7 +187,7 @@ export class DependentResource<
    * @throws {TypeError} If it is no object with a name.
    */
   async desired(
-    object: ApplyObject<S>,
+    object: object,
     { primary, ctx }: { readonly primary: P; readonly ctx: Context<P> },
   ): Promise<DesiredResource<S>> {
     const kind = this.#kind;
@@ -180,7 +195,11 @@ export class DependentResource<
       namedObject(kind, object).metadata;
     const { scope } = isResolved(kind) ? kind : await ctx.client.resolve(kind);
     const key = scope === "Cluster" ? { name } : { namespace, name };
-    return { object, owner: primary.metadata.uid, key };
+    return {
+      object: object as ApplyObject<S>,
+      owner: primary.metadata.uid,
+      key,
+    };
   }
 
   /** Reads a stored object from the cache. */
@@ -319,7 +338,7 @@ export class DependentResource<
  */
 export function namedObject<T extends KubernetesObject>(
   kind: Kind<T>,
-  desired: ApplyObject<T>,
+  desired: unknown,
 ): {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 } {

@@ -1,10 +1,15 @@
 import { checkKind, type Kind, kindText } from "../../core/api/kind.ts";
-import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
+import type {
+  ApplyObject,
+  KubernetesObject,
+  WrittenAs,
+} from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import {
   checkOptions,
   checkParts,
   type OptionRules,
+  typeText,
 } from "../../core/api/options.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
@@ -86,7 +91,29 @@ export function kubernetesDependent<
   S extends KubernetesObject,
 >(
   kind: Kind<S>,
-  options: KubernetesDependentOptions<P, S>,
+  options:
+    & KubernetesDependentOptions<P, S, NoInfer<ApplyObject<S>>>
+    & { readonly existing: "adopt" },
+): KubernetesDependent<P, S> & { readonly source: EventSource<P, S> };
+/**
+ * Creates a dependent that is one object in the cluster for each primary, and
+ * that may be created: its desired state has the fields that the server requires.
+ */
+export function kubernetesDependent<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+  W extends KubernetesObject = S,
+>(
+  kind: Kind<S> & WrittenAs<W>,
+  options: KubernetesDependentOptions<P, S, NoInfer<W>>,
+): KubernetesDependent<P, S> & { readonly source: EventSource<P, S> };
+export function kubernetesDependent<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+  W extends KubernetesObject,
+>(
+  kind: Kind<S>,
+  options: KubernetesDependentOptions<P, S, W>,
 ): KubernetesDependent<P, S> & { readonly source: EventSource<P, S> } {
   checkKind(kind, "a dependent");
   checkOptions(options, RULES, `a dependent of ${kind.kind}`);
@@ -154,14 +181,30 @@ export function kubernetesDependent<
 export function bulkDependent<
   P extends KubernetesObject,
   S extends KubernetesObject,
+  W extends KubernetesObject = S,
 >(
-  kind: Kind<S>,
+  kind: Kind<S> & WrittenAs<W>,
   options: Omit<KubernetesDependentOptions<P, S>, "desired" | "key"> & {
-    /** Desired objects; any further ones of the primary are deleted. */
+    /**
+     * Desired objects, as a list or as the values of a map; any further ones of
+     * the primary are deleted. Names tell the objects apart, not keys of a map.
+     */
     readonly desired: (
       primary: P,
       ctx: Context<P>,
-    ) => MaybePromise<Iterable<ApplyObject<S>>>;
+    ) => MaybePromise<
+      | Iterable<
+        Awaited<
+          ReturnType<KubernetesDependentOptions<P, S, NoInfer<W>>["desired"]>
+        >
+      >
+      | ReadonlyMap<
+        string,
+        Awaited<
+          ReturnType<KubernetesDependentOptions<P, S, NoInfer<W>>["desired"]>
+        >
+      >
+    >;
   },
 ): KubernetesDependent<P, ReadonlyMap<string, S>> {
   checkKind(kind, "a dependent");
@@ -175,7 +218,8 @@ export function bulkDependent<
     read,
     async reconcile(primary, ctx) {
       const desired = new Map<string, DesiredResource<S>>();
-      for (const object of await options.desired(primary, ctx)) {
+      const objects = listOf(kind, await options.desired(primary, ctx));
+      for (const object of objects) {
         const one = await resource.desired(object, { primary, ctx });
         desired.set(keyText(one.key), one);
       }
@@ -197,6 +241,23 @@ export function bulkDependent<
       }
     },
   };
+}
+
+/**
+ * Desired objects of a bulk, given as a list or as the values of a map.
+ *
+ * @throws {TypeError} If they are neither.
+ */
+function listOf(kind: Kind, objects: unknown): Iterable<object> {
+  if (objects instanceof Map) return objects.values();
+  if (typeof objects === "object" && objects && Symbol.iterator in objects) {
+    return objects as Iterable<object>;
+  }
+  throw new TypeError(
+    `Cannot use the desired objects of a bulk dependent of ${kind.kind}: they must be a list or a map: received ${
+      typeText(objects)
+    }`,
+  );
 }
 
 /**

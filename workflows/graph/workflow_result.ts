@@ -18,6 +18,24 @@ const DONE: ReadonlySet<NodeState> = new Set([
   "deleted",
 ]);
 
+/** Number of nodes whose errors a message lists. */
+const LISTED_ERRORS = 5;
+
+/** Longest text of one error in a message, in characters. */
+const LONGEST_TEXT = 200;
+
+/** First line of the message of an error, shortened. */
+function shortText(error: unknown): string {
+  const [line = ""] = messageOf(error).split("\n");
+  return line.length > LONGEST_TEXT
+    ? `${line.slice(0, LONGEST_TEXT - 1)}…`
+    : line;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Error for failed nodes of a workflow; the other nodes were processed. */
 export class WorkflowError extends AggregateError {
   /** Results of all nodes. */
@@ -32,12 +50,13 @@ export class WorkflowError extends AggregateError {
     const { errors, nodes } = result;
     const texts = Array.from(
       errors,
-      ([name, error]) =>
-        `${name}: ${error instanceof Error ? error.message : String(error)}`,
+      ([name, error]) => `${name}: ${shortText(error)}`,
     );
+    const hidden = texts.splice(LISTED_ERRORS).length;
+    if (hidden > 0) texts.push(`and ${hidden} more`);
     super(
       [...errors.values()],
-      `Cannot finish the workflow: ${errors.size} of ${nodes.size} nodes failed: received ${
+      `Cannot finish the workflow: ${errors.size} of ${nodes.size} nodes failed: ${
         texts.join("; ")
       }`,
     );
@@ -209,7 +228,7 @@ export class WorkflowResult<
   #why(name: string): string {
     const { verdicts, error, state } = this.nodes.get(name)!;
     const why = state === "failed"
-      ? error instanceof Error ? error.message : String(error)
+      ? messageOf(error)
       : (state === "deleting" ? verdicts.deletedWhen : verdicts.readyWhen)
         ?.message;
     return why === undefined || why === "" ? name : `${name} (${why})`;

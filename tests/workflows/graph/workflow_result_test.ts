@@ -83,7 +83,7 @@ test("WorkflowResult puts failures first, with what was thrown", () => {
   assert.throws(() => failed.throwIfFailed(), (error: unknown) => {
     assert.ok(error instanceof WorkflowError);
     assert.equal(error.result, failed);
-    assert.match(error.message, /1 of 3 nodes failed: received a: no route$/);
+    assert.match(error.message, /1 of 3 nodes failed: a: no route$/);
     return true;
   });
   assert.equal(failed.summary, "a failed, b notReady, c deleting");
@@ -142,4 +142,19 @@ test("asVerdict takes booleans and verdicts, and nothing else", () => {
       /node "a": "readyWhen" must/,
     );
   }
+});
+
+test("WorkflowError names five errors by their first line of 200 characters", () => {
+  const failed = (index: number): [string, Partial<NodeResult>] => [
+    `n${index}`,
+    { state: "failed", error: new Error(`${"x".repeat(300)}\nsecond line`) },
+  ];
+  const nodes = Object.fromEntries([1, 2, 3, 4, 5, 6, 7].map(failed));
+  const { message, errors } = new WorkflowError(result(nodes));
+  const text = `${"x".repeat(199)}…`;
+  assert.equal(
+    message,
+    `Cannot finish the workflow: 7 of 7 nodes failed: n1: ${text}; n2: ${text}; n3: ${text}; n4: ${text}; n5: ${text}; and 2 more`,
+  );
+  assert.equal(errors.length, 7);
 });

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+import { ConfigMap, Deployment, RoleBinding } from "../../../core/kinds/mod.ts";
+import {
+  bulkDependent,
+  kubernetesDependent,
+} from "../../../workflows/dependents/kubernetes_dependent.ts";
+
+const metadata = { name: "a" };
+const template = { spec: { containers: [{ name: "web" }] } };
+
+test("The types of a dependent demand the fields that a server requires", () => {
+  kubernetesDependent(Deployment, {
+    desired: () => ({ metadata, spec: { selector: {}, template } }),
+  });
+  kubernetesDependent(Deployment, {
+    // @ts-expect-error -- without selector
+    desired: () => ({ metadata, spec: { template } }),
+  });
+  kubernetesDependent(RoleBinding, {
+    // @ts-expect-error -- without roleRef
+    desired: () => ({ metadata }),
+  });
+  const adopted = kubernetesDependent(Deployment, {
+    existing: "adopt",
+    desired: () => ({ metadata, spec: { replicas: 3 } }),
+  });
+  assert.equal(adopted.sources.length, 1);
+});
+
+test("The types of a dependent let fields with a default be absent", () => {
+  const Crate = defineKind({
+    group: "example.com",
+    version: "v1",
+    kind: "Crate",
+    spec: z.object({ label: z.string(), heavy: z.boolean().default(false) }),
+  });
+  kubernetesDependent(Crate, {
+    desired: () => ({ metadata, spec: { label: "x" } }),
+  });
+  const wrong = kubernetesDependent(Crate, {
+    // @ts-expect-error -- without label
+    desired: () => ({ metadata, spec: { heavy: true } }),
+  });
+  assert.equal(wrong.sources.length, 1);
+});
+
+test("A bulk dependent takes lists and maps, but no single object", async () => {
+  const data = { color: "blue", other: undefined };
+  bulkDependent(ConfigMap, { desired: () => [{ metadata, data }] });
+  bulkDependent(ConfigMap, { desired: () => new Set([{ metadata, data }]) });
+  bulkDependent(ConfigMap, {
+    desired: () => Promise.resolve(new Map([["a", { metadata, data }]])),
+  });
+  const wrong = bulkDependent(ConfigMap, {
+    // @ts-expect-error -- one object
+    desired: () => ({ metadata }),
+  });
+  await assert.rejects(
+    wrong.reconcile({ metadata }, {} as never),
+    /^TypeError: Cannot use the desired objects of a bulk dependent of ConfigMap: they must be a list or a map: received an object$/,
+  );
+});
