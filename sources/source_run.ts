@@ -1,9 +1,13 @@
 import type { KubernetesObject } from "../core/api/object.ts";
 import { deadline, type Timer } from "../core/clock.ts";
+import type { LogFields } from "../core/logger.ts";
 import type {
   SourceContext,
   SourceHealth,
 } from "../core/controller/event_source.ts";
+
+/** Pause between two equal warnings that others can cause at will. */
+const WARNING_PAUSE_MS = 60_000;
 
 /**
  * Period of an event source from start to stop: its context, its timers, a
@@ -17,6 +21,9 @@ export class SourceRun<P extends KubernetesObject> {
   readonly #timers: Set<Timer> = new Set();
   /** Messages of current failures, by the operation that failed. */
   readonly #failures: Map<string, string> = new Map();
+  /** Times of the last warnings, and how many were omitted since. */
+  readonly #warnings: Map<string, { readonly at: number; omitted: number }> =
+    new Map();
   readonly #pending: string | undefined;
   #hasWorked = false;
 
@@ -121,6 +128,22 @@ export class SourceRun<P extends KubernetesObject> {
     const level = this.#failures.get(operation) === message ? "debug" : "warn";
     this.#failures.set(operation, message);
     this.context.log[level](operation, { error });
+  }
+
+  /**
+   * Logs a warning that others can cause at will, at most once a minute; the next
+   * one has the number of those that were omitted.
+   */
+  warn(message: string, fields: LogFields): void {
+    const now = this.context.clock.now();
+    const last = this.#warnings.get(message);
+    if (last !== undefined && now - last.at < WARNING_PAUSE_MS) {
+      last.omitted++;
+      return;
+    }
+    const { omitted = 0 } = last ?? {};
+    this.#warnings.set(message, { at: now, omitted: 0 });
+    this.context.log.warn(message, { ...fields, ...(omitted && { omitted }) });
   }
 
   /** Requests a run of every primary, with lower priority than live changes. */

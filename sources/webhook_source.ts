@@ -250,10 +250,7 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
       reply(response, 202, `Accepted for ${keys.length}`);
     } catch (error) {
       if (!(error instanceof Refusal)) {
-        run.context.log.warn("Cannot serve a webhook", {
-          source: this.name,
-          error,
-        });
+        run.warn("Cannot serve a webhook", { source: this.name, error });
         reply(response, 400, "Cannot read the request");
         return;
       }

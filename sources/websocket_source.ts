@@ -202,7 +202,7 @@ class WebsocketSource<P extends KubernetesObject> extends BaseSource<P>
       const keys = keyTexts(this.#options.primaries(message, primaries));
       for (const key of keys) run.context.trigger(key);
     } catch (error) {
-      run.context.log.warn("Cannot map a message to primaries", {
+      run.warn("Cannot map a message to primaries", {
         source: this.name,
         error,
       });

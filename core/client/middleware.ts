@@ -127,9 +127,13 @@ function requestedDelay(response: HttpResponse): number | undefined {
     : undefined;
 }
 
+/** Reviews of rights are created, but change nothing. */
+const REVIEW_PATH = "/apis/authorization.k8s.io/";
+
 function isRepeatable(request: ApiRequest): boolean {
-  return request.method === "GET" && request.verb !== "watch" &&
-    !request.signal?.aborted;
+  const { method, path, verb, signal } = request;
+  const changesNothing = method === "GET" || path.startsWith(REVIEW_PATH);
+  return changesNothing && verb !== "watch" && !signal?.aborted;
 }
 
 /** Options of the client-side rate limit of a {@linkcode Client}. */

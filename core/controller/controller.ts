@@ -146,6 +146,8 @@ export interface ControllerDeps {
    * undefined if it runs all of them.
    */
   readonly shard: ShardAssignment | undefined;
+  /** Whether a run may begin; false if this replica may have lost its lease. */
+  readonly mayRun: () => boolean;
   /** Name of this replica. */
   readonly instance: string;
   /** Namespaces of controllers without the option `namespaces`. */
@@ -549,6 +551,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       primaries: primaries.cache,
       sources,
       shard: settings.shard ?? deps.shard,
+      mayRun: deps.mayRun,
       dispatcher,
       cap: deps.cap,
       clock,

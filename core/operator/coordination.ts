@@ -43,6 +43,8 @@ export interface Coordination {
   readonly client: Client;
   /** Objects that this replica runs; undefined for all. */
   readonly shard: ShardAssignment | undefined;
+  /** Whether a run may begin: no other replica can lead at this moment. */
+  readonly mayRun: () => boolean;
   /** Whether this replica runs the controllers. */
   readonly isLeading: boolean;
   /** Identity of the leader that was observed last, with leader election. */
@@ -65,6 +67,7 @@ export function coordinate(deps: CoordinationDeps): Coordination {
   return {
     client: deps.client,
     shard: undefined,
+    mayRun: () => true,
     isLeading: true,
     leader: undefined,
     start: nothing,
@@ -122,6 +125,7 @@ function byElection(
   return {
     client: fence.client,
     shard: undefined,
+    mayRun: () => election.isLeaseHeld,
     get isLeading() {
       return election.isLeading;
     },
@@ -181,6 +185,7 @@ function bySharding(
   return {
     client: fence.client,
     shard: sharding,
+    mayRun: () => true,
     isLeading: true,
     leader: undefined,
     async start() {

@@ -5,7 +5,7 @@ import {
   type Settings,
 } from "../api/options.ts";
 import { type Clock, deadline, sleep } from "../clock.ts";
-import type { Logger } from "../logger.ts";
+import type { Logger, LogLevel } from "../logger.ts";
 import {
   decideLease,
   giveUpAt,
@@ -194,7 +194,7 @@ export class LeaderElection {
     this.#ending.abort();
     await this.#loop;
     const held = this.#leading ? this.#observed : undefined;
-    this.#stopLeading("the operator stops");
+    this.#stopLeading("the operator stops", "info");
     if (held === undefined || options.release === false) return;
     try {
       await deadline(
@@ -301,12 +301,12 @@ export class LeaderElection {
     return true;
   }
 
-  #stopLeading(because: string): void {
+  #stopLeading(because: string, level: LogLevel = "warn"): void {
     if (!this.#leading) return;
     const { identity, log, lock, onStoppedLeading } = this.#deps;
     this.#leading = false;
     this.#renewedAt = -Infinity;
-    log.warn("Stopped leading", { lease: lock.text, identity, because });
+    log[level]("Stopped leading", { lease: lock.text, identity, because });
     onStoppedLeading();
   }
 

@@ -445,7 +445,7 @@ export class Operator {
       log: logger,
       controllers: () => this.#controllers.values(),
     });
-    const { client, shard } = this.#coordination;
+    const { client, shard, mayRun } = this.#coordination;
     this.#deps = {
       client: tracer === undefined
         ? client
@@ -467,6 +467,7 @@ export class Operator {
       tracer,
       random,
       shard,
+      mayRun,
       instance: hostname(),
       namespaces: this.#settings.namespaces,
       currentNamespace: base.namespace,

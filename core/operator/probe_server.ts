@@ -152,12 +152,13 @@ export class ProbeServer {
     }
     const answer = this.#find(url);
     if (answer === undefined) {
-      const known = "/healthz, /readyz and /metrics";
+      const known = ["/healthz", "/livez", "/readyz", "/metrics"];
+      if (this.#debug) known.push("/debug/why");
       respond(
         response,
         404,
         "text/plain",
-        `Cannot serve this path: it must be one of ${known}\n`,
+        `Cannot serve this path: it must be one of ${known.join(", ")}\n`,
       );
       return;
     }

@@ -5,6 +5,8 @@ import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Lease, Namespace } from "../../core/kinds/mod.ts";
 import type { ControllerHandle } from "../../core/operator/operator.ts";
 import type { Operator } from "../../core/operator/operator.ts";
+import type { OperatorOptions } from "../../core/operator/operator_options.ts";
+import type { Transport } from "../../core/client/transport/transport.ts";
 import {
   Gadget,
   type OperatorFixture,
@@ -18,10 +20,15 @@ interface Replica {
 }
 
 /** Replica of an operator. */
-function replica(fixture: OperatorFixture, identity: string): Replica {
+function replica(
+  fixture: OperatorFixture,
+  identity: string,
+  options: OperatorOptions = {},
+): Replica {
   const seen: string[] = [];
   const operator = fixture.operator({
     leaderElection: { name: "lock", identity },
+    ...options,
   });
   const controller = operator.register(Gadget, {
     reconcile(gadget) {
@@ -58,6 +65,69 @@ scenario(
       b.seen.length === 2 && (await fixture.gadget("x"))?.status?.value === "b"
     );
     assert.deepEqual(a.seen, ["first"]);
+  },
+);
+
+scenario(
+  "A leader that stood still beyond its lease begins no run until it leads again",
+  async (fixture) => {
+    let stoodStill = 0;
+    const { clock } = fixture;
+    const a = replica(fixture, "a", {
+      clock: {
+        now: () => clock.now() + stoodStill,
+        wallTime: () => clock.wallTime() + stoodStill,
+        setTimer: (callback, delay) => clock.setTimer(callback, delay),
+      },
+    });
+    await fixture.start(a.operator);
+    await fixture.until(() => a.operator.health().leading);
+    await fixture.create("x");
+    await fixture.until(() => a.seen.length === 1);
+    stoodStill = 20_000;
+    await fixture.change("x", { value: "second" });
+    await fixture.settle();
+    assert.deepEqual(a.seen, ["first"]);
+    await fixture.until(() => a.seen.includes("second"));
+    assert.ok(a.operator.health().leading);
+  },
+);
+
+scenario(
+  "A replica that starts while the server is away waits, as one without a lease does",
+  async (fixture) => {
+    let isAway = true;
+    const transport: Transport = {
+      ...fixture.transport,
+      send: (request) =>
+        isAway
+          ? Promise.reject(new Error("connection refused"))
+          : fixture.transport.send(request),
+      close: () => Promise.resolve(),
+    };
+    const client = new Client({ transport, namespace: "default" }, {
+      clock: fixture.clock,
+    });
+    const a = replica(fixture, "a", { client });
+    await fixture.create("x");
+    fixture.clock.setTimer(() => isAway = false, 10_000);
+    await fixture.start(a.operator);
+    await fixture.until(() => a.seen.length === 1);
+    assert.ok(fixture.clock.now() >= 10_000);
+  },
+);
+
+scenario(
+  "A leader that is stopped does not warn about it",
+  async (fixture) => {
+    const a = replica(fixture, "a");
+    await fixture.start(a.operator);
+    await fixture.until(() => a.operator.health().leading);
+    await fixture.done(a.operator.stop());
+    const lines = fixture.log.filter(({ message }) =>
+      message.startsWith("Stopped leading")
+    );
+    assert.deepEqual(lines.map(({ level }) => level), ["info"]);
   },
 );
 

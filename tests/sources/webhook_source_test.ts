@@ -3,6 +3,7 @@ import { createHmac } from "node:crypto";
 import { connect } from "node:net";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { jsonLogger } from "../../core/logger.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 import {
   type WebhookOptions,
@@ -13,6 +14,7 @@ import {
   type RecordedContext,
   recordedContext,
 } from "../support/source_context.ts";
+import { until } from "../support/until.ts";
 
 const SECRET = "an open secret of this test";
 
@@ -132,6 +134,41 @@ test("webhookSource refuses a body over the limit, with or without a length", as
     assert.match(status, /413/);
     assert.deepEqual(context.triggered, []);
   });
+});
+
+test("webhookSource warns once a minute about requests that are broken off", async () => {
+  const clock = new VirtualClock();
+  const lines: string[] = [];
+  const log = jsonLogger({
+    level: "warn",
+    write: (line) => lines.push(line),
+  });
+  const source = webhookSource({
+    name: "hook",
+    check: { hmac: { secret: SECRET } },
+    primaries: () => [],
+  });
+  await source.start(recordedContext(clock, [], { log }));
+  const { hostname, port } = new URL(source.url ?? "");
+  const breakOff = () =>
+    new Promise<void>((resolve) => {
+      const socket = connect(Number(port), hostname, () => {
+        socket.end("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{");
+      });
+      socket.on("error", () => {}).on("data", () => {});
+      socket.on("close", () => resolve());
+    });
+  try {
+    for (let count = 0; count < 20; count++) await breakOff();
+    await until("a warning", () => lines.length > 0);
+    assert.equal(lines.length, 1, lines.join("\n"));
+    await clock.advance(60_000);
+    await breakOff();
+    await until("a second warning", () => lines.length > 1);
+    assert.match(lines[1] ?? "", /"omitted":19/);
+  } finally {
+    await source.stop();
+  }
 });
 
 test("webhookSource closes its socket when it stops, and can be started again", async () => {

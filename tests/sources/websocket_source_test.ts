@@ -3,6 +3,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { type WebSocket, WebSocketServer } from "ws";
+import { jsonLogger } from "../../core/logger.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { websocketSource } from "../../sources/websocket_source.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";
@@ -49,6 +50,31 @@ test("websocketSource triggers what messages are about and sends its headers", a
   assert.equal(source.health?.().status, "healthy");
   await source.stop();
   await server.stop();
+});
+
+test("websocketSource warns once a minute about unreadable messages", async () => {
+  const server = await startServer();
+  const lines: string[] = [];
+  const log = jsonLogger({
+    level: "warn",
+    write: (line) => lines.push(line),
+  });
+  let messages = 0;
+  const source = websocketSource({
+    name: "chat",
+    url: server.url,
+    primaries() {
+      messages++;
+      throw new Error("no JSON");
+    },
+  });
+  await source.start(recordedContext(new VirtualClock(), [], { log }));
+  const socket = await until("a connection", () => server.sockets[0]);
+  for (let count = 0; count < 100; count++) socket.send("garbage");
+  await until("all messages", () => messages === 100);
+  await source.stop();
+  await server.stop();
+  assert.equal(lines.length, 1, lines.join("\n"));
 });
 
 test("websocketSource passes the known primaries to its mapper", async () => {

@@ -22,6 +22,7 @@ export interface ProcessorCaseOptions {
   readonly cap?: ConcurrencyCap | undefined;
   readonly clock?: VirtualClock | undefined;
   readonly shard?: ShardAssignment | undefined;
+  readonly mayRun?: (() => boolean) | undefined;
   /** Observers that are called before the fixture. */
   readonly observers?: readonly RunObserver<Gadget>[] | undefined;
 }
@@ -85,6 +86,7 @@ export class ProcessorFixture {
       finalizer: undefined,
       sources: { followsPrimaries: false, primaryEvent() {} },
       shard: options.shard,
+      mayRun: options.mayRun ?? (() => true),
       dispatcher: { dispatch: (run) => this.#dispatch(run) },
       cap,
       clock,

@@ -81,6 +81,8 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly sources: Pick<SourceGroup<P>, "followsPrimaries" | "primaryEvent">;
   /** Assignment of primaries to this replica; undefined if it runs all of them. */
   readonly shard: ShardAssignment | undefined;
+  /** Whether a run may begin; false if this replica may have lost its lease. */
+  readonly mayRun: () => boolean;
   readonly dispatcher: Pick<Dispatcher<P>, "dispatch">;
   /** Limit of concurrent runs across controllers; undefined if absent. */
   readonly cap: ConcurrencyCap | undefined;
@@ -99,6 +101,12 @@ type DeletedPrimary<P extends KubernetesObject> = Pick<
 
 /** Longest time over which failed runs are spread when a source works again. */
 const LONGEST_SPREAD_MS = 60_000;
+
+/**
+ * Pause between checks of a lease that is not held: its loss is noticed by the
+ * next renewal, unless that succeeds.
+ */
+const LEASE_CHECK_MS = 1_000;
 
 /** Caller that waits until a condition holds after the end of a run. */
 interface Waiter {
@@ -130,7 +138,7 @@ export class EventProcessor<P extends KubernetesObject>
   readonly #slice: TimeSlice;
   #paused = true;
   #pumping = false;
-  /** Timer for the next token, while the token bucket of the controller is empty. */
+  /** Timer for the next check, while the bucket is empty or the lease not held. */
   #throttle: Timer | undefined;
   #waiters: Waiter[] = [];
 
@@ -323,7 +331,7 @@ export class EventProcessor<P extends KubernetesObject>
       this.#queue.running >= settings.concurrency ||
       cap?.acquire(this.#pump) === false
     ) return false;
-    const item = this.#isBelowRate() ? this.#queue.take() : undefined;
+    const item = this.#isAdmitted() ? this.#queue.take() : undefined;
     if (item === undefined) {
       cap?.release();
       return false;
@@ -339,12 +347,14 @@ export class EventProcessor<P extends KubernetesObject>
     return true;
   }
 
-  /** Takes a token of the controller's bucket, or sets a timer for the next. */
-  #isBelowRate(): boolean {
-    const { settings: { throughput }, clock } = this.#deps;
-    if (throughput === undefined) return true;
+  /**
+   * Checks the lease of this replica, and takes a token of the controller's
+   * bucket; if a run may not begin now, sets a timer for the next check.
+   */
+  #isAdmitted(): boolean {
+    const { settings: { throughput }, clock, mayRun } = this.#deps;
     if (this.#throttle !== undefined) return false;
-    const wait = throughput.take(clock.now());
+    const wait = mayRun() ? throughput?.take(clock.now()) ?? 0 : LEASE_CHECK_MS;
     if (wait === 0) return true;
     this.#throttle = clock.setTimer(() => {
       this.#throttle = undefined;

@@ -10,7 +10,7 @@ import {
   ProbeServer,
 } from "../../../core/operator/probe_server.ts";
 
-/** Serves probes, and gives the first line of the answer to any bytes. */
+/** Serves probes, and gives the answer to any bytes. */
 async function withProbes(
   content: Partial<ProbeContent>,
   play: (ask: (text: string) => Promise<string>) => Promise<void>,
@@ -33,7 +33,7 @@ async function withProbes(
         let answer = "";
         socket.setEncoding("utf8").on("data", (part) => answer += part);
         socket.on("error", reject);
-        socket.on("close", () => resolve(answer.split("\r\n", 1)[0] ?? ""));
+        socket.on("close", () => resolve(answer));
         socket.write(text);
       })
     );
@@ -89,9 +89,16 @@ test("ProbeServer serves the history of an object only if enabled", async () => 
   await withProbes(content, async (ask) => {
     assert.match(await ask(get(`${path}a`)), /^HTTP\/1.1 200 /);
     assert.match(await ask(get(`${path}b`)), /^HTTP\/1.1 503 /);
+    assert.match(
+      await ask(get("/other")),
+      /one of \/healthz, \/livez, \/readyz, \/metrics, \/debug\/why\s/,
+    );
   }, { debug: true });
   await withProbes(content, async (ask) => {
-    assert.match(await ask(get(`${path}a`)), /^HTTP\/1.1 404 /);
+    assert.match(
+      await ask(get(`${path}a`)),
+      /^HTTP\/1.1 404 [^]*one of \/healthz, \/livez, \/readyz, \/metrics\s/,
+    );
   });
   assert.deepEqual(asked, ["default/a", "default/b"]);
 });

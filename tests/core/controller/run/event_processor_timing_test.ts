@@ -163,6 +163,22 @@ test("EventProcessor keeps the attempts of an object whose run is requested [Ret
   assert.equal(fixture.begun[4]?.retry.attempt, 3, "the retry at its time");
 });
 
+test("EventProcessor begins no run while the lease is not certainly held", async () => {
+  let isHeld = true;
+  const fixture = await running({ mayRun: () => isHeld });
+  fixture.script = () => DONE;
+  fixture.add(A);
+  await fixture.settle();
+  isHeld = false;
+  fixture.update(A);
+  fixture.add(B);
+  await fixture.clock.advance(5_000);
+  assert.deepEqual(fixture.keys, [A]);
+  isHeld = true;
+  await fixture.clock.advance(1_000);
+  assert.deepEqual(fixture.keys, [A, A, B]);
+});
+
 test("EventProcessor runs at the latest after the maximal interval [MaxIntervalIT]", async () => {
   const fixture = await running({ settings: { maxInterval: "50ms" } });
   fixture.script = () => DONE;
