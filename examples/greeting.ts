@@ -22,6 +22,6 @@ operator.register(Greeting, {
     });
     return patchStatus({ text });
   },
-}, { install: true });
+}, { owns: [ConfigMap], install: true });
 
 await operator.run();

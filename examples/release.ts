@@ -1,6 +1,5 @@
 import { defineKind, Operator } from "@coracle/operator";
 import { Deployment } from "@coracle/operator/kinds";
-import { watch } from "@coracle/operator/sources";
 import {
   changeMap,
   phased,
@@ -70,8 +69,8 @@ operator.register(
 
     rollback: { after: "5m" },
   }),
-  // A change of a Deployment triggers a run immediately.
-  { sources: [watch(Deployment)], install: true },
+  // A change of its Deployment triggers a run immediately.
+  { owns: [Deployment], install: true },
 );
 
 await operator.run();

@@ -54,13 +54,11 @@ const APPS = "/usr/local/tomcat/webapps";
 // An app names its server. A change of either triggers the other: mappers find
 // the apps of a server, and the server of an app, by that name.
 const apps = watch<Tomcat, WebApp>(WebApp, {
-  readOnly: true,
   mapper: byFunction(({ metadata: { namespace }, spec }) => [
     { namespace, name: spec.tomcat },
   ]),
 });
 const servers = watch<WebApp, Tomcat>(Tomcat, {
-  readOnly: true,
   references: ({ metadata: { namespace }, spec }) => [
     { namespace, name: spec.tomcat },
   ],
@@ -135,7 +133,7 @@ operator.register(Tomcat, {
         .map(({ metadata }) => metadata.name).toSorted(),
     });
   },
-}, { workflow, sources: [apps], install: true });
+}, { workflow, watches: [apps], install: true });
 
 operator.register(WebApp, {
   async reconcile({ metadata: { name }, spec }, ctx) {
@@ -151,6 +149,6 @@ operator.register(WebApp, {
       message: isUp ? "" : `Tomcat "${spec.tomcat}" is not ready`,
     });
   },
-}, { sources: [servers], install: true });
+}, { watches: [servers], install: true });
 
 await operator.run();
