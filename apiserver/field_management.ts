@@ -1,13 +1,13 @@
 import { apiVersionOf, parseApiVersion } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
-import { ApplyError } from "../core/patch/apply_error.ts";
+import { ApplyError } from "./merge/apply_error.ts";
 import { FieldSet } from "../core/patch/field_set.ts";
 import {
   applyManaged,
   type ManagedFieldsWrite,
   type ManagedKind,
   updateManagedFields as update,
-} from "../core/patch/managed_fields.ts";
+} from "./merge/managed_fields.ts";
 import type {
   ManagedWrite,
   ResourceDefinition,

@@ -13,7 +13,7 @@ import { applyMergePatch } from "../../core/patch/merge_patch.ts";
 import {
   applyStrategicMergePatch,
   StrategicPatchError,
-} from "../../core/patch/strategic_merge_patch.ts";
+} from "../merge/strategic_merge_patch.ts";
 import type { Schema } from "../../core/patch/schema.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";

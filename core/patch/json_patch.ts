@@ -1,3 +1,12 @@
+/**
+ * JSON patches, merge patches and field ownership, as pure functions on JSON
+ * values. Arguments are never modified. What only a server needs, such as
+ * strategic merge patches and the merge of server-side apply, is in
+ * `apiserver/merge`. This folder imports only `api`.
+ *
+ * @module
+ */
+
 import { isJsonObject, jsonEquals, type JsonObject } from "./json_value.ts";
 
 /**

@@ -4,7 +4,7 @@ import {
   applyManaged,
   type ManagedKind,
   updateManagedFields,
-} from "../../core/patch/managed_fields.ts";
+} from "../../apiserver/merge/managed_fields.ts";
 import { Schema } from "../../core/patch/schema.ts";
 
 /** API version of the widgets. */

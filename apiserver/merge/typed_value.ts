@@ -4,15 +4,15 @@ import {
   keyElement,
   type PathElement,
   valueElement,
-} from "./path_element.ts";
+} from "../../core/patch/path_element.ts";
 import {
   goLiteral,
   goText,
   goTypeName,
   isJsonObject,
   type JsonObject,
-} from "./json_value.ts";
-import { Schema } from "./schema.ts";
+} from "../../core/patch/json_value.ts";
+import { Schema } from "../../core/patch/schema.ts";
 
 /** Form of a value in a traversal: a map, a list or a scalar. */
 export type Form = "map" | "list" | "scalar";

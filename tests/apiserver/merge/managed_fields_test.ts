@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApplyError } from "../../../core/patch/apply_error.ts";
+import { ApplyError } from "../../../apiserver/merge/apply_error.ts";
 import {
   apiVersion,
   apply,

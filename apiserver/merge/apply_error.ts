@@ -1,6 +1,6 @@
-import type { StatusCause } from "../api/api_error.ts";
-import { fieldPathText } from "./path_element.ts";
-import { ownerId, ownerText } from "./field_owner.ts";
+import type { StatusCause } from "../../core/api/api_error.ts";
+import { fieldPathText } from "../../core/patch/path_element.ts";
+import { ownerId, ownerText } from "../../core/patch/field_owner.ts";
 import type { FieldConflict } from "./structured_merge.ts";
 
 /** Reason of a refused apply. */

@@ -1,13 +1,17 @@
 /**
- * Patches and field ownership as pure functions on JSON values: JSON Patch, merge
- * patch, strategic merge patch, and server-side apply with `managedFields`
+ * Server side of patches and field ownership, as pure functions on JSON values:
+ * strategic merge patch, and server-side apply with `managedFields`
  * (`structured_merge.ts` is structured-merge-diff's merge, the `typed_*.ts` files
  * its operations on typed values). Arguments are never modified, except where
- * {@linkcode updateManagedFields} says so. This folder imports only `api`.
+ * {@linkcode updateManagedFields} says so. This folder imports only `core/api`
+ * and `core/patch`.
  *
  * @module
  */
-import type { ManagedFieldsEntry, UntypedObject } from "../api/object.ts";
+import type {
+  ManagedFieldsEntry,
+  UntypedObject,
+} from "../../core/api/object.ts";
 import { ApplyError, conflictError } from "./apply_error.ts";
 import {
   decodeOwners,
@@ -16,8 +20,8 @@ import {
   type FieldOwners,
   mergeOldOwners,
   ownerId,
-} from "./field_owner.ts";
-import { FieldSet } from "./field_set.ts";
+} from "../../core/patch/field_owner.ts";
+import { FieldSet } from "../../core/patch/field_set.ts";
 import { conflictsBesideLastApplied, withLastApplied } from "./last_applied.ts";
 import {
   FieldConflictError,

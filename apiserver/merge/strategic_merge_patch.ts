@@ -4,8 +4,8 @@ import {
   isJsonObject,
   jsonEquals,
   type JsonObject,
-} from "./json_value.ts";
-import type { Schema } from "./schema.ts";
+} from "../../core/patch/json_value.ts";
+import type { Schema } from "../../core/patch/schema.ts";
 
 /** Category of a failed strategic merge patch. */
 export type StrategicPatchFault =

@@ -4,7 +4,7 @@ import { builtinSchema } from "../../../apiserver/builtin/go_types.ts";
 import {
   applyStrategicMergePatch,
   StrategicPatchError,
-} from "../../../core/patch/strategic_merge_patch.ts";
+} from "../../../apiserver/merge/strategic_merge_patch.ts";
 
 const pod = builtinSchema("io.k8s.api.core.v1.Pod");
 const two = {
