@@ -1,7 +1,7 @@
 import process from "node:process";
 import { type Duration, milliseconds } from "../core/api/duration.ts";
-import { parseApiVersion, untyped } from "../core/api/kind.ts";
-import type { UntypedObject } from "../core/api/object.ts";
+import { parseApiVersion, sameKind, untyped } from "../core/api/kind.ts";
+import type { KubernetesObject, UntypedObject } from "../core/api/object.ts";
 import { checkOptions, type OptionRules } from "../core/api/options.ts";
 import { Client } from "../core/client/client.ts";
 import { clientSettings } from "../core/client/client_options.ts";
@@ -9,7 +9,8 @@ import { openConnection } from "../core/client/connection.ts";
 import type { Transport } from "../core/client/transport/transport.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { loadConfig } from "../core/config/load_config.ts";
-import { installCrd } from "../core/crd/install_crd.ts";
+import { CRD_KIND, type CrdManifest } from "../core/crd/crd_object.ts";
+import { applyCrd, installCrd } from "../core/crd/install_crd.ts";
 import type { Logger } from "../core/logger.ts";
 import { VirtualClock } from "./virtual_clock.ts";
 import { FaultProxy } from "../apiserver/faults/fault_proxy.ts";
@@ -65,7 +66,8 @@ export interface TestClusterOptions {
   readonly kinds?: readonly DefinedKind[] | undefined;
   /**
    * Objects to apply before the operator starts, with `apiVersion` and `kind`.
-   * Objects without a namespace are created in the namespace of the test.
+   * Objects without a namespace are created in the namespace of the test, and
+   * CustomResourceDefinitions are served before the next object is applied.
    *
    * @default {[]}
    */
@@ -265,13 +267,20 @@ export class TestCluster {
 
   /**
    * Applies an object with `apiVersion` and `kind`; without a namespace it is
-   * created in the namespace of the test.
+   * created in the namespace of the test. A CustomResourceDefinition is served
+   * when the promise is fulfilled.
    *
    * @returns The stored object.
    */
   async apply(object: UntypedObject): Promise<UntypedObject> {
     const { apiVersion = "", kind: name = "", metadata } = object;
     const kind = untyped({ ...parseApiVersion(apiVersion), kind: name });
+    if (sameKind(kind, CRD_KIND)) {
+      const crd: object = object;
+      return await applyCrd(this.client, crd as CrdManifest, {
+        fieldManager: "test",
+      }) as KubernetesObject as UntypedObject;
+    }
     const { scope } = await this.client.resolve(kind);
     const namespace = scope === "Cluster"
       ? undefined

@@ -6,7 +6,12 @@ import type { Client } from "../client/client.ts";
 import type { WatchEvent } from "../client/watch_events.ts";
 import { type Clock, deadline, sleep, systemClock } from "../clock.ts";
 import { crdManifest } from "./crd_manifest.ts";
-import { CRD_KIND, crdCondition, type CrdObject } from "./crd_object.ts";
+import {
+  CRD_KIND,
+  crdCondition,
+  type CrdManifest,
+  type CrdObject,
+} from "./crd_object.ts";
 import type { DefinedKind } from "./kind_definition.ts";
 
 const RULES: OptionRules<NonNullable<Parameters<typeof installCrd>[2]>> = {
@@ -66,16 +71,29 @@ export async function installCrd(
     readonly clock?: Clock | undefined;
   } = {},
 ): Promise<void> {
-  const subject = "installCrd()";
-  checkOption(client, "object", { name: "client", subject });
-  checkOptions(options, RULES, subject);
+  checkOption(client, "object", { name: "client", subject: "installCrd()" });
+  checkOptions(options, RULES, "installCrd()");
+  await applyCrd(client, crdManifest(kind), options);
+}
+
+/**
+ * Applies a CustomResourceDefinition, and waits until the server serves it; see
+ * {@linkcode installCrd}.
+ *
+ * @returns The stored definition.
+ */
+export async function applyCrd(
+  client: Client,
+  manifest: CrdManifest,
+  options: NonNullable<Parameters<typeof installCrd>[2]>,
+): Promise<CrdObject> {
   const { timeout = 30_000, clock = systemClock, fieldManager } = options;
   const limit = milliseconds(timeout, "timeout");
-  const manifest = crdManifest(kind);
   const { name } = manifest.metadata;
   let last: CrdObject | undefined;
   const install = async (signal: AbortSignal) => {
-    refuseOtherScope(await client.find(CRD_KIND, { name }, { signal }), kind);
+    const present = await client.find(CRD_KIND, { name }, { signal });
+    refuseOtherScope(present, manifest);
     last = await client.apply(
       CRD_KIND,
       manifest as unknown as ApplyObject<CrdObject>,
@@ -84,10 +102,11 @@ export async function installCrd(
     while (!isServed(last)) {
       last = await nextState(last, { client, name, signal, clock });
     }
+    return last;
   };
   const tooLate = new Error("Cannot wait any longer");
   try {
-    await deadline(install, limit, {
+    return await deadline(install, limit, {
       clock,
       signal: options.signal,
       onTimeout: () => tooLate,
@@ -109,12 +128,12 @@ export async function installCrd(
 
 function refuseOtherScope(
   present: CrdObject | undefined,
-  kind: DefinedKind,
+  { metadata: { name }, spec }: CrdManifest,
 ): void {
   const scope = present?.spec.scope;
-  if (scope === undefined || scope === kind.scope) return;
+  if (scope === undefined || scope === spec.scope) return;
   throw new TypeError(
-    `Cannot install ${kind.plural}.${kind.group}: its scope is ${scope} on the server and cannot change; delete it there with all its objects, or define it so: received ${kind.scope}`,
+    `Cannot install ${name}: its scope is ${scope} on the server and cannot change; delete it there with all its objects, or define it so: received ${spec.scope}`,
   );
 }
 

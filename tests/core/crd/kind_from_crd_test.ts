@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { checkStatus } from "../../../core/crd/check_status.ts";
+import { crdManifest } from "../../../core/crd/crd_manifest.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+import { kindFromCrd } from "../../../core/crd/kind_from_crd.ts";
+
+const Cell = defineKind({
+  group: "kais.io",
+  version: "v1",
+  kind: "Cell",
+  plural: "cellula",
+  shortNames: ["c"],
+  scope: "Cluster",
+  labels: { app: "kais" },
+  spec: z.object({ size: z.int() }),
+  status: z.object({ ready: z.boolean() }).partial(),
+  versions: { v1alpha1: { spec: z.object({ big: z.boolean() }) } },
+});
+
+test("kindFromCrd gives a kind with the same definition", () => {
+  const kind = kindFromCrd(crdManifest(Cell));
+  assert.deepEqual(crdManifest(kind), crdManifest(Cell));
+  const { group, version, plural, scope } = kind;
+  assert.deepEqual([group, version, plural, scope], [
+    "kais.io",
+    "v1",
+    "cellula",
+    "Cluster",
+  ]);
+  const old = kindFromCrd(crdManifest(Cell), "v1alpha1");
+  assert.equal(old.version, "v1alpha1");
+  assert.equal(old.statusSchema, undefined);
+});
+
+test("kindFromCrd derives the names that a file leaves out", () => {
+  const { spec, ...rest } = crdManifest(Cell);
+  const { singular, listKind } = kindFromCrd({
+    ...rest,
+    spec: { ...spec, names: { kind: "Cell", plural: "cellula" } },
+  });
+  assert.deepEqual([singular, listKind], ["cell", "CellList"]);
+});
+
+test("kindFromCrd finds unknown fields of a status", async () => {
+  const kind = kindFromCrd(crdManifest(Cell));
+  await checkStatus(kind, { ready: true });
+  await assert.rejects(
+    checkStatus(kind, { redy: true }),
+    /status\.redy: there is no such field, did you mean "ready"/,
+  );
+});
+
+test("kindFromCrd refuses other objects and versions", () => {
+  const manifest = crdManifest(Cell);
+  const what =
+    "Cannot read a kind: it must be a CustomResourceDefinition of apiextensions.k8s.io/v1 with names and versions: received";
+  for (
+    const [crd, version, message] of [
+      [{ apiVersion: "v1", kind: "Pod" }, undefined, `${what} v1 Pod`],
+      [null, undefined, `${what} null`],
+      [
+        { ...manifest, apiVersion: "apiextensions.k8s.io/v1beta1" },
+        undefined,
+        `${what} apiextensions.k8s.io/v1beta1 CustomResourceDefinition`,
+      ],
+      [
+        manifest,
+        "v2",
+        "Cannot read the kind Cell: its CustomResourceDefinition does not serve the version: received v2 for v1, v1alpha1",
+      ],
+    ] as const
+  ) {
+    assert.throws(() => kindFromCrd(crd as object, version), {
+      name: "TypeError",
+      message,
+    });
+  }
+});

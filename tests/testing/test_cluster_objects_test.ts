@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { untyped } from "../../core/api/kind.ts";
+import type { KubernetesObject, UntypedObject } from "../../core/api/object.ts";
+import { crdManifest } from "../../core/crd/crd_manifest.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
+import { Operator } from "../../core/operator/operator.ts";
+import { TestCluster } from "../../testing/test_cluster.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
+
+const Cell = defineKind({
+  group: "kais.io",
+  version: "v1",
+  kind: "Cell",
+  spec: z.object({ size: z.int() }),
+});
+const crd = crdManifest(Cell) as object as KubernetesObject as UntypedObject;
+
+for (const clock of [undefined, new VirtualClock()]) {
+  const time = clock === undefined ? "real" : "virtual";
+  test(`Definitions among the objects of a cluster in ${time} time are served`, async () => {
+    const seen: string[] = [];
+    const cluster = await TestCluster.start({
+      clock,
+      objects: [crd, {
+        apiVersion: "kais.io/v1",
+        kind: "Cell",
+        metadata: { name: "a" },
+        spec: { size: 1 },
+      }],
+      operator: (options) => {
+        const operator = new Operator(options);
+        operator.register(
+          untyped({ group: "kais.io", version: "v1", kind: "Cell" }),
+          { reconcile: ({ metadata }) => void seen.push(metadata.name) },
+        );
+        return operator;
+      },
+    });
+    try {
+      await cluster.until(() => seen.length > 0);
+      assert.deepEqual(seen, ["a"]);
+      const stored = await cluster.apply(crd);
+      assert.equal(stored.metadata.name, "cells.kais.io");
+    } finally {
+      await cluster.stop();
+    }
+  });
+}
