@@ -60,6 +60,14 @@ test("Dependencies have the same versions for npm and JSR", () => {
   }
 });
 
+test("Names of copied dependencies lead to installed packages outside of bundles", () => {
+  for (const paths of Object.values(NPM.imports)) {
+    const { module = "", default: installed = "" } = paths;
+    assert(existsSync(join(PROJECT, module)), module);
+    assert(packageOf(installed) in NPM.dependencies, installed);
+  }
+});
+
 test("Every entry point begins with a module doc", () => {
   for (const source of Object.values(JSR.exports)) {
     const [, doc = ""] =

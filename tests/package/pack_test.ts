@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { copyFile, readFile, stat } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Client } from "../../core/client/client.ts";
@@ -22,30 +23,58 @@ before(async () => {
 
 after(() => installed?.remove());
 
-test("The tarball contains the shipped files, built and as source, and no others", () => {
+test("The tarball contains declarations and code that entry points need", () => {
+  const { files } = installed;
+  const entryPoints = [
+    ...Object.values(PACKAGE.exports).map((paths) => paths["default"] ?? ""),
+    ...Object.values(PACKAGE.bin),
+  ].map((path) => path.replace("./", ""));
   const expected = new Set([
     "CHANGELOG.md",
     "LICENSE",
     "README.md",
     "package.json",
+    ...entryPoints,
+    ...Object.values(PACKAGE.imports).map((paths) => paths["module"]?.slice(2)),
   ]);
-  for (const source of shippedSources()) {
-    const built = `dist/${source.replace(/\.ts$/, "")}`;
-    expected.add(source);
-    for (const ending of [".d.ts", ".d.ts.map"]) expected.add(built + ending);
+  for (const entry of entryPoints) {
+    assert(files.includes(entry.replace(/js$/, "d.ts")), entry);
   }
-  const entryPoints = [
-    ...Object.values(PACKAGE.exports).map((paths) => paths["default"] ?? ""),
-    ...Object.values(PACKAGE.bin),
-    "./dist/cli/main_file.js",
-  ].map((path) => path.replace("./", ""));
-  const { files } = installed;
-  // Chunks are named by what is in them.
-  const chunks = files.filter((file) => CHUNK.test(file));
-  for (const built of [...entryPoints, ...chunks]) {
-    expected.add(built).add(`${built}.map`);
-  }
-  assert.deepEqual(files.toSorted(), [...expected].toSorted());
+  const declared = new Set(
+    shippedSources().map((file) => `dist/${file.replace(/ts$/, "d.ts")}`),
+  );
+  const others = files.filter((file) =>
+    !expected.delete(file) && !declared.has(file) && !CHUNK.test(file)
+  );
+  assert.deepEqual(others, []);
+  assert.deepEqual([...expected], []);
+});
+
+test("npm runs no script of the package when it is installed", () => {
+  const installing = ["preinstall", "install", "postinstall", "prepare"];
+  assert.deepEqual(
+    Object.keys(PACKAGE.scripts).filter((name) => installing.includes(name)),
+    [],
+  );
+});
+
+test("esbuild bundles the package without a warning", async () => {
+  const { folder, env } = installed;
+  await copyFile(
+    join(PROJECT, "examples/webpage.ts"),
+    join(folder, "webpage.ts"),
+  );
+  const { code, stderr } = await runCommand([
+    "esbuild",
+    "webpage.ts",
+    "--bundle",
+    "--format=esm",
+    "--platform=node",
+    "--outfile=bundle/webpage.mjs",
+    "--log-level=warning",
+  ], { cwd: folder, env });
+  assert.equal(code, 0, stderr);
+  assert.equal(stderr, "");
 });
 
 test("The installed command runs", async () => {
@@ -75,7 +104,7 @@ test("A consumer's compiler finds the types of every entry point", async () => {
   assert.equal(code, 0, stdout);
 });
 
-test("The example runs from the installed package on each runtime", async () => {
+test("The example runs as it is and as a bundle on each runtime", async () => {
   const { folder, env } = installed;
   const kubeconfig = join(folder, "kubeconfig");
   const bin = join(folder, "node_modules", ".bin", "coracle");
@@ -90,11 +119,23 @@ test("The example runs from the installed package on each runtime", async () => 
       join(PROJECT, "examples/webpage.ts"),
       join(folder, "webpage.ts"),
     );
+    // A bundle needs no package beside it.
+    const alone = await mkdtemp(join(tmpdir(), "coracle-bundle-"));
+    const bundle = join(alone, "webpage.mjs");
+    await copyFile(join(folder, "bundle", "webpage.mjs"), bundle);
     const client = new Client(await loadConfig({ kubeconfig }));
-    for (const runtime of ["node", "deno", "bun"] as const) {
-      const command = [...runtimeCommand(runtime), "webpage.ts"];
+    for (
+      const command of [
+        [...runtimeCommand("node"), "webpage.ts"],
+        [...runtimeCommand("deno"), "webpage.ts"],
+        [...runtimeCommand("bun"), "webpage.ts"],
+        [...runtimeCommand("node"), bundle],
+        [...runtimeCommand("deno"), bundle],
+        [...runtimeCommand("bun"), bundle],
+      ]
+    ) {
       const operator = new Program(command, {
-        cwd,
+        cwd: command.includes(bundle) ? alone : cwd,
         env: { ...env, KUBECONFIG: kubeconfig },
       });
       try {
@@ -106,6 +147,7 @@ test("The example runs from the installed package on each runtime", async () => 
       }
     }
     await client.close();
+    await rm(alone, { recursive: true, force: true });
     assert.equal(await server.end("SIGTERM"), 0, server.describe());
   } finally {
     await server.kill();

@@ -19,6 +19,7 @@ export interface PackageJson {
   readonly exports: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly scripts: Readonly<Record<string, string>>;
   readonly bin: Readonly<Record<string, string>>;
+  readonly imports: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
 }
