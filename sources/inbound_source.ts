@@ -133,11 +133,12 @@ class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
   }
 
   async secondaries(primary: P): Promise<R[]> {
-    this.started;
+    const run = this.started;
     const key = keyText(keyOf(primary));
     if (!this.cache.has(key) && this.#fetch !== undefined) {
       const found = await this.#fetch(primary);
-      // Resources that were pushed since are newer than the fetched ones.
+      // The source may have stopped. Resources that were pushed since are newer.
+      if (run.ended) return [...found];
       if (!this.cache.has(key)) this.cache.replace(key, found);
     }
     return this.cache.of(key);

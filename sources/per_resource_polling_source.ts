@@ -104,6 +104,12 @@ interface Poll<P> {
   timer: Timer | undefined;
   /** Fetch in progress, shared by the schedule and readers. */
   fetching: Promise<void> | undefined;
+  /** Whether the primary was deleted; a fetch in progress then gives nothing. */
+  isDeleted: boolean;
+}
+
+function newPoll<P>(primary: P): Poll<P> {
+  return { primary, timer: undefined, fetching: undefined, isDeleted: false };
 }
 
 class PerResourcePolling<P extends KubernetesObject, R>
@@ -137,7 +143,9 @@ class PerResourcePolling<P extends KubernetesObject, R>
   onPrimary({ type, key, object }: PrimaryEvent<P>): void {
     const text = keyText(key);
     if (type === "deleted") {
-      this.#polls.get(text)?.timer?.cancel();
+      const poll = this.#polls.get(text);
+      if (poll !== undefined) poll.isDeleted = true;
+      poll?.timer?.cancel();
       this.#polls.delete(text);
       for (const failure of [noPoll(text), noInterval(text)]) {
         this.run?.forget(failure);
@@ -150,8 +158,7 @@ class PerResourcePolling<P extends KubernetesObject, R>
     const run = this.started;
     const key = keyText(keyOf(primary));
     if (!this.cache.has(key)) {
-      const poll = this.#polls.get(key) ??
-        { primary, timer: undefined, fetching: undefined };
+      const poll = this.#polls.get(key) ?? newPoll(primary);
       await (poll.fetching ?? this.#fetch(run, poll));
     }
     return this.cache.of(key);
@@ -165,7 +172,7 @@ class PerResourcePolling<P extends KubernetesObject, R>
     const known = this.#polls.get(key);
     if (known !== undefined) known.primary = primary;
     else if (this.#options.accepts?.(primary) ?? true) {
-      const poll: Poll<P> = { primary, timer: undefined, fetching: undefined };
+      const poll = newPoll(primary);
       this.#polls.set(key, poll);
       this.#poll(run, key, poll);
     }
@@ -216,8 +223,8 @@ class PerResourcePolling<P extends KubernetesObject, R>
       this.#timeout,
       (signal) => this.#options.fetch(poll.primary, signal),
     );
-    const gone = this.#polls.has(key) && this.#polls.get(key) !== poll;
-    if (run.ended || gone) return;
+    const other = this.#polls.get(key) ?? poll;
+    if (run.ended || poll.isDeleted || other !== poll) return;
     const first = !this.cache.has(key);
     if (this.cache.replace(key, found)) {
       run.context.trigger(key, { initial: first });

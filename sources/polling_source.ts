@@ -105,7 +105,10 @@ class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
   readonly #fetch: PollingOptions<R>["fetch"];
   readonly #interval: number;
   readonly #timeout: number;
-  #polling: Promise<void> | undefined;
+  /** Fetch in progress, shared by the schedule and callers of `poll`. */
+  #polling:
+    | { readonly run: SourceRun<P>; readonly done: Promise<void> }
+    | undefined;
 
   constructor(options: PollingOptions<R>) {
     checkOptions(options, RULES, "pollingSource()");
@@ -118,7 +121,7 @@ class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
   override async start(context: SourceContext<P>): Promise<void> {
     const run = new SourceRun(context, "no fetch has succeeded yet");
     this.run = run;
-    await this.#pollOnce(run);
+    await this.poll();
     this.#schedule(run);
   }
 
@@ -135,11 +138,14 @@ class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
   async poll(): Promise<void> {
     const { run } = this;
     if (run === undefined) return;
-    this.#polling ??= this.#pollOnce(run)
-      .finally(() => {
-        this.#polling = undefined;
+    // A fetch of an earlier period, before a restart, gives nothing to this one.
+    if (this.#polling?.run !== run) {
+      const done = this.#pollOnce(run).finally(() => {
+        if (this.#polling?.run === run) this.#polling = undefined;
       });
-    await this.#polling;
+      this.#polling = { run, done };
+    }
+    await this.#polling.done;
   }
 
   #schedule(run: SourceRun<P>): void {

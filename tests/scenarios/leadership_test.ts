@@ -131,6 +131,37 @@ scenario(
   },
 );
 
+for (const coordination of ["leaderElection", "sharding"] as const) {
+  scenario(
+    `A replica that stops while a run goes on keeps its lease of ${coordination}`,
+    async (fixture) => {
+      const holders = async () =>
+        (await fixture.client.list(Lease, { namespace: "default" })).items
+          .map(({ spec }) => spec?.holderIdentity).filter(Boolean).length;
+      for (const endless of [false, true]) {
+        const a = replica(fixture, "a", {
+          leaderElection: undefined,
+          [coordination]: { name: `lock-${endless}`, identity: "a" },
+          shutdownGrace: "1s",
+        });
+        let runs = 0;
+        a.operator.register(Gadget, {
+          reconcile: () => {
+            runs++;
+            return endless ? new Promise<void>(() => {}) : undefined;
+          },
+        }, { name: "second" });
+        await fixture.start(a.operator);
+        await fixture.create(`x-${endless}`);
+        await fixture.until(() => runs > 0);
+        assert.equal(await holders(), 1);
+        await fixture.done(a.operator.stop());
+        assert.equal(await holders(), Number(endless));
+      }
+    },
+  );
+}
+
 scenario(
   "A replica that loses its lease stops writing, does not exit and can lead again [3.9.2]",
   async (fixture) => {

@@ -59,6 +59,24 @@ test("cachingInboundSource fetches on the first read, and pushed resources win",
   await source.stop();
 });
 
+test("cachingInboundSource keeps nothing of a fetch that ends after its stop", async () => {
+  const answers: ((found: string[]) => void)[] = [];
+  const source = cachingInboundSource<typeof a, string>({
+    name: "inbound",
+    fetch: () => new Promise((resolve) => answers.push(resolve)),
+  });
+  await source.start(recordedContext(new VirtualClock(), [a]));
+  const late = source.secondaries?.(a);
+  await source.stop();
+  await source.start(recordedContext(new VirtualClock(), [a]));
+  answers.shift()?.(["old"]);
+  assert.deepEqual(await late, ["old"]);
+  const read = source.secondaries?.(a);
+  answers.shift()?.(["new"]);
+  assert.deepEqual(await read, ["new"]);
+  await source.stop();
+});
+
 test("timerSource triggers once or again and again, until the primary is deleted", async () => {
   const clock = new VirtualClock();
   const context = recordedContext(clock);

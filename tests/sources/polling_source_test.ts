@@ -115,6 +115,104 @@ test("pollingSource stops in the middle of a fetch, and can be started again", a
   await source.stop();
 });
 
+/** Lets a number of microtasks run. */
+async function microtasks(count: number): Promise<void> {
+  for (let index = 0; index < count; index++) await undefined;
+}
+
+test("pollingSource and perResourcePollingSource keep nothing of a fetch that ends with their stop", async () => {
+  for (let ticks = 0; ticks < 16; ticks++) {
+    const answers: ((found: unknown) => void)[] = [];
+    const fetch = () =>
+      new Promise<never>((resolve) => answers.push(resolve as () => void));
+    const sources = [
+      pollingSource<typeof a, string>({ name: "all", fetch }),
+      perResourcePollingSource<typeof a, string>({ name: "each", fetch }),
+    ];
+    for (const source of sources) {
+      const context = recordedContext(new VirtualClock(), [a]);
+      const isPolling = source.name === "all";
+      const found = isPolling ? new Map([["default/a", ["one"]]]) : ["one"];
+      const started = source.start(context);
+      await microtasks(5);
+      answers.pop()?.(found);
+      await microtasks(ticks);
+      const stopped = source.stop();
+      const before = context.triggered.length;
+      await stopped;
+      await started;
+      await microtasks(20);
+      assert.equal(context.triggered.length, before, `${source.name} ${ticks}`);
+      const again = recordedContext(new VirtualClock());
+      const restarted = source.start(again);
+      answers.pop()?.(new Map());
+      await restarted;
+      assert.deepEqual(again.triggered, [], `${source.name} ${ticks}`);
+      if (!isPolling) {
+        const read = source.secondaries?.(a);
+        await microtasks(5);
+        answers.pop()?.(["two"]);
+        assert.deepEqual(await read, ["two"], `after ${ticks}`);
+      }
+      await source.stop();
+    }
+  }
+});
+
+test("pollingSource never fetches twice at the same time, not even at its start", async () => {
+  const clock = new VirtualClock();
+  let fetching = 0;
+  let fetches = 0;
+  let end = () => {};
+  const source = pollingSource<typeof a, string>({
+    name: "poll",
+    interval: "5s",
+    async fetch() {
+      fetches++;
+      assert.equal(++fetching, 1);
+      await new Promise<void>((resolve) => end = resolve);
+      fetching--;
+      return new Map();
+    },
+  });
+  const started = source.start(recordedContext(clock));
+  const polled = source.poll();
+  await clock.settle();
+  assert.equal(fetches, 1);
+  end();
+  await Promise.all([started, polled]);
+  assert.equal(source.health?.().status, "healthy");
+  await clock.advance(5_000);
+  const third = source.poll();
+  await clock.settle();
+  assert.equal(fetches, 2);
+  end();
+  await third;
+  await source.stop();
+});
+
+test("perResourcePollingSource keeps nothing of a primary that is deleted during its fetch", async () => {
+  const clock = new VirtualClock();
+  const answers: ((found: string[]) => void)[] = [];
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => new Promise((resolve) => answers.push(resolve)),
+  });
+  const context = recordedContext(clock, [a]);
+  await source.start(context);
+  const key = { namespace: "default", name: "a" };
+  source.onPrimary?.({ type: "deleted", key, object: a });
+  answers.shift()?.(["of the deleted"]);
+  await clock.settle();
+  assert.deepEqual(context.triggered, []);
+  source.onPrimary?.({ type: "added", key, object: a });
+  const read = source.secondaries?.(a);
+  await clock.settle();
+  answers.shift()?.(["of the new"]);
+  assert.deepEqual(await read, ["of the new"]);
+  await source.stop();
+});
+
 test("pollingSource refuses an interval of zero", () => {
   assert.throws(
     () => pollingSource({ name: "poll", fetch: () => new Map(), interval: 0 }),

@@ -97,6 +97,18 @@ test("webhookSource takes a bearer token instead", async () => {
   });
 });
 
+test("webhookSource compares a bearer token with its case", async () => {
+  const check = { bearer: { token: "AbC" } };
+  await withWebhook({ check }, async (url) => {
+    const status = (authorization: string) =>
+      post(url, '{"key":"default/a"}', { authorization });
+    assert.equal(await status("bearer AbC"), 202);
+    for (const token of ["abc", "ABC", "AbC2", "Ab", "AbCAbC"]) {
+      assert.equal(await status(`Bearer ${token}`), 401, token);
+    }
+  });
+});
+
 test("webhookSource serves POST to its one path only", async () => {
   await withWebhook({ path: "/hook" }, async (url) => {
     assert.equal((await fetch(url)).status, 405);

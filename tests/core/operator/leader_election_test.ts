@@ -6,6 +6,8 @@ import { fc } from "../../support/property.ts";
 import { Client } from "../../../core/client/client.ts";
 import type { Transport } from "../../../core/client/transport/transport.ts";
 import { silentLogger } from "../../../core/logger.ts";
+import { abortable } from "../../../core/signals.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import {
   checkLeaseTimes,
   LEADER_ELECTION_OPTIONS,
@@ -223,6 +225,47 @@ test("LeaderElection steps down at the renew deadline and leads again later [3.9
     await clock.advance(100);
     await stopped;
   }));
+
+test("LeaderElection counts its term from the request, not from a slow answer", async () => {
+  const clock = new VirtualClock();
+  const stops: number[] = [];
+  let answers: Promise<unknown> = Promise.resolve();
+  const answer = async (signal: AbortSignal) => {
+    await abortable(answers, signal);
+    return record("a");
+  };
+  const election = new LeaderElection({
+    lock: {
+      text: "default/lock",
+      read: () => Promise.resolve(undefined),
+      create: answer,
+      acquire: (_record, _transition, signal) => answer(signal),
+      release: () => Promise.resolve(),
+    },
+    identity: "a",
+    times: TIMES,
+    clock,
+    random: () => 0.5,
+    log: silentLogger,
+    onStartedLeading: () => {},
+    onStoppedLeading: () => stops.push(clock.now()),
+  });
+  election.start();
+  await clock.advance(1_000);
+  assert.equal(election.isLeading, true);
+  // The renewal of second 2 is answered in second 8, the next one never.
+  const slow = Promise.withResolvers<void>();
+  answers = slow.promise;
+  await clock.advance(7_000);
+  answers = new Promise(() => {});
+  slow.resolve();
+  await clock.advance(3_900);
+  assert.equal(election.isLeading, true);
+  await clock.advance(200);
+  assert.equal(election.isLeading, false);
+  assert.deepEqual(stops, [12_000]);
+  await election.stop();
+});
 
 test("LeaderElection survives a pause of the process shorter than the lease", () =>
   atDistance(async (surroundings) => {

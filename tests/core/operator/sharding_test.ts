@@ -87,6 +87,8 @@ class StagedGroup implements MembershipStore {
   publishing: (members: readonly string[]) => Promise<void> = nothing;
   /** Awaited before the other members are listed, after a view is published. */
   looking: (members: readonly string[]) => Promise<void> = nothing;
+  /** Awaited before the runs that a view takes away have ended. */
+  releasing: () => Promise<void> = nothing;
   losses = 0;
   #version = 0;
 
@@ -97,7 +99,7 @@ class StagedGroup implements MembershipStore {
       times: TIMES,
       clock: this.clock,
       log: silentLogger,
-      onRelease: () => Promise.resolve(),
+      onRelease: () => this.releasing(),
       onAcquire: () => {},
       onLost: () => this.losses++,
     });
@@ -176,6 +178,41 @@ test("Sharding stops if a renewal is answered after its lease could have expired
   await clock.advance(3_000);
   assert.deepEqual(group.published.slice(-3), [[], ["a"], ["a"]]);
   assert.equal(group.owned, KEYS.length);
+  await sharding.stop();
+});
+
+test("Sharding takes no view over whose runs have ended for a view given up before", async () => {
+  const group = new StagedGroup();
+  const { clock, sharding } = group;
+  sharding.start();
+  await clock.advance(1_000);
+  const releases: PromiseWithResolvers<void>[] = [];
+  group.releasing = () => {
+    const release = Promise.withResolvers<void>();
+    releases.push(release);
+    return release.promise;
+  };
+  group.others = [{ identity: "b", members: ["a", "b"] }];
+  await clock.advance(2_000);
+  assert.equal(releases.length, 1, "for the view of a and b");
+  group.publishing = () => Promise.reject(new Error("no route"));
+  await clock.advance(15_000);
+  assert.equal(group.losses, 1);
+  group.publishing = nothing;
+  releases[1]?.resolve();
+  await clock.advance(5_000);
+  assert.equal(
+    releases.length,
+    3,
+    "for the same view, after it has joined again",
+  );
+  assert.deepEqual(group.published.at(-1), []);
+  releases[0]?.resolve();
+  await clock.advance(5_000);
+  assert.deepEqual(group.published.at(-1), []);
+  releases[2]?.resolve();
+  await clock.advance(5_000);
+  assert.deepEqual(group.published.at(-1), ["a", "b"]);
   await sharding.stop();
 });
 

@@ -263,6 +263,25 @@ test("EventProcessor reconciles and retries a deletion in all-events mode [Trigg
   assert.equal(fixture.processor.delayed, 0);
 });
 
+test("EventProcessor repeats a failed deletion although an event waits [TriggerReconcilerOnAllEventIT]", async () => {
+  const fixture = await running({ settings: { allEvents: true } });
+  fixture.script = ({ deleted }) => deleted ? undefined : DONE;
+  fixture.add(A);
+  await fixture.settle();
+  fixture.delete(A);
+  await fixture.settle();
+  fixture.processor.onTrigger(A, "source", {});
+  await fixture.end(A, FAILED);
+  await fixture.clock.advance(100);
+  assert.deepEqual(fixture.begun.map(({ deleted }) => deleted), [
+    false,
+    true,
+    true,
+  ]);
+  await fixture.end(A);
+  assert(fixture.isForgotten(A));
+});
+
 test("EventProcessor reconciles a new object after the deletion of the old one", async () => {
   const fixture = await running({ settings: { allEvents: true } });
   fixture.add(A);
