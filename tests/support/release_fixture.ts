@@ -88,13 +88,16 @@ export class ReleaseFixture {
     ).length;
   }
 
-  /** Events of the release, as `Type Reason: message`. */
+  /** Events of its reconciler for the release, as `Type Reason: message`. */
   async events(): Promise<string[]> {
     const { items } = await this.fixture.client.list(Event, {
       namespace: KEY.namespace,
     });
     return items
-      .filter(({ involvedObject }) => involvedObject.kind === "Release")
+      .filter(({ involvedObject, reason }) =>
+        // The controller reports failed runs as well.
+        involvedObject.kind === "Release" && reason !== "RunFailed"
+      )
       .map(({ type, reason, message }) => `${type} ${reason}: ${message}`)
       .toSorted();
   }
