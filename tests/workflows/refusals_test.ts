@@ -7,7 +7,6 @@ import { applySet, pruneSet } from "../../workflows/apply/apply_set.ts";
 import {
   intervalSchedule,
   jittered,
-  summarizeResult,
 } from "../../workflows/conditions/reconcile_result.ts";
 import { requireReady } from "../../workflows/kstatus/dependencies.ts";
 import { WebhookNotifier } from "../../workflows/conditions/notifier.ts";
@@ -32,8 +31,6 @@ import { statusOf } from "../../workflows/kstatus/status_of.ts";
 import { waitFor } from "../../workflows/kstatus/wait_for.ts";
 import { Canary } from "../../workflows/phases/canary.ts";
 import { changeMap } from "../../workflows/phases/change_map.ts";
-import { errorReport } from "../../workflows/phases/error_report.ts";
-import { ExclusiveStatus } from "../../workflows/phases/exclusive_status.ts";
 import { LifecycleMetrics } from "../../workflows/phases/lifecycle_metrics.ts";
 import { newFailures } from "../../workflows/phases/new_failures.ts";
 import { oneShotTask } from "../../workflows/phases/one_shot_task.ts";
@@ -48,7 +45,6 @@ const client = {} as never;
 const kind = ConfigMap as never;
 const object = { metadata: { name: "web" } };
 const owner = { group: "example.com", name: "web" };
-const moment = { now: 0, generation: 1 };
 const FUNCTION = "a function: received";
 
 testRefusals([
@@ -151,12 +147,6 @@ testRefusals([
     },
   },
   {
-    what: "summarizeResult()",
-    make: (options) => summarizeResult([], { result: "success" }, options),
-    good: { schedule: intervalSchedule("1m"), moment },
-    bad: { schedule: [undefined, "an object"], gates: ["A", "of strings"] },
-  },
-  {
     what: "A SharedStatus",
     make: (options) => new SharedStatus(object, options),
     good: { access: { read: call, patch: call } },
@@ -220,20 +210,6 @@ testRefusals([
     make: (rule) => changeMap({ replicas: rule }),
     good: { change: "scale" },
     bad: { change: ["sometimes", "none, scale, upgrade, redeploy"] },
-  },
-  {
-    what: "errorReport()",
-    make: (options) => errorReport(new Error("x"), options),
-    good: {},
-    optional: true,
-    bad: { maxLength: [-1, "from 0"], stack: ["yes", "true or false"] },
-  },
-  {
-    what: "An ExclusiveStatus",
-    make: (options) => new ExclusiveStatus(kind, options),
-    good: {},
-    optional: true,
-    bad: { onChange: [5, FUNCTION] },
   },
   {
     what: "LifecycleMetrics",

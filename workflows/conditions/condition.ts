@@ -178,11 +178,9 @@ export function markReconciling(
   words: Omit<NewCondition, "type" | "status">,
   moment: ConditionMoment,
 ): Condition[] {
-  return setCondition(
-    removeCondition(conditions, STALLED),
-    { ...words, type: RECONCILING, status: "True" },
-    moment,
-  );
+  const rest = removeCondition(conditions, STALLED);
+  const condition = { ...words, type: RECONCILING, status: "True" } as const;
+  return setCondition(rest, condition, moment);
 }
 
 /** Sets Stalled and removes Reconciling: an object never has both. */
@@ -191,11 +189,9 @@ export function markStalled(
   words: Omit<NewCondition, "type" | "status">,
   moment: ConditionMoment,
 ): Condition[] {
-  return setCondition(
-    removeCondition(conditions, RECONCILING),
-    { ...words, type: STALLED, status: "True" },
-    moment,
-  );
+  const rest = removeCondition(conditions, RECONCILING);
+  const condition = { ...words, type: STALLED, status: "True" } as const;
+  return setCondition(rest, condition, moment);
 }
 
 /** Whether a condition is present and True. */
@@ -204,27 +200,6 @@ export function isTrue(
   type: string,
 ): boolean {
   return findCondition(conditions, type)?.status === "True";
-}
-
-/** Whether a condition is present and False. */
-export function isFalse(
-  conditions: readonly Condition[],
-  type: string,
-): boolean {
-  return findCondition(conditions, type)?.status === "False";
-}
-
-/** Whether a condition is Unknown or absent. */
-export function isUnknown(
-  conditions: readonly Condition[],
-  type: string,
-): boolean {
-  return !isTrue(conditions, type) && !isFalse(conditions, type);
-}
-
-/** Whether Stalled is True and Reconciling is not. */
-export function isStalled(conditions: readonly Condition[]): boolean {
-  return isTrue(conditions, STALLED) && !isTrue(conditions, RECONCILING);
 }
 
 /** Whether Reconciling is True and Stalled is not. */

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRules } from "../../core/api/options.ts";
+import type { OptionRules } from "../../core/api/options.ts";
 import {
   compareConditions,
   type Condition,
@@ -65,8 +65,9 @@ export interface ConditionSummary {
 /** Options for merging conditions into one. */
 export type MergeOptions = Omit<ConditionSummary, "target">;
 
-/** Validation rules of the options of a summary. */
-export const MERGE_RULES: OptionRules<MergeOptions> = {
+/** Validation rules of a {@linkcode ConditionSummary}. */
+export const SUMMARY_RULES: OptionRules<ConditionSummary> = {
+  target: "name",
   of: "strings?",
   abnormal: "strings?",
   latestGenerationOnly: "boolean?",
@@ -89,42 +90,19 @@ interface Member {
  * The most severe condition wins: an abnormal one that is True, then a normal
  * one that is False, then those without a problem, and Unknown last.
  *
- * @param conditions The conditions of the object.
- * @param target The type of the result, such as Ready.
  * @returns The summary, or undefined if there is no condition to merge.
- * @throws {TypeError | RangeError} If an option is unknown or of another type.
  */
 export function summarizeConditions(
   conditions: readonly Condition[],
   target: string,
   options: MergeOptions = {},
 ): NewCondition | undefined {
-  checkOptions(options, MERGE_RULES, "summarize()");
   const rest = conditions.filter((condition) => condition.type !== target);
-  return merge([{ name: "", conditions: rest }], target, options);
+  return aggregateConditions([{ name: "", conditions: rest }], target, options);
 }
 
 /**
- * Merges the conditions of several objects into one.
- *
- * @returns The merged condition, or undefined if absent to merge.
- * @throws {TypeError | RangeError} If an option is unknown or of another type.
- */
-export function aggregateConditions(
-  sources: readonly ConditionSource[],
-  target: string,
-  options: MergeOptions = {},
-): NewCondition | undefined {
-  checkOptions(options, MERGE_RULES, "aggregateConditions()");
-  return merge(sources, target, options);
-}
-
-/**
- * Copies a condition of another object under the target type.
- *
- * @param source The other object.
- * @param target The type of the result.
- * @param options `from` is the type to copy (Ready by default); `otherwise` is
+ * Copies a condition of another object under the target type; `otherwise` is
  * used if the object has no such condition.
  */
 export function mirrorCondition(
@@ -144,22 +122,27 @@ export function mirrorCondition(
   return otherwise === undefined ? undefined : { ...otherwise, type: target };
 }
 
-function merge(
+/** Merges the conditions of several objects into one. */
+export function aggregateConditions(
   sources: readonly ConditionSource[],
   target: string,
-  options: MergeOptions,
+  options: MergeOptions = {},
 ): NewCondition | undefined {
   const { of, abnormal = [], sourceReference = false } = options;
   const members = inScope(sources, options);
   if (members.length === 0) return undefined;
   const group = worstGroup(members);
-  const lead = leadOf(group, of);
+  const first = of?.find((type) =>
+    group.some(({ condition }) => condition.type === type)
+  );
+  const lead = group.find(({ condition }) => condition.type === first) ??
+    group[0]!;
   const { status, type } = lead.condition;
   return {
     type: target,
     status: lead.abnormal === abnormal.includes(target)
       ? status
-      : inverted(status),
+      : INVERTED[status],
     reason: sourceReference ? reasonWithSource(lead) : lead.condition.reason,
     message: countText(members, group, { sources, options, type }) ??
       lead.condition.message,
@@ -205,18 +188,7 @@ function worstGroup(members: readonly Member[]): Member[] {
     );
 }
 
-function leadOf(group: readonly Member[], of?: readonly string[]): Member {
-  for (const type of of ?? []) {
-    const found = group.find(({ condition }) => condition.type === type);
-    if (found !== undefined) return found;
-  }
-  return group[0]!;
-}
-
-function inverted(status: Condition["status"]): Condition["status"] {
-  if (status === "Unknown") return status;
-  return status === "True" ? "False" : "True";
-}
+const INVERTED = { True: "False", False: "True", Unknown: "Unknown" } as const;
 
 function reasonWithSource({ condition, source }: Member): string {
   if (condition.reason.includes("@")) return condition.reason;

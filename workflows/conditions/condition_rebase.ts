@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRules } from "../../core/api/options.ts";
+import type { OptionRules } from "../../core/api/options.ts";
 import {
   compareConditions,
   type Condition,
@@ -21,7 +21,6 @@ interface RebaseOptions {
 export const REBASE_RULES: OptionRules<
   Pick<RebaseOptions, "owned" | "force">
 > = { owned: "strings?", force: "boolean?" };
-const RULES = { ...REBASE_RULES, latest: "array" } as const;
 
 /** Error for a condition that another writer has changed as well. */
 export class ConditionConflictError extends Error {
@@ -50,10 +49,6 @@ export class ConditionConflictError extends Error {
  * Conditions that were not changed are preserved. A condition that already has
  * the desired value keeps its transition time.
  *
- * @param before The conditions before the run.
- * @param after The conditions after the run.
- * @param latest The latest state on the server.
- * @param options The conditions on the server, and the owned types.
  * @throws {ConditionConflictError} If another writer has changed the same
  * condition to a different value, and it is not owned.
  */
@@ -62,7 +57,6 @@ export function rebaseConditions(
   after: readonly Condition[],
   options: RebaseOptions,
 ): Condition[] {
-  checkOptions(options, RULES, "rebaseConditions()");
   const { latest, owned = [], force = false } = options;
   let result = [...latest];
   const put = (condition: Condition) => {

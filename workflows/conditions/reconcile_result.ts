@@ -13,9 +13,6 @@ import {
   type ConditionMoment,
   findCondition,
   isReconciling,
-  isStalled,
-  isTrue,
-  isUnknown,
   markReconciling,
   markStalled,
   READY,
@@ -26,7 +23,6 @@ import {
 } from "./condition.ts";
 import {
   type ConditionSummary,
-  MERGE_RULES,
   summarizeConditions,
 } from "./condition_merge.ts";
 import { isOutcome, type StepsResult } from "./outcome.ts";
@@ -77,8 +73,17 @@ export function intervalSchedule(interval: Duration): ReconcileSchedule {
       `Cannot create a schedule: the interval must be longer than zero: received ${interval}`,
     );
   }
+  return scheduleOf(period);
+}
+
+/** Schedule without an interval: only events, and waits that name a delay. */
+export function eventSchedule(): ReconcileSchedule {
+  return scheduleOf(undefined);
+}
+
+function scheduleOf(period: number | undefined): ReconcileSchedule {
   return {
-    retryUntilReady: true,
+    retryUntilReady: period !== undefined,
     next(result, error) {
       if (isOutcome(error, "waiting")) {
         return { after: error.after || period, success: false };
@@ -90,26 +95,6 @@ export function intervalSchedule(interval: Duration): ReconcileSchedule {
       return result === "success"
         ? { after: period, success: error === undefined }
         : { after: undefined, success: false };
-    },
-  };
-}
-
-/** Schedule without an interval: only events, and waits that name a delay. */
-export function eventSchedule(): ReconcileSchedule {
-  return {
-    retryUntilReady: false,
-    next(result, error) {
-      if (isOutcome(error, "waiting")) {
-        return { after: error.after, success: false };
-      }
-      if (isOutcome(error, "failed") && error.harmless) {
-        return { after: undefined, success: true };
-      }
-      if (result === "requeue") return { after: 0, success: false };
-      return {
-        after: undefined,
-        success: result === "success" && error === undefined,
-      };
     },
   };
 }
@@ -187,10 +172,6 @@ export const PROGRESSING_WITH_RETRY = "ProgressingWithRetry";
  * The rules are those of Flux' source-controller (`ComputeReconcileResult`). A
  * `Stalled` beside a result other than empty is a mistake of the caller and
  * fails the run. Without any condition no generation counts as observed.
- *
- * @param conditions The conditions after the steps.
- * @param steps The result of the steps, or their error.
- * @param context The schedule, the time and the generation.
  */
 export function computeReconcileResult(
   conditions: readonly Condition[],
@@ -203,17 +184,13 @@ export function computeReconcileResult(
   const { result, error } = steps;
   const { schedule, moment } = context;
   const next = schedule.next(result, error);
-  let list = [...conditions];
-  if (error === undefined && result === "success") {
-    list = removeCondition(list, RECONCILING);
-  }
+  let list = error === undefined && result === "success"
+    ? removeCondition(conditions, RECONCILING)
+    : [...conditions];
   if (isReconciling(list)) {
-    const { message } = findCondition(list, RECONCILING)!;
     list = setCondition(list, {
-      type: RECONCILING,
-      status: "True",
+      ...findCondition(list, RECONCILING)!,
       reason: PROGRESSING_WITH_RETRY,
-      message,
     }, moment);
   }
   if (isOutcome(error, "stalled")) {
@@ -233,43 +210,24 @@ export function computeReconcileResult(
     return { conditions: list, observed: false, next };
   }
   if (isOutcome(error, "failed") && error.harmless) {
-    return {
-      conditions: removeCondition(list, RECONCILING),
-      observed: hasConditions,
-      next,
-    };
+    const conditions = removeCondition(list, RECONCILING);
+    return { conditions, observed: hasConditions, next };
   }
-  return error === undefined
-    ? {
-      conditions: list,
-      observed: hasConditions && result !== "requeue",
-      next,
-    }
-    : { conditions: list, observed: false, next, error };
+  if (error !== undefined) {
+    return { conditions: list, observed: false, next, error };
+  }
+  const observed = hasConditions && result !== "requeue";
+  return { conditions: list, observed, next };
 }
 
-/** Validation rules of a {@linkcode ConditionSummary}. */
-export const SUMMARY_RULES: OptionRules<ConditionSummary> = {
-  ...MERGE_RULES,
-  target: "name",
-};
-
-/** Options of {@linkcode summarizeResult}. */
+/** Options of {@linkcode summarizeResult}; see `SummarizedDefinition`. */
 export interface SummarizeOptions {
+  readonly gates?: readonly string[] | undefined;
+  readonly summaries?: readonly ConditionSummary[] | undefined;
   /** Decides the next run. */
   readonly schedule: ReconcileSchedule;
   /** Time, and generation that was reconciled. */
   readonly moment: ConditionMoment;
-  /** Summary conditions. There are none by default. */
-  readonly summaries?: readonly ConditionSummary[] | undefined;
-  /**
-   * Condition types that make Ready False, with their reason and message, when
-   * they are False. The first in the list wins; those that are True do not
-   * affect Ready.
-   *
-   * @default {[]}
-   */
-  readonly gates?: readonly string[] | undefined;
   /**
    * Reason and message of Ready after a success for which no step or summary
    * has set it. By default Ready is not set.
@@ -279,37 +237,27 @@ export interface SummarizeOptions {
     | undefined;
 }
 
-const OPTION_RULES: OptionRules<SummarizeOptions> = {
-  schedule: "object",
-  moment: "object",
-  summaries: "array?",
-  gates: "strings?",
-  succeeded: "object?",
-};
-
 /**
  * Computes the final result of a run: {@linkcode computeReconcileResult}, then
  * the summaries, then the gates. A success that leaves Ready other than True
  * becomes an error if the schedule retries until ready, so that such a run
  * never ends silently.
- *
- * @param conditions The conditions after the steps.
- * @param steps The result of the steps, or their error.
- * @param options The schedule, the time and generation, and the summaries.
- * @throws {TypeError} If an option is unknown, missing or of another type.
  */
 export function summarizeResult(
   conditions: readonly Condition[],
   steps: StepsResult,
   options: SummarizeOptions,
 ): ComputedResult {
-  checkOptions(options, OPTION_RULES, "summarizeResult()");
-  const { schedule, moment, summaries, gates = [], succeeded } = options;
+  const { schedule, moment, summaries = [], gates = [], succeeded } = options;
   const computed = computeReconcileResult(conditions, steps, {
     schedule,
     moment,
   });
-  let list = withSummaries(computed.conditions, summaries, moment);
+  let list = computed.conditions;
+  for (const { target, ...sources } of summaries) {
+    const summary = summarizeConditions(list, target, sources);
+    if (summary !== undefined) list = setCondition(list, summary, moment);
+  }
   const gate = gates
     .map((type) => findCondition(list, type))
     .find((condition) => condition?.status === "False");
@@ -343,19 +291,6 @@ export function summarizeResult(
   };
 }
 
-function withSummaries(
-  conditions: Condition[],
-  summaries: readonly ConditionSummary[] = [],
-  moment: ConditionMoment,
-): Condition[] {
-  let list = conditions;
-  for (const { target, ...sources } of summaries) {
-    const summary = summarizeConditions(list, target, sources);
-    if (summary !== undefined) list = setCondition(list, summary, moment);
-  }
-  return list;
-}
-
 function notReady({ reason, message }: Condition): Error {
   return new Error(
     `Cannot report success: the object is not Ready: received ${reason}: ${message}`,
@@ -376,101 +311,9 @@ export function hasRecovered(
   return isFailing(before) && !isFailing(after);
 }
 
-const FINALIZE_RULES: OptionRules<Parameters<typeof finalizeResult>[2]> = {
-  moment: "object",
-  eventDriven: "boolean?",
-  succeeded: "string",
-  summaries: "array?",
-};
-
-/**
- * Computes the final conditions of a reconciler that returns delays and errors
- * instead of step results. The rules are those of Flux' `ResultFinalizer`.
- *
- * - An error makes Ready False (reason `Failed`) unless it is already False; a
- *   success makes it True (reason `Succeeded`) unless it was set otherwise.
- * - A run that is retried is not Stalled; one that is done or Stalled is not
- *   Reconciling.
- * - A success that leaves Ready False is an error, unless the controller is
- *   driven by events alone.
- *
- * @param conditions The conditions after the run.
- * @param run The next run that was asked for, and the error that was thrown.
- * @param options `moment` is the time and the reconciled generation;
- * `eventDriven` says that the controller has no interval, so that a success
- * asks for no further run (false by default); `succeeded` is the message of
- * Ready after a success; `summaries` are the summary conditions.
- * @throws {TypeError | RangeError} If an option is unknown or of another type.
- */
-export function finalizeResult(
-  conditions: readonly Condition[],
-  { next, error }: Pick<ComputedResult, "next" | "error">,
-  options: {
-    readonly moment: {
-      readonly now: number;
-      readonly generation?: number | undefined;
-    };
-    readonly eventDriven?: boolean | undefined;
-    readonly succeeded: string;
-    readonly summaries?: readonly ConditionSummary[] | undefined;
-  },
-): ComputedResult {
-  checkOptions(options, FINALIZE_RULES, "finalizeResult()");
-  const { moment, eventDriven = false, succeeded, summaries } = options;
-  const isSuccess = next.success && error === undefined;
-  let list = [...conditions];
-  const setNotReady = (why: { reason: string; message: string }) => {
-    if (findCondition(list, READY)?.status === "False") return;
-    list = setCondition(list, { ...why, type: READY, status: "False" }, moment);
-  };
-  if (error !== undefined) list = removeCondition(list, STALLED);
-  if (!isSuccess || eventDriven) {
-    if (next.after !== undefined && !next.success) {
-      list = removeCondition(list, STALLED);
-    }
-    const stalled = findCondition(list, STALLED);
-    if (stalled?.status === "True") setNotReady(stalled);
-  }
-  if (isSuccess || isTrue(list, STALLED)) {
-    list = removeCondition(list, RECONCILING);
-  }
-  if (error !== undefined) {
-    const message = error instanceof Error ? error.message : String(error);
-    setNotReady({ reason: "Failed", message });
-  }
-  list = withSummaries(list, summaries, moment);
-  let failure = error;
-  const ready = findCondition(list, READY);
-  if (
-    isSuccess && !eventDriven && ready?.status === "False" && !isStalled(list)
-  ) failure = notReady(ready);
-  if (
-    isSuccess && failure === undefined && isUnknown(list, READY) &&
-    !isReconciling(list) && !isStalled(list)
-  ) {
-    list = setCondition(list, {
-      type: READY,
-      status: "True",
-      reason: "Succeeded",
-      message: succeeded,
-    }, moment);
-  }
-  return {
-    conditions: list,
-    observed: isStalled(list) || isTrue(list, READY),
-    next,
-    ...(failure === undefined ? {} : { error: failure }),
-  };
-}
-
 /**
  * Sets Reconciling, for a run that is in progress. Ready becomes Unknown after
  * drift, or if it was not set before.
- *
- * @param conditions The current conditions.
- * @param progress Reason and message; `drift` says that the actual state has
- * moved away from the desired one.
- * @param moment The time, and the generation.
  */
 export function progressiveStatus(
   conditions: readonly Condition[],
@@ -482,11 +325,8 @@ export function progressiveStatus(
   moment: ConditionMoment,
 ): Condition[] {
   const list = markReconciling(conditions, { reason, message }, moment);
-  return drift || isUnknown(list, READY)
-    ? setCondition(
-      list,
-      { type: READY, status: "Unknown", reason, message },
-      moment,
-    )
-    : list;
+  const { status = "Unknown" } = findCondition(list, READY) ?? {};
+  if (!drift && status !== "Unknown") return list;
+  const unknown = { type: READY, status: "Unknown", reason, message } as const;
+  return setCondition(list, unknown, moment);
 }

@@ -7,12 +7,6 @@ export const REQUESTED_AT = "reconcile.coracle.dev/requestedAt";
 /** Default name of the annotation that forces a run. */
 const FORCE_AT = "reconcile.coracle.dev/forceAt";
 
-/** Tokens of handled requests, as a status holds them. */
-type HandledRequests = Pick<
-  ConditionedStatus,
-  "lastHandledReconcileAt" | "lastHandledForceAt"
->;
-
 /**
  * Reads the requests from the annotations of an object. A value is an opaque
  * token: one that differs from the handled one is a request, even if it is
@@ -45,7 +39,7 @@ export function requestsOf(
   const forceAt = annotations[names.forceAt ?? FORCE_AT];
   const requested = requestedAt !== undefined &&
     requestedAt !== handled.lastHandledReconcileAt;
-  const next: HandledRequests = { ...handled };
+  const next: typeof handled = { ...handled };
   if (requestedAt !== undefined) next.lastHandledReconcileAt = requestedAt;
   if (forceAt !== undefined) next.lastHandledForceAt = forceAt;
   return {
@@ -54,20 +48,4 @@ export function requestsOf(
       forceAt !== handled.lastHandledForceAt,
     handled: next,
   };
-}
-
-/**
- * Whether an update has a new request, for filters. Removing one is no request,
- * and a new object has none.
- */
-export function requestChanged(
-  object: KubernetesObject | undefined,
-  previous: KubernetesObject | undefined,
-  names: RequestNames = {},
-): boolean {
-  if (object === undefined || previous === undefined) return false;
-  const name = names.requestedAt ?? REQUESTED_AT;
-  const token = object.metadata.annotations?.[name];
-  return token !== undefined &&
-    token !== previous.metadata.annotations?.[name];
 }

@@ -1,18 +1,10 @@
 /**
  * Limits how many tasks run at the same time; tasks start in the order in which
  * they are given.
- *
- * @param limit The maximum number; a positive integer.
- * @throws {RangeError} If the limit is invalid.
  */
 export function concurrencyLimit(
   limit: number,
 ): <T>(task: () => Promise<T>) => Promise<T> {
-  if (!Number.isInteger(limit) || limit < 1) {
-    throw new RangeError(
-      `Cannot limit concurrency: the limit must be a positive integer: received ${limit}`,
-    );
-  }
   let running = 0;
   const waiting: (() => void)[] = [];
   return async (task) => {

@@ -27,17 +27,11 @@ export interface ExecutorContext<P extends KubernetesObject> {
  * One node in one run: evaluates its conditions, each at most once, and
  * reconciles or deletes its dependent. It has no knowledge of the other nodes.
  */
-export class NodeRun<P extends KubernetesObject> {
+class NodeRun<P extends KubernetesObject> {
   readonly #node: WorkflowNode<P>;
   readonly #run: ExecutorContext<P>;
   readonly #verdicts: Partial<Record<ConditionName, Verdict>> = {};
 
-  /**
-   * Prepares the node; nothing is executed.
-   *
-   * @param node The node.
-   * @param run The context of the execution.
-   */
   constructor(node: WorkflowNode<P>, run: ExecutorContext<P>) {
     this.#node = node;
     this.#run = run;
@@ -57,18 +51,13 @@ export class NodeRun<P extends KubernetesObject> {
     return verdict.met;
   }
 
-  /**
-   * Whether a condition is met; `otherwise` is the result if the node has none.
-   */
+  /** Whether a condition is met, or the node has none. */
   async holds(
     name: Exclude<ConditionName, "activeWhen">,
-    { otherwise, resource }: {
-      readonly otherwise: boolean;
-      readonly resource?: unknown;
-    },
+    resource?: unknown,
   ): Promise<boolean> {
     const when = this.#node.when[name];
-    if (when === undefined) return otherwise;
+    if (when === undefined) return true;
     const known = this.#verdicts[name];
     if (known !== undefined) return known.met;
     const { primary, ctx } = this.#run;
@@ -94,11 +83,9 @@ export class NodeRun<P extends KubernetesObject> {
       } as const
       : await dependent.reconcile(primary, ctx);
     const ready = !this.has("readyWhen") ||
-      await this.holds("readyWhen", { otherwise: true, resource });
-    return this.result(ready ? "reconciled" : "notReady", {
-      operation,
-      resource,
-    });
+      await this.holds("readyWhen", resource);
+    const state = ready ? "reconciled" : "notReady";
+    return this.result(state, { operation, resource });
   }
 
   /**
@@ -114,7 +101,7 @@ export class NodeRun<P extends KubernetesObject> {
     if (!(withPrimary && dependent.garbageCollected)) {
       await dependent.delete?.(primary, ctx);
     }
-    const gone = await this.holds("deletedWhen", { otherwise: true });
+    const gone = await this.holds("deletedWhen");
     return this.result(gone ? "deleted" : "deleting");
   }
 
@@ -127,14 +114,12 @@ export class NodeRun<P extends KubernetesObject> {
   }
 }
 
-const OTHERWISE = { otherwise: true } as const;
-const NOT_OTHERWISE = { otherwise: false } as const;
-
-/** Decision on a node before any deletion. */
-type Decision =
-  | { readonly then: "keep"; readonly result: NodeResult }
-  | { readonly then: "delete" }
-  | { readonly then: "inactive"; readonly result: NodeResult };
+/** Decision on a node before any deletion; without a result, it is deleted. */
+interface Decision {
+  /** Whether the nodes that depend on it may exist. */
+  readonly isWanted: boolean;
+  readonly result?: NodeResult;
+}
 
 /**
  * Reconciles the nodes, each when all its dependencies are ready, as many at
@@ -158,59 +143,53 @@ export async function reconcileGraph<P extends KubernetesObject>(
   );
   const decisions = new Map<WorkflowNode<P>, Promise<Decision>>();
   for (const node of graph.order) {
-    const decision = decide(runs.get(node)!, graph.dependenciesOf(node), {
-      decisions,
-      limited: run.limited,
-    });
-    decisions.set(node, decision);
+    // The order guarantees that those of the dependencies exist.
+    const before = graph.dependenciesOf(node)
+      .map(({ name }, index, nodes) => ({
+        name,
+        decision: decisions.get(nodes[index]!)!,
+      }));
+    decisions.set(node, decide(runs.get(node)!, before, run));
   }
   const results = new Map<string, NodeResult>();
   for (const node of graph.order) {
-    const made = await decisions.get(node)!;
-    if (made.then !== "delete") results.set(node.name, made.result);
+    const { result } = await decisions.get(node)!;
+    if (result !== undefined) results.set(node.name, result);
   }
   // Usually no node is deleted.
   if (results.size === graph.order.length) return results;
-  const deletions = new Map<WorkflowNode<P>, Promise<NodeResult>>();
-  for (const node of graph.order.toReversed()) {
-    const after = graph.dependentsOf(node).map((dependent) => ({
-      dependent,
-      result: deletions.get(dependent)!,
-    }));
-    deletions.set(
-      node,
-      finishNode(runs.get(node)!, decisions.get(node)!, { after, run }),
-    );
-  }
-  for (const node of graph.order) {
-    results.set(node.name, await deletions.get(node)!);
-  }
-  return results;
+  return await deleteGraph(
+    graph,
+    async (node, after) =>
+      (await decisions.get(node)!).result ??
+        await deleteAfter(runs.get(node)!, after, { run, withPrimary: false }),
+  );
 }
 
 /** Decides on a node, and processes it, after all its dependencies. */
 async function decide<P extends KubernetesObject>(
   node: NodeRun<P>,
-  dependencies: readonly WorkflowNode<P>[],
-  { decisions, limited }: {
-    readonly decisions: ReadonlyMap<WorkflowNode<P>, Promise<Decision>>;
-    readonly limited: ExecutorContext<P>["limited"];
-  },
+  dependencies: readonly {
+    readonly name: string;
+    readonly decision: Promise<Decision>;
+  }[],
+  { limited }: ExecutorContext<P>,
 ): Promise<Decision> {
   let waitingFor: string[] | undefined;
-  let unwanted = false;
-  for (const dependency of dependencies) {
-    // The order guarantees that the promise exists.
-    const made = await decisions.get(dependency)!;
-    if (made.then !== "keep") unwanted = true;
-    else if (!isReady(made.result)) (waitingFor ??= []).push(dependency.name);
+  let isDeleted = false;
+  for (const { name, decision } of dependencies) {
+    const { isWanted, result } = await decision;
+    if (!isWanted) isDeleted = true;
+    else if (!READY_STATES.has(result!.state)) (waitingFor ??= []).push(name);
   }
-  if (unwanted) return { then: "delete" };
+  if (isDeleted) return { isWanted: false };
   if (waitingFor !== undefined) {
-    return { then: "keep", result: node.result("waiting", { waitingFor }) };
+    return { isWanted: true, result: node.result("waiting", { waitingFor }) };
   }
   return await limited(() => reconcileNode(node));
 }
+
+const READY_STATES: ReadonlySet<NodeState> = new Set(["reconciled", "skipped"]);
 
 /** Reconciles a node whose dependencies are ready, if it is desired. */
 async function reconcileNode<P extends KubernetesObject>(
@@ -219,58 +198,54 @@ async function reconcileNode<P extends KubernetesObject>(
   try {
     // Missing conditions cost nothing.
     if (node.has("activeWhen") && !await node.isActive()) {
-      return { then: "inactive", result: node.result("inactive") };
+      return { isWanted: false, result: node.result("inactive") };
     }
-    if (node.has("skipWhen") && await node.holds("skipWhen", NOT_OTHERWISE)) {
-      return { then: "keep", result: node.result("skipped") };
+    if (node.has("skipWhen") && await node.holds("skipWhen")) {
+      return { isWanted: true, result: node.result("skipped") };
     }
-    if (
-      node.has("reconcileWhen") &&
-      !await node.holds("reconcileWhen", OTHERWISE)
-    ) return { then: "delete" };
-    return { then: "keep", result: await node.reconcile() };
+    if (node.has("reconcileWhen") && !await node.holds("reconcileWhen")) {
+      return { isWanted: false };
+    }
+    return { isWanted: true, result: await node.reconcile() };
   } catch (error) {
-    return { then: "keep", result: node.result("failed", { error }) };
+    return { isWanted: true, result: node.result("failed", { error }) };
   }
 }
 
-async function finishNode<P extends KubernetesObject>(
-  node: NodeRun<P>,
-  decision: Promise<Decision>,
-  { after, run }: {
-    readonly after: readonly {
-      readonly dependent: WorkflowNode<P>;
-      readonly result: Promise<NodeResult>;
-    }[];
-    readonly run: ExecutorContext<P>;
-  },
-): Promise<NodeResult> {
-  const made = await decision;
-  if (made.then !== "delete") return made.result;
-  return await deleteAfter(node, after, { run, withPrimary: false });
+/** Nodes that depend on a node, by name, with their results. */
+type Deletions = readonly (readonly [string, Promise<NodeResult>])[];
+
+/** Processes the nodes in reverse order, each with the results of its dependents. */
+async function deleteGraph<P extends KubernetesObject>(
+  graph: Graph<WorkflowNode<P>>,
+  process: (node: WorkflowNode<P>, after: Deletions) => Promise<NodeResult>,
+): Promise<Map<string, NodeResult>> {
+  const pending = new Map<WorkflowNode<P>, Promise<NodeResult>>();
+  for (const node of graph.order.toReversed()) {
+    const after = graph.dependentsOf(node)
+      .map((dependent) => [dependent.name, pending.get(dependent)!] as const);
+    pending.set(node, process(node, after));
+  }
+  const results = new Map<string, NodeResult>();
+  for (const node of graph.order) {
+    results.set(node.name, await pending.get(node)!);
+  }
+  return results;
 }
 
-/**
- * Deletes a node after all nodes that depend on it. Also used by the cleanup of
- * a whole graph.
- */
-export async function deleteAfter<P extends KubernetesObject>(
+/** Deletes a node after all nodes that depend on it. */
+async function deleteAfter<P extends KubernetesObject>(
   node: NodeRun<P>,
-  after: readonly {
-    readonly dependent: { readonly name: string };
-    readonly result: Promise<NodeResult>;
-  }[],
+  after: Deletions,
   { run, withPrimary }: {
     readonly run: ExecutorContext<P>;
     readonly withPrimary: boolean;
   },
 ): Promise<NodeResult> {
   const waitingFor: string[] = [];
-  for (const { dependent, result } of after) {
+  for (const [name, result] of after) {
     const { state } = await result;
-    if (state !== "deleted" && state !== "inactive") {
-      waitingFor.push(dependent.name);
-    }
+    if (state !== "deleted" && state !== "inactive") waitingFor.push(name);
   }
   if (waitingFor.length > 0) return node.result("deleting", { waitingFor });
   return await run.limited(async () => {
@@ -282,10 +257,6 @@ export async function deleteAfter<P extends KubernetesObject>(
       return node.result("failed", { error });
     }
   });
-}
-
-function isReady({ state }: NodeResult): boolean {
-  return state === "reconciled" || state === "skipped";
 }
 
 /**
@@ -300,18 +271,9 @@ export async function cleanUpGraph<P extends KubernetesObject>(
   graph: Graph<WorkflowNode<P>>,
   run: ExecutorContext<P>,
 ): Promise<Map<string, NodeResult>> {
-  const pending = new Map<WorkflowNode<P>, Promise<NodeResult>>();
-  for (const node of graph.order.toReversed()) {
-    const after = graph.dependentsOf(node)
-      .map((dependent) => ({ dependent, result: pending.get(dependent)! }));
-    pending.set(
-      node,
+  return await deleteGraph(
+    graph,
+    (node, after) =>
       deleteAfter(new NodeRun(node, run), after, { run, withPrimary: true }),
-    );
-  }
-  const results = new Map<string, NodeResult>();
-  for (const node of graph.order) {
-    results.set(node.name, await pending.get(node)!);
-  }
-  return results;
+  );
 }

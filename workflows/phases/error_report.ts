@@ -1,6 +1,5 @@
-import { checkOptions } from "../../core/api/options.ts";
 import { isOutcome, withoutUrlQueries } from "../conditions/outcome.ts";
-import { type ErrorReportOptions, REPORT_RULES } from "./phased_definition.ts";
+import type { ErrorReportOptions } from "./phased_definition.ts";
 import type { RolloutError } from "./phased_status.ts";
 
 /** Maximum length of a chain of causes, which may be circular. */
@@ -10,16 +9,11 @@ const MAX_CHAIN = 16;
  * Converts an error to the form in which a status holds it: bounded, with its
  * causes, and without the queries of URLs, which may hold secrets. The defaults
  * are those of the Flink operator.
- *
- * @param error The error.
- * @param options The limits, and the labels.
- * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
  */
 export function errorReport(
   error: unknown,
   options: ErrorReportOptions = {},
 ): RolloutError {
-  checkOptions(options, REPORT_RULES, "errorReport()");
   const { maxLength = 2_048, maxCauses = 2, stack = false } = options;
   const cut = (text: string) => limited(withoutUrlQueries(text), maxLength);
   const chain = chainOf(error);

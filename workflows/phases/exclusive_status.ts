@@ -1,24 +1,17 @@
 import { ApiError } from "../../core/api/api_error.ts";
-import { checkKind, type Kind } from "../../core/api/kind.ts";
+import type { Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
-import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { compareResourceVersions } from "../../core/api/resource_version.ts";
 import type { Client } from "../../core/client/client.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 
 /** Error for a status that another writer has changed. */
 export class StatusTamperedError extends Error {
-  /**
-   * Creates the error.
-   *
-   * @param key The key of the object.
-   */
+  override readonly name = "StatusTamperedError";
+
   constructor(key: string) {
-    super(
-      `Cannot write the status of ${key}: another writer has changed it`,
-    );
-    this.name = "StatusTamperedError";
+    super(`Cannot write the status of ${key}: another writer has changed it`);
   }
 }
 
@@ -64,11 +57,6 @@ export interface ExclusiveStatusOptions<P extends WithStatus> {
   readonly succeeds?: ((found: unknown, ours: unknown) => boolean) | undefined;
 }
 
-const RULES: OptionRules<ExclusiveStatusOptions<never>> = {
-  onChange: "function?",
-  succeeds: "function?",
-};
-
 /**
  * Writer of statuses that no one else may write, because they are the memory of
  * a state machine. It sends one PUT for each change, none without a change, and
@@ -85,17 +73,7 @@ export class ExclusiveStatus<P extends WithStatus> {
   readonly #options: ExclusiveStatusOptions<P>;
   readonly #written: Map<string, Written> = new Map();
 
-  /**
-   * Creates the writer.
-   *
-   * @param kind The kind of the objects.
-   * @param options The callbacks.
-   * @throws {TypeError} If the kind is invalid, or an option is unknown or no
-   * function.
-   */
   constructor(kind: Kind<P>, options: ExclusiveStatusOptions<P> = {}) {
-    checkKind(kind, "an ExclusiveStatus");
-    checkOptions(options, RULES, "an ExclusiveStatus");
     this.#kind = kind;
     this.#options = options;
   }

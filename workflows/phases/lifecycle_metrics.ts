@@ -10,20 +10,8 @@ import type { Lifecycle, PhasedObject } from "./phased_status.ts";
 /**
  * Upper bounds of the histograms, in seconds: rollouts take minutes to hours.
  */
-const BUCKETS: readonly number[] = [
-  1,
-  5,
-  15,
-  30,
-  60,
-  120,
-  300,
-  600,
-  1_800,
-  3_600,
-  14_400,
-  86_400,
-];
+const BUCKETS: readonly number[] = // deno-fmt-ignore
+  [1, 5, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 14_400, 86_400];
 
 /** Options of {@linkcode LifecycleMetrics}. */
 export interface LifecycleMetricsOptions {
@@ -158,8 +146,8 @@ export class LifecycleMetrics {
     return {
       state: (state, duration) =>
         states.observe(duration / 1_000, { ...common, state }),
-      transition: ({ name }, duration) =>
-        transitions.observe(duration / 1_000, { ...common, transition: name }),
+      transition: (transition, duration) =>
+        transitions.observe(duration / 1_000, { ...common, transition }),
     };
   }
 }
@@ -169,41 +157,24 @@ interface Tracked {
   readonly namespace: string;
 }
 
-/** Transition between two lifecycle states whose duration is measured. */
-export interface LifecycleTransition {
-  /** Name of the transition. */
-  readonly name:
-    | "Resume"
-    | "Upgrade"
-    | "Suspend"
-    | "Submission"
-    | "Stabilization"
-    | "Rollback";
-  /** First state. */
-  readonly from: Lifecycle;
-  /** Last state. */
-  readonly to: Lifecycle;
-  /**
-   * Whether the duration starts with the first time in the first state, rather
-   * than with the last.
-   */
-  readonly fromFirst?: boolean | undefined;
-}
-
-/** Transitions whose duration is measured: those of the Flink operator. */
-export const LIFECYCLE_TRANSITIONS: readonly LifecycleTransition[] = [
-  { name: "Resume", from: "Suspended", to: "Stable" },
-  { name: "Upgrade", from: "Stable", to: "Stable" },
-  ...(["Deployed", "Stable", "RolledBack"] as const).flatMap((from) =>
-    (["Upgrading", "Suspended"] as const).map((to) => (
-      { name: "Suspend", from, to } as const
-    ))
-  ),
-  { name: "Submission", from: "Upgrading", to: "Deployed" },
-  { name: "Submission", from: "RollingBack", to: "RolledBack" },
-  { name: "Stabilization", from: "Deployed", to: "Stable", fromFirst: true },
-  { name: "Rollback", from: "Deployed", to: "RolledBack", fromFirst: true },
-];
+/**
+ * Measured transitions, those of the Flink operator: name, first state, last
+ * state, and whether the duration starts with the first time in the first state
+ * rather than with the last.
+ */
+const TRANSITIONS: readonly (readonly [string, Lifecycle, Lifecycle, true?])[] =
+  [
+    ["Resume", "Suspended", "Stable"],
+    ["Upgrade", "Stable", "Stable"],
+    ...(["Deployed", "Stable", "RolledBack"] as const).flatMap((from) => [
+      ["Suspend", from, "Upgrading"] as const,
+      ["Suspend", from, "Suspended"] as const,
+    ]),
+    ["Submission", "Upgrading", "Deployed"],
+    ["Submission", "RollingBack", "RolledBack"],
+    ["Stabilization", "Deployed", "Stable", true],
+    ["Rollback", "Deployed", "RolledBack", true],
+  ];
 
 /** States that are not left without a change of the object. */
 const TERMINAL: ReadonlySet<Lifecycle> = new Set([
@@ -215,13 +186,8 @@ const TERMINAL: ReadonlySet<Lifecycle> = new Set([
 ]);
 
 /** Callbacks for durations in milliseconds. */
-export interface LifecycleListener {
-  /** Callback for the end of a transition. */
-  readonly transition: (
-    transition: LifecycleTransition,
-    duration: number,
-  ) => void;
-  /** Callback for the end of a state. */
+interface LifecycleListener {
+  readonly transition: (name: string, duration: number) => void;
   readonly state: (state: Lifecycle, duration: number) => void;
 }
 
@@ -235,58 +201,40 @@ export interface LifecycleListener {
 export class LifecycleTracker {
   readonly #times: Map<Lifecycle, { first: number; last: number }> = new Map();
   readonly #listener: LifecycleListener;
-  #state: Lifecycle;
+  /** Current state of the object. */
+  state: Lifecycle;
 
-  /**
-   * Starts tracking an object.
-   *
-   * @param state The current state.
-   * @param options `since` is the start of the state, in milliseconds on any
-   * scale; `listener` gets the durations.
-   */
+  /** `since` is the start of the state, in milliseconds on any scale. */
   constructor(
     state: Lifecycle,
-    options: { readonly since: number; readonly listener: LifecycleListener },
+    { since, listener }: {
+      readonly since: number;
+      readonly listener: LifecycleListener;
+    },
   ) {
-    this.#state = state;
-    this.#listener = options.listener;
-    this.#times.set(state, { first: options.since, last: options.since });
+    this.state = state;
+    this.#listener = listener;
+    this.#times.set(state, { first: since, last: since });
   }
 
-  /** Current state of the object. */
-  get state(): Lifecycle {
-    return this.#state;
-  }
-
-  /**
-   * Records the state of the object.
-   *
-   * @param now The time in milliseconds, on the scale of `since`.
-   */
+  /** Records the state of the object at a time on the scale of `since`. */
   update(state: Lifecycle, now: number): void {
-    const before = this.#state;
-    const times = this.#times.get(state);
+    const before = this.state;
     if (state === before) {
-      times!.last = now;
+      this.#times.get(state)!.last = now;
       return;
     }
-    for (const transition of LIFECYCLE_TRANSITIONS) {
-      if (transition.to !== state) continue;
-      const from = this.#times.get(transition.from);
-      if (from === undefined) continue;
-      const begin = transition.fromFirst ? from.first : from.last;
-      this.#listener.transition(transition, now - begin);
+    for (const [name, first, last, fromFirst] of TRANSITIONS) {
+      const from = this.#times.get(first);
+      if (last !== state || from === undefined) continue;
+      const begin = fromFirst ? from.first : from.last;
+      this.#listener.transition(name, now - begin);
     }
     this.#times.set(state, { first: now, last: now });
-    this.#state = state;
-    this.#clear(before);
-  }
-
-  /** Removes states in which no further transition can begin. */
-  #clear(before: Lifecycle): void {
-    const state = this.#state;
+    this.state = state;
     const upgrading = state === "Upgrading";
     if (!upgrading && !TERMINAL.has(state)) return;
+    // No further transition can begin in the other states.
     for (const [other, { first, last }] of this.#times) {
       if (other === state || upgrading && other === before) continue;
       this.#times.delete(other);

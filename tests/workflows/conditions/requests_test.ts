@@ -1,9 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  requestChanged,
-  requestsOf,
-} from "../../../workflows/conditions/requests.ts";
+import { requestsOf } from "../../../workflows/conditions/requests.ts";
 
 const names = { requestedAt: "r", forceAt: "f" };
 
@@ -19,21 +16,6 @@ test("requestsOf records the token unchanged, even if blank, and none if absent 
   assert.deepEqual(handled(), {});
   const before = { lastHandledReconcileAt: "old" };
   assert.deepEqual(requestsOf(object(), before, names).handled, before);
-});
-
-test("requestChanged passes a new or changed token only [F39]", () => {
-  const changed = (now?: string, before?: string) =>
-    requestChanged(
-      object(now === undefined ? {} : { r: now }),
-      object(before === undefined ? {} : { r: before }),
-      names,
-    );
-  assert.equal(changed("a"), true);
-  assert.equal(changed("b", "a"), true);
-  assert.equal(changed("a", "a"), false);
-  assert.equal(changed(undefined, "a"), false);
-  assert.equal(requestChanged(undefined, object({ r: "a" }), names), false);
-  assert.equal(requestChanged(object({ r: "a" }), undefined, names), false);
 });
 
 test("requestsOf honours a force once and only beside the same request [F40]", () => {

@@ -7,6 +7,7 @@ import {
   intervalSchedule,
   jittered,
   PROGRESSING_WITH_RETRY,
+  progressiveStatus,
   summarizeResult,
 } from "../../../workflows/conditions/reconcile_result.ts";
 import {
@@ -246,6 +247,50 @@ test("summarizeResult does not let a True gate beat a failure [F18]", () => {
     findCondition(end.conditions, "Ready")?.reason,
     "FetchFailedReason",
   );
+});
+
+test("summarizeResult resolves Stalled beside Reconciling for Stalled [F21]", () => {
+  const end = summarizeResult(
+    conditions(["Stalled", "True"], ["Reconciling", "True"], ["Ready", "True"]),
+    { result: "empty", error: new Stalled("InvalidURL", "no such URL") },
+    { schedule, moment, summaries: [ready] },
+  );
+  assert.equal(findCondition(end.conditions, "Reconciling"), undefined);
+  const found = findCondition(end.conditions, "Ready");
+  assert.deepEqual([found?.status, found?.reason, found?.message], [
+    "False",
+    "InvalidURL",
+    "no such URL",
+  ]);
+  assert.equal(end.observed, true);
+});
+
+test("summarizeResult removes Stalled when a run was asked for [F22]", () => {
+  const later = new Waiting("Later", "l", { after: 5_000 });
+  for (
+    const steps of [
+      { result: "requeue" },
+      { result: "empty", error: later },
+    ] as const
+  ) {
+    const end = summarizeResult(conditions(["Stalled", "True"]), steps, {
+      schedule,
+      moment,
+    });
+    assert.equal(findCondition(end.conditions, "Stalled"), undefined);
+  }
+});
+
+test("progressiveStatus makes Ready Unknown after drift or where it was not known", () => {
+  const words = { reason: "Progressing", message: "new revision" };
+  const known = conditions(["Ready", "True"], ["Stalled", "True"]);
+  const kept = progressiveStatus(known, words, moment);
+  assert.equal(findCondition(kept, "Ready")?.status, "True");
+  assert.equal(findCondition(kept, "Stalled"), undefined);
+  const drifted = progressiveStatus(known, { ...words, drift: true }, moment);
+  assert.equal(findCondition(drifted, "Ready")?.status, "Unknown");
+  const fresh = progressiveStatus([], words, moment);
+  assert.equal(findCondition(fresh, "Ready")?.status, "Unknown");
 });
 
 test("every calls only an untroubled success a success, whatever the delays are [F19]", () => {

@@ -63,6 +63,26 @@ releaseScenario(
 );
 
 releaseScenario(
+  "An error makes Ready False, unless a condition explains why it is [F20]",
+  async (release) => {
+    const { fixture } = release;
+    let isExplained = false;
+    const fail = () => {
+      throw new Error("no route");
+    };
+    const condition = { type: "FetchFailed", reason: "Unreachable" };
+    await release.play([
+      (pass) => isExplained ? pass.failing(condition, fail) : fail(),
+    ]);
+    assert.equal(await release.ready(), "False Failed: no route");
+    isExplained = true;
+    await fixture.until(async () =>
+      await release.ready() === "False Unreachable: no route"
+    );
+  },
+);
+
+releaseScenario(
   "Two conditions are summed up apart, and only Ready fails the pass [F17]",
   async (release) => {
     const { fixture } = release;

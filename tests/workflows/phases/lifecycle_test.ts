@@ -77,8 +77,7 @@ test("LifecycleTracker times transitions and states as Flink does [L44]", () => 
   const tracker = new LifecycleTracker("Created", {
     since: 0,
     listener: {
-      transition: ({ name }, duration) =>
-        (transitions[name] ??= []).push(duration),
+      transition: (name, duration) => (transitions[name] ??= []).push(duration),
       state: (state, duration) => (states[state] ??= []).push(duration),
     },
   });
