@@ -6,7 +6,12 @@ import process from "node:process";
 import type { AuditEvent } from "../apiserver/request_handler.ts";
 import { RequestRecord } from "../testing/request_record.ts";
 import type { Command } from "./command.ts";
-import { DEV_USER_AGENT, type DevRun, runDev } from "./dev_run.ts";
+import {
+  DEV_USER_AGENT,
+  type DevRun,
+  runDev,
+  uncaughtErrors,
+} from "./dev_run.ts";
 import { startMain } from "./main_process.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { serverIdentity } from "./server_identity.ts";
@@ -16,6 +21,9 @@ import { portOf, serveOn, textOf, writeSecretFile } from "./serving.ts";
 const PEOPLE = new RegExp(
   `^(?:${DEV_USER_AGENT}|kubectl|k9s|curl|helm|Mozilla)`,
 );
+
+/** Interval of signals to a process that should end, in milliseconds. */
+const STOP_INTERVAL_MS = "Deno" in globalThis ? 2_000 : 11_000;
 
 /** `coracle dev`: runs an operator file against the embedded API server. */
 export const devCommand: Command = {
@@ -69,6 +77,7 @@ export const devCommand: Command = {
       if (isWritten) rmSync(kubeconfig, { force: true });
     };
     process.on("exit", cleanUp);
+    const uncaught = uncaughtErrors();
     try {
       const { ApiServer } = await import("../apiserver/server.ts");
       const data = textOf(flags, "data");
@@ -90,14 +99,18 @@ export const devCommand: Command = {
           greeted: join(folder, "greeted"),
         };
         const watch = flags["watch"] === true;
-        const code = watch ? undefined : await runDev(file, run, terminal);
+        const code = watch ? undefined : await runDev(file, run, {
+          terminal,
+          failed: uncaught.promise,
+        });
         return code ?? await runInChild({ file, run, watch, interrupts });
       } finally {
         await server.stop();
       }
     } finally {
-      process.off("exit", cleanUp);
       cleanUp();
+      process.off("exit", cleanUp);
+      uncaught.remove();
     }
   },
 };
@@ -112,16 +125,22 @@ async function runInChild(
   },
 ): Promise<number> {
   const child = await startMain({ task: "dev", file, run }, { watch });
+  let repeating: ReturnType<typeof setInterval> | undefined;
   const stop = () => {
     // At a terminal, Ctrl-C has reached the child as well.
     const { reason } = interrupts;
     if (reason !== "SIGINT" || !process.stdin.isTTY) child.kill("SIGTERM");
+    // Deno's watcher survives the signal that its program handles.
+    repeating = setInterval(() => child.kill("SIGTERM"), STOP_INTERVAL_MS);
   };
   interrupts.addEventListener("abort", stop, { once: true });
   if (interrupts.aborted) stop();
   return await new Promise((resolve, reject) => {
     child.once("error", reject);
-    child.once("exit", (code) => resolve(interrupts.aborted ? 0 : code ?? 1));
+    child.once("exit", (code) => {
+      clearInterval(repeating);
+      resolve(interrupts.aborted ? 0 : code ?? 1);
+    });
   });
 }
 

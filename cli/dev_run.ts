@@ -49,11 +49,11 @@ export const DEV_USER_AGENT = "coracle-dev";
 export async function runDev(
   file: string,
   run: DevRun,
-  terminal: Terminal,
+  deps: Pick<RunDeps, "terminal" | "failed">,
 ): Promise<number | undefined> {
   return await runOperators(
     (options) => loadOperatorModule(file, options),
-    { ...run, file, terminal },
+    { ...run, ...deps, file },
   );
 }
 
@@ -68,14 +68,17 @@ export async function beginDev(
 ): Promise<void> {
   const code = await runOperators(
     (options) => Promise.resolve(loadMainModule(file, options)),
-    { ...run, file, terminal },
+    { ...run, file, terminal, failed: uncaughtErrors().promise },
   ).catch((error) => reportError(error, terminal));
   process.exit(code ?? 1);
 }
 
+/** Environment of the operators. */
 interface RunDeps extends DevRun {
   readonly file: string;
   readonly terminal: Terminal;
+  /** Rejects on the first error that nobody handles. */
+  readonly failed: Promise<never>;
 }
 
 async function runOperators(
@@ -92,7 +95,6 @@ async function runOperators(
     level: debug ? "debug" : "info",
   });
   const started = new Set<OperatorHandle>();
-  const failed = uncaughtErrors();
   // The main module may be evaluated while the configuration is read.
   const loading = load({
     runs: true,
@@ -136,16 +138,15 @@ async function runOperators(
   });
   try {
     const done = ended.then(() => 0);
-    return await Promise.race([done, ran, failed.promise]);
+    return await Promise.race([done, ran, deps.failed]);
   } finally {
     await Promise.all(module.operators.map((operator) => operator.stop()));
     await client.close();
-    failed.remove();
   }
 }
 
 /** Rejects on the first error that nobody handles, such as of a run not awaited. */
-function uncaughtErrors(): {
+export function uncaughtErrors(): {
   readonly promise: Promise<never>;
   remove(): void;
 } {

@@ -6,12 +6,12 @@
  */
 import process from "node:process";
 import { beginDev } from "./dev_run.ts";
-import { answerMain, takeMainTask } from "./main_process.ts";
+import { answerMain, mainTask } from "./main_process.ts";
 import { describeModule } from "./operator_file.ts";
 import { loadMainModule } from "./operator_module.ts";
 import { processTerminal } from "./terminal.ts";
 
-const given = takeMainTask();
+const given = mainTask();
 if (given?.task === "describe") {
   const module = loadMainModule(given.file, { runs: false });
   void describeModule(module, given.options)

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import process from "node:process";
 import type { DevRun } from "./dev_run.ts";
 import { type DescribeOptions, findOperatorFile } from "./operator_module.ts";
@@ -20,13 +20,15 @@ const TASK_VARIABLE = "CORACLE_MAIN_TASK";
 /** Time limit of a file that is only described, in milliseconds. */
 const DESCRIBE_TIMEOUT_MS = 30_000;
 
-/** Task of this process, which no process that it starts inherits. */
-export function takeMainTask():
+/** Task of this process, if its main module is that of the task. */
+export function mainTask():
   | MainTask & { readonly answer?: string | undefined }
   | undefined {
   const text = process.env[TASK_VARIABLE];
-  delete process.env[TASK_VARIABLE];
-  return text === undefined ? undefined : JSON.parse(text);
+  if (text === undefined) return undefined;
+  const task = JSON.parse(text);
+  // Processes that the file starts inherit the variable.
+  return resolve(task.file) === process.argv[1] ? task : undefined;
 }
 
 /**

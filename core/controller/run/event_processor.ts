@@ -281,6 +281,9 @@ export class EventProcessor<P extends KubernetesObject>
   #primaryDeleted(event: DeletedPrimary<P> & { readonly key: string }): void {
     const { key } = event;
     this.#runs.get(key)?.abort("deletion");
+    if (this.#owns(key)) {
+      for (const observer of this.#deps.observers) observer.deleted?.(key);
+    }
     if (!this.#deps.settings.allEvents) {
       this.forget(key);
       return;

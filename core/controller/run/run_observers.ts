@@ -32,6 +32,8 @@ export interface RunObserver<P extends KubernetesObject> {
    * aborted, or its object was deleted in the meantime.
    */
   ended?(run: Run<P>, result: RunResult, plan: RunPlan | undefined): void;
+  /** Called when an object was deleted. */
+  deleted?(key: string): void;
 }
 
 /** Dependencies of a {@linkcode RunReporter}. */
@@ -119,6 +121,11 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
       name: "coracle_retries_exhausted",
       help: "Series of failures that have used up all retries.",
     });
+  }
+
+  deleted(key: string): void {
+    const { log, successLevel } = this.#deps;
+    log[successLevel]("Deleted", { object: key });
   }
 
   started(run: Run<P>): void {

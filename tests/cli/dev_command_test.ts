@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { basename, dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { Client } from "../../core/client/client.ts";
+import { loadConfig } from "../../core/config/load_config.ts";
+import { untyped } from "../../core/api/kind.ts";
+import { PROJECT } from "../support/child_process.ts";
+import { coracle, Program, RUNTIME } from "../support/program.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
+import { until } from "../support/until.ts";
+
+const url = (path: string) => new URL(`../../${path}`, import.meta.url).href;
+const GROUP = "batch.test.dev";
+
+/** Operator file with a kind CronJob of its own, as its name and body say. */
+function operatorFile(body: string): string {
+  return writeText(
+    projectFolder(),
+    "op.mjs",
+    `
+import { defineKind, Operator } from "${url("mod.ts")}";
+import { z } from "${url("node_modules/zod/index.js")}";
+const names = { group: "${GROUP}", version: "v1", spec: z.object({}) };
+const CronJob = defineKind({ ...names, kind: "CronJob" });
+function make(options = {}) {
+  const operator = new Operator(options);
+  operator.register(CronJob, { reconcile(job, ctx) { ctx.log.debug("one"); } });
+  return operator;
+}
+${body}
+`,
+  );
+}
+
+/** Folder of an operator, in a project that has the dependencies. */
+function projectFolder(): string {
+  if (RUNTIME !== "deno") return temporaryFolder();
+  const cache = join(PROJECT, ".cache");
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, "operator-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A folder for temporary files, the kubeconfig and what the command leaves. */
+function places() {
+  const folder = temporaryFolder();
+  const kubeconfig = join(temporaryFolder(), "kubeconfig");
+  return {
+    folder,
+    kubeconfig,
+    /** Nothing of the command is left. */
+    isEmpty: () =>
+      !existsSync(kubeconfig) &&
+      readdirSync(folder).filter((name) => name.startsWith("coracle-"))
+          .length === 0,
+  };
+}
+
+async function createJob(kubeconfig: string, name: string): Promise<void> {
+  const client = new Client(await loadConfig({ kubeconfig }));
+  const kind = untyped({ group: GROUP, version: "v1", kind: "CronJob" });
+  await client.create(kind, {
+    metadata: { name, namespace: "default" },
+    spec: {},
+  });
+  await client.close();
+}
+
+async function deleteJob(kubeconfig: string, name: string): Promise<void> {
+  const client = new Client(await loadConfig({ kubeconfig }));
+  const kind = untyped({ group: GROUP, version: "v1", kind: "CronJob" });
+  await client.delete(kind, { name, namespace: "default" });
+  await client.close();
+}
+
+const FORMS = {
+  "awaits run()": "await make().run();",
+  "does not await run()": "void make().run();",
+  "exports a function": "export const operator = make;",
+  "runs only as the main module": "if (import.meta.main) await make().run();",
+};
+
+for (const [form, body] of Object.entries(FORMS)) {
+  test(`coracle dev runs a file that ${form}, and leaves nothing`, async () => {
+    const { folder, kubeconfig, isEmpty } = places();
+    const dev = new Program(
+      coracle("dev", "--debug", "--kubeconfig", kubeconfig, operatorFile(body)),
+      { env: { TMPDIR: folder } },
+    );
+    try {
+      // Its definition is installed, and a built-in kind has the plural.
+      await dev.says(/kubectl get cronjobs\.batch\.test\.dev --watch/);
+      await createJob(kubeconfig, "a");
+      await dev.says(/cronjob default\/a .*debug: one/);
+      await dev.says(/cronjob default\/a .*Reconciled/);
+      await deleteJob(kubeconfig, "a");
+      await dev.says(/cronjob default\/a {2}Deleted/);
+      assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+      assert.ok(isEmpty());
+    } finally {
+      await dev.kill();
+    }
+  });
+}
+
+const FAILURES = {
+  "rejects a run that is not awaited":
+    "void make({ probes: { port: PORT, host: '127.0.0.1' } }).run();",
+  "throws while it is loaded": "throw new Error('broken');",
+  "cannot start":
+    "export default make({ probes: { port: PORT, host: '127.0.0.1' } });",
+  "exits by itself":
+    "setTimeout(() => process.exit(1), 50); await new Promise(() => {});",
+};
+
+for (const [what, body] of Object.entries(FAILURES)) {
+  test(`coracle dev leaves nothing if the file ${what}`, async () => {
+    const { folder, kubeconfig, isEmpty } = places();
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const port = String((server.address() as AddressInfo).port);
+    const dev = new Program(
+      coracle(
+        "dev",
+        "--kubeconfig",
+        kubeconfig,
+        operatorFile(body.replace("PORT", port)),
+      ),
+      { env: { TMPDIR: folder } },
+    );
+    try {
+      await until("it has ended", () => dev.code !== undefined, {
+        within: 20_000,
+      });
+      assert.equal(dev.code, 1, dev.describe());
+      assert.ok(isEmpty());
+    } finally {
+      await dev.kill();
+      server.close();
+    }
+  });
+}
+
+test("coracle dev ends and leaves nothing when nobody reads its output", async () => {
+  const { folder, kubeconfig, isEmpty } = places();
+  const file = operatorFile(
+    "export const operator = make; setInterval(() => process.stderr.write('tick\\n'), 10);",
+  );
+  const command = coracle("dev", "--kubeconfig", kubeconfig, file)
+    .map((word) => `'${word}'`).join(" ");
+  const dev = new Program(["sh", "-c", `${command} 2>&1 | head -1`], {
+    env: { TMPDIR: folder },
+  });
+  try {
+    await until("it has ended", () => dev.code !== undefined, {
+      within: 20_000,
+    });
+    await until("nothing is left", isEmpty, { within: 20_000 });
+  } finally {
+    await dev.kill();
+  }
+});
+
+test("coracle dev --watch restarts a changed file and keeps the objects", async () => {
+  const { folder, kubeconfig, isEmpty } = places();
+  const file = operatorFile("export const operator = make;");
+  const dev = new Program(
+    coracle("dev", "--watch", "--debug", "--kubeconfig", kubeconfig, file),
+    { env: { TMPDIR: folder } },
+  );
+  try {
+    await dev.says(/Press Ctrl-C/);
+    await createJob(kubeconfig, "a");
+    await dev.says(/default\/a .*debug: one/);
+    const text = readFileSync(file, "utf8").replace('"one"', '"two"');
+    writeText(dirname(file), basename(file), text);
+    await dev.says(/default\/a .*debug: two/);
+    assert.equal(dev.output.match(/Press Ctrl-C/g)?.length, 1);
+    assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+    assert.ok(isEmpty());
+  } finally {
+    await dev.kill();
+  }
+});

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { describeFile } from "../../cli/operator_file.ts";
+import { operatorManifests } from "../../cli/manifests_command.ts";
+import { Client } from "../../core/client/client.ts";
+import { type Kind, untyped } from "../../core/api/kind.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { loadConfig } from "../../core/config/load_config.ts";
+import type { AccessVerb, RbacManifest } from "../../core/crd/rbac.ts";
+import { permits } from "../../testing/restricted_transport.ts";
+import { readRequests } from "../../testing/request_record.ts";
+import { coracle, Program } from "../support/program.ts";
+import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
+import { temporaryFolder } from "../support/temporary_folder.ts";
+
+/** An object of each example, and what the operator writes for it. */
+const EXAMPLES: readonly (readonly [
+  name: string,
+  kind: string,
+  spec: object,
+  works: RegExp,
+  managed?: readonly Kind[],
+])[] = [
+  ["chat_bridge", "Channel", { room: "tea" }, /channel default\/a {2}Reconc/],
+  [
+    "greeting",
+    "Greeting",
+    { name: "Ann" },
+    /greeting default\/a {2}Reconc/,
+    [ConfigMap],
+  ],
+  [
+    "github_webhook",
+    "Repository",
+    { repository: "a/b" },
+    /repository default\/a {2}Reconc/,
+  ],
+  [
+    "mirror",
+    "Mirror",
+    { url: "http://127.0.0.1:1/a" },
+    /mirror default\/a .*Run failed/,
+  ],
+  [
+    "postgres_schema",
+    "PostgresSchema",
+    {},
+    /postgresschema default\/a .*Run failed/,
+  ],
+  [
+    "stream_job",
+    "StreamJob",
+    { program: "a:1" },
+    /streamjob default\/a .*(Reconciled|Run failed)/,
+  ],
+  ["release", "Release", { image: "a:1" }, /release default\/a {2}Reconc/],
+  ["tomcat", "Tomcat", { version: 11 }, /tomcat default\/a {2}Reconc/],
+  [
+    "uptime",
+    "Website",
+    { url: "http://127.0.0.1:1/" },
+    /website default\/a .*Run failed/,
+  ],
+  [
+    "webpage",
+    "WebPage",
+    { html: "Hello" },
+    /webpage default\/a .*Reconciled.*ingress/,
+  ],
+];
+
+/** Variables that examples read; nothing listens there. */
+const ENVIRONMENT: Readonly<Record<string, string>> = {
+  DATABASE_URL: "postgres://a:b@127.0.0.1:1/c",
+  JOB_MANAGER_URL: "http://127.0.0.1:1",
+  WEBHOOK_PORT: "0",
+  WEBHOOK_SECRET: "secret",
+};
+
+Object.assign(process.env, ENVIRONMENT);
+
+for (const [name, kind, spec, works, managed = []] of EXAMPLES) {
+  test(
+    `The generated rules of the example ${name} permit all of its requests`,
+    { skip: ON_REAL_CLUSTER && "it brings its own API server" },
+    async () => {
+      const folder = temporaryFolder();
+      const needsSystem = /postgres|stream/.test(name);
+      const file = `examples/${name}.ts`;
+      const kubeconfig = join(folder, "kubeconfig");
+      const record = join(folder, "record");
+      const dev = new Program(
+        coracle("dev", "--kubeconfig", kubeconfig, "--record", record, file),
+      );
+      try {
+        await dev.says(/Press Ctrl-C/);
+        // Requests of kubectl are not recorded.
+        const client = new Client(await loadConfig({ kubeconfig }), {
+          userAgent: "kubectl",
+        });
+        const group = "sample.coracle.dev";
+        const kinds = untyped({ group, version: "v1", kind });
+        const key = { namespace: "default", name: "a" };
+        await client.create(kinds, { metadata: key, spec });
+        await dev.says(works);
+        await client.delete(kinds, key);
+        // Without its system, a cleanup fails and is retried.
+        await dev.says(
+          needsSystem
+            ? /default\/a .*(?:Run failed.*\(modified|Cleaning up)/
+            : /default\/a {2}Deleted/,
+        );
+        await client.close();
+        assert.equal(await dev.end("SIGINT"), 0, dev.describe());
+      } finally {
+        await dev.kill();
+      }
+      const rules = await generatedRules(file, managed);
+      const refused = readRequests(record).filter(({ verb, ...request }) =>
+        !permits(rules, { ...request, verb: verb as AccessVerb })
+      );
+      assert.deepEqual(refused, []);
+    },
+  );
+}
+
+async function generatedRules(
+  file: string,
+  managed: readonly Kind[],
+): Promise<NonNullable<RbacManifest["rules"]>> {
+  const options = { export: undefined, operators: true };
+  const manifests = operatorManifests({
+    ...await describeFile(file, options),
+    name: "example",
+    namespace: "example",
+    image: "example",
+    managed,
+    recorded: undefined,
+  });
+  return manifests.flatMap((manifest) =>
+    (manifest as RbacManifest).rules ?? []
+  );
+}
