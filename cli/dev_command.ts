@@ -22,8 +22,8 @@ const PEOPLE = new RegExp(
   `^(?:${DEV_USER_AGENT}|kubectl|k9s|curl|helm|Mozilla)`,
 );
 
-/** Interval of signals to a process that should end, in milliseconds. */
-const STOP_INTERVAL_MS = "Deno" in globalThis ? 2_000 : 11_000;
+/** Time that a process has to end, in milliseconds. */
+const STOP_TIMEOUT_MS = "Deno" in globalThis ? 3_000 : 12_000;
 
 /** `coracle dev`: runs an operator file against the embedded API server. */
 export const devCommand: Command = {
@@ -125,20 +125,20 @@ async function runInChild(
   },
 ): Promise<number> {
   const child = await startMain({ task: "dev", file, run }, { watch });
-  let repeating: ReturnType<typeof setInterval> | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const stop = () => {
     // At a terminal, Ctrl-C has reached the child as well.
     const { reason } = interrupts;
     if (reason !== "SIGINT" || !process.stdin.isTTY) child.kill("SIGTERM");
     // Deno's watcher survives the signal that its program handles.
-    repeating = setInterval(() => child.kill("SIGTERM"), STOP_INTERVAL_MS);
+    timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
   };
   interrupts.addEventListener("abort", stop, { once: true });
   if (interrupts.aborted) stop();
   return await new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", (code) => {
-      clearInterval(repeating);
+      clearTimeout(timer);
       resolve(interrupts.aborted ? 0 : code ?? 1);
     });
   });
