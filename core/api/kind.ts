@@ -156,14 +156,43 @@ export function isResolved<T extends KubernetesObject>(
  * @throws {TypeError} If the namespace is not valid in a path.
  */
 export function collectionPath(kind: ResolvedKind, namespace?: string): string {
-  const root = kind.group === ""
-    ? `/api/${kind.version}`
-    : `/apis/${kind.group}/${kind.version}`;
+  const root = versionPath(kind);
+  const plural = checkedPart(kind, "plural", LABEL);
   return namespace === undefined || kind.scope === "Cluster"
-    ? `${root}/${kind.plural}`
-    : `${root}/namespaces/${
-      segment(kind, "namespace", namespace)
-    }/${kind.plural}`;
+    ? `${root}/${plural}`
+    : `${root}/namespaces/${segment(kind, "namespace", namespace)}/${plural}`;
+}
+
+/** Names of Kubernetes, which also keep a path from leading elsewhere. */
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const DOMAIN =
+  /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$/;
+const SUBRESOURCE = /^[A-Za-z0-9][-\w.]*(\/[A-Za-z0-9][-\w.]*)*$/;
+
+/**
+ * URL path of the group and version of a kind.
+ *
+ * @throws {TypeError} If one of them is not a Kubernetes name.
+ */
+export function versionPath(kind: Kind): string {
+  const version = checkedPart(kind, "version", LABEL);
+  const group = checkedPart(kind, "group", DOMAIN);
+  return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
+/** Part of a kind in a path; it may come from the spec of an object. */
+function checkedPart(
+  kind: Kind,
+  part: "group" | "version" | "plural",
+  form: RegExp,
+): string {
+  const value = kind[part];
+  if (typeof value === "string" && form.test(value)) return value;
+  throw new TypeError(
+    `Cannot address a ${kind.kind}: the ${part} of its kind must be ${
+      form === LABEL ? "a DNS label" : "a DNS subdomain"
+    }: received ${JSON.stringify(value)}`,
+  );
 }
 
 /**
@@ -188,7 +217,13 @@ export function objectPath(
   const path = `${collectionPath(kind, key.namespace)}/${
     segment(kind, "name", key.name)
   }`;
-  return subresource === undefined ? path : `${path}/${subresource}`;
+  if (subresource === undefined) return path;
+  if (SUBRESOURCE.test(subresource)) return `${path}/${subresource}`;
+  throw new TypeError(
+    `Cannot address a ${kind.kind}: its subresource must be a name: received ${
+      JSON.stringify(subresource)
+    }`,
+  );
 }
 
 /**
@@ -203,7 +238,7 @@ function segment(
 ): string {
   if (
     typeof value === "string" && value !== "" && value !== "." &&
-    value !== ".." && !/[/%]/.test(value)
+    value !== ".." && !/[/%]|\p{Surrogate}/u.test(value)
   ) return encodeURIComponent(value);
   throw new TypeError(
     `Cannot address a ${kind.kind}: its ${part} must be text other than "." and "..", without "/" and "%": received ${

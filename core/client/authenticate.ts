@@ -4,7 +4,11 @@ import type {
   Impersonation,
 } from "../config/cluster_config.ts";
 import type { Middleware } from "./middleware.ts";
-import type { StreamConnection, StreamRequest } from "./transport/transport.ts";
+import type {
+  HttpResponse,
+  StreamConnection,
+  StreamRequest,
+} from "./transport/transport.ts";
 import { StreamRefusedError } from "./transport/transport_error.ts";
 import { basicAuthorization } from "./transport/transport_options.ts";
 
@@ -38,13 +42,18 @@ export function authenticate(
   impersonate?: Impersonation,
 ): Middleware {
   return (next) => async (request) => {
+    const send = async (credential: Credential) =>
+      redacted(
+        await next(identified(request, credential, impersonate)),
+        credential,
+      );
     const credential = await credentials.current();
-    const response = await next(identified(request, credential, impersonate));
+    const response = await send(credential);
     if (response.status !== 401) return response;
     const renewed = await credentials.refresh(credential);
     if (renewed === credential) return response;
     await response.cancel();
-    return await next(identified(request, renewed, impersonate));
+    return await send(renewed);
   };
 }
 
@@ -58,18 +67,57 @@ export function authenticateStream(
 ): Connect {
   const { credentials, impersonate } = identity;
   return async (request) => {
+    const open = async (credential: Credential) => {
+      try {
+        return await next(identified(request, credential, impersonate));
+      } catch (error) {
+        if (!(error instanceof StreamRefusedError)) throw error;
+        throw error.withBody(hidden(error.body, credential));
+      }
+    };
     const credential = await credentials.current();
     try {
-      return await next(identified(request, credential, impersonate));
+      return await open(credential);
     } catch (error) {
       if (!(error instanceof StreamRefusedError) || error.status !== 401) {
         throw error;
       }
       const renewed = await credentials.refresh(credential);
       if (renewed === credential) throw error;
-      return await next(identified(request, renewed, impersonate));
+      return await open(renewed);
     }
   };
+}
+
+/** Maximum size of an error response that is passed on, in bytes. */
+const MAX_ERROR_BYTES = 1 << 20;
+
+/** Response that does not repeat the credential, if it is that of an error. */
+function redacted(
+  response: HttpResponse,
+  credential: Credential,
+): HttpResponse {
+  if (response.status < 400) return response;
+  async function* body(): AsyncGenerator<Uint8Array, void, undefined> {
+    const decoder = new TextDecoder();
+    let text = "";
+    for await (const chunk of response.body) {
+      text += decoder.decode(chunk, { stream: true });
+      if (text.length >= MAX_ERROR_BYTES) break;
+    }
+    yield new TextEncoder().encode(hidden(text, credential));
+  }
+  return { ...response, body: body() };
+}
+
+/** Text without a credential that a server or proxy repeats. */
+function hidden(text: string, credential: Credential): string {
+  const { token, username = "", password } = credential;
+  const basic = password && basicAuthorization(username, password).slice(6);
+  return [token, basic, password].reduce<string>(
+    (rest, secret) => secret ? rest.replaceAll(secret, "…") : rest,
+    text,
+  );
 }
 
 /** Adds identity headers; headers of the caller take precedence. */

@@ -91,6 +91,7 @@ export class Connection implements Transport {
    *
    * @throws {ApiError} If the response has a status from 300.
    * @throws {SyntaxError} If the response is not JSON.
+   * @throws {TypeError} If the response is not of the kind of the request.
    * @throws {RangeError} If the response exceeds `maxResponseBytes`.
    */
   async json(request: ApiRequest): Promise<unknown> {
@@ -109,7 +110,7 @@ export class Connection implements Transport {
       return await this.#deps.connect(request);
     } catch (error) {
       if (!(error instanceof StreamRefusedError)) throw error;
-      throw bodyError(request.action, error);
+      throw bodyError(request, error);
     }
   }
 

@@ -6,6 +6,7 @@ import {
   kindText,
   type ResolvedKind,
   type Scope,
+  versionPath,
 } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Clock } from "../clock.ts";
@@ -136,7 +137,7 @@ export class Discovery {
     names: { readonly group: string; readonly version: string },
   ): Promise<DiscoveredResource[]> {
     const { group, version } = names;
-    const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+    const root = versionPath({ group, version, kind: "resource" });
     return readResourceList(await this.#deps.json(pathRequest(root)), names);
   }
 }

@@ -11,7 +11,7 @@ import type { Metrics } from "../metrics.ts";
 import { linkedSignal } from "../signals.ts";
 import { inSpan, spanHeaders, type Tracer } from "../tracing.ts";
 import type { ApiRequest } from "./request.ts";
-import { retryAfter } from "./response.ts";
+import { retryAfter, withoutCredentials } from "./response.ts";
 import type { HttpResponse } from "./transport/transport.ts";
 
 /** Function that sends a request and resolves with the head of its response. */
@@ -335,7 +335,7 @@ export function logWarnings(logger: Logger): Middleware {
     const response = await next(request);
     const header = response.headers["warning"];
     if (header === undefined) return response;
-    for (const warning of parseWarnings(header)) {
+    for (const warning of parseWarnings(withoutCredentials(header))) {
       if (seen.has(warning) || seen.size >= MAX_WARNINGS) continue;
       seen.add(warning);
       logger.warn("The API server warns", { warning, action: request.action });

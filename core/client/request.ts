@@ -55,6 +55,11 @@ export interface ApiRequest extends HttpRequest {
   /** Description that follows "Cannot" in errors: `get Pod default/web`. */
   readonly action: string;
   /**
+   * Kind of the object in the response, or `List` for a list of any kind; any
+   * object by default.
+   */
+  readonly responseKind?: string | undefined;
+  /**
    * Whether the client may retry the request; `false` where the caller retries
    * by itself and needs to see every failure.
    *
@@ -104,6 +109,7 @@ export function getRequest(
   const { resourceVersion, subresource, signal } = options;
   return {
     verb: "get",
+    responseKind: kindAt(kind, subresource),
     action: `get ${describe(kind, key, subresource)}`,
     method: "GET",
     path: withQuery(objectPath(kind, key, subresource), { resourceVersion }),
@@ -126,6 +132,7 @@ export function listRequest(
   const { limit, resourceVersion, resourceVersionMatch, signal } = options;
   return {
     verb: "list",
+    responseKind: "List",
     action: `list ${describeCollection(kind, options.namespace)}`,
     method: "GET",
     path: withQuery(collectionPath(kind, options.namespace), {
@@ -199,6 +206,7 @@ export function createRequest(
     : objectPath(kind, key, subresource);
   return {
     verb: "create",
+    responseKind: kindAt(kind, subresource),
     action: `create ${describe(kind, key, subresource)}`,
     method: "POST",
     path: withQuery(path, writeQuery(options)),
@@ -225,6 +233,7 @@ export function replaceRequest(
   const key = keyFor(kind, object, "replace");
   return {
     verb: "update",
+    responseKind: kindAt(kind, options.subresource),
     action: `replace ${describe(kind, key, options.subresource)}`,
     method: "PUT",
     path: withQuery(
@@ -262,6 +271,7 @@ export function applyRequest(
   }
   return {
     verb: "patch",
+    responseKind: kindAt(kind, options.subresource),
     action,
     method: "PATCH",
     path: withQuery(objectPath(kind, key, options.subresource), {
@@ -295,6 +305,7 @@ export function patchRequest(
   const action = `patch ${describe(kind, key, subresource)}`;
   return {
     verb: "patch",
+    responseKind: kindAt(kind, subresource),
     action,
     method: "PATCH",
     path: withQuery(objectPath(kind, key, subresource), writeQuery(options)),
@@ -318,6 +329,7 @@ export function deleteRequest(
   checkOptions(options, REQUEST_RULES.delete, "delete");
   return {
     verb: "delete",
+    responseKind: kind.kind,
     action: `delete ${describe(kind, key)}`,
     method: "DELETE",
     path: objectPath(kind, key),
@@ -434,6 +446,12 @@ export function withSubresource<O extends object>(
   return (isRecord(options) ? { ...options, subresource } : options) as
     & O
     & { readonly subresource: Subresource };
+}
+
+/** Kind of the response of a request about an object or its subresource. */
+function kindAt(kind: Kind, part: Subresource | undefined): string | undefined {
+  if (part === undefined || part === "status") return kind.kind;
+  return part === "scale" ? "Scale" : undefined;
 }
 
 function describeCollection(kind: ResolvedKind, namespace?: string): string {

@@ -1,4 +1,5 @@
 import { ApiError, type Status, type StatusDetails } from "../api/api_error.ts";
+import { typeText } from "../api/options.ts";
 import type { ApiRequest } from "./request.ts";
 import type { HttpResponse } from "./transport/transport.ts";
 
@@ -63,6 +64,7 @@ export async function readBody(
  *
  * @param limit Maximum size, in bytes.
  * @throws {SyntaxError} If the body is not JSON.
+ * @throws {TypeError} If it is not an object of the kind of the request.
  * @throws {RangeError} If the body exceeds the limit.
  */
 export async function readJson(
@@ -70,16 +72,68 @@ export async function readJson(
   response: HttpResponse,
   limit: number,
 ): Promise<unknown> {
-  const text = new TextDecoder().decode(await readBody(response, limit));
+  const what = `Cannot ${request.action}`;
+  const bytes = await readBody(response, limit).catch((error: unknown) => {
+    const isKnown = !(error instanceof Error) || request.signal?.aborted ||
+      error.name === "AbortError" || error.message.startsWith("Cannot ");
+    if (isKnown) throw error;
+    throw new Error(
+      `${what}: the response cannot be read: received ${error.message}`,
+      { cause: error },
+    );
+  });
+  const text = new TextDecoder().decode(bytes);
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
+    const received = quote(text, request.path);
     throw new SyntaxError(
-      `Cannot ${request.action}: the response must be JSON: received ${
-        quote(text)
-      }`,
+      `${what}: the response must be JSON: received ${received}`,
     );
   }
+  const fault = kindFault(request, value);
+  if (fault === undefined) return value;
+  const { responseKind } = request;
+  const wanted = responseKind === "List"
+    ? "a list of objects"
+    : responseKind ?? "an object";
+  throw new TypeError(
+    `${what}: the response must be ${wanted}: received ${fault}`,
+  );
+}
+
+/** What a response is instead of the kind of its request; undefined if it fits. */
+function kindFault(
+  { responseKind, verb }: ApiRequest,
+  value: unknown,
+): string | undefined {
+  if (!isRecord(value)) return typeText(value);
+  const { kind, items } = value;
+  if (responseKind === "List") {
+    if (!Array.isArray(items ?? [])) return `items of type ${typeText(items)}`;
+    if (kind === undefined || String(kind).endsWith("List")) return undefined;
+  }
+  const isFit = responseKind === undefined || kind === undefined ||
+    kind === responseKind || (verb === "delete" && kind === "Status");
+  return isFit ? undefined : `kind ${JSON.stringify(kind)?.slice(0, 100)}`;
+}
+
+/** Paths of requests whose bodies hold secret data or tokens. */
+const SECRET_PATH =
+  /^\/api\/v1\/(namespaces\/[^/]+\/)?secrets([/?]|$)|\/serviceaccounts\/[^/]+\/token([?]|$)|^\/apis\/authentication\.k8s\.io\//;
+
+/** Messages of API servers that quote no body, only names. */
+const HARMLESS =
+  /^(secrets|namespaces)( "[^"\s]*")? (not found|already exists)$|^secrets( "[^"\s]*")? is forbidden: User "[^"]*" cannot \w+ resource |^Operation cannot be fulfilled on secrets "[^"\s]*": (the object has been modified; please apply|Precondition failed: UID in precondition: [-\w]+, UID in object meta: [-\w]*$)/;
+
+/** Credentials in the form of an Authorization header. */
+const AUTHORIZATION =
+  /\b(Bearer|bearer|BEARER|Basic|basic|BASIC)(\s+)(?![a-z]+\b)[\w.~+/-]{4,}=*/g;
+
+/** Text of a server without credentials that it repeats. */
+export function withoutCredentials(text: string): string {
+  return text.replace(AUTHORIZATION, "$1$2…");
 }
 
 /** Creates the error for a response with a status from 300. */
@@ -103,7 +157,7 @@ export async function responseError(
   } catch {
     // The status code alone is enough for the error.
   }
-  return bodyError(request.action, {
+  return bodyError(request, {
     status,
     body,
     retryAfter: retryAfter(response),
@@ -112,7 +166,7 @@ export async function responseError(
 
 /** Creates the error for a response whose body has been read. */
 export function bodyError(
-  action: string,
+  { action, path }: Pick<ApiRequest, "action" | "path">,
   response: {
     readonly status: number;
     readonly body: string;
@@ -120,7 +174,10 @@ export function bodyError(
   },
 ): ApiError {
   const { body, status, retryAfter } = response;
-  return statusError(action, parseStatus(body, status), { retryAfter });
+  return statusError(action, parseStatus(body, status, path), {
+    retryAfter,
+    path,
+  });
 }
 
 /** Origin of a redirect; its path and query may contain secrets. */
@@ -134,18 +191,26 @@ function redirectHost(location: string | undefined): string {
  * Creates the error for a Status, from a response or from an ERROR event.
  *
  * @param action Description that follows "Cannot".
+ * @param options `path` of the request: what a server says about Secrets may
+ * contain their data and is left out.
  */
 export function statusError(
   action: string,
   status: Partial<Status>,
-  options: { readonly retryAfter?: number | undefined } = {},
+  options: {
+    readonly retryAfter?: number | undefined;
+    readonly path?: string | undefined;
+  } = {},
 ): ApiError {
-  const { code = 500, reason = "", details } = status;
+  const { code = 500, reason = "" } = status;
+  const { message, details } = SECRET_PATH.test(options.path ?? "")
+    ? harmlessPart(status)
+    : status;
   const seconds = details?.retryAfterSeconds;
   return new ApiError(
-    `Cannot ${action}: ${status.message || "no message"}: received ${code}${
-      reason && ` ${reason}`
-    }`,
+    `Cannot ${action}: ${
+      message ? withoutCredentials(message) : "no message"
+    }: received ${code}${reason && ` ${reason}`}`,
     {
       status: code,
       reason,
@@ -156,11 +221,37 @@ export function statusError(
   );
 }
 
-function parseStatus(text: string, code: number): Partial<Status> {
+/** Message and details of a Status without data of a Secret. */
+function harmlessPart(
+  { message = "", details }: Partial<Status>,
+): Pick<Status, "message" | "details"> {
+  const causes = details?.causes?.map(({ reason, field }) => ({
+    reason,
+    field: field?.split(/[^\w]/, 1)[0],
+  }));
+  const named = (causes ?? []).map(({ reason, field }) =>
+    `${reason} in ${field}`
+  )
+    .join(", ");
+  return {
+    message: HARMLESS.test(message)
+      ? message
+      : `${
+        named || "the server refused it"
+      } (its message is not shown, because it may contain secret data)`,
+    details: details && { ...details, causes },
+  };
+}
+
+function parseStatus(
+  text: string,
+  code: number,
+  path: string,
+): Partial<Status> {
   const fallback: Partial<Status> = {
     code,
     reason: REASONS[code] ?? "",
-    message: text.trim() === "" ? "the response is empty" : quote(text),
+    message: text.trim() === "" ? "the response is empty" : quote(text, path),
   };
   let value: unknown;
   try {
@@ -184,11 +275,12 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function quote(text: string): string {
-  const short = text.trim().slice(0, MAX_QUOTE_LENGTH);
-  return JSON.stringify(
-    short + (text.trim().length > MAX_QUOTE_LENGTH ? "…" : ""),
-  );
+/** Beginning of a response; of one about Secrets only its length. */
+export function quote(text: string, path: string): string {
+  const trimmed = text.trim();
+  if (SECRET_PATH.test(path)) return `${trimmed.length} characters`;
+  const short = withoutCredentials(trimmed).slice(0, MAX_QUOTE_LENGTH);
+  return JSON.stringify(short + (trimmed.length > MAX_QUOTE_LENGTH ? "…" : ""));
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Status } from "../api/api_error.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { LineSplitter } from "../json/line_splitter.ts";
 import type { ApiRequest } from "./request.ts";
-import { statusError } from "./response.ts";
+import { quote, statusError } from "./response.ts";
 import type { HttpResponse } from "./transport/transport.ts";
 
 /**
@@ -43,12 +43,13 @@ function parseEvent<T extends KubernetesObject>(
   ) {
     throw new SyntaxError(
       `Cannot ${request.action}: each line must be an event: received ${
-        JSON.stringify(line.slice(0, 200))
+        quote(line, request.path)
       }`,
     );
   }
   if (event.type === "ERROR") {
-    throw statusError(request.action, event.object as Partial<Status>);
+    const { action, path } = request;
+    throw statusError(action, event.object as Partial<Status>, { path });
   }
   return event as WatchEvent<T>;
 }

@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import type { Clock } from "../clock.ts";
 import type { Credential, CredentialSource } from "./cluster_config.ts";
+import { fileFault, readLimited } from "./limited_file.ts";
 
 /** Files with fields of a credential. */
 export interface CredentialFiles {
@@ -64,8 +64,8 @@ export class FileCredentials implements CredentialSource {
   }
 }
 
-/** Maximum size of a file with a secret, in characters. */
-const MAX_FILE_LENGTH = 1 << 20;
+/** Maximum size of a file with a secret, in bytes. */
+const MAX_FILE_BYTES = 1 << 20;
 /** Time until a file is read again. */
 const CACHE_LIFETIME_MS = 60_000;
 
@@ -118,15 +118,14 @@ export class SecretFile {
     this.#readAt = this.#deps.clock.now();
     let fault: string;
     try {
-      const content = (await readFile(this.#path, "utf8")).trim();
-      if (content !== "" && content.length <= MAX_FILE_LENGTH) {
-        return this.#content = content;
-      }
-      fault = `${content.length} characters`;
+      const text = await readLimited(this.#path, MAX_FILE_BYTES);
+      const content = text?.trim();
+      if (content) return this.#content = content;
+      fault = content === undefined
+        ? `more than ${MAX_FILE_BYTES} bytes`
+        : "0 characters";
     } catch (error) {
-      fault = error instanceof Error && "code" in error
-        ? String(error.code)
-        : String(error);
+      fault = fileFault(error);
     }
     if (this.#content !== undefined) return this.#content;
     throw new Error(

@@ -1,13 +1,16 @@
 import { join } from "node:path";
-import { readFile } from "node:fs/promises";
 import type { Clock } from "../clock.ts";
 import type { ClusterConfig } from "./cluster_config.ts";
 import { FileCredentials, SecretFile } from "./file_credentials.ts";
+import { readLimited } from "./limited_file.ts";
 import { checkCertificates } from "./pem.ts";
 import type { Environment } from "./proxy.ts";
 
 /** Folder of the service account in a pod. */
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** Maximum size of the file with the namespace, in bytes. */
+const MAX_NAMESPACE_BYTES = 1024;
 
 /** Dependencies of {@linkcode inClusterConfig}. */
 export interface InClusterDeps {
@@ -54,7 +57,7 @@ export async function inClusterConfig(
 async function namespaceOf(serviceAccount: string): Promise<string> {
   try {
     const path = join(serviceAccount, "namespace");
-    return (await readFile(path, "utf8")).trim() || "default";
+    return (await readLimited(path, MAX_NAMESPACE_BYTES))?.trim() || "default";
   } catch {
     return "default";
   }

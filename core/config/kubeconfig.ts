@@ -4,9 +4,8 @@
  *
  * @module
  */
-import { Buffer } from "node:buffer";
-import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { fileFault, readLimited } from "./limited_file.ts";
 
 /**
  * Shape of a value: a type, a required string, one constant text, a list, or an
@@ -126,6 +125,8 @@ export interface FromFile<T> extends KubeconfigOrigin {
 
 /** Maximum size of a kubeconfig, in bytes. */
 const MAX_KUBECONFIG_BYTES = 16 << 20;
+/** Maximum number of line breaks and commas: the parser takes long for each value. */
+const MAX_SEPARATORS = 200_000;
 
 /**
  * Reads a kubeconfig file.
@@ -139,22 +140,25 @@ const MAX_KUBECONFIG_BYTES = 16 << 20;
 export async function readKubeconfig(
   path: string,
 ): Promise<Kubeconfig | undefined> {
-  let bytes: Uint8Array;
+  let text: string | undefined;
   try {
-    bytes = await readFile(path);
+    text = await readLimited(path, MAX_KUBECONFIG_BYTES);
   } catch (error) {
-    const code = error instanceof Error && "code" in error
-      ? String(error.code)
-      : String(error);
+    const code = fileFault(error);
     if (code === "ENOENT") return undefined;
     throw new Error(
       `Cannot read kubeconfig ${path}: it must be a readable file: received ${code}`,
     );
   }
-  return await parseKubeconfig(Buffer.from(bytes).toString(), {
-    file: path,
-    folder: dirname(resolve(path)),
-  });
+  if (text === undefined) throw tooLarge(path, "more");
+  const folder = dirname(resolve(path));
+  return await parseKubeconfig(text, { file: path, folder });
+}
+
+function tooLarge(file: string, received: string): RangeError {
+  return new RangeError(
+    `Cannot read kubeconfig ${file}: it must have at most ${MAX_KUBECONFIG_BYTES} bytes: received ${received}`,
+  );
 }
 
 /**
@@ -172,22 +176,15 @@ export async function parseKubeconfig(
 ): Promise<Kubeconfig> {
   const { file } = origin;
   if (text.length > MAX_KUBECONFIG_BYTES) {
+    throw tooLarge(file, `${text.length}`);
+  }
+  const separators = text.match(/[\n,]/g)?.length ?? 0;
+  if (separators > MAX_SEPARATORS) {
     throw new RangeError(
-      `Cannot read kubeconfig ${file}: it must have at most ${MAX_KUBECONFIG_BYTES} bytes: received ${text.length}`,
+      `Cannot read kubeconfig ${file}: it must have at most ${MAX_SEPARATORS} line breaks and commas: received ${separators}`,
     );
   }
-  const { parse } = await import("yaml");
-  let document: unknown;
-  try {
-    document = parse(text, { logLevel: "error" });
-  } catch (error) {
-    throw new SyntaxError(
-      `Cannot read kubeconfig ${file}: it must be YAML: received ${
-        faultOf(error)
-      }`,
-    );
-  }
-  const checked = checkValue(document ?? {}, KUBECONFIG, {
+  const checked = checkValue(await parseYaml(text, file) ?? {}, KUBECONFIG, {
     file,
     path: "",
   }) as CheckedKubeconfig;
@@ -197,6 +194,50 @@ export async function parseKubeconfig(
     contexts: byName("context", checked.contexts, origin),
     users: byName("user", checked.users, origin),
   };
+}
+
+/**
+ * Parses YAML in a time that grows with its length only: the parser compares each
+ * key with all others, and finds the position of each of many errors.
+ */
+async function parseYaml(text: string, file: string): Promise<unknown> {
+  const { isScalar, LineCounter, parseDocument, visit } = await import("yaml");
+  const lineCounter = new LineCounter();
+  const fail = (code: string, offset?: number) => {
+    const { line, col } = lineCounter.linePos(offset ?? 0);
+    return new SyntaxError(
+      `Cannot read kubeconfig ${file}: it must be YAML: received ${
+        offset === undefined ? code : `${code} at line ${line}, column ${col}`
+      }`,
+    );
+  };
+  const document = parseDocument(text, {
+    logLevel: "error",
+    prettyErrors: false,
+    uniqueKeys: false,
+    lineCounter,
+  });
+  const [fault] = document.errors;
+  // Messages of the parser would quote the line.
+  if (fault !== undefined) throw fail(fault.code, fault.pos[0]);
+  visit(document, {
+    Map(_, { items }) {
+      const names = new Set<string>();
+      for (const { key } of items) {
+        const name = isScalar(key) ? String(key.value) : undefined;
+        if (name === undefined) continue;
+        if (names.has(name)) {
+          throw fail("DUPLICATE_KEY", (key as { range?: number[] }).range?.[0]);
+        }
+        names.add(name);
+      }
+    },
+  });
+  try {
+    return document.toJS();
+  } catch {
+    throw fail("a syntax error");
+  }
 }
 
 /**
@@ -244,6 +285,11 @@ interface ValuePath {
 function checkValue(value: unknown, shape: Shape, at: ValuePath): unknown {
   switch (shape) {
     case "any":
+      try {
+        JSON.stringify(value);
+      } catch {
+        return fail("be a finite value", value, at);
+      }
       return value;
     case "boolean":
       if (typeof value === "boolean") return value;
@@ -328,19 +374,4 @@ function firstOfEach<T>(
   maps: readonly ReadonlyMap<string, T>[],
 ): ReadonlyMap<string, T> {
   return new Map(maps.toReversed().flatMap((map) => [...map]));
-}
-
-/** Code and position of a syntax error; its message would quote the line. */
-function faultOf(error: unknown): string {
-  const { code, linePos } = error as {
-    readonly code?: string;
-    readonly linePos?: readonly {
-      readonly line: number;
-      readonly col: number;
-    }[];
-  };
-  const position = linePos?.[0];
-  return position === undefined
-    ? "a syntax error"
-    : `${code} at line ${position.line}, column ${position.col}`;
 }

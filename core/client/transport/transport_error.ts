@@ -49,6 +49,8 @@ export class StreamRefusedError extends Error {
   /** Body of the response, usually a Status as JSON. */
   readonly body: string;
 
+  readonly #origin: string;
+
   /**
    * Creates the error.
    *
@@ -65,5 +67,12 @@ export class StreamRefusedError extends Error {
     this.name = "StreamRefusedError";
     this.status = status;
     this.body = body;
+    this.#origin = origin;
+  }
+
+  /** Copies the error with another body. */
+  withBody(body: string): StreamRefusedError {
+    const { status } = this;
+    return new StreamRefusedError(this.#origin, { status, body });
   }
 }

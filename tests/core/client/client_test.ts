@@ -160,9 +160,9 @@ test("Client.list returns empty items for a list without items", async () => {
 });
 
 test("Client writes with its field manager by default", async () => {
-  const { client, transport } = clientWith(() => ({ body: OBJECT }), {
-    fieldManager: "tests",
-  });
+  const { client, transport } = clientWith(({ path }) => ({
+    body: path.includes("/scale") ? { ...OBJECT, kind: "Scale" } : OBJECT,
+  }), { fieldManager: "tests" });
   await client.apply(POD, { metadata: KEY }, { force: true });
   await client.patch(POD, KEY, { metadata: { labels: { a: "b" } } });
   await client.replace(POD, OBJECT, { fieldManager: "other" });

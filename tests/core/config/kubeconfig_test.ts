@@ -143,3 +143,34 @@ test("mergeKubeconfigs takes each entry completely from its first file", () => {
     }
   }));
 });
+
+test("parseKubeconfig refuses very many values before it parses them", async () => {
+  for (const value of ["a: 1\n", "- 1\n", "[a,"]) {
+    await assert.rejects(
+      parseKubeconfig(value.repeat(500_000), ORIGIN),
+      /at most 200000 line breaks and commas: received 500000$/,
+    );
+  }
+});
+
+test("parseKubeconfig refuses equal keys at any depth, with the place", async () => {
+  await assert.rejects(
+    parseKubeconfig("a: 1\n".repeat(5_000), ORIGIN),
+    /it must be YAML: received DUPLICATE_KEY at line 2, column 1$/,
+  );
+  await assert.rejects(
+    parseKubeconfig("users: [{name: a, user: {token: b, token: c}}]", ORIGIN),
+    /received DUPLICATE_KEY at line 1, column 36$/,
+  );
+});
+
+test("parseKubeconfig refuses a value that contains itself", async () => {
+  await assert.rejects(
+    parseKubeconfig(
+      "clusters: [{name: x, cluster: {extensions: [{name: e, extension: &a [*a]}]}}]",
+      ORIGIN,
+    ),
+    /"clusters\[x\]\.cluster\.extensions\[e\]\.extension" must be a finite value: received a list$/,
+  );
+  await assert.rejects(parseKubeconfig("&a [*a]", ORIGIN), TypeError);
+});

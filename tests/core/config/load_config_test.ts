@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { createAuthority } from "../../../apiserver/certificates.ts";
 import { credentialSource } from "../../../core/config/cluster_config.ts";
@@ -187,4 +188,24 @@ test("loadConfig names a missing context, cluster or user", async () => {
     () => read({ users: [] }),
     /"contexts\[dev\]\.context\.user": it must be one of .* received "jane"$/,
   );
+});
+
+test("Files without an end are refused by size, not read to memory", {
+  skip: process.platform === "win32" && "it needs /dev/zero",
+}, async () => {
+  const before = process.memoryUsage().rss;
+  await assert.rejects(
+    loadConfig({ kubeconfig: "/dev/zero" }),
+    /Cannot read kubeconfig \/dev\/zero: it must have at most 16777216 bytes: received more$/,
+  );
+  const text = (field: string) => `
+current-context: a
+contexts: [{ name: a, context: { cluster: a, user: a } }]
+clusters: [{ name: a, cluster: { server: "https://10.0.0.1" } }]
+users: [{ name: a, user: { ${field}: /dev/zero } }]`;
+  await assert.rejects(
+    configFromText(text("tokenFile")),
+    /\/dev\/zero must be a readable file .* received more than 1048576 bytes$/,
+  );
+  assert.ok(process.memoryUsage().rss - before < 256 << 20);
 });

@@ -1,0 +1,304 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { ApiError } from "../../../core/api/api_error.ts";
+import type { Kind } from "../../../core/api/kind.ts";
+import { untyped } from "../../../core/api/kind.ts";
+import { Client } from "../../../core/client/client.ts";
+import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
+import type { Logger } from "../../../core/logger.ts";
+import {
+  type ScriptedAnswer,
+  ScriptedTransport,
+} from "../../support/scripted_transport.ts";
+
+const KEY = { namespace: "default", name: "web" };
+const HIDDEN = "aHVudGVyMg-hunter2";
+
+function clientOf(answer: ScriptedAnswer, logger?: Logger): Client {
+  const transport = new ScriptedTransport(() => answer);
+  return new Client({ transport }, { logger });
+}
+
+/** Everything that a person or a log may see of an error. */
+function shown(error: unknown): string {
+  assert.ok(error instanceof Error);
+  return `${error.message} ${error.stack} ${JSON.stringify(error)} ${
+    error.cause === undefined ? "" : shown(error.cause)
+  }`;
+}
+
+async function errorOf(work: Promise<unknown>): Promise<Error> {
+  return await work.then(
+    (value) => assert.fail(`it was accepted: ${JSON.stringify(value)}`),
+    (error) => error,
+  );
+}
+
+const INVALID = {
+  kind: "Status",
+  apiVersion: "v1",
+  status: "Failure",
+  message:
+    `Secret "web" is invalid: data[${HIDDEN}]: Invalid value: {"stringData":{"password":"${HIDDEN}"}}`,
+  reason: "Invalid",
+  details: {
+    name: "web",
+    kind: "Secret",
+    causes: [{
+      reason: "FieldValueInvalid",
+      message: `Invalid value: "${HIDDEN}"`,
+      field: `data[${HIDDEN}]`,
+    }],
+  },
+  code: 422,
+};
+
+for (
+  const [what, answer] of Object.entries({
+    "422": { status: 422, body: INVALID },
+    "text": { status: 400, body: `cannot decode {"password":"${HIDDEN}"}` },
+    "a broken object": { status: 200, body: `{"data":{"password":"${HIDDEN}` },
+  })
+) {
+  test(`An error about a Secret quotes nothing of it: ${what}`, async () => {
+    const client = clientOf(answer);
+    for (
+      const work of [
+        client.patch(Secret, KEY, { stringData: { port: HIDDEN } }),
+        client.get(Secret, KEY),
+        client.list(Secret),
+      ]
+    ) {
+      const error = await errorOf(work);
+      assert.doesNotMatch(shown(error), new RegExp(HIDDEN));
+      assert.match(error.message, /^Cannot (patch|get|list) Secret/);
+    }
+  });
+}
+
+test("An error about a Secret keeps the reason and harmless messages", async () => {
+  const invalid = await errorOf(
+    clientOf({ status: 422, body: INVALID }).get(Secret, KEY),
+  );
+  assert.ok(ApiError.is(invalid) && invalid.isInvalid);
+  assert.match(invalid.message, /FieldValueInvalid in data/);
+  for (
+    const message of [
+      'secrets "web" not found',
+      'secrets "web" is forbidden: User "x" cannot get resource "secrets" in API group "" in the namespace "default"',
+      'Operation cannot be fulfilled on secrets "web": the object has been modified; please apply your changes to the latest version and try again',
+    ]
+  ) {
+    const body = { kind: "Status", message, code: 404 };
+    const error = await errorOf(
+      clientOf({ status: 404, body }).get(Secret, KEY),
+    );
+    assert.ok(error.message.includes(message));
+  }
+});
+
+test("An error about another kind quotes the server", async () => {
+  const error = await errorOf(
+    clientOf({ status: 422, body: INVALID }).get(ConfigMap, KEY),
+  );
+  assert.match(error.message, new RegExp(HIDDEN));
+});
+
+test("An error about a line of a watch of Secrets does not quote it", async () => {
+  const client = clientOf({ body: `{"data":"${HIDDEN}"}\n` });
+  const error = await errorOf(client.watch(Secret).next());
+  assert.doesNotMatch(shown(error), new RegExp(HIDDEN));
+});
+
+for (
+  const [what, answer] of Object.entries({
+    "a refusal": { status: 403, body: `Authorization: Bearer ${HIDDEN}` },
+    "basic": { status: 403, body: `{"authorization":["Basic ${HIDDEN}=="]}` },
+    "a Status": {
+      status: 403,
+      body: { kind: "Status", message: `headers: bearer ${HIDDEN}` },
+    },
+    "a success that is not JSON": { body: `<p>Bearer ${HIDDEN}</p>` },
+  })
+) {
+  test(`A credential that a server echoes is not quoted: ${what}`, async () => {
+    const error = await errorOf(clientOf(answer).get(ConfigMap, KEY));
+    assert.doesNotMatch(shown(error), new RegExp(HIDDEN));
+  });
+}
+
+test("A warning of the server is logged without an echoed credential", async () => {
+  const lines: unknown[] = [];
+  const write = (...line: unknown[]) => void lines.push(line);
+  const logger = {
+    debug: write,
+    info: write,
+    warn: write,
+    error: write,
+    with: () => logger,
+  } as Logger;
+  const client = clientOf({
+    body: { kind: "ConfigMap", metadata: KEY },
+    headers: { warning: `299 - "Bearer ${HIDDEN}"` },
+  }, logger);
+  await client.get(ConfigMap, KEY);
+  assert.equal(lines.length, 1);
+  assert.doesNotMatch(JSON.stringify(lines), new RegExp(HIDDEN));
+});
+
+test("The client's own token is not quoted in any form of an echo", async () => {
+  const server = createServer((request, response) => {
+    const [, token = ""] = (request.headers.authorization ?? "").split(" ");
+    response.writeHead(request.url?.includes("basic") ? 500 : 403);
+    response.end(JSON.stringify({ kind: "Status", message: `got ${token}` }));
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  const client = new Client({
+    server: `http://127.0.0.1:${port}`,
+    credentials: { token: HIDDEN },
+  });
+  try {
+    const error = await errorOf(client.get(ConfigMap, KEY));
+    assert.match(error.message, /^Cannot get ConfigMap default\/web: got /);
+    assert.doesNotMatch(shown(error), new RegExp(HIDDEN));
+  } finally {
+    await client.close();
+    server.close();
+  }
+});
+
+const ANSWERS: readonly [what: string, body: unknown][] = [
+  ["null", "null"],
+  ["a number", "5"],
+  ["a list", "[]"],
+  ["another kind", { kind: "Pod", metadata: {} }],
+  ["a Status", { kind: "Status", status: "Success" }],
+];
+
+for (const [what, body] of ANSWERS) {
+  test(`An answer that is not the object is refused: ${what}`, async () => {
+    const client = clientOf({ body });
+    for (
+      const work of [
+        client.get(ConfigMap, KEY),
+        client.list(ConfigMap),
+        client.patch(ConfigMap, KEY, {}),
+        client.status.get(ConfigMap, KEY),
+        client.scale.get(ConfigMap, KEY),
+      ]
+    ) {
+      const error = await errorOf(work);
+      assert.match(
+        error.message,
+        /^Cannot .+ConfigMap.+: the response must be .+: received /,
+      );
+    }
+  });
+}
+
+test("A list whose items are no list is refused", async () => {
+  const client = clientOf({ body: { kind: "ConfigMapList", items: 5 } });
+  assert.match((await errorOf(client.list(ConfigMap))).message, /^Cannot list/);
+});
+
+test("A deletion is answered with a Status or the object, and nothing else", async () => {
+  const status = { kind: "Status", status: "Success" };
+  assert.equal(
+    await clientOf({ body: status }).delete(ConfigMap, KEY),
+    undefined,
+  );
+  assert.match(
+    (await errorOf(clientOf({ body: "null" }).delete(ConfigMap, KEY))).message,
+    /^Cannot delete ConfigMap default\/web: the response must be/,
+  );
+});
+
+for (const broken of ["header", "end"] as const) {
+  test(`A gzip fault names its request: ${broken}`, async () => {
+    const body = gzipSync(JSON.stringify({ kind: "ConfigMap", metadata: KEY }));
+    const bytes = broken === "end"
+      ? body.subarray(0, body.length - 12)
+      : new TextEncoder().encode("no gzip");
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { "content-encoding": "gzip" });
+      response.end(bytes);
+    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    const { port } = server.address() as AddressInfo;
+    const client = new Client({ server: `http://127.0.0.1:${port}` }, {
+      retry: false,
+    });
+    try {
+      const error = await errorOf(client.get(ConfigMap, KEY));
+      assert.match(error.message, /^Cannot get ConfigMap default\/web: /);
+    } finally {
+      await client.close();
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+}
+
+test("A name with half a surrogate pair is refused by name", async () => {
+  const client = clientOf({ body: {} });
+  const error = await errorOf(
+    client.get(ConfigMap, { namespace: "default", name: "a\ud800" }),
+  );
+  assert.match(error.message, /^Cannot address a ConfigMap: its name/);
+});
+
+const WIDGET = {
+  group: "example.com",
+  version: "v1",
+  kind: "Widget",
+  plural: "widgets",
+  scope: "Namespaced",
+} as const;
+
+const PARTS: readonly [string, string][] = [
+  ["group", "../../api/v1/secrets?x="],
+  ["group", "a/b"],
+  ["version", "v1/secrets?x="],
+  ["version", ".."],
+  ["plural", "widgets/../secrets"],
+  ["plural", "%2e%2e"],
+];
+
+for (const [part, value] of PARTS) {
+  test(`A kind whose ${part} would change the path is refused: ${value}`, async () => {
+    const transport = new ScriptedTransport(() => ({ body: {} }));
+    const client = new Client({ transport });
+    const kind = { ...WIDGET, [part]: value } as Kind;
+    const works = [
+      () => client.get(kind, KEY),
+      () => client.list(kind),
+      () => client.delete(kind, KEY),
+      () => client.get({ ...kind, plural: undefined } as Kind, KEY),
+    ];
+    for (const work of works.slice(0, part === "plural" ? 3 : 4)) {
+      const error = await errorOf(work());
+      assert.match(error.message, new RegExp(`the ${part} `));
+    }
+    assert.equal(transport.requests.length, 0);
+  });
+}
+
+test("A subresource that would change the path is refused", async () => {
+  const transport = new ScriptedTransport(() => ({ body: {} }));
+  const client = new Client({ transport });
+  for (const subresource of ["../x", "status?x=", "", "a//b", "a%2fb"]) {
+    const error = await errorOf(
+      client.get(ConfigMap, KEY, { subresource } as never),
+    );
+    assert.match(error.message, /subresource/);
+  }
+  assert.equal(transport.requests.length, 0);
+  await client.get(untyped(WIDGET), KEY, {
+    subresource: "proxy/metrics",
+  } as never);
+  assert.equal(transport.requests.length, 1);
+});
