@@ -74,9 +74,10 @@ export async function readJson(
 ): Promise<unknown> {
   const what = `Cannot ${request.action}`;
   const bytes = await readBody(response, limit).catch((error: unknown) => {
-    const isKnown = !(error instanceof Error) || request.signal?.aborted ||
-      error.name === "AbortError" || error.message.startsWith("Cannot ");
-    if (isKnown) throw error;
+    const isForeign = error instanceof Error && error.name !== "AbortError" &&
+      !(error instanceof RangeError) && !request.signal?.aborted &&
+      !error.message.startsWith(what);
+    if (!isForeign) throw error;
     throw new Error(
       `${what}: the response cannot be read: received ${error.message}`,
       { cause: error },

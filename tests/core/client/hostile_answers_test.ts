@@ -234,7 +234,11 @@ for (const broken of ["header", "end"] as const) {
     });
     try {
       const error = await errorOf(client.get(ConfigMap, KEY));
-      assert.match(error.message, /^Cannot get ConfigMap default\/web: /);
+      // Other runtimes decompress before the client sees the response.
+      assert.match(
+        error.message,
+        /^Cannot (get ConfigMap default\/web|reach http\S+): /,
+      );
     } finally {
       await client.close();
       server.closeAllConnections();
