@@ -56,6 +56,8 @@ export interface PeerCounters {
   connections: number;
   /** Responses that the client ended early. */
   abandoned: number;
+  /** Requests of `/silent`. */
+  silent: number;
   /** Bytes that `/flow` has written. */
   flowBytes: number;
   /** Tunnels that the proxies opened. */
@@ -68,6 +70,7 @@ const counters: PeerCounters = {
   handshakes: 0,
   connections: 0,
   abandoned: 0,
+  silent: 0,
   flowBytes: 0,
   tunnels: 0,
   closedStreams: 0,
@@ -328,6 +331,7 @@ async function main(): Promise<void> {
       if (!response.writableFinished) counters.abandoned++;
     });
     const path = (request.url ?? "").replace(/^\/prefix/, "").split("?")[0];
+    if (path === "/silent") counters.silent++;
     const answer = ANSWERS[path ?? ""] ?? ANSWERS["/missing"];
     answer?.(request, response);
   });

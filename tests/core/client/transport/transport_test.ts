@@ -265,11 +265,17 @@ testBoth(
           transport.send(get("/empty", { signal: AbortSignal.abort(reason) })),
         reason,
       );
-      const before = (await server.counters()).abandoned;
+      const { abandoned: before, silent: asked } = await server.counters();
       const waiting = new AbortController();
       const silent = transport.send(get("/silent", { signal: waiting.signal }));
-      setTimeout(() => waiting.abort(reason), 50);
-      await assert.rejects(silent, reason);
+      const refused = assert.rejects(silent, reason);
+      // An abort before the handshake would be that of another state.
+      await until(
+        "the request has arrived",
+        async () => (await server.counters()).silent > asked,
+      );
+      waiting.abort(reason);
+      await refused;
       const reading = new AbortController();
       const response = await transport.send(
         get("/head-then-silent", { signal: reading.signal }),
