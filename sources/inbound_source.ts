@@ -5,6 +5,7 @@ import {
   checkOptions,
   type OptionRules,
 } from "../core/api/options.ts";
+import type { Context } from "../core/controller/context.ts";
 import type {
   EventSource,
   PrimaryEvent,
@@ -15,7 +16,7 @@ import {
   CachingSource,
   type ExternalCacheOptions,
 } from "./external_cache.ts";
-import { BaseSource } from "./source_run.ts";
+import { BaseSource, fetchContext } from "./source_run.ts";
 
 /** Event source that the program triggers. */
 export interface InboundSource<P extends KubernetesObject>
@@ -66,10 +67,14 @@ export interface CachingInboundOptions<P extends KubernetesObject, R>
   readonly name: string;
   /**
    * Fetches the resources of a primary that is read before any were pushed. By
-   * default it has none.
+   * default it has none. The context has the client and the caches of the
+   * controller.
    */
   readonly fetch?:
-    | ((primary: P) => Promise<Iterable<R>> | Iterable<R>)
+    | ((
+      primary: P,
+      ctx: Pick<Context<P>, "signal" | "client" | "log" | "get" | "list">,
+    ) => Promise<Iterable<R>> | Iterable<R>)
     | undefined;
 }
 
@@ -136,7 +141,8 @@ class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
     const run = this.started;
     const key = keyText(keyOf(primary));
     if (!this.cache.has(key) && this.#fetch !== undefined) {
-      const found = await this.#fetch(primary);
+      const ctx = fetchContext(run, run.signal, primary);
+      const found = await this.#fetch(primary, ctx);
       // The source may have stopped. Resources that were pushed since are newer.
       if (run.ended) return [...found];
       if (!this.cache.has(key)) this.cache.replace(key, found);

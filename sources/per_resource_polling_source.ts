@@ -3,6 +3,7 @@ import type { KubernetesObject } from "../core/api/object.ts";
 import { keyOf, keyText } from "../core/api/object_key.ts";
 import { checkOptions, type OptionRules } from "../core/api/options.ts";
 import type { Timer } from "../core/clock.ts";
+import type { Context } from "../core/controller/context.ts";
 import type {
   EventSource,
   PrimaryEvent,
@@ -13,17 +14,20 @@ import {
   CachingSource,
   type ExternalCacheOptions,
 } from "./external_cache.ts";
-import type { SourceRun } from "./source_run.ts";
+import { fetchContext, type SourceRun } from "./source_run.ts";
 
 /** Options of {@linkcode perResourcePollingSource}. */
 export interface PerResourcePollingOptions<P extends KubernetesObject, R>
   extends ExternalCacheOptions<R> {
   /** Name of the source, unique within the controller. */
   readonly name: string;
-  /** Fetches the resources of one primary. */
+  /**
+   * Fetches the resources of one primary. The context has the client and the
+   * caches of the controller; `signal` fires at the time limit.
+   */
   readonly fetch: (
     primary: P,
-    signal: AbortSignal,
+    ctx: Pick<Context<P>, "signal" | "client" | "log" | "get" | "list">,
   ) => Promise<Iterable<R>> | Iterable<R>;
   /**
    * Delay between the end of a fetch for a primary and the start of the next; a
@@ -221,7 +225,11 @@ class PerResourcePolling<P extends KubernetesObject, R>
     const found = await run.bounded(
       `the fetch of "${this.name}" for ${key}`,
       this.#timeout,
-      (signal) => this.#options.fetch(poll.primary, signal),
+      (signal) =>
+        this.#options.fetch(
+          poll.primary,
+          fetchContext(run, signal, poll.primary),
+        ),
     );
     const other = this.#polls.get(key) ?? poll;
     if (run.ended || poll.isDeleted || other !== poll) return;

@@ -2,6 +2,7 @@ import { type Duration, milliseconds } from "../core/api/duration.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
 import { keyOf, keyText } from "../core/api/object_key.ts";
 import { checkOptions, type OptionRules } from "../core/api/options.ts";
+import type { Context } from "../core/controller/context.ts";
 import type {
   EventSource,
   SourceContext,
@@ -11,7 +12,7 @@ import {
   CachingSource,
   type ExternalCacheOptions,
 } from "./external_cache.ts";
-import { SourceRun } from "./source_run.ts";
+import { fetchContext, SourceRun } from "./source_run.ts";
 
 /** Options of {@linkcode pollingSource}. */
 export interface PollingOptions<R> extends ExternalCacheOptions<R> {
@@ -19,10 +20,14 @@ export interface PollingOptions<R> extends ExternalCacheOptions<R> {
   readonly name: string;
   /**
    * Fetches the resources of all primaries, by the keys of the primaries. A
-   * primary that is missing from the map has none.
+   * primary that is missing from the map has none. The context has the client and
+   * the caches of the controller; `signal` fires at the time limit.
    */
   readonly fetch: (
-    signal: AbortSignal,
+    ctx: Pick<
+      Context<KubernetesObject>,
+      "signal" | "client" | "log" | "get" | "list"
+    >,
   ) =>
     | Promise<ReadonlyMap<string, readonly R[]>>
     | ReadonlyMap<string, readonly R[]>;
@@ -160,7 +165,7 @@ class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
       const found = await run.bounded(
         `the fetch of "${this.name}"`,
         this.#timeout,
-        this.#fetch,
+        (signal) => this.#fetch(fetchContext(run, signal)),
       );
       if (!(found instanceof Map)) {
         throw new TypeError(

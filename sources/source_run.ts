@@ -1,5 +1,6 @@
 import type { KubernetesObject } from "../core/api/object.ts";
 import { deadline, type Timer } from "../core/clock.ts";
+import type { Context } from "../core/controller/context.ts";
 import type { LogFields } from "../core/logger.ts";
 import type {
   SourceContext,
@@ -185,6 +186,36 @@ export class SourceRun<P extends KubernetesObject> {
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
   }
+}
+
+/**
+ * Context of a fetch: a part of that of a run.
+ *
+ * @param run Period of the source.
+ * @param signal Signal that ends the fetch.
+ * @param primary Primary that the fetch is for; names and namespaces default to
+ * its own. Without it there is no default name, and lists are of all namespaces.
+ */
+export function fetchContext<P extends KubernetesObject>(
+  { context }: SourceRun<P>,
+  signal: AbortSignal,
+  primary?: P,
+): Pick<Context<P>, "signal" | "client" | "log" | "get" | "list"> {
+  const { client, log } = context;
+  const own = primary?.metadata;
+  return {
+    signal,
+    client,
+    log,
+    get(kind, name = own?.name, namespace = own?.namespace) {
+      if (name !== undefined) return context.get(kind, { namespace, name });
+      throw new TypeError(
+        `Cannot read a ${kind.kind}: without a primary its name must be given`,
+      );
+    },
+    list: (kind, namespace = own?.namespace) =>
+      context.list(kind, namespace === "*" ? undefined : namespace),
+  };
 }
 
 /** Base class of event sources: start, stop and health. */

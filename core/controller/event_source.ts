@@ -68,6 +68,26 @@ export interface SourceContext<P extends KubernetesObject = KubernetesObject> {
   /** Metrics of the operator. */
   readonly metrics: Metrics;
   /**
+   * Reads one object as `ctx.get` of a run does: from the caches of the controller
+   * if a source watches the kind, and from the API server otherwise.
+   *
+   * @returns The object; undefined if it does not exist.
+   */
+  get<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+  ): Promise<T | undefined>;
+  /**
+   * Reads all objects of a kind, as `get` does one.
+   *
+   * @param kind Kind of the objects.
+   * @param namespace Namespace. Defaults to all.
+   */
+  list<T extends KubernetesObject>(
+    kind: Kind<T>,
+    namespace?: string,
+  ): Promise<readonly T[]>;
+  /**
    * Triggers a run of a primary. Calls are cheap; several calls before the run
    * lead to one run. A primary that does not exist is ignored.
    *

@@ -1,4 +1,4 @@
-import { type Kind, kindText, sameKind } from "../api/kind.ts";
+import { isResolved, type Kind, kindText, sameKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
@@ -19,7 +19,7 @@ import { deadline } from "../clock.ts";
 /** Dependencies of event sources: the constant members of their context. */
 export type SourceDeps<P extends KubernetesObject> = Omit<
   SourceContext<P>,
-  "trigger" | "retryFailed" | "namespaces"
+  "get" | "list" | "trigger" | "retryFailed" | "namespaces"
 >;
 
 /** Handler of the triggers of event sources. */
@@ -192,6 +192,61 @@ export class SourceGroup<P extends KubernetesObject> {
     );
   }
 
+  /**
+   * Object from a cache if a source or the controller watches its kind, and from
+   * the API server otherwise.
+   *
+   * @param kind Kind of the object.
+   * @param key Key of the object.
+   * @param signal Signal that aborts the request.
+   */
+  async read<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    signal?: AbortSignal,
+  ): Promise<T | undefined> {
+    const { client, primaryKind, primaries } = this.#deps;
+    const { scope } = isResolved(kind) ? kind : await client.resolve(kind);
+    const scoped = scope === "Cluster" ? { name: key.name } : key;
+    if (sameKind(kind, primaryKind)) {
+      return await primaries.read(keyText(scoped)) as KubernetesObject as T;
+    }
+    return this.ofKind(kind).some((source) => source.get !== undefined)
+      ? await this.get(kind, scoped)
+      : await client.find(kind, scoped, { signal });
+  }
+
+  /** Objects of a kind, read as {@linkcode SourceGroup.read} does one. */
+  async readList<T extends KubernetesObject>(
+    kind: Kind<T>,
+    namespace: string | undefined,
+    signal?: AbortSignal,
+  ): Promise<readonly T[]> {
+    const { client, primaryKind, primaries } = this.#deps;
+    if (sameKind(kind, primaryKind)) {
+      const all: readonly KubernetesObject[] = await primaries.readList(
+        namespace,
+      );
+      return all as readonly T[];
+    }
+    if (this.ofKind(kind).some((source) => source.list !== undefined)) {
+      return await this.list(kind, namespace);
+    }
+    const found: T[] = [];
+    const all = client.listAll(kind, { namespace, signal });
+    for await (const object of all) found.push(object);
+    return found;
+  }
+
+  /** Waits until the other sources of a kind have synced, as far as they are started. */
+  async #othersOf(kind: Kind, source: EventSource<P>): Promise<void> {
+    await Promise.all(
+      this.ofKind(kind).map((other) =>
+        other === source ? undefined : this.#started.get(other)
+      ),
+    );
+  }
+
   /** Object from the caches of its kind; undefined if it is in none. */
   async get<T extends KubernetesObject>(
     kind: Kind<T>,
@@ -274,6 +329,14 @@ export class SourceGroup<P extends KubernetesObject> {
     await source.start({
       ...this.#deps,
       namespaces: this.#namespaces,
+      get: async (kind, key) => {
+        await this.#othersOf(kind, source);
+        return await this.read(kind, key);
+      },
+      list: async (kind, namespace) => {
+        await this.#othersOf(kind, source);
+        return await this.readList(kind, namespace);
+      },
       trigger: (key, event = NO_DETAIL) => {
         const text = typeof key === "string" ? key : keyText(key);
         if (this.#started.has(source)) {

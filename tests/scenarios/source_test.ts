@@ -3,10 +3,14 @@ import { untyped } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { ApiServer } from "../../apiserver/server.ts";
 import { patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
+import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
-import { byAnnotation } from "../../core/controller/watch/mappers.ts";
+import {
+  byAnnotation,
+  byFunction,
+} from "../../core/controller/watch/mappers.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
+import { pollingSource } from "../../sources/polling_source.ts";
 import { KEY } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
@@ -283,5 +287,62 @@ scenario(
       controller.changeNamespaces("current"),
       /Cannot change namespaces/,
     );
+  },
+);
+
+scenario(
+  "Sources read other kinds from complete caches, or from the server",
+  async (fixture) => {
+    const read: (string | undefined)[] = [];
+    const key = { namespace: "default", name: "a" };
+    await fixture.client.create(Secret, {
+      metadata: key,
+      stringData: { password: "cached" },
+    });
+    await fixture.client.create(ConfigMap, {
+      metadata: key,
+      data: { host: "fetched" },
+    });
+    await fixture.create("a");
+    const poll = perResourcePollingSource<Gadget, string>({
+      name: "poll",
+      interval: "1h",
+      async fetch(_gadget, ctx) {
+        const secret = await ctx.get(Secret);
+        const { password = "" } = secret?.data ?? {};
+        const [config] = await ctx.list(ConfigMap);
+        read.push(atob(password), config?.data?.["host"]);
+        assert.equal(ctx.signal.aborted, false);
+        assert.ok(ctx.client && ctx.log);
+        return [];
+      },
+    });
+    const whole = pollingSource<Gadget, string>({
+      name: "whole",
+      interval: "1h",
+      async fetch(ctx) {
+        const gadgets = await ctx.list(Gadget);
+        read.push(gadgets[0]?.metadata.name);
+        read.push((await ctx.get(ConfigMap, "a", "default"))?.metadata.name);
+        await assert.rejects(
+          ctx.get(ConfigMap),
+          /^TypeError: Cannot read a ConfigMap: without a primary its name/,
+        );
+        return new Map();
+      },
+    });
+    const operator = fixture.operator();
+    operator.register(Gadget, { reconcile() {} }, {
+      sources: [whole, poll],
+      watches: [watch(Secret, { mapper: byFunction(() => []) })],
+    });
+    const before = fixture.requests.length;
+    await fixture.start(operator);
+    await fixture.until(() => read.length === 4);
+    assert.deepEqual(read.toSorted(), ["a", "a", "cached", "fetched"]);
+    const reads = fixture.requests.slice(before).filter(({ verb, resource }) =>
+      verb === "get" && resource === "secrets"
+    );
+    assert.deepEqual(reads, []);
   },
 );

@@ -73,8 +73,8 @@ test("pollingSource keeps the last state after an invalid or hanging fetch", asy
     name: "poll",
     interval: "1s",
     timeout: "3s",
-    fetch: (given) => {
-      signal = given;
+    fetch: (ctx) => {
+      signal = ctx.signal;
       return answers.shift()?.() as Map<string, string[]>;
     },
   });

@@ -59,6 +59,8 @@ export function recordedContext(
     clock,
     log: silentLogger,
     metrics: noMetrics,
+    get: () => Promise.resolve(undefined),
+    list: () => Promise.resolve([]),
     ...more,
     triggered,
     events,

@@ -227,15 +227,8 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     namespace: string | undefined = this.#run.primary.metadata.namespace,
   ): Promise<T | undefined> {
     this.#run.throwIfAborted();
-    const { client, sources, primaries } = this.#deps;
-    const key = await this.#scopedKey(kind, { namespace, name });
-    if (this.#isPrimaryKind(kind)) {
-      return await primaries.cache.read(key) as T | undefined;
-    }
-    if (sources.ofKind(kind).some((source) => source.get !== undefined)) {
-      return await sources.get(kind, key);
-    }
-    return await client.find(kind, key, { signal: this.signal });
+    const key = { namespace, name };
+    return await this.#deps.sources.read(kind, key, this.signal);
   }
 
   async list<T extends KubernetesObject>(
@@ -243,20 +236,8 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     namespace: string | undefined = this.#run.primary.metadata.namespace,
   ): Promise<readonly T[]> {
     this.#run.throwIfAborted();
-    const { client, sources, primaries } = this.#deps;
     const where = namespace === "*" ? undefined : namespace;
-    if (this.#isPrimaryKind(kind)) {
-      const all = await primaries.cache.readList(where);
-      return all as readonly unknown[] as readonly T[];
-    }
-    if (sources.ofKind(kind).some((source) => source.list !== undefined)) {
-      return await sources.list(kind, where);
-    }
-    const { signal } = this;
-    const found: T[] = [];
-    const all = client.listAll(kind, { namespace: where, signal });
-    for await (const object of all) found.push(object);
-    return found;
+    return await this.#deps.sources.readList(kind, where, this.signal);
   }
 
   secondary<T extends KubernetesObject>(kind: Kind<T>): Promise<T | undefined>;
