@@ -23,28 +23,6 @@ export interface Logger {
   with(fields: LogFields): Logger;
 }
 
-/** Options of {@linkcode jsonLogger}. */
-export interface JsonLoggerOptions {
-  /**
-   * Least severe level that is written.
-   *
-   * @default {"info"}
-   */
-  readonly level?: LogLevel | undefined;
-  /**
-   * Writes a finished line; it has no line break at its end.
-   *
-   * @default {console.error}
-   */
-  readonly write?: ((line: string) => void) | undefined;
-  /**
-   * Time of a line in milliseconds since the Unix epoch.
-   *
-   * @default {Date.now}
-   */
-  readonly wallTime?: (() => number) | undefined;
-}
-
 /**
  * Makes a logger that writes one JSON object per line, with `time`, `level`,
  * `message` and the fields.
@@ -65,7 +43,26 @@ export interface JsonLoggerOptions {
  * if (!lines[0]?.includes("webpage")) throw new Error("Unexpected line");
  * ```
  */
-export function jsonLogger(options: JsonLoggerOptions = {}): Logger {
+export function jsonLogger(options: {
+  /**
+   * Least severe level that is written.
+   *
+   * @default {"info"}
+   */
+  readonly level?: LogLevel | undefined;
+  /**
+   * Writes a finished line; it has no line break at its end.
+   *
+   * @default {console.error}
+   */
+  readonly write?: ((line: string) => void) | undefined;
+  /**
+   * Time of a line in milliseconds since the Unix epoch.
+   *
+   * @default {Date.now}
+   */
+  readonly wallTime?: (() => number) | undefined;
+} = {}): Logger {
   const {
     level = "info",
     // deno-lint-ignore no-console -- this is the one place that owns the console

@@ -164,6 +164,7 @@ export type {
   PrimaryCacheOptions,
 } from "./controller/controller_options.ts";
 export type { EventOptions } from "./controller/event_recorder.ts";
+export { type Expectation, Expectations } from "./controller/expectations.ts";
 export type {
   EventSource,
   NamespaceSet,
@@ -208,7 +209,6 @@ export {
 } from "./json/object_header.ts";
 export {
   jsonLogger,
-  type JsonLoggerOptions,
   type LogFields,
   type Logger,
   type LogLevel,

@@ -20,18 +20,6 @@ export interface Expectation<P extends KubernetesObject> {
   isFulfilled(primary: P, ctx: Context<P>): MaybePromise<boolean>;
 }
 
-/** Status of an expectation. */
-export interface ExpectationState {
-  /**
-   * Status: `"fulfilled"` is returned once, after which the expectation is
-   * removed; `"timedOut"` until the expectation is removed or replaced; `"none"`
-   * without an expectation.
-   */
-  readonly status: "none" | "pending" | "fulfilled" | "timedOut";
-  /** Name of the expectation; undefined for `"none"`. */
-  readonly name?: string | undefined;
-}
-
 /** Expectation of one primary. */
 interface Pending<P extends KubernetesObject> {
   readonly expectation: Expectation<P>;
@@ -39,8 +27,6 @@ interface Pending<P extends KubernetesObject> {
   readonly deadline: number;
   readonly timer: Timer;
 }
-
-const NONE: ExpectationState = Object.freeze({ status: "none" });
 
 /**
  * Expectations of the reconcilers of a controller: states that they wait for, one
@@ -55,12 +41,21 @@ const NONE: ExpectationState = Object.freeze({ status: "none" });
  * @typeParam P Type of the primaries.
  *
  * @example Wait at most two minutes for a Deployment
- * ```ts ignore
- * const expectations = new Expectations<WebPage>();
+ * ```ts
+ * import { Operator, patchStatus, untyped, watch } from "@coracle/operator";
+ * import { Expectations } from "@coracle/operator/core";
+ * import { Deployment } from "@coracle/operator/kinds";
  *
- * operator.register(WebPage, {
+ * const WebPage = untyped({
+ *   group: "sample.coracle.dev",
+ *   version: "v1",
+ *   kind: "WebPage",
+ * });
+ * const expectations = new Expectations();
+ *
+ * new Operator().register(WebPage, {
  *   async reconcile(page, ctx) {
- *     const state = await expectations.checkOrSet(page, ctx, {
+ *     const { status } = await expectations.checkOrSet(page, ctx, {
  *       name: "deployment ready",
  *       timeout: "2m",
  *       async isFulfilled(_page, ctx) {
@@ -68,12 +63,12 @@ const NONE: ExpectationState = Object.freeze({ status: "none" });
  *         return (deployment?.status?.readyReplicas ?? 0) > 0;
  *       },
  *     });
- *     return patchStatus({ state: state.status });
+ *     return patchStatus({ state: status });
  *   },
- * }, { sources: [expectations, watch(Deployment)] });
+ * }, { sources: [expectations], watches: [watch(Deployment)] });
  * ```
  */
-export class Expectations<P extends KubernetesObject>
+export class Expectations<P extends KubernetesObject = KubernetesObject>
   implements EventSource<P, never> {
   /** Name of the event source in logs and causes. */
   readonly name: string;
@@ -131,11 +126,20 @@ export class Expectations<P extends KubernetesObject>
     });
   }
 
-  /** Checks the expectation of a primary. */
-  async check(primary: P, ctx: Context<P>): Promise<ExpectationState> {
+  /**
+   * Checks the expectation of a primary.
+   *
+   * @returns The name of the expectation and its status: `"fulfilled"` is returned
+   * once, after which the expectation is removed; `"timedOut"` until the
+   * expectation is removed or replaced; `"none"` without an expectation.
+   */
+  async check(primary: P, ctx: Context<P>): Promise<{
+    readonly status: "none" | "pending" | "fulfilled" | "timedOut";
+    readonly name?: string | undefined;
+  }> {
     const key = keyText(ctx.key);
     const pending = this.#pending.get(key);
-    if (pending === undefined) return NONE;
+    if (pending === undefined) return { status: "none" };
     const { expectation, deadline } = pending;
     const { name } = expectation;
     if (await expectation.isFulfilled(primary, ctx)) {
@@ -154,7 +158,7 @@ export class Expectations<P extends KubernetesObject>
     primary: P,
     ctx: Context<P>,
     expectation: Expectation<P>,
-  ): Promise<ExpectationState> {
+  ): ReturnType<Expectations<P>["check"]> {
     const state = await this.check(primary, ctx);
     if (state.status !== "none") return state;
     const { name } = expectation;

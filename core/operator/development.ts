@@ -1,3 +1,4 @@
+import type { LeaderElectionOptions } from "./leader_election.ts";
 import type { Kind } from "../api/kind.ts";
 import type { Namespaces } from "../controller/namespaces.ts";
 import type { Logger } from "../logger.ts";
@@ -33,9 +34,9 @@ export interface OperatorHandle {
     /** Watched namespaces. */
     readonly namespaces: Namespaces;
     /** Lease of the leader election. */
-    readonly leaderElection?: LeaseOptions | undefined;
+    readonly leaderElection?: LeaderElectionOptions | undefined;
     /** Leases of the replicas. */
-    readonly sharding?: LeaseOptions | undefined;
+    readonly sharding?: LeaderElectionOptions | undefined;
     /** Server of the probes. */
     readonly probes?:
       | {
@@ -55,14 +56,6 @@ export interface OperatorHandle {
   start(): Promise<void>;
   /** Stops the operator gracefully; safe to call more than once. */
   stop(): Promise<void>;
-}
-
-/** Leases of an operator. */
-interface LeaseOptions {
-  /** Name of the Lease, or the prefix of the names. */
-  readonly name: string;
-  /** Namespace; that of the operator by default. */
-  readonly namespace?: string | undefined;
 }
 
 /**

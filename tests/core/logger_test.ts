@@ -1,14 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  jsonLogger,
-  type JsonLoggerOptions,
-  type Logger,
-  type LogLevel,
-} from "../../core/logger.ts";
+import { jsonLogger, type Logger, type LogLevel } from "../../core/logger.ts";
 
 function withLines(
-  options: JsonLoggerOptions = {},
+  options: Parameters<typeof jsonLogger>[0] = {},
 ): { readonly log: Logger; readonly lines: () => unknown[] } {
   const lines: string[] = [];
   const log = jsonLogger({
