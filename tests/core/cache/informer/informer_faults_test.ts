@@ -9,20 +9,11 @@ import {
   resetAtOnce,
   sendThen,
 } from "../../../support/watch_faults.ts";
-import { Informer } from "../../../../core/cache/informer/informer.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
-import {
-  type Fault,
-  sendEvent,
-  Widget,
-} from "../../../support/fake_watch_call.ts";
-import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
+import { type Fault, sendEvent } from "../../../support/fake_watch_call.ts";
 import {
   type InformerCase,
-  toNextTimer,
   withInformer,
 } from "../../../support/informer_case.ts";
-import { until } from "../../../support/until.ts";
 
 /** Three objects, synced, one watch open. */
 async function begin({ server, sync, events }: InformerCase): Promise<void> {
@@ -332,41 +323,3 @@ test("Informer recovers from a series of faults of every sort", () =>
     await parts.settled();
     assert.equal(informer.health().healthy, true);
   }));
-
-test("Informer resolves a kind again that the server no longer serves", async () => {
-  const server = await FakeWatchServer.start();
-  const client = await server.client();
-  const clock = new VirtualClock();
-  let resolved = 0;
-  const { plural: _plural, scope: _scope, ...unresolved } = Widget;
-  const informer = new Informer<Widget>(
-    {
-      request: (request) => client.request(request),
-      resolve: () => {
-        resolved++;
-        return Promise.resolve(Widget as never);
-      },
-    },
-    unresolved,
-    { clock, random: () => 0 },
-  );
-  server.script("watch", refuse(404, "NotFound"));
-  informer.start();
-  // The clock stands still until the answer has come: its timers include the time
-  // limit of the request, which takes real time.
-  await until(
-    "the watch has failed",
-    () =>
-      informer.health().watches.some(({ lastError }) =>
-        lastError !== undefined
-      ),
-    { every: 1 },
-  );
-  await until("it has synced", async () => {
-    if (clock.nextDue !== undefined) await toNextTimer(clock);
-    return informer.hasSynced;
-  }, { every: 1 });
-  assert.equal(resolved, 2);
-  await informer.stop();
-  await server.stop();
-});

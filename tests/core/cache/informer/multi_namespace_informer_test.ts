@@ -70,6 +70,47 @@ test("An own write under way is carried over in a hand-over of namespaces", () =
     assert.deepEqual(seen, ["added 1", "added 9"]);
   }, { namespaces: ["one"] }));
 
+test("An own write under way does not enter the cache of another namespace", () =>
+  withInformer(async ({ server, informer }) => {
+    server.put("one/a", { size: 1 });
+    server.put("two/b", { size: 1 });
+    const registration = informer.addHandler(() => {});
+    await informer.start().synced;
+    const write = registration.beginWrite("one/a");
+    await informer.changeNamespaces(["one", "two"]);
+    write.succeed(server.put("one/a", { size: 2 }));
+    assert.deepEqual([...informer.keys()].toSorted(), ["one/a", "two/b"]);
+    assert.equal(informer.size, 2);
+    assert.equal(informer.get("one/a")?.spec.size, 2);
+  }, { namespaces: ["one"] }));
+
+test("A change of namespaces waits for the new ones, a second time, too", () =>
+  withInformer(async ({ server, informer }) => {
+    for (const name of ["one", "two", "three"]) server.put(`${name}/a`);
+    await informer.start().synced;
+    for (const name of ["two", "three"]) {
+      const changed = informer.changeNamespaces([name]);
+      assert.equal(informer.hasSynced, false);
+      await changed;
+      assert.deepEqual([...informer.keys()], [`${name}/a`]);
+      await informer.synced;
+      assert.equal(informer.hasSynced, true);
+    }
+  }, { namespaces: ["one"] }));
+
+test("A handler has synced when the objects of all namespaces were delivered", () =>
+  withInformer(async ({ server, informer }) => {
+    for (const name of ["one", "two"]) server.put(`${name}/a`);
+    await informer.start().synced;
+    const seen: string[] = [];
+    const registration = informer.addHandler(({ key }) => {
+      assert.equal(registration.hasSynced, false);
+      seen.push(key);
+    });
+    await registration.synced;
+    assert.deepEqual(seen.toSorted(), ["one/a", "two/a"]);
+  }, { namespaces: ["one", "two"] }));
+
 test("A stopped informer opens no namespace", () =>
   withInformer(async ({ informer }) => {
     await informer.stop();

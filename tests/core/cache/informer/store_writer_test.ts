@@ -99,3 +99,36 @@ test("A response of a recreated object is not cached if its fields may not match
   writer.delete(header("a", "2", "first"));
   assert.equal(store.has({ namespace: "default", name: "a" }), false);
 });
+
+test("An own write during one list does not remove its object after the next", async () => {
+  const { store, writer } = createWriter();
+  writer.init();
+  writer.ownWrite(header("a", "9"), undefined);
+  await writer.initDone("8");
+  writer.bookmark("10");
+  writer.init();
+  writer.initApply(header("a", "9"));
+  await writer.initDone("11");
+  assert.equal(store.has({ namespace: "default", name: "a" }), true);
+});
+
+test("A second restart of the server's history is noticed as well", async () => {
+  const { store, subscriptions, writer } = createWriter();
+  const read = async (version: string) => {
+    writer.init();
+    writer.initApply(header("a", version));
+    await writer.initDone(version);
+  };
+  await read("9");
+  for (let restarts = 1; restarts <= 2; restarts++) {
+    // The state is read again, since known versions may mean other states.
+    await assert.rejects(read("5"), /history restarted/);
+    await read("5");
+    assert.equal(subscriptions.restarts, restarts);
+    await read("9");
+    assert.equal(
+      store.resourceVersion({ namespace: "default", name: "a" }),
+      "9",
+    );
+  }
+});

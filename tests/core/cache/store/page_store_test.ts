@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { PageStore } from "../../../../core/cache/store/page_store.ts";
+import { rangeText, wholeRange } from "../../../../core/json/byte_range.ts";
+
+/** Body of an object of this number and generation. */
+const body = (slot: number, generation: number) =>
+  wholeRange(`{"slot":${slot},"generation":${generation}}`);
+
+test("PageStore reads the new page where a number is used again", () => {
+  const store = new PageStore();
+  store.setDictionary([]);
+  const slots = [4, 5, 6];
+  for (let generation = 0; generation < 3; generation++) {
+    const first = store.add(slots, (slot) => body(slot, generation));
+    assert.equal(first, 0, "the number of the page is used again");
+    for (const [i, slot] of slots.entries()) {
+      assert.equal(
+        rangeText(store.read(first + i)),
+        rangeText(body(slot, generation)),
+      );
+    }
+    assert.deepEqual(
+      store.slots(first + 1),
+      slots.map((slot, i) => ({ slot, address: first + i })),
+    );
+    // Half of the page may be dead before the rest should be moved.
+    assert.deepEqual(slots.map((_, i) => store.remove(first + i)), [
+      false,
+      true,
+      false,
+    ]);
+    assert.equal(store.objects, 0);
+  }
+});
