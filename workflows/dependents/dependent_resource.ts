@@ -314,7 +314,7 @@ export class DependentResource<
       object: keyText(key),
     });
     await this.#delete(actual, key, ctx);
-    return await this.#apply(intent, ctx, { create: false });
+    return await this.#apply(intent, ctx, { create: true });
   }
 
   #apply(

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../../core/api/object.ts";
+import type { Client } from "../../../core/client/client.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { Deployment } from "../../../core/kinds/apps_v1.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import { applySet } from "../../../workflows/apply/apply_set.ts";
+import { applySet, pruneSet } from "../../../workflows/apply/apply_set.ts";
 import { ApplySetError } from "../../../workflows/apply/change_set.ts";
 import { waitFor } from "../../../workflows/kstatus/wait_for.ts";
+import { until } from "../../support/until.ts";
 import { Release } from "../../support/release_kind.ts";
 import {
   applyTest,
@@ -183,5 +185,101 @@ applyTest(
       applySet(client, [configMap("a")], { owner: OWNER, signal: stop.signal }),
       reason,
     );
+  },
+);
+
+/** Client that replaces an object after each answer of `verb`. */
+function racing(
+  client: Client,
+  { verb, replace }: {
+    readonly verb: "find" | "apply";
+    readonly replace: () => Promise<unknown>;
+  },
+): Client {
+  const after = async (work: Promise<unknown>) => {
+    try {
+      return await work;
+    } finally {
+      await replace();
+    }
+  };
+  const bound = (name: "find" | "apply" | "delete") => (...args: unknown[]) => {
+    const call = client[name] as (...args: unknown[]) => unknown;
+    const work = call.apply(client, args) as Promise<unknown>;
+    return name === verb ? after(work) : work;
+  };
+  return {
+    find: bound("find"),
+    apply: bound("apply"),
+    delete: bound("delete"),
+  } as unknown as Client;
+}
+
+applyTest(
+  "pruneSet does not delete an object that was replaced after it was read",
+  async ({ client }) => {
+    const { inventory } = await applySet(client, [configMap("a")], {
+      owner: OWNER,
+    });
+    const key = { namespace: "default", name: "a" };
+    const replace = async () => {
+      await client.delete(ConfigMap, key);
+      await client.create(ConfigMap, { metadata: key, data: { of: "others" } });
+    };
+    const failure = await pruneSet(
+      racing(client, { verb: "find", replace }),
+      inventory,
+      { owner: OWNER },
+    ).catch((error: unknown) => error);
+    assert(failure instanceof ApplySetError, String(failure));
+    assert.equal(failure.reference?.name, "a");
+    const { data } = await client.get(ConfigMap, key);
+    assert.deepEqual(data, { of: "others" });
+  },
+);
+
+applyTest(
+  "A forced set does not delete an object that was replaced after it was read",
+  async ({ client }) => {
+    await applySet(client, [deployment("one")], { owner: OWNER });
+    const key = { namespace: "default", name: "web" };
+    let uid: string | undefined;
+    const replace = async () => {
+      await client.delete(Deployment, key);
+      const theirs = deployment("theirs") as Deployment;
+      uid = (await client.create(Deployment, theirs)).metadata.uid;
+    };
+    const failure = await applySet(
+      racing(client, { verb: "apply", replace }),
+      [deployment("two")],
+      { owner: OWNER, force: true },
+    ).catch((error: unknown) => error);
+    assert(failure instanceof ApplySetError, String(failure));
+    const stored = await client.get(Deployment, key);
+    assert.equal(stored.metadata.uid, uid);
+  },
+);
+
+applyTest(
+  "A forced set waits until the finalizers of the old object are gone",
+  async ({ client, writes }) => {
+    const held = deployment("one");
+    held.metadata.finalizers = ["example.com/hold"];
+    await applySet(client, [held], { owner: OWNER });
+    const key = { namespace: "default", name: "web" };
+    const { uid } = (await client.get(Deployment, key)).metadata;
+    writes.length = 0;
+    const work = applySet(client, [deployment("two")], {
+      owner: OWNER,
+      force: true,
+    });
+    await until(
+      "the deletion",
+      () => writes.some(({ verb }) => verb === "delete"),
+    );
+    await client.patch(Deployment, key, { metadata: { finalizers: [] } });
+    assert.deepEqual(told((await work).changes), ["Deployment/web created"]);
+    const stored = await client.get(Deployment, key);
+    assert.notEqual(stored.metadata.uid, uid);
   },
 );

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ApiError } from "../../../core/api/api_error.ts";
 import type { KubernetesObject } from "../../../core/api/object.ts";
-import { keyText } from "../../../core/api/object_key.ts";
+import { keyText, type ObjectKey } from "../../../core/api/object_key.ts";
 import type { EventSource } from "../../../core/controller/event_source.ts";
 import type { Context } from "../../../core/controller/context.ts";
 import { silentLogger } from "../../../core/logger.ts";
@@ -16,6 +17,9 @@ class Maps {
   applies = 0;
   /** How often it was asked what would be applied. */
   intents = 0;
+  /** UIDs that deletions named. */
+  readonly deleted: unknown[] = [];
+  #spoiled = 0;
 
   /** A source of them that tells what is gone, or does not. */
   source(
@@ -45,6 +49,11 @@ class Maps {
         return Promise.resolve(object);
       },
       apply: (_kind: unknown, object: ConfigMap) => this.#apply(object),
+      delete: (_kind: unknown, key: ObjectKey, { uid }: { uid?: string }) => {
+        this.deleted.push(uid);
+        this.stored.delete(keyText(key));
+        return Promise.resolve();
+      },
     } as unknown as Context<KubernetesObject>;
   }
 
@@ -67,6 +76,19 @@ class Maps {
     };
     this.stored.set(`default/${name}`, stored);
     return Promise.resolve(stored);
+  }
+
+  /** Has another writer change one. */
+  spoil(name: string): void {
+    const map = this.stored.get(`default/${name}`)!;
+    this.stored.set(`default/${name}`, {
+      ...map,
+      metadata: {
+        ...map.metadata,
+        resourceVersion: `others ${++this.#spoiled}`,
+      },
+      data: { value: "of others" },
+    });
   }
 
   /** Has a garbage collector delete one. */
@@ -135,6 +157,84 @@ test("DependentResource compares again for a recreated primary", async () => {
   assert.equal(maps.intents, before, "known without being put together");
   assert.equal((await keeper.reconcile(second, ctx)).operation, "none");
   assert.equal(maps.intents, before + 1);
+});
+
+test("DependentResource deletes only the object that it has read", async () => {
+  const maps = new Maps();
+  const { ctx } = maps;
+  const keeper = new DependentResource(ConfigMap, maps.source(true));
+  await ensure(keeper, "m", ctx);
+  const key = { namespace: "default", name: "m" };
+  await keeper.delete(key, ctx);
+  await keeper.delete(key, ctx);
+  assert.deepEqual(maps.deleted, ["uid of m"]);
+});
+
+test("DependentResource takes over no object of others while it recreates", async () => {
+  const maps = new Maps();
+  const { ctx } = maps;
+  const versions: (string | undefined)[] = [];
+  const apply = ctx.apply.bind(ctx);
+  ctx.apply = (kind, object) => {
+    versions.push(object.metadata.resourceVersion);
+    if (versions.length !== 2) return apply(kind, object);
+    return Promise.reject(
+      new ApiError("Cannot apply ConfigMap m: field is immutable", {
+        status: 422,
+        reason: "Invalid",
+      }),
+    );
+  };
+  const options = { recreate: true };
+  const keeper = new DependentResource(ConfigMap, maps.source(true), options);
+  await ensure(keeper, "m", ctx);
+  maps.spoil("m");
+  assert.equal(await ensure(keeper, "m", ctx), "updated");
+  const [created, updated, recreated] = versions;
+  assert.deepEqual({ created, updated, recreated }, {
+    created: "1",
+    updated: undefined,
+    recreated: "1",
+  });
+});
+
+test("DependentResource takes no series of lasting updates for a loop", async () => {
+  const maps = new Maps();
+  const { ctx } = maps;
+  const keeper = new DependentResource(ConfigMap, maps.source(true));
+  await ensure(keeper, "m", ctx);
+  for (let cycle = 0; cycle < 20; cycle++) {
+    maps.spoil("m");
+    assert.equal(await ensure(keeper, "m", ctx), "updated");
+    maps.spoil("m");
+    maps.stored.get("default/m")!.data = { value: "1" };
+    assert.equal(await ensure(keeper, "m", ctx), "none");
+  }
+});
+
+test("DependentResource forgets the loop of an object that was deleted", async () => {
+  const maps = new Maps();
+  const { ctx } = maps;
+  const keeper = new DependentResource(ConfigMap, maps.source(true));
+  const loop = async () => {
+    await ensure(keeper, "m", ctx);
+    let writes = 0;
+    for (;;) {
+      maps.spoil("m");
+      try {
+        await ensure(keeper, "m", ctx);
+        writes++;
+      } catch (error) {
+        assert.match(String(error), /^UpdateLoopError: /);
+        return writes;
+      }
+    }
+  };
+  assert.equal(await loop(), 6);
+  await keeper.delete({ namespace: "default", name: "m" }, ctx);
+  assert.equal(await loop(), 6, "after a deletion by the workflow");
+  maps.collect("m");
+  assert.equal(await loop(), 6, "after a deletion by the garbage collector");
 });
 
 test("DependentResource refuses an object without a name or with a status", async () => {

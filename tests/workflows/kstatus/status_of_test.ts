@@ -93,6 +93,12 @@ const rolledOut = {
     condition("Available", "True"),
   ],
 };
+const NO_PODS = {
+  replicas: 0,
+  updatedReplicas: 0,
+  availableReplicas: 0,
+  readyReplicas: 0,
+};
 const two = { replicas: 2, progressDeadlineSeconds: 600 };
 
 test("statusOf follows a Deployment through its rollout [K3]", () => {
@@ -166,6 +172,18 @@ test("statusOf follows a StatefulSet, its partition and its revision [K4]", () =
     "Current",
   );
 });
+
+for (const kind of ["Deployment", "StatefulSet", "ReplicaSet"]) {
+  test(`statusOf expects one replica of a ${kind} that names no number`, () => {
+    const status = { ...rolledOut, ...NO_PODS };
+    for (const spec of [{}, { replicas: undefined }, undefined]) {
+      const found = verdict("apps/v1", kind, { spec, status });
+      assert.match(found, /^InProgress Less/);
+    }
+    const none = { spec: { replicas: 0 }, status };
+    assert.equal(verdict("apps/v1", kind, none), "Current");
+  });
+}
 
 test("statusOf follows a DaemonSet over its nodes [K5]", () => {
   const done = {

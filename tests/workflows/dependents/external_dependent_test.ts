@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { untyped } from "../../../core/api/kind.ts";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import type { EventSource } from "../../../core/controller/event_source.ts";
+import type { Context } from "../../../core/controller/context.ts";
+import {
+  externalBulkDependent,
+  externalDependent,
+} from "../../../workflows/dependents/external_dependent.ts";
+import { statusState } from "../../../workflows/dependents/external_state.ts";
+import { gadget } from "../../support/source_context.ts";
+
+const Gadget = untyped({
+  group: "example.com",
+  version: "v1",
+  kind: "Gadget",
+  plural: "gadgets",
+  scope: "Namespaced",
+});
+
+interface Disk {
+  readonly id: string;
+  readonly size: number;
+}
+
+/** System with disks, which replaces a disk in order to change its size. */
+class Disks {
+  readonly all: Map<string, Disk> = new Map();
+  /** Stored ids by key. */
+  ids: ReadonlyMap<string, string> = new Map();
+  #made = 0;
+
+  readonly options = {
+    source: {
+      name: "disks",
+      start: () => Promise.resolve(),
+      stop: () => Promise.resolve(),
+    } as EventSource<KubernetesObject, Disk>,
+    create: ({ size }: { readonly size: number }) => this.make(size),
+    update: ({ size }: { readonly size: number }, { id }: Disk) => {
+      this.all.delete(id);
+      return this.make(size);
+    },
+    delete: ({ id }: Disk) => {
+      this.all.delete(id);
+      return Promise.resolve();
+    },
+    state: {
+      id: ({ id }: Disk) => id,
+      store: {
+        read: () => this.ids,
+        write: (
+          _primary: unknown,
+          _ctx: unknown,
+          ids: ReadonlyMap<string, string>,
+        ) => {
+          this.ids = ids;
+          return Promise.resolve();
+        },
+      },
+    },
+  };
+  readonly ctx = {
+    secondaries: () => Promise.resolve([...this.all.values()]),
+  } as unknown as Context<KubernetesObject>;
+
+  make(size: number): Promise<Disk> {
+    const disk = { id: `disk-${++this.#made}`, size };
+    this.all.set(disk.id, disk);
+    return Promise.resolve(disk);
+  }
+}
+
+test("externalDependent stores the new id of a resource that was replaced", async () => {
+  const disks = new Disks();
+  const theirs = await disks.make(7);
+  let size = 1;
+  const dependent = externalDependent({
+    ...disks.options,
+    desired: () => ({ size }),
+  });
+  const primary = gadget("a");
+  const operations: string[] = [];
+  for (size of [1, 1, 2, 2, 3]) {
+    const { operation } = await dependent.reconcile(primary, disks.ctx);
+    operations.push(operation);
+  }
+  assert.deepEqual(operations, [
+    "created",
+    "none",
+    "updated",
+    "none",
+    "updated",
+  ]);
+  assert.deepEqual([...disks.ids], [["id", "disk-4"]]);
+  await dependent.delete?.(primary, disks.ctx);
+  assert.deepEqual([...disks.all.values()], [theirs]);
+  assert.equal(disks.ids.size, 0);
+});
+
+test("externalBulkDependent removes ids whose resources are gone already", async () => {
+  const disks = new Disks();
+  const dependent = externalBulkDependent({
+    ...disks.options,
+    desired: () => new Map([["a", { size: 1 }], ["b", { size: 2 }]]),
+  });
+  const primary = gadget("a");
+  await dependent.reconcile(primary, disks.ctx);
+  assert.deepEqual([...disks.ids.keys()], ["a", "b"]);
+  disks.all.delete("disk-1");
+  await dependent.delete?.(primary, disks.ctx);
+  assert.equal(disks.all.size, 0);
+  assert.equal(disks.ids.size, 0);
+});
+
+test("statusState writes ids only into the status of the primary that it read", async () => {
+  const bodies: unknown[] = [];
+  const ctx = {
+    patch: (_kind: unknown, _key: unknown, body: unknown) => {
+      bodies.push(body);
+      return Promise.resolve();
+    },
+  } as unknown as Context<KubernetesObject>;
+  const state = statusState<KubernetesObject>(Gadget, "disk");
+  const primary = gadget("a");
+  await state.write(primary, ctx, new Map([["id", "disk-1"]]));
+  await state.write(primary, ctx, new Map());
+  const metadata = { uid: primary.metadata.uid };
+  assert.deepEqual(bodies, [
+    { metadata, status: { disk: "disk-1" } },
+    { metadata, status: { disk: null } },
+  ]);
+});
