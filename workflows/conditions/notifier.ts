@@ -229,7 +229,7 @@ export class WebhookNotifier implements Notifier {
   }
 
   async #deliver(body: string): Promise<void> {
-    const { clock = systemClock } = this.#options;
+    const { clock = systemClock, log = silentLogger } = this.#options;
     const { signal } = this.#stopped;
     for (let attempt = 1;; attempt++) {
       const last = attempt === this.#attempts;
@@ -237,7 +237,10 @@ export class WebhookNotifier implements Notifier {
         const status = await this.#post(body);
         // A status of 429 means that the receiver already has the notification.
         if (status < 400 || status === 429) return;
-        if (status < 500 || last) return this.#refused(status);
+        if (status < 500 || last) {
+          log.warn("The receiver has refused a notification", { status });
+          return;
+        }
       } catch (error) {
         if (signal.aborted || last) throw error;
       }
@@ -245,35 +248,25 @@ export class WebhookNotifier implements Notifier {
     }
   }
 
-  #refused(status: number): void {
-    const { log = silentLogger } = this.#options;
-    log.warn("The receiver has refused a notification", { status });
-  }
-
   async #post(body: string): Promise<number> {
     const { url, headers, clock = systemClock } = this.#options;
     const { fetch = globalThis.fetch } = this.#options;
-    return await deadline(
-      async (signal) => {
-        const response = await fetch(url, {
-          method: "POST",
-          headers: { "content-type": "application/json", ...headers },
-          body,
-          signal,
-          redirect: "error",
-        });
-        await response.body?.cancel();
-        return response.status;
-      },
-      this.#timeout,
-      {
-        clock,
-        signal: this.#stopped.signal,
-        onTimeout: () =>
-          new Error(
-            `Cannot deliver a notification: the receiver did not answer within ${this.#timeout} ms`,
-          ),
-      },
-    );
+    const onTimeout = () =>
+      new Error(
+        `Cannot deliver a notification: the receiver did not answer within ${this.#timeout} ms`,
+      );
+    const post = async (signal: AbortSignal) => {
+      const response = await fetch(url, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body,
+        signal,
+        redirect: "error",
+      });
+      await response.body?.cancel();
+      return response.status;
+    };
+    const { signal } = this.#stopped;
+    return await deadline(post, this.#timeout, { clock, signal, onTimeout });
   }
 }

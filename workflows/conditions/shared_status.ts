@@ -68,9 +68,6 @@ const MAX_ATTEMPTS = 5;
 /** Minimum pause between two attempts, in milliseconds. */
 const MIN_PAUSE_MS = 100;
 
-/** All parts of the status. */
-const ALL = { conditions: true, rest: true } as const;
-
 /** Part of an object as JSON. */
 type Json = Record<string, unknown>;
 
@@ -197,18 +194,14 @@ export class SharedStatus<P extends Conditioned> {
       }
     };
     const fields = diffMergePatch(withoutStatus(before), withoutStatus(after));
-    if (isEmpty(fields)) {
-      await attempt(() => this.#writeStatus(before, after, ALL));
-    } else {
-      const hasConditions = await attempt(() =>
-        this.#writeStatus(before, after, { ...ALL, rest: false })
-      );
-      await attempt(() => this.#writeObject(before, after));
-      if (hasConditions) {
-        await attempt(() =>
-          this.#writeStatus(before, after, { ...ALL, conditions: false })
-        );
-      }
+    const status = (
+      parts: { readonly [part in "conditions" | "rest"]?: true },
+    ) => attempt(() => this.#writeStatus(before, after, parts));
+    if (isEmpty(fields)) await status({ conditions: true, rest: true });
+    else {
+      const hasConditions = await status({ conditions: true });
+      await attempt(() => this.#writeObject(before, after, fields as Json));
+      if (hasConditions) await status({ rest: true });
     }
     if (failures.length === 1) throw failures[0];
     if (failures.length > 1) {
@@ -229,7 +222,7 @@ export class SharedStatus<P extends Conditioned> {
   async #writeStatus(
     before: P,
     after: P,
-    parts: { readonly conditions: boolean; readonly rest: boolean },
+    parts: { readonly conditions?: true; readonly rest?: true },
   ): Promise<boolean> {
     const { owned, force } = this.#options;
     const old = conditionsIn(before.status);
@@ -252,10 +245,11 @@ export class SharedStatus<P extends Conditioned> {
     });
   }
 
-  async #writeObject(before: P, after: P): Promise<boolean> {
-    const patch = diffMergePatch(withoutStatus(before), withoutStatus(after));
-    if (isEmpty(patch)) return false;
-    const fields = patch as Json & { metadata?: Json };
+  async #writeObject(
+    before: P,
+    after: P,
+    fields: Json & { readonly metadata?: Json },
+  ): Promise<boolean> {
     if (fields.metadata === undefined || !("finalizers" in fields.metadata)) {
       await this.#send(fields, "object");
       return true;
@@ -333,18 +327,11 @@ function onWire<T>(object: T): T {
 }
 
 function checkSame(before: Conditioned, after: Conditioned): void {
-  const same = before.kind === after.kind &&
-    before.apiVersion === after.apiVersion &&
-    before.metadata.name === after.metadata.name &&
-    before.metadata.namespace === after.metadata.namespace;
-  if (same) return;
-  const text = (object: Conditioned) =>
-    `${
-      kindText({
-        ...parseApiVersion(object.apiVersion ?? ""),
-        kind: object.kind ?? "",
-      })
-    } ${keyText(keyOf(object))}`;
+  const text = ({ apiVersion = "", kind = "", metadata }: Conditioned) =>
+    `${kindText({ ...parseApiVersion(apiVersion), kind })} ${
+      keyText(keyOf({ metadata }))
+    }`;
+  if (text(before) === text(after)) return;
   throw new TypeError(
     `Cannot write ${
       text(before)
@@ -374,9 +361,6 @@ function isEmpty(patch: unknown): boolean {
  * Creates the access of a {@linkcode SharedStatus} to the primary of a run. Its
  * writes are visible in the controller's cache immediately, and cause no
  * further run.
- *
- * @param kind The kind of the primary.
- * @param ctx The context of the run.
  */
 export function accessByContext<P extends Conditioned>(
   kind: Kind<P>,

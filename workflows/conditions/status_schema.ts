@@ -74,17 +74,29 @@ export function statusWith<Own extends object, Extra extends object>(
         if (!isJsonObject(value)) {
           return { issues: [{ message: "Expected an object" }] };
         }
-        const { own, others } = parted(value, fields);
+        const others = Object.fromEntries(
+          Object.entries(value).filter(([name]) =>
+            !Object.hasOwn(fields, name)
+          ),
+        );
         const result = await extra?.["~standard"].validate(others);
         const issues = [
-          ...conditionIssues(own["conditions"]),
+          ...conditionIssues(value["conditions"]),
           ...(result?.issues ?? []).filter((issue) =>
             !isAbsence(issue, others)
           ),
         ];
         if (issues.length > 0) return { issues };
         const checked = result?.issues === undefined ? result?.value : others;
-        return { value: { ...own, ...checked } as Own & Partial<Extra> };
+        const own = Object.keys(fields)
+          .flatMap((name) =>
+            Object.hasOwn(value, name) ? [[name, value[name]]] : []
+          );
+        return {
+          value: { ...Object.fromEntries(own), ...checked } as
+            & Own
+            & Partial<Extra>,
+        };
       },
       jsonSchema: {
         input(options) {
@@ -98,18 +110,6 @@ export function statusWith<Own extends object, Extra extends object>(
         },
       },
     },
-  };
-}
-
-function parted(
-  value: Readonly<Record<string, unknown>>,
-  fields: StatusFields,
-): Record<"own" | "others", Record<string, unknown>> {
-  const entries = Object.entries(value);
-  const isOwn = (name: string) => Object.hasOwn(fields, name);
-  return {
-    own: Object.fromEntries(entries.filter(([name]) => isOwn(name))),
-    others: Object.fromEntries(entries.filter(([name]) => !isOwn(name))),
   };
 }
 
@@ -127,28 +127,24 @@ function conditionIssues(value: unknown): StandardIssue[] {
   }
   const types = value.map((condition) => condition?.type);
   return value.flatMap((condition, index): StandardIssue[] => {
-    const path = ["conditions", index];
-    if (!isJsonObject(condition)) {
-      return [{ message: "Expected an object", path }];
-    }
+    const issue = (message: string, field?: string) => ({
+      message,
+      path: ["conditions", index, ...field === undefined ? [] : [field]],
+    });
+    if (!isJsonObject(condition)) return [issue("Expected an object")];
     const missing = REQUIRED
       .filter((field) => typeof condition[field] !== "string")
-      .map((field) => ({
-        message: "Expected a string",
-        path: [...path, field],
-      }));
+      .map((field) => issue("Expected a string", field));
     if (missing.length > 0) return missing;
     if (!STATUSES.includes(condition["status"])) {
-      const message = "Expected True, False or Unknown";
-      return [{ message, path: [...path, "status"] }];
+      return [issue("Expected True, False or Unknown", "status")];
     }
     if (condition["reason"] === "") {
-      const message = "Expected a non-empty string";
-      return [{ message, path: [...path, "reason"] }];
+      return [issue("Expected a non-empty string", "reason")];
     }
-    if (types.indexOf(condition["type"]) === index) return [];
-    const message = "Expected each type once";
-    return [{ message, path: [...path, "type"] }];
+    return types.indexOf(condition["type"]) === index
+      ? []
+      : [issue("Expected each type once", "type")];
   });
 }
 

@@ -13,7 +13,6 @@
 import { ApiError } from "../../core/api/api_error.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
-import { checkOption } from "../../core/api/options.ts";
 import { systemClock } from "../../core/clock.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type {
@@ -159,7 +158,7 @@ export function summarized<P extends Conditioned>(
 /** Default of `succeeded`; its reason is also that of a recovery event. */
 const SUCCEEDED = {
   reason: "Succeeded",
-  message: "Everything is as asked for",
+  message: "The object is in its desired state",
 } as const;
 
 /** The run has written `observedGeneration` itself. */
@@ -244,10 +243,11 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
       const failure = isOutcome(error)
         ? error
         : new Failed(reason, errorText(error), { cause: error });
+      const { reason: why } = failure;
       this.set({
         type,
         status: "True",
-        reason: failure.reason,
+        reason: why,
         message: errorText(failure),
       });
       throw failure;
@@ -295,7 +295,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
 
   /** Cleans up an object that is being deleted. */
   async cleanUp(steps: readonly Step<P>[]): Promise<CleanupResult> {
-    this.#setProgress("Undoing what was asked for");
+    this.#setProgress("Cleaning up before the deletion of the object");
     const end = await this.#runSteps(steps);
     if (end.error === undefined && end.result !== "requeue") {
       return removeFinalizer();
@@ -340,8 +340,8 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     // Ready of another generation says nothing about this one.
     this.#setProgress(
       isNew
-        ? `Working towards generation ${generation}`
-        : "Looking whether everything is as asked for",
+        ? `Reconciling generation ${generation}`
+        : "Checking that the object is in its desired state",
       isNew && !this.#isReported(),
     );
     if (this.requested || (isNew && !this.#isReported())) {
@@ -393,11 +393,8 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
         return { result: "empty", error };
       }
       // Not reported: the next run follows immediately.
-      const waiting = new Waiting("Interrupted", errorText(error), {
-        event: "None",
-        log: false,
-        cause: error,
-      });
+      const unreported = { event: "None", log: false, cause: error } as const;
+      const waiting = new Waiting("Interrupted", errorText(error), unreported);
       return { result: "empty", error: waiting };
     } finally {
       this.#waiting?.unlink();
@@ -541,24 +538,17 @@ function isInterruption(error: unknown, signal: AbortSignal): boolean {
  * Creates the processor that reports `Stalled`, `Waiting` and `Failed`: in the
  * log, as a Kubernetes Event, and to a notifier. Any other error is left to the
  * controller, which logs it.
- *
- * @param notifier Receives warnings, and the normal events that ask for it.
- * @throws {TypeError} If the notifier is no object.
  */
-export function reportOutcome<P extends Conditioned>(
+function reportOutcome<P extends Conditioned>(
   notifier?: Notifier,
 ): ResultProcessor<P> {
-  checkOption(notifier, "object?", {
-    name: "notifier",
-    subject: "reportOutcome()",
-  });
   return ({ object, ctx, error }) => {
     if (!isOutcome(error)) return;
     const { reason, reporting: { event, log, notify } } = error;
     const message = errorText(error);
     if (log) {
       const level = event === "Warning" ? "error" : "info";
-      ctx.log[level]("The run has ended early", { reason, message });
+      ctx.log[level]("A step has ended the run", { reason, message });
     }
     if (event === "None") return;
     const isWarning = event === "Warning";
@@ -574,12 +564,8 @@ export function reportOutcome<P extends Conditioned>(
  * Computes the notification of a successful run: for a new revision, or the end
  * of a failure. A run that changed nothing has none, so that events stay
  * relevant.
- *
- * @param before The object before the run.
- * @param after The object after the run.
- * @param options The revision, and the texts.
  */
-export function notificationOf<P extends Conditioned>(
+function notificationOf<P extends Conditioned>(
   before: P,
   after: P,
   options: NotificationOptions<P>,
@@ -606,9 +592,10 @@ function withFailure(
     return conditions;
   }
   const reason = isOutcome(error) ? error.reason : "Failed";
+  const texts = { reason, message: errorText(error) };
   return setCondition(
     conditions,
-    { type: READY, status: "False", reason, message: errorText(error) },
+    { ...texts, type: READY, status: "False" },
     moment,
   );
 }
@@ -624,13 +611,15 @@ function finalConditions(
 ): Condition[] {
   return after.map((condition) => {
     const old = findCondition(before, condition.type);
-    if (old !== undefined && sameState(old, condition)) {
-      return { ...condition, lastTransitionTime: old.lastTransitionTime };
-    }
-    const message = withoutUrlQueries(condition.message);
-    const clean = { ...condition, message };
-    return old !== undefined && sameState(old, clean)
-      ? { ...clean, lastTransitionTime: old.lastTransitionTime }
-      : clean;
+    const clean = {
+      ...condition,
+      message: withoutUrlQueries(condition.message),
+    };
+    const same = [condition, clean].find((one) =>
+      old !== undefined && sameState(old, one)
+    );
+    return same === undefined
+      ? clean
+      : { ...same, lastTransitionTime: old!.lastTransitionTime };
   });
 }

@@ -112,7 +112,7 @@ export interface SummarizedDefinition<P extends Conditioned> {
    * Reason and message of Ready after a success that no other condition
    * describes.
    *
-   * @default {{ reason: "Succeeded", message: "Everything is as asked for" }}
+   * @default {{ reason: "Succeeded", message: "The object is in its desired state" }}
    */
   readonly succeeded?:
     | { readonly reason: string; readonly message: string }

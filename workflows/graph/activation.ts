@@ -1,5 +1,6 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
+import { deadline, systemClock } from "../../core/clock.ts";
 import type {
   EventSource,
   NamespaceSet,
@@ -31,7 +32,6 @@ export class Activation<P extends KubernetesObject> {
   /** Presences by name of the definition. */
   readonly #presences: ReadonlyMap<string, CrdPresence<P>>;
 
-  /** @param nodes The nodes of the workflow. */
   constructor(nodes: readonly WorkflowNode<P>[]) {
     const users = new Map<EventSource<P>, WorkflowNode<P>[]>();
     const presences = new Map<string, CrdPresence<P>>();
@@ -126,10 +126,7 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
   #open = false;
   #closing: Promise<void> = Promise.resolve();
 
-  /**
-   * @param inner The source of the nodes.
-   * @param presences Presences of definitions, which activate the node for all primaries.
-   */
+  /** `presences` of definitions activate the node for all primaries. */
   constructor(
     inner: EventSource<P, S>,
     presences: Iterable<CrdPresence<P>> = [],
@@ -224,8 +221,8 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
   onPrimary(event: PrimaryEvent<P>): void {
     if (this.#opening !== undefined) this.#inner.onPrimary?.(event);
     if (event.type !== "deleted") return;
-    const held = this.#holders.delete(keyText(event.key));
-    if (!held || this.#holders.size > 0) return;
+    const isHeld = this.#holders.delete(keyText(event.key));
+    if (!isHeld || this.#holders.size > 0) return;
     const log = this.#context?.log;
     this.#stop().catch((error) =>
       log?.error("Cannot stop a source", { source: this.name, error })
@@ -269,20 +266,14 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
    * missing.
    */
   async #inTime(opening: Promise<void>): Promise<void> {
-    const expired = Promise.withResolvers<never>();
-    const timer = this.#context?.clock.setTimer(() => {
+    const { clock = systemClock } = this.#context ?? {};
+    const onTimeout = () => {
       const { message = "no error" } = this.#inner.health?.() ?? {};
-      expired.reject(
-        new Error(
-          `Cannot use the source "${this.name}": it has not synced within ${SYNC_TIMEOUT_MS} ms: received ${message}`,
-        ),
+      return new Error(
+        `Cannot use the source "${this.name}": it has not synced within ${SYNC_TIMEOUT_MS} ms: received ${message}`,
       );
-    }, SYNC_TIMEOUT_MS);
-    try {
-      await Promise.race([opening, expired.promise]);
-    } finally {
-      timer?.cancel();
-    }
+    };
+    await deadline(opening, SYNC_TIMEOUT_MS, { clock, onTimeout });
   }
 
   /** Stops the inner source, even if it has not synced. */

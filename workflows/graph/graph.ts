@@ -14,12 +14,6 @@ export class GraphError extends Error {
    */
   readonly cycle: readonly string[];
 
-  /**
-   * Creates the error.
-   *
-   * @param message The problem.
-   * @param cycle The nodes along the cycle.
-   */
   constructor(message: string, cycle: readonly string[] = []) {
     super(message);
     this.name = "GraphError";
@@ -38,13 +32,12 @@ export class GraphError extends Error {
 export class Graph<N extends GraphNode> {
   /** Nodes in an order in which each follows its dependencies. */
   readonly order: readonly N[];
-  readonly #dependents: ReadonlyMap<string, readonly N[]>;
-  readonly #dependencies: ReadonlyMap<string, readonly N[]>;
+  readonly #dependents: Map<N, readonly N[]> = new Map();
+  readonly #dependencies: Map<N, readonly N[]> = new Map();
 
   /**
    * Validates and orders the nodes.
    *
-   * @param nodes The nodes, in any order.
    * @throws {GraphError} If two nodes have the same name, a dependency is
    * unknown, or nodes depend on each other in a circle.
    */
@@ -58,39 +51,33 @@ export class Graph<N extends GraphNode> {
       }
       byName.set(node.name, node);
     }
-    const dependents = new Map<string, N[]>();
-    const dependencies = new Map<string, N[]>();
     for (const node of byName.values()) {
-      const before: N[] = [];
-      dependencies.set(node.name, before);
-      for (const name of new Set(node.dependsOn)) {
+      const before = [...new Set(node.dependsOn)].map((name) => {
         const dependency = byName.get(name);
-        if (dependency === undefined) {
-          throw new GraphError(
-            `Cannot define a workflow: "${node.name}" depends on a node that does not exist: received "${name}", known are ${
-              [...byName.keys()].join(", ")
-            }`,
-          );
-        }
-        before.push(dependency);
-        const list = dependents.get(name) ?? [];
-        list.push(node);
-        dependents.set(name, list);
+        if (dependency !== undefined) return dependency;
+        throw new GraphError(
+          `Cannot define a workflow: "${node.name}" depends on a node that does not exist: received "${name}", known are ${
+            [...byName.keys()].join(", ")
+          }`,
+        );
+      });
+      this.#dependencies.set(node, before);
+      for (const dependency of before) {
+        const after = this.#dependents.get(dependency) ?? [];
+        this.#dependents.set(dependency, [...after, node]);
       }
     }
-    this.#dependents = dependents;
-    this.#dependencies = dependencies;
     this.order = orderNodes(byName);
   }
 
   /** Nodes that directly depend on a node. */
   dependentsOf(node: N): readonly N[] {
-    return this.#dependents.get(node.name) ?? [];
+    return this.#dependents.get(node) ?? [];
   }
 
   /** Nodes on which a node directly depends. */
   dependenciesOf(node: N): readonly N[] {
-    return this.#dependencies.get(node.name) ?? [];
+    return this.#dependencies.get(node) ?? [];
   }
 }
 

@@ -13,7 +13,6 @@
  */
 import type { KubernetesObject } from "../../core/api/object.ts";
 import {
-  checkOption,
   checkOptions,
   checkParts,
   type OptionRules,
@@ -168,9 +167,7 @@ export class Workflow<
     dependent: Dependent<P, S>,
     options: NodeOptions<P, S> = {},
   ): Workflow<P, N & Record<K, S>> {
-    const subject = `node "${name}" of a workflow`;
-    checkOption(name, "name", { name: "name", subject });
-    checkOptions(options, NODE_RULES, subject);
+    checkOptions(options, NODE_RULES, `node "${name}" of a workflow`);
     const { dependsOn = [], ...when } = options;
     // The conditions of a node only get its own resource.
     const node = { name, dependsOn, dependent, when } as WorkflowNode<P>;
@@ -279,22 +276,20 @@ function checked<P extends KubernetesObject>(
   node: WorkflowNode<P>,
 ): WorkflowNode<P> {
   checkParts(node, GRAPH_NODE_PARTS, "a node of a workflow");
-  const { dependsOn, when } = node;
   const subject = `node "${node.name}" of a workflow`;
-  checkOptions({ dependsOn, ...when }, NODE_RULES, subject);
+  checkOptions(node.when, NODE_RULES, subject);
   const refuse = (what: string, value: unknown) =>
     new TypeError(
       `Cannot define a workflow: ${what} of node "${node.name}": received ${
         value === null ? "null" : typeof value
       }`,
     );
-  const dependent: unknown = node.dependent;
-  if (
-    typeof dependent !== "object" || dependent === null ||
-    typeof (dependent as Dependent<P>).read !== "function"
-  ) throw refuse("a dependent with read() must be given", dependent);
+  const { dependent } = node;
+  if (typeof dependent?.read !== "function") {
+    throw refuse("a dependent with read() must be given", dependent);
+  }
   checkParts(dependent, DEPENDENT_PARTS, `${subject}, dependent`);
-  for (const source of node.dependent.sources ?? []) {
+  for (const source of dependent.sources ?? []) {
     checkParts(source, SOURCE_PARTS, `${subject}, source of its dependent`);
   }
   const { activeWhen } = node.when;

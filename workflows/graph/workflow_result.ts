@@ -88,9 +88,7 @@ export class WorkflowResult<
    */
   constructor(nodes: ReadonlyMap<string, NodeResult>) {
     this.nodes = nodes;
-    let done = true;
-    for (const { state } of nodes.values()) done &&= DONE.has(state);
-    this.done = done;
+    this.done = [...nodes.values()].every(({ state }) => DONE.has(state));
   }
 
   /**
@@ -180,22 +178,13 @@ export class WorkflowResult<
       const message = `${size} of ${size} are done`;
       return { type, status: "True", reason: "Reconciled", message };
     }
-    const failed = this.inState("failed").map((name) => this.#why(name));
-    const open = this.inState("notReady", "deleting")
-      .map((name) => this.#why(name));
-    return failed.length > 0
-      ? {
-        type,
-        status: "False",
-        reason: "Failed",
-        message: `Failed: ${failed.join(", ")}`,
-      }
-      : {
-        type,
-        status: "False",
-        reason: "Progressing",
-        message: `Waiting for ${open.join(", ")}`,
-      };
+    const list = (...states: readonly NodeState[]) =>
+      this.inState(...states).map((name) => this.#why(name)).join(", ");
+    const failed = list("failed");
+    const [reason, message] = failed === ""
+      ? ["Progressing", `Waiting for ${list("notReady", "deleting")}`]
+      : ["Failed", `Failed: ${failed}`];
+    return { type, status: "False", reason, message };
   }
 
   /**

@@ -96,9 +96,7 @@ interface Watched {
  */
 export class Canary<P extends KubernetesObject> {
   readonly #kind: Kind<P>;
-  readonly #client: CanaryOptions<P>["client"];
-  readonly #touch: (object: P) => DeepPartial<P>;
-  readonly #label: string;
+  readonly #options: CanaryOptions<P>;
   readonly #clock: Clock;
   readonly #every: number;
   readonly #within: number;
@@ -116,12 +114,9 @@ export class Canary<P extends KubernetesObject> {
     checkKind(kind, "a canary");
     checkOptions(options, RULES, "a canary");
     checkParts(options.client, { patch: "function" }, "a canary, client");
-    const { label = "coracle.dev/canary", clock = systemClock } = options;
-    const { every = "1m", within = "1m" } = options;
+    const { every = "1m", within = "1m", clock = systemClock } = options;
     this.#kind = kind;
-    this.#client = options.client;
-    this.#touch = options.touch;
-    this.#label = label;
+    this.#options = options;
     this.#clock = clock;
     this.#every = milliseconds(every, "every");
     this.#within = milliseconds(within, "within");
@@ -169,7 +164,8 @@ export class Canary<P extends KubernetesObject> {
   }
 
   #isCanary(object: P): boolean {
-    return object.metadata.labels?.[this.#label] === "true";
+    const { label = "coracle.dev/canary" } = this.#options;
+    return object.metadata.labels?.[label] === "true";
   }
 
   /**
@@ -192,8 +188,9 @@ export class Canary<P extends KubernetesObject> {
     }
     const due = known.since + this.#every - now;
     if (due > 0) return due;
-    const patch = this.#touch(object);
-    const touched = await this.#client.patch(this.#kind, keyOf(object), patch);
+    const { client, touch } = this.#options;
+    const patch = touch(object);
+    const touched = await client.patch(this.#kind, keyOf(object), patch);
     if (touched.metadata.generation === generation) {
       throw new RangeError(
         `Cannot wait for a canary: "touch" must change its spec: received ${

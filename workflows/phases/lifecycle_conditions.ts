@@ -12,48 +12,31 @@ import {
 } from "../conditions/condition.ts";
 import type { Lifecycle, RolloutError } from "./phased_status.ts";
 
-/** Ready, Reconciling and Stalled in a lifecycle state. */
-interface StateConditions {
-  readonly ready: "True" | "False" | "Unknown";
-  readonly also?: "Reconciling" | "Stalled";
-  readonly message: string;
-}
-
-const STATE_CONDITIONS: Readonly<Record<Lifecycle, StateConditions>> = {
-  Created: {
-    ready: "Unknown",
-    also: "Reconciling",
-    message: "Nothing is deployed yet",
-  },
-  Upgrading: {
-    ready: "False",
-    also: "Reconciling",
-    message: "A deployment is under way",
-  },
-  RollingBack: {
-    ready: "False",
-    also: "Reconciling",
-    message: "The last stable spec is being restored",
-  },
-  Deployed: {
-    ready: "False",
-    also: "Reconciling",
-    message: "Deployed, not stable yet",
-  },
-  Stable: { ready: "True", message: "Deployed and stable" },
-  Suspended: { ready: "False", message: "Suspended, as the spec asks for" },
+/** Ready, Reconciling or Stalled, and their message in a lifecycle state. */
+const STATE_CONDITIONS: Readonly<
+  Record<
+    Lifecycle,
+    readonly [
+      "True" | "False" | "Unknown",
+      string,
+      ("Reconciling" | "Stalled")?,
+    ]
+  >
+> = {
+  Created: ["Unknown", "Nothing is deployed yet", RECONCILING],
+  Upgrading: ["False", "A deployment is in progress", RECONCILING],
+  RollingBack: ["False", "The last stable spec is being restored", RECONCILING],
+  Deployed: ["False", "Deployed, not stable yet", RECONCILING],
+  Stable: ["True", "Deployed and stable"],
+  Suspended: ["False", "Suspended by the spec"],
   // The desired spec is not deployed until a user changes it.
-  RolledBack: {
-    ready: "False",
-    also: "Stalled",
-    message: "The last stable spec runs instead of the current one",
-  },
-  Failed: { ready: "False", also: "Stalled", message: "Failed" },
-  Deleting: {
-    ready: "False",
-    also: "Reconciling",
-    message: "The object is being deleted",
-  },
+  RolledBack: [
+    "False",
+    "The last stable spec runs instead of the current one",
+    STALLED,
+  ],
+  Failed: ["False", "Failed", STALLED],
+  Deleting: ["False", "The object is being deleted", RECONCILING],
 };
 
 /** Reason why an object is not Ready yet. */
@@ -83,10 +66,6 @@ export interface LifecycleFacts {
  *
  * Ready is True only for a stable object without an error or pending reason. An
  * error that is retried sets Reconciling, one that needs a user sets Stalled.
- *
- * @param conditions The current conditions.
- * @param facts The lifecycle state, the error and the pending reason.
- * @param moment The time, and the generation.
  */
 export function lifecycleConditions(
   conditions: readonly Condition[],
@@ -94,27 +73,21 @@ export function lifecycleConditions(
   moment: ConditionMoment,
 ): Condition[] {
   const { lifecycle, error, pending } = facts;
-  const usual = STATE_CONDITIONS[lifecycle];
+  const [usual, message, also] = STATE_CONDITIONS[lifecycle];
   const texts = {
     reason: error?.reason ?? pending?.reason ?? lifecycle,
-    message: error?.message ?? pending?.message ?? facts.message ??
-      usual.message,
+    message: error?.message ?? pending?.message ?? facts.message ?? message,
   };
   const isPending = error !== undefined || pending !== undefined;
-  const ready = isPending ? "False" : usual.ready;
-  let list = setCondition(
-    conditions,
-    { type: READY, status: ready, ...texts },
-    moment,
-  );
-  if (error?.stalled || usual.also === STALLED) {
-    list = markStalled(list, texts, moment);
-  } else if (isPending || usual.also === RECONCILING) {
-    list = markReconciling(list, texts, moment);
-  } else {
-    list = removeCondition(removeCondition(list, RECONCILING), STALLED);
+  const status = isPending ? "False" : usual;
+  const ready = { type: READY, status, ...texts };
+  const list = setCondition(conditions, ready, moment);
+  if (error?.stalled || also === STALLED) {
+    return markStalled(list, texts, moment);
   }
-  return list;
+  return isPending || also === RECONCILING
+    ? markReconciling(list, texts, moment)
+    : removeCondition(removeCondition(list, RECONCILING), STALLED);
 }
 
 /** Finds the Ready condition. */

@@ -235,9 +235,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
    * Returns the delay of the next run in milliseconds, or undefined when the
    * task has ended.
    */
-  async reconcile(
-    run: { readonly object: P; readonly ctx: Context<P> },
-  ): Promise<number | undefined> {
+  async reconcile(run: TaskRun<P>): Promise<number | undefined> {
     const status = this.#begin(run);
     if (FINAL_STATES.has(status.state)) return await this.#write(run);
     const pointless = await this.#definition.pointless?.(run);
@@ -259,9 +257,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     return await this.#write(run);
   }
 
-  async cleanup(
-    run: { readonly object: P; readonly ctx: Context<P> },
-  ): Promise<CleanupResult> {
+  async cleanup(run: TaskRun<P>): Promise<CleanupResult> {
     const { state, attempt, retryAt, result } = this.#begin(run);
     // A recorded attempt may have been started.
     const isRecorded = state === "Pending" && attempt !== undefined &&
@@ -320,10 +316,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
   }
 
   /** Starts the task, or checks its progress. */
-  async #advance(
-    run: { readonly object: P; readonly ctx: Context<P> },
-    status: TaskStatus<Result>,
-  ): Promise<void> {
+  async #advance(run: TaskRun<P>, status: TaskStatus<Result>): Promise<void> {
     if (status.state === "Pending") {
       const { uid = run.object.metadata.name } = run.object.metadata;
       status.attempt = `${uid}-${status.failures ?? 0}`;
@@ -358,11 +351,8 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
       return;
     }
     status.state = "Pending";
-    const pause = Math.min(
-      this.#backOff * 2 ** (failures - 1),
-      this.#maxBackOff,
-    );
-    status.retryAt = this.#clock.wallTime() + pause;
+    const pause = this.#backOff * 2 ** (failures - 1);
+    status.retryAt = this.#clock.wallTime() + Math.min(pause, this.#maxBackOff);
   }
 
   async #write({ object, ctx }: TaskRun<P>): Promise<number | undefined> {
@@ -417,11 +407,8 @@ function conditionsOf(
 ): Condition[] {
   const texts = { reason: state, message: error ?? `The task is ${state}` };
   const status = state === "Completed" ? "True" : "False";
-  const list = setCondition(
-    conditions,
-    { type: READY, status, ...texts },
-    moment,
-  );
+  const ready = { type: READY, status, ...texts } as const;
+  const list = setCondition(conditions, ready, moment);
   if (state === "Completed") return removeCondition(list, RECONCILING);
   return state === "Failed" || state === "Abandoned"
     ? markStalled(list, texts, moment)

@@ -10,9 +10,9 @@
  * @module
  */
 
-import { type Duration, milliseconds } from "../../core/api/duration.ts";
+import { milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
-import { systemClock } from "../../core/clock.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Context, PrimaryEvents } from "../../core/controller/context.ts";
 import type { Reconciler } from "../../core/controller/reconciler.ts";
 import {
@@ -94,10 +94,8 @@ export function phased<P extends PhasedObject, Observed>(
   definition: PhasedDefinition<P, Observed>,
 ): Reconciler<P> {
   const reconciler = new PhasedReconciler(kind, definition);
-  const reconcile: Reconciler<P>["reconcile"] = (object, ctx) =>
-    reconciler.reconcile(object, ctx);
   return {
-    reconcile,
+    reconcile: (object, ctx) => reconciler.reconcile(object, ctx),
     cleanup: (object, ctx) => reconciler.cleanup(object, ctx),
   };
 }
@@ -113,6 +111,7 @@ const FINAL_STATES: readonly Lifecycle[] = [
 class PhasedReconciler<P extends PhasedObject, Observed> {
   readonly #kind: Kind<P>;
   readonly #definition: PhasedDefinition<P, Observed>;
+  readonly #clock: Clock;
   readonly #statuses: ExclusiveStatus<P>;
   readonly #metrics: LifecycleMetrics | undefined;
   readonly #delays: Readonly<Record<NextRun, number | undefined>>;
@@ -121,8 +120,7 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     checkKind(kind, "a phased reconciler");
     checkPhased(definition);
     const { poll = "10s", interval = "60s", onStatus, metrics } = definition;
-    const wait = (duration: Duration, name: string) =>
-      milliseconds(duration, name);
+    this.#clock = definition.clock ?? systemClock;
     this.#kind = kind;
     this.#definition = definition;
     this.#statuses = new ExclusiveStatus(kind, {
@@ -133,8 +131,8 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
       new LifecycleMetrics(metrics, { kind: kind.kind, clock: this.#clock });
     this.#delays = {
       requeue: 0,
-      poll: wait(poll, "poll"),
-      interval: wait(interval, "interval"),
+      poll: milliseconds(poll, "poll"),
+      interval: milliseconds(interval, "interval"),
       event: undefined,
     };
   }
@@ -216,21 +214,19 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     }
     // Later runs keep the reason that the deletion waits for.
     if (!begun) await this.#flush(run);
-    const observed = await this.#observe(run).catch((error: unknown) => {
+    let observed: Observed | undefined;
+    try {
+      observed = await this.#executor(run).observe();
+    } catch (error) {
       ctx.log.info("Cannot observe the deployment before the cleanup", {
         error,
       });
-      return undefined;
-    });
+    }
     const done = await this.#definition.cleanup?.(run, observed) ?? true;
     if (done) return true;
     delete status.error;
     await this.#flush(run);
     return false;
-  }
-
-  async #observe(run: PhasedRun<P>): Promise<Observed | undefined> {
-    return await this.#executor(run).observe();
   }
 
   /** Ends a run whose function threw. An error without a reason is rethrown. */
@@ -324,10 +320,6 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
     this.#metrics?.update(object);
   }
-
-  get #clock(): NonNullable<PhasedDefinition<P, Observed>["clock"]> {
-    return this.#definition.clock ?? systemClock;
-  }
 }
 
 /** Message after a rollback: the failed and the running generation. */
@@ -341,10 +333,6 @@ function rolledBackText({ rollout }: PhasedStatus): string | undefined {
 /**
  * Wraps the event recorder so that a listener is called for each event. Errors
  * of the listener are ignored: they must not stop a rollout.
- *
- * @param object The object.
- * @param events The event recorder.
- * @param listener The listener; undefined for none.
  */
 function eventsWithListener<P extends PhasedObject>(
   object: P,
@@ -352,25 +340,19 @@ function eventsWithListener<P extends PhasedObject>(
   listener: PhasedDefinition<P, unknown>["onEvent"],
 ): PrimaryEvents {
   if (listener === undefined) return events;
-  const notify = (
-    type: "Normal" | "Warning",
-    reason: string,
-    message: string,
-  ) => {
-    try {
-      listener(object, { type, reason, message });
-    } catch {
-      // See PhasedDefinition.onEvent.
-    }
-  };
-  return {
-    normal(reason, message, options) {
-      events.normal(reason, message, options);
-      notify("Normal", reason, message);
-    },
-    warning(reason, message, options) {
-      events.warning(reason, message, options);
-      notify("Warning", reason, message);
-    },
-  };
+  const emit =
+    (type: "Normal" | "Warning"): PrimaryEvents["normal"] =>
+    (reason, message, options) => {
+      events[type === "Normal" ? "normal" : "warning"](
+        reason,
+        message,
+        options,
+      );
+      try {
+        listener(object, { type, reason, message });
+      } catch {
+        // See PhasedDefinition.onEvent.
+      }
+    };
+  return { normal: emit("Normal"), warning: emit("Warning") };
 }

@@ -23,15 +23,12 @@ import { RolloutLog } from "./rollout_log.ts";
 /** Time of the next run: immediately, soon, at the interval, or on an event. */
 export type NextRun = "requeue" | "poll" | "interval" | "event";
 
-/** Writes the status, with the reason why the object is not Ready yet. */
-export type Flush = (pending?: PendingReason) => Promise<void>;
-
 /** Dependencies of a {@linkcode PhasedExecutor}. */
 export interface PhasedExecutorDeps<P extends PhasedObject> {
   /** The object, whose status is changed, and the context of the run. */
   readonly run: PhasedRun<P>;
-  /** Writes the status. */
-  readonly flush: Flush;
+  /** Writes the status, with the reason why the object is not Ready yet. */
+  readonly flush: (pending?: PendingReason) => Promise<void>;
   /** Version of the kind in which specs are stored. */
   readonly version: string;
 }
@@ -50,7 +47,7 @@ export interface PhasedExecutorDeps<P extends PhasedObject> {
 export class PhasedExecutor<P extends PhasedObject, Observed> {
   readonly #definition: PhasedDefinition<P, Observed>;
   readonly #run: PhasedRun<P>;
-  readonly #write: Flush;
+  readonly #write: PhasedExecutorDeps<P>["flush"];
   readonly #clock: Clock;
   readonly #log: RolloutLog<P["spec"]>;
   /** Desired spec: the object's own, or the last valid one. */
@@ -66,17 +63,10 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
   /** Fields of the log that cannot be read. */
   readonly #damaged: readonly string[];
 
-  /**
-   * Prepares the run.
-   *
-   * @param definition The definition of the reconciler.
-   * @param deps The object, and the function that writes its status.
-   */
   constructor(
     definition: PhasedDefinition<P, Observed>,
-    deps: PhasedExecutorDeps<P>,
+    { run, flush, version }: PhasedExecutorDeps<P>,
   ) {
-    const { run, flush, version } = deps;
     this.#definition = definition;
     this.#run = run;
     this.#write = flush;
@@ -276,8 +266,9 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     }
     if (!changed && status.phase !== "Upgrading") {
       const now = this.#clock.wallTime();
-      const state = { run: this.#run, rollout: status, now };
-      if (!await isRollbackDue(this.#definition, state)) return undefined;
+      if (!await isRollbackDue(this.#definition, this.#run, now)) {
+        return undefined;
+      }
       return await this.#isDeferred() ? "poll" : await this.#rollBack(target);
     }
     if (status.phase === "RolledBack" && this.#isStableSpec()) {
@@ -480,9 +471,6 @@ function isReported({ metadata, status }: PhasedObject): boolean {
  * Computes the reason to report at the start of a run, before its outcome is
  * known. While a change is in progress, the reason of the last run stays, so
  * that conditions do not flicker.
- *
- * @param object The object with its status.
- * @param change The desired change, if it has not begun.
  */
 function pendingChange(
   object: PhasedObject,
@@ -499,25 +487,21 @@ function pendingChange(
 /**
  * Whether the deployment has not become stable in time, and the last stable spec
  * can be deployed again without losing state.
- *
- * @param definition The definition of the reconciler.
- * @param state The run, the rollout, and the time in milliseconds since the Unix
- * epoch.
  */
 async function isRollbackDue<P extends PhasedObject>(
-  definition: Pick<PhasedDefinition<P, never>, "rollback" | "suspended">,
-  { run, rollout, now }: {
-    readonly run: PhasedRun<P>;
-    readonly rollout: RolloutStatus<P["spec"]>;
-    readonly now: number;
-  },
+  { rollback, suspended }: Pick<
+    PhasedDefinition<P, never>,
+    "rollback" | "suspended"
+  >,
+  run: PhasedRun<P>,
+  now: number,
 ): Promise<boolean> {
-  const { rollback, suspended } = definition;
   // Decided by the current spec, not by the deployed one.
   const options = typeof rollback === "function"
     ? rollback(run.object.spec)
     : rollback;
-  const { phase, target, stable, since = 0, running } = rollout;
+  const { phase, target, stable, since = 0, running } = run.object.status!
+    .rollout as RolloutStatus<P["spec"]>;
   if (
     options === undefined || phase !== "Deployed" || !running ||
     target === undefined || stable === undefined ||

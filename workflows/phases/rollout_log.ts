@@ -22,15 +22,12 @@ export class RolloutLog<Spec> {
   /** Whether the current attempt was recorded but not deployed. */
   #isNotDeployed = false;
 
-  /**
-   * Reads the log, and converts its specs.
-   *
-   * @param status The log in the status.
-   * @param stored The conversion of older specs.
-   */
-  constructor(status: RolloutStatus<Spec>, stored: StoredSpecs<Spec>) {
+  /** Reads the log, and converts its specs. */
+  constructor(
+    status: RolloutStatus<Spec>,
+    { version, convert }: StoredSpecs<Spec>,
+  ) {
     this.status = status;
-    const { version, convert } = stored;
     if (convert === undefined) return;
     for (const which of ["target", "stable"] as const) {
       const choice = status[which];

@@ -222,7 +222,7 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
     if (late) {
       run.ctx.events.warning(
         "TooLate",
-        `Not over within ${state.within}: ${name}`,
+        `The state ${name} did not end within ${state.within}`,
       );
     }
     const next = late ? state.late : await state.run(run);
@@ -264,12 +264,16 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
     const { rest = false } = this.#known(name);
     const { generation } = object.metadata;
     const moment = { now: this.#clock.wallTime(), generation };
-    const texts = { reason: name, message: rest ? "At rest" : "In transition" };
-    const list = setCondition(
-      conditionsIn(status),
-      { type: READY, status: rest ? "True" : "False", ...texts },
-      moment,
-    );
+    const texts = {
+      reason: name,
+      message: `In the ${rest ? "resting" : "transitional"} state ${name}`,
+    };
+    const ready = {
+      type: READY,
+      status: rest ? "True" : "False",
+      ...texts,
+    } as const;
+    const list = setCondition(conditionsIn(status), ready, moment);
     status.conditions = rest
       ? removeCondition(list, RECONCILING)
       : markReconciling(list, texts, moment);

@@ -150,7 +150,7 @@ export function chooseUpgrade(situation: {
     const { versionChanged = false, fallback = true } = situation;
     if (job === "running") return plan("savepoint", "savepoint");
     if (!versionChanged && !fallback) {
-      return waiting("A savepoint needs a job that runs");
+      return waiting("A savepoint needs a running job");
     }
   }
   return chooseLastState(situation);

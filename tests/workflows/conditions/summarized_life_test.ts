@@ -102,7 +102,7 @@ releaseScenario(
     await fixture.stop();
     assert.equal(
       conditionText(before, "Ready"),
-      "Unknown Progressing: Working towards generation 1",
+      "Unknown Progressing: Reconciling generation 1",
     );
   },
 );
@@ -250,7 +250,7 @@ releaseScenario(
     await release.untilReady("True Succeeded");
     assert.equal(
       conditionText(await release.read(), "Theirs"),
-      "True Kept: Everything is as asked for",
+      "True Kept: The object is in its desired state",
     );
   },
 );

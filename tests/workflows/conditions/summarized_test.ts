@@ -26,7 +26,7 @@ releaseScenario(
     const object = await release.read();
     assert.equal(
       conditionText(object, "Ready"),
-      "True Succeeded: Everything is as asked for",
+      "True Succeeded: The object is in its desired state",
     );
     assert.deepEqual(conditionTypes(object), ["Ready"]);
     assert.equal(object.status?.observedGeneration, 1);
@@ -52,11 +52,11 @@ releaseScenario(
     const [first] = seen;
     assert.equal(
       conditionText(first!, "Reconciling"),
-      "True Progressing: Working towards generation 1",
+      "True Progressing: Reconciling generation 1",
     );
     assert.equal(
       conditionText(first!, "Ready"),
-      "Unknown Progressing: Working towards generation 1",
+      "Unknown Progressing: Reconciling generation 1",
     );
     assert.deepEqual(lintStatus(first!, { inProgress: true }), []);
     await fixture.advance(60_000);
@@ -92,7 +92,7 @@ releaseScenario(
       ],
       [
         "True Progressing: fetching https://host/x",
-        "True Succeeded: Everything is as asked for",
+        "True Succeeded: The object is in its desired state",
       ],
       ["True Drifted: repairing", "Unknown Drifted: repairing"],
     ]);
@@ -123,7 +123,7 @@ releaseScenario(
     );
     assert.equal(
       conditionText(failing, "Reconciling"),
-      "True ProgressingWithRetry: Working towards generation 1",
+      "True ProgressingWithRetry: Reconciling generation 1",
     );
     assert.equal(failing.status?.observedGeneration, undefined);
     assert.deepEqual(lintStatus(failing, { abnormal: ["FetchFailed"] }), []);
@@ -170,7 +170,7 @@ releaseScenario(
     await fixture.settle();
     assert.equal(
       await release.ready(),
-      "True Succeeded: Everything is as asked for",
+      "True Succeeded: The object is in its desired state",
     );
     assert.deepEqual(conditionTypes(await release.read()), ["Ready"]);
   },
