@@ -2,6 +2,7 @@ import { apiserverCommand } from "./apiserver_command.ts";
 import type { Command } from "./command.ts";
 import { crdCommand } from "./crd_command.ts";
 import { devCommand } from "./dev_command.ts";
+import { kindsCommand } from "./kinds_command.ts";
 import { manifestsCommand } from "./manifests_command.ts";
 import { whyCommand } from "./why_command.ts";
 
@@ -9,6 +10,7 @@ import { whyCommand } from "./why_command.ts";
 export const COMMANDS: readonly Command[] = [
   devCommand,
   crdCommand,
+  kindsCommand,
   manifestsCommand,
   apiserverCommand,
   whyCommand,

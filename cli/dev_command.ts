@@ -131,7 +131,10 @@ async function runInChild(
     const { reason } = interrupts;
     if (reason !== "SIGINT" || !process.stdin.isTTY) child.kill("SIGTERM");
     // Deno's watcher survives the signal that its program handles.
-    timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+    timer = setTimeout(() => {
+      // On Deno child.kill() kills only once.
+      if (child.pid !== undefined) process.kill(child.pid, "SIGKILL");
+    }, STOP_TIMEOUT_MS);
   };
   interrupts.addEventListener("abort", stop, { once: true });
   if (interrupts.aborted) stop();

@@ -1,0 +1,77 @@
+import { readFile } from "node:fs/promises";
+import type { CrdManifest } from "../core/crd/crd_object.ts";
+import { type Command, UsageError } from "./command.ts";
+import { typescriptKinds } from "./typescript_kinds.ts";
+
+/** `coracle kinds`: prints typed kinds for definitions in YAML. */
+export const kindsCommand: Command = {
+  name: "kinds",
+  operands: "CRD.yaml…",
+  count: [1, Infinity],
+  summary: "print typed kinds for CustomResourceDefinitions in YAML",
+  description:
+    "Prints TypeScript with the types and descriptors of the kinds that the\n" +
+    "CustomResourceDefinitions in the files define, for operators that use kinds\n" +
+    "of others: coracle kinds crds.yaml > kinds.ts",
+  flags: [],
+  async run({ operands, terminal }) {
+    const definitions: CrdManifest[] = [];
+    for (const file of operands) definitions.push(...await definitionsOf(file));
+    terminal.out(typescriptKinds(definitions));
+    return 0;
+  },
+};
+
+/** A YAML document, as far as it is known. */
+interface Document {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly items?: readonly Document[];
+}
+
+async function definitionsOf(file: string): Promise<readonly CrdManifest[]> {
+  const text = await readFile(file, "utf8").catch((error: Error) => {
+    throw new UsageError(
+      `Cannot read ${file}: it must be a readable file: received ${error.message}`,
+      "kinds",
+    );
+  });
+  const { parseAllDocuments } = await import("yaml");
+  const documents = parseAllDocuments(text).flatMap((document) => {
+    const [error] = document.errors;
+    if (error !== undefined) {
+      throw new UsageError(
+        `Cannot read ${file}: it must be YAML: received ${
+          error.message.split("\n")[0]
+        }`,
+        "kinds",
+      );
+    }
+    const value: Document | null = document.toJS();
+    return value?.items ?? (value === null ? [] : [value]);
+  });
+  const definitions = documents.filter(({ kind }) =>
+    kind === "CustomResourceDefinition"
+  );
+  if (definitions.length === 0) {
+    const kinds = documents.map(({ kind }) => kind ?? "no kind");
+    throw new UsageError(
+      `Cannot read the kinds of ${file}: it has no CustomResourceDefinition: received ${
+        [...new Set(kinds)].join(", ") || "an empty file"
+      }`,
+      "kinds",
+    );
+  }
+  for (const { apiVersion, ...definition } of definitions) {
+    const { spec } = definition as Partial<CrdManifest>;
+    if (
+      apiVersion === "apiextensions.k8s.io/v1" &&
+      typeof spec?.names?.kind === "string" && Array.isArray(spec.versions)
+    ) continue;
+    throw new UsageError(
+      `Cannot read the kinds of ${file}: a definition must be complete and of apiextensions.k8s.io/v1: received ${apiVersion}`,
+      "kinds",
+    );
+  }
+  return definitions as unknown as readonly CrdManifest[];
+}

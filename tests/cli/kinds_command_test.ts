@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { kindsCommand } from "../../cli/kinds_command.ts";
+import { runCommandLine } from "../../cli/main.ts";
+import { PROJECT, runCommand } from "../support/child_process.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
+
+const DEFINITIONS = fileURLToPath(
+  new URL("./fixtures/definitions.yaml", import.meta.url),
+);
+
+async function kinds(
+  file: string,
+): Promise<{ code: number; out: string; said: string }> {
+  let out = "";
+  let said = "";
+  const code = await runCommandLine(["kinds", file], {
+    colors: false,
+    out: (text) => void (out += text),
+    say: (text) => void (said += text),
+    interrupts: () => new AbortController().signal,
+  }, [kindsCommand]);
+  return { code, out, said };
+}
+
+/** Program that uses the kinds; lines with an error are marked. */
+const USE = `
+import type { Certificate } from "./kinds.ts";
+import { CertificateV1alpha1, DnsRecord } from "./kinds.ts";
+import { Certificate as Kind } from "./kinds.ts";
+const spec: Certificate["spec"] = {
+  secretName: "a",
+  issuerRef: { name: "ca", kind: undefined },
+  usages: ["signing", "server auth"],
+  privateKey: { algorithm: "RSA", size: 4096 },
+  port: "http",
+  labels: { a: "b" },
+  limits: { cpu: 1, memory: "1Gi" },
+  matrix: [[1], [2, 3]],
+  additionalOutputFormats: [{ type: "DER", "x-extra/field": true }],
+  template: { apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: 1 },
+  templates: [{ metadata: { name: "a" } }],
+  pod: { metadata: { name: "a" }, spec: { containers: [] } },
+  anything: [1, "a"],
+  open: { known: "a", other: 1 },
+  maybe: null,
+  empty: {},
+};
+export const certificate: Certificate = { metadata: { name: "a" }, spec };
+export const first: "True" | "False" | "Unknown" | undefined =
+  certificate.status?.conditions?.[0]?.status;
+export const nulled: Certificate["spec"] = { ...spec, privateKey: null };
+export const names: string[] = [Kind.kind, CertificateV1alpha1.version, DnsRecord.group];
+// @ts-expect-error a required field is missing
+export const missing: Certificate["spec"] = { issuerRef: { name: "ca" } };
+// @ts-expect-error not one of the values
+export const wrong: Certificate["spec"] = { ...spec, usages: ["other"] };
+// @ts-expect-error a field that does not exist
+export const unknown: Certificate["spec"] = { ...spec, secretname: "a" };
+`;
+
+test("coracle kinds prints types that compile under strict options", async () => {
+  const folder = temporaryFolder();
+  const { code, out, said } = await kinds(DEFINITIONS);
+  assert.deepEqual([code, said], [0, ""]);
+  writeText(folder, "kinds.ts", out);
+  const use = writeText(folder, "use.ts", USE);
+  writeText(
+    folder,
+    "tsconfig.json",
+    JSON.stringify({
+      compilerOptions: {
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        noUncheckedIndexedAccess: true,
+        noEmit: true,
+        skipLibCheck: true,
+        allowImportingTsExtensions: true,
+        module: "nodenext",
+        target: "es2023",
+        lib: ["es2024", "esnext.disposable", "dom", "dom.iterable"],
+        types: ["node"],
+        typeRoots: [join(PROJECT, "node_modules/@types")],
+        paths: {
+          "@coracle/operator": [join(PROJECT, "core/mod.ts")],
+        },
+      },
+      files: [use],
+    }),
+  );
+  const tsc = join(PROJECT, "node_modules/.bin/tsc");
+  const compiled = await runCommand([tsc, "-p", folder]);
+  assert.equal(compiled.code, 0, compiled.stdout);
+});
+
+test("coracle kinds prints formatted code", async () => {
+  const file = writeText(
+    temporaryFolder(),
+    "kinds.ts",
+    (await kinds(DEFINITIONS)).out,
+  );
+  const deno = join(PROJECT, "node_modules/.bin/deno");
+  const { code, stdout, stderr } = await runCommand([
+    deno,
+    "fmt",
+    "--no-config",
+    "--check",
+    file,
+  ], { env: { NO_COLOR: "1" } });
+  assert.equal(code, 0, stdout + stderr);
+});
+
+test("coracle kinds names the storage version as the kind, others by version", async () => {
+  const { out } = await kinds(DEFINITIONS);
+  assert.deepEqual(out.match(/export const \w+: Kind<\w+>/g), [
+    "export const Certificate: Kind<Certificate>",
+    "export const CertificateV1alpha1: Kind<CertificateV1alpha1>",
+    // The name Record is that of a type of TypeScript.
+    "export const DnsRecord: Kind<DnsRecord>",
+  ]);
+});
+
+test("coracle kinds explains files that it cannot read", async () => {
+  const folder = temporaryFolder();
+  for (
+    const [text, message] of [
+      [undefined, /it must be a readable file: received ENOENT/],
+      ["a: [", /it must be YAML: received /],
+      ["", /it has no CustomResourceDefinition: received an empty file/],
+      ["kind: Pod\n---\nkind: Pod", /received Pod\n/],
+      ["text", /received no kind\n/],
+      [
+        "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition",
+        /must be complete and of apiextensions\.k8s\.io\/v1: received .*v1beta1/,
+      ],
+    ] as const
+  ) {
+    const file = text === undefined
+      ? join(folder, "missing.yaml")
+      : writeText(folder, "crd.yaml", text);
+    const { code, said } = await kinds(file);
+    assert.equal(code, 2);
+    assert.match(said, message);
+  }
+});
