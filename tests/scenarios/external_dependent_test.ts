@@ -68,7 +68,8 @@ scenario(
           desired: ({ spec }) => ({ value: spec.value }),
           create: ({ value }, gadget) =>
             Promise.resolve(accounts.create(gadget.metadata.name, value)),
-          update: ({ value }, actual) => {
+          update: ({ value }, actual, gadget, ctx) => {
+            assert.equal(gadget.metadata.name, ctx.key.name);
             const account = { ...actual, value };
             accounts.all.set(actual.id, account);
             return Promise.resolve(account);

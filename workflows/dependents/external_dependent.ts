@@ -58,7 +58,7 @@ export interface ExternalDependentOptions<P extends KubernetesObject, D, R> {
     | undefined;
   /** Updates a resource. Without it none is updated. */
   readonly update?:
-    | ((desired: D, actual: R, ctx: Context<P>) => Promise<R>)
+    | ((desired: D, actual: R, primary: P, ctx: Context<P>) => Promise<R>)
     | undefined;
   /** Deletes a resource. Without it none is deleted. */
   readonly delete?:
@@ -308,7 +308,7 @@ function externalResources<P extends KubernetesObject, D, R>(
     const ids = new Map(await state.store.read(primary, ctx));
     if (resource !== undefined) ids.set(key, state.id(resource));
     else if (!ids.delete(key)) return;
-    await state.store.write(primary, ctx, ids);
+    await state.store.write(ids, primary, ctx);
   };
 
   const reconcileOne = async (
@@ -327,7 +327,7 @@ function externalResources<P extends KubernetesObject, D, R>(
     if (update === undefined || matches(wanted, actual)) {
       return { operation: "none", resource: actual };
     }
-    const resource = await update(wanted, actual, ctx);
+    const resource = await update(wanted, actual, primary, ctx);
     // Some systems replace a resource in order to change it.
     if (state?.id(resource) !== state?.id(actual)) {
       await storeId(context, resource);

@@ -29,9 +29,9 @@ export interface ExternalState<P extends KubernetesObject> {
   read(primary: P, ctx: Context<P>): MaybePromise<ReadonlyMap<string, string>>;
   /** Replaces the stored ids. */
   write(
+    ids: ReadonlyMap<string, string>,
     primary: P,
     ctx: Context<P>,
-    ids: ReadonlyMap<string, string>,
   ): Promise<void>;
   /**
    * Event sources from which the ids are read.
@@ -74,7 +74,7 @@ export function configMapState<P extends KubernetesObject>(
       const map = await source.get?.(keyIn(primary));
       return new Map(Object.entries(map?.data ?? {}));
     },
-    async write(primary, ctx, ids) {
+    async write(ids, primary, ctx) {
       if (ids.size === 0) await ctx.delete(ConfigMap, keyIn(primary));
       else {
         await ctx.apply(ConfigMap, {
@@ -140,7 +140,7 @@ export function statusState<P extends KubernetesObject>(
         ),
       );
     },
-    async write(primary, ctx, ids) {
+    async write(ids, primary, ctx) {
       const before = Object.keys(stored(ctx.current ?? primary));
       const gone = before.filter((key) => !ids.has(key))
         .map((key) => [key, null]);
