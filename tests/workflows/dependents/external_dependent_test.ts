@@ -50,11 +50,7 @@ class Disks {
       id: ({ id }: Disk) => id,
       store: {
         read: () => this.ids,
-        write: (
-          _primary: unknown,
-          _ctx: unknown,
-          ids: ReadonlyMap<string, string>,
-        ) => {
+        write: (ids: ReadonlyMap<string, string>) => {
           this.ids = ids;
           return Promise.resolve();
         },
@@ -124,8 +120,8 @@ test("statusState writes ids only into the status of the primary that it read", 
   } as unknown as Context<KubernetesObject>;
   const state = statusState<KubernetesObject>(Gadget, "disk");
   const primary = gadget("a");
-  await state.write(primary, ctx, new Map([["id", "disk-1"]]));
-  await state.write(primary, ctx, new Map());
+  await state.write(new Map([["id", "disk-1"]]), primary, ctx);
+  await state.write(new Map(), primary, ctx);
   const metadata = { uid: primary.metadata.uid };
   assert.deepEqual(bodies, [
     { metadata, status: { disk: "disk-1" } },
