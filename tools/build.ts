@@ -35,14 +35,14 @@ interface Package {
   readonly imports: Readonly<Record<string, { readonly default: string }>>;
 }
 
-/** Exports of the copied dependencies: what the sources import of them. */
+/** Exports of the copied dependencies; of undici only what the sources import. */
 const VENDORED: Readonly<Record<string, string>> = {
   "#undici": `
     export { default as Agent } from "undici/lib/dispatcher/agent.js";
     export { default as buildConnector } from "undici/lib/core/connect.js";
   `,
-  "#ws": `export { WebSocket, WebSocketServer } from "ws";`,
-  "#yaml": `export { parse, stringify } from "yaml";`,
+  "#ws": `export * from "ws";`,
+  "#yaml": `export * from "yaml";`,
 };
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -138,6 +138,8 @@ function vendor(name: string, entry: string): void {
   const code = bundle(
     entry,
     ...["--external:bufferutil", "--external:utf-8-validate"],
+    // The entry point of yaml for browsers is an ES module.
+    ...(name === "#yaml" ? ["--platform=browser"] : []),
   ).replaceAll(
     /__require\("([\w/:]+)"\)/g,
     (call, module: string) =>
