@@ -250,3 +250,26 @@ applyTest("A Service keeps what the server gave it", async ({ client }) => {
     spec?.clusterIP,
   );
 });
+
+applyTest(
+  "A set keeps objects whose version changed, and those of owners of one name",
+  async ({ client }) => {
+    const set = [configMap("a")];
+    await applySet(client, set, { owner: OWNER });
+    const theirs = configMap("theirs");
+    const namespace = "elsewhere";
+    await applySet(client, [theirs], { owner: { ...OWNER, namespace } });
+    const reference = { apiVersion: "v2", kind: "ConfigMap" };
+    const { changes } = await applySet(client, set, {
+      owner: OWNER,
+      previous: [
+        { ...reference, namespace: "default", name: "a" },
+        { ...reference, apiVersion: "v1", ...theirs.metadata },
+      ],
+    });
+    assert.deepEqual(told(changes), [
+      "ConfigMap/a unchanged",
+      "ConfigMap/theirs skipped",
+    ]);
+  },
+);

@@ -276,6 +276,27 @@ test("MatchMemory does not take fields of another version for those that it asks
   assert.equal(memory.difference(asked("example.com/v1")), undefined);
 });
 
+test("MatchMemory goes by the fields of the object, not by those of its status", () => {
+  const actual = stored("5", { a: "1h" });
+  actual.metadata.managedFields!.unshift({
+    manager: "me",
+    operation: "Apply",
+    subresource: "status",
+    fieldsV1: { "f:status": { "f:phase": {} } },
+  });
+  assert.equal(new MatchMemory().difference(met(actual)), undefined);
+});
+
+test("MatchMemory learns from every answer, not only from the first", () => {
+  const memory = new MatchMemory();
+  memory.applied(met(stored("5", { a: "1h0m0s" })));
+  const reborn = stored("8", { a: "60m" });
+  reborn.metadata.uid = "u2";
+  memory.applied(met(reborn));
+  assert.equal(memory.isUntouched(met(reborn)), true);
+  assert.equal(memory.difference(met(reborn)), undefined);
+});
+
 test("MatchMemory with a limit knows the objects that were learned last", () => {
   const memory = new MatchMemory(undefined, 10);
   for (let index = 0; index < 1_000; index++) {

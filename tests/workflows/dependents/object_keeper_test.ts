@@ -8,6 +8,7 @@ import type { Context } from "../../../core/controller/context.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { DependentResource } from "../../../workflows/dependents/dependent_resource.ts";
+import { kubernetesDependent } from "../../../workflows/dependents/kubernetes_dependent.ts";
 import { gadget } from "../../support/source_context.ts";
 
 /** A server and a cache with nothing but ConfigMaps. */
@@ -278,4 +279,26 @@ test("DependentResource leaves the comparison to a user's function [testCustomMa
   stored.metadata.labels = { readonly: "true" };
   assert.equal(await ensureValue("3"), "none");
   assert.equal(stored.data?.["value"], "2");
+});
+
+test("kubernetesDependent computes the desired state once a run", async () => {
+  const maps = new Maps();
+  let computed = 0;
+  const dependent = kubernetesDependent(ConfigMap, {
+    source: maps.source(true),
+    desired: () => {
+      computed++;
+      return { metadata: { name: "m" }, data: { value: `${computed}` } };
+    },
+  });
+  const primary = gadget("m");
+  const operations: string[] = [];
+  for (let run = 0; run < 3; run++) {
+    const ctx = { ...maps.ctx, attributes: new Map() };
+    await dependent.read(primary, ctx);
+    operations.push((await dependent.reconcile(primary, ctx)).operation);
+    await dependent.read(primary, ctx);
+  }
+  assert.deepEqual(operations, ["created", "updated", "updated"]);
+  assert.equal(computed, 3);
 });

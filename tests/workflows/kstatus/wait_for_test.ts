@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../core/api/object.ts";
+import type {
+  KubernetesObject,
+  OwnerReference,
+} from "../../../core/api/object.ts";
 import { ApiServer } from "../../../apiserver/server.ts";
 import type { AuditEvent } from "../../../apiserver/request_handler.ts";
 import type { Client } from "../../../core/client/client.ts";
@@ -71,6 +74,28 @@ class WaitFixture {
       spec: {
         template: { spec: { ...POD_SPEC, restartPolicy: "Never" } },
         ...spec,
+      },
+    });
+  }
+
+  /** Creates a pod whose container crashes. */
+  async crash(name: string, ownerReferences: OwnerReference[] = []) {
+    const key = { namespace: NAMESPACE, name };
+    await this.client.create(Pod, {
+      metadata: { ...key, labels: LABELS, ownerReferences },
+      spec: POD_SPEC,
+    });
+    await this.client.status.patch(Pod, key, {
+      status: {
+        phase: "Running",
+        containerStatuses: [{
+          name: "main",
+          image: "nginx",
+          imageID: "",
+          ready: false,
+          restartCount: 3,
+          state: { waiting: { reason: "CrashLoopBackOff" } },
+        }],
       },
     });
   }
@@ -233,6 +258,19 @@ waitTest(
 );
 
 waitTest(
+  "waitFor reads from the stored Job that it cleans up after itself [K12]",
+  async (fixture) => {
+    const key = { namespace: NAMESPACE, name: "brief" };
+    await fixture.job(key.name, { ttlSecondsAfterFinished: 0 });
+    const reference = { apiVersion: "batch/v1", kind: "Job", metadata: key };
+    const wait = fixture.begin([reference]);
+    await fixture.clock.settle();
+    await fixture.client.delete(Job, key, { propagationPolicy: "Background" });
+    assert.deepEqual(await fixture.end(wait), ["Current"]);
+  },
+);
+
+waitTest(
   "waitFor gives the reason of the signal that ends it [K12]",
   async (fixture) => {
     const stop = new AbortController();
@@ -334,24 +372,16 @@ for (const kind of [ReplicaSet, StatefulSet]) {
       });
       const wait = fixture.begin([owner]);
       await fixture.clock.settle();
-      const pod = { namespace: NAMESPACE, name: "web-0" };
-      await fixture.client.create(Pod, {
-        metadata: { ...pod, labels: LABELS },
-        spec: POD_SPEC,
+      const other = await fixture.client.create(ConfigMap, {
+        metadata: { namespace: NAMESPACE, name: "other" },
       });
-      await fixture.client.status.patch(Pod, pod, {
-        status: {
-          phase: "Running",
-          containerStatuses: [{
-            name: "main",
-            image: "nginx",
-            imageID: "",
-            ready: false,
-            restartCount: 3,
-            state: { waiting: { reason: "CrashLoopBackOff" } },
-          }],
-        },
-      });
+      const { uid = "" } = other.metadata;
+      await fixture.crash("other-0", [
+        { apiVersion: "v1", kind: "ConfigMap", name: "other", uid },
+      ]);
+      await fixture.clock.settle();
+      assert.equal(wait.outcome(), undefined, "the pod of another owner");
+      await fixture.crash("web-0");
       assertWaitError(await fixture.end(wait), {
         timedOut: false,
         message: /web status: 'Failed': 1 pods have failed$/,
