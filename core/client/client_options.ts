@@ -14,7 +14,7 @@ import type { Metrics } from "../metrics.ts";
 import {
   RATE_LIMIT_RULES,
   type RateLimitOptions,
-  RETRY_RULES,
+  RETRY_OPTIONS,
   type RetryOptions,
 } from "./middleware.ts";
 import type { Transport } from "./transport/transport.ts";
@@ -97,7 +97,12 @@ type Undefined = "retry" | "rateLimit" | "logger" | "metrics";
 const CLIENT_OPTIONS: OptionTable<ClientOptions, Undefined> = {
   fieldManager: { type: "name", default: "coracle" },
   userAgent: { type: "name", default: "coracle" },
-  retry: { type: "object", default: {}, off: undefined, options: RETRY_RULES },
+  retry: {
+    type: "object",
+    default: {},
+    off: undefined,
+    options: RETRY_OPTIONS,
+  },
   rateLimit: { type: "object?", options: RATE_LIMIT_RULES },
   responseTimeout: { type: "positive", default: 90_000 },
   maxResponseBytes: { type: "count", default: 256 << 20 },

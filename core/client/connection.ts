@@ -1,4 +1,9 @@
-import { checkOption, checkParts, type OptionRules } from "../api/options.ts";
+import {
+  checkOption,
+  checkParts,
+  type OptionRules,
+  resolveOptions,
+} from "../api/options.ts";
 import type { Clock } from "../clock.ts";
 import { credentialSource } from "../config/cluster_config.ts";
 import { silentLogger, unfailingLogger } from "../logger.ts";
@@ -19,6 +24,7 @@ import {
   type RequestHandler,
   responseTimeout,
   retry,
+  RETRY_OPTIONS,
   withHeaders,
 } from "./middleware.ts";
 import type { ApiRequest } from "./request.ts";
@@ -198,7 +204,8 @@ export function openConnection(
     }
   }
   if (settings.retry !== undefined) {
-    middleware.push(retry({ ...settings.retry, ...deps, logger }));
+    const retries = resolveOptions(settings.retry, RETRY_OPTIONS);
+    middleware.push(retry({ ...retries, ...deps, logger }));
   }
   if (rate !== undefined) middleware.push(rateLimit({ ...rate, ...deps }));
   middleware.push(

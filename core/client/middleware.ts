@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { OptionRules } from "../api/options.ts";
+import type { OptionRules, OptionTable, Settings } from "../api/options.ts";
 import { type Clock, deadline, sleep } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
@@ -62,11 +62,11 @@ export interface RetryOptions {
   readonly max?: number | undefined;
 }
 
-/** Types of the retry options. */
-export const RETRY_RULES: OptionRules<RetryOptions> = {
-  maxAttempts: "positive?",
-  initial: "positive?",
-  max: "positive?",
+/** Table of the retry options. */
+export const RETRY_OPTIONS: OptionTable<RetryOptions> = {
+  maxAttempts: { type: "positive", default: 10 },
+  initial: { type: "positive", default: 100 },
+  max: { type: "positive", default: 30_000 },
 };
 
 /** Dependencies of {@linkcode retry}. */
@@ -90,9 +90,10 @@ export interface RetryDeps {
  * knows the resource version to resume from. Requests with `mayRetry: false`
  * are never retried.
  */
-export function retry(options: RetryOptions & RetryDeps): Middleware {
-  const { clock, closed, logger, random } = options;
-  const { maxAttempts = 10, initial = 100, max = 30_000 } = options;
+export function retry(
+  options: Settings<RetryOptions> & RetryDeps,
+): Middleware {
+  const { clock, closed, initial, logger, max, maxAttempts, random } = options;
   return (next) => async (request) => {
     if (request.mayRetry === false) return await next(request);
     let backoff = initial;

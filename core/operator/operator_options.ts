@@ -8,8 +8,8 @@ import {
 } from "../api/options.ts";
 import { CLIENT_PARTS } from "../cache/informer/informer_options.ts";
 import {
+  RECONNECT_OPTIONS,
   type ReconnectOptions,
-  reconnectSettings,
 } from "../cache/watch/reconnect.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, systemClock } from "../clock.ts";
@@ -215,7 +215,7 @@ export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
   startErrors: { type: ["fail", "wait"], default: "fail" },
   syncTimeout: { type: "duration", default: "2m" },
   cache: { type: "object", default: {}, options: CACHE_OPTIONS },
-  reconnect: { type: "object", default: {}, check: reconnectSettings },
+  reconnect: { type: "object", default: {}, options: RECONNECT_OPTIONS },
   config: "object?",
   clock: { type: "clock", default: systemClock },
   random: { type: "function", default: Math.random },

@@ -368,3 +368,29 @@ for (const method of ["json", "replace"] as const) {
     },
   );
 }
+
+scenario(
+  "The observed generation is that of the run, not of a change during its writes",
+  async (fixture) => {
+    const observed: (number | undefined)[] = [];
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      async reconcile({ status }) {
+        observed.push(status?.observedGeneration);
+        if (observed.length > 1) return;
+        await fixture.change("a", { value: "second" });
+        return patchResourceAndStatus(
+          { spec: { numberOfExecutions: 3 } },
+          { value: "first" },
+        );
+      },
+    });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => observed.length === 2);
+    assert.deepEqual(observed, [undefined, 1]);
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.observedGeneration === 3
+    );
+  },
+);

@@ -10,8 +10,8 @@ import type { Logger } from "../../logger.ts";
 import type { Metrics } from "../../metrics.ts";
 import { BUDGET_PARTS, type MemoryBudget } from "../store/memory_budget.ts";
 import {
+  RECONNECT_OPTIONS,
   type ReconnectOptions,
-  reconnectSettings,
 } from "../watch/reconnect.ts";
 import type { RelistQueue } from "../watch/relist_queue.ts";
 import type {
@@ -66,7 +66,7 @@ export const SELECTION_RULES: OptionRules<InformerSelection> = {
 export const SHARED_RULES: OptionRules<
   Omit<InformerOptions, keyof InformerSelection>
 > = {
-  reconnect: { type: "object?", check: reconnectSettings },
+  reconnect: { type: "object?", options: RECONNECT_OPTIONS },
   budget: {
     type: "object?",
     check: (budget, subject) =>

@@ -2,6 +2,7 @@ import { type Kind, kindText } from "../../api/kind.ts";
 import { labelRequirements } from "../../api/label_selector.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
+import { resolveOptions } from "../../api/options.ts";
 import { parseShardSelector } from "../../api/shard_selector.ts";
 import { systemClock } from "../../clock.ts";
 import { silentLogger, unfailingLogger } from "../../logger.ts";
@@ -9,7 +10,7 @@ import { noMetrics, unfailingMetrics } from "../../metrics.ts";
 import { ObjectStore } from "../store/object_store.ts";
 import { bodyFetch } from "../watch/body_fetch.ts";
 import { TimeSlice } from "../watch/receive.ts";
-import { reconnectSettings } from "../watch/reconnect.ts";
+import { RECONNECT_OPTIONS } from "../watch/reconnect.ts";
 import { Reflector } from "../watch/reflector.ts";
 import { InformerMetrics, type WatchHealth } from "../watch/watch_record.ts";
 import type { InformerClient } from "../watch/watch_requests.ts";
@@ -120,7 +121,7 @@ export class NamespaceInformer<T extends KubernetesObject> {
       slice,
       budget: options.budget,
       relists: options.relists,
-      reconnect: reconnectSettings(options.reconnect),
+      reconnect: resolveOptions(options.reconnect ?? {}, RECONNECT_OPTIONS),
       clock,
       random,
       metrics,

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRules } from "../../api/options.ts";
+import type { OptionTable, Settings } from "../../api/options.ts";
 import type { Clock } from "../../clock.ts";
 
 /**
@@ -60,50 +60,19 @@ export interface ReconnectOptions {
 }
 
 /** {@linkcode ReconnectOptions} with every default filled in. */
-export type ReconnectSettings = {
-  readonly [K in keyof ReconnectOptions]-?: Exclude<
-    ReconnectOptions[K],
-    undefined
-  >;
-};
+export type ReconnectSettings = Settings<ReconnectOptions>;
 
-const DEFAULTS: ReconnectSettings = {
-  watchList: true,
-  pageSize: 500,
-  minWatchTimeout: 300_000,
-  grace: 10_000,
-  responseTimeout: 75_000,
-  initialDelay: 800,
-  maxDelay: 30_000,
-  resetAfter: 120_000,
+/** Table of the options of the reconnection. */
+export const RECONNECT_OPTIONS: OptionTable<ReconnectOptions> = {
+  watchList: { type: "boolean", default: true },
+  pageSize: { type: "count", default: 500 },
+  minWatchTimeout: { type: "positive", default: 300_000 },
+  grace: { type: "positive", default: 10_000 },
+  responseTimeout: { type: "positive", default: 75_000 },
+  initialDelay: { type: "positive", default: 800 },
+  maxDelay: { type: "positive", default: 30_000 },
+  resetAfter: { type: "positive", default: 120_000 },
 };
-
-const RULES: OptionRules<ReconnectOptions> = {
-  watchList: "boolean?",
-  pageSize: "count?",
-  minWatchTimeout: "positive?",
-  grace: "positive?",
-  responseTimeout: "positive?",
-  initialDelay: "positive?",
-  maxDelay: "positive?",
-  resetAfter: "positive?",
-};
-
-/**
- * Checks the options and fills in the defaults.
- *
- * @throws {TypeError} If an option is unknown or of another type.
- * @throws {RangeError} If a number is not positive, or the page size not whole.
- */
-export function reconnectSettings(
-  options: ReconnectOptions = {},
-): ReconnectSettings {
-  checkOptions(options, RULES, "an informer, reconnect");
-  const given = Object.entries(options).filter(([, value]) =>
-    value !== undefined
-  );
-  return { ...DEFAULTS, ...Object.fromEntries(given) };
-}
 
 /** Constructor dependencies of {@linkcode BackOff}; durations in milliseconds. */
 export interface BackOffDeps {

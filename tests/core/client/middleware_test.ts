@@ -5,6 +5,7 @@ import type {
   Credential,
   CredentialSource,
 } from "../../../core/config/cluster_config.ts";
+import { resolveOptions } from "../../../core/api/options.ts";
 import {
   countRequests,
   logWarnings,
@@ -14,6 +15,8 @@ import {
   type RequestHandler,
   responseTimeout,
   retry,
+  RETRY_OPTIONS,
+  type RetryOptions,
 } from "../../../core/client/middleware.ts";
 import {
   authenticate,
@@ -28,6 +31,7 @@ import {
   ScriptedTransport,
 } from "../../support/scripted_transport.ts";
 
+const RETRIES = resolveOptions<RetryOptions>({}, RETRY_OPTIONS);
 const READ = pathRequest("/x");
 const WRITE: ApiRequest = { ...READ, method: "POST", verb: "create" };
 const WATCH: ApiRequest = { ...READ, verb: "watch" };
@@ -49,7 +53,7 @@ test("retry waits for the Retry-After of the server, with jitter", async () => {
   for (const random of [0, 0.5]) {
     const clock = new VirtualClock();
     const { send, transport } = through(
-      retry({ clock, random: () => random }),
+      retry({ ...RETRIES, clock, random: () => random }),
       (_request, count) => count < 3 ? BUSY : {},
     );
     const sent = send(WRITE);
@@ -66,7 +70,7 @@ test("retry waits for the Retry-After of the server, with jitter", async () => {
 test("retry repeats reads after a failed connection, with backoff", async () => {
   const clock = new VirtualClock();
   const { send, transport } = through(
-    retry({ clock, random: () => 0 }),
+    retry({ ...RETRIES, clock, random: () => 0 }),
     (_request, count) => {
       if (count < 4) throw new Error("broken");
       return {};
@@ -81,7 +85,7 @@ test("retry repeats reads after a failed connection, with backoff", async () => 
 
 test("retry does not repeat writes, watches and opted-out requests", async () => {
   const clock = new VirtualClock();
-  const broken = through(retry({ clock, random: () => 0 }), () => {
+  const broken = through(retry({ ...RETRIES, clock, random: () => 0 }), () => {
     throw new Error("broken");
   });
   for (const request of [WRITE, WATCH]) {
@@ -96,7 +100,10 @@ test("retry does not repeat writes, watches and opted-out requests", async () =>
       { status: 409 },
     ]
   ) {
-    const { send } = through(retry({ clock, random: () => 0 }), () => answer);
+    const { send } = through(
+      retry({ ...RETRIES, clock, random: () => 0 }),
+      () => answer,
+    );
     assert.equal((await send(WRITE)).status, answer.status);
   }
 });
@@ -104,7 +111,7 @@ test("retry does not repeat writes, watches and opted-out requests", async () =>
 test("retry ends after the last attempt, and immediately on abort", async () => {
   const clock = new VirtualClock();
   const refused = through(
-    retry({ clock, random: () => 0, maxAttempts: 3 }),
+    retry({ ...RETRIES, clock, random: () => 0, maxAttempts: 3 }),
     () => BUSY,
   );
   const sent = refused.send(READ);

@@ -121,6 +121,15 @@ test("setFinalizer succeeds when another finalizer is removed at the same time [
   assert.deepEqual(server.object?.metadata.finalizers, []);
 });
 
+test("setFinalizer removes no finalizer that has moved to the place of ours", async () => {
+  const server: Server = new Server(
+    gadget(["other.example.com/x", OURS]),
+    () => server.object = gadget([OURS, "third.example.com/y"]),
+  );
+  await change(server, false);
+  assert.deepEqual(server.object?.metadata.finalizers, ["third.example.com/y"]);
+});
+
 test("setFinalizer succeeds if the object was deleted or created again [J8]", async () => {
   const gone: Server = new Server(
     gadget([OURS]),

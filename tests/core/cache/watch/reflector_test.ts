@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../../../core/api/api_error.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
+import { resolveOptions } from "../../../../core/api/options.ts";
 import {
+  RECONNECT_OPTIONS,
   type ReconnectOptions,
-  reconnectSettings,
 } from "../../../../core/cache/watch/reconnect.ts";
 import {
   Reflector,
@@ -102,7 +103,7 @@ async function reflect(
     slice: new TimeSlice(clock),
     budget: undefined,
     relists: undefined,
-    reconnect: reconnectSettings(reconnect),
+    reconnect: resolveOptions(reconnect ?? {}, RECONNECT_OPTIONS),
     clock,
     random: () => 0,
     log: silentLogger,
