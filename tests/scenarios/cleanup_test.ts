@@ -302,3 +302,38 @@ scenario(
     assert.deepEqual(log, ["first", "second", "cleanup"]);
   },
 );
+
+scenario(
+  "A deletion event that is quicker than the answer does not abort the cleanup",
+  async (fixture) => {
+    const answer = Promise.withResolvers<void>();
+    let removed = false;
+    const client = fixture.client.with([(next) => async (request) => {
+      const response = await next(request);
+      if (`${request.body}`.includes('"remove"')) {
+        removed = true;
+        await answer.promise;
+      }
+      return response;
+    }]);
+    const operator = fixture.operator({ client });
+    operator.register(Gadget, { reconcile() {}, cleanup() {} });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await finalizers(fixture, "a")).length === 1
+    );
+    await fixture.remove("a");
+    await fixture.until(() => removed);
+    // The watch delivers the deletion while the answer is on its way.
+    await fixture.advance(1_000);
+    answer.resolve();
+    await fixture.until(() =>
+      fixture.log.some(({ message }) => /^Cleaned up|^Run /.test(message))
+    );
+    assert.deepEqual(
+      fixture.log.filter(({ message }) => message.startsWith("Run ")),
+      [],
+    );
+  },
+);

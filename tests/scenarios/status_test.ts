@@ -4,6 +4,7 @@ import type { ObjectOf } from "../../core/api/kind.ts";
 import { patchStatus, setStatus } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { Event } from "../../core/kinds/mod.ts";
+import type { Client } from "../../core/client/client.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 
@@ -90,6 +91,154 @@ function condition(type: string, status = "True") {
 }
 
 const WRITES = { patchStatus, setStatus };
+
+/** Client that does something right before the n-th write of a status. */
+function interrupted(
+  fixture: OperatorFixture,
+  index: number,
+  act: () => Promise<unknown>,
+): { readonly client: Client; readonly statuses: number[] } {
+  const statuses: number[] = [];
+  let writes = 0;
+  const client = fixture.client.with([(next) => async (request) => {
+    if (request.method !== "PATCH" || !request.path.includes("/status")) {
+      return await next(request);
+    }
+    if (++writes === index) await act();
+    const response = await next(request);
+    statuses.push(response.status);
+    return response;
+  }]);
+  return { client, statuses };
+}
+
+scenario(
+  "patchStatus merges conditions again after a write in between",
+  async (fixture) => {
+    await create(fixture);
+    const { client, statuses } = interrupted(
+      fixture,
+      1,
+      () => meddle(fixture, { conditions: [condition("Theirs")] }),
+    );
+    let runs = 0;
+    const operator = fixture.operator({ client });
+    operator.register(Buoy, {
+      reconcile() {
+        runs++;
+        return patchStatus({ conditions: [condition("Ours")] });
+      },
+    });
+    await fixture.start(operator);
+    assert.deepEqual((await reconciled(fixture, 1)).conditions, [
+      condition("Theirs"),
+      condition("Ours"),
+    ]);
+    assert.deepEqual(statuses, [409, 200]);
+    assert.equal(runs, 1);
+  },
+);
+
+scenario(
+  "setStatus removes old fields again after a write in between",
+  async (fixture) => {
+    await create(fixture);
+    const first = await start(
+      fixture,
+      () => patchStatus({ message: "old", conditions: [condition("Ours")] }),
+    );
+    await reconciled(fixture, 1);
+    await fixture.done(first.stop());
+    const { client, statuses } = interrupted(
+      fixture,
+      2,
+      () => meddle(fixture, { theirs: "1", conditions: [condition("Theirs")] }),
+    );
+    const operator = fixture.operator({ client });
+    operator.register(Buoy, { reconcile: () => setStatus({ ours: "1" }) });
+    await fixture.start(operator);
+    await fixture.until(() => statuses.length === 3);
+    await fixture.settle();
+    assert.deepEqual(statuses, [200, 409, 200]);
+    assert.deepEqual(await statusOf(fixture), {
+      ours: "1",
+      theirs: "1",
+      conditions: [condition("Theirs")],
+    });
+  },
+);
+
+scenario(
+  "setStatus keeps a field that another manager has claimed with the same value",
+  async (fixture) => {
+    await create(fixture);
+    const first = await start(
+      fixture,
+      () => patchStatus({ message: "same", parts: { both: "1", ours: "1" } }),
+    );
+    await reconciled(fixture, 1);
+    await fixture.done(first.stop());
+    await meddle(fixture, { message: "same", parts: { both: "1" } });
+    await start(fixture, () => setStatus({ ours: "1" }));
+    await fixture.until(async () =>
+      (await statusOf(fixture)).parts?.["ours"] === undefined
+    );
+    assert.deepEqual(await statusOf(fixture), {
+      ours: "1",
+      message: "same",
+      parts: { both: "1" },
+    });
+  },
+);
+
+for (const [name, write] of Object.entries(WRITES)) {
+  scenario(
+    `${name} sends the uid, so that a new object of the same name is not changed`,
+    async (fixture) => {
+      await create(fixture);
+      const bodies: string[] = [];
+      const client = fixture.client.with([(next) => (request) => {
+        if (request.path.includes("/status")) bodies.push(`${request.body}`);
+        return next(request);
+      }]);
+      const operator = fixture.operator({ client });
+      operator.register(Buoy, { reconcile: () => write({ ours: "1" }) });
+      await fixture.start(operator);
+      await reconciled(fixture, 1);
+      const { uid } = (await fixture.client.get(Buoy, KEY)).metadata;
+      assert.deepEqual(
+        bodies.map((body) => JSON.parse(body).metadata.uid),
+        [uid],
+      );
+    },
+  );
+}
+
+scenario(
+  "A status write that fails lets later events through",
+  async (fixture) => {
+    await create(fixture);
+    let runs = 0;
+    const { client } = interrupted(fixture, 1, () => {
+      throw new Error("Connection lost");
+    });
+    const operator = fixture.operator({ client });
+    operator.register(Buoy, {
+      reconcile: ({ spec }) => {
+        runs++;
+        return patchStatus({ ours: spec.value });
+      },
+    }, { retry: false, generationAware: false });
+    await fixture.start(operator);
+    await fixture.until(() =>
+      fixture.log.some(({ message }) => message.startsWith("Run failed"))
+    );
+    await fixture.client.patch(Buoy, KEY, {
+      metadata: { labels: { changed: "yes" } },
+    });
+    await fixture.until(() => runs === 2, 5_000);
+  },
+);
 
 for (const [name, write] of Object.entries(WRITES)) {
   scenario(

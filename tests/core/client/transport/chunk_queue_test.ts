@@ -49,6 +49,10 @@ test("ChunkQueue pauses its source when full and resumes at half", async () => {
   assert.deepEqual(source.calls, ["pause"]);
   await queue.next();
   assert.deepEqual(source.calls, ["pause", "resume"]);
+  for (const length of [5, 5]) queue.push(bytes(length));
+  assert.deepEqual(source.calls, ["pause", "resume", "pause"], "once more");
+  for (let count = 0; count < 2; count++) await queue.next();
+  assert.deepEqual(source.calls, ["pause", "resume", "pause", "resume"]);
 });
 
 test("ChunkQueue throws a failure once, after the chunks before it", async () => {
