@@ -2,6 +2,7 @@ import type { CrdManifest } from "../core/crd/crd_object.ts";
 import type { Command } from "./command.ts";
 import { describeFile, requireDefinitions } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
+import { refusals } from "./refused_definitions.ts";
 import { textOf } from "./serving.ts";
 import { yamlDocuments } from "./yaml_documents.ts";
 
@@ -28,6 +29,8 @@ export const crdCommand: Command = {
       }
     }
     terminal.out(await yamlDocuments([...manifests.values()]));
-    return 0;
+    const refused = await refusals([...manifests.values()]);
+    terminal.say(refused);
+    return refused === "" ? 0 : 1;
   },
 };

@@ -27,6 +27,7 @@ import {
   recordText,
   writtenResources,
 } from "./recorded_access.ts";
+import { refusals } from "./refused_definitions.ts";
 import { textOf } from "./serving.ts";
 import { suggestion } from "./suggestion.ts";
 import { yamlDocuments } from "./yaml_documents.ts";
@@ -103,7 +104,9 @@ export const manifestsCommand: Command = {
         }`,
       );
     }
-    return 0;
+    const refused = await refusals(input.definitions);
+    terminal.say(refused);
+    return refused === "" ? 0 : 1;
   },
 };
 

@@ -2,6 +2,9 @@ import { parseKey } from "../core/api/object_key.ts";
 import type { ObjectHistory } from "../core/controller/controller.ts";
 import type { RecordedRun } from "../core/controller/run/run_observers.ts";
 import { type Command, UsageError } from "./command.ts";
+import { describeFile, requireOperators } from "./operator_file.ts";
+import { EXPORT_FLAG } from "./operator_module.ts";
+import { textOf } from "./serving.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8080";
 /** Option that an operator needs to answer. */
@@ -12,22 +15,28 @@ const TIMEOUT_MS = 10_000;
 /** `coracle why`: prints the last runs of an object, from a running operator. */
 export const whyCommand: Command = {
   name: "why",
-  operands: "NAMESPACE/NAME",
-  count: [1, 1],
+  operands: "[FILE] NAMESPACE/NAME",
+  count: [1, 2],
   summary: "show the last runs of an object, from a running operator",
   description:
     "Prints the last runs of an object with their cause, writes and outcome. The\n" +
     `operator must be created with ${PROBES}.\n` +
-    "Use kubectl port-forward for an operator in a cluster.",
-  flags: [{
+    "Use kubectl port-forward for an operator in a cluster. FILE is the file of the\n" +
+    "operator, from which the port of its probes is taken.",
+  flags: [EXPORT_FLAG, {
     name: "url",
     value: "URL",
-    help: `URL of the operator's probes (default ${DEFAULT_URL})`,
+    help:
+      `URL of the operator's probes (default ${DEFAULT_URL}, or the port of FILE)`,
   }],
   async run({ flags, operands, terminal }) {
-    const [object = ""] = operands;
+    const object = operands.at(-1) ?? "";
     parseKey(object);
-    const url = String(flags["url"] ?? DEFAULT_URL);
+    const file = operands.length > 1 ? operands[0] : undefined;
+    const url = textOf(flags, "url") ??
+      (file === undefined
+        ? DEFAULT_URL
+        : await urlOf(file, textOf(flags, EXPORT_FLAG.name)));
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
       throw new UsageError(
         `Cannot run why: --url must be a URL such as ${DEFAULT_URL}: received "${url}"`,
@@ -40,6 +49,19 @@ export const whyCommand: Command = {
     return 0;
   },
 };
+
+/** URL of the probes of the operator of a file. */
+async function urlOf(file: string, name: string | undefined): Promise<string> {
+  const found = await describeFile(file, { export: name, operators: true });
+  requireOperators(file, found);
+  const probes = found.operators.map(({ settings }) => settings.probes)
+    .find((options) => options?.debug === true && options.port !== 0);
+  if (probes !== undefined) return `http://127.0.0.1:${probes.port}`;
+  throw new UsageError(
+    `Cannot ask the operator of ${file}: it must be created with ${PROBES}; write --url URL if the port is another`,
+    "why",
+  );
+}
 
 async function ask(
   url: string,
@@ -67,7 +89,11 @@ async function ask(
   }
   if (histories.length > 0) return histories;
   throw new UsageError(
-    `Cannot show the runs of ${object}: no controller of the operator knows it`,
+    `Cannot show the runs of ${object}: no controller of the operator knows it${
+      object.includes("/")
+        ? ""
+        : `; write NAMESPACE/NAME for an object of a namespaced kind, such as default/${object}`
+    }`,
     "why",
   );
 }

@@ -72,6 +72,16 @@ test("coracle crd says that all kinds of an operator are built in", async () => 
   );
 });
 
+test("coracle crd says which rules cost more than a server allows", async () => {
+  const { code, out, said } = await crd("costly.ts");
+  assert.equal(code, 1);
+  assert.deepEqual(names(out), ["crowds.test.coracle.dev"]);
+  assert.match(
+    said,
+    /^The server will refuse crowds\.test\.coracle\.dev: spec\..*x-kubernetes-validations\[0\]\.rule: Forbidden: estimated rule cost exceeds budget by factor of/,
+  );
+});
+
 test("coracle crd distinguishes a missing file from one that is not a module", async () => {
   assert.match(
     (await crd("nothign.ts")).said,

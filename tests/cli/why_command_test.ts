@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { UsageError } from "../../cli/command.ts";
 import { whyCommand } from "../../cli/why_command.ts";
 import type { ObjectHistory } from "../../core/controller/controller.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { ProbeServer } from "../../core/operator/probe_server.ts";
 
 const HISTORY: ObjectHistory = {
@@ -29,9 +30,26 @@ const HISTORY: ObjectHistory = {
   }],
 };
 
+/** Operator file with probes. */
+function operatorFile(probes: string): string {
+  const library = new URL("../../mod.ts", import.meta.url);
+  return writeText(
+    temporaryFolder(),
+    "op.mjs",
+    `import { Operator } from "${library}";
+export default new Operator({ probes: ${probes} });
+`,
+  );
+}
+
 async function why(
   object: string,
-  options: { debug?: boolean; histories?: readonly ObjectHistory[] } = {},
+  options: {
+    debug?: boolean;
+    histories?: readonly ObjectHistory[];
+    /** Takes the port from the file of an operator. */
+    byFile?: boolean;
+  } = {},
 ): Promise<string> {
   const { debug = true, histories = [HISTORY] } = options;
   const asked: string[] = [];
@@ -48,8 +66,10 @@ async function why(
   let printed = "";
   try {
     await whyCommand.run({
-      flags: { url: `http://127.0.0.1:${probes.port}` },
-      operands: [object],
+      flags: options.byFile ? {} : { url: `http://127.0.0.1:${probes.port}` },
+      operands: options.byFile
+        ? [operatorFile(`{ port: ${probes.port}, debug: true }`), object]
+        : [object],
       terminal: {
         out: (text) => printed += text,
         say() {},
@@ -77,6 +97,21 @@ test("coracle why prints the last runs of an object", async () => {
   );
 });
 
+test("coracle why takes the port of the probes from the file of an operator", async () => {
+  assert.match(await why("default/web", { byFile: true }), /^webpage default/);
+  await assert.rejects(
+    whyOf(operatorFile("{ port: 8080 }"), "default/web"),
+    /Cannot ask the operator of .*op\.mjs: it must be created with probes/,
+  );
+});
+
+test("coracle why asks for the namespace of an unknown object", async () => {
+  await assert.rejects(
+    why("ann", { histories: [] }),
+    /no controller of the operator knows it; write NAMESPACE\/NAME .*default\/ann$/,
+  );
+});
+
 test("coracle why shows a run that ignores its signal", async () => {
   const aborted = { because: "timeout" as const, ago: 35_400 };
   const history = { ...HISTORY, running: true, aborted, attempt: 0, runs: [] };
@@ -94,9 +129,16 @@ test("coracle why names the missing option", async () => {
 
 /** Asks where there is no operator. */
 async function whyAt(url: string): Promise<unknown> {
+  return await whyOf({ url }, "default/web");
+}
+
+async function whyOf(
+  given: string | { readonly url: string },
+  object: string,
+): Promise<unknown> {
   return await whyCommand.run({
-    flags: { url },
-    operands: ["default/web"],
+    flags: typeof given === "string" ? {} : given,
+    operands: typeof given === "string" ? [given, object] : [object],
     terminal: {
       out() {},
       say() {},
