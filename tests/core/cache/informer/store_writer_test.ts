@@ -132,3 +132,29 @@ test("A second restart of the server's history is noticed as well", async () => 
     );
   }
 });
+
+test("An event of a former object does not replace an own write of the next", async () => {
+  const { store, writer } = createWriter();
+  writer.init();
+  writer.initApply(header("a", "1", "first"));
+  await writer.initDone("1");
+  writer.ownWrite(header("a", "5", "second"), undefined);
+  writer.apply(header("a", "3", "first"));
+  assert.equal(
+    store.header({ namespace: "default", name: "a" })?.uid,
+    "second",
+  );
+});
+
+test("A deletion of a former history does not hide own writes of the next", async () => {
+  const { store, writer } = createWriter();
+  writer.init();
+  writer.delete(header("b", "10"));
+  await writer.initDone("10");
+  writer.init();
+  await assert.rejects(writer.initDone("5"), /history restarted/);
+  writer.init();
+  await writer.initDone("5");
+  writer.ownWrite(header("a", "6"), undefined);
+  assert.equal(store.has({ namespace: "default", name: "a" }), true);
+});
