@@ -82,8 +82,6 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   readonly kind: Kind<T>;
   readonly #deps: MultiNamespaceInformerDeps<T>;
   readonly #members: Map<string, Member<T>> = new Map();
-  /** Members that reads see, by namespace. Replaced, never changed. */
-  #readable: ReadonlyMap<string, Member<T>> = new Map();
   readonly #indexes: Map<string, IndexDefinition<T>> = new Map();
   readonly #registrations: Set<MultiNamespaceRegistration<T>> = new Set();
   readonly #loops: Set<EventBuffer<T>> = new Set();
@@ -112,9 +110,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   get size(): number {
     if (this.#overlaps) return [...this.keys()].length;
     let size = 0;
-    for (const { informer } of this.#readable.values()) {
-      size += informer.store.size;
-    }
+    for (const { informer } of this.#inNamespace()) size += informer.store.size;
     return size;
   }
 
@@ -244,7 +240,6 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
         replays.push(registration.attach(member.informer, former));
       }
     }
-    this.#refresh();
     await Promise.all(replays);
   }
 
@@ -272,7 +267,6 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
         ),
       );
     }
-    this.#refresh();
     for (const [, { informer: { store }, isAttached }] of left) {
       if (!isAttached) continue;
       for (const key of store.keys()) {
@@ -321,7 +315,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
 
   /** Keys of all objects, as `namespace/name` or `name`. */
   *keys(): Generator<string, void, undefined> {
-    for (const member of this.#readable.values()) {
+    for (const member of this.#inNamespace()) {
       for (const key of member.informer.store.keys()) {
         if (this.#isCurrent(member, key)) yield keyText(key);
       }
@@ -488,20 +482,9 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     if (this.#state === "started") lease.informer.start();
     lease.informer.synced.then(() => {
       synced.resolve();
-      this.#refresh();
       this.#settle();
     }, synced.reject);
     return member;
-  }
-
-  /** Updates the members that reads see, after one has changed. */
-  #refresh(): void {
-    const overlaps = this.#members.has(ALL) && this.#members.size > 1;
-    this.#readable = new Map(
-      [...this.#members].filter(([, { isAttached, informer }]) =>
-        isAttached || (informer.hasSynced && !overlaps)
-      ),
-    );
   }
 
   #settle(): void {
@@ -538,13 +521,23 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
    * newer state, so that reads see everything that was delivered.
    */
   #memberOf(key: ObjectKey): Member<T> | undefined {
-    const all = this.#readable.get(ALL);
-    if (all !== undefined && this.#readable.size === 1) return all;
-    const own = this.#readable.get(key.namespace ?? ALL);
+    const all = this.#readable(ALL);
+    const own = this.#readable(key.namespace ?? ALL);
     if (all === undefined || own === undefined) return own ?? all;
     const version = ({ informer }: Member<T>) =>
       informer.store.resourceVersion(key) ?? "";
     return compareResourceVersions(version(all), version(own)) < 0 ? own : all;
+  }
+
+  /**
+   * Member of a name, if reads see it: it is attached, or complete while no other
+   * watch covers its objects.
+   */
+  #readable(name: string): Member<T> | undefined {
+    const member = this.#members.get(name);
+    const isSeen = member?.isAttached || (member?.informer.hasSynced &&
+      (this.#members.size === 1 || !this.#members.has(ALL)));
+    return isSeen ? member : undefined;
   }
 
   /** Whether an object of a member is read from it, and not from another one. */
@@ -554,14 +547,15 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
 
   /** Whether a watch of all namespaces and others are read together. */
   get #overlaps(): boolean {
-    return this.#readable.size > 1 && this.#readable.has(ALL);
+    return this.#members.size > 1 && this.#readable(ALL) !== undefined;
   }
 
   /** Members that reads of a namespace, or of all, see. */
   #inNamespace(namespace?: string): Member<T>[] {
-    return [...this.#readable]
-      .filter(([name]) => name === ALL || (namespace ?? name) === name)
-      .map(([, member]) => member);
+    return [...this.#members.keys()]
+      .filter((name) => name === ALL || (namespace ?? name) === name)
+      .map((name) => this.#readable(name))
+      .filter((member) => member !== undefined);
   }
 
   /** Objects of several members, each object once. */

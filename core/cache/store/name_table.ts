@@ -29,8 +29,8 @@ interface Block {
  * An entry is `[shared, 1 byte][length, 2 bytes]`; if it shares a prefix with a
  * base, `[offset of the base in the block, 4 bytes]`; then its own bytes. The base
  * is the last entry of the block that shares nothing. As entries depend on
- * others, space is reclaimed by blocks: the owner moves the names of a block that
- * is mostly dead, and then releases it.
+ * others, space is reclaimed by blocks: the names of a block that is mostly dead
+ * are moved, and the block is freed.
  */
 export class NameTable {
   readonly #blocks: (Block | undefined)[] = [];
@@ -39,6 +39,8 @@ export class NameTable {
   #base = 0;
   #baseName: Uint8Array = new Uint8Array(0);
   #allocatedBytes = 0;
+  /** Name that was read last. */
+  readonly #read: Buffer = Buffer.alloc(MAX_NAME_BYTES);
 
   get allocatedBytes(): number {
     return this.#allocatedBytes;
@@ -102,12 +104,9 @@ export class NameTable {
     return true;
   }
 
-  /**
-   * Copies the name at an address to a buffer that is long enough.
-   *
-   * @returns Length of the name in bytes.
-   */
-  read(address: number, target: Buffer): number {
+  /** Name at an address, in memory that the next call reuses. */
+  read(address: number): ByteRange {
+    const target = this.#read;
     const { bytes: block } = this.#block(address);
     let at = address & BLOCK_MASK;
     const shared = block[at] as number;
@@ -119,30 +118,25 @@ export class NameTable {
       at += BASE_BYTES;
     }
     block.copy(target, shared, at, at + length - shared);
-    return length;
+    return { bytes: target, start: 0, end: length };
   }
 
-  /** Number of a block of which more than half is dead, or -1. */
-  deadBlock(): number {
-    return this.#blocks.findIndex((block, number) =>
+  /**
+   * Frees a block of which more than half is dead, if there is one.
+   *
+   * @param moveAll Replaces each address in use by the result of its argument.
+   */
+  reclaim(moveAll: (move: (address: number) => number) => void): void {
+    const number = this.#blocks.findIndex((block, number) =>
       block !== undefined && block.live < block.top / 2 &&
       (number !== this.#current || block.live < block.bytes.length / 4)
     );
-  }
-
-  blockOf(address: number): number {
-    return address >>> BLOCK_BITS;
-  }
-
-  /** Closes a block for new names, before its names are moved. */
-  retire(number: number): void {
-    if (number === this.#current) this.#current = -1;
-  }
-
-  /** Frees a block, after its names were moved. */
-  release(number: number): void {
     const block = this.#blocks[number];
     if (block === undefined) return;
+    if (number === this.#current) this.#current = -1;
+    moveAll((address) =>
+      address >>> BLOCK_BITS === number ? this.add(this.read(address)) : address
+    );
     this.#allocatedBytes -= block.bytes.length;
     this.#blocks[number] = undefined;
   }

@@ -11,7 +11,7 @@ import {
   KeyTable,
   MAX_SLOTS,
 } from "./key_table.ts";
-import { MAX_NAME_BYTES, NamespaceTable, NameTable } from "./name_table.ts";
+import { NamespaceTable, NameTable } from "./name_table.ts";
 import {
   PAGE_BITS,
   PAGE_MASK,
@@ -78,8 +78,13 @@ export class ObjectTable {
   readonly #words: Uint32Array = new Uint32Array(4);
   /** Encoded form of a key that was looked up as text. */
   #scratch: Buffer = Buffer.alloc(256);
-  /** Name that was read last. */
-  readonly #read: Buffer = Buffer.alloc(MAX_NAME_BYTES);
+  readonly #moveNames = (move: (address: number) => number): void => {
+    for (const slot of this.slots()) {
+      const { name } = this.page(slot);
+      const at = slot & PAGE_MASK;
+      name[at] = move(name[at] as number);
+    }
+  };
   /** Mark of objects that were seen in the current relist. */
   #mark = 1;
 
@@ -164,7 +169,7 @@ export class ObjectTable {
     page.body[at] = this.#free;
     this.#free = slot + 1;
     this.#size--;
-    this.#reclaimNames();
+    this.#names.reclaim(this.#moveNames);
   }
 
   /** Next slot in use, from a slot on; -1 if absent. */
@@ -194,7 +199,7 @@ export class ObjectTable {
   key(slot: number): ObjectKey {
     const page = this.page(slot);
     const at = slot & PAGE_MASK;
-    const name = rangeText(this.#readName(page.name[at] as number));
+    const name = rangeText(this.#names.read(page.name[at] as number));
     const namespace = this.#namespaces.name(page.namespace[at] as number);
     return namespace === "" ? { name } : { namespace, name };
   }
@@ -346,7 +351,7 @@ export class ObjectTable {
   #hashOf(slot: number): number {
     const page = this.page(slot);
     const at = slot & PAGE_MASK;
-    const bytes = this.#readName(page.name[at] as number);
+    const bytes = this.#names.read(page.name[at] as number);
     const namespace = this.#namespaces.bytes(page.namespace[at] as number);
     return this.#hashKey(namespace, bytes);
   }
@@ -354,33 +359,6 @@ export class ObjectTable {
   #hashKey(namespace: ByteRange, name: ByteRange): number {
     const hash = hashNext(hashBytes(this.#seed, namespace), SLASH);
     return hashEnd(hashBytes(hash, name));
-  }
-
-  /** Name at an address, in memory that the next call reuses. */
-  #readName(address: number): ByteRange {
-    const end = this.#names.read(address, this.#read);
-    return { bytes: this.#read, start: 0, end };
-  }
-
-  /** Moves the names out of a block that is mostly dead. */
-  #reclaimNames(): void {
-    const names = this.#names;
-    const block = names.deadBlock();
-    if (block < 0) return;
-    names.retire(block);
-    for (
-      let slot = this.nextUsed(0);
-      slot >= 0;
-      slot = this.nextUsed(slot + 1)
-    ) {
-      const { name } = this.page(slot);
-      const at = slot & PAGE_MASK;
-      const address = name[at] as number;
-      if (names.blockOf(address) === block) {
-        name[at] = names.add(this.#readName(address));
-      }
-    }
-    names.release(block);
   }
 }
 

@@ -44,8 +44,12 @@ export class ValueTable {
     start: 0,
     end: 0,
   };
-  /** Text that was read last. */
-  readonly #read: Buffer = Buffer.alloc(MAX_NAME_BYTES);
+  readonly #moveTexts = (move: (address: number) => number): void => {
+    for (let number = 0; number < this.#top; number++) {
+      if (this.first.get(number) === NONE || this.#texts.has(number)) continue;
+      this.#addresses.set(number, move(this.#addresses.get(number)));
+    }
+  };
 
   /** Allocated memory in bytes, without texts stored as strings. */
   get allocatedBytes(): number {
@@ -94,7 +98,7 @@ export class ValueTable {
     this.first.set(number, NONE);
     this.#addresses.set(number, this.#free);
     this.#free = number;
-    this.#reclaim();
+    this.#names.reclaim(this.#moveTexts);
   }
 
   #take(): number {
@@ -128,33 +132,11 @@ export class ValueTable {
   }
 
   #hashOf(number: number): number {
-    return this.#hash(this.#nameAt(this.#addresses.get(number)));
+    return this.#hash(this.#names.read(this.#addresses.get(number)));
   }
 
   #hash(text: ByteRange): number {
     return hashEnd(hashBytes(this.#seed, text));
-  }
-
-  /** Bytes at an address, in memory that the next call reuses. */
-  #nameAt(address: number): ByteRange {
-    const end = this.#names.read(address, this.#read);
-    return { bytes: this.#read, start: 0, end };
-  }
-
-  /** Moves the texts out of a block that is mostly dead, and frees it. */
-  #reclaim(): void {
-    const names = this.#names;
-    const block = names.deadBlock();
-    if (block < 0) return;
-    names.retire(block);
-    for (let number = 0; number < this.#top; number++) {
-      if (this.first.get(number) === NONE || this.#texts.has(number)) continue;
-      const address = this.#addresses.get(number);
-      if (names.blockOf(address) === block) {
-        this.#addresses.set(number, names.add(this.#nameAt(address)));
-      }
-    }
-    names.release(block);
   }
 }
 
