@@ -21,8 +21,9 @@ export interface KindVersion {
   /**
    * Schema of `spec`, which must be an object. The API server validates objects
    * by the JSON Schema and the CEL rules of the schema, and fills in its defaults.
-   * Objects are not parsed by the schema itself: transformations and refinements
-   * in code have no effect.
+   * Objects are not parsed by the schema itself: refinements in code have no
+   * effect, and transformations are refused. Types of built-in kinds are
+   * described by `schemaOf` of `@coracle/operator/kinds`.
    */
   readonly spec: StandardSchema;
   /**
