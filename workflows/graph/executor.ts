@@ -21,6 +21,8 @@ export interface ExecutorContext<P extends KubernetesObject> {
   readonly activation: Activation<P>;
   /** Limits how many nodes are processed at the same time. */
   readonly limited: <T>(task: () => Promise<T>) => Promise<T>;
+  /** Whether the resources of all nodes should exist; absent for a cleanup. */
+  readonly wanted?: Verdict;
 }
 
 /**
@@ -70,6 +72,17 @@ class NodeRun<P extends KubernetesObject> {
     const verdict = asVerdict(answer, asked);
     this.#verdicts[name] = verdict;
     return verdict.met;
+  }
+
+  /** Whether the resource should exist, by the workflow and by the node. */
+  async isWanted(): Promise<boolean> {
+    const { wanted } = this.#run;
+    if (wanted === undefined || wanted.met) {
+      // Missing conditions cost nothing.
+      return !this.has("reconcileWhen") || await this.holds("reconcileWhen");
+    }
+    this.#verdicts.reconcileWhen = wanted;
+    return false;
   }
 
   /** Reconciles the resource, and checks whether it is ready. */
@@ -203,9 +216,7 @@ async function reconcileNode<P extends KubernetesObject>(
     if (node.has("skipWhen") && await node.holds("skipWhen")) {
       return { isWanted: true, result: node.result("skipped") };
     }
-    if (node.has("reconcileWhen") && !await node.holds("reconcileWhen")) {
-      return { isWanted: false };
-    }
+    if (!await node.isWanted()) return { isWanted: false };
     return { isWanted: true, result: await node.reconcile() };
   } catch (error) {
     return { isWanted: true, result: node.result("failed", { error }) };

@@ -188,7 +188,11 @@ export function isGone(
  */
 export function asVerdict(
   answer: unknown,
-  condition: { readonly node: string; readonly condition: ConditionName },
+  { node, condition }: {
+    /** Name of the node; absent for a condition of the whole workflow. */
+    readonly node?: string;
+    readonly condition: ConditionName;
+  },
 ): Verdict {
   if (typeof answer === "boolean") return answer ? MET : NOT_MET;
   if (
@@ -196,7 +200,9 @@ export function asVerdict(
     typeof answer.met === "boolean"
   ) return answer as Verdict;
   throw new TypeError(
-    `Cannot decide on node "${condition.node}": "${condition.condition}" must answer true, false or a verdict: received ${
+    `Cannot decide on ${
+      node === undefined ? "a workflow" : `node "${node}"`
+    }: "${condition}" must answer true, false or a verdict: received ${
       answer === null ? "null" : typeof answer
     }`,
   );

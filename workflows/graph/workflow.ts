@@ -21,6 +21,7 @@ import {
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { ManagedWorkflow } from "../../core/controller/managed_workflow.ts";
 import type { Context } from "../../core/controller/context.ts";
+import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { SOURCE_PARTS } from "../dependents/kubernetes_dependent.ts";
 import type { Dependent } from "../dependents/dependent.ts";
 import { Activation } from "./activation.ts";
@@ -33,15 +34,17 @@ import { concurrencyLimit } from "./concurrency_limit.ts";
 import { Graph } from "./graph.ts";
 import { mermaid } from "./mermaid.ts";
 import {
+  asVerdict,
   NODE_RULES,
   type NodeOptions,
   type NodeResult,
+  type Verdict,
   type WorkflowNode,
 } from "./node.ts";
 import { WorkflowResult } from "./workflow_result.ts";
 
 /** Options of a {@linkcode Workflow}. */
-export interface WorkflowOptions {
+export interface WorkflowOptions<P extends KubernetesObject> {
   /**
    * Maximum number of nodes that are processed at the same time, for each
    * primary.
@@ -64,12 +67,23 @@ export interface WorkflowOptions {
    * @default {false}
    */
   readonly explicit?: boolean | undefined;
+  /**
+   * Whether the resources of all nodes should exist; evaluated once a run. If
+   * not, they are deleted in reverse order, as with the condition of this name of
+   * every node. By default they should.
+   */
+  readonly reconcileWhen?:
+    | ((
+      context: { readonly primary: P; readonly ctx: Context<P> },
+    ) => MaybePromise<boolean | Verdict>)
+    | undefined;
 }
 
-const RULES: OptionRules<WorkflowOptions> = {
+const RULES: OptionRules<WorkflowOptions<never>> = {
   concurrency: "count?",
   errors: ["throw", "collect", undefined],
   explicit: "boolean?",
+  reconcileWhen: "function?",
 };
 
 const GRAPH_NODE_PARTS: OptionRules<Omit<WorkflowNode<never>, "dependent">> = {
@@ -118,7 +132,7 @@ export class Workflow<
   readonly explicit: boolean;
   readonly #graph: Graph<WorkflowNode<P>>;
   readonly #activation: Activation<P>;
-  readonly #options: WorkflowOptions;
+  readonly #options: WorkflowOptions<P>;
   readonly #concurrency: number;
 
   /**
@@ -132,7 +146,7 @@ export class Workflow<
    * each other in a circle; the message has the path.
    */
   constructor(
-    options: WorkflowOptions = {},
+    options: WorkflowOptions<P> = {},
     nodes: Iterable<WorkflowNode<P>> = [],
   ) {
     checkOptions(options, RULES, "a workflow");
@@ -204,7 +218,10 @@ export class Workflow<
    * @throws {WorkflowError} If nodes failed and errors are not collected.
    */
   async reconcile(primary: P, ctx: Context<P>): Promise<WorkflowResult<N>> {
-    const run = this.#run(primary, ctx);
+    const { reconcileWhen } = this.#options;
+    const answer = await reconcileWhen?.({ primary, ctx }) ?? true;
+    const wanted = asVerdict(answer, { condition: "reconcileWhen" });
+    const run = { ...this.#run(primary, ctx), wanted };
     return this.#resultFrom(await reconcileGraph(this.#graph, run), ctx);
   }
 

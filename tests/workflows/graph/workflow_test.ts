@@ -376,3 +376,47 @@ function assertOrder(trace: readonly string[], first: string, second: string) {
   const [a, b] = [trace.indexOf(first), trace.indexOf(second)];
   if (a >= 0 && b >= 0) assert.ok(a < b, `${first} before ${second}`);
 }
+
+test("Workflow deletes all nodes in reverse where its reconcileWhen is not met", async () => {
+  const world = new World();
+  let verdict: unknown = { met: true };
+  let evaluated = 0;
+  const flow = new Workflow({
+    reconcileWhen: ({ primary }) => {
+      assert.equal(primary.metadata.name, "x");
+      evaluated++;
+      return verdict as boolean;
+    },
+  })
+    .add("a", world.dependent("a"))
+    .add("b", world.dependent("b"), { dependsOn: ["a"] })
+    .add("c", world.dependent("c"), {
+      dependsOn: ["b"],
+      reconcileWhen: () => false,
+    });
+  const first = await flow.reconcile(primary, ctx);
+  assert.deepEqual(states(first), {
+    a: "reconciled",
+    b: "reconciled",
+    c: "deleted",
+  });
+  world.trace.length = 0;
+  verdict = { met: false, message: "No label", recheckAfter: "5s" };
+  const second = await flow.reconcile(primary, ctx);
+  assert.deepEqual(states(second), {
+    a: "deleted",
+    b: "deleted",
+    c: "deleted",
+  });
+  assert.deepEqual(world.trace, ["delete c", "delete b", "delete a"]);
+  assert.equal(second.rescheduleAfter, 5_000);
+  assert.equal(second.node("a").verdicts.reconcileWhen?.message, "No label");
+  assert.equal(evaluated, 2, "once a run");
+  await flow.cleanup(primary, ctx);
+  assert.equal(evaluated, 2, "not by a cleanup");
+  verdict = "yes";
+  await assert.rejects(
+    flow.reconcile(primary, ctx),
+    /^TypeError: Cannot decide on a workflow: "reconcileWhen" must answer true, false or a verdict: received string$/,
+  );
+});
