@@ -51,6 +51,29 @@ test("applyStrategicMergePatch orders items by $setElementOrder", () => {
   });
 });
 
+test("applyStrategicMergePatch merges a list with $setElementOrder once", () => {
+  // As kubectl apply sends an added item in a new order.
+  const patch = {
+    spec: {
+      "$setElementOrder/containers": [
+        { name: "c" },
+        { name: "b" },
+        { name: "a" },
+      ],
+      containers: [{ name: "c", image: "z" }, { name: "a", image: "w" }],
+    },
+  };
+  assert.deepEqual(applyStrategicMergePatch(pod, two, patch), {
+    spec: {
+      containers: [
+        { name: "c", image: "z" },
+        { name: "b", image: "y" },
+        { name: "a", image: "w" },
+      ],
+    },
+  });
+});
+
 test("applyStrategicMergePatch deletes values by $deleteFromPrimitiveList", () => {
   const patch = {
     metadata: { "$deleteFromPrimitiveList/finalizers": ["a"] },

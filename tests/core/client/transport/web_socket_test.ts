@@ -188,19 +188,49 @@ test("openWebSocket connects through a proxy", async () => {
   );
 });
 
-test("openWebSocket ends a stream whose peer does not answer pings", async () => {
+/** Opens a stream whose heartbeats the test makes. */
+async function openBeating(
+  path: string,
+): Promise<{ readonly stream: OpenStream; readonly beat: () => void }> {
   const { setInterval } = globalThis;
   const beats: (() => void)[] = [];
   globalThis.setInterval = ((beat: () => void, ...rest: number[]) => {
     beats.push(beat);
     return setInterval(beat, ...rest);
   }) as typeof setInterval;
-  const stream = await open("/stream/echo").finally(() =>
+  const stream = await open(path).finally(() =>
     globalThis.setInterval = setInterval
   );
+  return { stream, beat: () => beats.forEach((one) => one()) };
+}
+
+test("openWebSocket keeps a paused stream, whose pongs are not read", {
+  skip: currentRuntime() !== "node" && "other runtimes do not pause",
+}, async () => {
+  const before = (await server.counters()).flowBytes;
+  const { stream, beat } = await openBeating("/stream/flow");
+  let last = -1;
+  await until("the flow stops", async () => {
+    const now = (await server.counters()).flowBytes - before;
+    const stopped = now === last;
+    last = now;
+    return stopped;
+  }, { every: 200 });
+  for (let i = 0; i < 4; i++) beat();
+  const messages = stream.messages[Symbol.asyncIterator]();
+  // More than was sent before: the stream goes on.
+  for (let read = 0; read <= last + 1_000_000;) {
+    const { done, value } = await messages.next();
+    assert.ok(!done && value.byteLength > 0);
+    read += value.byteLength;
+  }
+  await stream.abort(new Error("enough"));
+});
+
+test("openWebSocket ends a stream whose peer does not answer pings", async () => {
+  const { stream, beat } = await openBeating("/stream/echo");
   const messages = stream.messages[Symbol.asyncIterator]();
   await messages.next();
-  const beat = () => beats.forEach((one) => one());
   for (let i = 0; i < 3; i++) {
     beat();
     // Its response follows the one to the ping.
