@@ -94,7 +94,7 @@ scenario(
 );
 
 scenario(
-  "A replica that starts while the server is away waits, as one without a lease does",
+  "A replica that starts while the server is away waits, as without a lease",
   async (fixture) => {
     let isAway = true;
     const transport: Transport = {

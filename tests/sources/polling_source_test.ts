@@ -120,7 +120,7 @@ async function microtasks(count: number): Promise<void> {
   for (let index = 0; index < count; index++) await undefined;
 }
 
-test("pollingSource and perResourcePollingSource keep nothing of a fetch that ends with their stop", async () => {
+test("Polling sources keep nothing of a fetch that ends with their stop", async () => {
   for (let ticks = 0; ticks < 16; ticks++) {
     const answers: ((found: unknown) => void)[] = [];
     const fetch = () =>
@@ -191,7 +191,7 @@ test("pollingSource never fetches twice at the same time, not even at its start"
   await source.stop();
 });
 
-test("perResourcePollingSource keeps nothing of a primary that is deleted during its fetch", async () => {
+test("perResourcePollingSource keeps nothing of a primary deleted during its fetch", async () => {
   const clock = new VirtualClock();
   const answers: ((found: string[]) => void)[] = [];
   const source = perResourcePollingSource<typeof a, string>({
