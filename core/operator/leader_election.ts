@@ -305,7 +305,6 @@ export class LeaderElection {
     if (!this.#leading) return;
     const { identity, log, lock, onStoppedLeading } = this.#deps;
     this.#leading = false;
-    this.#renewedAt = -Infinity;
     log[level]("Stopped leading", { lease: lock.text, identity, because });
     onStoppedLeading();
   }

@@ -73,7 +73,7 @@ function replica(
       }
       return patchStatus({ value: `${gadget.spec.value} by ${identity}` });
     },
-  }, { maxInterval: "1s", concurrency: 100 });
+  }, { maxInterval: "2s", concurrency: 100 });
   return { operator, cut: (off) => isCut = off };
 }
 
@@ -92,14 +92,14 @@ scenario(
   "Replicas share objects and hand them over, and none runs twice",
   async (fixture) => {
     const referee = new Referee();
-    const names = Array.from({ length: 40 }, (_, index) => `gadget-${index}`);
+    const names = Array.from({ length: 32 }, (_, index) => `gadget-${index}`);
     for (const name of names) await fixture.create(name);
     const a = replica(fixture, "a", referee);
     const b = replica(fixture, "b", referee);
     const c = replica(fixture, "c", referee);
 
     await fixture.start(a.operator);
-    await fixture.until(async () => (await owners(fixture))["a"] === 40);
+    await fixture.until(async () => (await owners(fixture))["a"] === 32);
 
     await fixture.start(b.operator);
     await fixture.start(c.operator);
@@ -112,7 +112,7 @@ scenario(
     await fixture.until(async () => (await owners(fixture))["b"] === undefined);
 
     c.cut(true);
-    await fixture.until(async () => (await owners(fixture))["a"] === 40);
+    await fixture.until(async () => (await owners(fixture))["a"] === 32);
     const before = referee.runs.get("gadget-0")?.length ?? 0;
     await fixture.until(() =>
       (referee.runs.get("gadget-0")?.length ?? 0) > before + 2

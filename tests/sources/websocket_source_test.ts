@@ -127,6 +127,7 @@ test("websocketSource reconnects after a lost connection, and triggers everythin
   await until("a pause", () => clock.pendingTimers > 0);
   await clock.advance(1_000);
   await until("a third one", () => server.sockets[2]);
+  await until("more triggers", () => context.triggered.length === 4);
   await source.stop();
   assert.equal(clock.pendingTimers, 0);
   await server.stop();

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type {
   EventSource,
   NamespaceSet,
+  SourceContext,
 } from "../../../core/controller/event_source.ts";
 import { SourceGroup } from "../../../core/controller/source_group.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
@@ -32,6 +33,43 @@ test("SourceGroup starts a source that was added early once, with namespaces", a
   await group.start(["default"], HANDLER);
   assert.equal(await added, early);
   assert.deepEqual(told, [["default"]]);
+});
+
+test("SourceGroup ignores what a removed or stopped source triggers", async () => {
+  const triggered: string[] = [];
+  const contexts: SourceContext[] = [];
+  const source = (name: string) => ({
+    name,
+    start(context: SourceContext) {
+      contexts.push(context);
+      return Promise.resolve();
+    },
+    stop: () => Promise.resolve(),
+  });
+  const group = groupOf(source("a"), source("b"));
+  await group.start("all", {
+    onTrigger: (key, name) => triggered.push(`${name} ${key}`),
+    retryFailed: (key) => triggered.push(`retry ${key}`),
+  });
+  const all = () => {
+    for (const { trigger, retryFailed } of contexts) {
+      trigger("default/x");
+      retryFailed("default/x");
+    }
+  };
+  all();
+  await group.remove("a");
+  all();
+  await group.stop();
+  all();
+  assert.deepEqual(triggered, [
+    "a default/x",
+    "retry default/x",
+    "b default/x",
+    "retry default/x",
+    "b default/x",
+    "retry default/x",
+  ]);
 });
 
 test("SourceGroup starts no further source after it was stopped", async () => {

@@ -226,12 +226,13 @@ test("LeaderElection steps down at the renew deadline and leads again later [3.9
     await stopped;
   }));
 
-test("LeaderElection counts its term from the request, not from a slow answer", async () => {
+/** Election with a lock whose answers wait for promises of the test. */
+function slowElection() {
   const clock = new VirtualClock();
   const stops: number[] = [];
-  let answers: Promise<unknown> = Promise.resolve();
+  const slow = { answers: Promise.resolve() as Promise<unknown> };
   const answer = async (signal: AbortSignal) => {
-    await abortable(answers, signal);
+    await abortable(slow.answers, signal);
     return record("a");
   };
   const election = new LeaderElection({
@@ -250,15 +251,30 @@ test("LeaderElection counts its term from the request, not from a slow answer", 
     onStartedLeading: () => {},
     onStoppedLeading: () => stops.push(clock.now()),
   });
+  return { clock, election, slow, stops };
+}
+
+test("LeaderElection stops at the renew deadline if one renewal gets no answer", async () => {
+  const { clock, election, slow, stops } = slowElection();
+  election.start();
+  await clock.advance(1_000);
+  slow.answers = new Promise(() => {});
+  await clock.advance(20_000);
+  assert.deepEqual(stops, [10_000]);
+  await election.stop();
+});
+
+test("LeaderElection counts its term from the request, not from a slow answer", async () => {
+  const { clock, election, slow, stops } = slowElection();
   election.start();
   await clock.advance(1_000);
   assert.equal(election.isLeading, true);
   // The renewal of second 2 is answered in second 8, the next one never.
-  const slow = Promise.withResolvers<void>();
-  answers = slow.promise;
+  const answered = Promise.withResolvers<void>();
+  slow.answers = answered.promise;
   await clock.advance(7_000);
-  answers = new Promise(() => {});
-  slow.resolve();
+  slow.answers = new Promise(() => {});
+  answered.resolve();
   await clock.advance(3_900);
   assert.equal(election.isLeading, true);
   await clock.advance(200);

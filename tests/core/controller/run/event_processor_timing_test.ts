@@ -206,6 +206,19 @@ test("EventProcessor aborts a run after its timeout, which counts as a failure",
   assert.equal(fixture.plans[0]?.failure, "retry");
 });
 
+test("EventProcessor does not abort a run that has ended before its timeout", async () => {
+  const fixture = await running({
+    settings: { timeout: "5s", maxInterval: false },
+  });
+  fixture.add(A);
+  await fixture.settle();
+  const [run] = fixture.begun;
+  await fixture.end(A);
+  assert.equal(fixture.clock.pendingTimers, 0);
+  await fixture.clock.advance(10_000);
+  assert.equal(run?.aborted, undefined);
+});
+
 test("EventProcessor respects the throughput limit of its controller", async () => {
   const fixture = await running({
     settings: { throughput: { limit: 2, period: "1s" }, concurrency: 100 },
