@@ -12,7 +12,12 @@
  * from it. If the new program is not ready in time, the old one is restored.
  */
 import type { Reconciler } from "@coracle/operator";
-import { defineKind, type ObjectOf, Operator } from "@coracle/operator";
+import {
+  defineKind,
+  milliseconds,
+  type ObjectOf,
+  Operator,
+} from "@coracle/operator";
 import {
   changeMap,
   chooseUpgrade,
@@ -329,7 +334,10 @@ function situationOf(job: KnownJob | undefined) {
 if (import.meta.main) {
   const { JOB_MANAGER_URL = "http://127.0.0.1:8081", POLL } = process.env;
   const operator = new Operator();
-  const reconciler = streamJobs({ url: JOB_MANAGER_URL, poll: POLL });
+  const reconciler = streamJobs({
+    url: JOB_MANAGER_URL,
+    poll: POLL ? milliseconds(POLL) : undefined,
+  });
   operator.register(StreamJob, reconciler, { install: true });
   await operator.run();
 }

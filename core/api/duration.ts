@@ -1,8 +1,15 @@
 /**
  * A duration: a number of milliseconds, or a text of numbers and units such as
- * `"250ms"`, `"10s"`, `"5m"`, `"1.5h"` or `"1h30m"`.
+ * `"250ms"`, `"10s"`, `"5m"`, `"1.5h"` or `"1h30m"`. A text from a field of an
+ * object is converted by {@linkcode milliseconds}.
  */
-export type Duration = number | string;
+export type Duration =
+  | number
+  | `${number}${"ms" | "s" | "m" | "h"}`
+  | `${number}m${number}${"ms" | "s"}`
+  | `${number}s${number}ms`
+  | `${number}h${number}${"m" | "s"}`
+  | `${number}h${number}m${number}s`;
 
 const MILLISECONDS: Readonly<Record<string, number>> = {
   ms: 1,
@@ -24,7 +31,7 @@ export function isDuration(value: unknown): boolean {
 /**
  * Converts a duration into milliseconds.
  *
- * @param duration The duration.
+ * @param duration The duration; any text, such as one of a field of an object.
  * @param name Name of the duration, for errors.
  * @throws {RangeError} If a number is negative, infinite or not a number.
  * @throws {SyntaxError} If a text is not made of numbers and units.
@@ -37,7 +44,10 @@ export function isDuration(value: unknown): boolean {
  * if (milliseconds(250) !== 250) throw new Error("Unexpected duration");
  * ```
  */
-export function milliseconds(duration: Duration, name = "duration"): number {
+export function milliseconds(
+  duration: number | string,
+  name = "duration",
+): number {
   if (typeof duration === "number") {
     if (isDuration(duration)) return duration;
     throw new RangeError(

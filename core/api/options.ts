@@ -163,8 +163,8 @@ export type Settings<Options, Undefined extends keyof Options = never> = {
 };
 
 type Setting<V> = boolean extends V ? V
-  // Durations and sizes.
-  : string extends V ? number extends V ? number : Exclude<V, false>
+  // Durations, whose type contains texts such as "1s", and sizes.
+  : number extends V ? "1s" extends V ? number : Exclude<V, false>
   : Exclude<V, false>;
 
 /** Any table, as the functions here read it. */

@@ -3,6 +3,7 @@
  * block its event loop once.
  */
 import process from "node:process";
+import { milliseconds } from "../../core/api/duration.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
@@ -17,7 +18,7 @@ const operator = new Operator({
     name: "lock",
     namespace: "default",
     identity: IDENTITY,
-    leaseDuration: LEASE,
+    leaseDuration: milliseconds(LEASE),
     renewDeadline: "2s",
     retryPeriod: "400ms",
   },

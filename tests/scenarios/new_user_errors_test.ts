@@ -77,7 +77,10 @@ const AT_ONCE: readonly Mistake[] = [
   {
     what: "a duration in words",
     make: (fixture) =>
-      fixture.operator().register(Gadget, nothing, { timeout: "1 minute" }),
+      fixture.operator().register(Gadget, nothing, {
+        // @ts-expect-error: it is no duration
+        timeout: "1 minute",
+      }),
     names: /"timeout".*received "1 minute"/,
     advises: /text like "250ms", "10s", "5m", "1h30m"/,
   },
@@ -89,6 +92,7 @@ const AT_ONCE: readonly Mistake[] = [
   },
   {
     what: "a duration of a result that is none",
+    // @ts-expect-error: it is no duration
     make: () => patchStatus({}).rescheduleAfter("soon"),
     names: /"rescheduleAfter".*received "soon"/,
     advises: /text like "250ms"/,

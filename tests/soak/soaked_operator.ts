@@ -53,7 +53,11 @@ export class SoakedOperator {
       random: random.next,
       logger: silentLogger,
     });
-    const retry = { initial: "500ms", maxAttempts: Infinity, max: "5s" };
+    const retry = {
+      initial: "500ms",
+      maxAttempts: Infinity,
+      max: "5s",
+    } as const;
     this.operator.register(Buoy, {
       reconcile: (buoy) =>
         this.#run("writer", buoy, () => {

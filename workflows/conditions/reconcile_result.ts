@@ -66,7 +66,9 @@ export interface ReconcileSchedule {
  * }
  * ```
  */
-export function intervalSchedule(interval: Duration): ReconcileSchedule {
+export function intervalSchedule(
+  interval: Duration | string,
+): ReconcileSchedule {
   const period = milliseconds(interval, "interval");
   if (!(period > 0)) {
     throw new RangeError(
@@ -116,7 +118,7 @@ const JITTER_RULES: OptionRules<NonNullable<Parameters<typeof jittered>[1]>> = {
  * @throws {RangeError} If the percentage is negative, or 100 or more.
  */
 export function jittered(
-  duration: Duration,
+  duration: Duration | string,
   options: {
     readonly percentage?: number | undefined;
     readonly random?: (() => number) | undefined;

@@ -300,7 +300,7 @@ export interface RollbackOptions<P extends PhasedObject> {
    *
    * @default {"5m"}
    */
-  readonly after?: Duration | undefined;
+  readonly after?: Duration | string | undefined;
   /**
    * Whether a rollback from the failed spec to the stable one is possible. By
    * default it always is.

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { durationText, milliseconds } from "../../../core/api/duration.ts";
+import {
+  type Duration,
+  durationText,
+  milliseconds,
+} from "../../../core/api/duration.ts";
 
 test("milliseconds accepts numbers and duration strings", () => {
   assert.equal(milliseconds(0), 0);
@@ -11,6 +15,20 @@ test("milliseconds accepts numbers and duration strings", () => {
   assert.equal(milliseconds("5m"), 300_000);
   assert.equal(milliseconds("1h"), 3_600_000);
   assert.equal(milliseconds("1h30m"), 5_400_000);
+});
+
+test("Duration accepts numbers with units only; milliseconds takes any text", () => {
+  const good: Duration[] = [5, "250ms", "1.5h", "1h30m", "1m30s", "1h2m3s"];
+  // @ts-expect-error: there is no such unit
+  const parsecs: Duration = "10 parsecs";
+  // @ts-expect-error: a unit is needed
+  const bare: Duration = "10";
+  // @ts-expect-error: a text of a field may be anything
+  const field: Duration = "1s" as string;
+  assert.ok([...good, field].every((duration) => milliseconds(duration) > 0));
+  for (const bad of [parsecs, bare]) {
+    assert.throws(() => milliseconds(bad), SyntaxError);
+  }
 });
 
 test("milliseconds rejects an invalid duration and names the valid forms", () => {

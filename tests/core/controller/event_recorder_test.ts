@@ -95,7 +95,7 @@ test("EventRecorder keeps or replaces the labels of an Event [L41]", () =>
       seen.push({ ...labels });
       return false;
     };
-    const options = { key: "heat", every: "1h", repeats };
+    const options = { key: "heat", every: "1h", repeats } as const;
     const labels = async () => (await events())[0]!.metadata.labels;
     await record("one", { ...options, labels: { a: "b" } });
     assert.deepEqual(await labels(), { a: "b" });

@@ -142,7 +142,12 @@ test("Expectations are removed with their primary and with the controller", asyn
 test("Expectations rejects an invalid timeout", async () => {
   const { expectations } = await started();
   assert.throws(
-    () => expectations.set(A[1], { ...ready(() => false), timeout: "soon" }),
+    () =>
+      expectations.set(A[1], {
+        ...ready(() => false),
+        // @ts-expect-error: it is no duration
+        timeout: "soon",
+      }),
     SyntaxError,
   );
 });

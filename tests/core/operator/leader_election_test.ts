@@ -56,7 +56,7 @@ test("Leader election has client-go's defaults and rejects invalid options", () 
     { renewDeadline: "2s" },
     { retryPeriod: 0 },
     { leaseDuration: 500, renewDeadline: 300, retryPeriod: 100 },
-  ];
+  ] as const;
   for (const options of bad) {
     assert.throws(
       () => checkLeaseTimes({ name: "lock", ...options }),

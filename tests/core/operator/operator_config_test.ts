@@ -77,7 +77,10 @@ controllers:
     leaderElection: { name: "lock", leaseDuration: 60_000 },
     probes: { port: 8080 },
   });
-  const options = { retry: { jitter: 0, maxAttempts: 1 }, timeout: "1s" };
+  const options = {
+    retry: { jitter: 0, maxAttempts: 1 },
+    timeout: "1s",
+  } as const;
   assert.deepEqual(configured("web-page", options, config), {
     timeout: "1s",
     retry: { jitter: 0, maxAttempts: 7, initial: 1_000 },

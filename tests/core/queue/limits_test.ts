@@ -65,7 +65,7 @@ test("exponentialBackoff rejects invalid options by name", () => {
     [{ jitter: 2 }, /retry\.jitter/],
     [{ maxAttempts: -1 }, /retry\.maxAttempts/],
     [{ maxAttempts: 1.5 }, /retry\.maxAttempts/],
-    [{ initial: "soon" }, /retry: "initial"/],
+    [{ initial: "soon" as "1s" }, /retry: "initial"/],
     [{ initial: "10s", max: "1s" }, /retry\.max/],
   ] as const;
   for (const [options, message] of bad) {
@@ -96,7 +96,7 @@ test("WindowLimiter removes periods that are over [J36]", () => {
 test("WindowLimiter rejects a limit below one", () => {
   assert.throws(() => new WindowLimiter({ limit: 0 }), RangeError);
   assert.throws(
-    () => new WindowLimiter({ limit: 1, period: "x" }),
+    () => new WindowLimiter({ limit: 1, period: "x" as "1s" }),
     RangeError,
   );
 });

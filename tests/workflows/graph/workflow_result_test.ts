@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Duration } from "../../../core/api/duration.ts";
 import type { KubernetesObject } from "../../../core/api/object.ts";
 import type { Condition } from "../../../workflows/conditions/condition.ts";
 import {
@@ -91,7 +92,7 @@ test("WorkflowResult puts failures first, with what was thrown", () => {
 });
 
 test("WorkflowResult asks for a run when the soonest condition wants to be asked again", () => {
-  const recheck = (recheckAfter: string) => ({
+  const recheck = (recheckAfter: Duration) => ({
     verdicts: { readyWhen: { met: false, recheckAfter } },
   });
   assert.equal(result({ a: {} }).rescheduleAfter, undefined);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Duration } from "../../../../core/api/duration.ts";
 import { OverdueRuns } from "../../../../core/controller/run/run_observers.ts";
 import { type LogFields, silentLogger } from "../../../../core/logger.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
@@ -12,7 +13,7 @@ import {
 const KEY = "default/web";
 
 /** Event processor whose runs are observed, with the warnings about them. */
-function observed(settings: { readonly timeout?: string } = {}) {
+function observed(settings: { readonly timeout?: Duration } = {}) {
   const clock = new VirtualClock();
   const warned: LogFields[] = [];
   const overdue = new OverdueRuns<Gadget>({
