@@ -91,3 +91,14 @@ test("The index of the guides links to every guide", () => {
     assert(index.includes(`](${page.slice("docs/".length)})`), page);
   }
 });
+
+test("ARCHITECTURE names only existing files", () => {
+  const files = globSync("{core,sources,workflows,apiserver,testing,cli}/**", {
+    cwd: PROJECT,
+  }).map((path) => `/${path.replaceAll("\\", "/")}`);
+  const names = projectText("ARCHITECTURE.md").matchAll(/`([\w./-]+\.ts)`/g);
+  for (const [, name = ""] of names) {
+    if (name === "mod.ts" || existsSync(join(PROJECT, name))) continue;
+    assert(files.some((file) => file.endsWith(`/${name}`)), name);
+  }
+});
