@@ -21,9 +21,6 @@ import {
  * elements of a list except the objects in which a field has one of some values.
  */
 export class Pruner {
-  /** Pruned field paths. */
-  readonly paths: readonly string[];
-
   readonly #root: PruneNode;
   readonly #cursor: JsonCursor = new JsonCursor("an object to prune");
   /** Starts and ends of the pruned ranges of the current object, in order. */
@@ -41,23 +38,8 @@ export class Pruner {
    * `metadata.labels`, or has a step that is not allowed there.
    */
   constructor(paths: readonly string[]) {
-    this.paths = [...paths];
     this.#root = pruneTree(paths);
     this.#noted = notedFields(this.#root);
-  }
-
-  /**
-   * Copies an object without the pruned paths.
-   *
-   * @param source Object, as for `measure`.
-   * @param target Array to write to, at least as long as the source.
-   * @returns Number of bytes written at the start of `target`.
-   * @throws {SyntaxError} As `measure` does.
-   */
-  prune(source: ByteRange, target: Uint8Array): number {
-    const length = this.measure(source);
-    this.copy(source, target, 0);
-    return length;
   }
 
   /**

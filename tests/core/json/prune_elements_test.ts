@@ -6,6 +6,7 @@ import { fc } from "../../support/property.ts";
 import { mutableCopy } from "../../../core/json/prune.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../core/json/event_scanner.ts";
+import { prunedText } from "../../support/pruned_text.ts";
 import { parseFieldPath } from "../../../core/json/field_path.ts";
 import { Pruner } from "../../../core/json/prune.ts";
 import {
@@ -38,12 +39,6 @@ function expected(text: string, managers: readonly string[]): unknown {
     );
   }
   return object;
-}
-
-/** Range with dirty bytes after the list, which must not be read. */
-function pruned(pruner: Pruner, source: Parameters<Pruner["prune"]>[0]) {
-  const target = Buffer.alloc(source.end - source.start, "#");
-  return target.toString("utf8", 0, pruner.prune(source, target));
 }
 
 const manager = fc.constantFrom(...MANAGERS, "other");
@@ -97,7 +92,10 @@ test("Pruner keeps elements of some managers, as filtering the parsed object doe
   let left = 0;
   fc.assert(
     fc.property(document, managers, (text, managers) => {
-      const result = pruned(new Pruner([pathOf(managers)]), wholeRange(text));
+      const result = prunedText(
+        new Pruner([pathOf(managers)]),
+        wholeRange(text),
+      );
       if (result.length < text.length) left++;
       assert.deepEqual(JSON.parse(result), expected(text, managers));
     }),
@@ -111,7 +109,7 @@ test("Pruner does not change the bytes of kept elements", () => {
   const text =
     `{"metadata":{"managedFields":[{"manager":"x"}, ${own} ,{"manager":"y"}],"name":"a"}}`;
   assert.equal(
-    pruned(new Pruner([pathOf(["page"])]), wholeRange(text)),
+    prunedText(new Pruner([pathOf(["page"])]), wholeRange(text)),
     `{"metadata":{"managedFields":[${own}],"name":"a"}}`,
   );
 });
@@ -137,9 +135,13 @@ test("Pruner finds the same elements with and without a scanned header", () => {
       } catch {
         return; // the name is of another type
       }
-      const whole = pruned(pruner, { bytes, start: offset, end: bytes.length });
+      const whole = prunedText(pruner, {
+        bytes,
+        start: offset,
+        end: bytes.length,
+      });
       for (const source of [header, header.copy()]) {
-        assert.equal(pruned(pruner, source), whole);
+        assert.equal(prunedText(pruner, source), whole);
       }
     }),
     { numRuns: 500 },
@@ -158,7 +160,10 @@ test("Pruner removes the entries of other managers from real objects", () => {
         '"managedFields":[',
         (start) => `${start}${own},`,
       );
-      const result = pruned(new Pruner([pathOf(["page"])]), wholeRange(text));
+      const result = prunedText(
+        new Pruner([pathOf(["page"])]),
+        wholeRange(text),
+      );
       assert.deepEqual(JSON.parse(result), expected(text, ["page"]));
       assert.match(result, /"managedFields":\[\{"manager":"page"[^\]]*\}\]/);
       assert.ok(
@@ -216,7 +221,7 @@ test("Pruner accepts steps that keep elements only at the end, after a name", ()
   const both = new Pruner(['a[b!="c","d"]', 'a[b!="d"]', "a[*].e"]);
   const text = '{"a":[{"b":"c"},{"b":"d","e":1},{"b":"d"},7]}';
   assert.equal(
-    pruned(both, wholeRange(text)),
+    prunedText(both, wholeRange(text)),
     '{"a":[{"b":"d"},{"b":"d"}]}',
   );
 });

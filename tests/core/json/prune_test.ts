@@ -7,6 +7,7 @@ import { wholeRange } from "../../../core/json/byte_range.ts";
 import { parseFieldPath } from "../../../core/json/field_path.ts";
 import { Pruner } from "../../../core/json/prune.ts";
 import { EventScanner } from "../../../core/json/event_scanner.ts";
+import { prunedText } from "../../support/pruned_text.ts";
 import { hasHeader } from "../../support/expected_header.ts";
 import {
   jsonText,
@@ -17,11 +18,8 @@ import {
 
 type Json = Record<string, unknown>;
 
-function pruned(pruner: Pruner, text: string): string {
-  const source = wholeRange(text);
-  const target = Buffer.alloc(source.end, "#");
-  return target.toString("utf8", 0, pruner.prune(source, target));
-}
+const pruned = (pruner: Pruner, text: string): string =>
+  prunedText(pruner, wholeRange(text));
 
 /** Deletes a path of a parsed value: defines pruning. */
 function deletePath(
@@ -81,25 +79,23 @@ test("Pruner returns the parsed object with the paths deleted", () => {
 test("Pruner finds the same fields with and without a scanned header", () => {
   const scanner = new EventScanner();
   const pruners = [
-    new Pruner(["metadata.managedFields"]),
-    new Pruner(["metadata.managedFields", "metadata.annotations"]),
-    new Pruner(["metadata.annotations", "metadata.managedFields"]),
-  ];
+    ["metadata.managedFields"],
+    ["metadata.managedFields", "metadata.annotations"],
+    ["metadata.annotations", "metadata.managedFields"],
+  ].map((paths) => ({ paths, pruner: new Pruner(paths) }));
   const texts = kubernetesText.filter((text) => hasHeader(JSON.parse(text)));
   fc.assert(
     fc.property(texts, fc.nat(20), (text, offset) => {
       const bytes = Buffer.from(" ".repeat(offset) + text);
       const range = { bytes, start: offset, end: bytes.length };
-      const target = Buffer.alloc(bytes.length);
-      for (const pruner of pruners) {
+      for (const { paths, pruner } of pruners) {
         const header = scanner.scanObject(range);
         for (const source of [header, header.copy()]) {
           const expected = JSON.parse(bytes.toString());
-          for (const path of pruner.paths) {
+          for (const path of paths) {
             deletePath(expected, parseFieldPath(path));
           }
-          const length = pruner.prune(source, target);
-          const result = JSON.parse(target.toString("utf8", 0, length));
+          const result = JSON.parse(prunedText(pruner, source));
           assert.deepEqual(result, expected);
         }
       }
