@@ -1,10 +1,9 @@
+import { untyped } from "@coracle/operator";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { type WebSocket, WebSocketServer } from "ws";
-import { untyped } from "../core/api/kind.ts";
-import { withExample } from "../tests/support/example_case.ts";
-import { until } from "../tests/support/until.ts";
+import { until, withExample } from "./run_example.ts";
 
 const Channel = untyped({
   group: "sample.coracle.dev",
@@ -19,7 +18,7 @@ test("The chat bridge counts the messages of a room, and reconnects", async () =
   server.on("connection", (socket) => sockets.push(socket));
   const { port } = server.address() as AddressInfo;
   try {
-    await withExample("examples/chat_bridge.ts", async ({ client }) => {
+    await withExample("chat_bridge.ts", async ({ client }) => {
       const key = { namespace: "default", name: "harbour" };
       const status = async () =>
         (await client.get(Channel, key))["status"] as

@@ -1,11 +1,8 @@
+import { untyped } from "@coracle/operator";
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
-import { untyped } from "../core/api/kind.ts";
-import { runCommand } from "../tests/support/child_process.ts";
-import { withExample } from "../tests/support/example_case.ts";
-import { runtimeCommand } from "../tests/support/program.ts";
-import { until } from "../tests/support/until.ts";
+import { Program, until, withExample } from "./run_example.ts";
 
 const SECRET = "a secret of this test";
 
@@ -45,7 +42,7 @@ async function push(
 
 test(
   "The GitHub example shows the last commit and accepts only signed requests",
-  withExample("examples/github_webhook.ts", async ({ client, program }) => {
+  withExample("github_webhook.ts", async ({ client, program }) => {
     const [url] = await program.says(/http:\/\/127\.0\.0\.1:\d+\/github/);
     const key = { namespace: "default", name: "boat" };
     const commit = async () =>
@@ -75,10 +72,9 @@ test(
 );
 
 test("The GitHub example without a secret ends with the reason", async () => {
-  const { code, stderr } = await runCommand(
-    [...runtimeCommand(), "examples/github_webhook.ts"],
-    { env: { WEBHOOK_SECRET: undefined } },
-  );
-  assert.equal(code, 1, stderr);
-  assert.match(stderr, /WEBHOOK_SECRET must be set/);
+  const program = new Program("github_webhook.ts", {
+    env: { WEBHOOK_SECRET: undefined },
+  });
+  assert.equal(await program.ended(), 1, program.output);
+  assert.match(program.output, /WEBHOOK_SECRET must be set/);
 });

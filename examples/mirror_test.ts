@@ -1,19 +1,19 @@
+import { type Client, untyped } from "@coracle/operator";
+import { Event } from "@coracle/operator/kinds";
+import {
+  type Conditioned,
+  isReady,
+  lintStatus,
+  statusOf,
+} from "@coracle/operator/workflows";
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { untyped } from "../core/api/kind.ts";
-import type { Client } from "../core/client/client.ts";
-import { Event } from "../core/kinds/core_v1.ts";
-import { withExample } from "../tests/support/example_case.ts";
-import { until } from "../tests/support/until.ts";
-import { isReady } from "../workflows/conditions/condition.ts";
-import type { Conditioned } from "../workflows/conditions/condition.ts";
-import { lintStatus } from "../workflows/conditions/status_lint.ts";
-import { statusOf } from "../workflows/kstatus/status_of.ts";
 import { type ArtifactServer, startArtifactServer } from "./mirror_server.ts";
+import { until, withExample } from "./run_example.ts";
 
 interface Artifact {
   readonly digest: string;
@@ -51,7 +51,7 @@ function mirrorTest(
     const source = await startArtifactServer();
     try {
       await withExample(
-        "examples/mirror.ts",
+        "mirror.ts",
         ({ client }) => play({ client, source, store }),
         { MIRROR_STORE: store },
       )();
@@ -115,7 +115,7 @@ async function ready(
       type === "Ready"
     );
     return found && expected.test(`${found.status} ${found.reason}`) && object;
-  }, { within: 15_000 });
+  });
   assert.deepEqual(lintStatus(seen, { abnormal: ["FetchFailed"] }), []);
   return seen;
 }

@@ -1,13 +1,10 @@
+import { untyped } from "@coracle/operator";
+import { Secret } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { untyped } from "../core/api/kind.ts";
-import { Secret } from "../core/kinds/mod.ts";
-import { runCommand } from "../tests/support/child_process.ts";
-import { withExample } from "../tests/support/example_case.ts";
-import { runtimeCommand } from "../tests/support/program.ts";
-import { startPostgres } from "../tests/support/postgres_server.ts";
-import { until } from "../tests/support/until.ts";
+import { startPostgres } from "./postgres_server.ts";
+import { Program, until, withExample } from "./run_example.ts";
 
 const PostgresSchema = untyped({
   group: "sample.coracle.dev",
@@ -30,7 +27,7 @@ test("The PostgreSQL example keeps a schema, its role and a password, and drops 
        WHERE rolname LIKE 'default.%'`);
   try {
     await withExample(
-      "examples/postgres_schema.ts",
+      "postgres_schema.ts",
       async ({ client, program }) => {
         await client.create(PostgresSchema, { metadata: { ...KEY }, spec: {} });
         await until("the role and its schema", async () => {
@@ -103,14 +100,14 @@ test("The PostgreSQL example keeps a schema, its role and a password, and drops 
 
 test(
   "The PostgreSQL example starts a database where none is given",
-  withExample("examples/postgres_schema.ts", async ({ client }) => {
+  withExample("postgres_schema.ts", async ({ client }) => {
     await client.create(PostgresSchema, { metadata: { ...KEY }, spec: {} });
     await until("the schema is made", async () => {
       const { status } = await client.get(PostgresSchema, KEY) as {
         status?: { schema?: string };
       };
       return status?.schema === "default.orders";
-    }, { within: 60_000 });
+    });
     await client.delete(PostgresSchema, KEY);
     await until(
       "it is dropped",
@@ -121,7 +118,7 @@ test(
 
 test(
   "The PostgreSQL example reports an unreachable database in the status",
-  withExample("examples/postgres_schema.ts", async ({ client, program }) => {
+  withExample("postgres_schema.ts", async ({ client, program }) => {
     await client.create(PostgresSchema, { metadata: { ...KEY }, spec: {} });
     await until("the message", async () => {
       const { status } = await client.get(PostgresSchema, KEY) as {
@@ -142,12 +139,11 @@ test("The PostgreSQL example refuses a wrong DATABASE_URL without printing it", 
       "postgres://a:hush%zz@b/c",
     ]
   ) {
-    const { code, stderr } = await runCommand(
-      [...runtimeCommand(), "examples/postgres_schema.ts"],
-      { env: { DATABASE_URL: url } },
-    );
-    assert.equal(code, 1, stderr);
-    assert.match(stderr, /Cannot read DATABASE_URL/);
-    assert.doesNotMatch(stderr, /hush/);
+    const program = new Program("postgres_schema.ts", {
+      env: { DATABASE_URL: url },
+    });
+    assert.equal(await program.ended(), 1, program.output);
+    assert.match(program.output, /Cannot read DATABASE_URL/);
+    assert.doesNotMatch(program.output, /hush/);
   }
 });

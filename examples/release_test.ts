@@ -1,10 +1,8 @@
+import { type KubernetesObject, untyped } from "@coracle/operator";
+import { Deployment } from "@coracle/operator/kinds";
+import type { PhasedStatus } from "@coracle/operator/workflows";
 import { test } from "node:test";
-import { untyped } from "../core/api/kind.ts";
-import type { KubernetesObject } from "../core/api/object.ts";
-import { Deployment } from "../core/kinds/apps_v1.ts";
-import { withExample } from "../tests/support/example_case.ts";
-import { until } from "../tests/support/until.ts";
-import type { PhasedStatus } from "../workflows/phases/phased_status.ts";
+import { until, withExample } from "./run_example.ts";
 
 const Release = untyped({
   group: "sample.coracle.dev",
@@ -15,7 +13,7 @@ const KEY = { namespace: "default", name: "shop" };
 
 test(
   "The release operator deploys, upgrades, scales, recovers and reports readiness",
-  withExample("examples/release.ts", async ({ client }) => {
+  withExample("release.ts", async ({ client }) => {
     const stable = (generation: number) =>
       until(`generation ${generation} is stable`, async () => {
         const { status } = await client.get(Release, KEY) as

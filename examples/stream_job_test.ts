@@ -1,26 +1,29 @@
+import { type Client, type KubernetesObject, untyped } from "@coracle/operator";
+import type { PhasedStatus } from "@coracle/operator/workflows";
 import assert from "node:assert/strict";
+import { execFile, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
-import type { KubernetesObject } from "../core/api/object.ts";
-import { untyped } from "../core/api/kind.ts";
-import type { Client } from "../core/client/client.ts";
-import {
-  type RunningExample,
-  withExample,
-} from "../tests/support/example_case.ts";
-import { Kubectl, NO_KUBECTL } from "../tests/support/kubectl.ts";
-import { Program, runtimeCommand } from "../tests/support/program.ts";
-import { temporaryFolder } from "../tests/support/temporary_folder.ts";
-import { until } from "../tests/support/until.ts";
-import type { PhasedStatus } from "../workflows/phases/phased_status.ts";
+import { after, test } from "node:test";
+import { promisify } from "node:util";
 import type { Job } from "./job_manager.ts";
+import {
+  Program,
+  type RunningExample,
+  until,
+  withExample,
+} from "./run_example.ts";
 
 const StreamJob = untyped({
   group: "sample.coracle.dev",
   version: "v1",
   kind: "StreamJob",
 });
-const FOLDER = temporaryFolder();
+const FOLDER = mkdtempSync(join(tmpdir(), "coracle-stream-job-"));
+after(() => rmSync(FOLDER, { recursive: true, force: true }));
+const HAS_KUBECTL = spawnSync("kubectl", ["version", "--client"]).status === 0;
 const KEY = { namespace: "default", name: "clicks" };
 
 /** Job manager in a process that can be killed and started again. */
@@ -34,13 +37,8 @@ class JobManagerProcess {
   }
 
   async start(): Promise<void> {
-    const file = "examples/job_manager.ts";
-    this.#program = new Program([
-      ...runtimeCommand(),
-      file,
-      this.#port,
-      this.#file,
-    ]);
+    const args = [this.#port, this.#file];
+    this.#program = new Program("job_manager.ts", { args });
     [, this.#port = "0"] = await this.#program.says(/at http:.*:(\d+)/);
   }
 
@@ -68,7 +66,7 @@ function streamTest(
     await manager.start();
     try {
       await withExample(
-        "examples/stream_job.ts",
+        "stream_job.ts",
         (example) => body({ ...example, manager }),
         { JOB_MANAGER_URL: manager.url, POLL: "100ms" },
       )();
@@ -176,12 +174,16 @@ streamTest(
 streamTest(
   "kubectl wait is right about a stream job from its upgrade to its recovery",
   async ({ client, manager, kubeconfig }) => {
-    const kubectl = new Kubectl(kubeconfig, "default", { cache: FOLDER });
+    const kubectl = async (command: string, ...more: readonly string[]) => {
+      const options = `--kubeconfig=${kubeconfig} --cache-dir=${FOLDER}`;
+      const args = [...`${options} ${command}`.split(" "), ...more];
+      return (await promisify(execFile)("kubectl", args)).stdout;
+    };
     const wait = (condition: string) =>
-      kubectl.run(`wait streamjob/clicks --timeout=20s --for=${condition}`);
+      kubectl(`wait streamjob/clicks --timeout=20s --for=${condition}`);
     const columns = async () => {
-      const [heading = "", line = ""] =
-        (await kubectl.run("get streamjob clicks")).split("\n");
+      const [heading = "", line = ""] = (await kubectl("get streamjob clicks"))
+        .split("\n");
       assert.deepEqual(heading.trim().split(/\s+/), [
         "NAME",
         "JOB",
@@ -192,22 +194,22 @@ streamTest(
       return line.trim().split(/\s+/).slice(0, 4).join(" ");
     };
     const set = (spec: object) =>
-      kubectl.run(
+      kubectl(
         "patch streamjob clicks --type=merge -p",
         JSON.stringify({ spec }),
       );
     const running = async () =>
       (await manager.job((await clicks(client)).status!.job!.id)).program;
 
-    await kubectl.feed(
-      JSON.stringify({
-        apiVersion: "sample.coracle.dev/v1",
-        kind: "StreamJob",
-        metadata: { name: "clicks" },
-        spec: { program: "count:1" },
-      }),
-      "apply -f -",
-    );
+    const file = join(FOLDER, "clicks.json");
+    const object = {
+      apiVersion: "sample.coracle.dev/v1",
+      kind: "StreamJob",
+      metadata: { name: "clicks" },
+      spec: { program: "count:1" },
+    };
+    await writeFile(file, JSON.stringify(object));
+    await kubectl(`apply -f ${file}`);
     await wait("condition=Ready");
     assert.equal(await columns(), "clicks running True Stable");
 
@@ -221,10 +223,10 @@ streamTest(
     await set({ program: "count:3-stuck" });
     await wait("jsonpath={.status.lifecycle}=Deployed");
     assert.equal(await columns(), "clicks starting False Deployed");
-    const late = await kubectl.result(
-      "wait streamjob/clicks --timeout=1s --for=condition=Ready",
+    await assert.rejects(
+      kubectl("wait streamjob/clicks --timeout=1s --for=condition=Ready"),
+      { code: 1 },
     );
-    assert.equal(late.code, 1);
 
     // It is rolled back on request: the spec is still not fulfilled, and will
     // not be without a change.
@@ -234,7 +236,7 @@ streamTest(
     assert.equal(await running(), "count:2");
     assert.equal(await columns(), "clicks running False RolledBack");
     assert.match(
-      await kubectl.run("describe streamjob clicks"),
+      await kubectl("describe streamjob clicks"),
       /Generation 3 did not become stable: generation 2 runs again/,
     );
 
@@ -243,7 +245,7 @@ streamTest(
     await wait("jsonpath={.status.error.reason}=ValidationError");
     assert.equal(await columns(), "clicks running False ValidationError");
     assert.match(
-      await kubectl.run("get events"),
+      await kubectl("get events"),
       /Warning\s+ValidationError/,
     );
 
@@ -253,9 +255,9 @@ streamTest(
     assert.equal(await running(), "count:4");
     assert.equal(await columns(), "clicks running True Stable");
     assert.doesNotMatch(
-      await kubectl.run("get streamjob clicks -o yaml"),
+      await kubectl("get streamjob clicks -o yaml"),
       /type: (Stalled|Reconciling)/,
     );
   },
-  { skip: NO_KUBECTL },
+  { skip: !HAS_KUBECTL && "kubectl is not installed" },
 );

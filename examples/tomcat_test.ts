@@ -1,9 +1,8 @@
+import { untyped } from "@coracle/operator";
+import { Deployment, Service } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { untyped } from "../core/api/kind.ts";
-import { Deployment, Service } from "../core/kinds/mod.ts";
-import { withExample } from "../tests/support/example_case.ts";
-import { until } from "../tests/support/until.ts";
+import { until, withExample } from "./run_example.ts";
 
 const kindOf = (kind: string, plural: string) =>
   untyped({
@@ -18,7 +17,7 @@ const WebApp = kindOf("WebApp", "webapps");
 
 test(
   "The Tomcat example deploys many apps on one server, and follows both",
-  withExample("examples/tomcat.ts", async ({ client }) => {
+  withExample("tomcat.ts", async ({ client }) => {
     const namespace = "default";
     const key = { namespace, name: "shop" };
     const fetched = async () =>

@@ -1,10 +1,9 @@
+import { untyped } from "@coracle/operator";
+import type { Conditioned } from "@coracle/operator/workflows";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { untyped } from "../core/api/kind.ts";
-import { withExample } from "../tests/support/example_case.ts";
-import { until } from "../tests/support/until.ts";
-import type { Conditioned } from "../workflows/conditions/condition.ts";
 import { startArtifactServer } from "./mirror_server.ts";
+import { until, withExample } from "./run_example.ts";
 
 const Website = untyped({
   group: "sample.coracle.dev",
@@ -16,7 +15,7 @@ const Website = untyped({
 
 test(
   "The uptime example reports whether a site answers, and errors of its spec",
-  withExample("examples/uptime.ts", async ({ client }) => {
+  withExample("uptime.ts", async ({ client }) => {
     const site = await startArtifactServer();
     try {
       const key = { namespace: "default", name: "site" };

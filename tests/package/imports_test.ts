@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
+import { globSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { test } from "node:test";
+import { PROJECT } from "../support/child_process.ts";
 import { importFault } from "./architecture.ts";
 import {
   denoJson,
   packageJson,
   packageOf,
+  projectText,
   shippedImports,
 } from "./shipped_files.ts";
 
@@ -36,6 +39,16 @@ test("Bare imports of shipped files are mapped for JSR and installed by npm", ()
   for (const { file, specifier } of IMPORTS) {
     if (/^\.{1,2}\//.test(specifier) || isBuiltin(specifier)) continue;
     assert(mapped.includes(specifier), `${file} imports ${specifier}`);
+  }
+});
+
+test("Examples and their tests import no private file of the project", () => {
+  for (const file of globSync("examples/*.ts", { cwd: PROJECT })) {
+    assert.doesNotMatch(
+      projectText(file),
+      /from "\.\.\/|import\("\.\.\//,
+      file,
+    );
   }
 });
 
