@@ -58,7 +58,7 @@ export const apiserverCommand: Command = {
       }));
     try {
       await writeSecretFile(kubeconfig, server.kubeconfig);
-      terminal.say(
+      terminal.out(
         `Serving on ${server.url}\n\n  kubectl --kubeconfig ${kubeconfig} api-resources\n\n`,
       );
       await aborted(interrupts);

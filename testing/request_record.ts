@@ -33,7 +33,16 @@ export class RequestRecord {
   /** @param file The file, which is created if it does not exist. */
   constructor(file: string) {
     this.#file = file;
-    appendFileSync(file, "");
+    try {
+      appendFileSync(file, "");
+    } catch (error) {
+      throw new Error(
+        `Cannot record requests in ${file}: it must be a writable file: received ${
+          (error as Error).message
+        }`,
+        { cause: error },
+      );
+    }
   }
 
   /** Adds a request. */
@@ -52,8 +61,18 @@ export class RequestRecord {
  * @throws {Error} If the file cannot be read or is not a record.
  */
 export function readRequests(file: string): readonly RecordedRequest[] {
-  const lines = readFileSync(file, "utf8").split("\n");
-  return lines.flatMap((line, index) => {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new Error(
+      `Cannot read ${file}: it must be a file with recorded requests: received ${
+        (error as Error).message
+      }`,
+      { cause: error },
+    );
+  }
+  return text.split("\n").flatMap((line, index) => {
     if (line === "") return [];
     const { verb, group, resource, namespace } = requestOf(line) ?? {};
     const texts = [verb, group, resource, namespace ?? ""];

@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import { copyFile, mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import {
+  copyFile,
+  mkdtemp,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -28,6 +35,7 @@ test("The tarball contains declarations and code that entry points need", () => 
   const entryPoints = [
     ...Object.values(PACKAGE.exports).map((paths) => paths["default"] ?? ""),
     ...Object.values(PACKAGE.bin),
+    "./dist/cli/main_file.js",
   ].map((path) => path.replace("./", ""));
   const expected = new Set([
     "CHANGELOG.md",
@@ -87,6 +95,27 @@ test("The installed command runs", async () => {
   });
   assert.equal(code, 0);
   assert.equal(stdout, `coracle ${PACKAGE.version}\n`);
+});
+
+test("The installed command runs a file as the main module", async () => {
+  const { folder, env } = installed;
+  const bin = join(folder, "node_modules", ".bin", "coracle");
+  await writeFile(
+    join(folder, "guarded.mjs"),
+    `import { Operator } from "@coracle/operator";
+if (import.meta.main) {
+  const operator = new Operator({ probes: { port: 8099 } });
+  operator.register({ group: "", version: "v1", kind: "Pod" }, { reconcile() {} });
+  await operator.run();
+}
+`,
+  );
+  const { code, stdout, stderr } = await runCommand(
+    [bin, "manifests", "guarded.mjs", "--image=a"],
+    { cwd: folder, env },
+  );
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /containerPort: 8099/);
 });
 
 test("A consumer's compiler finds the types of every entry point", async () => {

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { readRequests, RequestRecord } from "../../testing/request_record.ts";
+import { withTestCluster } from "../../testing/test_cluster.ts";
+import { temporaryFolder } from "../support/temporary_folder.ts";
+
+test("RequestRecord appends each kind of request once, but no reviews", () => {
+  const file = join(temporaryFolder(), "record");
+  const request = { verb: "get", group: "", resource: "secrets" };
+  const record = new RequestRecord(file);
+  record.add(request);
+  record.add({ ...request });
+  record.add({
+    verb: "create",
+    group: "authorization.k8s.io",
+    resource: "selfsubjectaccessreviews",
+  });
+  new RequestRecord(file).add({ ...request, namespace: "a" });
+  assert.deepEqual(readRequests(file), [
+    { ...request, namespace: undefined },
+    { ...request, namespace: "a" },
+  ]);
+});
+
+test("RequestRecord names a file that it cannot write", () => {
+  assert.throws(
+    () => new RequestRecord(join(temporaryFolder(), "missing", "record")),
+    /^Error: Cannot record requests in .*record: it must be a writable file/,
+  );
+});
+
+test("withTestCluster records the requests of the operator alone", async () => {
+  const record = join(temporaryFolder(), "record");
+  await withTestCluster(
+    { record },
+    async ({ client, operatorClient, namespace }) => {
+      await client.create(ConfigMap, { metadata: { namespace, name: "a" } });
+      await operatorClient.get(ConfigMap, { namespace, name: "a" });
+      await operatorClient.list(ConfigMap, { namespace: "default" });
+    },
+  )();
+  const request = { group: "", resource: "configmaps" };
+  assert.deepEqual(readRequests(record), [
+    { ...request, verb: "get", namespace: "*" },
+    { ...request, verb: "list", namespace: "default" },
+  ]);
+});
