@@ -224,7 +224,10 @@ test("coracle manifests rejects a record that is another file", async () => {
   const { code, said } = await manifests(file, `--recorded=${record}`);
   assert.equal(code, 1);
   assert.match(said, /^Cannot read .*: line 1 is not a recorded request/);
-  const missing = await manifests(file, "--recorded=missing");
+  const missing = await manifests(
+    boats("", "operator.register(Boat, { reconcile });"),
+    "--recorded=missing",
+  );
   assert.match(missing.said, /^Cannot read missing: it must be a file with/);
 });
 
