@@ -9,15 +9,7 @@ import { type Command, reportError, type Terminal } from "./command.ts";
 import { commandHelp, overview } from "./help.ts";
 import { processTerminal } from "./terminal.ts";
 
-/** Options of {@linkcode runCli}. */
-export interface RunCliOptions {
-  /**
-   * Input and output. Defaults to the standard streams of the process.
-   */
-  readonly terminal?: Terminal | undefined;
-}
-
-const RULES: OptionRules<RunCliOptions> = {
+const RULES: OptionRules<{ readonly terminal?: Terminal | undefined }> = {
   terminal: "object?",
 };
 
@@ -25,7 +17,8 @@ const RULES: OptionRules<RunCliOptions> = {
  * Runs a command line.
  *
  * @param args The arguments after the program's name.
- * @param options Terminal.
+ * @param options `terminal`: input and output; the standard streams of the process
+ * by default.
  * @returns The exit code: 0 on success, 1 if the command failed, 2 if the command
  * line was wrong.
  * @throws {TypeError} If the arguments are not an array of strings, or an option
@@ -41,7 +34,7 @@ const RULES: OptionRules<RunCliOptions> = {
  */
 export async function runCli(
   args: readonly string[],
-  options: RunCliOptions = {},
+  options: { readonly terminal?: Terminal | undefined } = {},
 ): Promise<number> {
   const subject = "runCli()";
   checkOption(args, "strings", { name: "args", subject });

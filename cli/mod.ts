@@ -18,7 +18,7 @@ import process from "node:process";
 import { runCli } from "./main.ts";
 
 export type { Terminal } from "./command.ts";
-export { runCli, type RunCliOptions } from "./main.ts";
+export { runCli } from "./main.ts";
 
 if (import.meta.main) {
   const code = await runCli(process.argv.slice(2));
