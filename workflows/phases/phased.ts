@@ -24,11 +24,6 @@ import {
 import { isOutcome, type Outcome } from "../conditions/outcome.ts";
 import { errorReport } from "./error_report.ts";
 import { ExclusiveStatus } from "./exclusive_status.ts";
-import {
-  lifecycleConditions,
-  type PendingReason,
-  readyCondition,
-} from "./lifecycle_conditions.ts";
 import { LifecycleMetrics } from "./lifecycle_metrics.ts";
 import {
   checkPhased,
@@ -38,10 +33,13 @@ import {
 import { type NextRun, PhasedExecutor } from "./phased_executor.ts";
 import {
   type Lifecycle,
+  lifecycleConditions,
   lifecycleOf,
+  type PendingReason,
   type PhasedObject,
   type PhasedStatus,
   readStatus,
+  readyCondition,
   revisionOf,
 } from "./phased_status.ts";
 

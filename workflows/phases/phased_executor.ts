@@ -1,7 +1,6 @@
 import { milliseconds } from "../../core/api/duration.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { diffText, type SpecDiff } from "./change_map.ts";
-import { type PendingReason, readyCondition } from "./lifecycle_conditions.ts";
 import type {
   PhasedDefinition,
   PhasedRun,
@@ -11,9 +10,11 @@ import {
   type ChosenSpec,
   INVALID_SPEC,
   lifecycleOf,
+  type PendingReason,
   type PhasedObject,
   type PhasedStatus,
   readRollout,
+  readyCondition,
   type RolloutError,
   type RolloutStatus,
   sameChoice,

@@ -1,7 +1,19 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { StandardSchema } from "../../core/crd/standard_schema.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
-import { type Condition, conditionsIn } from "../conditions/condition.ts";
+import {
+  type Condition,
+  type ConditionMoment,
+  conditionsIn,
+  findCondition,
+  markReconciling,
+  markStalled,
+  READY,
+  RECONCILING,
+  removeCondition,
+  setCondition,
+  STALLED,
+} from "../conditions/condition.ts";
 import { CONDITIONED_FIELDS, statusWith } from "../conditions/status_schema.ts";
 
 /** Status that phased reconcilers write. */
@@ -135,6 +147,91 @@ export function lifecycleOf(object: PhasedObject): Lifecycle {
   return healthy && sameChoice(target, stable) ? "Stable" : "Deployed";
 }
 
+/** Ready, Reconciling or Stalled, and their message in a lifecycle state. */
+const STATE_CONDITIONS: Readonly<
+  Record<
+    Lifecycle,
+    readonly [
+      "True" | "False" | "Unknown",
+      string,
+      ("Reconciling" | "Stalled")?,
+    ]
+  >
+> = {
+  Created: ["Unknown", "Nothing is deployed yet", RECONCILING],
+  Upgrading: ["False", "A deployment is in progress", RECONCILING],
+  RollingBack: ["False", "The last stable spec is being restored", RECONCILING],
+  Deployed: ["False", "Deployed, not stable yet", RECONCILING],
+  Stable: ["True", "Deployed and stable"],
+  Suspended: ["False", "Suspended by the spec"],
+  // The desired spec is not deployed until a user changes it.
+  RolledBack: [
+    "False",
+    "The last stable spec runs instead of the current one",
+    STALLED,
+  ],
+  Failed: ["False", "Failed", STALLED],
+  Deleting: ["False", "The object is being deleted", RECONCILING],
+};
+
+/** Reason why an object is not Ready yet. */
+export interface PendingReason {
+  /** Machine-readable reason. Defaults to the lifecycle state. */
+  readonly reason?: string | undefined;
+  /** Human-readable message. */
+  readonly message: string;
+}
+
+/** Facts from which the conditions of a phased object are computed. */
+export interface LifecycleFacts {
+  /** Lifecycle state of the object. */
+  readonly lifecycle: Lifecycle;
+  /** Error; the object is not Ready while there is one. */
+  readonly error?: RolloutError | undefined;
+  /** Reason why the object is not Ready yet. */
+  readonly pending?: PendingReason | undefined;
+  /** Message of the conditions. Defaults to that of the lifecycle state. */
+  readonly message?: string | undefined;
+}
+
+/**
+ * Computes the conditions of a lifecycle state, by the conventions of kstatus:
+ * Ready always, Reconciling and Stalled only while True. Other conditions are
+ * not changed.
+ *
+ * Ready is True only for a stable object without an error or pending reason. An
+ * error that is retried sets Reconciling, one that needs a user sets Stalled.
+ */
+export function lifecycleConditions(
+  conditions: readonly Condition[],
+  facts: LifecycleFacts,
+  moment: ConditionMoment,
+): Condition[] {
+  const { lifecycle, error, pending } = facts;
+  const [usual, message, also] = STATE_CONDITIONS[lifecycle];
+  const texts = {
+    reason: error?.reason ?? pending?.reason ?? lifecycle,
+    message: error?.message ?? pending?.message ?? facts.message ?? message,
+  };
+  const isPending = error !== undefined || pending !== undefined;
+  const status = isPending ? "False" : usual;
+  const ready = { type: READY, status, ...texts };
+  const list = setCondition(conditions, ready, moment);
+  if (error?.stalled || also === STALLED) {
+    return markStalled(list, texts, moment);
+  }
+  return isPending || also === RECONCILING
+    ? markReconciling(list, texts, moment)
+    : removeCondition(removeCondition(list, RECONCILING), STALLED);
+}
+
+/** Finds the Ready condition. */
+export function readyCondition(
+  conditions: readonly Condition[] = [],
+): Condition | undefined {
+  return findCondition(conditions, READY);
+}
+
 /** Whether two chosen specs are of the same generation. */
 export function sameChoice(
   a: ChosenSpec | undefined,
@@ -150,18 +247,6 @@ const PHASES: readonly RolloutStatus["phase"][] = [
   "RolledBack",
 ];
 
-const LIFECYCLES: readonly unknown[] = [
-  "Created",
-  "Upgrading",
-  "RollingBack",
-  "Suspended",
-  "Failed",
-  "RolledBack",
-  "Stable",
-  "Deployed",
-  "Deleting",
-] satisfies Lifecycle[];
-
 /** Reads a status, without the fields that a user has damaged; not the log. */
 export function readStatus(stored: unknown): PhasedStatus {
   if (!isJsonObject(stored)) return {};
@@ -170,7 +255,7 @@ export function readStatus(stored: unknown): PhasedStatus {
   if (
     typeof error?.reason !== "string" || typeof error.message !== "string"
   ) delete status.error;
-  if (!LIFECYCLES.includes(lifecycle)) delete status.lifecycle;
+  if (!Object.hasOwn(STATE_CONDITIONS, `${lifecycle}`)) delete status.lifecycle;
   return status;
 }
 
