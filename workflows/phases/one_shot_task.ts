@@ -285,15 +285,17 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
    */
   #begin({ object, ctx }: TaskRun<P>): TaskStatus<Result> {
     this.#statuses.adopt(object);
-    const latest = this.#clock.wallTime() + this.#maxBackOff;
-    const damaged = damagedFields(object.status, latest);
-    const status: TaskStatus<Result> = {
-      ...isJsonObject(object.status) && object.status,
-      ...object.status?.conditions !== undefined &&
-        { conditions: conditionsIn(object.status) },
-    };
-    for (const name of damaged) delete status[name];
+    const status: TaskStatus<Result> = isJsonObject(object.status)
+      ? object.status
+      : {};
     object.status = status as P["status"];
+    const names = Object.keys(STATUS_FIELDS) as (keyof typeof STATUS_FIELDS)[];
+    const damaged = names.filter((name) =>
+      Object.hasOwn(status, name) && !STATUS_FIELDS[name](status[name])
+    );
+    for (const name of damaged) delete status[name];
+    const latest = this.#clock.wallTime() + this.#maxBackOff;
+    if (Number(status.retryAt) > latest) status.retryAt = latest;
     const { attempt } = status;
     if (damaged.includes("failures")) {
       status.failures = Number(attempt?.match(/-(\d{1,9})$/)?.[1] ?? 0);
@@ -371,29 +373,20 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
   }
 }
 
-/** Fields of a status that no reconciler has written. */
-function damagedFields(
-  stored: unknown,
-  latestRetry: number,
-): (keyof TaskStatus)[] {
-  const status = isJsonObject(stored) ? stored : {};
-  const isText = (value: unknown) => typeof value === "string";
-  const isCount = (value: unknown) =>
-    Number.isSafeInteger(value) && Number(value) >= 0;
-  const valid = {
-    state: (value) =>
-      FINAL_STATES.has(value) || value === "Pending" || value === "InProgress",
-    attempt: isText,
-    failures: isCount,
-    retryAt: (value) => Number.isFinite(value) && Number(value) <= latestRetry,
-    error: isText,
-    observedGeneration: isCount,
-  } satisfies Partial<Record<keyof TaskStatus, (value: unknown) => boolean>>;
-  return (Object.keys(valid) as (keyof typeof valid)[])
-    .filter((name) =>
-      Object.hasOwn(status, name) && !valid[name](status[name])
-    );
-}
+const isText = (value: unknown): boolean => typeof value === "string";
+const isCount = (value: unknown): boolean =>
+  Number.isSafeInteger(value) && Number(value) >= 0;
+
+/** Whether a value can be the field of a status. */
+const STATUS_FIELDS = {
+  state: (value: unknown) =>
+    FINAL_STATES.has(value) || value === "Pending" || value === "InProgress",
+  attempt: isText,
+  failures: isCount,
+  retryAt: (value: unknown) => Number.isFinite(value),
+  error: isText,
+  observedGeneration: isCount,
+};
 
 /**
  * Error for a status that could not be written, which is no failure of the
@@ -402,13 +395,14 @@ function damagedFields(
 class StatusWriteError extends Error {}
 
 function conditionsOf(
-  { state = "Pending", error, conditions = [] }: TaskStatus,
+  status: TaskStatus,
   moment: { readonly now: number; readonly generation: number | undefined },
 ): Condition[] {
+  const { state = "Pending", error } = status;
   const texts = { reason: state, message: error ?? `The task is ${state}` };
-  const status = state === "Completed" ? "True" : "False";
-  const ready = { type: READY, status, ...texts } as const;
-  const list = setCondition(conditions, ready, moment);
+  const isReady = state === "Completed" ? "True" : "False";
+  const ready = { type: READY, status: isReady, ...texts } as const;
+  const list = setCondition(conditionsIn(status), ready, moment);
   if (state === "Completed") return removeCondition(list, RECONCILING);
   return state === "Failed" || state === "Abandoned"
     ? markStalled(list, texts, moment)

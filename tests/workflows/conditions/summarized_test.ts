@@ -65,6 +65,22 @@ releaseScenario(
 );
 
 releaseScenario(
+  "summarized reports a new generation before slow work, also after a failure",
+  async (release) => {
+    const { fixture } = release;
+    const seen: string[] = [];
+    await release.play([async () => {
+      seen.push(conditionText(await release.read(), "Reconciling"));
+      throw new Error("no route");
+    }]);
+    await release.ask({ version: "2" });
+    await fixture.until(() =>
+      seen.at(-1) === "True Progressing: Reconciling generation 2"
+    );
+  },
+);
+
+releaseScenario(
   "progress is written immediately and keeps Ready unless the object changed",
   async (release) => {
     const { fixture } = release;

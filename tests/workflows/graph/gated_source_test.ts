@@ -9,6 +9,7 @@ import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { GatedSource } from "../../../workflows/graph/activation.ts";
+import { CrdPresence } from "../../../workflows/graph/crd_presence.ts";
 import { recordedContext } from "../../support/source_context.ts";
 
 const MAP: ConfigMap = { metadata: { namespace: "default", name: "a" } };
@@ -123,4 +124,63 @@ test("GatedSource stops with its last primary, and logs a failure to stop", asyn
   }
   assert.deepEqual(logged, ["Cannot stop a source"]);
   assert.deepEqual(calls, ["start", "all"]);
+});
+
+test("GatedSource ignores a start that ends after the source was stopped", async () => {
+  const starts: (() => void)[] = [];
+  const { source, context } = gated({
+    start: () => new Promise<void>((resolve) => starts.push(resolve)),
+  });
+  const get = async () =>
+    await source.get(MAP.metadata as Required<typeof MAP.metadata>);
+  const turn = () => new Promise((resolve) => setTimeout(resolve));
+  await source.start(context);
+  const first = source.hold("node", "default/a");
+  await turn();
+  await source.release("node", "default/a");
+  const second = source.hold("node", "default/a");
+  await turn();
+  starts[0]!();
+  await first;
+  await turn();
+  assert.equal(await get(), undefined, "the second start has not synced");
+  starts[1]!();
+  await second;
+  assert.equal(await get(), MAP);
+});
+
+test("CrdPresence ignores a change that ends after it was stopped", async () => {
+  const informer = {
+    addHandler: () => ({ synced: Promise.resolve() }),
+    get: () => ({
+      metadata: { name: "routes.example.com" },
+      spec: { versions: [{ name: "v1", served: true }] },
+      status: { conditions: [{ type: "Established", status: "True" }] },
+    }),
+  };
+  const lease = { informer, release: () => Promise.resolve() };
+  const context = recordedContext(new VirtualClock(), [MAP], {
+    informers: { acquire: () => lease } as never,
+  });
+  const presence = new CrdPresence({
+    group: "example.com",
+    version: "v1",
+    kind: "Route",
+    plural: "routes",
+    scope: "Namespaced",
+  });
+  const reaction = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  await presence.follow((isPresent) => {
+    if (!isPresent) return Promise.resolve();
+    begun.resolve();
+    return reaction.promise;
+  });
+  const started = presence.start(context);
+  await begun.promise;
+  const stopped = presence.stop();
+  reaction.resolve();
+  await Promise.all([started, stopped]);
+  assert.equal(presence.present, false);
+  assert.deepEqual(context.triggered, []);
 });

@@ -78,6 +78,44 @@ test("ExclusiveStatus never overwrites a status of another writer [L39]", () =>
     assert.equal(stored.status?.conditions?.[0]?.reason, "Foreign");
   }));
 
+test("ExclusiveStatus does not write an object that was created again meanwhile", () =>
+  withNamespace(async ({ client, statuses, read }) => {
+    const object = await read();
+    statuses.adopt(object);
+    await client.patch(Namespace, KEY, { metadata: { labels: { a: "b" } } });
+    const { status } = client;
+    const other = {
+      status,
+      get: async () => {
+        const { metadata, ...rest } = await read();
+        return { ...rest, metadata: { ...metadata, uid: "another" } };
+      },
+    } as unknown as Client;
+    object.status = { ...object.status, conditions: [condition("Late")] };
+    await assert.rejects(statuses.write(object, other), StatusTamperedError);
+    assert.equal((await read()).status?.conditions, undefined);
+  }));
+
+test("ExclusiveStatus keeps the generation of the run though there is a newer one", () =>
+  withNamespace(async ({ client, statuses, read }) => {
+    const object = await read();
+    object.metadata.generation = 1;
+    statuses.adopt(object);
+    const newer = {
+      status: {
+        replace: async (...args: Parameters<Client["status"]["replace"]>) => {
+          const stored = await client.status.replace(...args);
+          return { ...stored, metadata: { ...stored.metadata, generation: 2 } };
+        },
+      },
+    } as unknown as Client;
+    for (const reason of ["First", "Second"]) {
+      object.status = { ...object.status, conditions: [condition(reason)] };
+      assert.equal(await statuses.write(object, newer), true);
+      assert.equal(object.metadata.generation, 1, reason);
+    }
+  }));
+
 test("ExclusiveStatus reports clearly that an object was deleted [L39]", () =>
   withNamespace(async ({ client, statuses, read }) => {
     const gone: Client["get"] = () =>

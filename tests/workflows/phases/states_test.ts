@@ -161,3 +161,34 @@ test("states refuses names that it does not know and halves of a deadline", () =
     /"within" must be a duration: .* received "x"/,
   );
 });
+
+test("states gives each state a deadline of its own", async () => {
+  type Step = StatesObject<"One" | "Two" | "Late">;
+  let isOver = false;
+  const world: PhasedStore<Step> = new PhasedStore<Step>(
+    {},
+    () =>
+      states<Step, "One" | "Two" | "Late">(Shop as unknown as Kind<Step>, {
+        initial: "One",
+        clock: world.clock,
+        states: {
+          One: {
+            within: "1h",
+            late: "Late",
+            run: () => isOver ? "Two" : undefined,
+          },
+          Two: { within: "2h", late: "Late", run: () => undefined },
+          Late: { rest: true, run: () => undefined },
+        },
+      }),
+  );
+  const hours = () =>
+    (world.stored.status!.deadline! - world.clock.wallTime()) / 3_600_000;
+  await world.pass();
+  assert.equal(hours(), 1);
+  await world.clock.advance(1_800_000);
+  isOver = true;
+  await world.pass();
+  assert.equal(world.stored.status?.state, "Two");
+  assert.equal(hours(), 2);
+});
