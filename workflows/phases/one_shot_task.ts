@@ -295,7 +295,10 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     );
     for (const name of damaged) delete status[name];
     const latest = this.#clock.wallTime() + this.#maxBackOff;
-    if (Number(status.retryAt) > latest) status.retryAt = latest;
+    if (Number(status.retryAt) > latest) {
+      damaged.push("retryAt");
+      delete status.retryAt;
+    }
     const { attempt } = status;
     if (damaged.includes("failures")) {
       status.failures = Number(attempt?.match(/-(\d{1,9})$/)?.[1] ?? 0);
