@@ -169,23 +169,18 @@ function inKeyedList(
     const wanted = withoutFields(item as JsonObject, element);
     const stored = (findKeyed(actual, element) ?? {}) as JsonObject;
     // An item whose fields are not owned individually is owned as a whole.
-    const found = isOwnedWhole(below)
-      ? inWhole(wanted, withoutFields(stored, element), position)
-      : inObject(wanted, stored, position);
-    if (found !== undefined) return found;
+    if (!isOwnedWhole(below)) {
+      const found = inObject(wanted, stored, position);
+      if (found !== undefined) return found;
+      continue;
+    }
+    const whole = withoutFields(stored, element);
+    if (!sameValue(wanted, whole, form)) {
+      return changedLeaf(wanted, whole, position);
+    }
   }
   const [left] = open.keys();
   return left === undefined ? undefined : `${path}[${left.slice(2)}]`;
-}
-
-function inWhole(
-  desired: JsonObject,
-  actual: JsonObject,
-  position: Position,
-): string | undefined {
-  return sameValue(desired, actual, position.form)
-    ? undefined
-    : changedLeaf(desired, actual, position);
 }
 
 /** The keys of an item are equal or defaulted. */
@@ -249,24 +244,24 @@ export function ownedFieldsOf(
 }
 
 /** Entries below an owned field, without `.` for the field itself. */
-export function ownedChildren(owned: unknown): readonly [string, unknown][] {
+function ownedChildren(owned: unknown): readonly [string, unknown][] {
   return isJsonObject(owned)
     ? Object.entries(owned).filter(([name]) => name !== ".")
     : [];
 }
 
 /** Whether a value is owned as a whole. */
-export function isOwnedWhole(owned: unknown): boolean {
+function isOwnedWhole(owned: unknown): boolean {
   return isJsonObject(owned) && Object.keys(owned).length === 0;
 }
 
 /** Whether only a list or map itself is owned, without entries. */
-export function isContainerAlone(owned: unknown): boolean {
+function isContainerAlone(owned: unknown): boolean {
   return isJsonObject(owned) && "." in owned && Object.keys(owned).length === 1;
 }
 
 /** Finds the item of a keyed list with the keys of an element `k:{…}`. */
-export function findKeyed(
+function findKeyed(
   list: readonly unknown[],
   element: string,
 ): unknown {
@@ -277,7 +272,7 @@ export function findKeyed(
 }
 
 /** Parses the keys of an element `k:{…}`. */
-export function keysOf(element: string): JsonObject {
+function keysOf(element: string): JsonObject {
   const keys: unknown = JSON.parse(element.slice(2));
   return isJsonObject(keys) ? keys : {};
 }

@@ -6,6 +6,7 @@ import type {
 } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import {
+  type AnyTable,
   checkOptions,
   checkParts,
   type OptionRules,
@@ -115,9 +116,7 @@ export function kubernetesDependent<
   kind: Kind<S>,
   options: KubernetesDependentOptions<P, S, W>,
 ): KubernetesDependent<P, S> & { readonly source: EventSource<P, S> } {
-  checkKind(kind, "a dependent");
-  checkOptions(options, RULES, `a dependent of ${kind.kind}`);
-  const source = dependentSource(kind, options);
+  const source = dependentSource(kind, options, RULES);
   const resource = new DependentResource(kind, source, options);
   /** Desired state, computed once a run. */
   const desiredOf = async (primary: P, ctx: Context<P>) => {
@@ -207,9 +206,7 @@ export function bulkDependent<
     >;
   },
 ): KubernetesDependent<P, ReadonlyMap<string, S>> {
-  checkKind(kind, "a dependent");
-  checkOptions(options, BULK_RULES, `a dependent of ${kind.kind}`);
-  const source = dependentSource(kind, options);
+  const source = dependentSource(kind, options, BULK_RULES);
   const resource = new DependentResource(kind, source, options);
   const read = readerOf(source);
   return {
@@ -295,9 +292,7 @@ export function readOnlyDependent<
   options: Pick<KubernetesDependentOptions<P, S>, "source" | "watch" | "key"> =
     {},
 ): Dependent<P, S> {
-  checkKind(kind, "a dependent");
-  checkOptions(options, READ_RULES, `a dependent of ${kind.kind}`);
-  const source = dependentSource(kind, readOnly(options));
+  const source = dependentSource(kind, options, READ_RULES);
   return {
     sources: [source],
     garbageCollected: true,
@@ -324,9 +319,7 @@ export function readOnlyBulkDependent<
   kind: Kind<S>,
   options: Pick<KubernetesDependentOptions<P, S>, "source" | "watch"> = {},
 ): Dependent<P, ReadonlyMap<string, S>> {
-  checkKind(kind, "a dependent");
-  checkOptions(options, SOURCE_RULES, `a dependent of ${kind.kind}`);
-  const source = dependentSource(kind, readOnly(options));
+  const source = dependentSource(kind, options, SOURCE_RULES);
   return { sources: [source], garbageCollected: true, read: readerOf(source) };
 }
 
@@ -338,13 +331,6 @@ function readerOf<P extends KubernetesObject, S extends KubernetesObject>(
     const objects = await ctx.secondaries(source);
     return new Map(objects.map((object) => [keyText(keyOf(object)), object]));
   };
-}
-
-/** Marks the event source of a dependent as read-only. */
-function readOnly<P extends KubernetesObject, S extends KubernetesObject>(
-  options: SourceOptions<P, S>,
-): SourceOptions<P, S> {
-  return { ...options, watch: { readOnly: true, ...options.watch } };
 }
 
 /** Number of event sources that were created for dependents, by kind. */
@@ -359,27 +345,31 @@ function nextName(kind: Kind): string {
 }
 
 /**
- * Returns the shared event source of a dependent, or creates one.
+ * Returns the shared event source of a dependent, or creates one: read-only for
+ * one without a desired state.
  *
- * @throws {TypeError | RangeError} If the shared source is invalid.
+ * @throws {TypeError | RangeError} If the kind, an option or the shared source is
+ * invalid.
  */
 function dependentSource<
   P extends KubernetesObject,
   S extends KubernetesObject,
 >(
   kind: Kind<S>,
-  options: Pick<
-    KubernetesDependentOptions<P, S>,
-    "source" | "watch" | "relation"
-  >,
+  options: SourceOptions<P, S> & { readonly desired?: unknown },
+  rules: AnyTable,
 ): EventSource<P, S> {
-  const { source } = options;
+  checkKind(kind, "a dependent");
+  const subject = `a dependent of ${kind.kind}`;
+  checkOptions(options, rules, subject);
+  const { source, desired } = options;
   if (source !== undefined) {
-    checkParts(source, SOURCE_PARTS, `a dependent of ${kind.kind}, source`);
+    checkParts(source, SOURCE_PARTS, `${subject}, source`);
     return source;
   }
   const made = new WatchingSource(kind, {
     name: nextName(kind),
+    ...(desired === undefined && { readOnly: true }),
     ...options.watch,
   });
   return made.readOnly ? made : made.usedAs("owns");

@@ -26,7 +26,7 @@ import {
 import { at, conditionsAt, KIND_RULES } from "./status_rules.ts";
 import {
   type Condition,
-  type ConditionMoment,
+  findCondition,
   RECONCILING,
   removeCondition,
   setCondition,
@@ -181,29 +181,27 @@ export function augmentStatus<
   });
   const { now = Date.now() } = options;
   const { status, reason, message } = statusOf(object, { ...options, now });
-  const moment: ConditionMoment = { now };
   const before = (object.status ?? {}) as {
     readonly conditions?: readonly Condition[];
   };
-  const implied = status === "InProgress"
-    ? RECONCILING
-    : status === "Failed"
-    ? STALLED
-    : undefined;
+  const type = { InProgress: RECONCILING, Failed: STALLED }[status as string];
+  const old = findCondition(before.conditions ?? [], type ?? "");
   let conditions = before.conditions ?? [];
-  for (const type of [RECONCILING, STALLED]) {
-    if (type !== implied) conditions = removeCondition(conditions, type);
+  for (const other of [RECONCILING, STALLED]) {
+    if (other !== type) conditions = removeCondition(conditions, other);
   }
-  if (implied !== undefined) {
-    const words = { reason, message, status: "True" } as const;
-    const old = conditions.find(({ type }) => type === implied);
-    const since = old?.status === "True" ? old.lastTransitionTime : undefined;
-    conditions = setCondition(conditions, { ...words, type: implied }, moment)
-      .map((condition) =>
-        condition.type === implied && since !== undefined
-          ? { ...condition, lastTransitionTime: since }
+  if (type !== undefined) {
+    const words = { type, reason, message, status: "True" } as const;
+    conditions = setCondition(conditions, words, { now });
+    // As in Kubernetes, only another status is a transition.
+    if (old?.status === "True") {
+      const { lastTransitionTime } = old;
+      conditions = conditions.map((condition) =>
+        condition.type === type
+          ? { ...condition, lastTransitionTime }
           : condition
       );
+    }
   }
   return { ...object, status: { ...before, conditions } };
 }
