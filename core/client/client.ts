@@ -192,7 +192,7 @@ export class Client {
     return new Client({ transport, namespace }, this.#options);
   }
 
-  /** Reads an object. */
+  /** Reads an object; throws if it does not exist, unlike `find` and `ctx.get`. */
   get<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
@@ -215,7 +215,10 @@ export class Client {
     }
   }
 
-  /** Lists one page of objects; all objects if `limit` is absent. */
+  /**
+   * Lists one page of objects; all objects if `limit` is absent. The result is
+   * `{ items, metadata }`, while `ctx.list` gives an array.
+   */
   async list<T extends KubernetesObject>(
     kind: Kind<T>,
     options: ListOptions = {},

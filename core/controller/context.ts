@@ -199,7 +199,8 @@ export interface Context<P extends KubernetesObject> {
   readonly sources: SourceRegistry<P>;
 
   /**
-   * Reads one object.
+   * Reads one object; undefined if it does not exist, as `client.find` does
+   * (`client.get` throws).
    *
    * @param kind Kind of the object.
    * @param name Name of the object. Defaults to that of the primary.
@@ -212,7 +213,8 @@ export interface Context<P extends KubernetesObject> {
     namespace?: string,
   ): Promise<T | undefined>;
   /**
-   * Reads all objects of a kind in a namespace.
+   * Reads all objects of a kind in a namespace, as an array (`client.list` gives
+   * `{ items, metadata }`, one page).
    *
    * @param kind Kind of the objects.
    * @param namespace Namespace, or `"*"` for all. Defaults to that of the
