@@ -5,8 +5,7 @@ import { test } from "node:test";
 import { describeFile } from "../../cli/operator_file.ts";
 import { operatorManifests } from "../../cli/manifests_command.ts";
 import { Client } from "../../core/client/client.ts";
-import { type Kind, untyped } from "../../core/api/kind.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
+import { untyped } from "../../core/api/kind.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import type { AccessVerb, RbacManifest } from "../../core/crd/rbac.ts";
 import { permits } from "../../testing/restricted_transport.ts";
@@ -21,16 +20,9 @@ const EXAMPLES: readonly (readonly [
   kind: string,
   spec: object,
   works: RegExp,
-  managed?: readonly Kind[],
 ])[] = [
   ["chat_bridge", "Channel", { room: "tea" }, /channel default\/a {2}Reconc/],
-  [
-    "greeting",
-    "Greeting",
-    { name: "Ann" },
-    /greeting default\/a {2}Reconc/,
-    [ConfigMap],
-  ],
+  ["greeting", "Greeting", { name: "Ann" }, /greeting default\/a {2}Reconc/],
   [
     "github_webhook",
     "Repository",
@@ -81,7 +73,7 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
 
 Object.assign(process.env, ENVIRONMENT);
 
-for (const [name, kind, spec, works, managed = []] of EXAMPLES) {
+for (const [name, kind, spec, works] of EXAMPLES) {
   test(
     `The generated rules of the example ${name} permit all of its requests`,
     { skip: ON_REAL_CLUSTER && "it brings its own API server" },
@@ -117,7 +109,7 @@ for (const [name, kind, spec, works, managed = []] of EXAMPLES) {
       } finally {
         await dev.kill();
       }
-      const rules = await generatedRules(file, managed);
+      const rules = await generatedRules(file);
       const refused = readRequests(record).filter(({ verb, ...request }) =>
         !permits(rules, { ...request, verb: verb as AccessVerb })
       );
@@ -128,7 +120,6 @@ for (const [name, kind, spec, works, managed = []] of EXAMPLES) {
 
 async function generatedRules(
   file: string,
-  managed: readonly Kind[],
 ): Promise<NonNullable<RbacManifest["rules"]>> {
   const options = { export: undefined, operators: true };
   const manifests = operatorManifests({
@@ -136,7 +127,7 @@ async function generatedRules(
     name: "example",
     namespace: "example",
     image: "example",
-    managed,
+    managed: [],
     recorded: undefined,
   });
   return manifests.flatMap((manifest) =>
