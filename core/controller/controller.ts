@@ -488,6 +488,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const { fieldManager, selection } = settings;
     const finalizer = finalizerOf(settings, kind);
     const log = deps.log.with({ controller });
+    const selector = selection.labelSelector ?? selection.fieldSelector;
+    if (finalizer !== undefined && selector !== undefined) {
+      log.warn(
+        "Objects that leave the selection of this controller keep its finalizer: if one is deleted then, its deletion waits until it is selected again or the finalizer is removed",
+        { finalizer },
+      );
+    }
     const common = { client, informers, clock, log, metrics, controller };
     const primaries = new PrimarySource<P>({
       name: controller,

@@ -105,6 +105,11 @@ export interface ControllerOptions<
   /**
    * Finalizer that is added to the primaries when the reconciler has a
    * `cleanup` method. Defaults to `<plural>.<group>/finalizer`.
+   *
+   * A primary that leaves the `labelSelector` or `fieldSelector` keeps its
+   * finalizer: if it is deleted then, its deletion waits until it is selected
+   * again or the finalizer is removed. To stop managing objects by a label, check
+   * the label in the reconciler instead.
    */
   readonly finalizer?: string | undefined;
   /**

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { keepFinalizer, noUpdate } from "../../core/controller/result.ts";
 import { Namespace } from "../../core/kinds/mod.ts";
+import { startGadgets } from "../support/gadget_runs.ts";
 import {
   Gadget,
   type OperatorFixture,
@@ -15,6 +16,30 @@ async function finalizers(
 ): Promise<readonly string[]> {
   return (await fixture.gadget(name))?.metadata.finalizers ?? [];
 }
+
+scenario(
+  "A selection together with a cleanup is warned about at the start",
+  async (fixture) => {
+    const warnings = () =>
+      fixture.log.filter(({ level, message }) =>
+        level === "warn" && message.startsWith("Objects that leave")
+      );
+    const cleanup = () => {};
+    const labelSelector = "app=web";
+    await startGadgets(fixture, () => {}, { name: "a", labelSelector });
+    await startGadgets(fixture, () => {}, { name: "b", cleanup });
+    assert.deepEqual(warnings(), []);
+    await startGadgets(fixture, () => {}, {
+      name: "c",
+      cleanup,
+      labelSelector,
+    });
+    assert.deepEqual(
+      warnings().map(({ fields }) => fields["finalizer"]),
+      ["gadgets.sample.coracle.dev/finalizer"],
+    );
+  },
+);
 
 scenario(
   "The finalizer is added before the first reconciliation [J7]",
