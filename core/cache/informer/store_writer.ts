@@ -279,15 +279,17 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
       this.#isBehindOwnWrite(header)
     ) {
       // A later own write is in the cache: it created the next object of this
-      // name, or made this one match the selectors again.
-      if (!store.hasOtherUid(header)) this.#known(header, true);
+      // name, or made this one match the selectors again. Whether it matches a
+      // field selector is unknown; if it does, the server sends the object again.
+      if (this.#deps.selectsFields) this.#removeMissing(keyOfHeader(header));
+      else if (!store.hasOtherUid(header)) this.#known(header, true);
       return;
     }
     const change = store.delete(header, KEEP_PREVIOUS);
     if (change.outcome === "deleted") this.#changed("deleted", header, change);
   }
 
-  /** Removes an object whose deletion was not received. */
+  /** Removes an object in its last known state; its deletion was not received. */
   #removeMissing(key: ObjectKey): void {
     this.#pending.delete(keyText(key));
     const last = this.#store.header(key)?.copy();

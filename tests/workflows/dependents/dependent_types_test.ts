@@ -40,10 +40,9 @@ test("The types of a dependent let fields with a default be absent", () => {
   kubernetesDependent(Crate, {
     desired: () => ({ metadata, spec: { label: "x" } }),
   });
-  const wrong = kubernetesDependent(Crate, {
-    // @ts-expect-error -- without label
-    desired: () => ({ metadata, spec: { heavy: true } }),
-  });
+  const desired = () => ({ metadata, spec: { heavy: true } });
+  // @ts-expect-error -- without label
+  const wrong = kubernetesDependent(Crate, { desired });
   assert.equal(wrong.sources.length, 1);
 });
 

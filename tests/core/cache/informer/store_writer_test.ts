@@ -158,3 +158,18 @@ test("A deletion of a former history does not hide own writes of the next", asyn
   writer.ownWrite(header("a", "6"), undefined);
   assert.equal(store.has({ namespace: "default", name: "a" }), true);
 });
+
+test("A deletion before an own write counts if a field selector decides", async () => {
+  const { store, writer } = createWriter({ selectsFields: true });
+  writer.init();
+  writer.initApply(header("a", "1"));
+  await writer.initDone("1");
+  // Another client made it not match at 2, and so does not our write at 3: the
+  // server sends nothing about it after this.
+  writer.ownWrite(header("a", "3"), undefined);
+  writer.delete(header("a", "2"));
+  assert.equal(store.has({ namespace: "default", name: "a" }), false);
+  // It matches again.
+  writer.apply(header("a", "4"));
+  assert.equal(store.resourceVersion({ namespace: "default", name: "a" }), "4");
+});
