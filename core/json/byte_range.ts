@@ -41,6 +41,31 @@ export function asBuffer(bytes: Uint8Array): Buffer {
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
+/** Length up to which comparing bytes here is faster than by a native call. */
+const SHORT_BYTES = 64;
+
+/** Whether `bytes[start, end)` equals the bytes of another array at a position. */
+export function sameBytes(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  others: Buffer,
+  from: number,
+): boolean {
+  const length = end - start;
+  const to = from + length;
+  if (length > SHORT_BYTES) {
+    // Deno checks the end of either range against the length of `bytes`.
+    return to <= bytes.length
+      ? bytes.compare(others, from, to, start, end) === 0
+      : others.compare(bytes, start, end, from, to) === 0;
+  }
+  for (let i = 0; i < length; i++) {
+    if (bytes[start + i] !== others[from + i]) return false;
+  }
+  return true;
+}
+
 /**
  * Fastest `indexOf` of the runtime. Deno implements that of Buffer in JavaScript:
  * that of Uint8Array is twice as fast there, but twelve times slower on Node.

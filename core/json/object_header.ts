@@ -4,6 +4,7 @@ import {
   asBuffer,
   type ByteRange,
   parseRange,
+  sameBytes,
   smallInteger,
   stringAt,
   stringEquals,
@@ -361,8 +362,6 @@ export class ObjectHeader implements ByteRange {
 
 const QUOTE = 0x22;
 const NINE = 0x39;
-/** Length up to which comparing bytes here is faster than by a native call. */
-const SHORT_BYTES = 64;
 
 /**
  * Whether two states of an object have the same metadata except `resourceVersion`
@@ -398,27 +397,9 @@ export function hasSameMetadata(
   // If the bytes before the version are the same, so is its position; as it is a
   // string of digits in both, the bytes after it have the same meaning.
   return isNumber(others, otherVersion, afterVersion) &&
-    isSame(bytes, start, version, others, other.start) &&
-    isSame(bytes, versionEnd, cut, others, afterVersion) &&
-    isSame(bytes, cutEnd, end, others, afterCut);
-}
-
-/** Whether `bytes[start, end)` equals the bytes of another array at a position. */
-function isSame(
-  bytes: Buffer,
-  start: number,
-  end: number,
-  others: Buffer,
-  from: number,
-): boolean {
-  const length = end - start;
-  if (length > SHORT_BYTES) {
-    return bytes.compare(others, from, from + length, start, end) === 0;
-  }
-  for (let i = 0; i < length; i++) {
-    if (bytes[start + i] !== others[from + i]) return false;
-  }
-  return true;
+    sameBytes(bytes, start, version, others, other.start) &&
+    sameBytes(bytes, versionEnd, cut, others, afterVersion) &&
+    sameBytes(bytes, cutEnd, end, others, afterCut);
 }
 
 function endOf(ranges: Int32Array, field: keyof typeof FIELD_INDEX): number {

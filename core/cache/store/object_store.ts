@@ -16,7 +16,12 @@
 import type { Kind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey } from "../../api/object_key.ts";
-import { asBuffer, type ByteRange, wholeRange } from "../../json/byte_range.ts";
+import {
+  asBuffer,
+  type ByteRange,
+  sameBytes,
+  wholeRange,
+} from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import { BodyCopy, BodyWriter, type UnwrittenBody } from "./bodies.ts";
@@ -256,14 +261,14 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   #differs(slot: number, header: ObjectHeader): boolean {
     const { bytes, start, end } = this.#writer.write(header);
     const kept = this.#tiers.read(slot);
-    return kept === undefined ||
-      asBuffer(bytes).compare(
-          kept.bytes,
-          kept.start,
-          kept.end,
-          start,
-          end,
-        ) !== 0;
+    return kept === undefined || kept.end - kept.start !== end - start ||
+      !sameBytes(
+        asBuffer(bytes),
+        start,
+        end,
+        asBuffer(kept.bytes),
+        kept.start,
+      );
   }
 
   /**
