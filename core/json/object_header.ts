@@ -1,4 +1,3 @@
-import type { Buffer } from "node:buffer";
 import type { OwnerReference } from "../api/object.ts";
 import {
   asBuffer,
