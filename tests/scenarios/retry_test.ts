@@ -15,7 +15,10 @@ const exact = { jitter: 0 } as const;
 async function eventsOf(
   fixture: OperatorFixture,
 ): Promise<[string, string, number][]> {
-  const { items } = await fixture.client.list(Event);
+  const { items } = await fixture.client.list(Event, {
+    namespace: "default",
+    fieldSelector: "involvedObject.kind=Gadget",
+  });
   return items.map(({ reason = "", message = "", count = 0 }): [
     string,
     string,
