@@ -69,9 +69,6 @@ export interface CollectionOptions extends RequestOptions, SelectionOptions {
   readonly namespace?: string | undefined;
 }
 
-/** Match rule for `resourceVersion`: exactly this state, or this or a later one. */
-export type ResourceVersionMatch = "Exact" | "NotOlderThan";
-
 /** Options of a list. */
 export interface ListOptions extends CollectionOptions {
   /**
@@ -122,9 +119,6 @@ export interface WatchOptions extends CollectionOptions {
    */
   readonly timeoutSeconds?: number | undefined;
 }
-
-/** Deletion of dependents: in the background, before the owner, or not at all. */
-export type PropagationPolicy = "Background" | "Foreground" | "Orphan";
 
 /** Options of a deletion. */
 export interface DeleteOptions extends RequestOptions {

@@ -7,16 +7,6 @@ import type { StreamConnection } from "../transport/transport.ts";
 /** Channel numbers of exec and attach. */
 const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4 };
 
-/** Exit code and complete output of a process. */
-export interface ProcessOutput {
-  /** Exit code. */
-  readonly code: number;
-  /** Standard output, decoded as UTF-8. */
-  readonly stdout: string;
-  /** Standard error, decoded as UTF-8. */
-  readonly stderr: string;
-}
-
 /**
  * Process in a container, from `client.exec` or `client.attach`.
  *

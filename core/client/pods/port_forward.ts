@@ -66,22 +66,6 @@ async function* withoutPort(
   }
 }
 
-/** Options of {@linkcode PortForward.listen}. */
-export interface ListenOptions {
-  /**
-   * Local port; 0 selects a free port.
-   *
-   * @default {0}
-   */
-  readonly port?: number | undefined;
-  /**
-   * Local address to listen on.
-   *
-   * @default {"127.0.0.1"}
-   */
-  readonly host?: string | undefined;
-}
-
 /** Local port that is forwarded to a port of a pod. */
 export interface PortListener {
   /** Local port. */
