@@ -70,8 +70,13 @@ async function startServer(kubeconfig: string): Promise<ChildProcess> {
     "apiserver",
     "--port=0",
     `--kubeconfig=${kubeconfig}`,
-  ], { stdio: ["ignore", "inherit", "pipe"] });
-  await within("the API server is ready", once(server.stderr, "data"));
+  ], { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    await within("the API server is ready", once(server.stdout, "data"));
+  } catch (error) {
+    server.kill();
+    throw error;
+  }
   return server;
 }
 
