@@ -88,21 +88,6 @@ export class ApplySetError extends Error {
   }
 }
 
-/**
- * Formats changes for users: one line for each object, followed by its fields.
- */
-export function changeSetText(changes: readonly AppliedChange[]): string {
-  return changes.flatMap(({ reference, action, fields }) => [
-    `${referenceText(reference)} ${action}`,
-    ...action === "configured" ? fields.map(fieldText) : [],
-  ]).join("\n");
-}
-
-function fieldText(change: FieldDifference): string {
-  const text = (value: unknown) => JSON.stringify(value) ?? "nothing";
-  return `  ${change.path}: ${text(change.before)} -> ${text(change.after)}`;
-}
-
 /** Replacement of a secret value. */
 const MASKED = "***";
 
@@ -124,7 +109,7 @@ export function objectChanges(
 }
 
 /** Whether an object is a Secret. */
-export function isSecret({ apiVersion, kind }: {
+function isSecret({ apiVersion, kind }: {
   readonly apiVersion?: string | undefined;
   readonly kind?: string | undefined;
 }): boolean {

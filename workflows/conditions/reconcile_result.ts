@@ -256,9 +256,9 @@ export function summarizeResult(
     moment,
   });
   let list = computed.conditions;
-  for (const { target, ...sources } of summaries) {
-    const summary = summarizeConditions(list, target, sources);
-    if (summary !== undefined) list = setCondition(list, summary, moment);
+  for (const summary of summaries) {
+    const merged = summarizeConditions(list, summary);
+    if (merged !== undefined) list = setCondition(list, merged, moment);
   }
   const gate = gates
     .map((type) => findCondition(list, type))

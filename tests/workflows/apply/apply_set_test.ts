@@ -7,7 +7,6 @@ import {
   diffSet,
   pruneSet,
 } from "../../../workflows/apply/apply_set.ts";
-import { changeSetText } from "../../../workflows/apply/change_set.ts";
 import { Release } from "../../support/release_kind.ts";
 import {
   applyTest,
@@ -71,10 +70,13 @@ applyTest(
       data: { color: "red", more: "theirs" },
     });
     const { changes } = await applySet(client, set, { owner: OWNER });
-    assert.equal(
-      changeSetText(changes),
-      `ConfigMap/default/a configured\n  /data/color: "red" -> "blue"\nConfigMap/default/b unchanged`,
-    );
+    assert.deepEqual(told(changes), [
+      "ConfigMap/a configured",
+      "ConfigMap/b unchanged",
+    ]);
+    assert.deepEqual(changes[0]?.fields, [
+      { path: "/data/color", before: "red", after: "blue" },
+    ]);
     const { data } = await client.get(ConfigMap, {
       namespace: "default",
       name: "a",
@@ -150,16 +152,15 @@ applyTest(
     assert.deepEqual(writes.map(({ verb }) => verb), ["delete"]);
     const a = { namespace: "default", name: "a" };
     assert.notEqual(await client.find(ConfigMap, a), undefined);
-    assert.equal(
-      changeSetText(changes),
-      [
-        "ConfigMap/default/new created",
-        "Secret/default/login configured",
-        `  /data/password: "*** (before)" -> "*** (after)"`,
-        "Release/default/web unknown",
-        "ConfigMap/default/a deleted",
-      ].join("\n"),
-    );
+    assert.deepEqual(told(changes), [
+      "ConfigMap/new created",
+      "Secret/login configured",
+      "Release/web unknown",
+      "ConfigMap/a deleted",
+    ]);
+    assert.deepEqual(changes[1]?.fields, [
+      { path: "/data/password", before: "*** (before)", after: "*** (after)" },
+    ]);
     assert.equal(
       (await client.get(Secret, { namespace: "default", name: "login" })).data
         ?.["password"],

@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Condition } from "../../../workflows/conditions/condition.ts";
-import {
-  aggregateConditions,
-  mirrorCondition,
-  summarizeConditions,
-} from "../../../workflows/conditions/condition_merge.ts";
+import { summarizeConditions } from "../../../workflows/conditions/condition_merge.ts";
 
 function condition(
   type: string,
@@ -35,18 +31,20 @@ test("summarizeConditions orders conditions by severity [F28]", () => {
   const statuses = ["False", "False", "True", "True", "Unknown"];
   for (const [index, worst] of ranked.entries()) {
     const list = ranked.slice(index).reverse();
-    const summary = summarizeConditions(list, "Ready", { abnormal });
+    const summary = summarizeConditions(list, { target: "Ready", abnormal });
     assert.equal(summary?.reason, worst.reason);
     assert.equal(summary?.status, statuses[index]);
   }
 });
 
 test("summarizeConditions inverts when the target itself is abnormal [F28]", () => {
-  const summary = summarizeConditions([condition("Fine", "True")], "Bad", {
+  const summary = summarizeConditions([condition("Fine", "True")], {
+    target: "Bad",
     abnormal,
   });
   assert.equal(summary?.status, "False");
-  const same = summarizeConditions([condition("Worse", "True")], "Bad", {
+  const same = summarizeConditions([condition("Worse", "True")], {
+    target: "Bad",
     abnormal,
   });
   assert.equal(same?.status, "True");
@@ -54,7 +52,8 @@ test("summarizeConditions inverts when the target itself is abnormal [F28]", () 
 
 test("summarizeConditions can ignore what was observed of older generations [F29]", () => {
   const list = [condition("Bad", "True", 1), condition("Fine", "True", 2)];
-  const summary = summarizeConditions(list, "Ready", {
+  const summary = summarizeConditions(list, {
+    target: "Ready",
     abnormal,
     latestGenerationOnly: true,
   });
@@ -62,21 +61,30 @@ test("summarizeConditions can ignore what was observed of older generations [F29
 });
 
 test("summarizeConditions ignores the target and needs a condition to merge [F30]", () => {
-  assert.equal(summarizeConditions([], "Ready"), undefined);
+  assert.equal(summarizeConditions([], { target: "Ready" }), undefined);
   assert.equal(
-    summarizeConditions([condition("Ready", "False")], "Ready"),
+    summarizeConditions([condition("Ready", "False")], { target: "Ready" }),
     undefined,
   );
   assert.equal(
-    summarizeConditions([condition("A", "True")], "Ready", { of: ["B"] }),
+    summarizeConditions([condition("A", "True")], {
+      target: "Ready",
+      of: ["B"],
+    }),
     undefined,
   );
 });
 
 test("summarizeConditions lets the declared order decide among equals [F30]", () => {
   const list = [condition("A", "False"), condition("B", "False")];
-  assert.equal(summarizeConditions(list, "Ready")?.reason, "AReason");
-  const declared = summarizeConditions(list, "Ready", { of: ["B", "A"] });
+  assert.equal(
+    summarizeConditions(list, { target: "Ready" })?.reason,
+    "AReason",
+  );
+  const declared = summarizeConditions(list, {
+    target: "Ready",
+    of: ["B", "A"],
+  });
   assert.equal(declared?.reason, "BReason");
 });
 
@@ -84,47 +92,13 @@ test("summarizeConditions counts the steps that are done [F30]", () => {
   const list = [condition("A", "True"), condition("B", "False")];
   const options = { of: ["A", "B"], stepCounter: true };
   assert.equal(
-    summarizeConditions(list, "Ready", options)?.message,
+    summarizeConditions(list, { target: "Ready", ...options })?.message,
     "1 of 2 completed",
   );
-  const strict = summarizeConditions(
-    [...list, condition("C", "True")],
-    "Ready",
-    {
-      stepCounter: true,
-      countOnlyIf: ["A", "B"],
-    },
-  );
+  const strict = summarizeConditions([...list, condition("C", "True")], {
+    target: "Ready",
+    stepCounter: true,
+    countOnlyIf: ["A", "B"],
+  });
   assert.equal(strict?.message, "B message");
-});
-
-test("aggregateConditions takes the top group over several objects [F31]", () => {
-  const sources = [
-    { kind: "Pod", name: "b", conditions: [condition("Ready", "False")] },
-    { kind: "Pod", name: "a", conditions: [condition("Ready", "False")] },
-    { kind: "Pod", name: "c", conditions: [condition("Ready", "True")] },
-  ];
-  const merged = aggregateConditions(sources, "Ready", {
-    counter: true,
-    sourceReference: true,
-  });
-  assert.deepEqual(merged, {
-    type: "Ready",
-    status: "False",
-    reason: "ReadyReason @ Pod/a",
-    message: "2 of 3 Ready",
-  });
-});
-
-test("mirrorCondition copies Ready, a fallback, or nothing [F31]", () => {
-  const source = { name: "a", conditions: [condition("Ready", "True")] };
-  assert.equal(mirrorCondition(source, "SourceReady")?.reason, "ReadyReason");
-  const empty = { name: "a", conditions: [] };
-  assert.equal(mirrorCondition(empty, "SourceReady"), undefined);
-  assert.deepEqual(
-    mirrorCondition(empty, "SourceReady", {
-      otherwise: { status: "False", reason: "Missing" },
-    }),
-    { type: "SourceReady", status: "False", reason: "Missing" },
-  );
 });

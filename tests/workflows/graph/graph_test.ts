@@ -17,7 +17,7 @@ test("Graph orders nodes behind what they depend on, stable in the order of defi
   );
 });
 
-test("Graph refuses a cycle and names its path", () => {
+test("Graph refuses a cycle and names its path [F41]", () => {
   assert.throws(
     () => new Graph([node("x", "a"), node("a", "b"), node("b", "a")]),
     (error: unknown) => {

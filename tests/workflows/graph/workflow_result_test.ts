@@ -69,7 +69,7 @@ test("WorkflowResult keeps the transition time of an equal condition", () => {
   });
 });
 
-test("WorkflowResult puts failures first, with what was thrown", () => {
+test("WorkflowResult puts failures first, with what was thrown [F31]", () => {
   const failed = result({
     a: { state: "failed", error: new Error("no route") },
     b: { state: "notReady" },
