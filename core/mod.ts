@@ -36,20 +36,7 @@ export {
   type LabelSelector,
   matchesLabels,
 } from "./api/label_selector.ts";
-export type {
-  ApplyObject,
-  DeepPartial,
-  KubernetesObject,
-  ListMeta,
-  ManagedFieldsEntry,
-  NewObject,
-  ObjectList,
-  ObjectMeta,
-  OwnerReference,
-  ReadonlyDeep,
-  UntypedObject,
-  WrittenAs,
-} from "./api/object.ts";
+export * from "./api/object.ts";
 export { keyText, type ObjectKey, parseKey } from "./api/object_key.ts";
 export { Quantity } from "./api/quantity.ts";
 export type { SelectionOptions } from "./api/selection.ts";
@@ -102,11 +89,7 @@ export type {
   LogOptions,
   PortForwardOptions,
 } from "./client/pods/pod_requests.ts";
-export {
-  PortConnection,
-  PortForward,
-  type PortListener,
-} from "./client/pods/port_forward.ts";
+export * from "./client/pods/port_forward.ts";
 export type { ApiRequest } from "./client/request.ts";
 export type {
   ApplyOptions,
@@ -148,13 +131,7 @@ export {
   type LoadConfigOptions,
 } from "./config/load_config.ts";
 export type { RunCause } from "./controller/cause.ts";
-export type {
-  Context,
-  ContextWriteOptions,
-  ManagedWorkflowResult,
-  PrimaryEvents,
-  RetryInfo,
-} from "./controller/context.ts";
+export * from "./controller/context.ts";
 export type {
   ControllerHealth,
   ObjectHistory,
@@ -165,38 +142,12 @@ export type {
 } from "./controller/controller_options.ts";
 export type { EventOptions } from "./controller/event_recorder.ts";
 export { type Expectation, Expectations } from "./controller/expectations.ts";
-export type {
-  EventSource,
-  NamespaceSet,
-  PrimaryCache,
-  PrimaryEvent,
-  SourceContext,
-  SourceEvent,
-  SourceHealth,
-  SourceRegistry,
-} from "./controller/event_source.ts";
+export * from "./controller/event_source.ts";
 export { allOf, anyOf, type Filters, noneOf } from "./controller/filters.ts";
 export type { ManagedWorkflow } from "./controller/managed_workflow.ts";
 export type { Namespaces } from "./controller/namespaces.ts";
-export type {
-  MaybePromise,
-  Reconciler,
-  ReconcileReturn,
-} from "./controller/reconciler.ts";
-export {
-  CleanupResult,
-  keepFinalizer,
-  noUpdate,
-  patchResource,
-  patchResourceAndStatus,
-  patchStatus,
-  ReconcileResult,
-  removeFinalizer,
-  type ResourcePatch,
-  type ResultOptions,
-  setStatus,
-  type StatusPatch,
-} from "./controller/result.ts";
+export * from "./controller/reconciler.ts";
+export * from "./controller/result.ts";
 export { RunAbortedError, RunInterruptedError } from "./controller/run/run.ts";
 export type { RecordedRun } from "./controller/run/run_observers.ts";
 export { defineKind } from "./crd/define_kind.ts";
@@ -225,11 +176,7 @@ export {
 export type { OperatorHandle } from "./operator/development.ts";
 export type { LeaderElectionOptions } from "./operator/leader_election.ts";
 export { MetricsRegistry } from "./operator/metrics_registry.ts";
-export {
-  type ControllerHandle,
-  Operator,
-  type OperatorHealth,
-} from "./operator/operator.ts";
+export * from "./operator/operator.ts";
 export {
   loadOperatorConfig,
   type LoadOperatorConfigOptions,

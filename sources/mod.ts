@@ -33,13 +33,7 @@
  */
 
 export type { ExternalCacheOptions } from "./external_cache.ts";
-export {
-  type CachingInboundOptions,
-  type CachingInboundSource,
-  cachingInboundSource,
-  type InboundSource,
-  inboundSource,
-} from "./inbound_source.ts";
+export * from "./inbound_source.ts";
 export {
   byAnnotation,
   byFunction,
@@ -49,16 +43,8 @@ export {
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
 } from "../core/controller/watch/mappers.ts";
-export {
-  type PerResourcePollingOptions,
-  type PerResourcePollingSource,
-  perResourcePollingSource,
-} from "./per_resource_polling_source.ts";
-export {
-  type PollingOptions,
-  type PollingSource,
-  pollingSource,
-} from "./polling_source.ts";
+export * from "./per_resource_polling_source.ts";
+export * from "./polling_source.ts";
 export { type TimerSource, timerSource } from "./timer_source.ts";
 export {
   watch,

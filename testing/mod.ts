@@ -21,10 +21,5 @@
  * @module
  */
 
-export {
-  TestCluster,
-  type TestClusterOptions,
-  type TestedOperator,
-  withTestCluster,
-} from "./test_cluster.ts";
+export * from "./test_cluster.ts";
 export { VirtualClock } from "./virtual_clock.ts";

@@ -65,8 +65,4 @@ export type {
   KindVersion,
 } from "./kind_definition.ts";
 export { type RbacManifest, rbacManifests, type RbacOptions } from "./rbac.ts";
-export type {
-  StandardIssue,
-  StandardSchema,
-  Stored,
-} from "./standard_schema.ts";
+export * from "./standard_schema.ts";
