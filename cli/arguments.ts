@@ -18,8 +18,6 @@ export type Request =
  * Parses a command line: `[--help | --version] COMMAND [--flag VALUE]… OPERAND…`.
  * Flags may appear anywhere after the command; `--` ends them.
  *
- * @param args The arguments after the program's name.
- * @param commands The available commands.
  * @throws {UsageError} If there is no such command or flag, a value is missing,
  * or the number of operands is wrong.
  */

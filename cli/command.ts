@@ -65,12 +65,7 @@ export class UsageError extends Error {
   /** Command whose help is suggested. */
   readonly command: string | undefined;
 
-  /**
-   * Creates the error.
-   *
-   * @param message The mistake and its correction.
-   * @param command Command whose help is suggested.
-   */
+  /** Creates the error. */
   constructor(message: string, command?: string) {
     super(message);
     this.name = "UsageError";

@@ -45,10 +45,7 @@ export async function runCli(
 /**
  * Runs a command line with a list of commands.
  *
- * @param args The arguments after the program's name.
- * @param terminal Input and output.
  * @param commands Available commands. Defaults to the commands of `coracle`.
- * @returns The exit code.
  */
 export async function runCommandLine(
   args: readonly string[],

@@ -80,12 +80,7 @@ async function mainCommand(
   ];
 }
 
-/**
- * Starts a file as the main module of a process with a task.
- *
- * @param task The task.
- * @param options Whether the file is watched, and the variables of the process.
- */
+/** Starts a file as the main module of a process with a task. */
 export async function startMain(
   task: MainTask & { readonly answer?: string | undefined },
   options: {
@@ -110,7 +105,6 @@ export async function startMain(
 /**
  * Runs a task in a process whose main module is the file.
  *
- * @returns The answer of the task.
  * @throws {Error} If the process ends without an answer.
  */
 export async function runAsMain<T>(task: MainTask): Promise<T> {

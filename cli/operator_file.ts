@@ -152,11 +152,7 @@ function isKind(value: unknown): value is Kind {
     typeof value.kind === "string";
 }
 
-/**
- * Checks that a file has an operator.
- *
- * @throws {UsageError} If it has none.
- */
+/** Checks that a file has an operator. */
 export function requireOperators(
   file: string,
   { operators, exported }: FileDescription,
@@ -164,11 +160,7 @@ export function requireOperators(
   if (operators.length === 0) throw noOperatorError(file, exported);
 }
 
-/**
- * Checks that a file has kinds of its own.
- *
- * @throws {UsageError} If it has none.
- */
+/** Checks that a file has kinds of its own. */
 export function requireDefinitions(
   file: string,
   { operators, definitions, exported }: FileDescription,

@@ -52,7 +52,6 @@ export const EXPORT_FLAG = {
 /**
  * Resolves the path of an operator file.
  *
- * @param file Path as the user wrote it.
  * @returns The absolute path.
  * @throws {UsageError} If the file does not exist or is not a module.
  */
@@ -85,8 +84,6 @@ async function modulesBeside(path: string): Promise<readonly string[]> {
  * process stays in development mode afterwards, since a file may create
  * operators at any time.
  *
- * @param file Path as the user wrote it.
- * @param options Whether the operators run, and callbacks for them.
  * @throws {UsageError} If the file does not exist or is not a module.
  */
 export async function loadOperatorModule(
@@ -108,9 +105,6 @@ export async function loadOperatorModule(
 /**
  * Collects the operators of a file that this process will run as its main module.
  * Must be called before that, in a preloaded module.
- *
- * @param file Path of the file.
- * @param options Whether the operators run, and callbacks for them.
  */
 export function loadMainModule(
   file: string,
@@ -170,7 +164,6 @@ function loadError(file: string, error: unknown): unknown {
  * the default export, the only exported Operator, or the result of a function
  * `operator`; otherwise all operators that the file has created.
  *
- * @param module The module.
  * @param name Value of `--export`.
  * @param options Options for a function that returns an operator.
  * @returns The operators; empty if there is none.

@@ -8,12 +8,7 @@ import {
 /** Verbs by which an operator writes objects of a kind. */
 const WRITES: readonly string[] = ["create", "update", "patch"];
 
-/**
- * Access that recorded requests needed.
- *
- * @param requests The requests.
- * @param watched Namespaces that the operator watches.
- */
+/** Access that recorded requests needed. */
 export function recordedAccess(
   requests: readonly RecordedRequest[],
   watched: "all" | readonly string[],

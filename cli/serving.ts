@@ -52,12 +52,7 @@ export async function writeSecretFile(
   }
 }
 
-/**
- * Starts a server and explains a port that cannot be used.
- *
- * @param port Port of the server.
- * @param start Starts the server.
- */
+/** Starts a server and explains a port that cannot be used. */
 export async function serveOn<T>(
   port: number,
   start: () => Promise<T>,

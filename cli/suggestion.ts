@@ -25,9 +25,6 @@ function distance(a: string, b: string): number {
 /**
  * Suggestion for a misspelt name, for the end of an error message:
  * ` (did you mean "apiserver"?)`, or empty if no name is close.
- *
- * @param word The name that was typed.
- * @param names The valid names.
  */
 export function suggestion(word: string, names: readonly string[]): string {
   let best: string | undefined;

@@ -13,8 +13,6 @@ const OBJECT_FIELDS: readonly string[] = ["apiVersion", "kind", "metadata"];
  * TypeScript source with the types and descriptors of the kinds of definitions.
  * The storage version of a kind has its name, the others have their version in
  * addition, such as `CertificateV1alpha1`.
- *
- * @param definitions The definitions, as they are written in YAML.
  */
 export function typescriptKinds(definitions: readonly CrdManifest[]): string {
   const writer = new KindWriter();

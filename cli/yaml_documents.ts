@@ -1,8 +1,4 @@
-/**
- * YAML text of objects, one document each, for `kubectl apply -f`.
- *
- * @param objects The objects.
- */
+/** YAML text of objects, one document each, for `kubectl apply -f`. */
 export async function yamlDocuments(
   objects: readonly unknown[],
 ): Promise<string> {

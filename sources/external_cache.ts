@@ -59,8 +59,6 @@ interface Entry<R> {
  * Own writes and deletions are applied directly, so that the first fetch that
  * returns them finds no change. One later fetch that still returns the earlier
  * state is ignored.
- *
- * @typeParam R The type of the resources.
  */
 export class ExternalCache<R> {
   readonly #primaries: Map<string, Map<string, Entry<R>>> = new Map();
@@ -73,7 +71,6 @@ export class ExternalCache<R> {
   /**
    * Creates an empty cache.
    *
-   * @param options How resources are identified, compared and filtered.
    * @throws {TypeError} If a filter is unknown or no function.
    */
   constructor(options: ExternalCacheOptions<R> = {}) {
@@ -167,8 +164,6 @@ export class ExternalCache<R> {
   /**
    * Removes one resource, or all of a primary.
    *
-   * @param primary The primary.
-   * @param id The id of the resource; all of them by default.
    * @returns Whether there is a change that the filters accept.
    */
   delete(primary: string, id?: string): boolean {

@@ -31,7 +31,6 @@ export class SourceRun<P extends KubernetesObject> {
   /**
    * Starts the period.
    *
-   * @param context The context from the controller.
    * @param pending Message of the health until the source first works.
    */
   constructor(context: SourceContext<P>, pending?: string) {
@@ -158,7 +157,6 @@ export class SourceRun<P extends KubernetesObject> {
    * Records that an operation works, or all if none is named. After a failure the
    * failed runs are repeated.
    *
-   * @param operation Operation that works.
    * @param key Key of the primary that the operation is for; by default all.
    */
   worked(operation?: string, key?: string): void {
@@ -191,8 +189,6 @@ export class SourceRun<P extends KubernetesObject> {
 /**
  * Context of a fetch: a part of that of a run.
  *
- * @param run Period of the source.
- * @param signal Signal that ends the fetch.
  * @param primary Primary that the fetch is for; names and namespaces default to
  * its own. Without it there is no default name, and lists are of all namespaces.
  */

@@ -68,8 +68,6 @@ export class RestrictedTransport implements Transport {
   /**
    * Creates a transport that sends permitted requests through another one.
    *
-   * @param inner Transport for permitted requests.
-   * @param rules Permitted access.
    * @param options.user User name in rejections.
    * @param options.record Called with each permitted request.
    * @throws {TypeError | RangeError} If an argument is missing or invalid.

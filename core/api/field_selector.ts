@@ -20,7 +20,6 @@ export interface FieldRequirement {
  * `spec.nodeName=n1,status.phase!=Failed`. A backslash escapes a comma, an equals
  * sign or a backslash in a value. The empty text selects everything.
  *
- * @param text The selector.
  * @throws {SyntaxError} If the text is not a selector.
  */
 export function parseFieldSelector(text: string): FieldRequirement[] {
@@ -76,7 +75,6 @@ function fail(text: string, why: string, received: string): never {
 /**
  * Converts any form of a field selector into its requirements.
  *
- * @param selector Text, a selector object, or requirements.
  * @throws {SyntaxError} If a text is not a selector.
  * @throws {TypeError} If a requirement is not valid.
  */
@@ -124,7 +122,6 @@ export function fieldSelectorText(
 /**
  * Whether an object matches all requirements.
  *
- * @param requirements The requirements.
  * @param read Returns the value of a field as text; empty if it is not set.
  */
 export function matchesFields(

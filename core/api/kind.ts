@@ -78,7 +78,6 @@ export function untyped(
 /**
  * Checks a descriptor of the user, which would fail later otherwise.
  *
- * @param kind The descriptor.
  * @param subject User of the kind for errors, such as `"an informer"`.
  * @throws {TypeError} If the group, version or kind is missing, or a name or the
  * scope is not valid.
@@ -150,7 +149,6 @@ export function isResolved<T extends KubernetesObject>(
 /**
  * URL path of the collection of a kind.
  *
- * @param kind The kind.
  * @param namespace The namespace, or undefined for all; ignored for cluster-scoped
  * kinds.
  * @throws {TypeError} If the namespace is not valid in a path.
@@ -198,9 +196,6 @@ function checkedPart(
 /**
  * URL path of an object, or of a subresource of it.
  *
- * @param kind The kind.
- * @param key The namespace and name of the object.
- * @param subresource The subresource, such as `status`.
  * @throws {TypeError} If the key of a namespaced kind has no namespace, or is not
  * valid in a path.
  */

@@ -48,9 +48,6 @@ function labelInteger(value: string): bigint | undefined {
 /**
  * Creates a requirement on a label.
  *
- * @param key The name of the label.
- * @param operator The operator.
- * @param values The values for the operator.
  * @throws {TypeError} If the label name, a value or their number is not valid.
  */
 export function labelRequirement(
@@ -135,7 +132,6 @@ export interface LabelSelector {
  * requirements, `==`, `!=`, and `>` and `<` for integers. The empty text selects
  * everything.
  *
- * @param text The selector.
  * @throws {SyntaxError} If the text is not a selector, or contains an invalid
  * label name or value.
  */
@@ -192,7 +188,6 @@ function parseValues(tokens: LabelTokens): string[] {
 /**
  * Converts any form of a label selector into its requirements.
  *
- * @param selector Text, a selector object, or requirements.
  * @throws {SyntaxError} If a text is not a selector.
  * @throws {TypeError} If a requirement is not valid, or an object has fields other
  * than `matchLabels` and `matchExpressions`: it would select everything.
@@ -234,7 +229,6 @@ function isRequirements(
  * Text form of a label selector, for a query. {@linkcode parseLabelSelector}
  * parses it into the same requirements.
  *
- * @param selector Text, a selector object, or requirements.
  * @throws {SyntaxError} If a text is not a selector.
  * @throws {TypeError} If a requirement is not valid.
  */

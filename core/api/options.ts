@@ -105,11 +105,7 @@ export interface AnyRow {
   check?(value: unknown, subject: string): unknown;
 }
 
-/**
- * Row of an option that needs more than a rule.
- *
- * @typeParam V The type of the option.
- */
+/** Row of an option that needs more than a rule. */
 export interface OptionRow<V> extends AnyRow {
   readonly default?: Exclude<V, undefined>;
   readonly options?: TableOf<V>;
@@ -124,8 +120,6 @@ type TableOf<V> = V extends readonly unknown[] ? never
 /**
  * Table of the options of an interface, with a row for each. Options that may
  * be left out need a rule that allows it.
- *
- * @typeParam Options The interface.
  */
 export type OptionRules<Options> = {
   readonly [Name in keyof Options]-?: undefined extends Options[Name]
@@ -137,7 +131,6 @@ export type OptionRules<Options> = {
  * Table of options that {@linkcode resolveOptions} fills in: those that may be
  * left out need a default, apart from those that stay undefined.
  *
- * @typeParam Options The interface.
  * @typeParam Undefined Names of the options without a default.
  */
 export type OptionTable<Options, Undefined extends keyof Options = never> = {
@@ -153,7 +146,6 @@ export type OptionTable<Options, Undefined extends keyof Options = never> = {
  * Options with their defaults filled in: durations as milliseconds, sizes as
  * bytes, and `false` replaced by its meaning.
  *
- * @typeParam Options The interface.
  * @typeParam Undefined Names of the options without a default.
  */
 export type Settings<Options, Undefined extends keyof Options = never> = {
@@ -174,8 +166,6 @@ export type AnyTable = Readonly<Record<string, OptionRule | AnyRow>>;
  * Checks options against their table. Call it once, where the user hands the
  * options over, and not for each event.
  *
- * @param options The options of the user.
- * @param table The table of the options.
  * @param subject Owner of the options for errors, such as `"an operator"`.
  * @throws {TypeError} If the options are not an object, a name is unknown, or a
  * value is missing or of the wrong type.
@@ -200,8 +190,6 @@ export function checkOptions(
  * Checks an object that users implement, such as a client: it must have the
  * given members, and may have others.
  *
- * @param value The object of the user.
- * @param table The members and their types.
  * @param subject Name of the object for errors, such as `"an informer, client"`.
  * @throws {TypeError | RangeError} As {@linkcode checkOptions}.
  */
@@ -257,9 +245,6 @@ function checkRow(
 
 /**
  * Fills in the defaults of options that {@linkcode checkOptions} has passed.
- *
- * @param options The options of the user.
- * @param table The table of the options.
  */
 export function resolveOptions<
   Options,
@@ -307,8 +292,6 @@ function resolvedValue(value: unknown, row: AnyRow): unknown {
  * Checks one value, as {@linkcode checkOptions} does: an argument beside
  * options, or an option of several types.
  *
- * @param value The value of the user.
- * @param rule The rule for the value.
  * @param place Its name, and the owner of the options, for errors.
  * @throws {TypeError | RangeError} As {@linkcode checkOptions}.
  */
@@ -459,8 +442,6 @@ function shown(value: unknown): string {
 /**
  * Checks the names of options, so that a misspelt one is not silently ignored.
  *
- * @param options The options of the user.
- * @param known The names that exist.
  * @param subject Owner of the options for errors, such as `"an operator"`.
  * @throws {TypeError} If a name is unknown; the error suggests the nearest
  * known one. Also if the options are not an object.

@@ -7,7 +7,6 @@
  * digits of long ones.
  *
  * @param a A resource version; empty counts as older than any other.
- * @param b The resource version to compare with.
  */
 export function compareResourceVersions(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;

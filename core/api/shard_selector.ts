@@ -58,7 +58,6 @@ const HALF = 2 ** 32;
  * informers and controllers. API servers support it as an alpha feature from
  * Kubernetes 1.36 on (KEP-5866).
  *
- * @param part The shard.
  * @throws {TypeError} If an option is unknown, missing or of the wrong type.
  * @throws {RangeError} If the index or the field does not exist.
  */
@@ -90,7 +89,6 @@ const BOUND = /^0x(?:[0-9a-f]{16}|10{16})$/;
  * Parses a shard selector: `shardRange(field, start, end)`, or several ranges of
  * one field with `||` between them.
  *
- * @param text The selector.
  * @throws {SyntaxError} If the text is not a shard selector.
  */
 export function parseShardSelector(text: string): ParsedShardSelector {

@@ -19,7 +19,6 @@ export function timestamp(milliseconds: number): string {
 /**
  * Timestamp in the format of `metav1.MicroTime`: UTC, with microseconds.
  *
- * @param milliseconds Milliseconds since the Unix epoch.
  * @throws {RangeError} If the date does not exist.
  */
 export function microTimestamp(milliseconds: number): string {

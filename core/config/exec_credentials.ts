@@ -126,7 +126,6 @@ export interface ExecCredential {
 /**
  * Reads the `exec` field of a user.
  *
- * @param user The user.
  * @param cluster The cluster, for plugins that request its information.
  * @throws {TypeError} If a required field is missing or a value is unknown.
  */

@@ -131,7 +131,6 @@ const MAX_SEPARATORS = 200_000;
 /**
  * Reads a kubeconfig file.
  *
- * @param path Path of the file.
  * @returns `undefined` if the file does not exist.
  * @throws {Error} If the file cannot be read.
  * @throws {SyntaxError} If it is not YAML.
@@ -165,7 +164,6 @@ function tooLarge(file: string, received: string): RangeError {
  * Parses and checks a kubeconfig.
  *
  * @param text YAML or JSON.
- * @param origin Origin of the text.
  * @throws {SyntaxError} If the text is not YAML.
  * @throws {TypeError} If a field has the wrong type or a name occurs twice. The
  * error names file, field and expected type, and quotes no value.

@@ -7,7 +7,6 @@ const FIRST_READ_BYTES = 1 << 16;
  * Reads a file up to a size. Pipes and devices are read as well: their size is
  * known only at their end.
  *
- * @param limit Maximum size, in bytes.
  * @returns Content; undefined if the file is larger, of which no more is read.
  * @throws {Error} If the file cannot be read.
  */

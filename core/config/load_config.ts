@@ -132,7 +132,6 @@ export async function loadConfig(
  * Loads the configuration of a cluster as {@linkcode loadConfig} does, from
  * options that contain others as well.
  *
- * @param options Options of {@linkcode loadConfig}, and others.
  * @returns The configuration, and the other options with the clock.
  */
 export async function loadCluster<Options extends LoadConfigOptions>(

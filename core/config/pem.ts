@@ -21,7 +21,6 @@ export function decodeBase64(value: string, field: string): string {
 /**
  * Checks that a text contains certificates in PEM.
  *
- * @param field Location of the text, for errors.
  * @throws {TypeError} If it contains no certificate, or an invalid one.
  */
 export function checkCertificates(pem: string, field: string): void {
@@ -42,9 +41,6 @@ export function checkCertificates(pem: string, field: string): void {
 /**
  * Checks that a text contains the private key of a certificate, in PEM without a
  * passphrase.
- *
- * @param field Location of the text, for errors.
- * @throws {TypeError} If it does not.
  */
 export function checkKey(
   pem: string,

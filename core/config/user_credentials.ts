@@ -34,9 +34,7 @@ export function pathFrom(entry: FromFile<unknown>, path: string): string {
 /**
  * Creates the credentials of a user of a kubeconfig.
  *
- * @param user The user.
  * @param cluster The cluster and its authority, for exec plugins.
- * @param deps Source of time, for the age of files and credentials.
  * @throws {TypeError} If fields are invalid or exclude each other.
  * @throws {Error} If a file cannot be read.
  */

@@ -44,7 +44,6 @@ export async function checkStatus(kind: Kind, status: unknown): Promise<void> {
  * that no required field is missing afterwards. Other fields of the current status
  * are not validated.
  *
- * @param kind The kind of the object.
  * @param patch The patch; null removes a field.
  * @param current The current status; undefined if it is not known.
  * @throws {TypeError} If the status does not match the schema; the error names the

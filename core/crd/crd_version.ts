@@ -64,9 +64,6 @@ const AGE_COLUMN: PrinterColumn = {
 /**
  * Converts a version of a kind into its form in a CustomResourceDefinition.
  *
- * @param name The name of the version.
- * @param version The options of the version.
- * @param context The kind, and whether objects are stored in the version.
  * @throws {TypeError} If a schema, a path or a column is not allowed in a
  * CustomResourceDefinition.
  */

@@ -43,8 +43,6 @@ const MOST_MERGED = 8;
 /**
  * Merges a node with the members of its `allOf`.
  *
- * @param node The node with `allOf`.
- * @param context The place of the node.
  * @throws {TypeError} If two members contradict each other, or cannot be merged
  * into one node.
  */

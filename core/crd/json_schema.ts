@@ -57,10 +57,6 @@ const ZOD_OPTIONS: Record<string, unknown> = {
 
 /**
  * Checks that a value is a Standard Schema that can be converted to JSON Schema.
- *
- * @param schema The value of the user.
- * @param where Its place, for errors.
- * @throws {TypeError} If it is not.
  */
 export function checkSchema(schema: StandardSchema, where: string): void {
   if (typeof schema?.["~standard"]?.jsonSchema?.input === "function") return;
@@ -72,8 +68,6 @@ export function checkSchema(schema: StandardSchema, where: string): void {
 /**
  * Converts a schema to JSON Schema, for the values that can be written.
  *
- * @param schema The schema.
- * @param where Its place, for errors.
  * @throws {TypeError} If it is not a Standard Schema, or cannot be converted.
  */
 export function jsonSchemaOf(

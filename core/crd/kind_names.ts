@@ -44,7 +44,6 @@ export function pluralOf(kind: string): string {
  * Derives the names of a kind that are not given, and checks all of them by the
  * rules of the API server.
  *
- * @param options The given names.
  * @throws {TypeError} If the API server would refuse a name.
  */
 export function kindNames(options: KindNameOptions): KindNames {

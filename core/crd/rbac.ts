@@ -102,7 +102,6 @@ const RBAC_API = "rbac.authorization.k8s.io";
  * Creates the smallest set of rules for an access: verbs for the same resource
  * are merged, and resources of a group with the same verbs share a rule.
  *
- * @param access The access to grant.
  * @throws {TypeError} If the plural name of a kind is not known.
  */
 export function policyRules(

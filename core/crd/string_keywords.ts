@@ -60,8 +60,6 @@ const NOT_IN_GO_REGEXP = /\(\?<?[=!]|\\[1-9]|\\k</;
 /**
  * Keywords of a string in a structural schema.
  *
- * @param node The JSON Schema of the string.
- * @param context The place of the string.
  * @throws {TypeError} If the pattern uses syntax that Go does not support.
  */
 export function stringKeywords(

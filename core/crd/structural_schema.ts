@@ -52,7 +52,6 @@ const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
  *   and a value of any type, preserve unknown fields;
  * - references are resolved, and `x-kubernetes-*` keywords are kept.
  *
- * @param schema The schema.
  * @param where The place of the schema for errors, such as `spec`.
  * @throws {TypeError} If a structural schema cannot express the schema, for
  * example a union of objects or of several types, a recursive type, a date or

@@ -32,8 +32,6 @@ const SCALARS: ReadonlySet<string> = new Set([
  * Folds the branches of a union into one node of one type.
  *
  * @param branches The branches without null, as structural schemas.
- * @param keyword The keyword of the union.
- * @param context The place of the union.
  * @throws {TypeError} If no structural schema is equivalent.
  */
 export function foldUnion(
