@@ -21,6 +21,7 @@ import { ADMINISTRATOR, type User } from "./request/user.ts";
 import {
   FileJournal,
   type JournalContent,
+  lockJournal,
   readJournal,
 } from "./storage/file_journal.ts";
 
@@ -46,6 +47,7 @@ export class ApiServer {
   readonly #faults: FaultInjector;
   #instance: Instance | undefined;
   #journal: FileJournal | undefined;
+  #unlock: (() => void) | undefined;
   #listener: Listener | undefined;
   #authority: KeyPair | undefined;
   #certificate: { cert: string; key: string } | undefined;
@@ -86,7 +88,8 @@ export class ApiServer {
    *
    * @throws {TypeError} If an option is unknown or has another type.
    * @throws {RangeError} If a number is out of range.
-   * @throws {Error} If the port is in use or the data file cannot be read.
+   * @throws {Error} If the port is in use, or the data file cannot be read or
+   * is used by another server.
    */
   static async start(options: ApiServerOptions = {}): Promise<ApiServer> {
     checkServerOptions(options);
@@ -97,7 +100,13 @@ export class ApiServer {
     ]);
     const server = new ApiServer(options, { builtin, crd, Client });
     const { data } = options;
-    await server.#begin(data === undefined ? undefined : readJournal(data));
+    try {
+      if (data !== undefined) server.#unlock = lockJournal(data);
+      await server.#begin(data === undefined ? undefined : readJournal(data));
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
     return server;
   }
 
@@ -272,6 +281,8 @@ export class ApiServer {
     this.#faults.stop();
     await this.#halt({ keepData: false });
     await this.#transport.close();
+    this.#unlock?.();
+    this.#unlock = undefined;
   }
 }
 

@@ -3,11 +3,17 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
+  ftruncateSync,
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
+  writeFileSync,
   writeSync,
 } from "node:fs";
+import { resolve } from "node:path";
+import process from "node:process";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { Change } from "./history.ts";
 import type { Journal, Store } from "./store.ts";
@@ -45,6 +51,14 @@ const MIN_REWRITE_BYTES = 64 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 
+/** Options of a {@linkcode FileJournal}, for tests. */
+export interface FileJournalOptions {
+  /** Minimum file size, in bytes, for rewriting; 64 MiB by default. */
+  readonly minRewriteBytes?: number;
+  /** Function that writes to a file; `writeSync` by default. */
+  readonly write?: typeof writeSync;
+}
+
 /**
  * Journal in a file, one JSON line per change, written before the change is
  * acknowledged. A killed process has lost nothing that it acknowledged; an
@@ -53,9 +67,13 @@ const NEWLINE = 0x0a;
 export class FileJournal implements Journal {
   readonly #path: string;
   readonly #store: Store;
+  readonly #minRewriteBytes: number;
+  readonly #writeSync: typeof writeSync;
   #file: number;
   #bytes = 0;
-  #rewriteAt = MIN_REWRITE_BYTES;
+  #rewriteAt = 0;
+  /** Whether there may be a part of a failed line behind the last line. */
+  #torn = false;
 
   /**
    * Writes the current objects of a store into the file and appends every later
@@ -63,13 +81,17 @@ export class FileJournal implements Journal {
    *
    * @throws {Error} If the file cannot be written.
    */
-  constructor(path: string, store: Store) {
+  constructor(path: string, store: Store, options: FileJournalOptions = {}) {
     this.#path = path;
     this.#store = store;
+    this.#minRewriteBytes = options.minRewriteBytes ?? MIN_REWRITE_BYTES;
+    this.#writeSync = options.write ?? writeSync;
     this.#file = this.#rewrite();
   }
 
   append({ type, revision, object }: Change): void {
+    // The store has all earlier changes now, but not this one.
+    if (this.#bytes > this.#rewriteAt) this.#tryRewrite();
     const { group, plural } = object.definition.storedAs ?? object.definition;
     const head = JSON.stringify({ revision, group, plural });
     const rest = type === "DELETED"
@@ -79,18 +101,37 @@ export class FileJournal implements Journal {
         object.bytes,
         Buffer.from("}\n"),
       ]);
-    this.#write(Buffer.concat([Buffer.from(head.slice(0, -1)), rest]));
-    if (this.#bytes > this.#rewriteAt) {
-      closeSync(this.#file);
-      this.#file = this.#rewrite();
-    }
+    if (this.#torn) ftruncateSync(this.#file, this.#bytes);
+    this.#torn = true;
+    const line = Buffer.concat([Buffer.from(head.slice(0, -1)), rest]);
+    this.#bytes += this.#write(this.#file, line, this.#bytes);
+    this.#torn = false;
   }
 
-  #write(line: Uint8Array): void {
+  /** Writes a line at a position; returns its length. */
+  #write(file: number, line: Uint8Array, position: number): number {
     for (let offset = 0; offset < line.length;) {
-      offset += writeSync(this.#file, line, offset);
+      offset += this.#writeSync(
+        file,
+        line,
+        offset,
+        line.length - offset,
+        position + offset,
+      );
     }
-    this.#bytes += line.length;
+    return line.length;
+  }
+
+  /** Rewrites the file, or continues with it if there is no room for another. */
+  #tryRewrite(): void {
+    const previous = this.#file;
+    try {
+      this.#file = this.#rewrite();
+    } catch {
+      this.#rewriteAt = this.#bytes + this.#minRewriteBytes;
+      return;
+    }
+    closeSync(previous);
   }
 
   /** Replaces the file by one with the current objects only. */
@@ -98,28 +139,31 @@ export class FileJournal implements Journal {
     const temporary = `${this.#path}.new`;
     const file = openSync(temporary, "w", 0o600);
     let size = 0;
-    const write = (line: Uint8Array) => {
-      for (let offset = 0; offset < line.length;) {
-        offset += writeSync(file, line, offset);
+    try {
+      const { revision } = this.#store;
+      const first = Buffer.from(`${JSON.stringify({ revision })}\n`);
+      size += this.#write(file, first, size);
+      for (const { resource, values } of snapshot(this.#store)) {
+        for (const { revision, bytes } of values) {
+          const head = JSON.stringify({ revision, ...resource });
+          const line = Buffer.concat([
+            Buffer.from(`${head.slice(0, -1)},"object":`),
+            bytes,
+            Buffer.from("}\n"),
+          ]);
+          size += this.#write(file, line, size);
+        }
       }
-      size += line.length;
-    };
-    const { revision } = this.#store;
-    write(Buffer.from(`${JSON.stringify({ revision })}\n`));
-    for (const { resource, values } of snapshot(this.#store)) {
-      for (const object of values) {
-        const head = JSON.stringify({ revision: object.revision, ...resource });
-        write(Buffer.concat([
-          Buffer.from(`${head.slice(0, -1)},"object":`),
-          object.bytes,
-          Buffer.from("}\n"),
-        ]));
-      }
+      fsyncSync(file);
+      renameSync(temporary, this.#path);
+    } catch (error) {
+      closeSync(file);
+      rmSync(temporary, { force: true });
+      throw error;
     }
-    fsyncSync(file);
-    renameSync(temporary, this.#path);
     this.#bytes = size;
-    this.#rewriteAt = Math.max(size * REWRITE_FACTOR, MIN_REWRITE_BYTES);
+    this.#torn = false;
+    this.#rewriteAt = Math.max(size * REWRITE_FACTOR, this.#minRewriteBytes);
     return file;
   }
 
@@ -136,24 +180,64 @@ function* snapshot(store: Store) {
   }
 }
 
+/** Files that servers of this process have locked. */
+const locked = new Set<string>();
+
 /**
- * Reads a journal file; undefined if it does not exist. An incomplete last line
- * is ignored.
+ * Locks a journal file for this process by a file with its process id; the lock
+ * of a process that ended counts as free.
  *
- * @throws {SyntaxError} If another line is not JSON.
+ * @returns Unlocks the file.
+ * @throws {Error} If another server uses the file.
+ */
+export function lockJournal(path: string): () => void {
+  const lock = `${resolve(path)}.lock`;
+  if (existsSync(lock)) {
+    const holder = Number(readFileSync(lock, "utf8"));
+    const isHeld = holder === process.pid ? locked.has(lock) : isAlive(holder);
+    if (isHeld) {
+      throw new Error(
+        `Cannot use ${path}: process ${holder} serves it, or else ${lock} must be removed`,
+      );
+    }
+    rmSync(lock);
+  }
+  writeFileSync(lock, `${process.pid}`, { flag: "wx" });
+  locked.add(lock);
+  return () => {
+    if (locked.delete(lock)) rmSync(lock, { force: true });
+  };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return Number.isSafeInteger(pid) && pid > 0 && process.kill(pid, 0);
+  } catch (error) {
+    return (error as { code?: string }).code !== "ESRCH";
+  }
+}
+
+/**
+ * Reads a journal file; undefined if it does not exist or is empty. An
+ * incomplete last line is ignored.
+ *
+ * @throws {SyntaxError} If the file is none of a server, or another line is
+ * malformed.
  * @throws {Error} If the file cannot be read.
  */
 export function readJournal(path: string): JournalContent | undefined {
   if (!existsSync(path)) return undefined;
   const bytes = readBytes(path);
+  if (bytes.length === 0) return undefined;
   const objects = new Map<string, JournalObject>();
   let revision = 0;
   let number = 0;
   for (let start = 0; start < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, start);
-    if (end < 0) break;
+    if (end < 0 && number > 0) break;
     number++;
-    const line = parseLine(bytes.toString("utf8", start, end), path, number);
+    const text = end < 0 ? "" : bytes.toString("utf8", start, end);
+    const line = parseLine(text, path, number);
     start = end + 1;
     revision = Math.max(revision, line.revision);
     const { group, plural, object, deleted } = line;
@@ -187,13 +271,32 @@ function readBytes(path: string): Buffer {
 }
 
 function parseLine(text: string, path: string, number: number): Line {
+  let line: unknown;
   try {
-    return JSON.parse(text);
+    line = JSON.parse(text);
   } catch {
-    throw new SyntaxError(
-      `Cannot read ${path}: line ${number} must be JSON: received ${
-        text.slice(0, 40)
-      }`,
-    );
+    // Reported below; the text may be that of a file with secrets.
   }
+  if (number === 1 ? isHead(line) : isLine(line)) return line as Line;
+  throw new SyntaxError(
+    `Cannot read ${path}: line ${number} must be ${
+      number === 1
+        ? 'the JSON {"revision": NUMBER} of a data file of coracle'
+        : "the JSON of a change"
+    }`,
+  );
+}
+
+function isHead(line: unknown): boolean {
+  return isJsonObject(line) && Number.isSafeInteger(line.revision) &&
+    Number(line.revision) > 0;
+}
+
+function isLine(line: unknown): boolean {
+  if (!isHead(line)) return false;
+  const { group, plural, deleted, object } = line as Record<string, unknown>;
+  if (typeof group !== "string" || typeof plural !== "string") return false;
+  if (deleted !== undefined) return typeof deleted === "string";
+  return isJsonObject(object) && isJsonObject(object.metadata) &&
+    typeof object.metadata.name === "string";
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -186,6 +186,41 @@ test("ApiServer loses no acknowledged write when it is killed", async () => {
     const server = await ApiServer.start({ port: false, data });
     const last = `cm-${acknowledged.at(-1)}`;
     await server.client.get(ConfigMap, { namespace: "default", name: last });
+    await server.stop();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("ApiServer does not start on the data file of another server", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "data-"));
+  const options = { port: false, data: join(folder, "data") } as const;
+  const first = await ApiServer.start(options);
+  try {
+    await assert.rejects(
+      ApiServer.start(options),
+      /Cannot use .*data: process \d+ serves it/,
+    );
+    await first.stop();
+    const next = await ApiServer.start(options);
+    await first.stop();
+    await assert.rejects(ApiServer.start(options), /Cannot use /);
+    await next.stop();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("ApiServer unlocks its data file when it cannot start", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "data-"));
+  const data = join(folder, "data");
+  try {
+    writeFileSync(data, "notes");
+    await assert.rejects(ApiServer.start({ port: false, data }), /line 1/);
+    assert.equal(readFileSync(data, "utf8"), "notes");
+    writeFileSync(data, "");
+    const server = await ApiServer.start({ port: false, data });
+    await server.client.list(ConfigMap, { namespace: "default" });
     await server.stop();
   } finally {
     rmSync(folder, { recursive: true, force: true });

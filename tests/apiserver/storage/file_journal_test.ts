@@ -1,17 +1,23 @@
 import assert from "node:assert/strict";
 import {
   appendFileSync,
+  existsSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
+  writeFileSync,
+  writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import {
   FileJournal,
+  lockJournal,
   readJournal,
 } from "../../../apiserver/storage/file_journal.ts";
 import { Store } from "../../../apiserver/storage/store.ts";
@@ -74,7 +80,7 @@ test("readJournal names a malformed line", () => {
     appendFileSync(path, "rubbish\n{}\n");
     assert.throws(
       () => readJournal(path),
-      /Cannot read .*: line 2 must be JSON/,
+      /Cannot read .*: line 2 must be the JSON of a change$/,
     );
   });
 });
@@ -93,5 +99,167 @@ test("FileJournal starts with current objects only, readable by its owner", () =
     assert.equal(readFileSync(path, "utf8").trim().split("\n").length, 2);
     assert.equal(statSync(path).mode & 0o077, 0);
     assert.equal(readJournal(path)?.revision, store.revision);
+  });
+});
+
+/** Objects of a file, as names. */
+function namesIn(path: string): (string | undefined)[] {
+  return (readJournal(path)?.objects ?? []).map(({ object }) =>
+    object.metadata.name
+  );
+}
+
+test("FileJournal keeps the write that makes a rewrite due", () => {
+  inFolder((path) => {
+    const store = new Store();
+    store.attach(new FileJournal(path, store, { minRewriteBytes: 2_000 }));
+    for (let index = 0; index < 100; index++) {
+      store.put(definition, widget(`x-${index % 3}`, index));
+      const content = readJournal(path);
+      assert.equal(content?.revision, store.revision);
+      assert.equal(
+        content?.objects.find(({ object }) =>
+          object.metadata.name === `x-${index % 3}`
+        )?.object.value,
+        index,
+      );
+    }
+    assert.ok(statSync(path).size < 3_000, "it was rewritten");
+  });
+});
+
+/** `writeSync` with room for a number of bytes only. */
+function limitedRoom(): { left: number; write: typeof writeSync } {
+  const room = {
+    left: Infinity,
+    write: ((
+      file: number,
+      bytes: Uint8Array,
+      offset: number,
+      length: number,
+      position: number,
+    ) => {
+      if (room.left === 0) throw new Error("ENOSPC");
+      const part = Math.min(length, room.left);
+      room.left -= part;
+      return writeSync(file, bytes, offset, part, position);
+    }) as typeof writeSync,
+  };
+  return room;
+}
+
+test("FileJournal drops the part of a line for which there was no room", () => {
+  inFolder((path) => {
+    const store = new Store();
+    const room = limitedRoom();
+    const { write } = room;
+    store.attach(new FileJournal(path, store, { write }));
+    store.put(definition, widget("before", 1));
+    room.left = 1_000;
+    const long = widget("lost", "long".repeat(1_000));
+    for (let index = 0; index < 3; index++) {
+      assert.throws(() => store.put(definition, long), /ENOSPC/);
+    }
+    assert.deepEqual(namesIn(path), ["before"]);
+    room.left = Infinity;
+    store.put(definition, widget("after", 1));
+    store.put(definition, widget("later", 1));
+    assert.deepEqual(namesIn(path), ["before", "after", "later"]);
+    assert.equal(readJournal(path)?.revision, store.revision);
+  });
+});
+
+test("FileJournal goes on with its file while there is no room for another", () => {
+  inFolder((path) => {
+    const store = new Store();
+    const journal = new FileJournal(path, store, { minRewriteBytes: 2_000 });
+    store.attach(journal);
+    mkdirSync(`${path}.new`);
+    for (let index = 0; index < 100; index++) {
+      store.put(definition, widget("x", index));
+      assert.equal(readJournal(path)?.objects[0]?.object.value, index);
+    }
+    const { size } = statSync(path);
+    rmSync(`${path}.new`, { recursive: true });
+    for (let index = 0; index < 30; index++) {
+      store.put(definition, widget("x", index));
+    }
+    assert.ok(statSync(path).size < size, "it was rewritten");
+    assert.equal(readJournal(path)?.objects[0]?.object.value, 29);
+  });
+});
+
+test("FileJournal leaves no part of a new file for which there was no room", () => {
+  inFolder((path) => {
+    const store = new Store();
+    const room = limitedRoom();
+    const { write } = room;
+    room.left = 5;
+    assert.throws(() => new FileJournal(path, store, { write }), /ENOSPC/);
+    assert.equal(existsSync(`${path}.new`), false);
+  });
+});
+
+test("readJournal takes an empty file for a new one", () => {
+  inFolder((path) => {
+    writeFileSync(path, "");
+    assert.equal(readJournal(path), undefined);
+  });
+});
+
+test("readJournal refuses a file that is none of a server, without quoting it", () => {
+  const head = '{"revision":2}\n';
+  const change = '{"revision":3,"group":"","plural":"widgets"';
+  const cases: [text: string, line: number][] = [
+    ["a line of notes that has no end", 1],
+    ["password: secret\n", 1],
+    ["5\n", 1],
+    ["null\n", 1],
+    ["[]\n", 1],
+    ["{}\n", 1],
+    ['{"revision":"zz"}\n', 1],
+    ['{"revision":1.5}\n', 1],
+    ['{"revision":2}', 1],
+    [`${head}null\n`, 2],
+    [`${head}{"revision":3}\n`, 2],
+    [`${head}${change}}\n`, 2],
+    [`${head}${change},"deleted":5}\n`, 2],
+    [`${head}${change},"object":{}}\n`, 2],
+    [`${head}${change},"object":{"metadata":{"name":7}}}\n`, 2],
+  ];
+  inFolder((path) => {
+    for (const [text, line] of cases) {
+      writeFileSync(path, text);
+      assert.throws(
+        () => readJournal(path),
+        (error) =>
+          error instanceof SyntaxError &&
+          error.message.startsWith(
+            `Cannot read ${path}: line ${line} must be `,
+          ),
+        text,
+      );
+      assert.equal(readFileSync(path, "utf8"), text);
+    }
+  });
+});
+
+test("lockJournal refuses a file in use, and takes over that of an ended process", () => {
+  inFolder((path) => {
+    const unlock = lockJournal(path);
+    assert.throws(
+      () => lockJournal(path),
+      /Cannot use .*: process \d+ serves it/,
+    );
+    unlock();
+    writeFileSync(`${path}.lock`, "999999999");
+    lockJournal(path)();
+    writeFileSync(`${path}.lock`, "");
+    lockJournal(path)();
+    // A process that ended, with the id that this one has now.
+    writeFileSync(`${path}.lock`, `${process.pid}`);
+    lockJournal(path)();
+    writeFileSync(`${path}.lock`, `${process.ppid}`);
+    assert.throws(() => lockJournal(path), /Cannot use /);
   });
 });
