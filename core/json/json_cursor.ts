@@ -32,9 +32,6 @@ export const CLOSE_BRACKET = 0x5d;
 /** Difference between the codes of an opening and its closing bracket. */
 export const TO_CLOSING = 2;
 
-/** Maximum depth of recursion of {@linkcode JsonCursor.skipValue}. */
-const MAX_RECURSION = 200;
-
 const TRUE = bytesOf("true");
 const FALSE = bytesOf("false");
 const NULL = bytesOf("null");
@@ -280,32 +277,12 @@ export class JsonCursor implements ByteRange {
     return stringAt(this.bytes, this.stringStart - 1, this.stringEnd + 1);
   }
 
-  /** Skips a value, checking all of it. */
-  skipValue(depth = 0): void {
-    switch (this.peek()) {
-      case QUOTE:
-        return this.string();
-      case OPEN_BRACE:
-        if (depth === MAX_RECURSION) return this.#skipDeep();
-        for (let more = this.enterObject(); more; more = this.nextMember()) {
-          this.skipValue(depth + 1);
-        }
-        return;
-      case OPEN_BRACKET:
-        if (depth === MAX_RECURSION) return this.#skipDeep();
-        for (let more = this.enterArray(); more; more = this.nextElement()) {
-          this.skipValue(depth + 1);
-        }
-        return;
-      default:
-        return this.#scalar();
-    }
-  }
-
-  /** Skips a very deeply nested value, checked by the built-in parser. */
-  #skipDeep(): void {
+  /** Skips a value, checking all of it: a nested one by the built-in parser. */
+  skipValue(): void {
+    const byte = this.peek();
     const start = this.position;
     this.skipStructure();
+    if (byte !== OPEN_BRACE && byte !== OPEN_BRACKET) return;
     const { bytes, position } = this;
     try {
       JSON.parse(rangeText({ bytes, start, end: position }));
@@ -321,7 +298,8 @@ export class JsonCursor implements ByteRange {
    */
   skipStructure(): void {
     const byte = this.peek();
-    if (byte !== OPEN_BRACE && byte !== OPEN_BRACKET) return this.skipValue();
+    if (byte === QUOTE) return this.string();
+    if (byte !== OPEN_BRACE && byte !== OPEN_BRACKET) return this.#scalar(byte);
     const engine = this.#engine ??= sharedEngine();
     if (engine.owner !== this.#snapshot) {
       engine.load(this.bytes, this.position, this.end);
@@ -335,8 +313,7 @@ export class JsonCursor implements ByteRange {
     this.position = end;
   }
 
-  #scalar(): void {
-    const byte = this.peek();
+  #scalar(byte: number): void {
     if (byte === MINUS || (byte >= ZERO && byte <= NINE)) return this.#number();
     const literal = byte === 0x74 ? TRUE : byte === 0x66 ? FALSE : NULL;
     for (const expected of literal) {

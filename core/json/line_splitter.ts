@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { asBuffer, type ByteRange, nextByte } from "./byte_range.ts";
+import { Carry } from "./carry.ts";
 
 /** Default of the maximum line length: 8 MiB. */
 export const MAX_LINE_BYTES: number = 8 * 1024 * 1024;
@@ -64,9 +65,8 @@ export class LineSplitter implements ByteRange {
   /** Current chunk, and the position up to which it was split. */
   #chunk: Buffer = Buffer.alloc(0);
   #position = 0;
-  /** Start of an incomplete line: `#carry[0, #carried)`. */
-  #carry: Uint8Array = new Uint8Array(0);
-  #carried = 0;
+  /** Start of an incomplete line. */
+  #carry: Carry = new Carry();
 
   /** @param maxLineBytes Maximum length of a line, without its line break. */
   constructor(maxLineBytes: number = MAX_LINE_BYTES) {
@@ -86,8 +86,9 @@ export class LineSplitter implements ByteRange {
     }
     this.#chunk = asBuffer(chunk);
     this.#position = 0;
-    if (this.#carried === 0 && this.#carry.length > KEPT_CARRY_BYTES) {
-      this.#carry = new Uint8Array(0);
+    const { length, bytes } = this.#carry;
+    if (length === 0 && bytes.length > KEPT_CARRY_BYTES) {
+      this.#carry = new Carry();
     }
   }
 
@@ -99,22 +100,25 @@ export class LineSplitter implements ByteRange {
    */
   next(): boolean {
     const chunk = this.#chunk;
+    const carry = this.#carry;
     while (this.#position < chunk.length) {
       const from = this.#position;
       const feed = nextByte(chunk, LINE_FEED, from);
       const to = feed < 0 ? chunk.length : feed;
-      this.#checkLength(this.#carried + to - from);
+      const size = carry.length + to - from;
+      if (size > this.#limit) {
+        throw new TooLongError("a line", { size, limit: this.#limit });
+      }
       if (feed < 0) {
-        this.#append(chunk.subarray(from));
+        carry.append(chunk.subarray(from));
         this.#position = chunk.length;
         return false;
       }
       this.#position = feed + 1;
-      if (this.#carried === 0) this.#set(chunk, from, feed);
+      if (carry.length === 0) this.#set(chunk, from, feed);
       else {
-        this.#append(chunk.subarray(from, feed));
-        this.#set(this.#carry, 0, this.#carried);
-        this.#carried = 0;
+        carry.append(chunk.subarray(from, feed));
+        this.#takeCarry();
       }
       if (this.end > this.start) return true;
     }
@@ -127,10 +131,14 @@ export class LineSplitter implements ByteRange {
    * @returns Whether there is any.
    */
   finish(): boolean {
-    const rest = this.#carried;
-    this.#set(this.#carry, 0, rest);
-    this.#carried = 0;
+    this.#takeCarry();
     return this.end > this.start;
+  }
+
+  #takeCarry(): void {
+    const { bytes, length } = this.#carry;
+    this.#set(bytes, 0, length);
+    this.#carry.length = 0;
   }
 
   #set(bytes: Uint8Array, start: number, end: number): void {
@@ -139,22 +147,5 @@ export class LineSplitter implements ByteRange {
     this.end = end > start && bytes[end - 1] === CARRIAGE_RETURN
       ? end - 1
       : end;
-  }
-
-  #checkLength(size: number): void {
-    if (size > this.#limit) {
-      throw new TooLongError("a line", { size, limit: this.#limit });
-    }
-  }
-
-  #append(part: Uint8Array): void {
-    const size = this.#carried + part.length;
-    if (size > this.#carry.length) {
-      const grown = new Uint8Array(Math.max(size, this.#carry.length * 2));
-      grown.set(this.#carry.subarray(0, this.#carried));
-      this.#carry = asBuffer(grown);
-    }
-    this.#carry.set(part, this.#carried);
-    this.#carried = size;
   }
 }

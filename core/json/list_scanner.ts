@@ -1,4 +1,5 @@
 import { asBuffer, type ByteRange, parseRange } from "./byte_range.ts";
+import { Carry } from "./carry.ts";
 import { EventScanner } from "./event_scanner.ts";
 import {
   BACKSLASH,
@@ -17,19 +18,16 @@ import { INCOMPLETE } from "./structure_program.ts";
 
 /** Header of a list: its fields apart from the items. */
 export interface ListHeader {
-  /** API version, such as `v1`; empty if the list has none. */
-  readonly apiVersion: string;
   /** Kind, such as `PodList`; `Status` if the server responded with an error. */
   readonly kind: string;
   /** resourceVersion of the list, from which a watch starts. */
   readonly resourceVersion: string;
   /** Continue token of the next page; empty on the last page. */
   readonly continue: string;
-  /** Number of items on later pages, if the server reports it. */
-  readonly remainingItemCount: number | undefined;
-  /** Number of items of this page. */
-  readonly itemCount: number;
 }
+
+const COMMA = 0x2c;
+const COLON = 0x3a;
 
 /** Expected next token, apart from white space. */
 type State =
@@ -47,17 +45,13 @@ type State =
 type Steps = Readonly<Partial<Record<State, State>>>;
 
 /** State transitions by punctuation mark. */
-const STEPS: readonly (Steps | undefined)[] = Array.from(
-  { length: 128 },
-  (_, byte) =>
-    new Map<string, Steps>([
-      ["{", { list: "firstKey" }],
-      ["}", { firstKey: "end", afterValue: "end" }],
-      [":", { colon: "value" }],
-      [",", { afterValue: "key", afterItem: "item" }],
-      ["]", { firstItem: "afterValue", afterItem: "afterValue" }],
-    ]).get(String.fromCharCode(byte)),
-);
+const STEPS: Readonly<Record<number, Steps>> = {
+  [OPEN_BRACE]: { list: "firstKey" },
+  [CLOSE_BRACE]: { firstKey: "end", afterValue: "end" },
+  [COLON]: { colon: "value" },
+  [COMMA]: { afterValue: "key", afterItem: "item" },
+  [CLOSE_BRACKET]: { firstItem: "afterValue", afterItem: "afterValue" },
+};
 
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x0a, 0x0d, 0x09]);
 
@@ -76,7 +70,7 @@ export class ListScanner {
   #position = 0;
   #end = 0;
   /** Start of an incomplete value. */
-  #carry: Uint8Array = new Uint8Array(0);
+  readonly #carry: Carry = new Carry();
   #state: State = "list";
   /** Key of the next value. */
   #key = "";
@@ -97,35 +91,26 @@ export class ListScanner {
 
   /** Adds the next chunk, which must not change until its items are read. */
   push(chunk: Uint8Array): void {
-    const rest = this.#end - this.#position;
-    if (rest === 0) this.#bytes = asBuffer(chunk);
-    else this.#append(chunk, rest);
-    this.#position = 0;
-    this.#end = rest + chunk.length;
-    this.#finder.changed();
-  }
-
-  /** Appends a chunk to the incomplete value, which is at the start of the array. */
-  #append(chunk: Uint8Array, rest: number): void {
-    if (rest + chunk.length > this.#carry.length) {
-      this.#grow(rest, chunk.length);
+    const carry = this.#carry;
+    if (this.#position < this.#end) {
+      carry.append(chunk);
+      this.#bytes = carry.bytes;
+      this.#end = carry.length;
+    } else {
+      this.#bytes = asBuffer(chunk);
+      this.#end = chunk.length;
     }
-    this.#carry.set(chunk, rest);
-    this.#bytes = this.#carry;
-  }
-
-  #grow(rest: number, more: number): void {
-    const grown = new Uint8Array(Math.max(rest + more, 2 * rest));
-    grown.set(this.#carry.subarray(0, rest));
-    this.#carry = asBuffer(grown);
+    this.#position = 0;
+    this.#finder.changed();
   }
 
   /** Copies an incomplete value, since the chunk may change from now on. */
   #keep(): false {
     const rest = this.#bytes.subarray(this.#position, this.#end);
-    if (rest.length > this.#carry.length) this.#grow(0, rest.length);
-    this.#carry.set(rest);
-    this.#bytes = this.#carry;
+    const carry = this.#carry;
+    carry.length = 0;
+    carry.append(rest);
+    this.#bytes = carry.bytes;
     this.#position = 0;
     this.#end = rest.length;
     return false;
@@ -210,7 +195,7 @@ export class ListScanner {
 
   #takeMember(value: ByteRange): void {
     const key = this.#key;
-    if (key === "metadata" || key === "kind" || key === "apiVersion") {
+    if (key === "metadata" || key === "kind") {
       this.#members[key] = parseRange(value);
       return;
     }
@@ -233,18 +218,12 @@ export class ListScanner {
     if (this.#state !== "end" || this.#position < this.#end) {
       this.#fail("it must be complete");
     }
-    const { apiVersion, kind, metadata } = this.#members;
-    const { resourceVersion, continue: token, remainingItemCount } =
-      (metadata ?? {}) as Record<string, unknown>;
+    const { kind, metadata } = this.#members;
+    const list = (metadata ?? {}) as Record<string, unknown>;
     return {
-      apiVersion: textOr(apiVersion),
       kind: textOr(kind),
-      resourceVersion: textOr(resourceVersion),
-      continue: textOr(token),
-      remainingItemCount: typeof remainingItemCount === "number"
-        ? remainingItemCount
-        : undefined,
-      itemCount: this.#itemCount,
+      resourceVersion: textOr(list["resourceVersion"]),
+      continue: textOr(list["continue"]),
     };
   }
 
@@ -273,7 +252,6 @@ function textOr(value: unknown): string {
 }
 
 const SPACE = 0x20;
-const COMMA = 0x2c;
 
 /**
  * Finder of the end of a JSON value that is received in parts. It reads each byte
@@ -347,17 +325,11 @@ export class ValueFinder {
     if (found === INCOMPLETE) {
       found = engine.resume(bytes, start + this.#read, end);
     }
-    if (
-      found !== INCOMPLETE &&
-      bytes[found - 1] !== (bytes[start] as number) + TO_CLOSING
-    ) {
-      throw new SyntaxError(
-        "Cannot read a list: brackets must match",
-      );
-    }
     if (found === INCOMPLETE) {
       this.#read = engine.position - start;
       this.#saved = engine.save();
+    } else if (bytes[found - 1] !== (bytes[start] as number) + TO_CLOSING) {
+      throw new SyntaxError("Cannot read a list: brackets must match");
     }
     return found;
   }

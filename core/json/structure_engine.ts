@@ -7,40 +7,30 @@ import {
   WINDOW_START,
 } from "./structure_program.ts";
 
-/**
- * Engine that finds the end of a JSON object or array by its strings and brackets
- * alone, without checking the content between them.
- */
-export interface StructureEngine {
-  /** Identity of the loaded bytes: a caller with other bytes must load again. */
-  owner: unknown;
-  /** Loads the bytes that contain the next values, which must not change. */
-  load(bytes: Uint8Array, from: number, to: number): void;
-  /**
-   * Finds the end of a value within the loaded bytes.
-   *
-   * @param from Position of its opening bracket.
-   * @returns Position after its closing bracket, or {@linkcode INCOMPLETE}.
-   */
-  skip(from: number): number;
-  /** Starts a value that is received in parts. */
-  reset(): void;
-  /**
-   * Reads the next part of a value, as {@linkcode StructureEngine.skip} does. The
-   * bytes must be loaded again afterwards.
-   */
-  resume(bytes: Uint8Array, from: number, to: number): number;
-  /**
-   * Position up to which the last incomplete {@linkcode StructureEngine.resume}
-   * has read, and from which the next one continues.
-   */
-  readonly position: number;
-  /** State of an incomplete value, to continue after other uses of the engine. */
-  save(): Uint8Array;
-  /** Restores a state of {@linkcode StructureEngine.save}. */
-  restore(saved: Uint8Array): void;
+/** Program that finds the end of a value in a window of text. */
+export interface SearchProgram {
+  /** Depth, whether in a string, and whether escaped; then the window. */
+  readonly memory: { readonly buffer: ArrayBuffer };
+  /** Continues the search, as `structureProgram` describes it. */
+  skip(position: number, length: number): number;
 }
 
+/**
+ * Search program by SIMD instructions of WebAssembly; undefined if the runtime has
+ * none. Without them, the path of a watch event takes more than twice the time.
+ */
+export function simdProgram(): SearchProgram | undefined {
+  try {
+    const module = new WebAssembly.Module(structureProgram());
+    const { exports } = new WebAssembly.Instance(module);
+    return exports as unknown as SearchProgram;
+  } catch {
+    return undefined;
+  }
+}
+
+const BLOCK = 64;
+const SPACE = 0x20;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 /** Bit in which braces differ from brackets. */
@@ -48,122 +38,60 @@ const BRACE_BIT = 0x20;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Engine that reads byte by byte, for runtimes without WebAssembly SIMD. */
-export class ScalarEngine implements StructureEngine {
-  owner: unknown;
-  position = 0;
-  #bytes: Uint8Array = new Uint8Array(0);
-  #to = 0;
-  /** Number of open brackets and braces. */
-  #depth = 0;
-  #inString = false;
-  #escaped = false;
-
-  load(bytes: Uint8Array, _from: number, to: number): void {
-    this.#bytes = bytes;
-    this.#to = to;
-  }
-
-  skip(from: number): number {
-    this.reset();
-    return this.#read(this.#bytes, from, this.#to);
-  }
-
-  reset(): void {
-    this.#depth = 0;
-    this.#inString = false;
-    this.#escaped = false;
-  }
-
-  resume(bytes: Uint8Array, from: number, to: number): number {
-    this.owner = undefined;
-    return this.#read(bytes, from, to);
-  }
-
-  #read(bytes: Uint8Array, from: number, to: number): number {
-    for (let i = from; i < to; i++) {
-      const byte = bytes[i] as number;
-      const bracket = byte | BRACE_BIT;
-      if (byte === QUOTE && !this.#escaped) this.#inString = !this.#inString;
-      else if (!this.#inString && bracket === OPEN_BRACE) this.#depth++;
-      else if (!this.#inString && bracket === CLOSE_BRACE) {
-        if (--this.#depth === 0) return i + 1;
+/** Search program byte by byte, for runtimes without WebAssembly SIMD. */
+export function scalarProgram(): SearchProgram {
+  const buffer = new ArrayBuffer(WINDOW_START + WINDOW_BYTES + BLOCK);
+  const state = new Int32Array(buffer, 0, STATE_BYTES / 4);
+  const bytes = new Uint8Array(buffer, WINDOW_START);
+  return {
+    memory: { buffer },
+    skip(position, length) {
+      let [depth = 0, inString = 0, escaped = 0] = state;
+      for (let i = position; i < length; i++) {
+        const byte = bytes[i] as number;
+        const bracket = byte | BRACE_BIT;
+        if (byte === QUOTE && escaped === 0) inString ^= 1;
+        else if (inString === 0 && bracket === OPEN_BRACE) depth++;
+        else if (inString === 0 && bracket === CLOSE_BRACE) {
+          if (--depth === 0) return i + 1;
+        }
+        escaped = byte === BACKSLASH && escaped === 0 ? 1 : 0;
       }
-      this.#escaped = byte === BACKSLASH && !this.#escaped;
-    }
-    this.position = to;
-    return INCOMPLETE;
-  }
-
-  save(): Uint8Array {
-    const { buffer } = Int32Array.of(
-      this.#depth,
-      Number(this.#inString),
-      Number(this.#escaped),
-    );
-    return new Uint8Array(buffer);
-  }
-
-  restore(saved: Uint8Array): void {
-    const cells = new Int32Array(saved.slice().buffer);
-    const [depth = 0, inString, escaped] = cells;
-    this.#depth = depth;
-    this.#inString = inString === 1;
-    this.#escaped = escaped === 1;
-  }
-}
-
-const BLOCK = 64;
-const SPACE = 0x20;
-
-/** Exports of the WebAssembly module. */
-interface StructureExports {
-  readonly memory: { readonly buffer: ArrayBuffer };
-  skip(position: number, length: number): number;
+      state.set([depth, inString, escaped]);
+      return INCOMPLETE;
+    },
+  };
 }
 
 /**
- * Engine that reads 64 bytes per step by SIMD instructions of WebAssembly. Without
- * it, the path of a watch event takes more than twice the time.
+ * Engine that finds the end of a JSON object or array by its strings and brackets
+ * alone, without checking the content between them.
  */
-export class WasmEngine implements StructureEngine {
+export class StructureEngine {
+  /** Identity of the loaded bytes: a caller with other bytes must load again. */
   owner: unknown;
+  /**
+   * Position up to which the last incomplete {@linkcode StructureEngine.resume}
+   * has read, and from which the next one continues.
+   */
   position = 0;
   #bytes: Uint8Array = new Uint8Array(0);
   /** Bytes in the window: `#bytes[#from, #loaded)`, of those up to `#to`. */
   #from = 0;
   #loaded = 0;
   #to = 0;
-  readonly #skip: StructureExports["skip"];
+  readonly #skip: SearchProgram["skip"];
   readonly #memory: Uint8Array;
-  readonly #cells: Int32Array;
+  readonly #state: Int32Array;
 
-  private constructor(exports: StructureExports) {
-    this.#skip = exports.skip;
-    this.#memory = new Uint8Array(exports.memory.buffer);
-    this.#cells = new Int32Array(exports.memory.buffer, 0, STATE_BYTES / 4);
+  constructor(program: SearchProgram) {
+    const { buffer } = program.memory;
+    this.#skip = program.skip;
+    this.#memory = new Uint8Array(buffer);
+    this.#state = new Int32Array(buffer, 0, STATE_BYTES / 4);
   }
 
-  /** Creates the engine; undefined if the runtime has no WebAssembly SIMD. */
-  static create(): WasmEngine | undefined {
-    try {
-      const module = new WebAssembly.Module(structureProgram());
-      const { exports } = new WebAssembly.Instance(module);
-      return new WasmEngine(exports as unknown as StructureExports);
-    } catch {
-      return undefined;
-    }
-  }
-
-  reset(): void {
-    const cells = this.#cells;
-    cells[0] =
-      cells[1] =
-      cells[2] =
-      cells[3] =
-        0;
-  }
-
+  /** Loads the bytes that contain the next values, which must not change. */
   load(bytes: Uint8Array, from: number, to: number): void {
     this.#bytes = bytes;
     this.#from = from;
@@ -171,6 +99,12 @@ export class WasmEngine implements StructureEngine {
     this.#loaded = from + this.#copy(bytes, from, to);
   }
 
+  /**
+   * Finds the end of a value within the loaded bytes.
+   *
+   * @param from Position of its opening bracket.
+   * @returns Position after its closing bracket, or {@linkcode INCOMPLETE}.
+   */
   skip(from: number): number {
     if (from < this.#from || from >= this.#loaded) {
       this.load(this.#bytes, from, this.#to);
@@ -188,6 +122,15 @@ export class WasmEngine implements StructureEngine {
     return this.#read(this.#bytes, limit, this.#to);
   }
 
+  /** Starts a value that is received in parts. */
+  reset(): void {
+    this.#state[0] = this.#state[1] = this.#state[2] = 0;
+  }
+
+  /**
+   * Reads the next part of a value, as {@linkcode StructureEngine.skip} does. The
+   * bytes must be loaded again afterwards.
+   */
   resume(bytes: Uint8Array, from: number, to: number): number {
     this.owner = undefined;
     const lastBlock = to - (to - from) % BLOCK;
@@ -221,10 +164,12 @@ export class WasmEngine implements StructureEngine {
     return length;
   }
 
+  /** State of an incomplete value, to continue after other uses of the engine. */
   save(): Uint8Array {
     return this.#memory.slice(0, STATE_BYTES);
   }
 
+  /** Restores a state of {@linkcode StructureEngine.save}. */
   restore(saved: Uint8Array): void {
     this.#memory.set(saved);
   }
@@ -232,10 +177,7 @@ export class WasmEngine implements StructureEngine {
 
 let shared: StructureEngine | undefined;
 
-/**
- * Engine that all scanners share, created on first use: with WebAssembly SIMD, or
- * byte by byte if the runtime has none.
- */
+/** Engine that all scanners share, created on first use. */
 export function sharedEngine(): StructureEngine {
-  return shared ??= WasmEngine.create() ?? new ScalarEngine();
+  return shared ??= new StructureEngine(simdProgram() ?? scalarProgram());
 }

@@ -83,12 +83,9 @@ test("ListScanner returns items and list header as JSON.parse does, for any chun
         assert.equal(items.length, list.items?.length ?? 0);
         items.forEach((item, i) => assertHeader(item, list.items[i]));
         assert.deepEqual(header, {
-          apiVersion: list.apiVersion ?? "",
           kind: list.kind ?? "",
           resourceVersion: list.metadata?.resourceVersion ?? "",
           continue: list.metadata?.continue ?? "",
-          remainingItemCount: list.metadata?.remainingItemCount,
-          itemCount: items.length,
         });
       },
     ),
@@ -183,7 +180,8 @@ test("ListScanner reads a page of real Pods in chunks of any size", () => {
     }]}`;
   for (const size of [1_000, 16_383, 65_535, 3_000_000]) {
     const { header, items } = read(text, [size]);
-    assert.equal(header.itemCount, lines.length);
+    assert.equal(header.resourceVersion, "9");
+    assert.equal(items.length, lines.length);
     items.forEach((item, i) => assertHeader(item, JSON.parse(lines[i] ?? "")));
   }
 });

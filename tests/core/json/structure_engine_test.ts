@@ -3,8 +3,9 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import {
-  ScalarEngine,
-  WasmEngine,
+  scalarProgram,
+  simdProgram,
+  StructureEngine,
 } from "../../../core/json/structure_engine.ts";
 import { INCOMPLETE } from "../../../core/json/structure_program.ts";
 import { damaged, jsonText } from "../../support/json_documents.ts";
@@ -14,15 +15,15 @@ const nested = fc.oneof(
   fc.array(jsonText, { maxLength: 30 }).map((list) => `{"a":[${list}]}`),
 );
 
-function wasmEngine(): WasmEngine {
-  const engine = WasmEngine.create();
-  assert.ok(engine, "this runtime has WebAssembly SIMD");
-  return engine;
+function simdEngine(): StructureEngine {
+  const program = simdProgram();
+  assert.ok(program, "this runtime has WebAssembly SIMD");
+  return new StructureEngine(program);
 }
 
-test("WasmEngine finds the same end of valid and invalid values as ScalarEngine", () => {
-  const wasm = wasmEngine();
-  const scalar = new ScalarEngine();
+test("StructureEngine finds the same end of any value with either program", () => {
+  const simd = simdEngine();
+  const scalar = new StructureEngine(scalarProgram());
   fc.assert(
     fc.property(
       fc.oneof(nested, damaged(nested)),
@@ -32,16 +33,16 @@ test("WasmEngine finds the same end of valid and invalid values as ScalarEngine"
         const bytes = Buffer.from(`${"\\".repeat(offset)}${text}"]}\\`);
         const end = bytes.length - 4;
         scalar.load(bytes, offset, end);
-        wasm.load(bytes, offset, end);
-        assert.equal(wasm.skip(offset), scalar.skip(offset));
+        simd.load(bytes, offset, end);
+        assert.equal(simd.skip(offset), scalar.skip(offset));
       },
     ),
     { numRuns: 500 },
   );
 });
 
-test("WasmEngine and ScalarEngine find the end of a value received in parts", () => {
-  const engines = [wasmEngine(), new ScalarEngine()];
+test("StructureEngine finds the end of a value received in parts", () => {
+  const engines = [simdEngine(), new StructureEngine(scalarProgram())];
   fc.assert(
     fc.property(
       nested,
@@ -71,15 +72,18 @@ test("WasmEngine and ScalarEngine find the end of a value received in parts", ()
   );
 });
 
-test("WasmEngine continues after its window", () => {
-  const wasm = wasmEngine();
-  for (const size of [65_300, 65_400, 65_500, 200_000]) {
-    const value = `[${'"\\\\\\"]",'.repeat(size / 8)}{}]`;
-    const bytes = Buffer.from(`[0]${value}[1]`);
-    wasm.load(bytes, 0, bytes.length);
-    assert.equal(wasm.skip(0), 3);
-    assert.equal(wasm.skip(3), 3 + value.length);
-    assert.equal(wasm.skip(3 + value.length), bytes.length);
-    assert.equal(wasm.skip(0), 3, "it can go back");
+test("StructureEngine continues after its window", () => {
+  for (const program of [simdProgram(), scalarProgram()]) {
+    assert.ok(program);
+    const engine = new StructureEngine(program);
+    for (const size of [65_300, 65_400, 65_500, 200_000]) {
+      const value = `[${'"\\\\\\"]",'.repeat(size / 8)}{}]`;
+      const bytes = Buffer.from(`[0]${value}[1]`);
+      engine.load(bytes, 0, bytes.length);
+      assert.equal(engine.skip(0), 3);
+      assert.equal(engine.skip(3), 3 + value.length);
+      assert.equal(engine.skip(3 + value.length), bytes.length);
+      assert.equal(engine.skip(0), 3, "it can go back");
+    }
   }
 });
