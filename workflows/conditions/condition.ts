@@ -172,26 +172,40 @@ export function removeCondition(
   return conditions.filter((condition) => condition.type !== type);
 }
 
-/** Sets Reconciling and removes Stalled: an object never has both. */
-export function markReconciling(
+/** Reason and message of a condition, and of those beside it. */
+type Words = Pick<Condition, "reason" | "message">;
+
+/**
+ * Sets Reconciling or Stalled and removes the other: an object never has both.
+ */
+export function markAs(
   conditions: readonly Condition[],
-  words: Omit<NewCondition, "type" | "status">,
+  { type, ...words }: Words & {
+    readonly type: typeof RECONCILING | typeof STALLED;
+  },
   moment: ConditionMoment,
 ): Condition[] {
-  const rest = removeCondition(conditions, STALLED);
-  const condition = { ...words, type: RECONCILING, status: "True" } as const;
-  return setCondition(rest, condition, moment);
+  const rest = removeCondition(
+    conditions,
+    type === STALLED ? RECONCILING : STALLED,
+  );
+  return setCondition(rest, { ...words, type, status: "True" }, moment);
 }
 
-/** Sets Stalled and removes Reconciling: an object never has both. */
-export function markStalled(
+/** Sets Ready, and `also` with the same words: Reconciling, Stalled or neither. */
+export function setReadiness(
   conditions: readonly Condition[],
-  words: Omit<NewCondition, "type" | "status">,
+  { status, also, ...words }: Words & {
+    readonly status: Condition["status"];
+    readonly also: typeof RECONCILING | typeof STALLED | undefined;
+  },
   moment: ConditionMoment,
 ): Condition[] {
-  const rest = removeCondition(conditions, RECONCILING);
-  const condition = { ...words, type: STALLED, status: "True" } as const;
-  return setCondition(rest, condition, moment);
+  const ready = { ...words, type: READY, status };
+  const list = setCondition(conditions, ready, moment);
+  return also === undefined
+    ? removeCondition(removeCondition(list, RECONCILING), STALLED)
+    : markAs(list, { ...words, type: also }, moment);
 }
 
 /** Whether a condition is present and True. */

@@ -13,8 +13,7 @@ import {
   type ConditionMoment,
   findCondition,
   isReconciling,
-  markReconciling,
-  markStalled,
+  markAs,
   READY,
   RECONCILING,
   removeCondition,
@@ -201,7 +200,7 @@ export function computeReconcileResult(
     }
     const { reason, message } = error;
     return {
-      conditions: markStalled(list, { reason, message }, moment),
+      conditions: markAs(list, { type: STALLED, reason, message }, moment),
       observed: true,
       next,
     };
@@ -326,7 +325,11 @@ export function progressiveStatus(
   },
   moment: ConditionMoment,
 ): Condition[] {
-  const list = markReconciling(conditions, { reason, message }, moment);
+  const list = markAs(
+    conditions,
+    { type: RECONCILING, reason, message },
+    moment,
+  );
   const { status = "Unknown" } = findCondition(list, READY) ?? {};
   if (!drift && status !== "Unknown") return list;
   const unknown = { type: READY, status: "Unknown", reason, message } as const;

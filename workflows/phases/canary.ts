@@ -1,4 +1,4 @@
-import { type Duration, milliseconds } from "../../core/api/duration.ts";
+import type { Duration } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { DeepPartial, KubernetesObject } from "../../core/api/object.ts";
 import {
@@ -6,6 +6,9 @@ import {
   checkOptions,
   checkParts,
   type OptionRules,
+  type OptionTable,
+  resolveOptions,
+  type Settings,
 } from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { keyOf } from "../../core/api/object_key.ts";
@@ -51,13 +54,17 @@ export interface CanaryOptions<P extends KubernetesObject> {
   readonly clock?: Clock | undefined;
 }
 
+type CanarySettings = Omit<CanaryOptions<never>, "client" | "touch">;
+const DEFAULTS: OptionTable<CanarySettings> = {
+  label: { type: "name", default: "coracle.dev/canary" },
+  every: { type: "duration", default: "1m" },
+  within: { type: "duration", default: "1m" },
+  clock: { type: "clock", default: systemClock },
+};
 const RULES: OptionRules<CanaryOptions<never>> = {
+  ...DEFAULTS,
   client: "object",
   touch: "function",
-  label: "name?",
-  every: "duration?",
-  within: "duration?",
-  clock: "clock?",
 };
 
 interface Watched {
@@ -97,9 +104,7 @@ interface Watched {
 export class Canary<P extends KubernetesObject> {
   readonly #kind: Kind<P>;
   readonly #options: CanaryOptions<P>;
-  readonly #clock: Clock;
-  readonly #every: number;
-  readonly #within: number;
+  readonly #settings: Settings<CanarySettings>;
   readonly #watched: Map<string, Watched> = new Map();
 
   /**
@@ -114,19 +119,17 @@ export class Canary<P extends KubernetesObject> {
     checkKind(kind, "a canary");
     checkOptions(options, RULES, "a canary");
     checkParts(options.client, { patch: "function" }, "a canary, client");
-    const { every = "1m", within = "1m", clock = systemClock } = options;
     this.#kind = kind;
     this.#options = options;
-    this.#clock = clock;
-    this.#every = milliseconds(every, "every");
-    this.#within = milliseconds(within, "within");
+    this.#settings = resolveOptions(options, DEFAULTS);
   }
 
   /** Whether every canary had a run in time; true if absent. */
   get healthy(): boolean {
-    const now = this.#clock.now();
+    const { clock, every, within } = this.#settings;
+    const now = clock.now();
     return [...this.#watched.values()].every(({ awaited, since }) =>
-      now - since <= this.#within + (awaited === undefined ? this.#every : 0)
+      now - since <= within + (awaited === undefined ? every : 0)
     );
   }
 
@@ -164,8 +167,7 @@ export class Canary<P extends KubernetesObject> {
   }
 
   #isCanary(object: P): boolean {
-    const { label = "coracle.dev/canary" } = this.#options;
-    return object.metadata.labels?.[label] === "true";
+    return object.metadata.labels?.[this.#settings.label] === "true";
   }
 
   /**
@@ -174,19 +176,20 @@ export class Canary<P extends KubernetesObject> {
    */
   async #seen(object: P): Promise<number> {
     const { uid = "", generation = 0 } = object.metadata;
-    const now = this.#clock.now();
+    const { clock, every, within } = this.#settings;
+    const now = clock.now();
     const known = this.#watched.get(uid);
     if (known === undefined) {
       this.#watched.set(uid, { awaited: undefined, since: now });
-      return this.#every;
+      return every;
     }
     if (known.awaited !== undefined) {
-      if (generation < known.awaited) return this.#within;
+      if (generation < known.awaited) return within;
       known.awaited = undefined;
       known.since = now;
-      return this.#every;
+      return every;
     }
-    const due = known.since + this.#every - now;
+    const due = known.since + every - now;
     if (due > 0) return due;
     const { client, touch } = this.#options;
     const patch = touch(object);
@@ -200,6 +203,6 @@ export class Canary<P extends KubernetesObject> {
     }
     known.awaited = touched.metadata.generation ?? generation + 1;
     known.since = now;
-    return this.#within;
+    return within;
   }
 }

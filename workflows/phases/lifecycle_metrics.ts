@@ -4,7 +4,7 @@ import {
   type OptionRules,
 } from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
-import type { Gauge, Metrics } from "../../core/metrics.ts";
+import type { Gauge, Histogram, Metrics } from "../../core/metrics.ts";
 import type { Lifecycle, PhasedObject } from "./phased_status.ts";
 
 /**
@@ -53,11 +53,13 @@ const RULES: OptionRules<LifecycleMetricsOptions> = {
  * ```
  */
 export class LifecycleMetrics {
-  readonly #metrics: Metrics;
   readonly #kind: string;
   readonly #clock: Clock;
   readonly #objects: Gauge;
-  readonly #trackers: Map<string, Tracked> = new Map();
+  readonly #states: Histogram;
+  readonly #transitions: Histogram;
+  /** Objects by uid. */
+  readonly #tracked: Map<string, Tracked> = new Map();
   readonly #counts: Map<string, number> = new Map();
 
   /**
@@ -72,18 +74,27 @@ export class LifecycleMetrics {
     const subject = "LifecycleMetrics";
     checkOption(metrics, "metrics", { name: "metrics", subject });
     checkOptions(options, RULES, subject);
-    this.#metrics = metrics;
     this.#kind = options.kind;
     this.#clock = options.clock ?? systemClock;
     this.#objects = metrics.gauge({
       name: "coracle_lifecycle_objects",
       help: "Objects by lifecycle state.",
     });
+    this.#states = metrics.histogram({
+      name: "coracle_lifecycle_state_seconds",
+      help: "Time that objects were in a lifecycle state, in seconds.",
+      buckets: BUCKETS,
+    });
+    this.#transitions = metrics.histogram({
+      name: "coracle_lifecycle_transition_seconds",
+      help: "Duration of transitions between lifecycle states, in seconds.",
+      buckets: BUCKETS,
+    });
   }
 
   /** Number of tracked objects. */
   get size(): number {
-    return this.#trackers.size;
+    return this.#tracked.size;
   }
 
   /** Updates the metrics for an object that was read or written. */
@@ -91,30 +102,24 @@ export class LifecycleMetrics {
     const { uid = "", namespace = "", creationTimestamp } = object.metadata;
     const state = object.status?.lifecycle ?? "Created";
     const now = this.#clock.wallTime();
-    const tracked = this.#trackers.get(uid);
+    const tracked = this.#tracked.get(uid);
     if (tracked === undefined) {
       const created = Date.parse(creationTimestamp ?? "");
       const since = state === "Created" && created < now ? created : now;
-      const listener = this.#listener(namespace);
-      const tracker = new LifecycleTracker(state, { since, listener });
-      this.#trackers.set(uid, { tracker, namespace });
+      const times = new Map([[state, { first: since, last: since }]]);
+      this.#tracked.set(uid, { namespace, state, times });
       this.#count(namespace, state, 1);
-      return;
-    }
-    const before = tracked.tracker.state;
-    tracked.tracker.update(state, now);
-    if (before === state) return;
-    this.#count(namespace, before, -1);
-    this.#count(namespace, state, 1);
+    } else if (tracked.state === state) tracked.times.get(state)!.last = now;
+    else this.#enter(tracked, state, now);
   }
 
   /** Removes a deleted object. */
   forget(object: PhasedObject): void {
     const { uid = "" } = object.metadata;
-    const tracked = this.#trackers.get(uid);
+    const tracked = this.#tracked.get(uid);
     if (tracked === undefined) return;
-    this.#trackers.delete(uid);
-    this.#count(tracked.namespace, tracked.tracker.state, -1);
+    this.#tracked.delete(uid);
+    this.#count(tracked.namespace, tracked.state, -1);
   }
 
   #count(namespace: string, state: Lifecycle, by: number): void {
@@ -131,30 +136,42 @@ export class LifecycleMetrics {
     }
   }
 
-  #listener(namespace: string): LifecycleListener {
-    const common = { kind: this.#kind, namespace };
-    const states = this.#metrics.histogram({
-      name: "coracle_lifecycle_state_seconds",
-      help: "Time that objects were in a lifecycle state, in seconds.",
-      buckets: BUCKETS,
-    });
-    const transitions = this.#metrics.histogram({
-      name: "coracle_lifecycle_transition_seconds",
-      help: "Duration of transitions between lifecycle states, in seconds.",
-      buckets: BUCKETS,
-    });
-    return {
-      state: (state, duration) =>
-        states.observe(duration / 1_000, { ...common, state }),
-      transition: (transition, duration) =>
-        transitions.observe(duration / 1_000, { ...common, transition }),
-    };
+  /**
+   * Measures the transition of an object to another state. Entering a terminal
+   * state removes the times of all other states; starting an upgrade those of
+   * all but the state before it.
+   */
+  #enter(tracked: Tracked, state: Lifecycle, now: number): void {
+    const { namespace, state: before, times } = tracked;
+    const labels = { kind: this.#kind, namespace };
+    this.#count(namespace, before, -1);
+    this.#count(namespace, state, 1);
+    for (const [transition, first, last, fromFirst] of TRANSITIONS) {
+      const from = times.get(first);
+      if (last !== state || from === undefined) continue;
+      const begin = fromFirst ? from.first : from.last;
+      const seconds = (now - begin) / 1_000;
+      this.#transitions.observe(seconds, { ...labels, transition });
+    }
+    times.set(state, { first: now, last: now });
+    tracked.state = state;
+    const upgrading = state === "Upgrading";
+    if (!upgrading && !TERMINAL.has(state)) return;
+    // No further transition can begin in the other states.
+    for (const [other, { first, last }] of times) {
+      if (other === state || upgrading && other === before) continue;
+      times.delete(other);
+      const seconds = (last - first) / 1_000;
+      this.#states.observe(seconds, { ...labels, state: other });
+    }
   }
 }
 
+/** Object with the times of its states, in milliseconds. */
 interface Tracked {
-  readonly tracker: LifecycleTracker;
   readonly namespace: string;
+  state: Lifecycle;
+  readonly times: Map<Lifecycle, { readonly first: number; last: number }>;
 }
 
 /**
@@ -184,61 +201,3 @@ const TERMINAL: ReadonlySet<Lifecycle> = new Set([
   "Failed",
   "Deleting",
 ]);
-
-/** Callbacks for durations in milliseconds. */
-interface LifecycleListener {
-  readonly transition: (name: string, duration: number) => void;
-  readonly state: (state: Lifecycle, duration: number) => void;
-}
-
-/**
- * Tracker that measures the durations of the states and transitions of one
- * object. Pure.
- *
- * Entering a terminal state removes the times of all other states; starting an
- * upgrade those of all but the state before it.
- */
-export class LifecycleTracker {
-  readonly #times: Map<Lifecycle, { first: number; last: number }> = new Map();
-  readonly #listener: LifecycleListener;
-  /** Current state of the object. */
-  state: Lifecycle;
-
-  /** `since` is the start of the state, in milliseconds on any scale. */
-  constructor(
-    state: Lifecycle,
-    { since, listener }: {
-      readonly since: number;
-      readonly listener: LifecycleListener;
-    },
-  ) {
-    this.state = state;
-    this.#listener = listener;
-    this.#times.set(state, { first: since, last: since });
-  }
-
-  /** Records the state of the object at a time on the scale of `since`. */
-  update(state: Lifecycle, now: number): void {
-    const before = this.state;
-    if (state === before) {
-      this.#times.get(state)!.last = now;
-      return;
-    }
-    for (const [name, first, last, fromFirst] of TRANSITIONS) {
-      const from = this.#times.get(first);
-      if (last !== state || from === undefined) continue;
-      const begin = fromFirst ? from.first : from.last;
-      this.#listener.transition(name, now - begin);
-    }
-    this.#times.set(state, { first: now, last: now });
-    this.state = state;
-    const upgrading = state === "Upgrading";
-    if (!upgrading && !TERMINAL.has(state)) return;
-    // No further transition can begin in the other states.
-    for (const [other, { first, last }] of this.#times) {
-      if (other === state || upgrading && other === before) continue;
-      this.#times.delete(other);
-      this.#listener.state(other, last - first);
-    }
-  }
-}

@@ -1,10 +1,13 @@
-import { type Duration, milliseconds } from "../../core/api/duration.ts";
+import type { Duration } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import {
   checkOption,
   checkOptions,
   type OptionRules,
+  type OptionTable,
+  resolveOptions,
+  type Settings,
 } from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Context } from "../../core/controller/context.ts";
@@ -21,12 +24,9 @@ import {
 import {
   type Condition,
   conditionsIn,
-  markReconciling,
-  markStalled,
-  READY,
   RECONCILING,
-  removeCondition,
-  setCondition,
+  setReadiness,
+  STALLED,
 } from "../conditions/condition.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import { errorReport } from "./error_report.ts";
@@ -137,16 +137,23 @@ type TaskRun<P extends TaskObject> = Parameters<
   TaskDefinition<P, unknown>["start"]
 >[0];
 
+type TaskTiming = Pick<
+  TaskDefinition<never, never>,
+  "backOff" | "maxBackOff" | "poll" | "clock"
+>;
+const TIMING: OptionTable<TaskTiming> = {
+  backOff: { type: "duration", default: "10s" },
+  maxBackOff: { type: "duration", default: "1h" },
+  poll: { type: "duration", default: "10s" },
+  clock: { type: "clock", default: systemClock },
+};
 const RULES: OptionRules<TaskDefinition<TaskObject<never>, never>> = {
+  ...TIMING,
   start: "function",
   check: "function",
   pointless: "function?",
   dispose: "function?",
   retries: "any?",
-  backOff: "duration?",
-  maxBackOff: "duration?",
-  poll: "duration?",
-  clock: "clock?",
 };
 
 /**
@@ -208,10 +215,7 @@ const FINAL_STATES: ReadonlySet<unknown> = new Set([
 class TaskReconciler<P extends TaskObject<Result>, Result> {
   readonly #definition: TaskDefinition<P, Result>;
   readonly #statuses: ExclusiveStatus<P>;
-  readonly #clock: Clock;
-  readonly #poll: number;
-  readonly #backOff: number;
-  readonly #maxBackOff: number;
+  readonly #timing: Settings<TaskTiming>;
 
   constructor(kind: Kind<P>, definition: TaskDefinition<P, Result>) {
     const subject = "a one-shot task";
@@ -221,14 +225,9 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     if (typeof retries !== "function" && retries !== Infinity) {
       checkOption(retries, "size?", { name: "retries", subject });
     }
-    const { clock = systemClock } = definition;
-    const { poll = "10s", backOff = "10s", maxBackOff = "1h" } = definition;
     this.#definition = definition;
     this.#statuses = new ExclusiveStatus(kind);
-    this.#clock = clock;
-    this.#poll = milliseconds(poll, "poll");
-    this.#backOff = milliseconds(backOff, "backOff");
-    this.#maxBackOff = milliseconds(maxBackOff, "maxBackOff");
+    this.#timing = resolveOptions(definition, TIMING);
   }
 
   /**
@@ -245,7 +244,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
       run.ctx.events.warning("Abandoned", pointless);
       return await this.#write(run);
     }
-    const wait = (status.retryAt ?? 0) - this.#clock.wallTime();
+    const wait = (status.retryAt ?? 0) - this.#timing.clock.wallTime();
     if (wait > 0) return wait;
     try {
       await this.#advance(run, status);
@@ -266,14 +265,14 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
       const after = await this.reconcile(run);
       const { state: now } = run.object.status!;
       if (now === "InProgress" || now === "Pending") {
-        return keepFinalizer().rescheduleAfter(after ?? this.#poll);
+        return keepFinalizer().rescheduleAfter(after ?? this.#timing.poll);
       }
       return await this.cleanup(run);
     }
     const { dispose } = this.#definition;
     if (state === "Completed" && dispose !== undefined) {
       const done = await dispose(run, result as Result) ?? true;
-      if (!done) return keepFinalizer().rescheduleAfter(this.#poll);
+      if (!done) return keepFinalizer().rescheduleAfter(this.#timing.poll);
     }
     this.#statuses.forget(run.object);
     return removeFinalizer();
@@ -294,7 +293,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
       Object.hasOwn(status, name) && !STATUS_FIELDS[name](status[name])
     );
     for (const name of damaged) delete status[name];
-    const latest = this.#clock.wallTime() + this.#maxBackOff;
+    const latest = this.#timing.clock.wallTime() + this.#timing.maxBackOff;
     if (Number(status.retryAt) > latest) {
       damaged.push("retryAt");
       delete status.retryAt;
@@ -356,13 +355,14 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
       return;
     }
     status.state = "Pending";
-    const pause = this.#backOff * 2 ** (failures - 1);
-    status.retryAt = this.#clock.wallTime() + Math.min(pause, this.#maxBackOff);
+    const pause = this.#timing.backOff * 2 ** (failures - 1);
+    status.retryAt = this.#timing.clock.wallTime() +
+      Math.min(pause, this.#timing.maxBackOff);
   }
 
   async #write({ object, ctx }: TaskRun<P>): Promise<number | undefined> {
     const status: TaskStatus<Result> = object.status!;
-    const now = this.#clock.wallTime();
+    const now = this.#timing.clock.wallTime();
     const over = FINAL_STATES.has(status.state);
     const { generation } = object.metadata;
     if (over) status.observedGeneration ??= generation;
@@ -372,7 +372,9 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     });
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
     if (over) return undefined;
-    return status.retryAt === undefined ? this.#poll : status.retryAt - now;
+    return status.retryAt === undefined
+      ? this.#timing.poll
+      : status.retryAt - now;
   }
 }
 
@@ -402,12 +404,12 @@ function conditionsOf(
   moment: { readonly now: number; readonly generation: number | undefined },
 ): Condition[] {
   const { state = "Pending", error } = status;
-  const texts = { reason: state, message: error ?? `The task is ${state}` };
-  const isReady = state === "Completed" ? "True" : "False";
-  const ready = { type: READY, status: isReady, ...texts } as const;
-  const list = setCondition(conditionsIn(status), ready, moment);
-  if (state === "Completed") return removeCondition(list, RECONCILING);
-  return state === "Failed" || state === "Abandoned"
-    ? markStalled(list, texts, moment)
-    : markReconciling(list, texts, moment);
+  const isDone = state === "Completed";
+  const isEnded = FINAL_STATES.has(state);
+  return setReadiness(conditionsIn(status), {
+    status: isDone ? "True" : "False",
+    also: isDone ? undefined : isEnded ? STALLED : RECONCILING,
+    reason: state,
+    message: error ?? `The task is ${state}`,
+  }, moment);
 }

@@ -6,12 +6,9 @@ import {
   type ConditionMoment,
   conditionsIn,
   findCondition,
-  markReconciling,
-  markStalled,
   READY,
   RECONCILING,
-  removeCondition,
-  setCondition,
+  setReadiness,
   STALLED,
 } from "../conditions/condition.ts";
 import { CONDITIONED_FIELDS, statusWith } from "../conditions/status_schema.ts";
@@ -208,21 +205,15 @@ export function lifecycleConditions(
   moment: ConditionMoment,
 ): Condition[] {
   const { lifecycle, error, pending } = facts;
-  const [usual, message, also] = STATE_CONDITIONS[lifecycle];
-  const texts = {
+  const [usual, message, beside] = STATE_CONDITIONS[lifecycle];
+  const isPending = error !== undefined || pending !== undefined;
+  const isStalled = error?.stalled || beside === STALLED;
+  return setReadiness(conditions, {
+    status: isPending ? "False" : usual,
+    also: isStalled ? STALLED : isPending ? RECONCILING : beside,
     reason: error?.reason ?? pending?.reason ?? lifecycle,
     message: error?.message ?? pending?.message ?? facts.message ?? message,
-  };
-  const isPending = error !== undefined || pending !== undefined;
-  const status = isPending ? "False" : usual;
-  const ready = { type: READY, status, ...texts };
-  const list = setCondition(conditions, ready, moment);
-  if (error?.stalled || also === STALLED) {
-    return markStalled(list, texts, moment);
-  }
-  return isPending || also === RECONCILING
-    ? markReconciling(list, texts, moment)
-    : removeCondition(removeCondition(list, RECONCILING), STALLED);
+  }, moment);
 }
 
 /** Finds the Ready condition. */

@@ -1,7 +1,13 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import { checkOptions, type OptionRules } from "../../core/api/options.ts";
+import {
+  checkOptions,
+  type OptionRules,
+  type OptionTable,
+  resolveOptions,
+  type Settings,
+} from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type {
@@ -13,11 +19,8 @@ import { isJsonObject } from "../../core/patch/json_value.ts";
 import {
   type Condition,
   conditionsIn,
-  markReconciling,
-  READY,
   RECONCILING,
-  removeCondition,
-  setCondition,
+  setReadiness,
 } from "../conditions/condition.ts";
 import { ExclusiveStatus } from "./exclusive_status.ts";
 
@@ -149,12 +152,16 @@ export function states<P extends StatesObject<S>, S extends string>(
   };
 }
 
+type StatesTiming = Omit<StatesOptions<never, never>, "initial" | "states">;
+const TIMING: OptionTable<StatesTiming> = {
+  poll: { type: "duration", default: "10s" },
+  interval: { type: "duration", default: "60s" },
+  clock: { type: "clock", default: systemClock },
+};
 const RULES: OptionRules<StatesOptions<never, never>> = {
+  ...TIMING,
   initial: "name",
   states: "object",
-  poll: "duration?",
-  interval: "duration?",
-  clock: "clock?",
 };
 const STATE_RULES: OptionRules<StateDefinition<StatesObject, string>> = {
   run: "function",
@@ -164,31 +171,22 @@ const STATE_RULES: OptionRules<StateDefinition<StatesObject, string>> = {
 };
 
 class StateMachine<P extends StatesObject<S>, S extends string> {
-  readonly #states: Readonly<Record<S, StateDefinition<P, S>>>;
-  readonly #initial: S;
+  readonly #options: StatesOptions<P, S>;
+  readonly #timing: Settings<StatesTiming>;
   readonly #statuses: ExclusiveStatus<P>;
-  readonly #clock: Clock;
-  readonly #poll: number;
-  readonly #interval: number;
 
   constructor(kind: Kind<P>, options: StatesOptions<P, S>) {
     checkKind(kind, "states()");
     checkOptions(options, RULES, "states()");
-    const { poll = "10s", interval = "60s", clock = systemClock } = options;
-    this.#states = options.states;
-    this.#initial = options.initial;
+    this.#options = options;
+    this.#timing = resolveOptions(options, TIMING);
     this.#statuses = new ExclusiveStatus(kind);
-    this.#clock = clock;
-    this.#poll = milliseconds(poll, "poll");
-    this.#interval = milliseconds(interval, "interval");
     this.#known(options.initial);
     for (const [name, state] of Object.entries(options.states)) {
       checkOptions(state as object, STATE_RULES, `states(), state "${name}"`);
       const { within, late } = state as StateDefinition<P, S>;
       if (late !== undefined) this.#known(late);
-      if ((within === undefined) === (late === undefined)) {
-        continue;
-      }
+      if ((within === undefined) === (late === undefined)) continue;
       throw new RangeError(
         `Cannot use the state "${name}": "within" and "late" belong together: received only ${
           within === undefined ? `late ${late}` : `within ${within}`
@@ -206,7 +204,7 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
       : {};
     object.status = status as P["status"];
     const { state: stored } = status;
-    if (stored === undefined || !Object.hasOwn(this.#states, stored)) {
+    if (stored === undefined || !Object.hasOwn(this.#options.states, stored)) {
       if (stored !== undefined) {
         // The state was removed from the options, or a user edited the status.
         run.ctx.events.warning(
@@ -214,11 +212,11 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
           `The state ${JSON.stringify(stored)} does not exist`,
         );
       }
-      await this.#enter(run, this.#initial);
+      await this.#enter(run, this.#options.initial);
     }
     const name = status.state!;
     const state = this.#known(name);
-    const late = this.#deadline(status, state) <= this.#clock.wallTime();
+    const late = this.#deadline(status, state) <= this.#timing.clock.wallTime();
     if (late) {
       run.ctx.events.warning(
         "TooLate",
@@ -231,7 +229,7 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
       return 0;
     }
     await this.#write(run);
-    return state.rest ? this.#interval : this.#poll;
+    return state.rest ? this.#timing.interval : this.#timing.poll;
   }
 
   /** Deadline of the current state, which a user may have edited. */
@@ -241,7 +239,7 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
   ): number {
     const latest = within === undefined
       ? undefined
-      : this.#clock.wallTime() + milliseconds(within);
+      : this.#timing.clock.wallTime() + milliseconds(within);
     const { deadline } = status;
     const isValid = latest !== undefined && Number.isFinite(deadline) &&
       Number(deadline) <= latest;
@@ -263,26 +261,21 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
     const name = status.state!;
     const { rest = false } = this.#known(name);
     const { generation } = object.metadata;
-    const moment = { now: this.#clock.wallTime(), generation };
-    const texts = {
+    const moment = { now: this.#timing.clock.wallTime(), generation };
+    status.conditions = setReadiness(conditionsIn(status), {
+      status: rest ? "True" : "False",
+      also: rest ? undefined : RECONCILING,
       reason: name,
       message: `In the ${rest ? "resting" : "transitional"} state ${name}`,
-    };
-    const ready = {
-      type: READY,
-      status: rest ? "True" : "False",
-      ...texts,
-    } as const;
-    const list = setCondition(conditionsIn(status), ready, moment);
-    status.conditions = rest
-      ? removeCondition(list, RECONCILING)
-      : markReconciling(list, texts, moment);
+    }, moment);
     if (rest) status.observedGeneration = generation;
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
   }
 
   #known(name: S): StateDefinition<P, S> {
-    if (Object.hasOwn(this.#states, name)) return this.#states[name];
+    if (Object.hasOwn(this.#options.states, name)) {
+      return this.#options.states[name];
+    }
     throw new RangeError(
       `Cannot enter a state: it does not exist: received ${name}`,
     );

@@ -6,8 +6,7 @@ import {
   isReady,
   isReconciling,
   limitMessage,
-  markReconciling,
-  markStalled,
+  markAs,
   MAX_MESSAGE_LENGTH,
   setCondition,
 } from "../../../workflows/conditions/condition.ts";
@@ -67,15 +66,20 @@ test("setCondition orders Stalled, Reconciling, Ready, newer generations, then t
   ]);
 });
 
-test("markReconciling removes Stalled and markStalled removes Reconciling [F26]", () => {
+test("markAs sets Reconciling or Stalled and removes the other [F26]", () => {
   const words = { reason: "R", message: "" };
-  const stalled = markStalled([], words, first);
+  const stalled = markAs([], { ...words, type: "Stalled" }, first);
   assert.equal(findCondition(stalled, "Stalled")?.status, "True");
   assert.equal(findCondition(stalled, "Reconciling"), undefined);
-  const reconciling = markReconciling(stalled, words, first);
+  const reconciling = markAs(
+    stalled,
+    { ...words, type: "Reconciling" },
+    first,
+  );
   assert.deepEqual(types(reconciling), ["Reconciling"]);
   assert.equal(isReconciling(reconciling), true);
-  assert.deepEqual(types(markStalled(reconciling, words, first)), ["Stalled"]);
+  const again = markAs(reconciling, { ...words, type: "Stalled" }, first);
+  assert.deepEqual(types(again), ["Stalled"]);
 });
 
 test("limitMessage cuts to the limit, ending in three dots, between characters [F27]", () => {
@@ -99,6 +103,7 @@ test("isReady needs Ready without Reconciling or Stalled", () => {
   );
   assert.equal(isReady(ready), true);
   const words = { reason: "R", message: "" };
-  assert.equal(isReady(markReconciling(ready, words, first)), false);
-  assert.equal(isReady(markStalled(ready, words, first)), false);
+  for (const type of ["Reconciling", "Stalled"] as const) {
+    assert.equal(isReady(markAs(ready, { ...words, type }, first)), false);
+  }
 });

@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { noMetrics } from "../../../core/metrics.ts";
 import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
-import {
-  LifecycleMetrics,
-  LifecycleTracker,
-} from "../../../workflows/phases/lifecycle_metrics.ts";
+import { LifecycleMetrics } from "../../../workflows/phases/lifecycle_metrics.ts";
 import {
   INVALID_SPEC,
   type Lifecycle,
@@ -71,16 +69,26 @@ test("lifecycleOf is Failed by errors that nothing but help can end [L44]", () =
   assert.equal(stateOf({ rollout: deployed, error: invalid }), "Stable");
 });
 
-test("LifecycleTracker times transitions and states as Flink does [L44]", () => {
+test("LifecycleMetrics times transitions and states as Flink does [L44]", async () => {
   const transitions: Record<string, number[]> = {};
-  const states: Partial<Record<Lifecycle, number[]>> = {};
-  const tracker = new LifecycleTracker("Created", {
-    since: 0,
-    listener: {
-      transition: (name, duration) => (transitions[name] ??= []).push(duration),
-      state: (state, duration) => (states[state] ??= []).push(duration),
-    },
-  });
+  const states: Record<string, number[]> = {};
+  const clock = new VirtualClock();
+  const metrics = new LifecycleMetrics({
+    ...noMetrics,
+    histogram: () => ({
+      observe(seconds, { transition, state = "" } = {}) {
+        if (transition === undefined) (states[state] ??= []).push(seconds);
+        else (transitions[transition] ??= []).push(seconds);
+      },
+    }),
+  }, { kind: "Engine", clock });
+  const update = (lifecycle: Lifecycle) =>
+    metrics.update({
+      metadata: { name: "x", uid: "1" },
+      spec: {},
+      status: { lifecycle },
+    });
+  update("Created");
   const life: readonly Lifecycle[] = [
     ...(["Created", "Upgrading", "Upgrading", "Deployed"] as const),
     ...(["Deployed", "Stable", "Upgrading", "Upgrading"] as const),
@@ -88,8 +96,10 @@ test("LifecycleTracker times transitions and states as Flink does [L44]", () => 
     ...(["Upgrading", "Deployed", "Deployed", "Stable"] as const),
     ...(["Upgrading", "Upgrading", "Deployed", "Deployed"] as const),
   ];
-  life.forEach((state, index) => tracker.update(state, index + 1));
-  tracker.update("Stable", life.length + 1);
+  for (const state of [...life, "Stable"] as const) {
+    await clock.advance(1_000);
+    update(state);
+  }
   assert.deepEqual(transitions, {
     Submission: [1, 1, 1, 1, 1],
     Stabilization: [2, 2, 2],
