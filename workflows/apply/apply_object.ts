@@ -19,9 +19,7 @@ import {
   type SetOptions,
 } from "./set_options.ts";
 
-/** Plan for one object of a set. */
 export interface ApplyPlan {
-  /** Change of the object. */
   readonly change: AppliedChange;
   /** Object to send. */
   readonly object: ApplyObject<KubernetesObject>;

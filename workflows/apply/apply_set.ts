@@ -173,7 +173,6 @@ export async function diffSet(
   return changes;
 }
 
-/** Object with its reference. */
 interface Member extends ObjectReference {
   readonly object: KubernetesObject;
 }

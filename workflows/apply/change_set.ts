@@ -38,7 +38,6 @@ export interface AppliedChange {
   }[];
 }
 
-/** Field of an object that differs from its desired state. */
 export type FieldDifference = AppliedChange["fields"][number];
 
 /**
@@ -88,7 +87,6 @@ export class ApplySetError extends Error {
   }
 }
 
-/** Replacement of a secret value. */
 const MASKED = "***";
 
 /**
@@ -108,7 +106,6 @@ export function objectChanges(
   return isSecret(after) ? changes.map(masked) : changes;
 }
 
-/** Whether an object is a Secret. */
 function isSecret({ apiVersion, kind }: {
   readonly apiVersion?: string | undefined;
   readonly kind?: string | undefined;

@@ -83,7 +83,6 @@ const OWNER_RULES: OptionRules<SetOwner> = {
   namespace: "name?",
 };
 
-/** Validation rules of the options of `applySet`. */
 export const APPLY_SET_RULES: OptionRules<ApplySetOptions> = {
   owner: "object",
   fieldManager: "name?",

@@ -41,7 +41,6 @@ export type NewCondition =
   & Pick<Condition, "type" | "status" | "reason">
   & Partial<Pick<Condition, "message" | "lastTransitionTime">>;
 
-/** Time and generation with which a condition is set. */
 export type ConditionMoment = Parameters<typeof setCondition>[2];
 
 /** Condition type: the object has reached its desired state. */
@@ -51,7 +50,6 @@ export const RECONCILING = "Reconciling";
 /** Condition type: the controller cannot make progress without a user. */
 export const STALLED = "Stalled";
 
-/** Condition types that come first in a list of conditions, in this order. */
 const FIRST_TYPES: readonly string[] = [STALLED, RECONCILING, READY];
 
 /** Maximum length of a message in characters, as enforced by the API server. */
@@ -216,7 +214,6 @@ export function isTrue(
   return findCondition(conditions, type)?.status === "True";
 }
 
-/** Whether Reconciling is True and Stalled is not. */
 export function isReconciling(conditions: readonly Condition[]): boolean {
   return isTrue(conditions, RECONCILING) && !isTrue(conditions, STALLED);
 }

@@ -40,7 +40,6 @@ export interface ConditionSummary {
   readonly countOnlyIf?: readonly string[] | undefined;
 }
 
-/** Validation rules of a {@linkcode ConditionSummary}. */
 export const SUMMARY_RULES: OptionRules<ConditionSummary> = {
   target: "name",
   of: "strings?",

@@ -7,17 +7,13 @@ import {
   sameState,
 } from "./condition.ts";
 
-/** Options of {@linkcode rebaseConditions}. */
 interface RebaseOptions {
   /** Current conditions on the server. */
   readonly latest: readonly Condition[];
-  /** Types that only this controller writes, so that its values win. */
   readonly owned?: readonly string[] | undefined;
-  /** Whether the values of this controller win for every type. */
   readonly force?: boolean | undefined;
 }
 
-/** Validation rules of the options for the ownership of conditions. */
 export const REBASE_RULES: OptionRules<
   Pick<RebaseOptions, "owned" | "force">
 > = { owned: "strings?", force: "boolean?" };

@@ -18,7 +18,6 @@ export interface Notifier {
   }): void;
 }
 
-/** Notification about an object. */
 export type Notification = Parameters<Notifier["notify"]>[1];
 
 /** Options of a {@linkcode WebhookNotifier}. */
@@ -85,7 +84,6 @@ const RULES: OptionRules<WebhookNotifierOptions> = {
   log: "logger?",
 };
 
-/** Maximum number of queued notifications; further ones are dropped. */
 const MAX_QUEUED = 256;
 /** Maximum length of a message in UTF-16 code units. */
 const MAX_MESSAGE_LENGTH = 39_000;

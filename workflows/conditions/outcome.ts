@@ -13,7 +13,6 @@ import {
  */
 export type StepResult = "empty" | "requeue" | "success";
 
-/** Combined result of the steps of a run. */
 export interface StepsResult {
   /** Combined result of the steps; `"empty"` if one threw. */
   readonly result: StepResult;

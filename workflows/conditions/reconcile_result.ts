@@ -136,7 +136,6 @@ export function jittered(
 
 /** Result of a reconciliation, computed from its steps and conditions. */
 export interface ComputedResult {
-  /** Conditions to write. */
   readonly conditions: Condition[];
   /** Whether `status.observedGeneration` is set to the reconciled generation. */
   readonly observed: boolean;
@@ -225,9 +224,7 @@ export function computeReconcileResult(
 export interface SummarizeOptions {
   readonly gates?: readonly string[] | undefined;
   readonly summaries?: readonly ConditionSummary[] | undefined;
-  /** Decides the next run. */
   readonly schedule: ReconcileSchedule;
-  /** Time, and generation that was reconciled. */
   readonly moment: ConditionMoment;
   /**
    * Reason and message of Ready after a success for which no step or summary

@@ -65,10 +65,8 @@ export interface SharedStatusOptions<P extends Conditioned> {
 
 /** Maximum number of attempts of a write that conflicts with other writers. */
 const MAX_ATTEMPTS = 5;
-/** Minimum pause between two attempts, in milliseconds. */
 const MIN_PAUSE_MS = 100;
 
-/** Part of an object as JSON. */
 type Json = Record<string, unknown>;
 
 const ACCESS_PARTS: OptionRules<SharedStatusOptions<never>["access"]> = {
@@ -218,7 +216,6 @@ export class SharedStatus<P extends Conditioned> {
     return sent;
   }
 
-  /** Sends the changes of the status, or of a part of it. */
   async #writeStatus(
     before: P,
     after: P,

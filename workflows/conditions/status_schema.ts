@@ -13,9 +13,7 @@ import type {
 const TEXT = { type: "string" } as const;
 const GENERATION = { type: "integer", format: "int64", minimum: 0 } as const;
 
-/** Values of the status of a condition. */
 const STATUSES: readonly unknown[] = ["True", "False", "Unknown"];
-/** Required fields of a condition. */
 const REQUIRED = [
   "type",
   "status",
@@ -43,10 +41,8 @@ const CONDITIONS = {
   },
 } as const;
 
-/** JSON Schemas of the fields of a status. */
 export type StatusFields = Readonly<Record<string, unknown>>;
 
-/** Schemas of the fields that every status with conditions has. */
 export const CONDITIONED_FIELDS: StatusFields = {
   observedGeneration: GENERATION,
   conditions: CONDITIONS,

@@ -178,9 +178,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
   };
   /** Condition types for which the values of the run win. */
   readonly #owned: string[];
-  /** The object before the run. */
   readonly #before: P;
-  /** Ready condition before the first step. */
   #initialReady: Condition | undefined;
   #waiting: LinkedSignal | undefined;
 
@@ -272,7 +270,6 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     await this.#status.write(this.object);
   }
 
-  /** Reconciles the object. */
   async reconcile(
     steps: readonly Step<P>[],
   ): Promise<ReconcileResult<never, never>> {
@@ -293,7 +290,6 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
       : NOT_OBSERVED.rescheduleAfter(after);
   }
 
-  /** Cleans up an object that is being deleted. */
   async cleanUp(steps: readonly Step<P>[]): Promise<CleanupResult> {
     this.#setProgress("Cleaning up before the deletion of the object");
     const end = await this.#runSteps(steps);
@@ -322,7 +318,6 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     return { now: clock.wallTime(), generation };
   }
 
-  /** Records that the run owns a condition type. */
   #own(type: string, as?: "set" | "failures"): void {
     if (!this.#owned.includes(type)) this.#owned.push(type);
     const { failures, set } = this.#touched;
@@ -495,7 +490,6 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     }
   }
 
-  /** Emits the event and the notification of a successful run. */
   #notify(): void {
     const { notification, notifier } = this.#definition;
     if (notification === undefined) return;
@@ -518,7 +512,6 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
   }
 }
 
-/** Maximum number of causes that are searched for an interruption. */
 const MAX_CAUSES = 8;
 
 /** Whether an error was caused by a signal that has fired. */

@@ -220,7 +220,6 @@ export type RequestNames = NonNullable<
   SummarizedDefinition<Conditioned>["requests"]
 >;
 
-/** Options of the notification after a successful run. */
 export type NotificationOptions<P extends Conditioned> = NonNullable<
   SummarizedDefinition<P>["notification"]
 >;
@@ -252,11 +251,6 @@ const RULES: OptionRules<SummarizedDefinition<never>> = {
   clock: "clock?",
 };
 
-/**
- * Validates the definition of a summarized reconciler.
- *
- * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
- */
 export function checkSummarized<P extends Conditioned>(
   definition: SummarizedDefinition<P>,
   steps: readonly Step<P>[],
@@ -283,7 +277,6 @@ export function checkSummarized<P extends Conditioned>(
   }
 }
 
-/** Condition types that the steps of a run have set. */
 export interface TouchedConditions {
   /** Types of `failing`, which are abnormal while True. */
   readonly failures: ReadonlySet<string>;
@@ -316,7 +309,6 @@ export function readySummaries<P extends Conditioned>(
   });
 }
 
-/** Condition types that the reconciler owns in every run. */
 export function ownedTypes<P extends Conditioned>(
   definition: SummarizedDefinition<P>,
 ): readonly string[] {

@@ -76,7 +76,6 @@ export interface Dependent<P extends KubernetesObject, S = unknown> {
   delete?(primary: P, ctx: Context<P>): Promise<void>;
 }
 
-/** Result of reconciling a dependent. */
 export type DependentResult<S> = Awaited<
   ReturnType<NonNullable<Dependent<KubernetesObject, S>["reconcile"]>>
 >;
@@ -95,7 +94,6 @@ export interface KubernetesDependent<P extends KubernetesObject, S>
   delete(primary: P, ctx: Context<P>): Promise<void>;
 }
 
-/** Dependent that is reconciled, and that has event sources. */
 export type ReconciledDependent<P extends KubernetesObject, S> =
   & Dependent<P, S>
   & Pick<KubernetesDependent<P, S>, "sources" | "reconcile">;

@@ -123,11 +123,9 @@ export interface DesiredResource<S extends KubernetesObject> {
   readonly object: ApplyObject<S>;
   /** UID of the primary. */
   readonly owner: string | undefined;
-  /** Key of the object. */
   readonly key: ObjectKey;
 }
 
-/** Options of a dependent that concern its objects. */
 type DependentResourceOptions<S extends KubernetesObject> = Omit<
   KubernetesDependentOptions<never, S>,
   "desired" | "key" | "source" | "watch"
@@ -150,13 +148,6 @@ export class DependentResource<
   #memory: MatchMemory | undefined;
   readonly #loops: UpdateLoops = new UpdateLoops();
 
-  /**
-   * Creates the resource, with an empty memory.
-   *
-   * @param kind The kind of the objects.
-   * @param source The event source from which they are read.
-   * @param options Options of the dependent.
-   */
   constructor(
     kind: Kind<S>,
     source: EventSource<P, S>,
@@ -176,7 +167,6 @@ export class DependentResource<
     return this.#options.relation !== "annotations";
   }
 
-  /** Number of remembered objects. */
   get remembered(): number {
     return Math.max(this.#memory?.size ?? 0, this.#loops.size);
   }
@@ -202,7 +192,6 @@ export class DependentResource<
     };
   }
 
-  /** Reads a stored object from the cache. */
   read(key: ObjectKey, ctx: Context<P>): MaybePromise<S | undefined> {
     return this.#source.get === undefined
       ? ctx.get(this.#kind, key.name, key.namespace)

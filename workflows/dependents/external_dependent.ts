@@ -73,7 +73,6 @@ export interface ExternalDependentOptions<P extends KubernetesObject, D, R> {
     | undefined;
 }
 
-/** Options that single and bulk dependents have in common. */
 type ExternalResourceOptions<P extends KubernetesObject, D, R> = Omit<
   ExternalDependentOptions<P, D, R>,
   "desired" | "select"
@@ -256,7 +255,6 @@ export function externalBulkDependent<P extends KubernetesObject, D, R>(
   });
 }
 
-/** Dependent that is resources outside the cluster, by key. */
 interface ExternalResources<P extends KubernetesObject, R>
   extends
     ReconciledDependent<P, ReadonlyMap<string, R>>,
@@ -276,7 +274,6 @@ function externalResources<P extends KubernetesObject, D, R>(
     readonly desired:
       | ((primary: P, ctx: Context<P>) => MaybePromise<ReadonlyMap<string, D>>)
       | undefined;
-    /** Assigns keys to the resources of a primary. */
     readonly keyed: (
       actual: readonly R[],
       context: {

@@ -50,12 +50,9 @@ export function firstDifference(
   return inObject({ ...asked, metadata }, actual as JsonObject, position);
 }
 
-/** Position of a comparison. */
 interface Position {
   readonly owned: unknown;
-  /** Path of the field, for messages. */
   readonly path: string;
-  /** Form of the values. */
   readonly form: Form | undefined;
 }
 
@@ -250,7 +247,6 @@ function ownedChildren(owned: unknown): readonly [string, unknown][] {
     : [];
 }
 
-/** Whether a value is owned as a whole. */
 function isOwnedWhole(owned: unknown): boolean {
   return isJsonObject(owned) && Object.keys(owned).length === 0;
 }

@@ -27,7 +27,6 @@ import {
   type KubernetesDependentOptions,
 } from "./dependent_resource.ts";
 
-/** Options of the event source of a dependent. */
 type SourceOptions<P extends KubernetesObject, S extends KubernetesObject> =
   Pick<KubernetesDependentOptions<P, S>, "source" | "watch">;
 
@@ -35,7 +34,6 @@ const SOURCE_RULES: OptionRules<SourceOptions<never, never>> = {
   source: "object?",
   watch: "object?",
 };
-/** Validation rules of an event source. */
 export const SOURCE_PARTS: OptionRules<
   Pick<EventSource<never>, "name" | "start">
 > = { name: "name", start: "function" };
@@ -323,7 +321,6 @@ export function readOnlyBulkDependent<
   return { sources: [source], garbageCollected: true, read: readerOf(source) };
 }
 
-/** Reads the secondaries of a source, by key. */
 function readerOf<P extends KubernetesObject, S extends KubernetesObject>(
   source: EventSource<P, S>,
 ): (primary: P, ctx: Context<P>) => Promise<ReadonlyMap<string, S>> {

@@ -11,9 +11,7 @@ import { type Form, formOfKind } from "./value_form.ts";
 
 /** Stored state of an object that was found to match a desired state. */
 interface Learned {
-  /** UID of the object. */
   readonly uid: string;
-  /** Hash of the desired state. */
   readonly desired: string;
   /** Hash of the owned fields of the stored object. */
   readonly owned: string;
@@ -23,15 +21,11 @@ interface Learned {
 
 /** Comparison of a stored object with its desired state. */
 export interface Match {
-  /** Id of the object in this memory. */
   readonly id: string;
   /** Hash of the desired state; equal hashes lead to equal intents. */
   readonly desired: string;
-  /** Object to apply. */
   readonly intent: KubernetesObject;
-  /** Stored object. */
   readonly actual: KubernetesObject;
-  /** Field manager that owns the applied fields. */
   readonly fieldManager: string;
 }
 
@@ -62,12 +56,10 @@ export class MatchMemory {
     this.#limit = limit;
   }
 
-  /** Creates the memory of objects of a kind. */
   static ofKind(kind: Kind, limit?: number): MatchMemory {
     return new MatchMemory(formOfKind(kind), limit);
   }
 
-  /** Number of objects. */
   get size(): number {
     return this.#learned.size;
   }

@@ -76,7 +76,6 @@ export class UpdateLoops {
     else this.#series.delete(key);
   }
 
-  /** Number of objects with a series of writes. */
   get size(): number {
     return this.#series.size;
   }

@@ -12,9 +12,7 @@ import { Quantity } from "../../core/api/quantity.ts";
  */
 export type Spelling = "quantity" | "time" | "duration" | "texts" | "atomic";
 
-/** Field with a special form or default. */
 export interface FieldForm {
-  /** Form of its value, or of the values in it. */
   readonly form?: Form | undefined;
   /**
    * Default values that the server sets; an empty list for any value, undefined
@@ -23,11 +21,8 @@ export interface FieldForm {
   readonly defaults?: readonly unknown[] | undefined;
 }
 
-/** Forms of the fields of an object. */
 export interface StructForm {
-  /** Special fields by name. */
   readonly fields: ReadonlyMap<string, FieldForm>;
-  /** Form of all other fields. */
   readonly rest?: Form | undefined;
   /**
    * Whether empty values are stored, as in custom resources. Go structs omit
@@ -70,7 +65,6 @@ export function isGranular(form: Form | undefined): boolean {
     (typeof form === "object" && form.granular === true);
 }
 
-/** Returns the form of a field of an object. */
 export function formOfField(
   form: Form | undefined,
   name: string,
@@ -127,7 +121,6 @@ const METADATA: FieldForm = {
   },
 };
 
-/** Forms of built-in kinds. */
 interface BuiltinForms {
   readonly groups: ReadonlySet<string>;
   readonly forms: ReadonlyMap<string, Form>;

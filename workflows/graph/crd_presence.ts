@@ -52,7 +52,6 @@ export function crdPresent(kind: Kind): { readonly crdOf: ResolvedKind } {
   return Object.freeze({ crdOf: kind });
 }
 
-/** Name of the CustomResourceDefinition of a kind. */
 export function crdName({ plural, group }: ResolvedKind): string {
   return `${plural}.${group}`;
 }
@@ -60,7 +59,6 @@ export function crdName({ plural, group }: ResolvedKind): string {
 /** Listener for the presence of a kind; resolves when it has reacted. */
 type PresenceListener = (present: boolean) => Promise<void>;
 
-/** Context and informer of a started source. */
 interface Watching<P extends KubernetesObject> {
   readonly context: SourceContext<P>;
   readonly lease: InformerLease<CustomResourceDefinition>;
@@ -84,7 +82,6 @@ export class CrdPresence<P extends KubernetesObject>
   /** Last change; changes are processed one after the other. */
   #following: Promise<void> = Promise.resolve();
 
-  /** @param crdOf The kind. */
   constructor(crdOf: ResolvedKind) {
     this.#crdOf = crdOf;
     this.name = `definition of ${crdName(crdOf)}`;

@@ -11,13 +11,9 @@ import {
 } from "./node.ts";
 import type { Graph } from "./graph.ts";
 
-/** Context of the execution of a workflow. */
 export interface ExecutorContext<P extends KubernetesObject> {
-  /** Primary of the run. */
   readonly primary: P;
-  /** Context of the run. */
   readonly ctx: Context<P>;
-  /** Activation of the nodes. */
   readonly activation: Activation<P>;
   /** Limits how many nodes are processed at the same time. */
   readonly limited: <T>(task: () => Promise<T>) => Promise<T>;
@@ -39,7 +35,6 @@ class NodeRun<P extends KubernetesObject> {
     this.#run = run;
   }
 
-  /** Whether the node has a condition of this name. */
   has(name: ConditionName): boolean {
     return this.#node.when[name] !== undefined;
   }
@@ -118,7 +113,6 @@ class NodeRun<P extends KubernetesObject> {
     return this.result(gone ? "deleted" : "deleting");
   }
 
-  /** Creates the result of the node. */
   result(
     state: NodeState,
     more: Omit<NodeResult, "state" | "verdicts"> = {},

@@ -1,8 +1,5 @@
-/** Node of a graph. */
 export interface GraphNode {
-  /** Name of the node, unique in the graph. */
   readonly name: string;
-  /** Names of the nodes on which it depends. */
   readonly dependsOn: readonly string[];
 }
 
@@ -70,12 +67,10 @@ export class Graph<N extends GraphNode> {
     this.order = orderNodes(byName);
   }
 
-  /** Nodes that directly depend on a node. */
   dependentsOf(node: N): readonly N[] {
     return this.#dependents.get(node) ?? [];
   }
 
-  /** Nodes on which a node directly depends. */
   dependenciesOf(node: N): readonly N[] {
     return this.#dependencies.get(node) ?? [];
   }

@@ -61,7 +61,6 @@ export interface NodeOptions<P extends KubernetesObject, S> {
     | undefined;
 }
 
-/** Validation rules of the options of a node. */
 export const NODE_RULES: OptionRules<
   NodeOptions<KubernetesObject, never>
 > = {
@@ -85,10 +84,8 @@ export interface WorkflowNode<P extends KubernetesObject, S = unknown> {
   readonly when: Omit<NodeOptions<P, S>, "dependsOn">;
 }
 
-/** Name of a condition of a node. */
 export type ConditionName = keyof NodeResult["verdicts"];
 
-/** State of a node after a run. */
 export type NodeState = NodeResult["state"];
 
 /** Result of a node in a run. */
@@ -132,7 +129,6 @@ export interface NodeResult<S = unknown> {
   };
 }
 
-/** Argument of the conditions of a node. */
 export type NodeContext<P extends KubernetesObject, S> = Parameters<
   NonNullable<NodeOptions<P, S>["reconcileWhen"]>
 >[0];

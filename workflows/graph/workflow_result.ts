@@ -10,7 +10,6 @@ import {
 } from "../conditions/condition.ts";
 import type { NodeResult, NodeState } from "./node.ts";
 
-/** States of nodes that are done. */
 const DONE: ReadonlySet<NodeState> = new Set([
   "reconciled",
   "skipped",
@@ -18,7 +17,6 @@ const DONE: ReadonlySet<NodeState> = new Set([
   "deleted",
 ]);
 
-/** Number of nodes whose errors a message lists. */
 const LISTED_ERRORS = 5;
 
 /** Longest text of one error in a message, in characters. */

@@ -10,7 +10,6 @@ import {
   type StatusRule,
 } from "./object_status.ts";
 
-/** CEL expressions for the objects of a kind or group. */
 type CelHealthCheck = Parameters<typeof celRules>[0][number];
 
 const RULES: OptionRules<CelHealthCheck> = {
@@ -112,7 +111,6 @@ async function celRule(check: CelHealthCheck): Promise<StatusRule> {
   };
 }
 
-/** First line of the message of an error. */
 export function firstLine(error: unknown): string {
   return String(error instanceof Error ? error.message : error).split("\n")[0]!;
 }
@@ -122,7 +120,6 @@ export type CelPredicate = (
   variables: Readonly<Record<string, unknown>>,
 ) => boolean;
 
-/** Maximum length of an expression in UTF-16 code units. */
 const LONGEST_EXPRESSION = 10_000;
 
 /**

@@ -7,7 +7,6 @@ import { type CelPredicate, celPredicates, firstLine } from "./cel_rules.ts";
 import { type Conditioned, isReady } from "../conditions/condition.ts";
 import { Stalled, Waiting } from "../conditions/outcome.ts";
 
-/** Reference to a dependency of an object. */
 export type DependencyReference = Parameters<typeof requireReady>[1][number];
 
 /**

@@ -43,7 +43,6 @@ export function referenceId(reference: ObjectReference): string {
   return `${group}/${referenceText(reference)}`;
 }
 
-/** Kind of a referenced object. */
 export function referencedKind(reference: ObjectReference): Kind {
   const { apiVersion, kind } = reference;
   return { ...parseApiVersion(apiVersion), kind };

@@ -14,12 +14,10 @@ export interface ObjectStatus {
   readonly message: string;
 }
 
-/** Creates the status of an object that has reached its desired state. */
 export function currentStatus(message: string): ObjectStatus {
   return { status: "Current", reason: "", message };
 }
 
-/** Creates the status of an object that a controller is working on. */
 export function inProgressStatus(
   reason: string,
   message: string,
@@ -27,7 +25,6 @@ export function inProgressStatus(
   return { status: "InProgress", reason, message };
 }
 
-/** Creates the status of an object that needs a user. */
 export function failedStatus(reason: string, message: string): ObjectStatus {
   return { status: "Failed", reason, message };
 }

@@ -36,7 +36,6 @@ import {
 import { aggregateStatus, statusOf } from "./status_of.ts";
 import { at, graceLeft, jobCompletionStatus } from "./status_rules.ts";
 
-/** Options of {@linkcode waitFor}. */
 export type WaitOptions = NonNullable<Parameters<typeof waitFor>[2]>;
 
 const RULES: OptionRules<WaitOptions> = {
@@ -49,7 +48,6 @@ const RULES: OptionRules<WaitOptions> = {
   clock: "clock?",
 };
 
-/** Object that is waited for, with its last status. */
 export type WaitedObject = WaitError["objects"][number];
 
 /** Error for objects that did not reach the desired status. */
@@ -277,7 +275,6 @@ class ObjectWait {
     await Promise.all(this.#informers.map((informer) => informer.stop()));
   }
 
-  /** Error for a wait that has reached its time limit. */
   timeoutError(): WaitError {
     for (const member of this.#members.values()) {
       const { informer, status } = member;
@@ -348,7 +345,6 @@ class ObjectWait {
     return informer;
   }
 
-  /** Computes the status of an object. */
   #look(member: Member): void {
     const { reference, informer } = member;
     if (this.#stopped || informer === undefined) return;

@@ -42,7 +42,6 @@ const CHANGES: readonly ChangeType[] = [
   "redeploy",
 ];
 
-/** Maximum length of a value in a description, in UTF-16 code units. */
 const MAX_VALUE_LENGTH = 80;
 
 /**

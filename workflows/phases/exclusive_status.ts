@@ -6,7 +6,6 @@ import { compareResourceVersions } from "../../core/api/resource_version.ts";
 import type { Client } from "../../core/client/client.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 
-/** Error for a status that another writer has changed. */
 export class StatusTamperedError extends Error {
   override readonly name = "StatusTamperedError";
 
@@ -15,12 +14,10 @@ export class StatusTamperedError extends Error {
   }
 }
 
-/** Object with a status. */
 export type WithStatus = KubernetesObject & { status?: unknown };
 
 /** Last written status of an object. */
 interface Written {
-  /** The written status, as JSON. */
   readonly status: string;
   /** Status on the server, as JSON, if another writer has changed it. */
   readonly found?: string | undefined;
@@ -42,7 +39,6 @@ const MAX_ATTEMPTS = 3;
  */
 const MAX_REMEMBERED = 100_000;
 
-/** Options of an {@linkcode ExclusiveStatus}. */
 export interface ExclusiveStatusOptions<P extends WithStatus> {
   /**
    * Callback for each written status, with the previous one. Errors that it
@@ -78,7 +74,6 @@ export class ExclusiveStatus<P extends WithStatus> {
     this.#options = options;
   }
 
-  /** Number of remembered objects. */
   get size(): number {
     return this.#written.size;
   }
@@ -173,12 +168,10 @@ export class ExclusiveStatus<P extends WithStatus> {
     return true;
   }
 
-  /** Forgets a deleted object. */
   forget(object: P): void {
     this.#written.delete(uidOf(object));
   }
 
-  /** Known status on the server. */
   #onServer(object: P): unknown {
     const written = this.#written.get(uidOf(object));
     const known = written?.found ?? written?.status;

@@ -132,7 +132,6 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
   readonly clock?: Clock | undefined;
 }
 
-/** Argument of every function of a task. */
 type TaskRun<P extends TaskObject> = Parameters<
   TaskDefinition<P, unknown>["start"]
 >[0];

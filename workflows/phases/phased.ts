@@ -195,7 +195,6 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     });
   }
 
-  /** Cleans up an object that is being deleted. */
   async #cleanUp(run: PhasedRun<P>): Promise<boolean> {
     const { object, ctx, events } = run;
     const status: PhasedStatus = object.status ??= {};
@@ -263,7 +262,6 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
       : this.#delays.interval;
   }
 
-  /** Sets the error of the status. */
   #setError(run: PhasedRun<P>, error: unknown): void {
     const report = errorReport(error, this.#definition.errors);
     const stalled = isOutcome(error, "stalled");

@@ -317,17 +317,14 @@ export interface RollbackOptions<P extends PhasedObject> {
     | undefined;
 }
 
-/** Limits and labels of the errors in a status. */
 export type ErrorReportOptions = NonNullable<
   PhasedDefinition<PhasedObject, never>["errors"]
 >;
 
-/** Observed state, and the spec that was deployed. */
 export type RunningState<P extends PhasedObject, Observed> = Parameters<
   NonNullable<PhasedDefinition<P, Observed>["recover"]>
 >[1];
 
-/** Validation rules of the options of a report. */
 export const REPORT_RULES: OptionRules<ErrorReportOptions> = {
   maxLength: "size?",
   maxCauses: "size?",
@@ -367,11 +364,6 @@ const ROLLBACK_RULES: OptionRules<RollbackOptions<PhasedObject>> = {
   safe: "function?",
 };
 
-/**
- * Validates the definition of a phased reconciler.
- *
- * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
- */
 export function checkPhased<P extends PhasedObject, Observed>(
   definition: PhasedDefinition<P, Observed>,
 ): void {

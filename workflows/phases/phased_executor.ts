@@ -24,13 +24,11 @@ import { RolloutLog } from "./rollout_log.ts";
 /** Time of the next run: immediately, soon, at the interval, or on an event. */
 export type NextRun = "requeue" | "poll" | "interval" | "event";
 
-/** Dependencies of a {@linkcode PhasedExecutor}. */
 export interface PhasedExecutorDeps<P extends PhasedObject> {
   /** The object, whose status is changed, and the context of the run. */
   readonly run: PhasedRun<P>;
   /** Writes the status, with the reason why the object is not Ready yet. */
   readonly flush: (pending?: PendingReason) => Promise<void>;
-  /** Version of the kind in which specs are stored. */
   readonly version: string;
 }
 
@@ -392,14 +390,12 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     return await this.#upgrade(stable);
   }
 
-  /** Performs other work while the spec does not change. */
   async #reconcileOtherChanges(): Promise<NextRun> {
     if (!this.#log.status.running) return "interval";
     return await this.#recoverOrOther() ??
       (this.#log.status.healthy ? "interval" : "poll");
   }
 
-  /** Recovers a lost or failed deployment, or else performs other work. */
   async #recoverOrOther(): Promise<NextRun | undefined> {
     const { deployed } = this.#log;
     const state = this.#running;

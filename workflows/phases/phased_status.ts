@@ -102,20 +102,16 @@ export interface PhasedObject<Spec = unknown> extends KubernetesObject {
   status?: PhasedStatus<Spec> | undefined;
 }
 
-/** Write-ahead log of a rollout, in `status.rollout`. */
 export type RolloutStatus<Spec = unknown> = NonNullable<
   PhasedStatus<Spec>["rollout"]
 >;
 
-/** Spec that was chosen for deployment, with its generation. */
 export type ChosenSpec<Spec = unknown> = NonNullable<
   RolloutStatus<Spec>["target"]
 >;
 
-/** Error in the status of a phased object. */
 export type RolloutError = NonNullable<PhasedStatus["error"]>;
 
-/** Lifecycle state of an object, for users and metrics. */
 export type Lifecycle = NonNullable<PhasedStatus["lifecycle"]>;
 
 /** Reason of the error, event and condition for an invalid spec. */
@@ -216,14 +212,12 @@ export function lifecycleConditions(
   }, moment);
 }
 
-/** Finds the Ready condition. */
 export function readyCondition(
   conditions: readonly Condition[] = [],
 ): Condition | undefined {
   return findCondition(conditions, READY);
 }
 
-/** Whether two chosen specs are of the same generation. */
 export function sameChoice(
   a: ChosenSpec | undefined,
   b: ChosenSpec | undefined,

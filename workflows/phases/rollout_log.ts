@@ -2,9 +2,7 @@ import type { ChosenSpec, RolloutStatus } from "./phased_status.ts";
 
 /** Conversion of specs that an older version of the operator has stored. */
 export interface StoredSpecs<Spec> {
-  /** Version in which specs are stored. */
   readonly version: string;
-  /** Converts a spec of another version. */
   readonly convert?:
     | ((stored: unknown, version: string | undefined) => Spec)
     | undefined;
@@ -17,12 +15,10 @@ export interface StoredSpecs<Spec> {
  * @typeParam Spec The type of the specs.
  */
 export class RolloutLog<Spec> {
-  /** The log in the status. */
   readonly status: RolloutStatus<Spec>;
   /** Whether the current attempt was recorded but not deployed. */
   #isNotDeployed = false;
 
-  /** Reads the log, and converts its specs. */
   constructor(
     status: RolloutStatus<Spec>,
     { version, convert }: StoredSpecs<Spec>,
@@ -37,13 +33,11 @@ export class RolloutLog<Spec> {
     }
   }
 
-  /** Spec that was deployed last. */
   get deployed(): ChosenSpec<Spec> | undefined {
     const { phase, stable, target } = this.status;
     return phase === "RolledBack" ? stable : target;
   }
 
-  /** Whether a change is in progress. */
   get isChanging(): boolean {
     const { phase, target } = this.status;
     return target !== undefined &&
@@ -66,7 +60,6 @@ export class RolloutLog<Spec> {
     }
   }
 
-  /** Records that the attempt was deployed. */
   markDeployed(): void {
     const { status } = this;
     status.phase = status.phase === "RollingBack" ? "RolledBack" : "Deployed";
@@ -120,7 +113,6 @@ export class RolloutLog<Spec> {
     if (status.phase !== "RollingBack") status.phase = "Upgrading";
   }
 
-  /** Records that the deployment was suspended. */
   markSuspended(savepoint: unknown): void {
     this.status.running = false;
     this.status.healthy = false;

@@ -1,6 +1,5 @@
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 
-/** Facts about a stateful job that is to be upgraded. */
 export type UpgradeSituation = Parameters<typeof chooseUpgrade>[0];
 
 const RULES: OptionRules<UpgradeSituation> = {
@@ -17,10 +16,6 @@ const RULES: OptionRules<UpgradeSituation> = {
   age: "object?",
 };
 
-/**
- * Decision on an upgrade: a plan, a wait, or no upgrade because state would be
- * lost.
- */
 export type UpgradeChoice = ReturnType<typeof chooseUpgrade>;
 
 type UpgradePlan = Extract<UpgradeChoice, { readonly plan: unknown }>["plan"];
@@ -156,7 +151,6 @@ export function chooseUpgrade(situation: {
   return chooseLastState(situation);
 }
 
-/** Chooses an upgrade from the last state. */
 function chooseLastState(situation: UpgradeSituation): UpgradeChoice {
   const { job, highlyAvailable, manager, savepoints = true } = situation;
   const { cancelable = true, preferCancel = false } = situation;
