@@ -11,7 +11,7 @@ import {
   LeaderElection,
   type LeaderElectionSettings,
 } from "./leader_election.ts";
-import { Lease, LeaseLock } from "./lease_lock.ts";
+import { Lease, LEASE_VERBS, LeaseLock } from "./lease_lock.ts";
 import type { StartErrorPolicy } from "./operator_options.ts";
 import { ShardLeases } from "./shard_leases.ts";
 import { Sharding } from "./sharding.ts";
@@ -37,183 +37,144 @@ export interface CoordinationDeps {
   readonly controllers: () => Iterable<ManagedController>;
 }
 
-/** Coordination of the replicas of an operator. */
-export interface Coordination {
+/**
+ * Coordination of the replicas of an operator, as its options ask for it: leader
+ * election, sharding or none.
+ */
+export class Coordination {
   /** Client whose writes are only sent while this replica may write. */
   readonly client: Client;
   /** Objects that this replica runs; undefined for all. */
   readonly shard: ShardAssignment | undefined;
+  readonly #deps: CoordinationDeps;
+  readonly #election: LeaderElection | undefined;
+  /** Lease of this replica, and the fence that it is for; undefined if none. */
+  readonly #lease: LeaderElection | Sharding | undefined;
+  readonly #fence: Fence | undefined;
+
+  constructor(deps: CoordinationDeps) {
+    const { client, clock, leaderElection, sharding } = deps;
+    this.#deps = deps;
+    this.#election = leaderElection && this.#elect(leaderElection);
+    const shard = sharding && this.#share(sharding);
+    this.shard = shard;
+    this.#lease = this.#election ?? shard;
+    this.#fence = this.#lease &&
+      new Fence({ client, clock, lease: this.#lease });
+    this.client = this.#fence?.client ?? client;
+  }
+
   /** Whether a run may begin: no other replica can lead at this moment. */
-  readonly mayRun: () => boolean;
+  get mayRun(): boolean {
+    return this.#election?.isHeld ?? true;
+  }
+
   /** Whether this replica runs the controllers. */
-  readonly isLeading: boolean;
+  get isLeading(): boolean {
+    return this.#election?.isTaken ?? true;
+  }
+
   /** Identity of the leader that was observed last, with leader election. */
-  readonly leader: string | undefined;
-  /** @throws {Error} If a right on Leases is missing. */
-  start(): Promise<void>;
+  get leader(): string | undefined {
+    return this.#election?.leader;
+  }
+
+  /**
+   * Starts to take the Lease. With the policy `"wait"` a missing right is only
+   * logged: the replica tries to acquire its Lease again and again.
+   *
+   * @throws {Error} If a right on Leases is missing.
+   */
+  async start(): Promise<void> {
+    const { client, startErrors, log } = this.#deps;
+    for (const use of ["leaderElection", "sharding"] as const) {
+      const settings = this.#deps[use];
+      if (settings === undefined) continue;
+      try {
+        await checkLeaseRights(client, use, settings);
+      } catch (error) {
+        if (startErrors === "fail") throw error;
+        log.warn("Leases cannot be used yet, retrying", { error });
+      }
+    }
+    this.#lease?.start();
+  }
+
   /** Releases the Lease, unless runs were left behind or writes are pending. */
-  stop(): Promise<void>;
-}
+  async stop(): Promise<void> {
+    if (this.#lease === undefined) return;
+    const { clock, controllers } = this.#deps;
+    const settled = await isInTime(this.#settled(), SETTLE_LIMIT_MS, { clock });
+    const release = settled &&
+      [...controllers()].every(({ runningKeys }) => runningKeys.length === 0);
+    await this.#lease.stop({ release });
+  }
 
-/**
- * Starts the coordination that the options ask for: leader election, sharding
- * or none.
- */
-export function coordinate(deps: CoordinationDeps): Coordination {
-  const { leaderElection, sharding } = deps;
-  if (leaderElection !== undefined) return byElection(leaderElection, deps);
-  if (sharding !== undefined) return bySharding(sharding, deps);
-  const nothing = () => Promise.resolve();
-  return {
-    client: deps.client,
-    shard: undefined,
-    mayRun: () => true,
-    isLeading: true,
-    leader: undefined,
-    start: nothing,
-    stop: nothing,
-  };
-}
+  async #settled(): Promise<void> {
+    await this.#fence?.settled();
+  }
 
-function byElection(
-  settings: LeaderElectionSettings,
-  deps: CoordinationDeps,
-): Coordination {
-  const { client, clock, random, log, controllers } = deps;
-  const { name, namespace = client.namespace, leaseDuration } = settings;
-  const identity = settings.identity ?? `${hostname()}_${randomSuffix()}`;
-  let term = new AbortController();
-  const election = new LeaderElection({
-    lock: new LeaseLock({
+  #elect(settings: LeaderElectionSettings): LeaderElection {
+    const { controllers } = this.#deps;
+    const identity = settings.identity ?? `${hostname()}_${randomSuffix()}`;
+    const lease = this.#leaseDeps(settings, identity);
+    return new LeaderElection({
+      ...lease,
+      random: this.#deps.random,
+      lock: new LeaseLock(lease),
+      onStartedLeading() {
+        for (const controller of controllers()) controller.startLeading();
+      },
+      onStoppedLeading() {
+        for (const controller of controllers()) controller.stopLeading();
+      },
+    });
+  }
+
+  #share(settings: LeaderElectionSettings): Sharding {
+    const { controllers } = this.#deps;
+    // A replica that was killed and starts again under its name is another member:
+    // its earlier runs are only over for certain when their Lease has expired.
+    const identity = `${settings.identity ?? hostname()}-${randomSuffix()}`
+      .toLowerCase();
+    const lease = this.#leaseDeps(settings, identity);
+    return new Sharding({
+      ...lease,
+      store: new ShardLeases(lease),
+      onRelease: async () => {
+        const all = [...controllers()];
+        await Promise.all(all.map((controller) => controller.releaseShard()));
+        await this.#settled();
+      },
+      onAcquire(wasOwned) {
+        for (const controller of controllers()) {
+          controller.acquireShard(wasOwned);
+        }
+      },
+      onLost() {
+        for (const controller of controllers()) controller.abort();
+      },
+    });
+  }
+
+  #leaseDeps(settings: LeaderElectionSettings, identity: string) {
+    const { client, clock, log } = this.#deps;
+    const { name, namespace = client.namespace, leaseDuration } = settings;
+    return {
       client,
       clock,
       namespace,
       name,
       identity,
       leaseDuration,
-    }),
-    identity,
-    times: settings,
-    clock,
-    random,
-    log,
-    onStartedLeading() {
-      term = new AbortController();
-      for (const controller of controllers()) controller.startLeading();
-    },
-    onStoppedLeading() {
-      term.abort(
-        new Error("Cannot go on: this replica is no longer the leader"),
-      );
-      for (const controller of controllers()) controller.stopLeading();
-    },
-    onNewLeader: (leader) => log.info("A leader was elected", { leader }),
-  });
-  const fence = new Fence({
-    client,
-    clock,
-    lease: {
-      get isHeld() {
-        return election.isLeaseHeld;
-      },
-      get signal() {
-        return term.signal;
-      },
-      refusal: "is not the leader",
-    },
-  });
-  return {
-    client: fence.client,
-    shard: undefined,
-    mayRun: () => election.isLeaseHeld,
-    get isLeading() {
-      return election.isLeading;
-    },
-    get leader() {
-      return election.leader;
-    },
-    async start() {
-      await checkLeaseRights(deps, {
-        namespace,
-        verbs: ["get", "create", "update"],
-        purpose: `elect a leader by Lease ${namespace}/${name}`,
-      });
-      election.start();
-    },
-    async stop() {
-      await election.stop({ release: await mayRelease(fence, deps) });
-    },
-  };
-}
-
-function bySharding(
-  settings: LeaderElectionSettings,
-  deps: CoordinationDeps,
-): Coordination {
-  const { client, clock, log, controllers } = deps;
-  const { name, namespace = client.namespace, leaseDuration } = settings;
-  // A replica that was killed and starts again under its name is another member:
-  // its earlier runs are only over for certain when their Lease has expired.
-  const identity = `${settings.identity ?? hostname()}-${randomSuffix()}`
-    .toLowerCase();
-  const sharding = new Sharding({
-    store: new ShardLeases({
-      client,
-      clock,
-      namespace,
-      name,
-      identity,
-      leaseDuration,
-    }),
-    identity,
-    times: settings,
-    clock,
-    log,
-    async onRelease() {
-      const all = [...controllers()];
-      await Promise.all(all.map((controller) => controller.releaseShard()));
-      await fence.settled();
-    },
-    onAcquire(wasOwned) {
-      for (const controller of controllers()) controller.acquireShard(wasOwned);
-    },
-    onLost() {
-      for (const controller of controllers()) controller.abort();
-    },
-  });
-  const fence = new Fence({ client, clock, lease: sharding.lease });
-  return {
-    client: fence.client,
-    shard: sharding,
-    mayRun: () => true,
-    isLeading: true,
-    leader: undefined,
-    async start() {
-      await checkLeaseRights(deps, {
-        namespace,
-        verbs: ["get", "list", "create", "update", "delete"],
-        purpose: `share objects by Leases ${namespace}/${name}-…`,
-      });
-      sharding.start();
-    },
-    async stop() {
-      await sharding.stop({ release: await mayRelease(fence, deps) });
-    },
-  };
+      times: settings,
+      log: log.with({ lease: `${namespace}/${name}` }),
+    };
+  }
 }
 
 function randomSuffix(): string {
   return crypto.randomUUID().slice(0, 8);
-}
-
-/** Whether no write is pending and no run was left behind. */
-async function mayRelease(
-  fence: Fence,
-  { clock, controllers }: CoordinationDeps,
-): Promise<boolean> {
-  const settled = await isInTime(fence.settled(), SETTLE_LIMIT_MS, { clock });
-  return settled &&
-    [...controllers()].every(({ runningKeys }) => runningKeys.length === 0);
 }
 
 /** A SelfSubjectAccessReview: a request whether the account may do something. */
@@ -239,28 +200,17 @@ interface LeaseRights {
 }
 
 /**
- * Checks the rights on Leases. With the policy `"wait"` a missing right is only
- * logged: the replica tries to acquire its Lease again and again.
+ * Checks the rights on the Leases of a use.
  *
  * @throws {Error} If a right is missing; the error names the rule that grants it.
  */
 async function checkLeaseRights(
-  { client, startErrors, log }: CoordinationDeps,
-  rights: LeaseRights,
-): Promise<void> {
-  try {
-    await reviewLeaseRights(client, rights);
-  } catch (error) {
-    if (startErrors === "fail") throw error;
-    log.warn("Leases cannot be used yet, retrying", { error });
-  }
-}
-
-async function reviewLeaseRights(
   client: Client,
-  { namespace, verbs, purpose }: LeaseRights,
+  use: keyof typeof LEASE_VERBS,
+  { name, namespace = client.namespace }: LeaderElectionSettings,
 ): Promise<void> {
   const { group, plural } = Lease;
+  const verbs = LEASE_VERBS[use];
   const missing: string[] = [];
   for (const verb of verbs) {
     const review = await client.create(ACCESS_REVIEW, {
@@ -272,8 +222,11 @@ async function reviewLeaseRights(
     if (review.status?.allowed !== true) missing.push(verb);
   }
   if (missing.length === 0) return;
+  const action = use === "sharding"
+    ? `share objects by Leases ${namespace}/${name}-…`
+    : `elect a leader by Lease ${namespace}/${name}`;
   throw new Error(
-    `Cannot ${purpose}: the right to ${
+    `Cannot ${action}: the right to ${
       missing.join(", ")
     } is missing, so give the operator's account a Role in namespace ${namespace} with { apiGroups: ["${group}"], resources: ["${plural}"], verbs: ${
       JSON.stringify(verbs).replaceAll(",", ", ")

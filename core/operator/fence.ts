@@ -22,10 +22,10 @@ const ABANDONED_WRITE_MS = 5_000;
 export interface ReplicaLease {
   /** Whether the lease is certainly held at this moment. */
   readonly isHeld: boolean;
-  /** Signal that aborts when the lease is lost. */
+  /** Signal that aborts when the lease is lost; a later term has another one. */
   readonly signal: AbortSignal;
-  /** Error text for a lease that is not held, such as `is not the leader`. */
-  readonly refusal: string;
+  /** What the lease makes this replica, such as `the leader`. */
+  readonly role: string;
 }
 
 /** Dependencies of a {@linkcode Fence}. */
@@ -72,7 +72,7 @@ export class Fence {
     const { lease } = this.#deps;
     if (lease.isHeld) return;
     throw new Error(
-      `Cannot ${action}: this replica ${lease.refusal}, or cannot be sure of it`,
+      `Cannot ${action}: this replica is not ${lease.role}, or cannot be sure of it`,
     );
   }
 

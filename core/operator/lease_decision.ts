@@ -26,18 +26,6 @@ export interface LeaseTimes {
   readonly retryPeriod: number;
 }
 
-/** Options for giving up a Lease. */
-export interface ReleaseOptions {
-  /**
-   * Whether the Lease is released, so that others acquire it immediately;
-   * otherwise they wait until it expires. Nothing that depends on the Lease may
-   * still run then.
-   *
-   * @default {true}
-   */
-  readonly release?: boolean | undefined;
-}
-
 /**
  * Observes a Lease: an unchanged record keeps the time of its first observation.
  *
@@ -58,46 +46,31 @@ export function observe(
   return { record, seenAt: now };
 }
 
-/** Next action of a candidate. */
-export type LeaseAction =
-  | { readonly type: "create" }
-  /** The Lease is held by the candidate, released or expired. */
-  | { readonly type: "acquire"; readonly transition: boolean }
-  /** Another candidate holds the Lease at least until this time. */
-  | { readonly type: "wait"; readonly until: number };
-
 /**
- * Decides the next action of a candidate.
+ * Decides the next action of a candidate: to take over a Lease that is released
+ * or expired, or to wait while another candidate holds it.
  *
- * @param observed The Lease as it was observed; undefined if absent.
+ * @param observed The Lease as it was observed.
  * @param identity The identity of the candidate.
  * @param now The time, by the clock of the candidate.
  */
 export function decideLease(
-  observed: ObservedLease | undefined,
+  { record: { holder, duration }, seenAt }: ObservedLease,
   identity: string,
   now: number,
-): LeaseAction {
-  if (observed === undefined) return { type: "create" };
-  const { record, seenAt } = observed;
-  if (record.holder === identity) return { type: "acquire", transition: false };
-  const until = seenAt + record.duration;
-  if (record.holder === "" || until <= now) {
-    return { type: "acquire", transition: true };
-  }
-  return { type: "wait", until };
+): "renew" | "takeOver" | "wait" {
+  if (holder === identity) return "renew";
+  return holder === "" || seenAt + duration <= now ? "takeOver" : "wait";
 }
 
 /** Share of the lease duration by which a leader stops earlier than others start. */
 const MARGIN = 0.1;
 
 /**
- * Time until which a leader may act without another renewal. Others take over no
+ * Time until which a leader may act without another renewal, after one that was
+ * sent at the given time. Others take over no
  * earlier than one lease duration after they have observed the renewal, which is
  * later than it was sent.
- *
- * @param renewedAt The time at which the last successful renewal was sent.
- * @param times The durations of the election.
  */
 export function heldUntil(renewedAt: number, times: LeaseTimes): number {
   return renewedAt + times.leaseDuration * (1 - MARGIN);
@@ -106,9 +79,6 @@ export function heldUntil(renewedAt: number, times: LeaseTimes): number {
 /**
  * Time by which a leader must have renewed: the renew deadline, or the time
  * until which it may act, whichever is earlier.
- *
- * @param renewedAt The time at which the last successful renewal was sent.
- * @param times The durations of the election.
  */
 export function renewBy(renewedAt: number, times: LeaseTimes): number {
   return Math.min(

@@ -29,6 +29,12 @@ export const Lease: ResolvedKind<Lease> = {
   scope: "Namespaced",
 };
 
+/** Verbs on Leases that the options of an operator need. */
+export const LEASE_VERBS = {
+  leaderElection: ["get", "create", "update"],
+  sharding: ["get", "list", "create", "update", "delete"],
+} as const;
+
 /**
  * Duration in a Lease, in whole seconds. It is rounded up, since others would
  * take over too early otherwise.
@@ -37,22 +43,18 @@ export function leaseSeconds(milliseconds: number): number {
   return Math.ceil(milliseconds / 1_000);
 }
 
-/** Holder of Leases. */
-export interface LeaseHolder {
+/** Dependencies of the holder of a Lease. */
+export interface LeaseHolderDeps {
   readonly client: Client;
   readonly clock: Clock;
-  /** Namespace of the Leases. */
+  /** Namespace of the Lease. */
   readonly namespace: string;
+  /** Name of the Lease, or of the group of Leases that it belongs to. */
+  readonly name: string;
   /** Identity of the holder; unique among all present and past holders. */
   readonly identity: string;
   /** Time that a Lease is held after its last renewal, in milliseconds. */
   readonly leaseDuration: number;
-}
-
-/** Dependencies of a {@linkcode LeaseLock}. */
-export interface LeaseLockDeps extends LeaseHolder {
-  /** Name of the Lease. */
-  readonly name: string;
 }
 
 /**
@@ -60,17 +62,12 @@ export interface LeaseLockDeps extends LeaseHolder {
  * that one of two concurrent writes fails.
  */
 export class LeaseLock {
-  readonly #deps: LeaseLockDeps;
+  readonly #deps: LeaseHolderDeps;
   /** Specification that was read last; its other fields are written back. */
   #spec: LeaseSpec = {};
 
-  constructor(deps: LeaseLockDeps) {
+  constructor(deps: LeaseHolderDeps) {
     this.#deps = deps;
-  }
-
-  /** Namespace and name of the Lease, for logs. */
-  get text(): string {
-    return `${this.#deps.namespace}/${this.#deps.name}`;
   }
 
   /** Reads the Lease; undefined if absent. */

@@ -38,7 +38,7 @@ import {
   startAll,
   startController,
 } from "./controller_start.ts";
-import { coordinate, type Coordination } from "./coordination.ts";
+import { Coordination } from "./coordination.ts";
 import { development, type OperatorHandle } from "./development.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import {
@@ -439,13 +439,13 @@ export class Operator {
     const common = { clock, logger, metrics, random };
     const base = this.#settings.client ?? await Client.load(common);
     this.#client = base;
-    this.#coordination = coordinate({
+    const coordination = this.#coordination = new Coordination({
       ...this.#settings,
       client: base,
       log: logger,
       controllers: () => this.#controllers.values(),
     });
-    const { client, shard, mayRun } = this.#coordination;
+    const { client, shard } = coordination;
     this.#deps = {
       client: tracer === undefined
         ? client
@@ -467,7 +467,7 @@ export class Operator {
       tracer,
       random,
       shard,
-      mayRun,
+      mayRun: () => coordination.mayRun,
       instance: hostname(),
       namespaces: this.#settings.namespaces,
       currentNamespace: base.namespace,

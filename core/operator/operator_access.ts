@@ -3,7 +3,7 @@ import type { Namespaces } from "../controller/namespaces.ts";
 import type { AccessVerb, KindAccess } from "../crd/rbac.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { OperatorHandle } from "./development.ts";
-import { Lease } from "./lease_lock.ts";
+import { Lease, LEASE_VERBS } from "./lease_lock.ts";
 
 const WATCH: readonly AccessVerb[] = ["get", "list", "watch"];
 /** Verbs to change existing objects, by patch or with an optimistic lock. */
@@ -71,15 +71,11 @@ export function operatorAccess(
     return controllerAccess(controller, options)
       .map((one) => ({ namespaces, ...one }));
   });
-  for (
-    const [lease, verbs] of [
-      [settings.leaderElection, ["get", "create", "update"]],
-      [settings.sharding, ["get", "list", "create", "update", "delete"]],
-    ] as const
-  ) {
+  for (const use of ["leaderElection", "sharding"] as const) {
+    const lease = settings[use];
     if (lease === undefined) continue;
     const namespaces = [lease.namespace ?? namespace];
-    access.push({ kind: Lease, verbs, namespaces });
+    access.push({ kind: Lease, verbs: LEASE_VERBS[use], namespaces });
   }
   return access;
 }

@@ -1,15 +1,9 @@
 import { ApiError } from "../api/api_error.ts";
 import { microTimestamp } from "../api/timestamp.ts";
-import { Lease, type LeaseHolder, leaseSeconds } from "./lease_lock.ts";
+import { Lease, type LeaseHolderDeps, leaseSeconds } from "./lease_lock.ts";
 
 const GROUP_LABEL = "coracle.dev/shard-group";
 const MEMBERS_ANNOTATION = "coracle.dev/shard-view";
-
-/** Dependencies of {@linkcode ShardLeases}. */
-export interface ShardLeasesDeps extends LeaseHolder {
-  /** Name of the group. */
-  readonly name: string;
-}
 
 /** Member of a shard group. */
 export interface ShardMember {
@@ -37,11 +31,11 @@ export interface LeasedMember extends ShardMember {
  * given up and reaches the server late never overwrites a later one.
  */
 export class ShardLeases {
-  readonly #deps: ShardLeasesDeps;
+  readonly #deps: LeaseHolderDeps;
   /** Version of our Lease after the last write; undefined if it is unknown. */
   #version: string | undefined;
 
-  constructor(deps: ShardLeasesDeps) {
+  constructor(deps: LeaseHolderDeps) {
     this.#deps = deps;
   }
 

@@ -1,18 +1,10 @@
-import { type Clock, deadline, sleep } from "../clock.ts";
 import { ownerAmong, type ShardAssignment } from "../controller/shard.ts";
-import type { Logger } from "../logger.ts";
-import { linkedSignal } from "../signals.ts";
-import type { ReplicaLease } from "./fence.ts";
-import {
-  giveUpAt,
-  heldUntil,
-  type LeaseTimes,
-  type ReleaseOptions,
-  renewBy,
-} from "./lease_decision.ts";
+import type { LogLevel } from "../logger.ts";
+import { RenewedLease, type RenewedLeaseDeps } from "./renewed_lease.ts";
 import {
   type LeasedMember,
   MemberTracker,
+  type ShardLeases,
   type ShardMember,
 } from "./shard_leases.ts";
 
@@ -73,24 +65,14 @@ function isClaimed(
 }
 
 /** Store by which the members of a group observe each other. */
-export interface MembershipStore {
-  /** @returns Whether it renewed a Lease that existed without interruption. */
-  publish(members: readonly string[], signal: AbortSignal): Promise<boolean>;
-  /** Lists all members, alive or not. */
-  members(signal: AbortSignal): Promise<readonly LeasedMember[]>;
-  /** Removes this member. */
-  leave(signal: AbortSignal): Promise<void>;
-  /** Removes another member that is dead. */
-  remove(member: LeasedMember, signal: AbortSignal): Promise<void>;
-}
+export type MembershipStore = Pick<
+  ShardLeases,
+  "publish" | "members" | "leave" | "remove"
+>;
 
 /** Dependencies of {@linkcode Sharding}. */
-export interface ShardingDeps {
+export interface ShardingDeps extends RenewedLeaseDeps {
   readonly store: MembershipStore;
-  readonly identity: string;
-  readonly times: LeaseTimes;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** Ends the runs of objects that are no longer owned; resolves afterwards. */
   readonly onRelease: () => Promise<void>;
   /** Called when objects may be owned that were not owned before. */
@@ -147,148 +129,46 @@ export interface ShardingDeps {
  * the same living members, and within one membership claims do not overlap. Only
  * a run that never ends is waited for as long as its member lives.
  */
-export class Sharding implements ShardAssignment {
-  readonly #deps: ShardingDeps;
-  readonly #ending: AbortController = new AbortController();
+export class Sharding extends RenewedLease<ShardingDeps>
+  implements ShardAssignment {
+  readonly role = "a member of its shard group";
   readonly #tracker: MemberTracker = new MemberTracker();
   #state: ShardState;
-  /** Time of the last successful renewal; -Infinity if this is no member. */
-  #renewedAt = -Infinity;
   /** Whether the runs that the next membership takes away have ended. */
   #released = false;
-  /** Resolves when nothing runs any longer after the membership was lost. */
-  #recovered: Promise<void> = Promise.resolve();
-  /** Ends the pause between two attempts. */
-  #wake = new AbortController();
-  #term = new AbortController();
-  #loop: Promise<void> | undefined;
+  /** Whether runs have not ended yet since the membership was lost. */
+  #recovering = false;
 
   constructor(deps: ShardingDeps) {
-    this.#deps = deps;
+    super(deps);
     this.#state = joiningState(deps.identity);
   }
 
-  /** Lease for the writes of this replica. */
-  get lease(): ReplicaLease {
-    const isHeld = () => this.#isHeld;
-    const term = () => this.#term.signal;
-    return {
-      get isHeld() {
-        return isHeld();
-      },
-      get signal() {
-        return term();
-      },
-      refusal: "is not a member of its shard group",
-    };
-  }
-
   owns(key: string): boolean {
-    return this.#isHeld && isOwned(key, this.#state);
+    return this.isHeld && isOwned(key, this.#state);
   }
 
-  /** Joins the group; returns immediately. */
-  start(): void {
-    this.#loop ??= this.#run();
-  }
-
-  /**
-   * Leaves the group.
-   *
-   * @param options Whether the Lease is released.
-   */
-  async stop(options: ReleaseOptions = {}): Promise<void> {
-    const { store, log, clock, times } = this.#deps;
-    this.#ending.abort();
-    await this.#loop;
-    if (!this.#isMember) return;
-    this.#renewedAt = -Infinity;
-    this.#endTerm();
-    if (options.release === false) return;
-    try {
-      await deadline((signal) => store.leave(signal), times.retryPeriod, {
-        clock,
-      });
-    } catch (error) {
-      log.warn("Cannot leave the shard group, others wait for the lease", {
-        error,
-      });
-    }
-  }
-
-  get #isMember(): boolean {
-    return this.#renewedAt !== -Infinity;
-  }
-
-  get #isHeld(): boolean {
-    const { clock, times } = this.#deps;
-    return clock.now() < heldUntil(this.#renewedAt, times);
-  }
-
-  async #run(): Promise<void> {
-    const { clock, times } = this.#deps;
-    const { signal } = this.#ending;
-    const ended = new Promise<void>((resolve) =>
-      signal.addEventListener("abort", () => resolve())
-    );
-    let previousAt = clock.now();
-    while (!signal.aborted) {
-      if (!this.#isMember) await Promise.race([this.#recovered, ended]);
-      const at = clock.now();
-      this.#wake = new AbortController();
-      await this.#attempt({ at, previousAt });
-      previousAt = at;
-      const renewAt = this.#isMember
-        ? renewBy(this.#renewedAt, times)
-        : Infinity;
-      const next = Math.min(at + times.retryPeriod, renewAt);
-      const link = linkedSignal(signal, this.#wake.signal);
-      await sleep(Math.max(0, next - clock.now()), {
-        clock,
-        signal: link.signal,
-      }).catch(() => {}); // Woken, or stopped.
-      link.unlink();
-    }
-  }
-
-  /** Tries once to renew; loses the membership when it is too late. */
-  async #attempt(
-    attempt: { readonly at: number; readonly previousAt: number },
-  ): Promise<void> {
-    const { clock, times, log } = this.#deps;
-    const { at } = attempt;
-    const limit = this.#isMember
-      ? giveUpAt(this.#renewedAt, attempt, times)
-      : at + times.renewDeadline;
-    if (limit <= at) return this.#lose("it could not renew in time");
-    const { signal } = this.#ending;
-    try {
-      await deadline((signal) => this.#step(signal), limit - at, {
-        clock,
-        signal,
-        awaitsEnd: true,
-      });
-    } catch (error) {
-      if (signal.aborted) return;
-      log.warn("Cannot reach the shard group", { error });
-      if (clock.now() >= limit) this.#lose("it could not renew in time");
-    }
+  protected override async release(signal: AbortSignal): Promise<void> {
+    await this.deps.store.leave(signal);
   }
 
   /** Renews the Lease, observes the others and advances to their membership. */
-  async #step(signal: AbortSignal): Promise<void> {
-    const { store, clock, log, onAcquire, identity } = this.#deps;
+  protected override async renew(
+    sentAt: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (this.#recovering) return;
+    const { store, clock, log, onAcquire, identity } = this.deps;
     const before = this.#state;
     const changes = this.#released && before.nextMembers !== undefined;
     const members = changes
       ? before.nextMembers as readonly string[]
       : before.members;
-    const sentAt = clock.now();
     const renewed = await store.publish(members, signal);
-    if (this.#isMember && !(renewed && this.#isHeld)) {
-      return this.#lose("other members may have taken over");
+    if (this.isTaken && !(renewed && this.isHeld)) {
+      return this.lose("other members may have taken over");
     }
-    this.#renewedAt = sentAt;
+    this.renewedAt = sentAt;
     const askedAt = clock.now();
     const all = await store.members(signal);
     const { living, expired } = this.#tracker.observe(
@@ -323,41 +203,26 @@ export class Sharding implements ShardAssignment {
     living.sort();
     if (isSameMembership(living, members)) return;
     this.#state = { ...this.#state, nextMembers: living };
-    void this.#deps.onRelease().then(() => {
+    void this.deps.onRelease().then(() => {
       if (this.#state.nextMembers !== living) return;
       this.#released = true;
-      this.#wake.abort();
+      this.wake();
     });
   }
 
-  /** Loses the membership: others may consider this member dead. */
-  #lose(because: string): void {
-    if (!this.#isMember) return;
-    const { identity, log, onLost, onRelease } = this.#deps;
-    log.warn("This replica is no longer a member of its shard group", {
-      because,
-    });
-    this.#renewedAt = -Infinity;
+  protected override onLose(because: string, level: LogLevel): void {
+    const { identity, log, onLost, onRelease } = this.deps;
+    log[level](`This replica is no longer ${this.role}`, { because });
     this.#state = joiningState(identity);
     this.#released = false;
-    this.#endTerm();
     onLost();
-    this.#recovered = onRelease();
-  }
-
-  /** Aborts the pending writes; those of a later term have another signal. */
-  #endTerm(): void {
-    this.#term.abort(
-      new Error(
-        "Cannot go on: this replica is no longer a member of its shard group",
-      ),
-    );
-    this.#term = new AbortController();
+    this.#recovering = true;
+    void onRelease().then(() => this.#recovering = false);
   }
 
   #remove(member: LeasedMember): void {
-    const { store, log } = this.#deps;
-    store.remove(member, this.#ending.signal).catch((error: unknown) =>
+    const { store, log } = this.deps;
+    store.remove(member, this.ending).catch((error: unknown) =>
       log.debug("Cannot remove a dead member of the shard group", {
         member: member.identity,
         error,

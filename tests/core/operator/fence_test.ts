@@ -33,7 +33,7 @@ class FenceFixture {
         return isHeld();
       },
       signal: this.#term.signal,
-      refusal: "is not the leader",
+      role: "the leader",
     };
     const client = new Client({ transport: this.server }, {
       clock: this.clock,
@@ -167,7 +167,7 @@ test("Fence rejects a write whose connection opens after the lease is lost", () 
     // A process that was suspended notices the loss later than the connection,
     // so the signal does not abort.
     const { signal } = new AbortController();
-    const lease = { isHeld: true, signal, refusal: "is not the leader" };
+    const lease = { isHeld: true, signal, role: "the leader" };
     const fence = new Fence({ client, lease, clock: systemClock });
     const refused = assert.rejects(
       fence.client.patch(Lease, KEY, {}),

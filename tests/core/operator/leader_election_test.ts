@@ -82,23 +82,10 @@ test("observe counts from the first observation of a record", () => {
 
 test("decideLease takes an own, free or expired lease, and waits otherwise", () => {
   const seen = (holder: string) => ({ record: record(holder), seenAt: 1_000 });
-  assert.deepEqual(decideLease(undefined, "a", 0), { type: "create" });
-  assert.deepEqual(decideLease(seen("a"), "a", 2_000), {
-    type: "acquire",
-    transition: false,
-  });
-  assert.deepEqual(decideLease(seen(""), "a", 2_000), {
-    type: "acquire",
-    transition: true,
-  });
-  assert.deepEqual(decideLease(seen("b"), "a", 2_000), {
-    type: "wait",
-    until: 16_000,
-  });
-  assert.deepEqual(decideLease(seen("b"), "a", 16_000), {
-    type: "acquire",
-    transition: true,
-  });
+  assert.equal(decideLease(seen("a"), "a", 2_000), "renew");
+  assert.equal(decideLease(seen(""), "a", 2_000), "takeOver");
+  assert.equal(decideLease(seen("b"), "a", 15_999), "wait");
+  assert.equal(decideLease(seen("b"), "a", 16_000), "takeOver");
 });
 
 test("giveUpAt is the renew deadline, and later only for an attempt that began late", () => {
@@ -174,13 +161,13 @@ test("LeaderElection elects the next leader as soon as one stops [LeaderElection
     const { clock } = surroundings;
     const { a, b } = await leaderAndNext(surroundings);
     await clock.advance(60_000);
-    assert.equal(a.election.isLeading, true);
-    assert.equal(b.election.isLeading, false);
+    assert.equal(a.election.isTaken, true);
+    assert.equal(b.election.isTaken, false);
     assert.equal(b.election.leader, "a");
     const stopped = a.election.stop();
     await clock.advance(5_000);
     await stopped;
-    assert.equal(b.election.isLeading, true, "it need not wait for the expiry");
+    assert.equal(b.election.isTaken, true, "it need not wait for the expiry");
     assert.deepEqual([a.starts, a.stops, b.starts], [1, 1, 1]);
     const last = b.election.stop();
     await clock.advance(100);
@@ -195,12 +182,12 @@ test("LeaderElection keeps the lease when it stops while a run continues", () =>
     const { a, b } = await leaderAndNext(surroundings);
     await clock.advance(5_000);
     await a.election.stop({ release: false });
-    assert.equal(a.election.isLeading, false);
+    assert.equal(a.election.isTaken, false);
     assert.equal(await holder(surroundings.server), "a");
     await clock.advance(10_000);
-    assert.equal(b.election.isLeading, false);
+    assert.equal(b.election.isTaken, false);
     await clock.advance(10_000);
-    assert.equal(b.election.isLeading, true, "the lease has expired");
+    assert.equal(b.election.isTaken, true, "the lease has expired");
     const last = b.election.stop();
     await clock.advance(100);
     await last;
@@ -214,13 +201,13 @@ test("LeaderElection steps down at the renew deadline and leads again later [3.9
     await clock.advance(10_000);
     a.process.way = { there: undefined, back: undefined };
     await clock.advance(8_000);
-    assert.equal(a.election.isLeading, true, "a short trouble is survived");
+    assert.equal(a.election.isTaken, true, "a short trouble is survived");
     await clock.advance(4_100);
-    assert.equal(a.election.isLeading, false);
+    assert.equal(a.election.isTaken, false);
     assert.deepEqual([a.starts, a.stops], [1, 1]);
     a.process.way = GOOD_WAY;
     await clock.advance(20_000);
-    assert.equal(a.election.isLeading, true);
+    assert.equal(a.election.isTaken, true);
     const stopped = a.election.stop();
     await clock.advance(100);
     await stopped;
@@ -237,7 +224,6 @@ function slowElection() {
   };
   const election = new LeaderElection({
     lock: {
-      text: "default/lock",
       read: () => Promise.resolve(undefined),
       create: answer,
       acquire: (_record, _transition, signal) => answer(signal),
@@ -268,7 +254,7 @@ test("LeaderElection counts its term from the request, not from a slow answer", 
   const { clock, election, slow, stops } = slowElection();
   election.start();
   await clock.advance(1_000);
-  assert.equal(election.isLeading, true);
+  assert.equal(election.isTaken, true);
   // The renewal of second 2 is answered in second 8, the next one never.
   const answered = Promise.withResolvers<void>();
   slow.answers = answered.promise;
@@ -276,9 +262,9 @@ test("LeaderElection counts its term from the request, not from a slow answer", 
   slow.answers = new Promise(() => {});
   answered.resolve();
   await clock.advance(3_900);
-  assert.equal(election.isLeading, true);
+  assert.equal(election.isTaken, true);
   await clock.advance(200);
-  assert.equal(election.isLeading, false);
+  assert.equal(election.isTaken, false);
   assert.deepEqual(stops, [12_000]);
   await election.stop();
 });
@@ -290,15 +276,15 @@ test("LeaderElection survives a pause of the process shorter than the lease", ()
     await clock.advance(10_000);
     a.process.stoppedUntil = clock.now() + 11_000;
     await clock.advance(30_000);
-    assert.equal(a.election.isLeading, true);
+    assert.equal(a.election.isTaken, true);
     assert.equal(a.stops, 0);
     // Longer than the lease: the other replica takes over, and this one notices.
     a.process.stoppedUntil = clock.now() + 40_000;
     await clock.advance(39_000);
-    assert.equal(b.election.isLeading, true);
-    assert.equal(a.election.isLeaseHeld, false, "although nobody has told it");
+    assert.equal(b.election.isTaken, true);
+    assert.equal(a.election.isHeld, false, "although nobody has told it");
     await clock.advance(2_000);
-    assert.equal(a.election.isLeading, false);
+    assert.equal(a.election.isTaken, false);
     const stopped = Promise.all([a.election.stop(), b.election.stop()]);
     await clock.advance(5_000);
     await stopped;
@@ -329,9 +315,7 @@ test("LeaderElection never has two holders under network and scheduler faults [#
           };
           for (let count = 0; count < 3; count++) replicas.push(join());
           const check = () => {
-            const holders = replicas.filter(({ election }) =>
-              election.isLeaseHeld
-            );
+            const holders = replicas.filter(({ election }) => election.isHeld);
             const text = holders.map(({ identity }) => identity).join();
             assert.ok(holders.length <= 1, text);
             for (const { starts, stops } of replicas) {
@@ -355,7 +339,7 @@ test("LeaderElection never has two holders under network and scheduler faults [#
           await clock.advance(60_000);
           check();
           assert.equal(
-            replicas.filter(({ election }) => election.isLeading).length,
+            replicas.filter(({ election }) => election.isTaken).length,
             1,
             "in the end somebody leads",
           );

@@ -237,9 +237,7 @@ class Group {
   /** Replicas that run an object and whose writes reach the server. */
   runners(key: string): readonly string[] {
     return this.replicas
-      .filter(({ running, sharding }) =>
-        running.has(key) && sharding.lease.isHeld
-      )
+      .filter(({ running, sharding }) => running.has(key) && sharding.isHeld)
       .map(({ identity }) => identity);
   }
 
