@@ -1,6 +1,6 @@
 /**
- * Runs the benchmarks: `run.ts [--only NAME]… [--rounds N | --minutes N]
- * [--json FILE]`.
+ * Runs the benchmarks: `run.ts [--only NAME]… [--subject NAME]…
+ * [--rounds N | --minutes N] [--json FILE]`.
  *
  * Every subject runs in a fresh process, alternating with its rivals, in rounds
  * whose order is reversed each time; the output has medians and spread.
@@ -41,6 +41,8 @@ interface Effort {
   readonly rounds: number;
   /** End of the bench's time, on the scale of `performance.now`. */
   readonly until: number;
+  /** Names of subjects; all if empty. */
+  readonly wanted: readonly string[];
 }
 
 /** Whether a subject can run here; prints the reason if not. */
@@ -58,10 +60,11 @@ async function canRun(
 
 async function runBench(
   bench: Bench,
-  { rounds, until }: Effort,
+  { rounds, until, wanted }: Effort,
 ): Promise<Result[]> {
   const here: Subject[] = [];
   for (const subject of bench.subjects) {
+    if (wanted.length > 0 && !wanted.includes(subject.name)) continue;
     if (await canRun(bench, subject)) here.push(subject);
   }
   const measures = new Map<string, (readonly Measure[])[]>(
@@ -96,13 +99,17 @@ async function runBench(
 
 /** Command that repeats the run. */
 function commandText(
-  { only, ...effort }: {
+  { only, subject, ...effort }: {
     readonly only: string[];
+    readonly subject: string[];
     readonly rounds?: string;
     readonly minutes?: string;
   },
 ): string {
-  const options = only.map((name) => `--only ${name}`);
+  const options = [
+    ...only.map((name) => `--only ${name}`),
+    ...subject.map((name) => `--subject "${name}"`),
+  ];
   for (const name of ["rounds", "minutes"] as const) {
     if (effort[name] !== undefined) options.push(`--${name} ${effort[name]}`);
   }
@@ -116,6 +123,7 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       only: { type: "string", multiple: true, default: [] },
+      subject: { type: "string", multiple: true, default: [] },
       rounds: { type: "string" },
       minutes: { type: "string" },
       json: { type: "string" },
@@ -134,6 +142,7 @@ async function main(): Promise<void> {
     const own = await runBench(bench, {
       rounds: rounds ?? bench.rounds ?? DEFAULT_ROUNDS,
       until: now + (end - now) / (names.length - index),
+      wanted: values.subject,
     });
     process.stdout.write(`${table(bench, own)}\n\n`);
     results.push(...own);

@@ -25,7 +25,7 @@ func main() {
 }
 
 func run(args []string) error {
-	usage := fmt.Errorf("usage: bench queue KEYS | follow URL EVENTS | reconcile KUBECONFIG")
+	usage := fmt.Errorf("usage: bench queue KEYS | follow URL EVENTS | reconcile KUBECONFIG OBJECTS")
 	if len(args) == 0 {
 		return usage
 	}
@@ -42,7 +42,7 @@ func run(args []string) error {
 			return err
 		}
 		return follow(args[1], events)
-	case args[0] == "reconcile" && len(args) == 2:
+	case args[0] == "reconcile" && len(args) == 3:
 		return reconcileAll(args[1])
 	}
 	return usage

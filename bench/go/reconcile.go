@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"os"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -75,8 +77,7 @@ func (r *greeter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	return ctrl.Result{}, r.Status().Update(ctx, &greeting)
 }
 
-// reconcileAll greets by controller-runtime until its input ends; then it tells
-// what it used.
+// reconcileAll greets by controller-runtime until its input ends.
 func reconcileAll(kubeconfig string) error {
 	log.SetLogger(logr.Discard())
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -105,18 +106,23 @@ func reconcileAll(kubeconfig string) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		input := bufio.NewScanner(os.Stdin)
-		for input.Scan() {
-		}
-		cancel()
+		defer cancel()
+		answer(nil)
 	}()
-	go func() {
-		if manager.GetCache().WaitForCacheSync(ctx) {
-			_ = tell("synced")
+	return manager.Start(ctx)
+}
+
+// answer answers each line of the input with what the process has used, after
+// it has written, where the line says so: see bench/support/operator_process.ts.
+func answer(write func(round string) error) {
+	input := bufio.NewScanner(os.Stdin)
+	for input.Scan() {
+		if round, writes := strings.CutPrefix(input.Text(), "write "); writes {
+			if err := write(round); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
 		}
-	}()
-	if err := manager.Start(ctx); err != nil {
-		return err
+		_ = tell(map[string]any{"cpu": cpuMicroseconds(), "pid": os.Getpid()})
 	}
-	return tell([]measure{{"s CPU", cpuMicroseconds() / 1e6}, peakRSS()})
 }

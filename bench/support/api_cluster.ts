@@ -3,34 +3,37 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { Client } from "../../core/client/client.ts";
-import { loadConfig } from "../../core/config/load_config.ts";
 import { startControlPlane } from "../../tests/cluster/control_plane.ts";
 import { PROJECT } from "../../tests/support/child_process.ts";
 import { coracle, Program } from "../../tests/support/program.ts";
-import type { Prepared } from "./bench.ts";
 
-/** Environment variable with the kubeconfig of the cluster. */
-const VARIABLE = "CORACLE_BENCH_KUBECONFIG";
+/** API server in a process of its own. */
+export interface BenchCluster {
+  /** Path of the kubeconfig of an administrator. */
+  readonly kubeconfig: string;
+  /** Description for the report. */
+  readonly origin: string;
+  /** Process of the API server; 0 if it is on another machine. */
+  readonly pid: number;
+  stop(): Promise<void>;
+}
 
 /**
- * Starts an API server in a process of its own: a real one (that of
- * `KUBECONFIG`, or installed binaries) if available, else the embedded one.
+ * Starts a real API server (that of `KUBECONFIG`, or installed binaries) if it
+ * is available.
  */
-export async function startCluster(): Promise<Prepared> {
+export async function startReal(): Promise<BenchCluster | undefined> {
   const { KUBECONFIG, KUBEBUILDER_ASSETS } = process.env;
   const built = join(PROJECT, ".cache", "controlplane", "kube-apiserver");
-  const real = KUBECONFIG || KUBEBUILDER_ASSETS || existsSync(built)
-    ? await startControlPlane()
-    : undefined;
-  if (real !== undefined) {
-    const { kubeconfig, origin } = real;
-    return {
-      env: { [VARIABLE]: kubeconfig },
-      note: `against ${origin}`,
-      stop: () => real.stop(),
-    };
+  if (!KUBECONFIG && !KUBEBUILDER_ASSETS && !existsSync(built)) {
+    return undefined;
   }
+  const real = await startControlPlane();
+  return real && { ...real, pid: real.pid ?? 0 };
+}
+
+/** Starts the embedded API server. */
+export async function startEmbedded(): Promise<BenchCluster> {
   const folder = await mkdtemp(join(tmpdir(), "coracle-bench-"));
   const kubeconfig = join(folder, "kubeconfig");
   const server = new Program(
@@ -38,21 +41,12 @@ export async function startCluster(): Promise<Prepared> {
   );
   await server.says(/Serving on https:/);
   return {
-    env: { [VARIABLE]: kubeconfig },
-    note: "against the embedded API server",
+    kubeconfig,
+    origin: "the embedded API server",
+    pid: server.pid,
     async stop() {
       await server.end();
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** Kubeconfig of the cluster of {@linkcode startCluster}. */
-export function clusterKubeconfig(): string {
-  return process.env[VARIABLE] ?? "";
-}
-
-/** Client of the cluster of {@linkcode startCluster}. */
-export async function clusterClient(): Promise<Client> {
-  return new Client(await loadConfig({ kubeconfig: clusterKubeconfig() }));
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Measure } from "./bench.ts";
 
 /** Path of the built rivals of `bench/go`. */
-const PROGRAM = join(PROJECT, ".cache", "bench", "rivals");
+export const GO_RIVALS: string = join(PROJECT, ".cache", "bench", "rivals");
 /**
  * Time limit of the build, which may have to fetch and compile client-go and
  * controller-runtime.
@@ -29,7 +29,7 @@ async function build(): Promise<boolean> {
   const go = await runCommand(["go", "version"]);
   if (go.code !== 0) return false;
   const { code, stderr } = await runCommand(
-    ["go", "build", "-trimpath", "-ldflags=-s -w", `-o=${PROGRAM}`, "."],
+    ["go", "build", "-trimpath", "-ldflags=-s -w", `-o=${GO_RIVALS}`, "."],
     { cwd: join(PROJECT, "bench", "go"), limit: BUILD_LIMIT_MS },
   );
   if (code !== 0) {
@@ -52,7 +52,7 @@ export interface GoRival {
 
 /** Starts a rival, which must have been built. */
 export function startGoRival(...args: readonly string[]): GoRival {
-  const child = spawn(PROGRAM, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(GO_RIVALS, args, { stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   return {
     async next() {

@@ -24,3 +24,11 @@ export const Greeting: DefinedKind<Greeting> = defineKind({
 export function greetingText(spec: { readonly name: string }): string {
   return `Hello, ${spec.name}.`;
 }
+
+/** Number of concurrent runs of every operator of Greetings. */
+export const CONCURRENCY = 10;
+
+/** Name of a Greeting by its index. */
+export function greetingName(index: number): string {
+  return `greeting-${index}`;
+}

@@ -27,6 +27,8 @@ export interface ControlPlane {
   readonly origin: string;
   /** The path of a kubeconfig of an administrator. */
   readonly kubeconfig: string;
+  /** Process ID of the API server, if it was started here. */
+  readonly pid?: number | undefined;
   /** Stops only what was started for it. */
   stop(): Promise<void>;
 }
@@ -150,7 +152,7 @@ async function startPrograms(
     await rm(run, { recursive: true, force: true });
   };
   try {
-    const port = await startServers(start, files);
+    const { port, pid } = await startServers(start, files);
     const programs = new Set<string>(PROGRAMS);
     if (await executable(join(folder, "kube-controller-manager"))) {
       start("kube-controller-manager", controllerManagerArgs(files));
@@ -158,6 +160,7 @@ async function startPrograms(
     return {
       origin: `${[...programs].join(", ")} of ${origin} on port ${port}`,
       kubeconfig: files.path("kubeconfig"),
+      pid,
       stop,
     };
   } catch (error) {
@@ -170,7 +173,7 @@ async function startPrograms(
 async function startServers(
   start: (program: string, args: readonly string[]) => ChildProcess,
   files: Files,
-): Promise<number> {
+): Promise<{ readonly port: number; readonly pid: number | undefined }> {
   const [clients, peers, port] = await freePorts(3);
   const etcd = `http://${HOST}:${clients}`;
   start("etcd", [
@@ -204,7 +207,7 @@ async function startServers(
     }
     return isReady(port ?? 0, authority, token);
   }, { within: 90_000 });
-  return port ?? 0;
+  return { port: port ?? 0, pid: server.pid };
 }
 
 /** Writes new certificates and tokens for a run. */

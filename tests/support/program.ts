@@ -62,6 +62,11 @@ export class Program {
     return this.#output;
   }
 
+  /** Its process ID; 0 if it could not be started. */
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   /** Its exit code; undefined while it runs, -1 if a signal ended it. */
   get code(): number | undefined {
     return this.#code;

@@ -1,0 +1,49 @@
+/**
+ * Measures one operator in less than half a minute, for tuning: `quick.ts
+ * [SUBJECT] [--storms N] [--objects N]`. It prints the operator's processor time
+ * per reconcile that writes a status, of each storm and in median, against the
+ * embedded API server in a process of its own.
+ *
+ * @module
+ */
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { startEmbedded } from "./support/api_cluster.ts";
+import { digits } from "./support/digits.ts";
+import { createGreetings } from "./support/greeting_load.ts";
+import { positive } from "./support/positive.ts";
+import { RECONCILERS } from "./support/reconcilers.ts";
+
+const { values, positionals: [name = "coracle"] } = parseArgs({
+  allowPositionals: true,
+  options: { storms: { type: "string" }, objects: { type: "string" } },
+});
+const storms = positive("--storms", values.storms) ?? 9;
+const objects = positive("--objects", values.objects) ?? 500;
+const reconciler = RECONCILERS.find((reconciler) => reconciler.name === name);
+if (reconciler === undefined) {
+  const names = RECONCILERS.map(({ name }) => name).join("; ");
+  throw new RangeError(
+    `Cannot measure an operator: there are ${names}: received ${name}`,
+  );
+}
+const cluster = await startEmbedded();
+try {
+  const { kubeconfig, pid: serverPid } = cluster;
+  await createGreetings(kubeconfig, objects);
+  const measures = await reconciler.measure({
+    kubeconfig,
+    serverPid,
+    objects,
+    warmUp: 4,
+    storms,
+    single: 50,
+    onStorm: (cpu) => process.stdout.write(`${digits(cpu)} `),
+  });
+  process.stdout.write(`µs CPU/reconcile of ${name}\n\n`);
+  for (const { unit, value } of measures) {
+    process.stdout.write(`${digits(value).padStart(9)} ${unit}\n`);
+  }
+} finally {
+  await cluster.stop();
+}
