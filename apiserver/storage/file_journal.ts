@@ -3,7 +3,6 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  ftruncateSync,
   openSync,
   readFileSync,
   renameSync,
@@ -72,8 +71,6 @@ export class FileJournal implements Journal {
   #file: number;
   #bytes = 0;
   #rewriteAt = 0;
-  /** Whether there may be a part of a failed line behind the last line. */
-  #torn = false;
 
   /**
    * Writes the current objects of a store into the file and appends every later
@@ -101,11 +98,9 @@ export class FileJournal implements Journal {
         object.bytes,
         Buffer.from("}\n"),
       ]);
-    if (this.#torn) ftruncateSync(this.#file, this.#bytes);
-    this.#torn = true;
+    // Overwrites the part of a line that could not be written whole.
     const line = Buffer.concat([Buffer.from(head.slice(0, -1)), rest]);
     this.#bytes += this.#write(this.#file, line, this.#bytes);
-    this.#torn = false;
   }
 
   /** Writes a line at a position; returns its length. */
@@ -162,7 +157,6 @@ export class FileJournal implements Journal {
       throw error;
     }
     this.#bytes = size;
-    this.#torn = false;
     this.#rewriteAt = Math.max(size * REWRITE_FACTOR, this.#minRewriteBytes);
     return file;
   }
