@@ -78,17 +78,16 @@ export class Instance {
     );
     const collector = new GarbageCollector(context);
     const namespaces = new NamespaceController(context, options.authority);
-    this.#controllers = [
-      definitions,
+    const observers = [
       collector,
-      namespaces,
       new VolumeProtection(context),
       ...(options.simulate ? [new ReadinessSimulator(context)] : []),
     ];
+    this.#controllers = [definitions, namespaces, ...observers];
     if (options.content === undefined) bootstrap(context);
     else {
       this.#load(options.content, definitions);
-      collector.begin();
+      for (const observer of observers) observer.begin();
     }
     store.begin();
     namespaces.begin();

@@ -48,16 +48,7 @@ export class GarbageCollector {
 
   /** Enqueues all stored objects; used for a store that was loaded from a file. */
   begin(): void {
-    for (const collection of this.#context.store.collections()) {
-      for (const object of collection.values()) {
-        this.#observe({
-          type: "ADDED",
-          revision: object.revision,
-          object,
-          previous: undefined,
-        });
-      }
-    }
+    this.#context.store.replay((change) => this.#observe(change));
   }
 
   stop(): void {

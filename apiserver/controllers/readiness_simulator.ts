@@ -38,7 +38,8 @@ export class ReadinessSimulator {
         workload.group === group && workload.plural === plural
       )
     ) return;
-    const id = `${plural}/${object.key}`;
+    // By UID: the timer of an object does not serve the next one of its name.
+    const id = object.uid;
     if (this.#timers.has(id) || isReady(object.parse())) return;
     const timer = this.#context.clock.setTimer(() => {
       this.#timers.delete(id);
@@ -70,6 +71,11 @@ export class ReadinessSimulator {
       // The object may have been deleted, or recreated with the same name.
       this.#context.logger.debug("Cannot simulate readiness", { name, error });
     }
+  }
+
+  /** Continues with the objects of a store that was loaded. */
+  begin(): void {
+    this.#context.store.replay((change) => this.#observe(change));
   }
 
   stop(): void {

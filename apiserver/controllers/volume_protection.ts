@@ -41,6 +41,13 @@ export class VolumeProtection {
     );
   }
 
+  /** Continues with the objects of a store that was loaded. */
+  begin(): void {
+    this.#context.store.replay((change, collection) =>
+      this.#observe(change, collection)
+    );
+  }
+
   stop(): void {
     this.#queue.stop();
   }

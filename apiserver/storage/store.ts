@@ -129,6 +129,19 @@ export class Store {
     this.#listeners.push(listener);
   }
 
+  /** Calls a listener with each object as an added one, after loading a store. */
+  replay(listener: ChangeListener): void {
+    for (const collection of this.#collections.values()) {
+      for (const object of collection.values()) {
+        const { revision } = object;
+        listener(
+          { type: "ADDED", revision, object, previous: undefined },
+          collection,
+        );
+      }
+    }
+  }
+
   /** Writes later changes to a journal. */
   attach(journal: Journal): void {
     this.#journal = journal;

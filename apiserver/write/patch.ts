@@ -60,6 +60,9 @@ const TYPES: ReadonlyMap<string, PatchType> = new Map([
 /** Maximum number of operations of a JSON patch. */
 const MAX_OPERATIONS = 10_000;
 
+/** Maximum number of characters that the copies of a JSON patch add. */
+const MAX_COPIED = 3 * 1024 * 1024;
+
 /** Parsed patch. */
 export interface Patch extends ParsedBody {
   readonly type: PatchType;
@@ -255,7 +258,9 @@ export function applyTo(
   switch (type) {
     case "json":
       try {
-        return applyJsonPatch(target, value as JsonPatchOperation[]);
+        return applyJsonPatch(target, value as JsonPatchOperation[], {
+          maxCopied: MAX_COPIED,
+        });
       } catch {
         throw unprocessable();
       }

@@ -98,62 +98,92 @@ function read(document: unknown, path: readonly string[]): unknown {
   return path.reduce(child, document);
 }
 
+/** State of a patch that is applied. */
+interface PatchState {
+  /** Containers that only the result has, so that they may be changed. */
+  readonly owned: WeakSet<object>;
+  /** Number of characters that copies may still add. */
+  mayCopy: number;
+}
+
+function own(value: unknown, { owned }: PatchState): unknown {
+  if (typeof value !== "object" || value === null || owned.has(value)) {
+    return value;
+  }
+  const copy = Array.isArray(value) ? [...value] : { ...value };
+  owned.add(copy);
+  return copy;
+}
+
 /**
- * Copies a document with a change at a path; only the containers on the path are
- * copied.
+ * Changes the parent at the end of a path; a container on the path is copied by
+ * the first operation that changes it.
  */
 function rewrite(
   document: unknown,
   path: readonly string[],
-  change: (parent: unknown, step: string) => unknown,
+  state: PatchState,
+  change: (parent: unknown, step: string) => void,
 ): unknown {
-  const [step, ...rest] = path;
-  if (step === undefined) return document;
-  if (rest.length === 0) return change(document, step);
-  const replaced = rewrite(child(document, step), rest, change);
-  return withChild(document, step, replaced);
+  const root = own(document, state);
+  let parent = root;
+  for (const step of path.slice(0, -1)) {
+    const next = own(child(parent, step), state);
+    setChild(parent, step, next);
+    parent = next;
+  }
+  change(parent, path.at(-1) ?? "");
+  return root;
 }
 
-function withChild(parent: unknown, step: string, value: unknown): unknown {
-  if (Array.isArray(parent)) {
-    return parent.with(indexOf(step, parent.length), value);
+function setChild(parent: unknown, step: string, value: unknown): void {
+  if (Array.isArray(parent)) parent[indexOf(step, parent.length)] = value;
+  else {
+    // An assignment would call the setter of __proto__.
+    Object.defineProperty(parent, step, {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
   }
-  // Spreading and a computed name never call the setter of __proto__.
-  return { ...parent as JsonObject, [step]: value };
 }
 
 function add(
   document: unknown,
   path: readonly string[],
   value: unknown,
+  state: PatchState,
 ): unknown {
   if (path.length === 0) return value;
-  return rewrite(document, path, (parent, step) => {
+  return rewrite(document, path, state, (parent, step) => {
     if (Array.isArray(parent)) {
       // Insertion is possible at n + 1 positions of n items.
       const index = step === "-"
         ? parent.length
         : indexOf(step, parent.length + 1);
-      return parent.toSpliced(index, 0, value);
+      parent.splice(index, 0, value);
+    } else if (isJsonObject(parent)) setChild(parent, step, value);
+    else {
+      throw new OperationError(
+        `the parent of "${step}" is neither an object nor a list`,
+      );
     }
-    if (isJsonObject(parent)) return withChild(parent, step, value);
-    throw new OperationError(
-      `the parent of "${step}" is neither an object nor a list`,
-    );
   });
 }
 
-function remove(document: unknown, path: readonly string[]): unknown {
+function remove(
+  document: unknown,
+  path: readonly string[],
+  state: PatchState,
+): unknown {
   if (path.length === 0) {
     throw new OperationError("the document cannot be removed");
   }
-  return rewrite(document, path, (parent, step) => {
+  return rewrite(document, path, state, (parent, step) => {
     child(parent, step);
-    if (Array.isArray(parent)) {
-      return parent.toSpliced(indexOf(step, parent.length), 1);
-    }
-    const { [step]: _, ...rest } = parent as JsonObject;
-    return rest;
+    if (Array.isArray(parent)) parent.splice(indexOf(step, parent.length), 1);
+    else delete (parent as JsonObject)[step];
   });
 }
 
@@ -161,32 +191,47 @@ function replace(
   document: unknown,
   path: readonly string[],
   value: unknown,
+  state: PatchState,
 ): unknown {
   if (path.length === 0) return value;
-  return rewrite(document, path, (parent, step) => {
+  return rewrite(document, path, state, (parent, step) => {
     // An absent field is added, as in kube-apiserver.
     if (!isJsonObject(parent)) child(parent, step);
-    return withChild(parent, step, value);
+    setChild(parent, step, value);
   });
 }
 
-function apply(document: unknown, operation: JsonPatchOperation): unknown {
+/** Copies a value of the result, within the limit of all copies. */
+function copy(value: unknown, state: PatchState): unknown {
+  const text = JSON.stringify(value ?? null);
+  state.mayCopy -= text.length;
+  if (state.mayCopy >= 0) return JSON.parse(text);
+  throw new OperationError("the copies are too large");
+}
+
+function apply(
+  document: unknown,
+  operation: JsonPatchOperation,
+  state: PatchState,
+): unknown {
   const path = parsePointer(operation.path);
   switch (operation.op) {
     case "add":
-      return add(document, path, operation.value ?? null);
+      return add(document, path, operation.value ?? null, state);
     case "remove":
-      return remove(document, path);
+      return remove(document, path, state);
     case "replace":
-      return replace(document, path, operation.value ?? null);
-    case "copy":
-      return add(document, path, read(document, parsePointer(operation.from)));
+      return replace(document, path, operation.value ?? null, state);
+    case "copy": {
+      const value = read(document, parsePointer(operation.from));
+      return add(document, path, copy(value, state), state);
+    }
     case "move": {
       const from = parsePointer(operation.from);
       const value = read(document, from);
       return operation.path === operation.from
         ? document
-        : add(remove(document, from), path, value);
+        : add(remove(document, from, state), path, value, state);
     }
     case "test": {
       const value = read(document, path);
@@ -224,11 +269,21 @@ function apply(document: unknown, operation: JsonPatchOperation): unknown {
 export function applyJsonPatch(
   document: unknown,
   patch: readonly JsonPatchOperation[],
+  options: {
+    /**
+     * Maximum number of characters that `copy` operations may add, as JSON.
+     *
+     * @default {Infinity}
+     */
+    readonly maxCopied?: number;
+  } = {},
 ): unknown {
+  const { maxCopied: mayCopy = Infinity } = options;
+  const state: PatchState = { owned: new WeakSet(), mayCopy };
   let result = document;
   for (const [index, operation] of patch.entries()) {
     try {
-      result = apply(result, operation);
+      result = apply(result, operation, state);
     } catch (error) {
       if (!(error instanceof OperationError)) throw error;
       throw new JsonPatchError(

@@ -1,17 +1,19 @@
 import assert from "node:assert/strict";
+import { appendFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { ApiServer } from "../../../apiserver/server.ts";
 import { PersistentVolumeClaim, Pod } from "../../../core/kinds/mod.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { temporaryFolder } from "../../support/temporary_folder.ts";
 
-test("a deleted claim is removed once no pod uses it", async () => {
-  const clock = new VirtualClock();
-  const server = await ApiServer.start({ port: false, clock });
-  const { client } = server;
-  const namespace = "default";
-  const key = { namespace, name: "claim" };
+const namespace = "default";
+const claimKey = { namespace, name: "claim" };
+
+/** Creates a claim and a pod that uses it. */
+async function claimInUse({ client }: ApiServer): Promise<void> {
   await client.create(PersistentVolumeClaim, {
-    metadata: key,
+    metadata: claimKey,
     spec: {
       accessModes: ["ReadWriteOnce"],
       resources: { requests: { storage: "1Gi" } },
@@ -24,12 +26,43 @@ test("a deleted claim is removed once no pod uses it", async () => {
       volumes: [{ name: "v", persistentVolumeClaim: { claimName: "claim" } }],
     },
   });
-  await client.delete(PersistentVolumeClaim, key);
+}
+
+test("a deleted claim is removed once no pod uses it", async () => {
+  const clock = new VirtualClock();
+  const server = await ApiServer.start({ port: false, clock });
+  const { client } = server;
+  await claimInUse(server);
+  await client.delete(PersistentVolumeClaim, claimKey);
   await clock.settle();
-  const held = await client.get(PersistentVolumeClaim, key);
+  const held = await client.get(PersistentVolumeClaim, claimKey);
   assert.deepEqual(held.metadata.finalizers, ["kubernetes.io/pvc-protection"]);
   await client.delete(Pod, { namespace, name: "user" });
   await clock.settle();
-  assert.equal(await client.find(PersistentVolumeClaim, key), undefined);
+  assert.equal(await client.find(PersistentVolumeClaim, claimKey), undefined);
   await server.stop();
+});
+
+test("a claim whose last pod was deleted before a crash is removed after it", async () => {
+  const folder = temporaryFolder();
+  const data = join(folder, "data");
+  const clock = new VirtualClock();
+  const first = await ApiServer.start({ port: false, clock, data });
+  await claimInUse(first);
+  await first.client.delete(PersistentVolumeClaim, claimKey);
+  const { metadata } = await first.client.get(PersistentVolumeClaim, claimKey);
+  assert.ok(metadata.deletionTimestamp);
+  await first.stop();
+  // The process ended after the line of the pod was written.
+  const gone = { group: "", plural: "pods", deleted: "default/user" };
+  const revision = Number(metadata.resourceVersion) + 1;
+  appendFileSync(data, `${JSON.stringify({ revision, ...gone })}\n`);
+  const next = await ApiServer.start({ port: false, clock, data });
+  await clock.settle();
+  assert.equal(
+    await next.client.find(PersistentVolumeClaim, claimKey),
+    undefined,
+  );
+  await next.stop();
+  rmSync(folder, { recursive: true });
 });

@@ -150,3 +150,21 @@ test("a key __proto__ is treated as data", async () => {
     assert.equal(({} as Record<string, unknown>).x, undefined);
   });
 });
+
+test("a JSON patch whose copies add more than 3 MiB is 422", async () => {
+  await withConfigMap(async (server) => {
+    const { status, body } = await server.send("PATCH", A, [
+      { op: "add", path: "/metadata/annotations", value: { a: { b: "c" } } },
+      ...Array.from({ length: 40 }, (_, index) => ({
+        op: "copy",
+        from: "/metadata/annotations",
+        path: `/metadata/annotations/${index}`,
+      })),
+    ], { "content-type": "application/json-patch+json" });
+    assert.equal(status, 422);
+    assert.equal(
+      body.message,
+      "the server rejected our request due to an error in our request",
+    );
+  });
+});
