@@ -10,9 +10,7 @@ import {
   STALLED,
 } from "./condition.ts";
 
-const RULES: OptionRules<
-  NonNullable<Parameters<typeof lintStatus>[1]>
-> = {
+const RULES: OptionRules<NonNullable<Parameters<typeof lintStatus>[1]>> = {
   abnormal: "strings?",
   inProgress: "boolean?",
 };
@@ -70,81 +68,40 @@ export function lintStatus(
   const isDone = !inProgress && isReady(conditions);
   const hasOtherText = worst?.reason !== ready?.reason ||
     worst?.message !== ready?.message;
-  const rules: readonly (readonly [string, unknown, string])[] = [
-    [
-      "FAIL 1",
-      !inProgress && ready?.status === "True" && wrong.length > 0,
+  /** Message of each rule that is broken. */
+  const broken: Readonly<Record<string, string | false | undefined>> = {
+    "FAIL 1": !inProgress && is(READY) && wrong.length > 0 &&
       `Ready is True beside ${wrong.join()}`,
-    ],
-    ["FAIL 2", ready === undefined, "Ready is missing"],
-    [
-      "FAIL 3",
-      !inProgress && is(RECONCILING) && ready?.status !== "False",
+    "FAIL 2": ready === undefined && "Ready is missing",
+    "FAIL 3": !inProgress && is(RECONCILING) && ready?.status !== "False" &&
       "Reconciling is True and Ready is not False",
-    ],
-    [
-      "FAIL 4",
-      is(STALLED) && ready?.status !== "False",
+    "FAIL 4": is(STALLED) && ready?.status !== "False" &&
       "Stalled is True and Ready is not False",
-    ],
-    [
-      "FAIL 5",
-      find(RECONCILING) && find(STALLED),
+    "FAIL 5": find(RECONCILING) && find(STALLED) &&
       "Reconciling and Stalled are both present",
-    ],
-    [
-      "FAIL 6",
-      observed > generation,
+    "FAIL 6": observed > generation &&
       `observedGeneration ${observed} is ahead of the generation`,
-    ],
-    [
-      "FAIL 7",
-      isDone && observed < generation,
+    "FAIL 7": isDone && observed < generation &&
       `Ready, but generation ${generation} is not observed`,
-    ],
-    [
-      "FAIL 8",
-      isDone && seen.some((value) => value < generation),
+    "FAIL 8": isDone && seen.some((value) => value < generation) &&
       "Ready beside a condition of an older generation",
-    ],
-    [
-      "FAIL 9",
-      isDone && seen.some((value) => value !== observed),
+    "FAIL 9": isDone && seen.some((value) => value !== observed) &&
       "Ready beside a condition of another generation than observed",
-    ],
-    [
-      "FAIL 11",
-      inProgress && ready?.status === "Unknown" && !is(RECONCILING),
+    "FAIL 11": inProgress && ready?.status === "Unknown" && !is(RECONCILING) &&
       "Ready is Unknown and Reconciling is not True",
-    ],
-    [
-      "WARN 1",
-      !inProgress && ready?.status === "True" && worst,
-      `Ready is True and ${worst?.type} is present`,
-    ],
-    [
-      "WARN 2",
-      !inProgress && ready && worst && hasOtherText &&
-      worst.type !== RECONCILING && worst.type !== STALLED,
-      `Ready does not have the reason and message of ${worst?.type}`,
-    ],
-    [
-      "WARN 3",
-      !inProgress && find(RECONCILING)?.status === "False",
+    "WARN 1": !inProgress && is(READY) && worst &&
+      `Ready is True and ${worst.type} is present`,
+    "WARN 2": !inProgress && ready && worst && hasOtherText &&
+      worst.type !== RECONCILING && worst.type !== STALLED &&
+      `Ready does not have the reason and message of ${worst.type}`,
+    "WARN 3": !inProgress && find(RECONCILING)?.status === "False" &&
       "Reconciling is False instead of absent",
-    ],
-    [
-      "WARN 4",
-      !inProgress && find(STALLED)?.status === "False",
+    "WARN 4": !inProgress && find(STALLED)?.status === "False" &&
       "Stalled is False instead of absent",
-    ],
-    [
-      "WARN 5",
-      !inProgress &&
-      conditions.some((condition) => !condition.observedGeneration),
+    "WARN 5": !inProgress && seen.includes(0) &&
       "A condition lacks observedGeneration",
-    ],
-  ];
-  return rules.filter(([, isBroken]) => isBroken)
-    .map(([rule, , message]) => ({ rule, message }));
+  };
+  return Object.entries(broken).flatMap(([rule, message]) =>
+    message ? [{ rule, message }] : []
+  );
 }

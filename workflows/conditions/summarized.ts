@@ -12,6 +12,7 @@
 
 import { ApiError } from "../../core/api/api_error.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
+import { checkOption, checkOptions } from "../../core/api/options.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import { systemClock } from "../../core/clock.ts";
 import type { Context } from "../../core/controller/context.ts";
@@ -65,13 +66,13 @@ import {
 import { requestsOf } from "./requests.ts";
 import { accessByContext, SharedStatus } from "./shared_status.ts";
 import {
-  checkSummarized,
   type NotificationOptions,
   ownedTypes,
   readySummaries,
   type ResultProcessor,
   type Step,
   type StepContext,
+  SUMMARIZED_RULES,
   type SummarizedDefinition,
 } from "./summarized_definition.ts";
 
@@ -143,7 +144,9 @@ export function summarized<P extends Conditioned>(
   steps: readonly Step<P>[],
 ): Reconciler<P> {
   checkKind(kind, "a summarized reconciler");
-  checkSummarized(definition, steps);
+  const subject = "a summarized reconciler";
+  checkOptions(definition, SUMMARIZED_RULES, subject);
+  checkOption(steps, "functions", { name: "steps", subject });
   const { cleanup } = definition;
   const reconcile: Reconciler<P>["reconcile"] = (object, ctx) =>
     new SummarizedRun(kind, definition, { object, ctx }).reconcile(steps);

@@ -1,5 +1,4 @@
 import {
-  checkOption,
   checkOptions,
   checkParts,
   type OptionRules,
@@ -80,11 +79,6 @@ export interface StepContext<P extends Conditioned> {
   }): Promise<void>;
 }
 
-/**
- * Processes the result of the steps before the conditions are summarized, and
- * may change the object. An error that it throws is logged and does not fail
- * the run.
- */
 export type ResultProcessor<P extends Conditioned> = NonNullable<
   SummarizedDefinition<P>["processors"]
 >[number];
@@ -224,58 +218,46 @@ export type NotificationOptions<P extends Conditioned> = NonNullable<
   SummarizedDefinition<P>["notification"]
 >;
 
-const REQUEST_NAME_RULES: OptionRules<RequestNames> = {
-  requestedAt: "name?",
-  forceAt: "name?",
-};
-
-const SUCCEEDED_RULES = { reason: "name", message: "string" } as const;
-const NOTIFICATION_RULES: OptionRules<NotificationOptions<never>> = {
-  revision: "function",
-  reason: "name?",
-  message: "function?",
-  failures: "strings?",
-};
-const RULES: OptionRules<SummarizedDefinition<never>> = {
-  summaries: "array?",
+/** Validation rules of a {@linkcode SummarizedDefinition}. */
+export const SUMMARIZED_RULES: OptionRules<SummarizedDefinition<never>> = {
+  summaries: {
+    type: "array?",
+    check(summaries, subject) {
+      for (const summary of summaries) {
+        checkOptions(summary, SUMMARY_RULES, `${subject}, summaries`);
+      }
+    },
+  },
   gates: "strings?",
-  succeeded: "object?",
+  succeeded: {
+    type: "object?",
+    options: { reason: "name", message: "string" },
+  },
   schedule: "function",
   suspended: "function?",
   cleanup: "functions?",
   owned: "strings?",
-  requests: "object?",
+  requests: {
+    type: "object?",
+    options: { requestedAt: "name?", forceAt: "name?" },
+  },
   processors: "functions?",
-  notification: "object?",
-  notifier: "object?",
+  notification: {
+    type: "object?",
+    options: {
+      revision: "function",
+      reason: "name?",
+      message: "function?",
+      failures: "strings?",
+    },
+  },
+  notifier: {
+    type: "object?",
+    check: (notifier, subject) =>
+      checkParts(notifier, { notify: "function" }, `${subject}, notifier`),
+  },
   clock: "clock?",
 };
-
-export function checkSummarized<P extends Conditioned>(
-  definition: SummarizedDefinition<P>,
-  steps: readonly Step<P>[],
-): void {
-  const subject = "a summarized reconciler";
-  checkOptions(definition, RULES, subject);
-  checkOption(steps, "functions", { name: "steps", subject });
-  const { summaries = [], requests, notification, succeeded } = definition;
-  if (succeeded !== undefined) {
-    checkOptions(succeeded, SUCCEEDED_RULES, `${subject}, succeeded`);
-  }
-  for (const summary of summaries) {
-    checkOptions(summary, SUMMARY_RULES, `${subject}, summaries`);
-  }
-  if (requests !== undefined) {
-    checkOptions(requests, REQUEST_NAME_RULES, `${subject}, requests`);
-  }
-  if (notification !== undefined) {
-    checkOptions(notification, NOTIFICATION_RULES, `${subject}, notification`);
-  }
-  if (definition.notifier !== undefined) {
-    const parts = { notify: "function" } as const;
-    checkParts(definition.notifier, parts, `${subject}, notifier`);
-  }
-}
 
 export interface TouchedConditions {
   /** Types of `failing`, which are abnormal while True. */
@@ -296,15 +278,16 @@ export function readySummaries<P extends Conditioned>(
     ...summaries,
     { target: READY, of: [...failures, ...set], abnormal: [...failures] },
   ];
+  const withAlways = (types: readonly string[]) => [
+    ...new Set([...types, ...ALWAYS_ABNORMAL]),
+  ];
   return named.map((summary) => {
     if (summary.target !== READY) return summary;
     const { of, abnormal = [] } = summary;
     return {
       ...summary,
-      abnormal: [...new Set([...abnormal, ...ALWAYS_ABNORMAL])],
-      ...(of !== undefined && {
-        of: [...new Set([...of, ...ALWAYS_ABNORMAL])],
-      }),
+      abnormal: withAlways(abnormal),
+      of: of && withAlways(of),
     };
   });
 }
@@ -313,12 +296,8 @@ export function ownedTypes<P extends Conditioned>(
   definition: SummarizedDefinition<P>,
 ): readonly string[] {
   const { summaries = [], gates = [], owned = [] } = definition;
-  const summarized = summaries.flatMap(({ target, of = [], abnormal = [] }) => [
-    target,
-    ...of,
-    ...abnormal,
-  ]);
-  return [
-    ...new Set([READY, ...ALWAYS_ABNORMAL, ...summarized, ...gates, ...owned]),
-  ];
+  const summarized = summaries.flatMap((
+    { target, of = [], abnormal = [] },
+  ) => [target, ...of, ...abnormal]);
+  return [READY, ...ALWAYS_ABNORMAL, ...summarized, ...gates, ...owned];
 }

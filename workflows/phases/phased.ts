@@ -12,6 +12,7 @@
 
 import { milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
+import { checkOptions } from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Context, PrimaryEvents } from "../../core/controller/context.ts";
 import type { Reconciler } from "../../core/controller/reconciler.ts";
@@ -26,7 +27,7 @@ import { errorReport } from "./error_report.ts";
 import { ExclusiveStatus } from "./exclusive_status.ts";
 import { LifecycleMetrics } from "./lifecycle_metrics.ts";
 import {
-  checkPhased,
+  PHASED_RULES,
   type PhasedDefinition,
   type PhasedRun,
 } from "./phased_definition.ts";
@@ -116,7 +117,7 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
 
   constructor(kind: Kind<P>, definition: PhasedDefinition<P, Observed>) {
     checkKind(kind, "a phased reconciler");
-    checkPhased(definition);
+    checkOptions(definition, PHASED_RULES, "a phased reconciler");
     const { poll = "10s", interval = "60s", onStatus, metrics } = definition;
     this.#clock = definition.clock ?? systemClock;
     this.#kind = kind;

@@ -325,52 +325,50 @@ export type RunningState<P extends PhasedObject, Observed> = Parameters<
   NonNullable<PhasedDefinition<P, Observed>["recover"]>
 >[1];
 
-export const REPORT_RULES: OptionRules<ErrorReportOptions> = {
-  maxLength: "size?",
-  maxCauses: "size?",
-  stack: "boolean?",
-  labels: "object?",
-};
-
-const RULES: OptionRules<PhasedDefinition<PhasedObject, never>> = {
-  diff: "function",
-  observe: "function",
-  stable: "function",
-  isDeployed: "function",
-  deploy: "function",
-  validate: "function?",
-  suspended: "function?",
-  deferChange: "function?",
-  suspend: "function?",
-  scale: "function?",
-  failed: "function?",
-  recover: "function?",
-  reconcileOtherChanges: "function?",
-  rollback: "any?",
-  neededBy: "function?",
-  cleanup: "function?",
-  convert: "function?",
-  poll: "duration?",
-  interval: "duration?",
-  errors: "object?",
-  clock: "clock?",
-  metrics: "metrics?",
-  onStatus: "function?",
-  onEvent: "function?",
-};
+/** Validation rules of a {@linkcode PhasedDefinition}. */
+export const PHASED_RULES: OptionRules<PhasedDefinition<PhasedObject, never>> =
+  {
+    diff: "function",
+    observe: "function",
+    stable: "function",
+    isDeployed: "function",
+    deploy: "function",
+    validate: "function?",
+    suspended: "function?",
+    deferChange: "function?",
+    suspend: "function?",
+    scale: "function?",
+    failed: "function?",
+    recover: "function?",
+    reconcileOtherChanges: "function?",
+    rollback: {
+      type: "any?",
+      check(rollback, subject) {
+        if (typeof rollback === "function") return;
+        checkOptions(rollback, ROLLBACK_RULES, `${subject}, rollback`);
+      },
+    },
+    neededBy: "function?",
+    cleanup: "function?",
+    convert: "function?",
+    poll: "duration?",
+    interval: "duration?",
+    errors: {
+      type: "object?",
+      options: {
+        maxLength: "size?",
+        maxCauses: "size?",
+        stack: "boolean?",
+        labels: "object?",
+      },
+    },
+    clock: "clock?",
+    metrics: "metrics?",
+    onStatus: "function?",
+    onEvent: "function?",
+  };
 const ROLLBACK_RULES: OptionRules<RollbackOptions<PhasedObject>> = {
   after: "duration?",
   accepts: "function?",
   safe: "function?",
 };
-
-export function checkPhased<P extends PhasedObject, Observed>(
-  definition: PhasedDefinition<P, Observed>,
-): void {
-  const subject = "a phased reconciler";
-  checkOptions(definition, RULES, subject);
-  const { rollback = {}, errors = {} } = definition;
-  checkOptions(errors, REPORT_RULES, `${subject}, errors`);
-  if (typeof rollback === "function") return;
-  checkOptions(rollback, ROLLBACK_RULES, `${subject}, rollback`);
-}
