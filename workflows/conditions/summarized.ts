@@ -60,13 +60,11 @@ import {
   hasRecovered,
   PROGRESSING_WITH_RETRY,
   progressiveStatus,
-  type ReconcileSchedule,
   summarizeResult,
 } from "./reconcile_result.ts";
 import { requestsOf } from "./requests.ts";
 import { accessByContext, SharedStatus } from "./shared_status.ts";
 import {
-  type NotificationOptions,
   ownedTypes,
   readySummaries,
   type ResultProcessor,
@@ -205,6 +203,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     const { requested, forced } = requestsOf(object, object.status, requests);
     this.requested = requested;
     this.forced = forced;
+    this.#initialReady = findCondition(this.#conditions, READY);
   }
 
   get signal(): AbortSignal {
@@ -257,19 +256,9 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
 
   async progress(
     message: string,
-    { reason = "Progressing", drift }: {
-      readonly reason?: string | undefined;
-      readonly drift?: boolean | undefined;
-    } = {},
+    options?: Parameters<StepContext<P>["progress"]>[1],
   ): Promise<void> {
-    const isInitial = this.#isReadyInitial;
-    this.#conditions = progressiveStatus(
-      this.#conditions,
-      { reason, message: withoutUrlQueries(message), drift },
-      this.#moment(),
-    );
-    // Progress does not determine how the run ends.
-    if (isInitial) this.#initialReady = findCondition(this.#conditions, READY);
+    this.#setProgress(message, options);
     await this.#status.write(this.object);
   }
 
@@ -277,8 +266,9 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     steps: readonly Step<P>[],
   ): Promise<ReconcileResult<never, never>> {
     const suspended = this.#definition.suspended?.(this.object) ?? false;
+    if (suspended) this.remove(RECONCILING);
     try {
-      await (suspended ? this.#rest() : this.#begin());
+      if (suspended || this.#begin()) await this.#status.write(this.object);
     } catch (failure) {
       if (this.#isDeleted(failure)) return NOT_OBSERVED;
       throw failure;
@@ -330,37 +320,38 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     }
   }
 
-  /** Sets Reconciling; writes it for a new generation or a requested run. */
-  async #begin(): Promise<void> {
+  /** Sets Reconciling; returns whether to write it before the steps. */
+  #begin(): boolean {
     const { generation } = this.object.metadata;
     const observed = this.object.status?.observedGeneration;
     const isNew = generation !== undefined && generation !== observed;
     // Ready of another generation says nothing about this one.
+    const drift = isNew && !this.#isReported();
     this.#setProgress(
       isNew
         ? `Reconciling generation ${generation}`
         : "Checking that the object is in its desired state",
-      isNew && !this.#isReported(),
+      { drift },
     );
-    if (this.requested || (isNew && !this.#isReported())) {
-      await this.#status.write(this.object);
-    }
-  }
-
-  /** Removes Reconciling from a suspended object. */
-  async #rest(): Promise<void> {
-    this.remove(RECONCILING);
-    await this.#status.write(this.object);
+    return this.requested || drift;
   }
 
   /** Sets Reconciling in memory. */
-  #setProgress(message: string, drift = false): void {
+  #setProgress(
+    message: string,
+    { reason = "Progressing", drift }: NonNullable<
+      Parameters<StepContext<P>["progress"]>[1]
+    > = {},
+  ): void {
+    const isInitial = this.#isReadyInitial;
+    const text = withoutUrlQueries(message);
     this.#conditions = progressiveStatus(
       this.#conditions,
-      { reason: "Progressing", message, drift },
+      { reason, message: text, drift },
       this.#moment(),
     );
-    this.#initialReady = findCondition(this.#conditions, READY);
+    // Progress does not determine how the run ends.
+    if (isInitial) this.#initialReady = findCondition(this.#conditions, READY);
   }
 
   /** Whether an earlier run has reported Reconciling for this generation. */
@@ -407,11 +398,27 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
   async #summarizeAndPatch(
     steps: StepsResult,
   ): Promise<ComputedResult | undefined> {
-    const { end, schedule } = this.#scheduled(steps);
-    await this.#process(end);
     const { gates, succeeded = SUCCEEDED } = this.#definition;
+    let end = steps;
+    let schedule = eventSchedule();
+    try {
+      schedule = this.#definition.schedule(this.object);
+    } catch (cause) {
+      // A user must correct an invalid schedule, such as a misspelled interval.
+      const stalled = new Stalled("InvalidSchedule", errorText(cause), {
+        cause,
+      });
+      end = { result: "empty", error: steps.error ?? stalled };
+    }
+    await this.#process(end);
+    // An earlier Ready does not describe a success that no condition describes.
+    const isUndescribed = this.#isReadyInitial && end.error === undefined &&
+      end.result === "success";
+    const conditions = isUndescribed
+      ? removeCondition(this.#conditions, READY)
+      : this.#conditions;
     const moment = this.#moment();
-    const computed = summarizeResult(this.#withoutInitialReady(end), end, {
+    const computed = summarizeResult(conditions, end, {
       schedule,
       moment,
       summaries: readySummaries(this.#definition, this.#touched),
@@ -441,39 +448,9 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     return computed;
   }
 
-  /**
-   * Adds the schedule of the object. An invalid one, such as a misspelled
-   * interval, makes the object Stalled, because a user must correct it.
-   */
-  #scheduled(
-    end: StepsResult,
-  ): { readonly end: StepsResult; readonly schedule: ReconcileSchedule } {
-    try {
-      return { end, schedule: this.#definition.schedule(this.object) };
-    } catch (error) {
-      const stalled = new Stalled("InvalidSchedule", errorText(error), {
-        cause: error,
-      });
-      const { error: first = stalled } = end;
-      return {
-        end: { result: "empty", error: first },
-        schedule: eventSchedule(),
-      };
-    }
-  }
-
   /** Whether no step has changed Ready. */
   get #isReadyInitial(): boolean {
     return findCondition(this.#conditions, READY) === this.#initialReady;
-  }
-
-  /** An earlier Ready does not describe a success that no condition describes. */
-  #withoutInitialReady(end: StepsResult): readonly Condition[] {
-    const list = this.#conditions;
-    return this.#isReadyInitial && end.error === undefined &&
-        end.result === "success"
-      ? removeCondition(list, READY)
-      : list;
   }
 
   async #process(end: StepsResult): Promise<void> {
@@ -493,13 +470,24 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     }
   }
 
+  /**
+   * Reports a new revision, or the end of a failure. A run that changed nothing
+   * reports nothing, so that events stay relevant.
+   */
   #notify(): void {
     const { notification, notifier } = this.#definition;
-    if (notification === undefined) return;
-    const found = notificationOf(this.#before, this.object, notification);
-    if (found === undefined) return;
-    this.ctx.events.normal(found.reason, found.message);
-    notifier?.notify(this.object, { severity: "info", ...found });
+    const { object } = this;
+    const now = notification?.revision(object);
+    if (notification === undefined || now === undefined) return;
+    const { reason: usual = "NewArtifact", failures = [] } = notification;
+    const before = this.#before;
+    const isNew = notification.revision(before) !== now;
+    const old = conditionsIn(before.status);
+    if (!isNew && !hasRecovered(old, this.#conditions, failures)) return;
+    const reason = isNew ? usual : SUCCEEDED.reason;
+    const message = notification.message?.(object) ?? `Has ${now}`;
+    this.ctx.events.normal(reason, message);
+    notifier?.notify(object, { severity: "info", reason, message });
   }
 
   /**
@@ -554,27 +542,6 @@ function reportOutcome<P extends Conditioned>(
       notifier?.notify(object, { severity, reason, message });
     }
   };
-}
-
-/**
- * Computes the notification of a successful run: for a new revision, or the end
- * of a failure. A run that changed nothing has none, so that events stay
- * relevant.
- */
-function notificationOf<P extends Conditioned>(
-  before: P,
-  after: P,
-  options: NotificationOptions<P>,
-): { readonly reason: string; readonly message: string } | undefined {
-  const { revision, reason = "NewArtifact", failures = [] } = options;
-  const now = revision(after);
-  if (now === undefined) return undefined;
-  const message = options.message?.(after) ?? `Has ${now}`;
-  if (revision(before) !== now) return { reason, message };
-  const [old, list] = [before, after].map(({ status }) => conditionsIn(status));
-  return hasRecovered(old!, list!, failures)
-    ? { reason: SUCCEEDED.reason, message }
-    : undefined;
 }
 
 /** Makes Ready report an error that no other condition describes. */

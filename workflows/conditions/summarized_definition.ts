@@ -214,10 +214,6 @@ export type RequestNames = NonNullable<
   SummarizedDefinition<Conditioned>["requests"]
 >;
 
-export type NotificationOptions<P extends Conditioned> = NonNullable<
-  SummarizedDefinition<P>["notification"]
->;
-
 /** Validation rules of a {@linkcode SummarizedDefinition}. */
 export const SUMMARIZED_RULES: OptionRules<SummarizedDefinition<never>> = {
   summaries: {
