@@ -14,8 +14,10 @@ export interface Reconciler extends Omit<Subject, "run"> {
   measure(round: Omit<ReconcileRound, "command">): Promise<readonly Measure[]>;
 }
 
+type RuntimeName = "node" | "deno" | "bun";
+
 /** Command of a runtime; all of them are installed in the project. */
-const RUNTIMES = {
+const RUNTIMES: Readonly<Record<RuntimeName, readonly string[]>> = {
   node: [program("node")],
   deno: [program("deno"), "run", "-A", "--no-check"],
   bun: [program("bun")],
@@ -27,20 +29,26 @@ function program(name: string): string {
 
 type Measured = typeof measureOperator;
 
-/** Operator in TypeScript, of `greeting_operators.ts`. */
-function script(
+/** Command of an operator of `greeting_operators.ts`. */
+export function scriptCommand(
   name: string,
-  runtime: keyof typeof RUNTIMES = "node",
-  measured: Measured = measureOperator,
-): Reconciler["measure"] {
+  { kubeconfig, objects }: Pick<ReconcileRound, "kubeconfig" | "objects">,
+  runtime: RuntimeName = "node",
+): readonly string[] {
   const file = fileURLToPath(
     new URL("./greeting_operator.ts", import.meta.url),
   );
-  return (round) => {
-    const { kubeconfig, objects } = round;
-    const args = [file, name, kubeconfig, String(objects)];
-    return measured({ ...round, command: [...RUNTIMES[runtime], ...args] });
-  };
+  return [...RUNTIMES[runtime], file, name, kubeconfig, String(objects)];
+}
+
+/** Operator in TypeScript. */
+function script(
+  name: string,
+  runtime: RuntimeName = "node",
+  measured: Measured = measureOperator,
+): Reconciler["measure"] {
+  return (round) =>
+    measured({ ...round, command: scriptCommand(name, round, runtime) });
 }
 
 /** Operator in Go. */

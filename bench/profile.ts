@@ -1,0 +1,85 @@
+/**
+ * Prints where an operator's time goes that writes statuses: `profile.ts
+ * [--storms N] [--objects N] [--functions N] [--out FILE]`. It runs the load of the
+ * bench `reconcile` against the embedded API server and profiles the operator in
+ * the measured storms only. FILE is a profile for the developer tools of Chrome.
+ *
+ * @module
+ */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { startEmbedded } from "./support/api_cluster.ts";
+import { digits } from "./support/digits.ts";
+import { createGreetings, GreetingLoad } from "./support/greeting_load.ts";
+import { OperatorProcess } from "./support/operator_process.ts";
+import { positive } from "./support/positive.ts";
+import { type CpuProfile, timesOf } from "./support/profile_parts.ts";
+import { scriptCommand } from "./support/reconcilers.ts";
+
+const WARM_UP = 4;
+
+const { values } = parseArgs({
+  options: {
+    storms: { type: "string" },
+    objects: { type: "string" },
+    functions: { type: "string" },
+    out: { type: "string" },
+  },
+});
+const storms = positive("--storms", values.storms) ?? 8;
+const objects = positive("--objects", values.objects) ?? 1_000;
+const functions = positive("--functions", values.functions) ?? 25;
+const folder = await mkdtemp(join(tmpdir(), "coracle-profile-"));
+const file = resolve(values.out ?? join(folder, "operator.cpuprofile"));
+
+/** Profiles an operator while it writes statuses; returns its CPU time. */
+async function profile(kubeconfig: string): Promise<number> {
+  await createGreetings(kubeconfig, objects);
+  const load = await GreetingLoad.open(kubeconfig, objects);
+  const { storm: first } = await load.changeAll();
+  const operator = new OperatorProcess(
+    scriptCommand("coracle", { kubeconfig, objects }),
+  );
+  try {
+    await first;
+    for (let i = 0; i < WARM_UP; i++) await load.storm();
+    const { cpu } = await operator.ask("profile");
+    for (let i = 0; i < storms; i++) await load.storm();
+    return (await operator.ask(`profile ${file}`)).cpu - cpu;
+  } finally {
+    load.close();
+    await operator.stop();
+  }
+}
+
+const cluster = await startEmbedded();
+try {
+  const cpu = await profile(cluster.kubeconfig);
+  const text = await readFile(file, "utf8");
+  const times = timesOf(JSON.parse(text) as CpuProfile);
+  const runs = storms * objects;
+  const total = times.parts.reduce((sum, { time }) => sum + time, 0);
+  const line = (time: number, text: string) =>
+    process.stdout.write(
+      `${(time / runs).toFixed(1).padStart(8)} µs  ${
+        (100 * time / total).toFixed(1).padStart(5)
+      } %  ${text}\n`,
+    );
+  process.stdout.write(
+    `Per reconcile that writes a status, of ${runs}: ${
+      digits(cpu / runs)
+    } µs CPU of all threads with the profiler's own\n\n`,
+  );
+  for (const { name, time } of times.parts) line(time, name);
+  line(total, "all of the main thread");
+  process.stdout.write("\n");
+  for (const { name, part, time } of times.functions.slice(0, functions)) {
+    line(time, `${name} [${part}]`);
+  }
+} finally {
+  await cluster.stop();
+  await rm(folder, { recursive: true, force: true });
+}
