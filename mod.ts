@@ -128,7 +128,11 @@ export {
 export type { Metrics } from "./core/metrics.ts";
 export type { LeaderElectionOptions } from "./core/operator/leader_election.ts";
 export { MetricsRegistry } from "./core/operator/metrics_registry.ts";
-export * from "./core/operator/operator.ts";
+export {
+  type ControllerHandle,
+  Operator,
+  type OperatorHealth,
+} from "./core/operator/operator.ts";
 export { loadOperatorConfig } from "./core/operator/operator_config.ts";
 export type {
   OperatorCacheOptions,
@@ -167,11 +171,21 @@ export {
   watch,
   type WatchSourceOptions,
 } from "./core/controller/watch/watch_source.ts";
-export * from "./sources/webhook_source.ts";
-export * from "./sources/websocket_source.ts";
+export {
+  type WebhookOptions,
+  webhookSource,
+} from "./sources/webhook_source.ts";
+export {
+  type WebsocketOptions,
+  websocketSource,
+} from "./sources/websocket_source.ts";
 export type { Dependent } from "./workflows/dependents/dependent.ts";
 export type { KubernetesDependentOptions } from "./workflows/dependents/dependent_resource.ts";
-export * from "./workflows/dependents/external_dependent.ts";
+export {
+  externalBulkDependent,
+  externalDependent,
+  type ExternalDependentOptions,
+} from "./workflows/dependents/external_dependent.ts";
 export {
   bulkDependent,
   kubernetesDependent,
@@ -182,4 +196,7 @@ export { UpdateLoopError } from "./workflows/dependents/update_loop.ts";
 export { crdPresent } from "./workflows/graph/crd_presence.ts";
 export type { NodeOptions, NodeResult } from "./workflows/graph/node.ts";
 export { Workflow } from "./workflows/graph/workflow.ts";
-export * from "./workflows/graph/workflow_result.ts";
+export {
+  WorkflowError,
+  WorkflowResult,
+} from "./workflows/graph/workflow_result.ts";

@@ -153,23 +153,14 @@ function parseRequirement(tokens: LabelTokens): LabelRequirement {
   const make = (operator: LabelOperator, values: readonly string[] = []) =>
     tokens.checked(() => labelRequirement(key, operator, values));
   if (negated) return make("DoesNotExist");
-  if (tokens.atEnd || tokens.isNext(",")) return make("Exists");
-  const operator = tokens.operator();
-  if (operator === "in") return make("In", parseValues(tokens));
-  if (operator === "notin") return make("NotIn", parseValues(tokens));
-  const value = tokens.atEnd || tokens.isNext(",")
-    ? ""
-    : tokens.word("a value");
-  switch (operator) {
-    case "!=":
-      return make("NotIn", [value]);
-    case ">":
-      return make("Gt", [value]);
-    case "<":
-      return make("Lt", [value]);
-    default:
-      return make("In", [value]);
-  }
+  if (tokens.atEnd || tokens.next === ",") return make("Exists");
+  const symbol = tokens.next;
+  const operator = OPERATORS.get(symbol) ??
+    tokens.fail('one of "=", "==", "!=", "in", "notin", ">", "<"');
+  tokens.take(symbol);
+  if (symbol.endsWith("in")) return make(operator, parseValues(tokens));
+  const isEmpty = tokens.atEnd || tokens.next === ",";
+  return make(operator, [isEmpty ? "" : tokens.word("a value")]);
 }
 
 /** Parses `(a,b)`; a missing value is the empty text. */
@@ -178,7 +169,7 @@ function parseValues(tokens: LabelTokens): string[] {
   const values = new Set<string>();
   if (tokens.take(")")) return [];
   while (true) {
-    const empty = tokens.isNext(",") || tokens.isNext(")");
+    const empty = tokens.next === "," || tokens.next === ")";
     values.add(empty ? "" : tokens.word('a value, "," or ")"'));
     if (tokens.take(")")) return [...values];
     tokens.expect(",", 'a "," or ")"');
@@ -297,76 +288,69 @@ function meets(
   return operator === "Gt" ? number > bound : number < bound;
 }
 
-/** Operators that may follow a label name, longest first. */
-const OPERATORS = ["==", "!=", "=", ">", "<"];
-const SPECIAL = "=!(),<>";
-const WHITE_SPACE = " \t\r\n";
+/** Operators of the text form, which follow the name of a label. */
+const OPERATORS: ReadonlyMap<string, LabelOperator> = new Map([
+  ["=", "In"],
+  ["==", "In"],
+  ["in", "In"],
+  ["!=", "NotIn"],
+  ["notin", "NotIn"],
+  [">", "Gt"],
+  ["<", "Lt"],
+]);
+const TOKEN_REGEXP = /[=!]?=|[!(),<>]|[^=!(),<> \t\r\n]+/g;
+const SYMBOL_REGEXP = /^[=!(),<>]/;
 
 /**
- * Lexer for the text form of a label selector. `in` and `notin` are operators
- * only where an operator is expected, so that they can also be label names and
- * values.
+ * Tokens of the text form of a label selector: symbols and words. `in` and `notin`
+ * are words too, so that they can also be label names and values.
  */
 class LabelTokens {
   readonly #text: string;
+  readonly #tokens: readonly RegExpExecArray[];
   #position = 0;
 
   constructor(text: string) {
     this.#text = text;
-    this.#skipSpace();
+    this.#tokens = [...text.matchAll(TOKEN_REGEXP)];
   }
 
-  /** Whether the text is at its end. */
+  /** Next token; empty at the end. */
+  get next(): string {
+    return this.#tokens[this.#position]?.[0] ?? "";
+  }
+
   get atEnd(): boolean {
-    return this.#position >= this.#text.length;
+    return this.#position === this.#tokens.length;
   }
 
-  /** Whether this symbol is next. */
-  isNext(symbol: string): boolean {
-    return this.#text.startsWith(symbol, this.#position);
+  /** Consumes a token if it is next. */
+  take(token: string): boolean {
+    const isNext = this.next === token;
+    if (isNext) this.#position++;
+    return isNext;
   }
 
-  /** Consumes the symbol if it is next. */
-  take(symbol: string): boolean {
-    if (!this.isNext(symbol)) return false;
-    this.#advance(symbol.length);
-    return true;
-  }
-
-  /** Consumes the symbol, which must be next. */
+  /** Consumes a symbol, which must be next. */
   expect(symbol: string, expected: string): void {
     if (!this.take(symbol)) this.fail(expected);
   }
 
   /** Consumes a label name or value. */
   word(expected: string): string {
-    const word = this.#peekWord();
-    if (word === "") this.fail(expected);
-    this.#advance(word.length);
+    const word = this.next;
+    if (this.atEnd || SYMBOL_REGEXP.test(word)) this.fail(expected);
+    this.#position++;
     return word;
-  }
-
-  /** Consumes the operator after a label name. */
-  operator(): string {
-    const word = this.#peekWord();
-    const found = word === ""
-      ? OPERATORS.find((symbol) => this.isNext(symbol))
-      : word;
-    if (found === undefined || (word !== "" && !/^(not)?in$/.test(word))) {
-      return this.fail('one of "=", "==", "!=", "in", "notin", ">", "<"');
-    }
-    this.#advance(found.length);
-    return found;
   }
 
   /** Throws an error that names what was expected at this position. */
   fail(expected: string): never {
-    const rest = this.atEnd
-      ? "the end"
-      : `"${this.#text.slice(this.#position)}"`;
+    const { index = this.#text.length } = this.#tokens[this.#position] ?? {};
+    const rest = this.atEnd ? "the end" : `"${this.#text.slice(index)}"`;
     throw new SyntaxError(
       `Cannot read label selector "${this.#text}": expected ${expected} at ${
-        this.#position + 1
+        index + 1
       }: received ${rest}`,
     );
   }
@@ -382,26 +366,5 @@ class LabelTokens {
         }`,
       );
     }
-  }
-
-  #peekWord(): string {
-    let end = this.#position;
-    while (end < this.#text.length) {
-      const character = this.#text.charAt(end);
-      if (SPECIAL.includes(character) || WHITE_SPACE.includes(character)) break;
-      end++;
-    }
-    return this.#text.slice(this.#position, end);
-  }
-
-  #advance(length: number): void {
-    this.#position += length;
-    this.#skipSpace();
-  }
-
-  #skipSpace(): void {
-    while (
-      !this.atEnd && WHITE_SPACE.includes(this.#text.charAt(this.#position))
-    ) this.#position++;
   }
 }

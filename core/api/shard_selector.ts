@@ -1,23 +1,9 @@
-import { checkOptions, type OptionRules } from "./options.ts";
-
-/** Field of an object whose hash decides its shard. */
+/**
+ * Field of an object whose hash decides its shard. With `uid` an object may change
+ * its shard when it is recreated; with `namespace` all objects of a namespace are
+ * in one shard.
+ */
 export type ShardField = "uid" | "namespace";
-
-/** One of a fixed number of equal shards of all objects. */
-export interface ShardPart {
-  /** Index of the shard, from 0. */
-  readonly index: number;
-  /** Number of shards. */
-  readonly count: number;
-  /**
-   * Field that decides the shard of an object. With `uid` the shards are of equal
-   * size, but an object may change its shard when it is recreated; with
-   * `namespace` all objects of a namespace are in one shard.
-   *
-   * @default {"uid"}
-   */
-  readonly field?: ShardField | undefined;
-}
 
 /** Fields of an object that can decide its shard. */
 export interface ShardedObject {
@@ -45,41 +31,7 @@ export interface ParsedShardSelector {
   readonly ranges: readonly HashRange[];
 }
 
-const RULES: OptionRules<ShardPart> = {
-  index: "number",
-  count: "number",
-  field: ["uid", "namespace", undefined],
-};
-
 const HALF = 2 ** 32;
-
-/**
- * Creates a shard selector, for the option `shardSelector` of lists, watches,
- * informers and controllers. API servers support it as an alpha feature from
- * Kubernetes 1.36 on (KEP-5866).
- *
- * @throws {TypeError} If an option is unknown, missing or of the wrong type.
- * @throws {RangeError} If the index or the field does not exist.
- */
-export function shardSelector(part: ShardPart): string {
-  checkOptions(part, RULES, "shardSelector()");
-  const { index, count, field = "uid" } = part;
-  if (
-    !Number.isInteger(index) || !Number.isInteger(count) || index < 0 ||
-    index >= count
-  ) {
-    throw new RangeError(
-      `Cannot select a shard: "index" must be a whole number from 0 and below "count": received ${index} of ${count}`,
-    );
-  }
-  const bound = (part: number) => {
-    const value = (BigInt(part) << 64n) / BigInt(count);
-    return `'0x${value.toString(16).padStart(16, "0")}'`;
-  };
-  return `shardRange(object.metadata.${field}, ${bound(index)}, ${
-    bound(index + 1)
-  })`;
-}
 
 const RANGE =
   /^shardRange\(\s*object\.metadata\.(uid|namespace)\s*,\s*(['"])(0x\w+)\2\s*,\s*(['"])(0x\w+)\4\s*\)$/;

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { untyped } from "../../core/api/kind.ts";
-import { shardSelector } from "../../core/api/shard_selector.ts";
 import { createAuthority } from "../../apiserver/certificates.ts";
 import { ApiServer } from "../../apiserver/server.ts";
 import { InformerPool } from "../../core/cache/informer/informer_pool.ts";
@@ -210,12 +209,6 @@ testRefusals([
     make: untyped,
     good: kind,
     bad: { group: [undefined, "a string"], scope: ["Global", "Namespaced"] },
-  },
-  {
-    what: "shardSelector()",
-    make: shardSelector,
-    good: { index: 0, count: 2 },
-    bad: { index: [2, '"index"'], field: ["name", "uid, namespace"] },
   },
   {
     what: "A queue",

@@ -1,9 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  inShard,
-  parseShardSelector,
-  shardSelector,
-} from "../../core/api/shard_selector.ts";
+import { inShard, parseShardSelector } from "../../core/api/shard_selector.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import type { ControllerHandle } from "../../core/operator/operator.ts";
 import {
@@ -11,6 +7,7 @@ import {
   type OperatorFixture,
   scenario,
 } from "../support/operator_fixture.ts";
+import { shardSelector } from "../support/shard_selector.ts";
 
 /** Two operators, each with half of the objects. */
 async function halves(

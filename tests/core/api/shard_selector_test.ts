@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
+import { shardSelector } from "../../support/shard_selector.ts";
 import {
   inShard,
   parseShardSelector,
-  shardSelector,
 } from "../../../core/api/shard_selector.ts";
 
 const ALL = "shardRange(object.metadata.uid, '0x0000000000000000', " +
@@ -24,22 +24,6 @@ function range(start: bigint, end: bigint): string {
     `'0x${value.toString(16).padStart(16, "0")}'`;
   return `shardRange(object.metadata.uid, ${digits(start)}, ${digits(end)})`;
 }
-
-test("shardSelector divides the hash range into equal parts", () => {
-  assert.equal(shardSelector({ index: 0, count: 1 }), ALL);
-  assert.equal(
-    shardSelector({ index: 2, count: 4, field: "namespace" }),
-    "shardRange(object.metadata.namespace, '0x8000000000000000', '0xc000000000000000')",
-  );
-  const bad = [[2, 2], [-1, 2], [0.5, 2], [0, 0]] as const;
-  for (const [index, count] of bad) {
-    assert.throws(() => shardSelector({ index, count }), RangeError);
-  }
-  assert.throws(
-    () => shardSelector({ index: 0, count: 2, field: "name" as "uid" }),
-    /"field" must be one of uid, namespace: received "name"/,
-  );
-});
 
 test("inShard hashes with 64-bit FNV-1a", () => {
   fc.assert(

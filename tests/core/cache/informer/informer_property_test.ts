@@ -1,7 +1,7 @@
 import { fc } from "../../../support/property.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { shardSelector } from "../../../../core/api/shard_selector.ts";
+import { shardSelector } from "../../../support/shard_selector.ts";
 import type { InformerSelection } from "../../../../core/cache/watch/watch_requests.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import { historyOfCommands } from "../../../support/informer_commands.ts";
