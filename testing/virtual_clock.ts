@@ -47,7 +47,7 @@ export interface VirtualClockOptions {
  * ```
  */
 export class VirtualClock implements Clock {
-  readonly #timers: TimerHeap = new TimerHeap();
+  readonly #timers: TimerList = new TimerList();
   readonly #start: number;
   readonly #quietTurns: number;
   readonly #maxTimers: number;
@@ -105,7 +105,7 @@ export class VirtualClock implements Clock {
 
   /** Due time of the next timer, on the scale of {@linkcode now}. */
   get nextDue(): number | undefined {
-    return this.#timers.peek()?.due;
+    return this.#timers.next?.due;
   }
 
   /** Calls back when the clock has advanced by a delay, in milliseconds. */
@@ -136,7 +136,7 @@ export class VirtualClock implements Clock {
     }
     await this.#exclusively(async () => {
       const end = this.#now + duration;
-      await this.#settle();
+      await this.settle();
       await this.#fireUntil(end, () => false);
       this.#now = end;
     });
@@ -166,7 +166,7 @@ export class VirtualClock implements Clock {
     await this.#exclusively(async () => {
       const end = this.#now + limit;
       let idle = 0;
-      await this.#settle();
+      await this.settle();
       while (!await condition()) {
         const next = this.nextDue;
         if (next !== undefined && next <= end) {
@@ -191,7 +191,18 @@ export class VirtualClock implements Clock {
    * until several event-loop turns in a row set or cancel no timer.
    */
   async settle(): Promise<void> {
-    await this.#settle();
+    let seen = this.#activity;
+    let quiet = 0;
+    // Code that sets a timer in every turn never becomes quiet; time must advance
+    // nevertheless.
+    for (let turns = 0; quiet < this.#quietTurns && turns < 1_000; turns++) {
+      await nextTurn();
+      quiet = this.#activity === seen ? quiet + 1 : 0;
+      seen = this.#activity;
+      if (quiet < this.#quietTurns) continue;
+      for (const outside of this.#outside) await outside();
+      if (this.#activity !== seen) quiet = 0;
+    }
   }
 
   /**
@@ -237,7 +248,7 @@ export class VirtualClock implements Clock {
     stop: () => boolean | Promise<boolean>,
   ): Promise<void> {
     for (let fired = 0;; fired++) {
-      const next = this.#timers.peek();
+      const { next } = this.#timers;
       if (next === undefined || next.due > end || await stop()) return;
       if (fired === this.#maxTimers) {
         throw new Error(
@@ -247,22 +258,7 @@ export class VirtualClock implements Clock {
       this.#timers.remove(next);
       this.#now = Math.max(this.#now, next.due);
       next.callback();
-      await this.#settle();
-    }
-  }
-
-  async #settle(): Promise<void> {
-    let seen = this.#activity;
-    let quiet = 0;
-    // Code that sets a timer in every turn never becomes quiet; time must advance
-    // nevertheless.
-    for (let turns = 0; quiet < this.#quietTurns && turns < 1_000; turns++) {
-      await nextTurn();
-      quiet = this.#activity === seen ? quiet + 1 : 0;
-      seen = this.#activity;
-      if (quiet < this.#quietTurns) continue;
-      for (const outside of this.#outside) await outside();
-      if (this.#activity !== seen) quiet = 0;
+      await this.settle();
     }
   }
 }
@@ -272,12 +268,11 @@ interface TimerEntry {
   /** Sequence number; timers with equal due times fire in this order. */
   readonly order: number;
   readonly callback: () => void;
-  /** Index in the heap; -1 after removal. */
-  position: number;
 }
 
-/** Binary heap whose entries know their index, so that any can be removed. */
-class TimerHeap {
+/** Pending timers in the order in which they fire. */
+class TimerList {
+  /** The timer that fires next is at the end, where removal is cheap. */
   readonly #entries: TimerEntry[] = [];
   #order = 0;
 
@@ -285,63 +280,36 @@ class TimerHeap {
     return this.#entries.length;
   }
 
-  peek(): TimerEntry | undefined {
-    return this.#entries[0];
+  get next(): TimerEntry | undefined {
+    return this.#entries.at(-1);
   }
 
   add(due: number, callback: () => void): TimerEntry {
-    const entry = {
-      due,
-      order: this.#order++,
-      callback,
-      position: this.#entries.length,
-    };
-    this.#entries.push(entry);
-    this.#siftUp(entry);
+    const entry = { due, order: this.#order++, callback };
+    this.#entries.splice(this.#placeOf(entry), 0, entry);
     return entry;
   }
 
+  /** Removes a timer; returns whether it was pending. */
   remove(entry: TimerEntry): boolean {
-    const hole = entry.position;
-    if (hole < 0) return false;
-    const last = this.#entries.pop() as TimerEntry;
-    entry.position = -1;
-    if (last !== entry) {
-      this.#place(last, hole);
-      this.#siftUp(last);
-      this.#siftDown(last);
-    }
+    const place = this.#placeOf(entry);
+    if (this.#entries[place] !== entry) return false;
+    this.#entries.splice(place, 1);
     return true;
   }
 
-  #place(entry: TimerEntry, position: number): void {
-    this.#entries[position] = entry;
-    entry.position = position;
-  }
-
-  #siftUp(entry: TimerEntry): void {
-    while (entry.position > 0) {
-      const parent = this.#entries[(entry.position - 1) >> 1] as TimerEntry;
-      if (!before(entry, parent)) return;
-      const { position } = parent;
-      this.#place(parent, entry.position);
-      this.#place(entry, position);
+  /** Index at which a timer is, or belongs, by binary search. */
+  #placeOf({ due, order }: TimerEntry): number {
+    let low = 0;
+    let high = this.#entries.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const other = this.#entries[middle] as TimerEntry;
+      const isLater = other.due > due ||
+        (other.due === due && other.order > order);
+      if (isLater) low = middle + 1;
+      else high = middle;
     }
+    return low;
   }
-
-  #siftDown(entry: TimerEntry): void {
-    for (;;) {
-      const left = this.#entries[2 * entry.position + 1];
-      const right = this.#entries[2 * entry.position + 2];
-      const child = left && right && before(right, left) ? right : left;
-      if (child === undefined || !before(child, entry)) return;
-      const { position } = child;
-      this.#place(child, entry.position);
-      this.#place(entry, position);
-    }
-  }
-}
-
-function before(a: TimerEntry, b: TimerEntry): boolean {
-  return a.due < b.due || (a.due === b.due && a.order < b.order);
 }
