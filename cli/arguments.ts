@@ -1,7 +1,6 @@
 import { parseArgs } from "node:util";
 import type { Command, Flag, FlagValues } from "./command.ts";
-import { UsageError } from "./command.ts";
-import { suggestion } from "./suggestion.ts";
+import { suggestion, UsageError } from "./command.ts";
 
 /** Parsed command line. */
 export type Request =

@@ -1,3 +1,5 @@
+import { nearestName } from "../core/api/options.ts";
+
 /** Command-line flag, with a value or as a switch. */
 export interface Flag {
   /** The name without dashes, such as `port`. */
@@ -65,7 +67,6 @@ export class UsageError extends Error {
   /** Command whose help is suggested. */
   readonly command: string | undefined;
 
-  /** Creates the error. */
   constructor(message: string, command?: string) {
     super(message);
     this.name = "UsageError";
@@ -87,4 +88,10 @@ export function reportError(error: unknown, terminal: Terminal): number {
     : String(error);
   terminal.say(`${text}\n`);
   return 1;
+}
+
+/** Suggestion for a misspelt name, for the end of an error; may be empty. */
+export function suggestion(word: string, names: readonly string[]): string {
+  const nearest = nearestName(word, names);
+  return nearest === undefined ? "" : ` (did you mean "${nearest}"?)`;
 }

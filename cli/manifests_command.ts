@@ -13,7 +13,7 @@ import {
 } from "../testing/request_record.ts";
 import { builtInKinds } from "./built_in_kinds.ts";
 import type { Command } from "./command.ts";
-import { UsageError } from "./command.ts";
+import { suggestion, UsageError } from "./command.ts";
 import { isLoopback, operatorDeployment } from "./operator_deployment.ts";
 import {
   describeFile,
@@ -29,7 +29,6 @@ import {
 } from "./recorded_access.ts";
 import { refusals } from "./refused_definitions.ts";
 import { textOf } from "./serving.ts";
-import { suggestion } from "./suggestion.ts";
 import { yamlDocuments } from "./yaml_documents.ts";
 
 /** `coracle manifests`: prints the manifests that deploy an operator. */

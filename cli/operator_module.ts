@@ -8,8 +8,7 @@ import type {
 } from "../core/operator/development.ts";
 import { setDevelopment } from "../core/operator/development.ts";
 import type { OperatorOptions } from "../core/operator/operator_options.ts";
-import { UsageError } from "./command.ts";
-import { suggestion } from "./suggestion.ts";
+import { suggestion, UsageError } from "./command.ts";
 
 const MODULE_REGEXP = /\.[cm]?[jt]sx?$/;
 

@@ -176,9 +176,8 @@ export function checkOptions(
   table: AnyTable,
   subject: string,
 ): void {
-  const isObject = typeof options === "object" && options !== null;
   if (
-    !isObject || Array.isArray(options) ||
+    !hasMethods(options) ||
     Object.keys(options).some((name) => !Object.hasOwn(table, name))
   ) {
     checkOptionNames(options, Object.keys(table), subject);
@@ -198,7 +197,7 @@ export function checkParts(
   table: AnyTable,
   subject: string,
 ): void {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!hasMethods(value)) {
     throw new TypeError(
       `Cannot use what was given for ${subject}: it must be an object with ${
         Object.keys(table).join(", ")
@@ -416,7 +415,11 @@ function isArrayOf(value: unknown, type: "string" | "function"): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === type);
 }
 
-function hasMethods(value: unknown, ...methods: readonly string[]): boolean {
+/** Whether a value is an object, and not an array, with the methods. */
+function hasMethods(
+  value: unknown,
+  ...methods: readonly string[]
+): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value) &&
     methods.every((name) =>
       typeof (value as Record<string, unknown>)[name] === "function"
@@ -451,16 +454,10 @@ export function checkOptionNames(
   known: readonly string[],
   subject: string,
 ): void {
-  if (
-    typeof options !== "object" || options === null || Array.isArray(options)
-  ) {
+  if (!hasMethods(options)) {
     throw new TypeError(
       `Cannot read the options of ${subject}: they must be an object: received ${
-        options === null
-          ? "null"
-          : Array.isArray(options)
-          ? "an array"
-          : typeof options
+        typeText(options)
       }`,
     );
   }
@@ -478,8 +475,8 @@ export function checkOptionNames(
 }
 
 /**
- * The known name that is most similar to a misspelt one; undefined if none is
- * similar.
+ * The known name that is most similar to a misspelt one, or begins with it;
+ * undefined if there is none.
  */
 export function nearestName(
   name: string,
@@ -487,11 +484,11 @@ export function nearestName(
 ): string | undefined {
   let nearest: string | undefined;
   let least = Math.max(2, Math.floor(name.length / 2)) + 1;
+  const given = name.toLowerCase();
   for (const candidate of known) {
-    const distance = editDistance(
-      name.toLowerCase(),
-      candidate.toLowerCase(),
-    );
+    const other = candidate.toLowerCase();
+    const isBeginning = given.length > 1 && other.startsWith(given);
+    const distance = isBeginning ? 1 : editDistance(given, other);
     if (distance < least) [nearest, least] = [candidate, distance];
   }
   return nearest;

@@ -141,5 +141,6 @@ test("nearestName finds the name that was probably intended", () => {
   const known = ["labelSelector", "fieldSelector", "retry"];
   assert.equal(nearestName("labelselector", known), "labelSelector");
   assert.equal(nearestName("retries", known), "retry");
+  assert.equal(nearestName("field", known), "fieldSelector", "a beginning");
   assert.equal(nearestName("x", known), undefined);
 });
