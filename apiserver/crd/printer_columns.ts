@@ -1,5 +1,8 @@
 import type { UntypedObject } from "../../core/api/object.ts";
-import type { CrdColumn, CrdVersion } from "../../core/crd/crd_object.ts";
+import type {
+  CrdVersion,
+  PrinterColumn,
+} from "../../core/crd/kind_definition.ts";
 import { goNumber } from "../validation/go_value.ts";
 import { humanAge } from "../human_duration.ts";
 import type { TableColumn } from "../registry.ts";
@@ -20,7 +23,7 @@ const NAME_COLUMN: TableColumn = {
 };
 
 /** Columns of a CRD that declares none. */
-const DEFAULT_COLUMNS: readonly CrdColumn[] = [{
+const DEFAULT_COLUMNS: readonly PrinterColumn[] = [{
   name: "Age",
   type: "date",
   description: "Creation time of the object.",

@@ -1,8 +1,8 @@
 import type { Kind } from "../api/kind.ts";
 import { nearestName } from "../api/options.ts";
 import { applyMergePatch } from "../patch/merge_patch.ts";
+import { isJsonObject } from "../patch/json_value.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
-import { isRecord } from "./json_schema.ts";
 import { isDefinedKind } from "./kind_definition.ts";
 import type { StandardIssue } from "./standard_schema.ts";
 
@@ -122,8 +122,8 @@ function* unknownFields(
       yield* unknownFields(item, items, [...path, index]);
     }
   }
-  if (!isRecord(value)) return;
-  const others = isRecord(additionalProperties)
+  if (!isJsonObject(value)) return;
+  const others = isJsonObject(additionalProperties)
     ? additionalProperties as OpenApiSchema
     : undefined;
   for (const [name, field] of Object.entries(value)) {

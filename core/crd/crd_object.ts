@@ -1,54 +1,6 @@
 import type { ResolvedKind, Scope } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import type { OpenApiSchema } from "../patch/schema.ts";
-
-/** Version of a kind in a CustomResourceDefinition. */
-export interface CrdVersion {
-  /** Name of the version, such as `v1`. */
-  readonly name: string;
-  /** Whether clients may use the version. */
-  readonly served: boolean;
-  /** Whether objects are stored in this version; true for exactly one. */
-  readonly storage: boolean;
-  /** Whether the server warns about its use. */
-  readonly deprecated?: boolean | undefined;
-  /** Text of the warning; the server has a default. */
-  readonly deprecationWarning?: string | undefined;
-  /** Structural schema of the objects. */
-  readonly schema: { readonly openAPIV3Schema: OpenApiSchema };
-  /** Subresources that are written separately. */
-  readonly subresources?: {
-    /** Empty object if the status is a subresource. */
-    readonly status?: Readonly<Record<string, never>> | undefined;
-    /** Paths of the fields of the `scale` subresource. */
-    readonly scale?: {
-      readonly specReplicasPath: string;
-      readonly statusReplicasPath: string;
-      readonly labelSelectorPath?: string | undefined;
-    } | undefined;
-  } | undefined;
-  /** Columns of `kubectl get`, after the name. */
-  readonly additionalPrinterColumns?:
-    | readonly {
-      /** Heading of the column. */
-      readonly name: string;
-      /** Type: integer, number, string, boolean or date. */
-      readonly type: string;
-      /** JSON path of the value, such as `.status.ready`. */
-      readonly jsonPath: string;
-      /** Description of the column. */
-      readonly description?: string | undefined;
-      /** Format of the type, such as `int32`. */
-      readonly format?: string | undefined;
-      /** Priority; columns above zero are only shown by `-o wide`. */
-      readonly priority?: number | undefined;
-    }[]
-    | undefined;
-  /** Fields that field selectors may use. */
-  readonly selectableFields?:
-    | readonly { readonly jsonPath: string }[]
-    | undefined;
-}
+import type { CrdVersion } from "./kind_definition.ts";
 
 /** CustomResourceDefinition, as it is written to a server or a file. */
 export interface CrdManifest {
@@ -90,11 +42,6 @@ export interface CrdManifest {
 
 /** Names of a kind in a CustomResourceDefinition. */
 export type CrdNames = CrdManifest["spec"]["names"];
-
-/** Column of `kubectl get` in a CustomResourceDefinition. */
-export type CrdColumn = NonNullable<
-  CrdVersion["additionalPrinterColumns"]
->[number];
 
 /** Condition of a CustomResourceDefinition, such as `Established`. */
 export interface CrdCondition {

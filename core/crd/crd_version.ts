@@ -1,7 +1,7 @@
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
-import type { CrdVersion } from "./crd_object.ts";
 import type {
+  CrdVersion,
   KindVersion,
   PrinterColumn,
   ScaleFields,

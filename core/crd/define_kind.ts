@@ -1,8 +1,8 @@
 import type { WrittenAs } from "../api/object.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
-import type { CrdVersion } from "./crd_object.ts";
 import { crdVersion } from "./crd_version.ts";
 import type {
+  CrdVersion,
   DefinedKind,
   DefinedObject,
   KindDefinition,

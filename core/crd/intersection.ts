@@ -1,7 +1,7 @@
-import { followReference, isRecord, type JsonSchema } from "./json_schema.ts";
+import { isJsonObject, jsonEquals } from "../patch/json_value.ts";
+import { followReference, type JsonSchema } from "./json_schema.ts";
 import {
   inexpressible,
-  sameJson,
   type SchemaContext,
   type SchemaDraft,
 } from "./schema_context.ts";
@@ -108,7 +108,7 @@ function mergeNodes(
   for (const [keyword, value] of Object.entries(from)) {
     const present = merged[keyword];
     if (present === undefined) merged[keyword] = value;
-    else if (!sameJson(present, value)) {
+    else if (!jsonEquals(present, value)) {
       mergeKeyword(merged, keyword, value, state);
     }
   }
@@ -136,7 +136,9 @@ function mergeKeyword(
     merged.enum = (present as unknown[]).filter((one) =>
       (value as unknown[]).includes(one)
     );
-  } else if (keyword === "properties" && isRecord(present) && isRecord(value)) {
+  } else if (
+    keyword === "properties" && isJsonObject(present) && isJsonObject(value)
+  ) {
     merged.properties = mergeProperties(present, value);
   } else if (keyword === "additionalProperties" && (!present || !value)) {
     merged.additionalProperties = false;

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../patch/json_value.ts";
 import type { StandardSchema } from "./standard_schema.ts";
 
 /** A JSON Schema of any dialect, as a schema library returns it. */
@@ -101,13 +102,8 @@ export function followReference(
   for (const part of reference.split("/").slice(1)) {
     const key = decodeURIComponent(part)
       .replaceAll("~1", "/").replaceAll("~0", "~");
-    if (!isRecord(node) || !Object.hasOwn(node, key)) return undefined;
+    if (!isJsonObject(node) || !Object.hasOwn(node, key)) return undefined;
     node = node[key];
   }
-  return isRecord(node) ? node : undefined;
-}
-
-/** Whether a value is an object, and not an array or null. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isJsonObject(node) ? node : undefined;
 }

@@ -1,6 +1,6 @@
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import type { CrdVersion } from "./crd_object.ts";
+import type { OpenApiSchema } from "../patch/schema.ts";
 import type { StandardSchema, Stored } from "./standard_schema.ts";
 
 /**
@@ -114,6 +114,35 @@ export interface KindVersion {
    * @default {false}
    */
   readonly deprecated?: boolean | string | undefined;
+}
+
+/** Version of a kind in a CustomResourceDefinition. */
+export interface CrdVersion {
+  /** Name of the version, such as `v1`. */
+  readonly name: string;
+  /** Whether clients may use the version. */
+  readonly served: boolean;
+  /** Whether objects are stored in this version; true for exactly one. */
+  readonly storage: boolean;
+  /** Whether the server warns about its use. */
+  readonly deprecated?: boolean | undefined;
+  /** Text of the warning; the server has a default. */
+  readonly deprecationWarning?: string | undefined;
+  /** Structural schema of the objects. */
+  readonly schema: { readonly openAPIV3Schema: OpenApiSchema };
+  /** Subresources that are written separately. */
+  readonly subresources?: {
+    /** Empty object if the status is a subresource. */
+    readonly status?: Readonly<Record<string, never>> | undefined;
+    /** Paths of the fields of the `scale` subresource. */
+    readonly scale?: KindVersion["scale"];
+  } | undefined;
+  /** Columns of `kubectl get`, after the name. */
+  readonly additionalPrinterColumns?: KindVersion["printerColumns"];
+  /** Fields that field selectors may use. */
+  readonly selectableFields?:
+    | readonly { readonly jsonPath: string }[]
+    | undefined;
 }
 
 /** Printer column of a kind's definition. */

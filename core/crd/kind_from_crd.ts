@@ -1,7 +1,7 @@
 import type { UntypedObject } from "../api/object.ts";
 import { typeText } from "../api/options.ts";
-import type { CrdManifest, CrdVersion } from "./crd_object.ts";
-import type { DefinedKind } from "./kind_definition.ts";
+import type { CrdManifest } from "./crd_object.ts";
+import type { CrdVersion, DefinedKind } from "./kind_definition.ts";
 import { kindNames } from "./kind_names.ts";
 import type { StandardSchema } from "./standard_schema.ts";
 

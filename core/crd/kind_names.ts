@@ -1,23 +1,11 @@
-/** Given names of a kind, from which the others are derived. */
-export interface KindNameOptions {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-  readonly plural?: string | undefined;
-  readonly singular?: string | undefined;
-  readonly listKind?: string | undefined;
-  readonly shortNames?: readonly string[] | undefined;
-  readonly categories?: readonly string[] | undefined;
-}
+import type { DefinedKind, KindDefinition } from "./kind_definition.ts";
 
-/** All names of a kind. */
-export interface KindNames {
-  readonly plural: string;
-  readonly singular: string;
-  readonly listKind: string;
-  readonly shortNames: readonly string[];
-  readonly categories: readonly string[];
-}
+type DerivedName =
+  | "plural"
+  | "singular"
+  | "listKind"
+  | "shortNames"
+  | "categories";
 
 /** Label of RFC 1035: kinds, versions and segments of a path. */
 const DNS_1035_LABEL_REGEXP = /^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -29,8 +17,8 @@ const DNS_1123_SUBDOMAIN_REGEXP =
 const LONGEST_SUBDOMAIN = 253;
 
 /**
- * English plural of a kind in lower case, by rules without a dictionary: `Policy` gives `policies`, `Gateway` gives `gateways`, `Ingress`
- * gives `ingresses`, `Analysis` gives `analyses`.
+ * English plural of a kind in lower case, by rules without a dictionary: `Policy`
+ * gives `policies`, `Gateway` gives `gateways`, `Ingress` gives `ingresses`.
  */
 export function pluralOf(kind: string): string {
   const word = kind.toLowerCase();
@@ -46,7 +34,9 @@ export function pluralOf(kind: string): string {
  *
  * @throws {TypeError} If the API server would refuse a name.
  */
-export function kindNames(options: KindNameOptions): KindNames {
+export function kindNames(
+  options: Pick<KindDefinition, "group" | "version" | "kind" | DerivedName>,
+): Pick<DefinedKind, DerivedName> {
   const { group, version, kind } = options;
   const problem = (what: string, why: string, value: unknown) =>
     new TypeError(

@@ -53,11 +53,12 @@
 
 export { checkStatus } from "./check_status.ts";
 export { crdManifest } from "./crd_manifest.ts";
-export type { CrdManifest, CrdVersion } from "./crd_object.ts";
+export type { CrdManifest } from "./crd_object.ts";
 export { defineKind } from "./define_kind.ts";
 export { installCrd } from "./install_crd.ts";
 export { kindFromCrd } from "./kind_from_crd.ts";
 export type {
+  CrdVersion,
   CustomResource,
   DefinedKind,
   DefinedObject,

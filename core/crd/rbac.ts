@@ -1,5 +1,6 @@
 import { isResolved, type Kind, kindText } from "../api/kind.ts";
 import { checkOptions, type OptionRules } from "../api/options.ts";
+import type { ApiRequest } from "../client/request.ts";
 
 /** Options of {@linkcode rbacManifests}. */
 export interface RbacOptions {
@@ -13,14 +14,7 @@ export interface RbacOptions {
     readonly kind: Kind;
     /** Permitted verbs. */
     readonly verbs: readonly (
-      | "get"
-      | "list"
-      | "watch"
-      | "create"
-      | "update"
-      | "patch"
-      | "delete"
-      | "deletecollection"
+      | Exclude<ApiRequest["verb"], "connect">
       | "bind"
       | "escalate"
     )[];

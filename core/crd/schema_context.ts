@@ -45,20 +45,3 @@ export function jsonTypeOf(value: unknown): string {
   if (Array.isArray(value)) return "array";
   return Number.isInteger(value) ? "integer" : typeof value;
 }
-
-/** Whether two JSON values are equal, regardless of the order of keys. */
-export function sameJson(a: unknown, b: unknown): boolean {
-  return canonical(a) === canonical(b);
-}
-
-function canonical(value: unknown): string {
-  return JSON.stringify(
-    value,
-    (_, inner: unknown) =>
-      typeof inner === "object" && inner !== null && !Array.isArray(inner)
-        ? Object.fromEntries(
-          Object.entries(inner).sort(([a], [b]) => a < b ? -1 : 1),
-        )
-        : inner,
-  ) ?? "undefined";
-}

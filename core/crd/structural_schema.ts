@@ -1,9 +1,9 @@
+import { isJsonObject } from "../patch/json_value.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 import { intersect } from "./intersection.ts";
 import {
   followReference,
   INSTEAD,
-  isRecord,
   type JsonSchema,
   jsonSchemaOf,
   UNREPRESENTABLE,
@@ -247,7 +247,9 @@ function typeOf(node: JsonSchema): string | undefined {
   const [literal] = literalsOf(node) ?? [];
   if (typeof node.type === "string") return node.type;
   if (literal !== undefined) return jsonTypeOf(literal);
-  if (isRecord(node.properties) || node.additionalProperties !== undefined) {
+  if (
+    isJsonObject(node.properties) || node.additionalProperties !== undefined
+  ) {
     return "object";
   }
   return node.items === undefined ? undefined : "array";
@@ -284,7 +286,7 @@ function convertObject(
   if (node.patternProperties !== undefined) {
     throw inexpressible(context, "names have no pattern", node);
   }
-  const properties = isRecord(node.properties)
+  const properties = isJsonObject(node.properties)
     ? Object.entries(node.properties)
     : [];
   if (properties.length > 0) {
@@ -326,7 +328,7 @@ function convertOtherFields(
 }
 
 function sameAsAny(schema: unknown): boolean {
-  return isRecord(schema) && Object.keys(schema).length === 0;
+  return isJsonObject(schema) && Object.keys(schema).length === 0;
 }
 
 function convertArray(
@@ -345,7 +347,7 @@ function convertArray(
     );
   }
   draft.items = convert(
-    isRecord(node.items) ? node.items : {},
+    isJsonObject(node.items) ? node.items : {},
     below(context, "[]"),
   );
   if (node.uniqueItems === true) draft["x-kubernetes-list-type"] ??= "set";

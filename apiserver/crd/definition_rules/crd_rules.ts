@@ -7,7 +7,7 @@
  */
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import type { CrdVersion } from "../../../core/crd/crd_object.ts";
+import type { CrdVersion } from "../../../core/crd/kind_definition.ts";
 import type { CrdObject } from "../../../core/crd/crd_object.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";

@@ -1,5 +1,5 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import type { CrdVersion } from "../../../core/crd/crd_object.ts";
+import type { CrdVersion } from "../../../core/crd/kind_definition.ts";
 import { fieldError } from "../../status.ts";
 import { childPath, keyPath } from "../../validation/field_path.ts";
 import { followSchemaPath } from "../schema/schema_path.ts";

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compileJsonPath } from "../../../apiserver/crd/json_path.ts";
 import { printerColumns } from "../../../apiserver/crd/printer_columns.ts";
+import type { PrinterColumn } from "../../../core/crd/kind_definition.ts";
 
 const OBJECT = {
   metadata: {
@@ -54,12 +55,11 @@ for (const path of [".a[", ".a[]", ".a[x]", ".a[?(@.b==1)", "a"]) {
 }
 
 test("printerColumns() formats cells by the type of their column", () => {
-  const column = (type: string, jsonPath: string, priority?: number) => ({
-    name: jsonPath,
-    type,
-    jsonPath,
-    priority,
-  });
+  const column = (
+    type: PrinterColumn["type"],
+    jsonPath: string,
+    priority?: number,
+  ) => ({ name: jsonPath, type, jsonPath, priority });
   const { columns, cells } = printerColumns({
     additionalPrinterColumns: [
       column("integer", ".spec.n"),
