@@ -256,7 +256,10 @@ async function limited(
       client: new Client({ transport: restricted, namespace: "default" }, {
         clock,
       }),
-      grant: async (rule) => void granted.push(rule),
+      grant(rule) {
+        granted.push(rule);
+        return Promise.resolve();
+      },
     };
   }
   const metadata = { name: USER };
