@@ -76,9 +76,20 @@ import {
   type WatchOptions,
   type WriteOptions,
 } from "./request_options.ts";
+import { Answer } from "./response.ts";
 import { ScaleClient, StatusClient } from "./subresource_clients.ts";
 import type { HttpRequest, HttpResponse } from "./transport/transport.ts";
 import { type WatchEvent, watchEvents } from "./watch_events.ts";
+
+/**
+ * Sends a write of an object and returns its answer undecoded. It is for the
+ * framework; the methods of the client decode all answers.
+ */
+export let sendWrite: <T extends KubernetesObject>(
+  client: Client,
+  kind: Kind<T>,
+  request: (resolved: ResolvedKind) => ApiRequest,
+) => Promise<Answer<T>>;
 
 /** Page size of {@linkcode Client.listAll} if `limit` is absent. */
 const DEFAULT_PAGE_SIZE = 500;
@@ -107,6 +118,13 @@ const DEFAULT_PAGE_SIZE = 500;
  * ```
  */
 export class Client {
+  static {
+    sendWrite = async (client, kind, request) => {
+      const built = request(await client.resolve(kind));
+      return new Answer(built, await client.#connection.bytes(built));
+    };
+  }
+
   /** Client of the `status` subresource. */
   readonly status: StatusClient;
   /** Client of the `scale` subresource. */

@@ -28,7 +28,12 @@ import {
   withHeaders,
 } from "./middleware.ts";
 import type { ApiRequest } from "./request.ts";
-import { bodyError, readJson, responseError } from "./response.ts";
+import {
+  bodyError,
+  decodeJson,
+  readResponse,
+  responseError,
+} from "./response.ts";
 import { ClusterTransport } from "./transport/cluster_transport.ts";
 import type {
   HttpRequest,
@@ -101,8 +106,18 @@ export class Connection implements Transport {
    * @throws {RangeError} If the response exceeds `maxResponseBytes`.
    */
   async json(request: ApiRequest): Promise<unknown> {
+    return decodeJson(request, await this.bytes(request));
+  }
+
+  /**
+   * Sends a request and reads its response, undecoded.
+   *
+   * @throws {ApiError} If the response has a status from 300.
+   * @throws {RangeError} If the response exceeds `maxResponseBytes`.
+   */
+  async bytes(request: ApiRequest): Promise<Uint8Array> {
     const response = await this.request(request);
-    return await readJson(request, response, this.#deps.maxResponseBytes);
+    return await readResponse(request, response, this.#deps.maxResponseBytes);
   }
 
   /**

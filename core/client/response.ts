@@ -1,5 +1,15 @@
 import { ApiError, type Status, type StatusDetails } from "../api/api_error.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import type { ObjectKey } from "../api/object_key.ts";
 import { typeText } from "../api/options.ts";
+import {
+  type ByteRange,
+  parseRange,
+  rangeText,
+  wholeRange,
+} from "../json/byte_range.ts";
+import { EventScanner } from "../json/event_scanner.ts";
+import type { ObjectHeader } from "../json/object_header.ts";
 import type { ApiRequest } from "./request.ts";
 import type { HttpResponse } from "./transport/transport.ts";
 
@@ -60,20 +70,21 @@ export async function readBody(
 }
 
 /**
- * Reads and decodes a JSON response.
+ * Reads a complete response.
  *
  * @param limit Maximum size, in bytes.
- * @throws {SyntaxError} If the body is not JSON.
- * @throws {TypeError} If it is not an object of the kind of the request.
+ * @throws {Error} If the connection fails; the message names the request.
  * @throws {RangeError} If the body exceeds the limit.
  */
-export async function readJson(
+export async function readResponse(
   request: ApiRequest,
   response: HttpResponse,
   limit: number,
-): Promise<unknown> {
-  const what = `Cannot ${request.action}`;
-  const bytes = await readBody(response, limit).catch((error: unknown) => {
+): Promise<Uint8Array> {
+  try {
+    return await readBody(response, limit);
+  } catch (error) {
+    const what = `Cannot ${request.action}`;
     const isForeign = error instanceof Error && error.name !== "AbortError" &&
       !(error instanceof RangeError) && !request.signal?.aborted &&
       !error.message.startsWith(what);
@@ -82,8 +93,18 @@ export async function readJson(
       `${what}: the response cannot be read: received ${error.message}`,
       { cause: error },
     );
-  });
-  const text = new TextDecoder().decode(bytes);
+  }
+}
+
+/**
+ * Decodes a JSON response.
+ *
+ * @throws {SyntaxError} If the body is not JSON.
+ * @throws {TypeError} If it is not an object of the kind of the request.
+ */
+export function decodeJson(request: ApiRequest, bytes: Uint8Array): unknown {
+  const what = `Cannot ${request.action}`;
+  const text = rangeText(wholeRange(bytes));
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -102,6 +123,67 @@ export async function readJson(
   throw new TypeError(
     `${what}: the response must be ${wanted}: received ${fault}`,
   );
+}
+
+/** Scanner of all answers, one after the other. */
+const SCANNER = new EventScanner();
+
+/**
+ * Answer to a write: the JSON of the stored object, which is only decoded when
+ * somebody reads it.
+ *
+ * @typeParam T The type of the object.
+ */
+export class Answer<T extends KubernetesObject> {
+  /** JSON of the object. */
+  readonly json: Uint8Array;
+  /** Name and namespace of the object. */
+  readonly key: ObjectKey;
+  /** UID of the object. */
+  readonly uid: string;
+  /** Version of the stored state. */
+  readonly resourceVersion: string;
+  readonly #request: ApiRequest;
+  readonly #status: ByteRange | undefined;
+  #object: T | undefined;
+
+  /**
+   * Creates an answer.
+   *
+   * @param request Request of the write.
+   * @param json Body of the response.
+   * @throws {SyntaxError | TypeError} If it is not JSON of an object of the kind of
+   * the request.
+   */
+  constructor(request: ApiRequest, json: Uint8Array) {
+    this.#request = request;
+    this.json = json;
+    let header: ObjectHeader | undefined;
+    try {
+      header = SCANNER.scanObject(wholeRange(json));
+    } catch {
+      // Decoding gives the better error.
+    }
+    if (header === undefined || header.kind !== request.responseKind) {
+      this.#object = decodeJson(request, json) as T;
+    }
+    header ??= SCANNER.scanObject(wholeRange(json));
+    const { name, namespace } = header;
+    this.key = { name, ...(namespace !== "" && { namespace }) };
+    this.uid = header.uid;
+    this.resourceVersion = header.resourceVersion;
+    this.#status = header.range("status");
+  }
+
+  /** The stored object; its caller may change it. */
+  get object(): T {
+    return this.#object ??= decodeJson(this.#request, this.json) as T;
+  }
+
+  /** Status of the stored object; undefined if it has none. */
+  get status(): unknown {
+    return this.#status && parseRange(this.#status);
+  }
 }
 
 /** What a response is instead of the kind of its request; undefined if it fits. */

@@ -378,7 +378,7 @@ function healthOf(source: EventSource): SourceHealth {
 /** Combines several own writes into one. */
 export function allWrites(writes: readonly OwnWrite[]): OwnWrite {
   return {
-    succeed(object: KubernetesObject, result?: OwnWriteResult) {
+    succeed(object: KubernetesObject | Uint8Array, result?: OwnWriteResult) {
       for (const write of writes) write.succeed(object, result);
     },
     fail() {

@@ -41,24 +41,9 @@ const OBJECT = bytesOf("object");
 
 const { metadata: METADATA } = FIELD_INDEX;
 
-/** Common keys of an object, some of which are fields of a header. */
-const OBJECT_KEYS = ["apiVersion", "kind", "metadata", "spec", "status"];
-const METADATA_KEYS = [
-  ...["name", "generateName", "namespace", "uid", "resourceVersion"],
-  ...["generation", "creationTimestamp", "deletionTimestamp"],
-  ...["labels", "annotations", "ownerReferences", "finalizers"],
-  "managedFields",
-];
-
-function fieldOf(key: string): number {
-  return Object.hasOwn(FIELD_INDEX, key)
-    ? FIELD_INDEX[key as keyof typeof FIELD_INDEX]
-    : -1;
-}
-
 /** Allowed first bytes of the value of each field, by its index. */
 const FIRST_BYTES: readonly string[] = [
-  ...['"', '"', "{"], // apiVersion, kind, metadata
+  ...['"', '"', '{["-0123456789tf', "{"], // apiVersion, kind, status, metadata
   ...['"', '"', '"', '"'], // name, namespace, uid, resourceVersion
   ...["-0123456789", '"'], // generation, deletionTimestamp
   ...["[", "{", "{", "[", "["], // finalizers … managedFields
@@ -85,8 +70,8 @@ export class EventScanner {
   readonly header: ObjectHeader = new ObjectHeader();
 
   readonly #cursor: JsonCursor = new JsonCursor("a watch event");
-  readonly #objectKeys: KeyGuesser = new KeyGuesser(OBJECT_KEYS, fieldOf);
-  readonly #metadataKeys: KeyGuesser = new KeyGuesser(METADATA_KEYS, fieldOf);
+  readonly #objectKeys: KeyGuesser = new KeyGuesser(OBJECT_KEYS);
+  readonly #metadataKeys: KeyGuesser = new KeyGuesser(METADATA_KEYS);
 
   /**
    * Scans a line of a watch: `{"type": …, "object": {…}}`.
@@ -228,6 +213,7 @@ export class EventScanner {
   }
 }
 
+/** Known key of an object. */
 interface KnownKey {
   readonly key: Uint8Array;
   /** Text without white space: `"key":`. */
@@ -246,23 +232,12 @@ const UNKNOWN: KnownKey = {
   index: 0,
 };
 
-/**
- * Predictor of the keys of objects.
- *
- * A server writes the members of all objects of a kind in the same order. The
- * guesser remembers which key followed each key last, and predicts it again:
- * verifying a guess takes a fraction of the time of finding the key.
- *
- * Expected flow: `begin`, then for each member the cursor is moved with the
- * guess, and its key is read.
- */
-export class KeyGuesser {
+/** Table of the known keys of an object, shared by all its guessers. */
+export class KeyTable {
+  /** Number of the known keys. */
+  readonly size: number;
   /** Keys by their lengths: one comparison finds most. */
-  readonly #byLength: readonly (readonly KnownKey[])[];
-  /** Last follower of each key, by its index. */
-  readonly #followers: KnownKey[];
-  #last: KnownKey = UNKNOWN;
-  #next: KnownKey = UNKNOWN;
+  readonly byLength: readonly (readonly KnownKey[])[];
 
   /**
    * @param keys Known keys.
@@ -276,11 +251,53 @@ export class KeyGuesser {
       index: i + 1,
     }));
     const lengths = Math.max(...keys.map(({ length }) => length)) + 1;
-    this.#byLength = Array.from(
+    this.size = keys.length;
+    this.byLength = Array.from(
       { length: lengths },
       (_, length) => known.filter(({ key }) => key.length === length),
     );
-    this.#followers = [UNKNOWN, ...known].map(() => UNKNOWN);
+  }
+}
+
+function fieldOf(key: string): number {
+  return Object.hasOwn(FIELD_INDEX, key)
+    ? FIELD_INDEX[key as keyof typeof FIELD_INDEX]
+    : -1;
+}
+
+/** Common keys of an object, some of which are fields of a header. */
+const OBJECT_KEYS = new KeyTable(
+  ["apiVersion", "kind", "metadata", "spec", "status"],
+  fieldOf,
+);
+const METADATA_KEYS = new KeyTable([
+  ...["name", "generateName", "namespace", "uid", "resourceVersion"],
+  ...["generation", "creationTimestamp", "deletionTimestamp"],
+  ...["labels", "annotations", "ownerReferences", "finalizers"],
+  "managedFields",
+], fieldOf);
+
+/**
+ * Predictor of the keys of objects.
+ *
+ * A server writes the members of all objects of a kind in the same order. The
+ * guesser remembers which key followed each key last, and predicts it again:
+ * verifying a guess takes a fraction of the time of finding the key.
+ *
+ * Expected flow: `begin`, then for each member the cursor is moved with the
+ * guess, and its key is read.
+ */
+export class KeyGuesser {
+  readonly #table: KeyTable;
+  /** Last follower of each key, by its index. */
+  readonly #followers: KnownKey[];
+  #last: KnownKey = UNKNOWN;
+  #next: KnownKey = UNKNOWN;
+
+  /** @param table The known keys. */
+  constructor(table: KeyTable) {
+    this.#table = table;
+    this.#followers = new Array(table.size + 1).fill(UNKNOWN);
   }
 
   /** Starts another object. */
@@ -313,7 +330,7 @@ export class KeyGuesser {
     const length = cursor.escaped
       ? cursor.stringText().length
       : cursor.stringEnd - cursor.stringStart;
-    const candidates = this.#byLength[length];
+    const candidates = this.#table.byLength[length];
     if (candidates === undefined) return UNKNOWN;
     for (let i = 0; i < candidates.length; i++) {
       const candidate = candidates[i] as KnownKey;

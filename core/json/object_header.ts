@@ -8,12 +8,13 @@ import {
   stringAt,
   stringEquals,
 } from "./byte_range.ts";
-import { BACKSLASH, JsonCursor } from "./json_cursor.ts";
+import { BACKSLASH, bytesOf, JsonCursor } from "./json_cursor.ts";
 
 /** Field of a header, which the scanner finds as a range of bytes. */
 export type HeaderField =
   | "apiVersion"
   | "kind"
+  | "status"
   | "metadata"
   | "name"
   | "namespace"
@@ -41,20 +42,21 @@ export type StringField =
 export const FIELD_INDEX: Readonly<Record<HeaderField, number>> = {
   apiVersion: 0,
   kind: 1,
-  metadata: 2,
-  name: 3,
-  namespace: 4,
-  uid: 5,
-  resourceVersion: 6,
-  generation: 7,
-  deletionTimestamp: 8,
-  finalizers: 9,
-  labels: 10,
-  annotations: 11,
-  ownerReferences: 12,
-  managedFields: 13,
+  status: 2,
+  metadata: 3,
+  name: 4,
+  namespace: 5,
+  uid: 6,
+  resourceVersion: 7,
+  generation: 8,
+  deletionTimestamp: 9,
+  finalizers: 10,
+  labels: 11,
+  annotations: 12,
+  ownerReferences: 13,
+  managedFields: 14,
 };
-const FIELD_COUNT = 14;
+const FIELD_COUNT = 15;
 const ZERO = 0x30;
 
 /**
@@ -399,6 +401,51 @@ export function hasSameMetadata(
     sameBytes(bytes, start, version, others, other.start) &&
     sameBytes(bytes, versionEnd, cut, others, afterVersion) &&
     sameBytes(bytes, cutEnd, end, others, afterCut);
+}
+
+/** Bytes between the members before the status and its value. */
+const STATUS_KEY = asBuffer(bytesOf(',"status":'));
+
+/**
+ * Whether two states of an object are the same except for their status,
+ * `resourceVersion` and `managedFields`, by their bytes.
+ *
+ * @param header Header of one state, with a status.
+ * @param other Header of the other state, without `managedFields`.
+ * @returns True if they are certainly the same; false means unknown.
+ */
+export function differInStatus(
+  header: ObjectHeader,
+  other: ObjectHeader,
+): boolean {
+  const status = header.range("status");
+  if (status === undefined || other.repeatsMetadata || header.repeatsMetadata) {
+    return false;
+  }
+  const metadataEnd = endOf(header.ranges, "metadata");
+  const otherMetadataEnd = endOf(other.ranges, "metadata");
+  const bytes = asBuffer(header.bytes);
+  const others = asBuffer(other.bytes);
+  const otherStatus = other.range("status");
+  const isSame = (start: number, end: number, from: number, to: number) =>
+    end - start === to - from && sameBytes(bytes, start, end, others, from);
+  if (
+    otherMetadataEnd < 0 || status.start < metadataEnd ||
+    !hasSameMetadata(header, other)
+  ) return false;
+  if (otherStatus !== undefined) {
+    return isSame(
+      metadataEnd,
+      status.start,
+      otherMetadataEnd,
+      otherStatus.start,
+    ) && isSame(status.end, header.end, otherStatus.end, other.end);
+  }
+  const keyStart = status.start - STATUS_KEY.length;
+  return keyStart >= metadataEnd &&
+    sameBytes(bytes, keyStart, status.start, STATUS_KEY, 0) &&
+    isSame(metadataEnd, keyStart, otherMetadataEnd, other.end - 1) &&
+    isSame(status.end, header.end, other.end - 1, other.end);
 }
 
 function endOf(ranges: Int32Array, field: keyof typeof FIELD_INDEX): number {

@@ -1,4 +1,6 @@
 import type { KubernetesObject } from "../../api/object.ts";
+import { parseRange } from "../../json/byte_range.ts";
+import { differInStatus, type ObjectHeader } from "../../json/object_header.ts";
 
 /** Metadata fields that every write changes. */
 const BOOKKEEPING: readonly string[] = ["resourceVersion", "managedFields"];
@@ -30,6 +32,30 @@ export function isExplainedBy(
     comparable(before, ignored),
     comparable(after, ignored),
   );
+}
+
+/**
+ * Whether a write explains every difference between two states that differ in
+ * their status alone: the answer of {@linkcode isExplainedBy}, for which only the
+ * status is parsed.
+ *
+ * @param sent Fields that were sent.
+ * @param before Header of the state before the write.
+ * @param after Header of the state in the response.
+ * @returns Undefined if the states may differ in more than their status.
+ */
+export function statusExplainedBy(
+  sent: unknown,
+  before: ObjectHeader,
+  after: ObjectHeader,
+): boolean | undefined {
+  if (!isRecord(sent) || !differInStatus(after, before)) return undefined;
+  return explains(sent["status"], statusOf(before), statusOf(after));
+}
+
+function statusOf(header: ObjectHeader): unknown {
+  const range = header.range("status");
+  return range && parseRange(range);
 }
 
 function comparable(

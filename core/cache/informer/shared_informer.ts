@@ -92,9 +92,9 @@ export interface OwnWrite<T extends KubernetesObject = KubernetesObject> {
   /**
    * Ends the write: the server stored it.
    *
-   * @param object Response of the server.
+   * @param object Response of the server, or its JSON.
    */
-  succeed(object: T, options?: {
+  succeed(object: T | Uint8Array, options?: {
     /**
      * ResourceVersion on which the write was conditional, if it was: then a
      * response with the same one means that nothing changed.

@@ -9,7 +9,7 @@ import { compareResourceVersions } from "../../api/resource_version.ts";
 import { inShard, type ParsedShardSelector } from "../../api/shard_selector.ts";
 import { ObjectHeader } from "../../json/object_header.ts";
 import type { ObjectStore, StoreChange } from "../store/object_store.ts";
-import { MetadataReducer, responseScanner } from "../watch/metadata_reducer.ts";
+import { MetadataReducer, ResponseScanner } from "../watch/metadata_reducer.ts";
 import type { TimeSlice } from "../watch/receive.ts";
 import { type ReflectorSink, VersionMark } from "../watch/reflector.ts";
 import { ConnectionFault } from "../watch/watch_failure.ts";
@@ -100,14 +100,14 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     this.#store = store;
     this.#subscriptions = subscriptions;
     this.#reducer = metadataOnly ? new MetadataReducer(kind) : undefined;
-    this.scan = responseScanner(kind, metadataOnly);
+    this.responses = new ResponseScanner(kind, metadataOnly);
     this.#facts = { type: "added", header: new ObjectHeader() };
     this.#event = new CurrentEvent(store, this.#facts);
     this.#sync.promise.catch(() => {}); // it may not be awaited
   }
 
-  /** Header of the response to a write, in the form that the store keeps. */
-  readonly scan: (response: T) => ObjectHeader;
+  /** Scanner of responses to writes, in the form that the store keeps. */
+  readonly responses: ResponseScanner<T>;
 
   /** Whether the store has been complete once. */
   get hasSynced(): boolean {

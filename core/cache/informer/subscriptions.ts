@@ -3,9 +3,10 @@ import { keyText, type ObjectKey, parseKey } from "../../api/object_key.ts";
 import type { Clock } from "../../clock.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import type { ObjectStore } from "../store/object_store.ts";
+import type { ResponseScanner } from "../watch/metadata_reducer.ts";
 import { TimeSlice } from "../watch/receive.ts";
 import { CurrentEvent, type EventFacts, keyTextOf } from "./cache_event.ts";
-import { isExplainedBy } from "./explained_change.ts";
+import { isExplainedBy, statusExplainedBy } from "./explained_change.ts";
 import { OwnWriteWindow, type Release } from "./own_write_window.ts";
 import type {
   HandlerRegistration,
@@ -46,8 +47,8 @@ export interface SubscriptionDeps<T extends KubernetesObject> {
   readonly store: ObjectStore<T>;
   /** Writes the responses to own writes into the store. */
   readonly writer: {
-    /** Header of the response to a write, in the form that the cache keeps. */
-    scan(response: T): ObjectHeader;
+    /** Scanner of responses to writes, in the form that the cache keeps. */
+    readonly responses: ResponseScanner<T>;
     /**
      * Writes a response into the cache and delivers the change to all other
      * subscriptions.
@@ -71,7 +72,8 @@ interface EndedWrite<T extends KubernetesObject> {
   readonly key: string;
   /** Number of the write in its window. */
   readonly write: number;
-  readonly object: T;
+  /** Response of the server, or its JSON. */
+  readonly object: T | Uint8Array;
   readonly result: OwnWriteResult;
   /** Cached state at the begin of the write. */
   readonly before: ObjectHeader | undefined;
@@ -245,23 +247,27 @@ export class Subscription<T extends KubernetesObject>
     ended: EndedWrite<T>,
   ): Release<ObjectHeader> {
     const { writer } = this.#deps;
-    let response: ObjectHeader;
+    let wasScanned = false;
     try {
-      response = writer.scan(ended.object);
+      return writer.responses.scan(ended.object, (response) => {
+        wasScanned = true;
+        const { resourceVersion } = response;
+        const isOurs = this.#isOurs(response, ended);
+        // A state with changes by others is delivered to this handler, too. It is
+        // held, as this write is still under way, and decided when it fails.
+        const outcome = writer.ownWrite(response, isOurs ? this : undefined);
+        return outcome !== undefined && isOurs
+          ? window.succeed(ended.write, { resourceVersion, ...outcome })
+          : window.fail(ended.write);
+      });
     } catch (error) {
       // A malformed response must not leave the window open: all events of the
       // object would be held back indefinitely.
-      this.#release(ended.key, window, window.fail(ended.write));
+      if (!wasScanned) {
+        this.#release(ended.key, window, window.fail(ended.write));
+      }
       throw error;
     }
-    const { resourceVersion } = response;
-    const isOurs = this.#isOurs(response, ended);
-    // A state with changes by others is delivered to this handler, too. It is
-    // held, as this write is still under way, and decided when it fails.
-    const outcome = writer.ownWrite(response, isOurs ? this : undefined);
-    return outcome !== undefined && isOurs
-      ? window.succeed(ended.write, { resourceVersion, ...outcome })
-      : window.fail(ended.write);
   }
 
   /** Whether the state of a response was made by the write alone. */
@@ -280,7 +286,8 @@ export class Subscription<T extends KubernetesObject>
     return sent === undefined ||
       // If the state before is not known, others may have made the change.
       (!before.isPartial &&
-        isExplainedBy(sent, store.decode(before), store.decode(response)));
+        (statusExplainedBy(sent, before, response) ??
+          isExplainedBy(sent, store.parse(before), store.parse(response))));
   }
 
   /** Event to deliver for a live change of an object that was not replayed. */

@@ -19,6 +19,7 @@ import { keyText, type ObjectKey } from "../../api/object_key.ts";
 import {
   asBuffer,
   type ByteRange,
+  parseRange,
   sameBytes,
   wholeRange,
 } from "../../json/byte_range.ts";
@@ -429,6 +430,16 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
    */
   decode(header: ObjectHeader): T {
     return this.#decoder.decode(this.#writer.write(header));
+  }
+
+  /**
+   * Plain value of any object of the kind, without the pruned paths and their
+   * guards, whether it is stored or not.
+   *
+   * @throws {SyntaxError} If its bytes are not well-formed.
+   */
+  parse(header: ObjectHeader): T {
+    return parseRange(this.#writer.write(header)) as T;
   }
 
   /**

@@ -48,14 +48,36 @@ export class MetadataReducer {
  * Scanner of responses to writes. It gives their header in the form in which a
  * cache keeps objects: with the metadata only, or whole.
  */
-export function responseScanner<T extends KubernetesObject>(
-  kind: Kind<T>,
-  metadataOnly: boolean,
-): (response: T) => ObjectHeader {
-  return (response) => {
-    const header = new EventScanner().scanObject(
-      wholeRange(JSON.stringify(response)),
-    );
-    return metadataOnly ? new MetadataReducer(kind).reduce(header) : header;
-  };
+export class ResponseScanner<T extends KubernetesObject> {
+  readonly #reducedKind: Kind | undefined;
+  /** Scanners that are not in use: a write may end within the use of another. */
+  readonly #free: { scanner: EventScanner; reducer?: MetadataReducer }[] = [];
+
+  constructor(kind: Kind<T>, metadataOnly: boolean) {
+    this.#reducedKind = metadataOnly ? kind : undefined;
+  }
+
+  /**
+   * Calls a function with the header of a response, which is valid during the call.
+   *
+   * @param response The stored object, or its JSON.
+   * @throws {SyntaxError} If the response is no Kubernetes object.
+   */
+  scan<R>(response: T | Uint8Array, use: (header: ObjectHeader) => R): R {
+    const kind = this.#reducedKind;
+    const parts = this.#free.pop() ?? {
+      scanner: new EventScanner(),
+      ...(kind !== undefined && { reducer: new MetadataReducer(kind) }),
+    };
+    try {
+      const header = parts.scanner.scanObject(
+        wholeRange(
+          response instanceof Uint8Array ? response : JSON.stringify(response),
+        ),
+      );
+      return use(parts.reducer?.reduce(header) ?? header);
+    } finally {
+      this.#free.push(parts);
+    }
+  }
 }

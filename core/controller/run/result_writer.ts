@@ -12,7 +12,7 @@ import { isJsonObject } from "../../patch/json_value.ts";
 import { applyMergePatch, definedFields } from "../../patch/merge_patch.ts";
 import type { ReconcileResult } from "../result.ts";
 import { mentionsKeyedList, mergeKeyedLists } from "./keyed_lists.ts";
-import type { RunContext, RunDeps } from "./run_context.ts";
+import type { RunContext, RunDeps, Written } from "./run_context.ts";
 
 /** Dependencies of a {@linkcode ResultWriter}. */
 export interface ResultWriterDeps<P extends KubernetesObject> {
@@ -116,9 +116,10 @@ export class ResultWriter<P extends KubernetesObject> {
     let object = primary;
     if (resource !== undefined) {
       const { status: _, ...fields } = definedFields(resource) as Body;
-      object = await this.#send(context, { method, primary, fields }, {
+      const written = await this.#send(context, { method, primary, fields }, {
         signal,
       });
+      object = written.object;
     }
     const generation = succeeded && observed && this.#observes
       ? observedGeneration(primary, object, resource)
@@ -153,7 +154,7 @@ export class ResultWriter<P extends KubernetesObject> {
       readonly fields: Body;
     },
     options: SendOptions,
-  ): Promise<P> {
+  ): Promise<Written<P>> {
     const { kind } = this.#deps.runDeps;
     const { uid } = primary.metadata;
     const key = keyOf(primary);
@@ -168,13 +169,16 @@ export class ResultWriter<P extends KubernetesObject> {
       mergeKeyedLists(wanted, objectSchemaOf(kind), states),
     ) as P;
     if (method === "replace") {
-      return await context.replace(kind, object, options);
+      return { object: await context.replace(kind, object, options) };
     }
     const patch: JsonPatchOperation[] = [
       { op: "test", path: "/metadata/uid", value: uid },
       ...diffJsonPatch(base, object),
     ];
-    return await context.patch(kind, key, patch, { ...options, type: "json" });
+    return await context.sendPatch(kind, key, patch, {
+      ...options,
+      type: "json",
+    });
   }
 
   /**
@@ -185,7 +189,7 @@ export class ResultWriter<P extends KubernetesObject> {
     context: RunContext<P>,
     { primary, fields }: { readonly primary: P; readonly fields: Body },
     options: SendOptions,
-  ): Promise<P> {
+  ): Promise<Written<P>> {
     const { client, kind, cacheIsPartial } = this.#deps.runDeps;
     const { uid } = primary.metadata;
     const key = keyOf(primary);
@@ -193,7 +197,7 @@ export class ResultWriter<P extends KubernetesObject> {
     const metadata = { ...fields["metadata"] as Body, uid };
     const patch = { ...fields, metadata };
     if (!mentionsKeyedList(fields, schema)) {
-      return await context.patch(kind, key, patch, options);
+      return await context.sendPatch(kind, key, patch, options);
     }
     const { signal } = options;
     const read = () => client.find(kind, key, { signal });
@@ -209,7 +213,7 @@ export class ResultWriter<P extends KubernetesObject> {
       }) as typeof patch;
       const { resourceVersion } = current?.metadata ?? {};
       try {
-        return await context.patch(kind, key, {
+        return await context.sendPatch(kind, key, {
           ...merged,
           metadata: { ...merged.metadata, resourceVersion },
         }, options);

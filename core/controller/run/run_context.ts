@@ -8,7 +8,6 @@ import {
 } from "../../api/kind.ts";
 import type {
   ApplyObject,
-  DeepPartial,
   KubernetesObject,
   NewObject,
   WrittenAs,
@@ -16,7 +15,14 @@ import type {
 import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
 import { checkOptions, type OptionRules } from "../../api/options.ts";
 import type { OwnWrite } from "../../cache/informer/shared_informer.ts";
-import type { Client } from "../../client/client.ts";
+import { type Client, sendWrite } from "../../client/client.ts";
+import {
+  applyRequest,
+  createRequest,
+  patchRequest,
+  replaceRequest,
+} from "../../client/request.ts";
+import type { Answer } from "../../client/response.ts";
 import { checkStatusPatch } from "../../crd/check_status.ts";
 import { mutableCopy } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
@@ -117,10 +123,13 @@ interface Write<T extends KubernetesObject> {
   readonly admit?: (cached: KubernetesObject | undefined) => Promise<void>;
   /** Whether the write would change the object that a cache holds. */
   readonly changes: (cached: KubernetesObject) => boolean;
-  readonly send: (signal: AbortSignal) => Promise<T>;
+  readonly send: (signal: AbortSignal) => Promise<Answer<T>>;
   /** Called with the stored object once it is in the cache. */
   readonly learn?: (cached: KubernetesObject, stored: T) => void;
 }
+
+/** Object after a write, which is decoded when it is read. */
+export type Written<T extends KubernetesObject> = Pick<Answer<T>, "object">;
 
 /** {@linkcode Context} of one run. Rarely used parts are created on first use. */
 export class RunContext<P extends KubernetesObject> implements Context<P> {
@@ -271,7 +280,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     options: ContextWriteOptions = {},
   ): Promise<T> {
     checkOptions(options, APPLY_RULES, "ctx.apply()");
-    const { fieldManager, applied } = this.#deps;
+    const { applied, client, fieldManager } = this.#deps;
     const subresource = options.subresource !== undefined;
     const placed = await this.#intent(kind, object, options);
     const { intent } = placed;
@@ -279,7 +288,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     this.#deps.ownership.checkWatched(kind, placed, "apply");
     const id = `${kindText(kind)} ${keyText(key)}`;
     const memory = await applied();
-    return await this.#write(kind, key, {
+    return (await this.#write(kind, key, {
       verb: "apply",
       body: intent,
       options,
@@ -287,12 +296,14 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       changes: (cached) =>
         !memory.isNeedless({ id, intent, subresource, cached }),
       send: async (signal) => {
+        const { subresource } = options;
+        const request = { signal, fieldManager, force: true, subresource };
         const apply = () =>
-          this.#writer(options).apply(kind, intent, {
-            signal,
-            fieldManager,
-            force: true,
-          });
+          sendWrite(
+            client,
+            kind,
+            (resolved) => applyRequest(resolved, intent, request),
+          );
         try {
           return await apply();
         } catch (error) {
@@ -305,7 +316,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       },
       learn: (cached, stored) =>
         memory.learn({ id, intent, subresource, cached }, stored),
-    });
+    })).object;
   }
 
   async intent<T extends KubernetesObject>(
@@ -383,13 +394,20 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const key = name === undefined
       ? undefined
       : keyOf(intent as KubernetesObject);
-    return await this.#write(kind, key, {
+    const written = await this.#write<T>(kind, key, {
       verb: "create",
       body: intent,
       options,
       changes: () => true,
-      send: (signal) => client.create(kind, intent, { signal, fieldManager }),
+      send: (signal) =>
+        sendWrite(
+          client,
+          kind,
+          (resolved) =>
+            createRequest(resolved, intent, { signal, fieldManager }),
+        ),
     });
+    return written.object;
   }
 
   async patch<T extends KubernetesObject>(
@@ -399,7 +417,22 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     options: PatchWriteOptions = {},
   ): Promise<T> {
     checkOptions(options, PATCH_RULES, "ctx.patch()");
-    const { type = "merge", fieldManager = this.#deps.fieldManager } = options;
+    return (await this.sendPatch(kind, key, body, options)).object;
+  }
+
+  /** Patches like `patch`, without decoding the answer. */
+  async sendPatch<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: string | ObjectKey,
+    body: unknown,
+    options: PatchWriteOptions,
+  ): Promise<Written<T>> {
+    const { client } = this.#deps;
+    const {
+      type = "merge",
+      fieldManager = this.#deps.fieldManager,
+      subresource,
+    } = options;
     const target = await this.#keyOf(kind, key);
     return await this.#write(kind, target, {
       verb: "patch",
@@ -411,12 +444,14 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
           ? mergePatchChanges(cached, body)
           : jsonPatchChanges(cached, body as readonly JsonPatchOperation[]);
       },
-      send: (signal) =>
-        this.#writer(options).patch(kind, target, body as DeepPartial<T>, {
-          type,
-          signal,
-          fieldManager,
-        }),
+      send: (signal) => {
+        const request = { type, signal, fieldManager, subresource };
+        return sendWrite(
+          client,
+          kind,
+          (resolved) => patchRequest(resolved, target, body, request),
+        );
+      },
     });
   }
 
@@ -443,16 +478,25 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         `${what}: its cache does not keep "${pruned}", which would be lost; use apply, patch or modify`,
       );
     }
-    return await this.#write(kind, keyOf(object), {
+    const { client } = this.#deps;
+    const { subresource } = options;
+    const written = await this.#write(kind, keyOf(object), {
       verb: "update",
       body: object,
       options,
       changes: (cached) =>
         cached.metadata.resourceVersion !== resourceVersion ||
         replacementChanges(cached, object, options.subresource),
-      send: (signal) =>
-        this.#writer(options).replace(kind, object, { signal, fieldManager }),
+      send: (signal) => {
+        const request = { signal, fieldManager, subresource };
+        return sendWrite(
+          client,
+          kind,
+          (resolved) => replaceRequest(resolved, object, request),
+        );
+      },
     });
+    return written.object;
   }
 
   async modify<T extends KubernetesObject>(
@@ -541,7 +585,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     kind: Kind<T>,
     key: ObjectKey | undefined,
     write: Write<T>,
-  ): Promise<T> {
+  ): Promise<Written<T>> {
     const { trigger = false, match = true, subresource } = write.options;
     const { signal } = write.options;
     if (signal === undefined) this.#run.throwIfAborted();
@@ -549,7 +593,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const before = key && await this.#cached(kind, key);
     await write.admit?.(before);
     if (match && before !== undefined && !write.changes(before)) {
-      return before as T;
+      return { object: before as T };
     }
     const isStatus = subresource !== undefined;
     if (isStatus) await this.#checkStatus(kind, body, before);
@@ -561,21 +605,21 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       : undefined;
     const own = key && this.#beginWrite(kind, key);
     try {
-      const object = await write.send(signal ?? this.#run.signal);
-      (own ?? this.#beginWrite(kind, keyOf(object))).succeed(object, {
+      const answer = await write.send(signal ?? this.#run.signal);
+      (own ?? this.#beginWrite(kind, answer.key)).succeed(answer.json, {
         sent: sentPart(verb, body),
         base: (body as Partial<KubernetesObject>).metadata?.resourceVersion,
         subresource: isStatus,
       });
-      const after = write.learn && await this.#cached(kind, keyOf(object));
-      if (after !== undefined) write.learn?.(after, object);
+      const after = write.learn && await this.#cached(kind, answer.key);
+      if (after !== undefined) write.learn?.(after, answer.object);
       const action = subresource ? `${verb} ${subresource} of` : verb;
       const fight = writeObserver.observe(this.#run, {
         verb: action,
         body,
         kind,
         before,
-        after: object,
+        after: answer,
         isStatus: isWatched,
         live,
       });
@@ -590,18 +634,11 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         );
       }
       if (trigger) this.#run.requestAnother();
-      return object;
+      return answer;
     } catch (error) {
       own?.fail();
       throw error;
     }
-  }
-
-  #writer(
-    { subresource }: ContextWriteOptions,
-  ): Pick<Client, "apply" | "patch" | "replace"> {
-    const { client } = this.#deps;
-    return subresource === undefined ? client : client.status;
   }
 
   /** Reads an object from the caches; a bounded cache may have to fetch it. */

@@ -1,6 +1,7 @@
 import { type Kind, kindText } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
-import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
+import { keyText, type ObjectKey } from "../../api/object_key.ts";
+import type { Answer } from "../../client/response.ts";
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
 import type { Counter, MetricLabels, Metrics } from "../../metrics.ts";
@@ -16,8 +17,11 @@ export interface StoredWrite {
   readonly body: unknown;
   /** Object before the write; undefined if no cache held it. */
   readonly before: KubernetesObject | undefined;
-  /** Object that the server answered with. */
-  readonly after: KubernetesObject;
+  /** Answer of the server. */
+  readonly after: Pick<
+    Answer<KubernetesObject>,
+    "key" | "object" | "resourceVersion" | "status" | "uid"
+  >;
   /** Whether only the status was written, and `before` shows that of others. */
   readonly isStatus: boolean;
   /** Object with its managed fields, read right before the write if requested. */
@@ -81,12 +85,12 @@ export class WriteLoopDetector {
    */
   observe(write: ObservedWrite): WriteLoop | undefined {
     const { key, kind, before, after, now } = write;
-    const target = `${kindText(kind)} ${keyText(keyOf(after))}`;
+    const target = `${kindText(kind)} ${keyText(after.key)}`;
     const id = `${key} ${target}`;
-    const { resourceVersion } = after.metadata;
+    const { resourceVersion, uid } = after;
     // A write that changed nothing or created the object ends a loop.
     if (
-      before === undefined || before.metadata.uid !== after.metadata.uid ||
+      before === undefined || before.metadata.uid !== uid ||
       before.metadata.resourceVersion === resourceVersion
     ) {
       this.#lastWrites.delete(id);
@@ -107,7 +111,7 @@ export class WriteLoopDetector {
     return {
       target,
       times,
-      fields: changedFields(before, after),
+      fields: changedFields(before, after.object),
       pause: Math.min(
         FIRST_PAUSE_MS * 2 ** (times - LOOP_WRITES),
         LONGEST_PAUSE_MS,
@@ -161,7 +165,12 @@ export class FieldFightDetector {
     if (was === undefined) return undefined;
     const written = new Map<string, WrittenField>();
     let fight: FieldFight | undefined;
-    for (const operation of diffJsonPatch(was, statusOf(after) ?? {})) {
+    for (
+      const operation of diffJsonPatch(
+        was,
+        after.status as object | undefined ?? {},
+      )
+    ) {
       const { path } = operation;
       const last = known?.get(path);
       const changed = last !== undefined &&
@@ -271,7 +280,7 @@ export class WriteObserver {
   ): FieldFight | undefined {
     const { verb, kind, after, isStatus } = write;
     const { key } = run;
-    const target = `${kindText(kind)} ${keyText(keyOf(after))}`;
+    const target = `${kindText(kind)} ${keyText(after.key)}`;
     run.wrote(`${verb} ${target}`);
     const now = this.#clock.now();
     const loop = this.#detector.observe({ ...write, key, now });

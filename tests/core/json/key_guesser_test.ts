@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { JsonCursor } from "../../../core/json/json_cursor.ts";
-import { KeyGuesser } from "../../../core/json/event_scanner.ts";
+import { KeyGuesser, KeyTable } from "../../../core/json/event_scanner.ts";
 
 const KEYS = ["a", "b", "ab", "abc", "abd", "é"];
 const NAMES = KEYS.slice(0, 4);
@@ -29,7 +29,9 @@ function read(guesser: KeyGuesser, text: string): [string, number, boolean][] {
 }
 
 test("KeyGuesser finds the key of each member, whatever the guess", () => {
-  const guesser = new KeyGuesser(NAMES, (key) => NAMES.indexOf(key));
+  const guesser = new KeyGuesser(
+    new KeyTable(NAMES, (key) => NAMES.indexOf(key)),
+  );
   const written = fc.constantFrom(...KEYS).chain((key) =>
     fc.constantFrom(
       `"${key}":1`,
@@ -49,7 +51,9 @@ test("KeyGuesser finds the key of each member, whatever the guess", () => {
 });
 
 test("KeyGuesser predicts the key that followed last time", () => {
-  const guesser = new KeyGuesser(NAMES, (key) => NAMES.indexOf(key));
+  const guesser = new KeyGuesser(
+    new KeyTable(NAMES, (key) => NAMES.indexOf(key)),
+  );
   const expected = (text: string) =>
     read(guesser, text).map(([, , wasExpected]) => wasExpected);
   const text = '{"ab":1,"abc":2,"b":3}';

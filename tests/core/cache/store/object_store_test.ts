@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { parseApiVersion, untyped } from "../../../../core/api/kind.ts";
 import { keyText } from "../../../../core/api/object_key.ts";
-import { responseScanner } from "../../../../core/cache/watch/metadata_reducer.ts";
+import { ResponseScanner } from "../../../../core/cache/watch/metadata_reducer.ts";
 import { ObjectStore } from "../../../../core/cache/store/object_store.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";
@@ -296,7 +296,10 @@ test("ObjectStore keeps only the managed fields of some managers, of own writes,
       kind: object.kind,
     });
     const store = new ObjectStore({ kind: Kind, prune });
-    store.put(responseScanner(Kind, false)(object));
+    new ResponseScanner(Kind, false).scan(
+      object,
+      (header) => store.put(header),
+    );
     const kept = storedText(store, object.metadata) ?? "";
     assert.equal(
       kept,
