@@ -2,12 +2,7 @@ import { ApiError, type Status, type StatusDetails } from "../api/api_error.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import { typeText } from "../api/options.ts";
-import {
-  type ByteRange,
-  parseRange,
-  rangeText,
-  wholeRange,
-} from "../json/byte_range.ts";
+import { type ByteRange, rangeText, wholeRange } from "../json/byte_range.ts";
 import { EventScanner } from "../json/event_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import type { ApiRequest } from "./request.ts";
@@ -180,9 +175,14 @@ export class Answer<T extends KubernetesObject> {
     return this.#object ??= decodeJson(this.#request, this.json) as T;
   }
 
-  /** Status of the stored object; undefined if it has none. */
-  get status(): unknown {
-    return this.#status && parseRange(this.#status);
+  /** JSON of the status of the stored object; undefined if it has none. */
+  get statusJson(): string | undefined {
+    return this.#status && rangeText(this.#status);
+  }
+
+  /** Body of the request, as JSON. */
+  get sent(): string {
+    return String(this.#request.body ?? "");
   }
 }
 

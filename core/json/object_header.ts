@@ -385,22 +385,28 @@ export function hasSameMetadata(
   let cut = header.cutStarts[FIELD_INDEX.managedFields] as number;
   let cutEnd = endOf(ranges, "managedFields");
   if (cut === NO_MEMBER) cut = cutEnd = end;
-  if (cut === NO_CUT || cutEnd < 0 || version < start || versionEnd > cut) {
-    return false;
-  }
-  const otherVersion = other.start + version - start;
-  const afterVersion = otherVersion + versionEnd - version;
-  const afterCut = afterVersion + cut - versionEnd;
-  const otherEnd = afterCut + end - cutEnd;
-  if (otherEnd > other.end) return false;
+  if (cut === NO_CUT || cutEnd < 0 || version < start) return false;
+  // Built-in kinds have the version before the managed fields, others after them.
+  const inOrder = version < cut;
+  const first = inOrder ? version : cut;
+  const firstEnd = inOrder ? versionEnd : cutEnd;
+  const second = inOrder ? cut : version;
+  const secondEnd = inOrder ? cutEnd : versionEnd;
+  const length = versionEnd - version;
+  const otherFirst = other.start + first - start;
+  const afterFirst = otherFirst + (inOrder ? length : 0);
+  const otherSecond = afterFirst + second - firstEnd;
+  const afterSecond = otherSecond + (inOrder ? 0 : length);
+  const otherVersion = inOrder ? otherFirst : otherSecond;
+  if (afterSecond + end - secondEnd > other.end) return false;
   const bytes = asBuffer(header.bytes);
   const others = asBuffer(other.bytes);
   // If the bytes before the version are the same, so is its position; as it is a
   // string of digits in both, the bytes after it have the same meaning.
-  return isNumber(others, otherVersion, afterVersion) &&
-    sameBytes(bytes, start, version, others, other.start) &&
-    sameBytes(bytes, versionEnd, cut, others, afterVersion) &&
-    sameBytes(bytes, cutEnd, end, others, afterCut);
+  return isNumber(others, otherVersion, otherVersion + length) &&
+    sameBytes(bytes, start, first, others, other.start) &&
+    sameBytes(bytes, firstEnd, second, others, afterFirst) &&
+    sameBytes(bytes, secondEnd, end, others, afterSecond);
 }
 
 /** Bytes between the members before the status and its value. */

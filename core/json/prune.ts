@@ -243,6 +243,8 @@ export interface PruneNode {
   rules?: readonly KeepRule[] | undefined;
   /** Property of decoded objects in place of the value or the partial list. */
   guard?: PropertyDescriptor | undefined;
+  /** The guard by its name, for objects with no other one. */
+  guards?: Record<string, PropertyDescriptor> | undefined;
   readonly members: Map<string, PruneNode>;
   /** Node of all elements, and of all members that are not named. */
   each?: PruneNode | undefined;
@@ -374,10 +376,13 @@ export function guardNode(
     member.guard ??= makeGuard(key, member.path);
     Object.defineProperty(value, key, member.guard);
     guarded.add(value);
-    guardsByObject.set(value, {
-      ...guardsByObject.get(value),
-      [key]: member.guard,
-    });
+    const others = guardsByObject.get(value);
+    guardsByObject.set(
+      value,
+      others === undefined
+        ? member.guards ??= { [key]: member.guard }
+        : { ...others, [key]: member.guard },
+    );
   }
   if (node.each !== undefined) {
     for (const [key, part] of Object.entries(value)) {

@@ -193,11 +193,13 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
    * Writes the response to an own write into the store and delivers the change
    * to all subscriptions but that of its author.
    *
+   * @param known State that was in the cache when the write began.
    * @returns Undefined if the object is not selected, or nothing is watched.
    */
   ownWrite(
     header: ObjectHeader,
     author: Subscription<T> | undefined,
+    known?: ObjectHeader,
   ): OwnWriteOutcome | undefined {
     const { labels } = this.#deps;
     if (
@@ -219,8 +221,11 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     if (this.#store.hasOtherUid(header)) {
       this.#removeMissing(keyOfHeader(header));
     }
-    if (!this.#store.has(header) && !this.#mayAdd(header)) return nothing;
-    const before = this.#store.header(header)?.copy();
+    const isThere = this.#store.has(header);
+    if (!isThere && !this.#mayAdd(header)) return nothing;
+    const isKnown = isThere && known?.resourceVersion === cached &&
+      !known.isPartial;
+    const before = isKnown ? known : this.#store.header(header)?.copy();
     const { outcome, slot } = this.#store.put(header);
     if (outcome !== "added" && outcome !== "updated") return nothing;
     const key = keyTextOf(header);

@@ -54,11 +54,13 @@ export interface SubscriptionDeps<T extends KubernetesObject> {
      * subscriptions.
      *
      * @param author Subscription that gets no event.
+     * @param known State that was in the cache when the write began.
      * @returns Undefined if the object does not belong in the cache.
      */
     ownWrite(
       response: ObjectHeader,
       author: Subscription<T> | undefined,
+      known: ObjectHeader | undefined,
     ): OwnWriteOutcome | undefined;
   };
   /** Called once, when the subscription is removed. */
@@ -255,7 +257,11 @@ export class Subscription<T extends KubernetesObject>
         const isOurs = this.#isOurs(response, ended);
         // A state with changes by others is delivered to this handler, too. It is
         // held, as this write is still under way, and decided when it fails.
-        const outcome = writer.ownWrite(response, isOurs ? this : undefined);
+        const outcome = writer.ownWrite(
+          response,
+          isOurs ? this : undefined,
+          ended.before,
+        );
         return outcome !== undefined && isOurs
           ? window.succeed(ended.write, { resourceVersion, ...outcome })
           : window.fail(ended.write);

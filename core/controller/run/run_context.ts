@@ -616,7 +616,6 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       const action = subresource ? `${verb} ${subresource} of` : verb;
       const fight = writeObserver.observe(this.#run, {
         verb: action,
-        body,
         kind,
         before,
         after: answer,

@@ -6,6 +6,7 @@ import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
 import type { Counter, MetricLabels, Metrics } from "../../metrics.ts";
 import { diffJsonPatch } from "../../patch/json_patch.ts";
+import { jsonEquals } from "../../patch/json_value.ts";
 import type { Run } from "./run.ts";
 
 /** Write that the server has stored. */
@@ -13,14 +14,12 @@ export interface StoredWrite {
   /** Verb for people: `apply`, `patch` and so on. */
   readonly verb: string;
   readonly kind: Kind;
-  /** Body that was sent. */
-  readonly body: unknown;
   /** Object before the write; undefined if no cache held it. */
   readonly before: KubernetesObject | undefined;
   /** Answer of the server. */
   readonly after: Pick<
     Answer<KubernetesObject>,
-    "key" | "object" | "resourceVersion" | "status" | "uid"
+    "key" | "object" | "resourceVersion" | "sent" | "statusJson" | "uid"
   >;
   /** Whether only the status was written, and `before` shows that of others. */
   readonly isStatus: boolean;
@@ -29,10 +28,11 @@ export interface StoredWrite {
 }
 
 /** Stored write of the run of a primary. */
-interface ObservedWrite
-  extends Omit<StoredWrite, "verb" | "isStatus" | "live"> {
+interface ObservedWrite extends Pick<StoredWrite, "after" | "before"> {
   /** Key of the primary. */
   readonly key: string;
+  /** Object that is written, such as `v1 ConfigMap default/web`. */
+  readonly target: string;
   /** Time by the clock of the controller, in milliseconds. */
   readonly now: number;
 }
@@ -84,8 +84,7 @@ export class WriteLoopDetector {
    * @returns The loop that the write is part of; undefined if absent.
    */
   observe(write: ObservedWrite): WriteLoop | undefined {
-    const { key, kind, before, after, now } = write;
-    const target = `${kindText(kind)} ${keyText(after.key)}`;
+    const { key, target, before, after, now } = write;
     const id = `${key} ${target}`;
     const { resourceVersion, uid } = after;
     // A write that changed nothing or created the object ends a loop.
@@ -96,17 +95,12 @@ export class WriteLoopDetector {
       this.#lastWrites.delete(id);
       return undefined;
     }
-    const hash = hashOf(JSON.stringify(write.body));
+    const hash = hashOf(after.sent);
     const earlier = this.#lastWrites.get(id);
     const again = earlier !== undefined && earlier.hash === hash &&
       now - earlier.at <= LOOP_WINDOW_MS;
     const times = again ? earlier.times + 1 : 1;
-    this.#lastWrites.delete(id);
-    this.#lastWrites.set(id, { hash, times, at: now });
-    if (this.#lastWrites.size > MAX_TARGETS) {
-      const [oldest] = this.#lastWrites.keys();
-      this.#lastWrites.delete(oldest as string);
-    }
+    keepLatest(this.#lastWrites, id, { hash, times, at: now });
     if (times < LOOP_WRITES) return undefined;
     return {
       target,
@@ -130,17 +124,17 @@ export interface FieldFight {
   readonly times: number;
 }
 
-/** Status field that was written, and how often in a row it did not last. */
-interface WrittenField {
-  /** Hash of the value. */
-  readonly hash: number;
-  readonly times: number;
+/** Last write of the status of an object. */
+interface WrittenStatus {
+  /** JSON of the status after the write. */
+  readonly json: string;
+  /** Fields that the write found changed: number of writes in a row, by pointer. */
+  readonly contested: ReadonlyMap<string, number> | undefined;
 }
 
 /** Detector of status fields that another writer changes between own writes. */
 export class FieldFightDetector {
-  /** Fields that the last write of a status has changed, by object and pointer. */
-  readonly #written: Map<string, ReadonlyMap<string, WrittenField>> = new Map();
+  readonly #written: Map<string, WrittenStatus> = new Map();
   readonly #fieldManager: string;
 
   /** @param fieldManager Field manager of the controller. */
@@ -150,8 +144,8 @@ export class FieldFightDetector {
 
   /** Whether the next write may show a fight, so that `live` must be read. */
   isNear(id: string): boolean {
-    const fields = this.#written.get(id)?.values() ?? [];
-    return [...fields].some(({ times }) => times === LOOP_WRITES - 1);
+    const times = this.#written.get(id)?.contested?.values() ?? [];
+    return [...times].includes(LOOP_WRITES - 1);
   }
 
   /** Records a write of a status; returns a fight once, when it becomes one. */
@@ -159,40 +153,43 @@ export class FieldFightDetector {
     id: string,
     { before, after, live }: Pick<StoredWrite, "after" | "before" | "live">,
   ): FieldFight | undefined {
-    const known = this.#written.get(id);
-    this.#written.delete(id);
     const was = statusOf(before);
-    if (was === undefined) return undefined;
-    const written = new Map<string, WrittenField>();
+    if (was === undefined) {
+      this.#written.delete(id);
+      return undefined;
+    }
+    const json = after.statusJson ?? "{}";
+    const last = this.#written.get(id);
+    const wrote: unknown = last && JSON.parse(last.json);
+    if (last === undefined || jsonEquals(wrote, was)) {
+      keepLatest(this.#written, id, { json, contested: undefined });
+      return undefined;
+    }
+    const contested = new Map<string, number>();
     let fight: FieldFight | undefined;
-    for (
-      const operation of diffJsonPatch(
-        was,
-        after.status as object | undefined ?? {},
-      )
-    ) {
-      const { path } = operation;
-      const last = known?.get(path);
-      const changed = last !== undefined &&
-        last.hash !== hashOf(JSON.stringify(valueAt(was, path)) ?? "");
-      const times = changed ? last.times + 1 : 1;
-      const value = "value" in operation ? operation.value : undefined;
-      written.set(path, { hash: hashOf(JSON.stringify(value) ?? ""), times });
-      if (times === LOOP_WRITES) {
-        const manager = live?.metadata.managedFields?.find((entry) =>
-          entry.manager !== this.#fieldManager &&
-          owns(entry.fieldsV1, ["status", ...stepsOf(path)])
-        )?.manager;
-        fight ??= { field: `.status.${fieldOf(path)}`, manager, times };
-      }
+    for (const { path } of diffJsonPatch(was, JSON.parse(json))) {
+      if (jsonEquals(valueAt(wrote, path), valueAt(was, path))) continue;
+      const times = (last.contested?.get(path) ?? 1) + 1;
+      contested.set(path, times);
+      if (times !== LOOP_WRITES) continue;
+      const manager = live?.metadata.managedFields?.find((entry) =>
+        entry.manager !== this.#fieldManager &&
+        owns(entry.fieldsV1, ["status", ...stepsOf(path)])
+      )?.manager;
+      fight ??= { field: `.status.${fieldOf(path)}`, manager, times };
     }
-    this.#written.set(id, written);
-    if (this.#written.size > MAX_TARGETS) {
-      const [oldest] = this.#written.keys();
-      this.#written.delete(oldest as string);
-    }
+    keepLatest(this.#written, id, { json, contested });
     return fight;
   }
+}
+
+/** Sets a value as the latest; beyond {@linkcode MAX_TARGETS} the oldest goes. */
+function keepLatest<V>(values: Map<string, V>, id: string, value: V): void {
+  values.delete(id);
+  values.set(id, value);
+  if (values.size <= MAX_TARGETS) return;
+  const [oldest] = values.keys();
+  values.delete(oldest as string);
 }
 
 /** Status of an object; undefined if no cache keeps it. */
@@ -283,7 +280,8 @@ export class WriteObserver {
     const target = `${kindText(kind)} ${keyText(after.key)}`;
     run.wrote(`${verb} ${target}`);
     const now = this.#clock.now();
-    const loop = this.#detector.observe({ ...write, key, now });
+    const { before } = write;
+    const loop = this.#detector.observe({ key, target, before, after, now });
     if (loop !== undefined) {
       run.pause = Math.max(run.pause, loop.pause);
       this.#loops.add(1, this.#labels);

@@ -43,6 +43,23 @@ test("hasSameMetadata is true if only the status changed", () => {
   assert(isSame(object("17", { fields: [] }), object("99", { fields: [1] })));
 });
 
+test("hasSameMetadata takes managed fields before the version, as of CRDs", () => {
+  const custom = (version: string, fields: unknown, label = "web") =>
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "Page",
+      metadata: {
+        labels: { app: label },
+        managedFields: fields,
+        name: "web",
+        resourceVersion: version,
+        uid: "u",
+      },
+    });
+  assert(isSame(custom("17", [1]), custom("18", [1, 2, 3])));
+  assert(!isSame(custom("17", [1]), custom("18", [1], "other")));
+});
+
 test("hasSameMetadata is false if metadata changed, was added or removed", () => {
   const finalizers = { metadata: { finalizers: ["a"] } };
   const marked = { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } };
