@@ -188,16 +188,22 @@ export class NameTable {
 /** Maximum number of a namespace, of two bytes; 0 is for cluster-scoped objects. */
 const MAX_NAMESPACES = 0xffff;
 
-const NO_BYTES = wholeRange(Buffer.alloc(0));
+interface Namespace {
+  readonly name: string;
+  /** Encoded name. */
+  readonly bytes: ByteRange;
+  /** Number of its objects. */
+  objects: number;
+}
+
+function makeNamespace(name: string): Namespace {
+  return { name, bytes: wholeRange(Buffer.from(name)), objects: 0 };
+}
 
 /** Table of namespaces by number, so that an object stores only two bytes. */
 export class NamespaceTable {
   readonly #numbers: Map<string, number> = new Map([["", 0]]);
-  readonly #names: string[] = [""];
-  /** Encoded names. */
-  readonly #bytes: ByteRange[] = [NO_BYTES];
-  /** Number of objects by namespace. */
-  readonly #counts: number[] = [0];
+  readonly #namespaces: Namespace[] = [makeNamespace("")];
   readonly #free: number[] = [];
 
   equals(number: number, { bytes, start, end }: ByteRange): boolean {
@@ -210,12 +216,16 @@ export class NamespaceTable {
   }
 
   name(number: number): string {
-    return this.#names[number] ?? "";
+    return this.#at(number).name;
   }
 
   /** Encoded name of a namespace by number. */
   bytes(number: number): ByteRange {
-    return this.#bytes[number] ?? NO_BYTES;
+    return this.#at(number).bytes;
+  }
+
+  #at(number: number): Namespace {
+    return this.#namespaces[number] as Namespace;
   }
 
   /**
@@ -223,30 +233,27 @@ export class NamespaceTable {
    *
    * @throws {RangeError} If there are more than 65,535 namespaces.
    */
-  enter(namespace: string): number {
-    let number = this.#numbers.get(namespace);
+  enter(name: string): number {
+    let number = this.#numbers.get(name);
     if (number === undefined) {
-      number = this.#free.pop() ?? this.#names.length;
+      number = this.#free.pop() ?? this.#namespaces.length;
       if (number > MAX_NAMESPACES) {
         throw new RangeError(
-          `Cannot store objects of more than ${MAX_NAMESPACES} namespaces: received one of "${namespace}"`,
+          `Cannot store objects of more than ${MAX_NAMESPACES} namespaces: received one of "${name}"`,
         );
       }
-      this.#numbers.set(namespace, number);
-      this.#names[number] = namespace;
-      this.#bytes[number] = wholeRange(Buffer.from(namespace));
-      this.#counts[number] = 0;
+      this.#numbers.set(name, number);
+      this.#namespaces[number] = makeNamespace(name);
     }
-    this.#counts[number] = (this.#counts[number] ?? 0) + 1;
+    this.#at(number).objects++;
     return number;
   }
 
   /** Removes an object from a namespace; an empty namespace is removed. */
   leave(number: number): void {
-    const count = (this.#counts[number] ?? 0) - 1;
-    this.#counts[number] = count;
-    if (count > 0 || number === 0) return;
-    this.#numbers.delete(this.name(number));
+    const namespace = this.#at(number);
+    if (--namespace.objects > 0 || number === 0) return;
+    this.#numbers.delete(namespace.name);
     this.#free.push(number);
   }
 }

@@ -3,11 +3,6 @@ import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import { Postings } from "./postings.ts";
 
-/** Index function: computes the values of an object in an index. */
-export type IndexFunction<T extends KubernetesObject> = (
-  object: T,
-) => readonly string[];
-
 /**
  * Definition of an index. Indexes by label, annotation and owner UID read the
  * stored bytes; a function requires decoding each object that is put.
@@ -36,9 +31,7 @@ export function checkIndex(
   definition: IndexDefinition<never>,
 ): void {
   checkOptions(definition, DEFINITION_RULES, `the index "${name}"`);
-  const ways = Object.values(definition).filter((value) =>
-    value !== undefined && value !== false
-  );
+  const ways = Object.values(definition).filter((value) => !isUnset(value));
   if (ways.length === 1) return;
   throw new TypeError(
     `Cannot add the index "${name}": it must have one of ${
@@ -112,10 +105,8 @@ export class ObjectIndexes<T extends KubernetesObject> {
   delete(name: string): void {
     const index = this.#named.get(name);
     this.#named.delete(name);
-    if (index === undefined || [...this.#named.values()].includes(index)) {
-      return;
-    }
-    this.#indexes.delete(index);
+    const isUsed = [...this.#named.values()].includes(index as Index<T>);
+    if (index !== undefined && !isUsed) this.#indexes.delete(index);
   }
 
   /**
@@ -168,25 +159,25 @@ export class ObjectIndexes<T extends KubernetesObject> {
   }
 }
 
-/** Whether two definitions are equal. */
+/** Whether two definitions are equal: each has one member that counts. */
 function isEqual<T extends KubernetesObject>(
   one: IndexDefinition<T>,
   other: IndexDefinition<T>,
 ): boolean {
-  if ("byOwner" in one) return "byOwner" in other;
-  if ("byLabel" in one) {
-    return "byLabel" in other && one.byLabel === other.byLabel;
-  }
-  if ("byAnnotation" in one) {
-    return "byAnnotation" in other && one.byAnnotation === other.byAnnotation;
-  }
-  return "byFunction" in other && one.byFunction === other.byFunction;
+  const members = new Map(Object.entries(other));
+  return Object.entries(one).every(([way, value]) =>
+    isUnset(value) || members.get(way) === value
+  );
+}
+
+function isUnset(value: unknown): boolean {
+  return value === undefined || value === false;
 }
 
 function valuesOf(
   definition: Exclude<
     IndexDefinition<never>,
-    { readonly byFunction: IndexFunction<never> }
+    { readonly byFunction: unknown }
   >,
   header: ObjectHeader,
 ): readonly string[] {

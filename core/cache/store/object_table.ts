@@ -187,20 +187,21 @@ export class ObjectTable {
       slot >= 0;
       slot = this.nextUsed(slot + 1)
     ) {
-      if (namespace === undefined || this.isIn(slot, namespace)) yield slot;
+      if (namespace === undefined || this.#namespace(slot) === namespace) {
+        yield slot;
+      }
     }
   }
 
-  isIn(slot: number, namespace: string): boolean {
-    const number = this.page(slot).namespace[slot & PAGE_MASK];
-    return this.#namespaces.name(number as number) === namespace;
+  #namespace(slot: number): string {
+    const number = this.page(slot).namespace[slot & PAGE_MASK] as number;
+    return this.#namespaces.name(number);
   }
 
   key(slot: number): ObjectKey {
-    const page = this.page(slot);
-    const at = slot & PAGE_MASK;
-    const name = rangeText(this.#names.read(page.name[at] as number));
-    const namespace = this.#namespaces.name(page.namespace[at] as number);
+    const address = this.page(slot).name[slot & PAGE_MASK] as number;
+    const name = rangeText(this.#names.read(address));
+    const namespace = this.#namespace(slot);
     return namespace === "" ? { name } : { namespace, name };
   }
 
@@ -294,11 +295,7 @@ export class ObjectTable {
    * none does.
    */
   *unseen(resourceVersion: string): Generator<number, void, undefined> {
-    for (
-      let slot = this.nextUsed(0);
-      slot >= 0;
-      slot = this.nextUsed(slot + 1)
-    ) {
+    for (const slot of this.slots()) {
       if (this.page(slot).mark[slot & PAGE_MASK] === this.#mark) continue;
       if (
         resourceVersion !== "" &&

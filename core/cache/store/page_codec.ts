@@ -11,39 +11,52 @@ export interface PageFormat {
   readonly dictionary: PageDictionary;
 }
 
-/** Compression codec of pages of cold objects. */
-export interface PageCodec {
-  readonly name: "zstd" | "deflate";
-  compress(bytes: Uint8Array, dictionary: PageDictionary): Buffer;
-  decompress(bytes: Uint8Array, format: PageFormat): Buffer;
-}
+type Codec = (bytes: Uint8Array, options: object) => Buffer;
+
+/** Codec of this runtime: zstd in all current ones, otherwise deflate. */
+const [compress, decompress]: readonly [Codec, Codec] =
+  typeof zlib.zstdCompressSync === "function"
+    ? [zlib.zstdCompressSync, zlib.zstdDecompressSync]
+    : [zlib.deflateRawSync, zlib.inflateRawSync];
 
 /** Compression level: the fastest, as higher ones gain little on JSON. */
 const LEVEL = 1;
+/** Level for either codec, each of which ignores what it does not know. */
+const LEVEL_OPTIONS = {
+  level: LEVEL,
+  params: { [zlib.constants.ZSTD_c_compressionLevel]: LEVEL },
+};
 /** Minimum chunk size of zlib, in bytes. */
 const MIN_CHUNK_BYTES = 64;
 
-const ZSTD_PARAMS = { [zlib.constants.ZSTD_c_compressionLevel]: LEVEL };
+/**
+ * Compresses a page. By default zlib writes to chunks of 64 KiB, which only a
+ * garbage collection frees; most pages compress to less than an eighth. A frame
+ * with the length of its page needs less memory to be read.
+ */
+export function compressPage(
+  bytes: Uint8Array,
+  dictionary: PageDictionary,
+): Buffer {
+  const { length } = bytes;
+  return compress(bytes, {
+    ...LEVEL_OPTIONS,
+    ...withDictionary(dictionary),
+    pledgedSrcSize: length,
+    chunkSize: Math.max(MIN_CHUNK_BYTES, length >> 3),
+  });
+}
 
-/** Codec of this runtime: zstd in all current ones, otherwise deflate. */
-export const pageCodec: PageCodec = typeof zlib.zstdCompressSync === "function"
-  ? {
-    name: "zstd",
-    compress: (bytes, dictionary) =>
-      zlib.zstdCompressSync(bytes, zstdOptions(bytes.length, dictionary)),
-    decompress: (bytes, format) =>
-      zlib.zstdDecompressSync(bytes, decompressing(format)),
-  }
-  : {
-    name: "deflate",
-    compress: (bytes, dictionary) =>
-      zlib.deflateRawSync(bytes, {
-        level: LEVEL,
-        ...compressing(bytes.length, dictionary),
-      }),
-    decompress: (bytes, format) =>
-      zlib.inflateRawSync(bytes, decompressing(format)),
-  };
+/** Decompresses a page: into one chunk, and none to find its end. */
+export function decompressPage(
+  frame: Uint8Array,
+  { length, dictionary }: PageFormat,
+): Buffer {
+  return decompress(frame, {
+    ...withDictionary(dictionary),
+    chunkSize: decompressedBytes(length),
+  });
+}
 
 /**
  * The dictionary, or undefined if the runtime cannot decompress pages that were
@@ -51,9 +64,9 @@ export const pageCodec: PageCodec = typeof zlib.zstdCompressSync === "function"
  */
 export function usableDictionary(dictionary: Uint8Array): PageDictionary {
   try {
-    const page = pageCodec.compress(dictionary, dictionary);
+    const page = compressPage(dictionary, dictionary);
     const { length } = dictionary;
-    const read = pageCodec.decompress(page, { length, dictionary });
+    const read = decompressPage(page, { length, dictionary });
     return read.equals(dictionary) ? dictionary : undefined;
   } catch {
     return undefined;
@@ -71,44 +84,10 @@ export function discardPage({ buffer, length }: Uint8Array): void {
   if (isOwn && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
-/** Options for zstd; a frame with its length needs less memory to be read. */
-function zstdOptions(
-  pledgedSrcSize: number,
-  dictionary: PageDictionary,
-): zlib.ZstdOptions & { readonly pledgedSrcSize: number } {
-  return {
-    params: ZSTD_PARAMS,
-    pledgedSrcSize,
-    ...compressing(pledgedSrcSize, dictionary),
-  };
-}
-
-/**
- * Options for compressing. By default zlib writes to chunks of 64 KiB, which only
- * a garbage collection frees; most pages compress to less than an eighth.
- */
-function compressing(
-  length: number,
-  dictionary: PageDictionary,
-): { readonly chunkSize: number; readonly dictionary?: Uint8Array } {
-  const chunkSize = Math.max(MIN_CHUNK_BYTES, length >> 3);
-  return { chunkSize, ...withDictionary(dictionary) };
-}
-
-/** Options for decompressing: one chunk for the page, and none to find its end. */
-function decompressing(
-  { length, dictionary }: PageFormat,
-): { readonly chunkSize: number; readonly dictionary?: Uint8Array } {
-  const chunkSize = decompressedBytes(length);
-  return { chunkSize, ...withDictionary(dictionary) };
-}
-
 function decompressedBytes(length: number): number {
   return Math.max(MIN_CHUNK_BYTES, length + 1);
 }
 
-function withDictionary(
-  dictionary: PageDictionary,
-): { readonly dictionary?: Uint8Array } {
+function withDictionary(dictionary: PageDictionary): object {
   return dictionary === undefined ? {} : { dictionary };
 }

@@ -1,9 +1,11 @@
 import { Buffer } from "node:buffer";
 import type { ByteRange } from "../../json/byte_range.ts";
 import type { BodyCopy } from "./bodies.ts";
+import { Carry } from "../../json/carry.ts";
 import {
+  compressPage,
+  decompressPage,
   discardPage,
-  pageCodec,
   type PageDictionary,
   usableDictionary,
 } from "./page_codec.ts";
@@ -26,7 +28,6 @@ const DICTIONARY_BYTES = 64 * 1024;
 /** Head of a page: the number of bodies, then slot and length of each. */
 const COUNT_BYTES = 4;
 const ENTRY_BYTES = 8;
-const FIRST_SCRATCH_BYTES = 16 * 1024;
 
 /**
  * Store of the bodies of cold objects in compressed pages of up to 16. Neighbours
@@ -54,7 +55,7 @@ export class PageStore {
   #dictionary: PageDictionary;
   #hasDictionary = false;
   /** Memory in which pages are composed. */
-  #scratch: Buffer = Buffer.alloc(0);
+  readonly #scratch: Carry = new Carry();
   /** Number and content of the page that was decompressed last. */
   #openPage = -1;
   #open: Buffer = Buffer.alloc(0);
@@ -102,7 +103,7 @@ export class PageStore {
    */
   add(slots: readonly number[], bodyOf: (slot: number) => ByteRange): number {
     const bytes = this.#compose(slots, bodyOf);
-    const frame = pageCodec.compress(bytes, this.#dictionary);
+    const frame = compressPage(bytes, this.#dictionary);
     const page = this.#free.pop() ?? this.#top++;
     this.#lengths.set(page, bytes.length);
     this.#addresses.set(page, this.#arena.allocate(page, frame.length));
@@ -117,32 +118,17 @@ export class PageStore {
     slots: readonly number[],
     bodyOf: (slot: number) => ByteRange,
   ): Buffer {
-    let end = COUNT_BYTES + ENTRY_BYTES * slots.length;
-    let head = 0;
-    for (let i = 0; i < slots.length; i++) {
-      const slot = slots[i] as number;
-      const body = bodyOf(slot);
-      const length = body.end - body.start;
-      const page = this.#room(end, length);
-      page.set(body.bytes.subarray(body.start, body.end), end);
-      if (i === 0) head = page.writeUInt32LE(slots.length, 0);
-      head = page.writeUInt32LE(slot, head);
-      head = page.writeUInt32LE(length, head);
-      end += length;
+    const page = this.#scratch;
+    page.length = 0;
+    page.append(Buffer.alloc(COUNT_BYTES + ENTRY_BYTES * slots.length));
+    let head = page.bytes.writeUInt32LE(slots.length, 0);
+    for (const slot of slots) {
+      const { bytes, start, end } = bodyOf(slot);
+      page.append(bytes.subarray(start, end));
+      head = page.bytes.writeUInt32LE(slot, head);
+      head = page.bytes.writeUInt32LE(end - start, head);
     }
-    return this.#scratch.subarray(0, end);
-  }
-
-  /** Scratch memory with room for more bytes behind those it holds. */
-  #room(held: number, more: number): Buffer {
-    if (held + more > this.#scratch.length) {
-      const grown = Buffer.alloc(
-        Math.max(held + more, FIRST_SCRATCH_BYTES, 2 * held),
-      );
-      this.#scratch.copy(grown, 0, 0, held);
-      this.#scratch = grown;
-    }
-    return this.#scratch;
+    return page.bytes.subarray(0, page.length);
   }
 
   /** Body at an address, valid until another page is decompressed. */
@@ -162,7 +148,7 @@ export class PageStore {
     };
     copy.keep(
       this.#lookAt(page),
-      (frame) => bodyIn(pageCodec.decompress(frame, format), ordinal),
+      (frame) => bodyIn(decompressPage(frame, format), ordinal),
     );
   }
 
@@ -206,7 +192,7 @@ export class PageStore {
     if (page !== this.#openPage) {
       const { bytes, start, end } = this.#lookAt(page);
       this.#close();
-      this.#open = pageCodec.decompress(bytes.subarray(start, end), {
+      this.#open = decompressPage(bytes.subarray(start, end), {
         length: this.#lengths.get(page),
         dictionary: this.#dictionary,
       });

@@ -3,10 +3,25 @@ import { ValueTable } from "./value_table.ts";
 
 const NONE = -1;
 
-/** Neighbours of entries in the list of their value. */
-interface Links {
-  readonly next: PagedInts;
-  readonly previous: PagedInts;
+/** Number of each entry: of slots, and of shares. */
+class EntryInts {
+  readonly #slots: PagedInts = new PagedInts(NONE);
+  readonly #shares: PagedInts = new PagedInts(NONE);
+
+  get allocatedBytes(): number {
+    return this.#slots.allocatedBytes + this.#shares.allocatedBytes;
+  }
+
+  get(entry: number): number {
+    return entry < 0
+      ? this.#shares.get(shareOf(entry))
+      : this.#slots.get(entry);
+  }
+
+  set(entry: number, value: number): void {
+    if (entry < 0) this.#shares.set(shareOf(entry), value);
+    else this.#slots.set(entry, value);
+  }
 }
 
 /**
@@ -22,8 +37,9 @@ export class Postings {
   readonly #values: ValueTable = new ValueTable();
   /** Value of each slot, or its first share, or -1. */
   readonly #ofSlot: PagedInts = new PagedInts(NONE);
-  readonly #slotLinks: Links = makeLinks();
-  readonly #shareLinks: Links = makeLinks();
+  /** Neighbours of each entry in the list of its value. */
+  readonly #next: EntryInts = new EntryInts();
+  readonly #previous: EntryInts = new EntryInts();
   /** Slot and value of each share, and the next share of the slot. */
   readonly #slotOfShare: PagedInts = new PagedInts(NONE);
   readonly #valueOfShare: PagedInts = new PagedInts(NONE);
@@ -36,10 +52,8 @@ export class Postings {
     return [
       this.#values,
       this.#ofSlot,
-      this.#slotLinks.next,
-      this.#slotLinks.previous,
-      this.#shareLinks.next,
-      this.#shareLinks.previous,
+      this.#next,
+      this.#previous,
       this.#slotOfShare,
       this.#valueOfShare,
       this.#nextShare,
@@ -77,9 +91,8 @@ export class Postings {
     const number = this.#values.find(value);
     let entry = number < 0 ? NONE : this.#values.first.get(number);
     while (entry !== NONE) {
-      const isShare = entry < 0;
-      slots.push(isShare ? this.#slotOfShare.get(shareOf(entry)) : entry);
-      entry = this.#links(entry).next.get(isShare ? shareOf(entry) : entry);
+      slots.push(entry < 0 ? this.#slotOfShare.get(shareOf(entry)) : entry);
+      entry = this.#next.get(entry);
     }
     return slots;
   }
@@ -116,42 +129,21 @@ export class Postings {
   #link(entry: number, value: number): void {
     const { first } = this.#values;
     const next = first.get(value);
-    this.#setNext(entry, next);
-    this.#setPrevious(entry, NONE);
-    if (next !== NONE) this.#setPrevious(next, entry);
+    this.#next.set(entry, next);
+    this.#previous.set(entry, NONE);
+    if (next !== NONE) this.#previous.set(next, entry);
     first.set(value, entry);
   }
 
   /** Removes an entry from the list of its value, and the value with its last entry. */
   #unlink(entry: number, value: number): void {
-    const { next: nexts, previous: previouses } = this.#links(entry);
-    const at = entry < 0 ? shareOf(entry) : entry;
-    const next = nexts.get(at);
-    const previous = previouses.get(at);
-    if (next !== NONE) this.#setPrevious(next, previous);
-    if (previous !== NONE) this.#setNext(previous, next);
+    const next = this.#next.get(entry);
+    const previous = this.#previous.get(entry);
+    if (next !== NONE) this.#previous.set(next, previous);
+    if (previous !== NONE) this.#next.set(previous, next);
     else if (next !== NONE) this.#values.first.set(value, next);
     else this.#values.remove(value);
   }
-
-  #setNext(entry: number, next: number): void {
-    this.#links(entry).next.set(entry < 0 ? shareOf(entry) : entry, next);
-  }
-
-  #setPrevious(entry: number, previous: number): void {
-    this.#links(entry).previous.set(
-      entry < 0 ? shareOf(entry) : entry,
-      previous,
-    );
-  }
-
-  #links(entry: number): Links {
-    return entry < 0 ? this.#shareLinks : this.#slotLinks;
-  }
-}
-
-function makeLinks(): Links {
-  return { next: new PagedInts(NONE), previous: new PagedInts(NONE) };
 }
 
 /**

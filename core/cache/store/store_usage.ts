@@ -1,11 +1,3 @@
-/** Memory usage of one tier. */
-export interface TierUsage {
-  /** Number of objects. */
-  readonly objects: number;
-  /** Size of the objects, in bytes. */
-  readonly bytes: number;
-}
-
 /** Memory usage of one or several stores. */
 export interface StoreUsage {
   /**
@@ -24,6 +16,9 @@ export interface StoreUsage {
   /** Total memory, in bytes. */
   readonly total: number;
 }
+
+/** Memory usage of one tier. */
+export type TierUsage = StoreUsage["bytes"];
 
 /** Sum of the memory usage of several stores. */
 export function sumOfUsages(usages: readonly StoreUsage[]): StoreUsage {
