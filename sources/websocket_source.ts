@@ -74,14 +74,12 @@ const RULES: OptionRules<WebsocketOptions<never>> = {
   random: "function?",
 };
 
-/** First delay before a reconnection, in milliseconds. */
-const FIRST_DELAY_MS = 500;
-/** Maximum delay before a reconnection, in milliseconds. */
-const MAX_DELAY_MS = 30_000;
-/**
- * Time without a failure after which delays start small again, in milliseconds.
- */
-const RESET_AFTER_MS = 60_000;
+/** Pauses before a reconnection, in milliseconds. */
+const PAUSES = {
+  initialDelay: 500,
+  maxDelay: 30_000,
+  resetAfter: 60_000,
+};
 
 /**
  * Creates an event source that receives the messages of a WebSocket server and
@@ -154,13 +152,8 @@ class WebsocketSource<P extends KubernetesObject> extends BaseSource<P>
 
   async #listen(run: SourceRun<P>): Promise<void> {
     const { clock } = run.context;
-    const backOff = new BackOff({
-      initial: FIRST_DELAY_MS,
-      max: MAX_DELAY_MS,
-      resetAfter: RESET_AFTER_MS,
-      clock,
-      random: this.#options.random ?? Math.random,
-    });
+    const random = this.#options.random ?? Math.random;
+    const backOff = new BackOff(PAUSES, clock, random);
     let connections = 0;
     while (!run.ended) {
       try {

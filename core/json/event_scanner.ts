@@ -10,7 +10,7 @@
  *
  * @module
  */
-import type { ByteRange } from "./byte_range.ts";
+import { type ByteRange, stringEquals } from "./byte_range.ts";
 import { bytesOf, JsonCursor, OPEN_BRACE, QUOTE } from "./json_cursor.ts";
 import {
   FIELD_INDEX,
@@ -34,10 +34,6 @@ const EVENT_TYPES: readonly WatchEventType[] = [
   "BOOKMARK",
   "ERROR",
 ];
-const EVENT_TYPE_BYTES: readonly Uint8Array[] = EVENT_TYPES.map(bytesOf);
-
-const TYPE = bytesOf("type");
-const OBJECT = bytesOf("object");
 
 const { metadata: METADATA } = FIELD_INDEX;
 
@@ -84,25 +80,27 @@ export class EventScanner {
     const cursor = this.#cursor;
     cursor.reset(line);
     let type = -1;
+    let typeEnd = -1;
     let object = -1;
     if (cursor.peek() !== OPEN_BRACE) cursor.fail("it must be an object");
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
-      if (cursor.stringIs(OBJECT)) {
+      if (cursor.stringEquals("object")) {
         object = cursor.position;
         if (cursor.peek() === OPEN_BRACE) this.#object();
         else {
           cursor.skipStructure();
           object = -1;
         }
-      } else if (cursor.stringIs(TYPE)) {
+      } else if (cursor.stringEquals("type")) {
         type = cursor.position;
         cursor.skipStructure();
+        typeEnd = cursor.position;
       } else cursor.skipStructure();
     }
     cursor.finish();
     if (object < 0) cursor.fail('"object" must be an object');
     this.#checkFields();
-    return this.#eventType(type);
+    return this.#eventType(type, typeEnd);
   }
 
   /**
@@ -124,19 +122,14 @@ export class EventScanner {
     return this.header;
   }
 
-  #eventType(position: number): WatchEventType {
+  #eventType(start: number, end: number): WatchEventType {
     const cursor = this.#cursor;
-    if (position >= 0) {
-      cursor.position = position;
-      if (cursor.peek() === QUOTE) {
-        cursor.string();
-        for (let i = 0; i < EVENT_TYPES.length; i++) {
-          const bytes = EVENT_TYPE_BYTES[i] as Uint8Array;
-          if (cursor.stringIs(bytes)) return EVENT_TYPES[i] as WatchEventType;
-        }
-        cursor.position = position;
+    if (cursor.bytes[start] === QUOTE) {
+      for (const type of EVENT_TYPES) {
+        if (stringEquals(cursor.bytes, start, end, type)) return type;
       }
     }
+    if (start >= 0) cursor.position = start;
     return cursor.fail('"type" must be a type of watch events');
   }
 
@@ -215,7 +208,7 @@ export class EventScanner {
 
 /** Known key of an object. */
 interface KnownKey {
-  readonly key: Uint8Array;
+  readonly key: string;
   /** Text without white space: `"key":`. */
   readonly text: Uint8Array | undefined;
   /** Index of the field; -1 if it is not part of the header. */
@@ -226,7 +219,7 @@ interface KnownKey {
 
 /** Any other key, and the start of an object. */
 const UNKNOWN: KnownKey = {
-  key: new Uint8Array(0),
+  key: "",
   text: undefined,
   field: -1,
   index: 0,
@@ -245,7 +238,7 @@ export class KeyTable {
    */
   constructor(keys: readonly string[], fieldOf: (key: string) => number) {
     const known = keys.map((key, i) => ({
-      key: bytesOf(key),
+      key,
       text: bytesOf(`"${key}":`),
       field: fieldOf(key),
       index: i + 1,
@@ -334,7 +327,7 @@ export class KeyGuesser {
     if (candidates === undefined) return UNKNOWN;
     for (let i = 0; i < candidates.length; i++) {
       const candidate = candidates[i] as KnownKey;
-      if (cursor.stringIs(candidate.key)) return candidate;
+      if (cursor.stringEquals(candidate.key)) return candidate;
     }
     return UNKNOWN;
   }

@@ -249,19 +249,6 @@ export class JsonCursor implements ByteRange {
     return (byte >= ZERO && byte <= NINE) || (letter >= 0x61 && letter <= 0x66);
   }
 
-  /** Whether the last string equals a text, given as ASCII bytes. */
-  stringIs(text: Uint8Array): boolean {
-    const { bytes, stringStart } = this;
-    if (this.escaped) {
-      return this.stringText() === String.fromCharCode(...text);
-    }
-    if (this.stringEnd - stringStart !== text.length) return false;
-    for (let i = 0; i < text.length; i++) {
-      if (bytes[stringStart + i] !== text[i]) return false;
-    }
-    return true;
-  }
-
   /** Whether the last string has a value. */
   stringEquals(text: string): boolean {
     return stringEquals(

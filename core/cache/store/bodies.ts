@@ -11,24 +11,14 @@ const FIRST_SCRATCH_BYTES = 16 * 1024;
 const KEPT_SCRATCH_BYTES = 1024 * 1024;
 
 /**
- * Body that is not stored yet; the receiver supplies the memory to which it is
- * written.
- */
-export interface UnwrittenBody {
-  /** Length in bytes. */
-  readonly length: number;
-  /** Writes the body at a position. */
-  writeTo(target: Uint8Array, start: number): void;
-}
-
-/**
  * Writer of bodies: the stored form of objects, without the pruned paths, and with
  * `apiVersion` and `kind`, which items of a list lack.
  *
  * The writer itself is the body of the object that was taken last, so that no
  * object is allocated for it.
  */
-export class BodyWriter implements UnwrittenBody {
+export class BodyWriter {
+  /** Length of the body that was taken last, in bytes. */
   length = 0;
 
   readonly #pruner: Pruner | undefined;
@@ -60,7 +50,7 @@ export class BodyWriter implements UnwrittenBody {
    * @throws {SyntaxError} If the object is not well-formed where a pruned path
    * leads.
    */
-  take(header: ObjectHeader): UnwrittenBody {
+  take(header: ObjectHeader): this {
     const kept = this.#pruner?.measure(header) ?? header.end - header.start;
     this.#object = header;
     this.#start = this.#missingStart(header);
@@ -68,6 +58,7 @@ export class BodyWriter implements UnwrittenBody {
     return this;
   }
 
+  /** Writes the body that was taken last into the memory of its receiver. */
   writeTo(target: Uint8Array, start: number): void {
     const { bytes, start: from, end } = this.#object;
     const missing = this.#start;

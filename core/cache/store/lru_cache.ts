@@ -71,6 +71,7 @@ export class LruCache<K, V> {
 
   /** Evicts the least recently used entries until their sum of sizes fits. */
   trim(size: number): void {
+    if (this.#size <= size) return;
     for (const key of this.#entries.keys()) {
       if (this.#size <= size) return;
       this.delete(key);

@@ -4,7 +4,6 @@ import type { BodyWriter } from "./bodies.ts";
 import { LruCache } from "./lru_cache.ts";
 import type { Tiers } from "./tiers.ts";
 import { PartSharing } from "./part_sharing.ts";
-import type { TierUsage } from "./store_usage.ts";
 
 /** Share of the limit that is kept when memory is short. */
 const KEPT_SHARE = 1 / 8;
@@ -13,38 +12,19 @@ const KEPT_SHARE = 1 / 8;
 export class ObjectDecoder<T extends KubernetesObject> {
   readonly #bodies: Tiers;
   readonly #writer: BodyWriter;
-  readonly #decoded: LruCache<number, T>;
+  /** Recently read objects; their sizes are in bytes. */
+  readonly cache: LruCache<number, T> = new LruCache(0);
   readonly #sharing: PartSharing = new PartSharing();
 
   constructor(bodies: Tiers, writer: BodyWriter) {
     this.#bodies = bodies;
     this.#writer = writer;
-    this.#decoded = new LruCache(0);
-  }
-
-  /** Limit of the cache, in bytes. */
-  get limit(): number {
-    return this.#decoded.maxSize;
-  }
-
-  set limit(bytes: number) {
-    if (bytes !== this.#decoded.maxSize) this.#decoded.maxSize = bytes;
-  }
-
-  /** Size of the cache, in bytes. */
-  get bytes(): number {
-    return this.#decoded.size;
-  }
-
-  /** Usage of the cache. */
-  get usage(): TierUsage {
-    return { objects: this.#decoded.count, bytes: this.#decoded.size };
   }
 
   /** Number of bytes that may be evicted: some objects are always kept. */
   get shrinkableBytes(): number {
-    const { size } = this.#decoded;
-    return size > this.limit * KEPT_SHARE ? size : 0;
+    const { size, maxSize } = this.cache;
+    return size > maxSize * KEPT_SHARE ? size : 0;
   }
 
   /**
@@ -53,7 +33,7 @@ export class ObjectDecoder<T extends KubernetesObject> {
    * @throws {SyntaxError} If its bytes are not well-formed.
    */
   get(slot: number): T | undefined {
-    const known = this.#decoded.get(slot);
+    const known = this.cache.get(slot);
     if (known !== undefined) return known;
     const body = this.#bodies.read(slot);
     if (body === undefined) return undefined;
@@ -63,7 +43,7 @@ export class ObjectDecoder<T extends KubernetesObject> {
 
   /** Object in a slot, without counting as a use: for a pass over all objects. */
   peek(slot: number): T | undefined {
-    const known = this.#decoded.peek(slot);
+    const known = this.cache.peek(slot);
     if (known !== undefined) return known;
     const body = this.#bodies.read(slot);
     return body === undefined ? undefined : this.decode(body);
@@ -78,18 +58,13 @@ export class ObjectDecoder<T extends KubernetesObject> {
   /** Decodes and freezes an object, and caches it as the one of a slot. */
   keep(slot: number, body: ByteRange): T {
     const object = this.decode(body);
-    this.#decoded.set(slot, object, this.#sharing.bytes);
+    this.cache.set(slot, object, this.#sharing.bytes);
     return object;
-  }
-
-  /** Removes the object of a slot from the cache. */
-  forget(slot: number): void {
-    this.#decoded.delete(slot);
   }
 
   /** Evicts the least recently used half. */
   shrink(): void {
-    this.#decoded.trim(Math.floor(this.#decoded.size / 2));
+    this.cache.trim(Math.floor(this.cache.size / 2));
     this.#sharing.clear();
   }
 }

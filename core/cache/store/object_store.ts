@@ -25,7 +25,7 @@ import {
 } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
-import { BodyCopy, BodyWriter, type UnwrittenBody } from "./bodies.ts";
+import { BodyCopy, BodyWriter } from "./bodies.ts";
 import type { BudgetMember, MemoryBudget } from "./memory_budget.ts";
 import { ObjectDecoder } from "./object_decoder.ts";
 import {
@@ -561,7 +561,8 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
 
   usage(): StoreUsage {
     const { bytes, compressed, keyOnly } = this.#tiers;
-    const decoded = this.#decoder.usage;
+    const { count, size } = this.#decoder.cache;
+    const decoded = { objects: count, bytes: size };
     const index = this.#indexBytes;
     const total = index + bytes.bytes + compressed.bytes + decoded.bytes;
     return { decoded, bytes, compressed, keyOnly, index, total };
@@ -629,17 +630,17 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   }
 
   /** Stores body and version of a header in the slot of its object. */
-  #write(slot: number, header: ObjectHeader, body: UnwrittenBody): void {
+  #write(slot: number, header: ObjectHeader, body: BodyWriter): void {
     this.#tiers.write(slot, body);
     this.#table.setVersion(slot, header);
-    this.#decoder.forget(slot);
+    this.#decoder.cache.delete(slot);
     if (!this.#indexes.isEmpty) this.#index(slot, header);
     this.#charge();
   }
 
   #remove(slot: number): void {
     this.#indexes.remove(slot);
-    this.#decoder.forget(slot);
+    this.#decoder.cache.delete(slot);
     this.#tiers.remove(slot);
     this.#table.remove(slot);
     this.#charge();
@@ -654,12 +655,12 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   #charge(): void {
     const budget = this.#budget;
     if (budget === undefined) {
-      this.#decoder.limit = DEFAULT_DECODED_BYTES;
+      this.#decoder.cache.maxSize = DEFAULT_DECODED_BYTES;
       return;
     }
-    this.#decoder.limit = budget.allowed * DECODED_SHARE;
+    this.#decoder.cache.maxSize = budget.allowed * DECODED_SHARE;
     const held = this.#indexBytes + this.#tiers.allocatedBytes +
-      this.#decoder.bytes;
+      this.#decoder.cache.size;
     if (held !== this.#charged || budget.isExceeded) {
       this.#charged = held;
       budget.charge(this, held);

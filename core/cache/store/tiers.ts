@@ -1,6 +1,5 @@
 import type { ByteRange } from "../../json/byte_range.ts";
-import type { BodyCopy } from "./bodies.ts";
-import type { UnwrittenBody } from "./bodies.ts";
+import type { BodyCopy, BodyWriter } from "./bodies.ts";
 import {
   DICTIONARY_OBJECTS,
   PAGE_BYTES,
@@ -70,7 +69,7 @@ export class Tiers {
   }
 
   /** Writes the body of a slot, in place of its former one if it has one. */
-  write(slot: number, body: UnwrittenBody): void {
+  write(slot: number, body: BodyWriter): void {
     this.#store(slot, body);
     this.touch(slot);
   }
@@ -80,10 +79,8 @@ export class Tiers {
    * dropped.
    */
   read(slot: number): ByteRange | undefined {
-    const page = this.#slots.page(slot);
-    const at = slot & PAGE_MASK;
-    const address = page.body[at] as number;
-    switch ((page.state[at] as number) & TIER_MASK) {
+    const address = this.#addressOf(slot);
+    switch (this.#tierOf(slot)) {
       case BYTES:
         return this.#arena.look(address);
       case COMPRESSED:
@@ -99,10 +96,8 @@ export class Tiers {
    * @returns Whether there is a body.
    */
   copy(slot: number, copy: BodyCopy): boolean {
-    const page = this.#slots.page(slot);
-    const at = slot & PAGE_MASK;
-    const address = page.body[at] as number;
-    switch ((page.state[at] as number) & TIER_MASK) {
+    const address = this.#addressOf(slot);
+    switch (this.#tierOf(slot)) {
       case BYTES:
         copy.keep(this.#arena.look(address));
         return true;
@@ -123,11 +118,9 @@ export class Tiers {
 
   /** Removes the body of a slot that is about to be freed. */
   remove(slot: number): void {
-    const { state, body } = this.#slots.page(slot);
-    const at = slot & PAGE_MASK;
-    const tier = (state[at] as number) & TIER_MASK;
+    const tier = this.#tierOf(slot);
     this.#setTier(slot, 0);
-    this.#release(tier, body[at] as number);
+    this.#release(tier, this.#addressOf(slot));
   }
 
   /** Number of bytes to compress; 0 if pages would have only a few bodies. */
@@ -152,11 +145,8 @@ export class Tiers {
       }
       let address = this.#pages.add(cold, bodyOf);
       for (const slot of cold) {
-        const { body } = this.#slots.page(slot);
-        const at = slot & PAGE_MASK;
-        this.#arena.free(body[at] as number);
-        body[at] = address++;
-        this.#setTier(slot, COMPRESSED);
+        this.#arena.free(this.#addressOf(slot));
+        this.#place(slot, COMPRESSED, address++);
       }
       this.#arena.reclaim();
     }
@@ -170,7 +160,7 @@ export class Tiers {
       const slot = this.#nextIn(tier, this.#dropHand);
       this.#dropHand = slot + 1;
       if (this.#wasUsed(slot)) continue;
-      const address = this.#slots.page(slot).body[slot & PAGE_MASK] as number;
+      const address = this.#addressOf(slot);
       if (tier === BYTES) this.#arena.free(address);
       else this.#pages.remove(address);
       this.#setTier(slot, KEY_ONLY);
@@ -201,8 +191,7 @@ export class Tiers {
       this.#hand = slot + 1;
       if (slot === cold[0]) break; // a full round
       if (this.#wasUsed(slot)) continue;
-      const address = this.#slots.page(slot).body[slot & PAGE_MASK] as number;
-      const { start, end } = this.#arena.look(address);
+      const { start, end } = this.#arena.look(this.#addressOf(slot));
       cold.push(slot);
       bytes += end - start;
       if (cold.length === PAGE_OBJECTS || bytes >= PAGE_BYTES) break;
@@ -238,21 +227,18 @@ export class Tiers {
     return used;
   }
 
-  #store(slot: number, body: UnwrittenBody): void {
+  #store(slot: number, body: BodyWriter): void {
     const arena = this.#arena;
-    const page = this.#slots.page(slot);
-    const at = slot & PAGE_MASK;
     const { length } = body;
-    const tier = (page.state[at] as number) & TIER_MASK;
-    if (tier === BYTES && arena.resize(page.body[at] as number, length)) {
+    const tier = this.#tierOf(slot);
+    if (tier === BYTES && arena.resize(this.#addressOf(slot), length)) {
       body.writeTo(arena.bytes, arena.start);
       return;
     }
     const address = arena.allocate(slot, length);
     body.writeTo(arena.bytes, arena.start);
-    const former = page.body[at] as number; // allocating may have moved it
-    page.body[at] = address;
-    this.#setTier(slot, BYTES);
+    const former = this.#addressOf(slot); // allocating may have moved it
+    this.#place(slot, BYTES, address);
     this.#release(tier, former);
   }
 
@@ -264,20 +250,30 @@ export class Tiers {
   }
 
   /** Moves the live bodies of a page that is half dead back to bytes. */
-  #rescue(address: number): void {
-    for (const member of this.#pages.slots(address)) {
-      const { state, body } = this.#slots.page(member.slot);
-      const at = member.slot & PAGE_MASK;
+  #rescue(first: number): void {
+    for (const { slot, address } of this.#pages.slots(first)) {
       if (
-        ((state[at] as number) & TIER_MASK) !== COMPRESSED ||
-        body[at] !== member.address
+        this.#tierOf(slot) !== COMPRESSED || this.#addressOf(slot) !== address
       ) continue;
-      const { bytes, start, end } = this.#pages.read(member.address);
-      body[at] = this.#arena.allocate(member.slot, end - start);
+      const { bytes, start, end } = this.#pages.read(address);
+      this.#place(slot, BYTES, this.#arena.allocate(slot, end - start));
       this.#arena.bytes.set(bytes.subarray(start, end), this.#arena.start);
-      this.#setTier(member.slot, BYTES);
-      this.#pages.remove(member.address);
+      this.#pages.remove(address);
     }
+  }
+
+  #tierOf(slot: number): number {
+    const { state } = this.#slots.page(slot);
+    return (state[slot & PAGE_MASK] as number) & TIER_MASK;
+  }
+
+  #addressOf(slot: number): number {
+    return this.#slots.page(slot).body[slot & PAGE_MASK] as number;
+  }
+
+  #place(slot: number, tier: number, address: number): void {
+    this.#slots.page(slot).body[slot & PAGE_MASK] = address;
+    this.#setTier(slot, tier);
   }
 
   #setTier(slot: number, tier: number): void {

@@ -74,18 +74,10 @@ export const RECONNECT_OPTIONS: OptionTable<ReconnectOptions> = {
   resetAfter: { type: "positive", default: 120_000 },
 };
 
-/** Constructor dependencies of {@linkcode BackOff}; durations in milliseconds. */
-export interface BackOffDeps {
-  /** First pause, before jitter. */
-  readonly initial: number;
-  /** Longest pause, before jitter. */
-  readonly max: number;
-  /** Time without a pause after which the next is the first again. */
-  readonly resetAfter: number;
-  readonly clock: Clock;
-  /** Random number from 0 to below 1. */
-  readonly random: () => number;
-}
+type BackOffSettings = Pick<
+  ReconnectSettings,
+  "initialDelay" | "maxDelay" | "resetAfter"
+>;
 
 /**
  * Exponential backoff between connection attempts: pauses double up to a cap,
@@ -96,14 +88,18 @@ export interface BackOffDeps {
  * connection: a server that accepts and drops connections must be protected.
  */
 export class BackOff {
-  readonly #deps: BackOffDeps;
+  readonly #settings: BackOffSettings;
+  readonly #clock: Clock;
+  readonly #random: () => number;
   #delay: number;
   /** End of the last pause on the clock; undefined before the first. */
   #resumed: number | undefined;
 
-  constructor(deps: BackOffDeps) {
-    this.#deps = deps;
-    this.#delay = deps.initial;
+  constructor(settings: BackOffSettings, clock: Clock, random: () => number) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#random = random;
+    this.#delay = settings.initialDelay;
   }
 
   /**
@@ -112,23 +108,22 @@ export class BackOff {
    * @param atLeast Pause that the server asked for; jitter is added to it.
    */
   next(atLeast = 0): number {
-    const { initial, max, resetAfter, clock, random } = this.#deps;
-    const now = clock.now();
+    const { initialDelay, maxDelay, resetAfter } = this.#settings;
+    const now = this.#clock.now();
     if (this.#resumed !== undefined && now - this.#resumed >= resetAfter) {
-      this.#delay = initial;
+      this.#delay = initialDelay;
     }
     const pause = Math.max(
-      this.#delay * (1 + random()),
-      atLeast * (1 + random() / 10),
+      this.#delay * (1 + this.#random()),
+      atLeast * (1 + this.#random() / 10),
     );
-    this.#delay = Math.min(this.#delay * 2, max);
+    this.#delay = Math.min(this.#delay * 2, maxDelay);
     this.#resumed = now + pause;
     return pause;
   }
 
   /** First pause again, with jitter; the next pause does not grow by it. */
   short(): number {
-    const { initial, random } = this.#deps;
-    return initial * (1 + random());
+    return this.#settings.initialDelay * (1 + this.#random());
   }
 }

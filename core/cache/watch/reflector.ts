@@ -23,6 +23,7 @@ import { compareResourceVersions } from "../../api/resource_version.ts";
 import type { ApiRequest } from "../../client/request.ts";
 import { statusError } from "../../client/response.ts";
 import { type Clock, sleep } from "../../clock.ts";
+import { parseRange } from "../../json/byte_range.ts";
 import type { WatchEventType } from "../../json/event_scanner.ts";
 import type { ListHeader } from "../../json/list_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
@@ -98,7 +99,6 @@ export interface ReflectorSink {
   flush(): void;
 }
 
-/** Constructor dependencies of a {@linkcode Reflector}. */
 export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
   readonly client: InformerClient;
   readonly kind: Kind;
@@ -192,13 +192,7 @@ export class Reflector {
       onIdle: () => sink.flush(),
     };
     this.#watchList = reconnect.watchList ? "yes" : "never";
-    this.#backOff = new BackOff({
-      initial: reconnect.initialDelay,
-      max: reconnect.maxDelay,
-      resetAfter: reconnect.resetAfter,
-      clock,
-      random,
-    });
+    this.#backOff = new BackOff(reconnect, clock, random);
   }
 
   /** Starts the watch; safe to repeat. */
@@ -309,7 +303,10 @@ export class Reflector {
   ): Promise<void> | undefined {
     if (type === "ERROR") {
       this.#state = "error-event";
-      throw statusError(response.action, readStatus(header));
+      throw statusError(
+        response.action,
+        parseRange(header) as Partial<Status>,
+      );
     }
     this.#record.works();
     if (type === "BOOKMARK") return this.#takeBookmark(header, response);
@@ -391,7 +388,12 @@ export class Reflector {
           pageRequest(target, { limit, continueToken, resourceVersion }),
         );
         if (page.continue === "") return this.#initDone(page.resourceVersion);
-        if (page.continue === continueToken) throw endlessPages();
+        if (page.continue === continueToken) {
+          throw new ConnectionFault(
+            "garbage",
+            "Cannot read all pages: a page must not lead to itself: received its own continue token",
+          );
+        }
         continueToken = page.continue;
       } catch (error) {
         if (continueToken === "" || !ApiError.is(error) || !error.isGone) {
@@ -435,8 +437,7 @@ export class Reflector {
     this.#version.text = resourceVersion;
     this.#versionGone = false;
     this.#state = isStream ? "watching" : "init-listed";
-    this.#record.synced = true;
-    this.#record.state = "watching";
+    this.#record.stateRead();
   }
 
   #open(
@@ -508,8 +509,7 @@ export class Reflector {
   }
 
   #noteFailure(error: unknown, reason: string): void {
-    const action = this.#response?.action;
-    this.#record.failed({ error, reason, action });
+    this.#record.failed(error, reason, this.#response?.action);
   }
 
   async #pause(duration: number): Promise<void> {
@@ -521,18 +521,4 @@ export class Reflector {
       // It was stopped during the pause: the loop ends.
     }
   }
-}
-
-/** Reads the Status that an ERROR event carries. */
-function readStatus(header: ObjectHeader): Partial<Status> {
-  const { bytes, start, end } = header;
-  const text = new TextDecoder().decode(bytes.subarray(start, end));
-  return JSON.parse(text) as Partial<Status>;
-}
-
-function endlessPages(): ConnectionFault {
-  return new ConnectionFault(
-    "garbage",
-    "Cannot read all pages: a page must not lead to itself: received its own continue token",
-  );
 }

@@ -13,7 +13,6 @@ export interface ResponseLimits {
   readonly total?: number | undefined;
 }
 
-/** Constructor dependencies of a {@linkcode ResponseReader}. */
 export interface ResponseReaderDeps {
   readonly client: Pick<InformerClient, "request">;
   readonly clock: Clock;

@@ -8,27 +8,19 @@ import type {
   Metrics,
 } from "../../metrics.ts";
 
-/**
- * State of the connection of a watch.
- *
- * - `"stopped"`: not started, or stopped.
- * - `"connecting"`: a list or a watch is requested.
- * - `"syncing"`: the state arrives.
- * - `"watching"`: changes arrive.
- * - `"waiting"`: something failed; it is retried after a pause.
- */
-export type WatchState =
-  | "stopped"
-  | "connecting"
-  | "syncing"
-  | "watching"
-  | "waiting";
-
 /** Health of the watch of one namespace, or of all. */
 export interface WatchHealth {
   /** Namespace; undefined when the watch covers all. */
   readonly namespace: string | undefined;
-  /** State of the connection. */
+  /**
+   * State of the connection.
+   *
+   * - `"stopped"`: not started, or stopped.
+   * - `"connecting"`: a list or a watch is requested.
+   * - `"syncing"`: the state arrives.
+   * - `"watching"`: changes arrive.
+   * - `"waiting"`: something failed; it is retried after a pause.
+   */
   readonly state:
     | "stopped"
     | "connecting"
@@ -56,8 +48,8 @@ export interface WatchHealth {
 /** Upper bounds in seconds: from a proxy's limit to the server's own timeout. */
 const WATCH_AGE_BUCKETS: readonly number[] = [1, 10, 30, 60, 120, 300, 600];
 
-/** Type of a counted change. */
-type ChangeType = "added" | "updated" | "deleted";
+const CHANGE_TYPES = ["added", "updated", "deleted"] as const;
+type ChangeType = typeof CHANGE_TYPES[number];
 
 /** Metrics of the informers of one kind. */
 export class InformerMetrics {
@@ -84,28 +76,31 @@ export class InformerMetrics {
    * @param kind Kind, for the label.
    */
   constructor(metrics: Metrics, kind: string) {
+    const labelled = (type: ChangeType) => Object.freeze({ kind, type });
     this.#labels = Object.freeze({ kind });
     this.#byType = {
-      added: Object.freeze({ kind, type: "added" }),
-      updated: Object.freeze({ kind, type: "updated" }),
-      deleted: Object.freeze({ kind, type: "deleted" }),
+      added: labelled("added"),
+      updated: labelled("updated"),
+      deleted: labelled("deleted"),
     };
-    this.#events = metrics.counter({
-      name: "coracle_informer_events_total",
-      help: "Changes of cached objects, by kind and type.",
-    });
-    this.#relists = metrics.counter({
-      name: "coracle_informer_relists_total",
-      help: "How often the whole state was read again, by kind.",
-    });
-    this.#errors = metrics.counter({
-      name: "coracle_informer_errors_total",
-      help: "Failed lists and watches, by kind and reason.",
-    });
-    this.#handlerErrors = metrics.counter({
-      name: "coracle_informer_handler_errors_total",
-      help: "Exceptions that event handlers threw, by kind and handler.",
-    });
+    const counter = (name: string, help: string) =>
+      metrics.counter({ name: `coracle_informer_${name}_total`, help });
+    this.#events = counter(
+      "events",
+      "Changes of cached objects, by kind and type.",
+    );
+    this.#relists = counter(
+      "relists",
+      "How often the whole state was read again, by kind.",
+    );
+    this.#errors = counter(
+      "errors",
+      "Failed lists and watches, by kind and reason.",
+    );
+    this.#handlerErrors = counter(
+      "handler_errors",
+      "Exceptions that event handlers threw, by kind and handler.",
+    );
     this.#watchAge = metrics.histogram({
       name: "coracle_informer_watch_age_seconds",
       help: "How long watches lived until they ended, by kind.",
@@ -126,16 +121,12 @@ export class InformerMetrics {
   flush(): void {
     const changes = this.#changes;
     this.objects(changes.added - changes.deleted);
-    this.#flush("added");
-    this.#flush("updated");
-    this.#flush("deleted");
-  }
-
-  #flush(type: ChangeType): void {
-    const count = this.#changes[type];
-    if (count === 0) return;
-    this.#events.add(count, this.#byType[type]);
-    this.#changes[type] = 0;
+    for (const type of CHANGE_TYPES) {
+      if (changes[type] > 0) {
+        this.#events.add(changes[type], this.#byType[type]);
+      }
+      changes[type] = 0;
+    }
   }
 
   relist(): void {
@@ -161,7 +152,6 @@ export class InformerMetrics {
   }
 }
 
-/** Constructor dependencies of a {@linkcode WatchRecord}. */
 export interface WatchRecordDeps {
   readonly namespace: string | undefined;
   readonly clock: Clock;
@@ -169,69 +159,81 @@ export interface WatchRecordDeps {
   readonly metrics: InformerMetrics;
 }
 
-/** Failure of a list or a watch. */
-export interface Failure {
-  readonly error: unknown;
-  /** Value of the metric label `reason`. */
-  readonly reason: string;
-  /** Failed action, as it reads after "Cannot", where it is known. */
-  readonly action: string | undefined;
-}
-
 /** Health, metrics and log of a reflector. */
 export class WatchRecord {
   readonly #deps: WatchRecordDeps;
-  readonly #clock: Clock;
-  #lastError: WatchHealth["lastError"];
-  #consecutiveFailures = 0;
-  #lastContact: number | undefined;
+  readonly #health: { -readonly [F in keyof WatchHealth]: WatchHealth[F] };
   #watchStart: number | undefined;
-  #relists = 0;
-  #errors = 0;
-
-  state: WatchState = "stopped";
-  synced = false;
 
   constructor(deps: WatchRecordDeps) {
     this.#deps = deps;
-    this.#clock = deps.clock;
+    this.#health = {
+      namespace: deps.namespace,
+      state: "stopped",
+      synced: false,
+      lastError: undefined,
+      consecutiveFailures: 0,
+      lastContact: undefined,
+      watchAge: undefined,
+      relists: 0,
+      errors: 0,
+    };
+  }
+
+  get synced(): boolean {
+    return this.#health.synced;
+  }
+
+  set state(state: WatchHealth["state"]) {
+    this.#health.state = state;
   }
 
   /** Notes that bytes arrived. */
   contact(): void {
-    this.#lastContact = this.#clock.wallTime();
+    this.#health.lastContact = this.#deps.clock.wallTime();
   }
 
   /** Notes that a valid event arrived, which ends a series of failures. */
   works(): void {
-    this.#consecutiveFailures = 0;
+    this.#health.consecutiveFailures = 0;
   }
 
-  /** Notes, counts and logs a failure. */
-  failed(failure: Failure): void {
-    const { log, metrics } = this.#deps;
-    const { reason } = failure;
-    const message = describe(failure);
-    this.#lastError = { message, at: this.#clock.wallTime() };
-    this.#consecutiveFailures++;
-    this.#errors++;
+  /**
+   * Notes, counts and logs a failure.
+   *
+   * @param reason Value of the metric label `reason`.
+   * @param action Failed action, as it reads after "Cannot", where it is known.
+   */
+  failed(error: unknown, reason: string, action?: string): void {
+    const { log, metrics, clock } = this.#deps;
+    const message = describe(error, action);
+    const health = this.#health;
+    health.lastError = { message, at: clock.wallTime() };
+    health.consecutiveFailures++;
+    health.errors++;
     metrics.error(reason);
     log.warn("A list or watch failed and is retried", {
       error: message,
       reason,
-      failures: this.#consecutiveFailures,
+      failures: health.consecutiveFailures,
     });
   }
 
   /** Notes the begin of a whole state; every one after a sync is a relist. */
   stateBegun(): void {
     if (!this.synced) return;
-    this.#relists++;
+    this.#health.relists++;
     this.#deps.metrics.relist();
   }
 
+  /** Notes that a whole state was read. */
+  stateRead(): void {
+    this.#health.synced = true;
+    this.state = "watching";
+  }
+
   watchOpened(): void {
-    this.#watchStart = this.#clock.now();
+    this.#watchStart = this.#deps.clock.now();
   }
 
   /** Notes the end of a watch, if one was open. */
@@ -243,28 +245,18 @@ export class WatchRecord {
 
   /** Health at this moment, as a new object. */
   health(): WatchHealth {
-    return {
-      namespace: this.#deps.namespace,
-      state: this.state,
-      synced: this.synced,
-      lastError: this.#lastError,
-      consecutiveFailures: this.#consecutiveFailures,
-      lastContact: this.#lastContact,
-      watchAge: this.#watchAge(),
-      relists: this.#relists,
-      errors: this.#errors,
-    };
+    return { ...this.#health, watchAge: this.#watchAge() };
   }
 
   #watchAge(): number | undefined {
     return this.#watchStart === undefined
       ? undefined
-      : this.#clock.now() - this.#watchStart;
+      : this.#deps.clock.now() - this.#watchStart;
   }
 }
 
 /** Error message that names the kind, also where the error itself does not. */
-function describe({ error, action }: Failure): string {
+function describe(error: unknown, action: string | undefined): string {
   const message = error instanceof Error ? error.message : String(error);
   return action === undefined || message.includes(action)
     ? message

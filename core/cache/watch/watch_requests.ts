@@ -79,32 +79,22 @@ export interface WatchTarget extends
   readonly metadataOnly: boolean;
 }
 
-/** Position of a page in a list. */
-export interface ListPosition {
-  /** Largest number of objects; all in one page when undefined. */
-  readonly limit: number | undefined;
-  /** Continue token of the page before; empty for the first page. */
-  readonly continueToken: string;
-  /** Oldest acceptable state; `"0"` for any, empty for the newest. */
-  readonly resourceVersion: string;
-}
-
-/** Start of a watch. */
-export interface WatchPosition {
-  /** Version after which events are requested. */
-  readonly resourceVersion: string;
-  /** Time after which the server ends the watch, in seconds. */
-  readonly timeoutSeconds: number;
-  /** Whether the whole state is requested before the changes. */
-  readonly initialEvents: boolean;
-}
-
 const METADATA_TYPE = "application/json;g=meta.k8s.io;v=v1;as=";
 
-/** Request for one page of the state. */
+/**
+ * Request for one page of the state.
+ *
+ * @param position Largest number of objects, all if undefined; continue token of
+ * the page before, empty for the first; and the oldest acceptable state, `"0"` for
+ * any, empty for the newest.
+ */
 export function pageRequest(
   target: WatchTarget,
-  position: ListPosition,
+  position: {
+    readonly limit: number | undefined;
+    readonly continueToken: string;
+    readonly resourceVersion: string;
+  },
 ): ApiRequest {
   const { continueToken, resourceVersion } = position;
   const request = listRequest(target.kind, {
@@ -124,10 +114,19 @@ export function pageRequest(
   };
 }
 
-/** Request for the changes after a state, or for the whole state and its changes. */
+/**
+ * Request for the changes after a state, or for the whole state and its changes.
+ *
+ * @param position Version after which events are requested, time after which the
+ * server ends the watch, and whether the whole state precedes the changes.
+ */
 export function streamRequest(
   target: WatchTarget,
-  position: WatchPosition,
+  position: {
+    readonly resourceVersion: string;
+    readonly timeoutSeconds: number;
+    readonly initialEvents: boolean;
+  },
 ): ApiRequest {
   const request = watchRequest(target.kind, {
     ...selection(target),

@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BackOff } from "../../../../core/cache/watch/reconnect.ts";
+import { resolveOptions } from "../../../../core/api/options.ts";
+import {
+  BackOff,
+  RECONNECT_OPTIONS,
+} from "../../../../core/cache/watch/reconnect.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
 function make(random: () => number): { clock: VirtualClock; backOff: BackOff } {
   const clock = new VirtualClock();
-  const backOff = new BackOff({
-    initial: 800,
-    max: 30_000,
-    resetAfter: 120_000,
-    clock,
-    random,
-  });
+  const settings = resolveOptions({}, RECONNECT_OPTIONS);
+  const backOff = new BackOff(settings, clock, random);
   return { clock, backOff };
 }
 
