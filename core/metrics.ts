@@ -53,7 +53,9 @@ export interface Metrics {
   ): Histogram;
 }
 
-const noMetric: Counter & Gauge & Histogram = {
+type AnyMetric = Counter & Gauge & Histogram;
+
+const noMetric: AnyMetric = {
   add() {},
   set() {},
   remove() {},
@@ -80,31 +82,21 @@ const unfailing: WeakSet<Metrics> = new WeakSet([noMetrics]);
 export function unfailingMetrics(metrics: Metrics): Metrics {
   if (unfailing.has(metrics)) return metrics;
   const wrapped: Metrics = {
-    counter: (options) => unfailingCounter(metrics.counter(options)),
-    gauge: (options) => unfailingGauge(metrics.gauge(options)),
-    histogram: (options) => unfailingHistogram(metrics.histogram(options)),
+    counter: (options) => unfailingMetric(metrics.counter(options)),
+    gauge: (options) => unfailingMetric(metrics.gauge(options)),
+    histogram: (options) => unfailingMetric(metrics.histogram(options)),
   };
   unfailing.add(wrapped);
   return wrapped;
 }
 
-function unfailingCounter(counter: Counter): Counter {
+/** Wraps a metric, which has the methods of its type only. */
+function unfailingMetric(metric: Partial<AnyMetric>): AnyMetric {
   return {
-    add: (value, labels) => attempt(() => counter.add(value, labels)),
-  };
-}
-
-function unfailingGauge(gauge: Gauge): Gauge {
-  return {
-    set: (value, labels) => attempt(() => gauge.set(value, labels)),
-    add: (value, labels) => attempt(() => gauge.add(value, labels)),
-    remove: (labels) => attempt(() => gauge.remove(labels)),
-  };
-}
-
-function unfailingHistogram(histogram: Histogram): Histogram {
-  return {
-    observe: (value, labels) => attempt(() => histogram.observe(value, labels)),
+    add: (value, labels) => attempt(() => metric.add?.(value, labels)),
+    set: (value, labels) => attempt(() => metric.set?.(value, labels)),
+    remove: (labels) => attempt(() => metric.remove?.(labels)),
+    observe: (value, labels) => attempt(() => metric.observe?.(value, labels)),
   };
 }
 

@@ -92,12 +92,10 @@ export class SourceGroup<P extends KubernetesObject> {
     this.#handler = handler;
     this.#namespaces = namespaces;
     this.#begun.resolve();
-    const isLoader = (source: EventSource<P>) =>
-      source.startPriority === "loader";
-    for (const loaders of [true, false]) {
-      const group = this.#sources.filter((source) =>
-        isLoader(source) === loaders
-      );
+    const loaders = this.#sources.filter(({ startPriority }) =>
+      startPriority === "loader"
+    );
+    for (const group of [loaders, this.#sources]) {
       await Promise.all(group.map((source) => this.#startOne(source)));
     }
   }
@@ -265,11 +263,10 @@ export class SourceGroup<P extends KubernetesObject> {
     kind: Kind<T>,
     namespace: string | undefined,
   ): Promise<readonly T[]> {
-    const lists: T[][] = [];
-    for (const source of this.ofKind(kind)) {
-      lists.push([...await source.list?.(namespace) ?? []] as T[]);
-    }
-    return lists.length === 1 ? lists[0] as T[] : newestOfEach(lists.flat());
+    return await merged(
+      this.ofKind(kind),
+      (source) => source.list?.(namespace) as Listing<T>,
+    );
   }
 
   /**
@@ -291,11 +288,10 @@ export class SourceGroup<P extends KubernetesObject> {
         }`,
       );
     }
-    const lists: T[][] = [];
-    for (const source of sources) {
-      lists.push([...await source.secondaries?.(primary) ?? []] as T[]);
-    }
-    return lists.length === 1 ? lists[0] as T[] : newestOfEach(lists.flat());
+    return await merged(
+      sources,
+      (source) => source.secondaries?.(primary) as Listing<T>,
+    );
   }
 
   /** Begins an own write in the caches of a kind. */
@@ -385,6 +381,18 @@ export function allWrites(writes: readonly OwnWrite[]): OwnWrite {
       for (const write of writes) write.fail();
     },
   };
+}
+
+type Listing<T> = readonly T[] | Promise<readonly T[]> | undefined;
+
+/** Objects of several sources, each once and in its newest state. */
+async function merged<S, T extends KubernetesObject>(
+  sources: readonly S[],
+  read: (source: S) => Listing<T>,
+): Promise<readonly T[]> {
+  const lists: (readonly T[])[] = [];
+  for (const source of sources) lists.push([...await read(source) ?? []]);
+  return lists.length === 1 ? lists[0]! : newestOfEach(lists.flat());
 }
 
 /** Removes duplicates; the newest state of an object is kept. */

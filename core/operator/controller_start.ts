@@ -1,58 +1,29 @@
 import { ApiError } from "../api/api_error.ts";
 import {
-  apiVersionOf,
   type Kind,
   kindText,
   type ResolvedKind,
   untyped,
 } from "../api/kind.ts";
-import type { ObjectKey } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, deadline, sleep } from "../clock.ts";
-import type {
-  ControllerHealth,
-  ObjectHistory,
-} from "../controller/controller.ts";
-import type { ControllerDeps } from "../controller/controller.ts";
+import type { Controller, ControllerDeps } from "../controller/controller.ts";
 import type { ControllerSettings } from "../controller/controller_options.ts";
-import type { NamespaceSet } from "../controller/event_source.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { StartErrorPolicy } from "./operator_options.ts";
 
 /** A controller of any kind, as its operator uses it. */
-export interface ManagedController {
-  readonly name: string;
-  readonly kind: Kind;
-  readonly settings: Pick<
-    ControllerSettings,
-    "fieldManager" | "install" | "namespaces" | "usesFinalizer"
-  >;
-  /** Kinds of its secondary resources, from its event sources. */
-  readonly secondaryKinds: readonly Kind[];
-  /** Kinds that it only watches. */
-  readonly readOnlyKinds: readonly Kind[];
-  /** Kinds that it watches in the cluster of the operator, its primaries first. */
-  readonly watchedKinds: readonly Kind[];
-  /** Keys of the objects that run. */
-  readonly runningKeys: readonly string[];
-  start(
-    deps: ControllerDeps,
-    options?: { readonly partly?: boolean | undefined },
-  ): Promise<void>;
-  startLeading(): void;
-  stopLeading(): void;
-  releaseShard(): Promise<void>;
-  acquireShard(wasOwned: (key: string) => boolean): void;
-  pause(): void;
-  abort(): void;
-  whenIdle(): Promise<void>;
-  cancelStart(): Promise<void>;
-  stop(): Promise<void>;
-  health(): ControllerHealth;
-  why(key: ObjectKey | string): ObjectHistory | undefined;
-}
+export type ManagedController =
+  & Omit<Controller, "kind" | "settings" | "primaries">
+  & {
+    readonly kind: Kind;
+    readonly settings: Pick<
+      ControllerSettings,
+      "fieldManager" | "install" | "namespaces" | "usesFinalizer"
+    >;
+  };
 
 /** Dependencies of {@linkcode startController}. */
 export interface ControllerStartDeps {
@@ -86,14 +57,21 @@ export async function startController(
   controller: ManagedController,
   options: ControllerStartDeps,
 ): Promise<void> {
-  const { startErrors, deps } = options;
+  const { startErrors, deps, syncTimeout } = options;
   try {
     if (startErrors === "fail") {
       await install(controller, options);
       await check(controller, deps);
       checkWanted(controller, options);
     }
-    await startInTime(controller, options);
+    const started = startErrors === "fail"
+      ? controller.start(deps)
+      : startWithRetries(controller, options);
+    // A start that takes too long goes on in the background.
+    await deadline(started, syncTimeout, {
+      clock: deps.clock,
+      onTimeout: () => syncTimeoutError(controller, syncTimeout),
+    });
   } catch (error) {
     if (startErrors === "fail" || options.signal.aborted) throw error;
     deps.log.warn("A controller cannot start yet", {
@@ -143,41 +121,6 @@ function checkWanted(
   );
 }
 
-async function check(
-  { kind, settings, watchedKinds }: ManagedController,
-  deps: ControllerDeps,
-): Promise<void> {
-  for (const other of watchedKinds.slice(1)) {
-    await servedKind(deps.client, other);
-  }
-  const { scope = "Namespaced" } = kind;
-  await checkWatchable(
-    deps.client,
-    kind,
-    namespaceSet(
-      settings.namespaces ?? deps.namespaces,
-      deps.currentNamespace,
-      { scope, kind: kind.kind },
-    ),
-  );
-}
-
-/** Starts a controller; a start that takes too long goes on in the background. */
-async function startInTime(
-  controller: ManagedController,
-  options: ControllerStartDeps,
-): Promise<void> {
-  const { deps, syncTimeout, startErrors } = options;
-  const started = startErrors === "fail"
-    ? controller.start(deps)
-    : startWithRetries(controller, options);
-  await deadline(started, syncTimeout, {
-    clock: deps.clock,
-    onTimeout: () =>
-      syncTimeoutError(controller, syncTimeout, lastError(controller)),
-  });
-}
-
 async function startWithRetries(
   controller: ManagedController,
   options: ControllerStartDeps,
@@ -224,31 +167,24 @@ export async function installCrds(
   }
 }
 
-function lastError(controller: ManagedController): string | undefined {
-  const { informers, sources } = controller.health();
-  const errors = [
-    ...informers.flatMap(({ watches }) =>
-      watches.map((watch) => watch.lastError?.message)
-    ),
-    ...[...sources.values()].map(({ message }) => message),
-  ];
-  return errors.find((message) => message !== undefined);
-}
-
 /**
- * Checks that a kind can be watched: the server must serve it with the expected
- * scope, and the account must be allowed to list it.
+ * Checks that the primaries of a controller can be watched: the server must serve
+ * all kinds, that of the primaries with the expected scope, and the account must
+ * be allowed to list them.
  *
- * @param client A client for the cluster.
- * @param kind The kind of the controller.
- * @param namespaces The namespaces to watch.
  * @throws {Error} If the kind cannot be watched; the error says what to do.
  */
-async function checkWatchable(
-  client: Client,
-  kind: Kind,
-  namespaces: NamespaceSet,
+async function check(
+  { kind, settings, watchedKinds }: ManagedController,
+  { client, namespaces, currentNamespace }: ControllerDeps,
 ): Promise<void> {
+  for (const other of watchedKinds.slice(1)) await servedKind(client, other);
+  const { scope = "Namespaced" } = kind;
+  const wanted = namespaceSet(
+    settings.namespaces ?? namespaces,
+    currentNamespace,
+    { scope, kind: kind.kind },
+  );
   const served = await servedKind(client, kind);
   if (kind.scope !== undefined && kind.scope !== served.scope) {
     throw new TypeError(
@@ -257,9 +193,9 @@ async function checkWatchable(
       }: the server serves it with another scope, so change the definition of the kind or of its CustomResourceDefinition: received ${kind.scope} for ${served.scope}`,
     );
   }
-  const places = namespaces === "all" || served.scope === "Cluster"
+  const places = wanted === "all" || served.scope === "Cluster"
     ? [undefined]
-    : namespaces;
+    : wanted;
   for (const namespace of places) {
     try {
       await client.list(kind, { namespace, limit: 1 });
@@ -297,17 +233,23 @@ function ruleText({ group, plural }: ResolvedKind): string {
   return `{ apiGroups: ["${group}"], resources: ["${plural}"], verbs: ["get", "list", "watch"] }`;
 }
 
-/** Error for caches that do not sync in time. */
+/** Error for caches that do not sync in time, with the first error of a watch. */
 function syncTimeoutError(
-  controller: { readonly name: string; readonly kind: Kind },
+  controller: ManagedController,
   timeout: number,
-  lastError: string | undefined,
 ): Error {
+  const { informers, sources } = controller.health();
+  const error = [
+    ...informers.flatMap(({ watches }) =>
+      watches.map(({ lastError }) => lastError?.message)
+    ),
+    ...Array.from(sources.values(), ({ message }) => message),
+  ].find((message) => message !== undefined);
   return new Error(
     `Cannot start controller "${controller.name}": its caches (${
-      apiVersionOf(controller.kind)
-    } ${controller.kind.kind} and its event sources) were not synced within ${timeout} ms${
-      lastError === undefined ? "" : `: received ${lastError}`
+      kindText(controller.kind)
+    } and its event sources) were not synced within ${timeout} ms${
+      error === undefined ? "" : `: received ${error}`
     }`,
   );
 }

@@ -10,6 +10,9 @@ import type {
 
 type MetricType = "counter" | "gauge" | "histogram";
 
+/** Options of any metric; only histograms have buckets. */
+type FamilyOptions = Parameters<Metrics["histogram"]>[0];
+
 /** Default upper bounds of histograms, in seconds. */
 const BUCKETS: readonly number[] = [
   0.005,
@@ -81,7 +84,7 @@ const RULES: OptionRules<MetricOptions> = { name: "string", help: "string" };
  * ```
  */
 export class MetricsRegistry implements Metrics {
-  readonly #families: Map<string, Family> = new Map();
+  readonly #families: Map<string, Family<unknown>> = new Map();
   readonly #collectors: Set<() => void> = new Set();
 
   /** Returns the counter of this name; the first call creates it. */
@@ -121,13 +124,10 @@ export class MetricsRegistry implements Metrics {
   }
 
   /** Returns the metric of a name; an existing one must have the type. */
-  #family<F extends Family>(
+  #family<F extends Family<unknown>>(
     type: MetricType,
-    options: MetricOptions & { readonly buckets?: readonly number[] },
-    Type: new (
-      type: MetricType,
-      options: MetricOptions & { readonly buckets?: readonly number[] },
-    ) => F,
+    options: FamilyOptions,
+    Type: new (type: MetricType, options: FamilyOptions) => F,
   ): F {
     checkOption(options, "object", { name: "options", subject: `a ${type}` });
     const { buckets, ...named } = options;
@@ -150,135 +150,115 @@ export class MetricsRegistry implements Metrics {
   }
 }
 
-/** All time series of a metric. */
-abstract class Family {
+/** All time series of a metric, with their values by their labels. */
+abstract class Family<V> {
   readonly name: string;
   readonly type: MetricType;
   readonly #help: string;
+  readonly #byText: Map<string, V> = new Map();
+  /** Values by the identity of the labels, which saves writing their text. */
+  readonly #byObject: WeakMap<MetricLabels, V> = new WeakMap();
 
-  constructor(type: MetricType, options: MetricOptions) {
+  constructor(type: MetricType, { name, help }: FamilyOptions) {
     this.type = type;
-    this.name = options.name;
-    this.#help = options.help;
+    this.name = name;
+    this.#help = help;
+  }
+
+  remove(labels: MetricLabels = NO_LABELS): void {
+    this.#byObject.delete(labels);
+    this.#byText.delete(labelsText(labels));
   }
 
   text(): string {
     const help = this.#help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+    const lines = Array.from(
+      this.#byText,
+      ([labels, value]) => this.lines(labels, value),
+    );
     return `# HELP ${this.name} ${help}\n# TYPE ${this.name} ${this.type}\n` +
-      this.lines();
+      lines.join("");
   }
 
-  protected abstract lines(): string;
-}
-
-/** Values of the time series of a metric, by their labels. */
-class Series<V> {
-  readonly #byText: Map<string, V> = new Map();
-  /** Values by the identity of the labels, which saves writing their text. */
-  readonly #byObject: WeakMap<MetricLabels, V> = new WeakMap();
-  readonly #make: () => V;
-
-  constructor(make: () => V) {
-    this.#make = make;
-  }
-
-  get(labels: MetricLabels): V {
+  /** Value of a time series; the first call creates it. */
+  protected valueOf(labels: MetricLabels): V {
     let value = this.#byObject.get(labels);
     if (value !== undefined) return value;
     const text = labelsText(labels);
-    value = this.#byText.get(text);
-    if (value === undefined) {
-      value = this.#make();
-      this.#byText.set(text, value);
-    }
+    value = this.#byText.get(text) ?? this.create();
+    this.#byText.set(text, value);
     // Only labels that cannot change may be found by their identity.
     if (Object.isFrozen(labels)) this.#byObject.set(labels, value);
     return value;
   }
 
-  remove(labels: MetricLabels): void {
-    this.#byObject.delete(labels);
-    this.#byText.delete(labelsText(labels));
-  }
+  protected abstract create(): V;
 
-  entries(): IterableIterator<[string, V]> {
-    return this.#byText.entries();
-  }
+  protected abstract lines(labels: string, value: V): string;
 }
 
-class NumberFamily extends Family implements Counter, Gauge {
-  readonly #series: Series<{ value: number }> = new Series(() => ({
-    value: 0,
-  }));
-
+class NumberFamily extends Family<{ value: number }> implements Counter, Gauge {
   add(value: number, labels: MetricLabels = NO_LABELS): void {
     if (this.type === "counter" && !(value >= 0)) {
       throw new RangeError(
         `Cannot add to the counter ${this.name}: it only grows: received ${value}`,
       );
     }
-    this.#series.get(labels).value += value;
+    this.valueOf(labels).value += value;
   }
 
   set(value: number, labels: MetricLabels = NO_LABELS): void {
-    this.#series.get(labels).value = value;
+    this.valueOf(labels).value = value;
   }
 
-  remove(labels: MetricLabels = NO_LABELS): void {
-    this.#series.remove(labels);
+  protected create(): { value: number } {
+    return { value: 0 };
   }
 
-  protected lines(): string {
-    let text = "";
-    for (const [labels, { value }] of this.#series.entries()) {
-      text += `${this.name}${braced(labels)} ${numberText(value)}\n`;
-    }
-    return text;
+  protected lines(labels: string, { value }: { value: number }): string {
+    return `${this.name}${braced(labels)} ${numberText(value)}\n`;
   }
 }
 
-class HistogramFamily extends Family implements Histogram {
-  readonly #bounds: readonly number[];
-  readonly #series: Series<{ counts: Float64Array; sum: number }>;
+/** Observations of one time series of a histogram. */
+interface Buckets {
+  readonly counts: Float64Array;
+  sum: number;
+}
 
-  constructor(
-    type: MetricType,
-    options: MetricOptions & { readonly buckets?: readonly number[] },
-  ) {
+class HistogramFamily extends Family<Buckets> implements Histogram {
+  readonly #bounds: readonly number[];
+
+  constructor(type: MetricType, options: FamilyOptions) {
     super(type, options);
-    const bounds = [...options.buckets ?? BUCKETS].sort((a, b) => a - b);
-    this.#bounds = bounds;
-    // One more bucket for values above all bounds.
-    this.#series = new Series(() => ({
-      counts: new Float64Array(bounds.length + 1),
-      sum: 0,
-    }));
+    this.#bounds = [...options.buckets ?? BUCKETS].sort((a, b) => a - b);
   }
 
   observe(value: number, labels: MetricLabels = NO_LABELS): void {
-    const series = this.#series.get(labels);
+    const series = this.valueOf(labels);
     let bucket = 0;
     while (value > (this.#bounds[bucket] ?? Infinity)) bucket++;
     series.counts[bucket] = (series.counts[bucket] as number) + 1;
     series.sum += value;
   }
 
-  protected lines(): string {
+  protected create(): Buckets {
+    // One more bucket for values above all bounds.
+    return { counts: new Float64Array(this.#bounds.length + 1), sum: 0 };
+  }
+
+  protected lines(labels: string, { counts, sum }: Buckets): string {
+    const comma = labels === "" ? "" : ",";
     let text = "";
-    for (const [labels, { counts, sum }] of this.#series.entries()) {
-      const comma = labels === "" ? "" : ",";
-      let count = 0;
-      for (const [index, inBucket] of counts.entries()) {
-        count += inBucket;
-        const bound = this.#bounds[index] ?? Infinity;
-        text += `${this.name}_bucket{${labels}${comma}le="${
-          numberText(bound)
-        }"} ${count}\n`;
-      }
-      text += `${this.name}_sum${braced(labels)} ${numberText(sum)}\n`;
-      text += `${this.name}_count${braced(labels)} ${count}\n`;
+    let count = 0;
+    for (const [index, inBucket] of counts.entries()) {
+      count += inBucket;
+      const bound = numberText(this.#bounds[index] ?? Infinity);
+      text += `${this.name}_bucket{${labels}${comma}le="${bound}"} ${count}\n`;
     }
-    return text;
+    return text +
+      `${this.name}_sum${braced(labels)} ${numberText(sum)}\n` +
+      `${this.name}_count${braced(labels)} ${count}\n`;
   }
 }
 

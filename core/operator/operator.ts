@@ -161,16 +161,10 @@ export class Operator {
       : new ConcurrencyCap(concurrency);
     this.#gauges = new OperatorGauges(this.#settings.metrics);
     this.#probes = new ProbeServer({
-      state: () => ({ state: this.#state }),
-      ready: () => {
-        const health = this.health();
-        return { ok: health.ready, body: health };
-      },
+      state: () => this.#state,
+      health: () => this.health(),
       metrics: () => this.metrics(),
-      why: (object) => {
-        const body = this.why(object);
-        return { ok: body.length > 0, body };
-      },
+      why: (object) => this.why(object),
     });
     tool?.operatorMade(this);
   }

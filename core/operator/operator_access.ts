@@ -8,6 +8,7 @@ import { Lease, LEASE_VERBS } from "./lease_lock.ts";
 const WATCH: readonly AccessVerb[] = ["get", "list", "watch"];
 /** Verbs to change existing objects, by patch or with an optimistic lock. */
 const CHANGE: readonly AccessVerb[] = ["update", "patch"];
+const PATCH: readonly AccessVerb[] = ["patch"];
 /** Verbs to manage the objects that a reconciler creates. */
 const MANAGE: readonly AccessVerb[] = [...WATCH, "create", ...CHANGE, "delete"];
 
@@ -97,42 +98,21 @@ function controllerAccess(
   const { kind, secondaryKinds, readOnlyKinds, settings } = controller;
   const written = [...secondaryKinds, ...managed];
   const isOwn = !isBuiltIn(kind);
-  const verbs = isOwn
-    ? [...WATCH, ...CHANGE]
-    : settings.usesFinalizer
-    ? [...WATCH, "patch" as const]
-    : WATCH;
-  return [
-    { kind, verbs },
-    ...isOwn && (settings.hasStatus ?? hasStatus(kind))
-      ? [
-        {
-          kind,
-          subresource: "status",
-          verbs: ["get", ...CHANGE],
-        } satisfies KindAccess,
-      ]
-      : [],
-    // Owner references that block deletion need this right on the owner.
-    ...written.length > 0 || writesOthers
-      ? [
-        {
-          kind,
-          subresource: "finalizers",
-          verbs: ["update"],
-        } satisfies KindAccess,
-      ]
-      : [],
-    ...settings.install
-      ? [
-        {
-          kind: DEFINITION,
-          verbs: [...WATCH, "create", "patch"],
-        } satisfies KindAccess,
-      ]
-      : [],
-    ...written.map((kind): KindAccess => ({ kind, verbs: MANAGE })),
-    ...readOnlyKinds.map((kind): KindAccess => ({ kind, verbs: WATCH })),
+  const change = isOwn ? CHANGE : settings.usesFinalizer ? PATCH : [];
+  const access: KindAccess[] = [{ kind, verbs: [...WATCH, ...change] }];
+  if (isOwn && (settings.hasStatus ?? hasStatus(kind))) {
+    access.push({ kind, subresource: "status", verbs: ["get", ...CHANGE] });
+  }
+  // Owner references that block deletion need this right on the owner.
+  if (written.length > 0 || writesOthers) {
+    access.push({ kind, subresource: "finalizers", verbs: ["update"] });
+  }
+  if (settings.install) {
+    access.push({ kind: DEFINITION, verbs: [...WATCH, "create", "patch"] });
+  }
+  access.push(
+    ...written.map((kind) => ({ kind, verbs: MANAGE })),
+    ...readOnlyKinds.map((kind) => ({ kind, verbs: WATCH })),
     ...roleAccess(written),
     // A repeated Event is read and counted up. Those of cluster-scoped objects
     // are in the default namespace.
@@ -141,7 +121,8 @@ function controllerAccess(
       verbs: ["get", "create", "patch"],
       ...kind.scope === "Cluster" && { namespaces: ["default"] },
     },
-  ];
+  );
+  return access;
 }
 
 /** Rights to give others more rights than the operator has. */

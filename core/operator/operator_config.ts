@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { milliseconds } from "../api/duration.ts";
+import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkKind, type Kind } from "../api/kind.ts";
 import {
   type AnyRow,
@@ -162,7 +162,7 @@ export function checkControllerNames(
     // The name of one controller may be the beginning of another's.
     const meant = prefixes.filter((prefix) => variable.startsWith(prefix));
     const isKnown = meant.some((prefix) =>
-      optionOf(variable.slice(prefix.length), CONTROLLER) !== undefined
+      pathOf(variable.slice(prefix.length), CONTROLLER) !== undefined
     );
     if (isKnown) continue;
     throw unknownVariable(variable, meant[0] ?? prefixes[0] ?? "", CONTROLLER);
@@ -192,91 +192,111 @@ async function parseFile(file: string): Promise<unknown> {
   }
 }
 
-/**
- * Reader of the value of one option.
- *
- * @param value The value in the file or variable.
- * @param place Where the value was found, for errors.
- * @throws {TypeError | RangeError | SyntaxError} If the value is not valid.
- */
-type Reader = (value: unknown, place: string) => unknown;
+/** Rows of options by their path, such as `retry.maxAttempts`. */
+type Rows = Readonly<Record<string, AnyRow>>;
 
-/** Readers by the path of the option, such as `retry.maxAttempts`. */
-type Readers = Readonly<Record<string, Reader>>;
+/** Types that text cannot express. */
+const UNCONFIGURABLE: ReadonlySet<OptionType | undefined> = new Set([
+  "any",
+  "array",
+  "function",
+  "functions",
+  "object",
+  "map",
+  "clock",
+  "logger",
+  "metrics",
+  "signal",
+]);
 
-/** Readers for the types of options that text can express. */
-const READERS: Readonly<Partial<Record<OptionType, Reader>>> = {
-  boolean: readBoolean,
-  string: readText,
-  name: readText,
-  selector: readText,
-  strings: readList,
-  number: readNumber,
-  positive: readNumber,
-  count: readWholeNumber,
-  size: readWholeNumber,
-  port: readWholeNumber,
-  bytes: (value, place) =>
-    typeof value === "number" ? value : readText(value, place),
-  duration: readDuration,
-};
+const OPERATOR: Rows = configurableRows(OPERATOR_OPTIONS);
+const CONTROLLER: Rows = configurableRows(CONTROLLER_OPTIONS);
 
-const OPERATOR: Readers = readersOf(OPERATOR_OPTIONS);
-const CONTROLLER: Readers = readersOf(CONTROLLER_OPTIONS);
-
-/** Readers for the options of a table that can be configured. */
-function readersOf(table: AnyTable, prefix = ""): Readers {
-  const readers: Record<string, Reader> = {};
+/** Rows of the options of a table that can be configured. */
+function configurableRows(table: AnyTable, prefix = ""): Rows {
+  const rows: Record<string, AnyRow> = {};
   for (const [name, entry] of Object.entries(table)) {
     const row: AnyRow = isRow(entry) ? entry : { type: entry };
     if (row.configurable === false) continue;
     const path = prefix + name;
-    if (row.options === undefined) {
-      const read = readerOf(row);
-      if (read !== undefined) readers[path] = read;
-      continue;
-    }
-    Object.assign(readers, readersOf(row.options as AnyTable, `${path}.`));
-    if ("off" in row) readers[path] = readOff;
+    const { options, words, type } = row;
+    if (options !== undefined) {
+      Object.assign(rows, configurableRows(options as AnyTable, `${path}.`));
+      if ("off" in row || !("default" in row)) rows[path] = row;
+    } else if (words || !UNCONFIGURABLE.has(typeOf(type))) rows[path] = row;
+  }
+  return rows;
+}
+
+/**
+ * Reads the value of an option from a file or a variable.
+ *
+ * @param place Where the value was found, for errors.
+ * @throws {TypeError | RangeError | SyntaxError} If the value is not valid.
+ */
+function readValue(
+  value: unknown,
+  row: AnyRow,
+  place: { readonly name: string; readonly subject: string },
+): unknown {
+  const isOff = value === false || value === "false";
+  if (isOff && "off" in row) return false;
+  if (row.options !== undefined) {
     // Options that the program has set can be removed by false.
-    else if (!("default" in row)) {
-      readers[path] = (value, place) => void readOff(value, place);
-    }
+    if (isOff) return undefined;
+    return refuse(value, place, "must be false, or have options of its own");
   }
-  return readers;
+  if (row.words?.includes(value as string)) return value;
+  const read = typeof value === "string" ? fromText(value, row) : value;
+  if (typeOf(row.type) === "duration") {
+    return milliseconds(read as Duration, `${place.subject}: ${place.name}`);
+  }
+  checkOption(read, row.type, place);
+  row.check?.(read, place.subject);
+  return read;
 }
 
-function readerOf(row: AnyRow): Reader | undefined {
-  const { type, words } = row;
-  if (words !== undefined) {
-    return (value, place) => readWordOrList(value, words, place);
+/** Value that a text stands for; the text itself if it is not one of the type. */
+function fromText(text: string, { type, words }: AnyRow): unknown {
+  switch (words === undefined ? typeOf(type) : "strings") {
+    case "boolean":
+      return text === "true" || (text === "false" ? false : text);
+    case "number":
+    case "positive":
+    case "count":
+    case "size":
+    case "port":
+      return text.trim() === "" || Number.isNaN(Number(text))
+        ? text
+        : Number(text);
+    // Digits without a unit are milliseconds.
+    case "duration":
+      return /^\d+$/.test(text) ? Number(text) : text;
+    case "strings":
+      return text.split(",");
+    default:
+      return text;
   }
-  const read = typeof type === "string"
-    ? READERS[typeOf(type) as OptionType]
-    : readText;
-  if (read === undefined || !("off" in row)) return read;
-  return (value, place) =>
-    value === false || value === "false" ? false : read(value, place);
 }
 
-/** Reads nested options by the readers of their paths. */
+/** Reads nested options by the rows of their paths. */
 function readValues(
   options: ConfiguredOptions,
-  readers: Readers,
-  place: string,
+  rows: Rows,
+  subject: string,
 ): ConfiguredOptions {
   const result: Record<string, unknown> = {};
-  for (const [path, value] of leaves(options, readers)) {
-    const read = readers[path];
-    if (read === undefined) {
-      const nearest = nearestName(path, Object.keys(readers));
+  for (const [path, value] of leaves(options, rows)) {
+    const row = rows[path];
+    if (row === undefined) {
+      const nearest = nearestName(path, Object.keys(rows));
       throw new TypeError(
-        `Cannot use the configuration ${place}: there is no option "${path}"${
+        `Cannot use the configuration ${subject}: there is no option "${path}"${
           nearest ? `, did you mean "${nearest}"?` : ""
         }: received ${JSON.stringify(value)}`,
       );
     }
-    set(result, path, read(value, `${place}: ${path}`));
+    set(result, path, readValue(value, row, { name: path, subject }));
   }
   return result;
 }
@@ -284,15 +304,15 @@ function readValues(
 /** Values of nested options with their paths. */
 function* leaves(
   options: ConfiguredOptions,
-  readers: Readers,
+  rows: Rows,
   prefix = "",
 ): Iterable<[string, unknown]> {
   for (const [name, value] of Object.entries(options)) {
     const path = prefix + name;
-    const nested = Object.keys(readers).some((known) =>
+    const nested = Object.keys(rows).some((known) =>
       known.startsWith(`${path}.`)
     );
-    if (nested && isPlain(value)) yield* leaves(value, readers, `${path}.`);
+    if (nested && isPlain(value)) yield* leaves(value, rows, `${path}.`);
     else yield [path, value];
   }
 }
@@ -301,27 +321,25 @@ function* leaves(
 function readVariables(
   environment: Readonly<Record<string, string | undefined>>,
   prefix: string,
-  readers: Readers,
+  rows: Rows,
 ): { options: ConfiguredOptions; unknown: readonly string[] } {
   const options: Record<string, unknown> = {};
   const unknown: string[] = [];
-  for (const [variable, value] of Object.entries(environment)) {
-    if (!variable.startsWith(prefix) || value === undefined) continue;
-    const found = optionOf(variable.slice(prefix.length), readers);
-    if (found === undefined) unknown.push(variable);
-    else set(options, found.path, found.read(value, variable));
+  for (const [name, value] of Object.entries(environment)) {
+    if (!name.startsWith(prefix) || value === undefined) continue;
+    const path = pathOf(name.slice(prefix.length), rows);
+    if (path === undefined) unknown.push(name);
+    else {
+      const place = { name, subject: "the environment" };
+      set(options, path, readValue(value, rows[path] as AnyRow, place));
+    }
   }
   return { options, unknown };
 }
 
-function optionOf(
-  variable: string,
-  readers: Readers,
-): { readonly path: string; readonly read: Reader } | undefined {
-  for (const [path, read] of Object.entries(readers)) {
-    if (variableName(path) === variable) return { path, read };
-  }
-  return undefined;
+/** Path of the option of a variable without its prefix. */
+function pathOf(variable: string, rows: Rows): string | undefined {
+  return Object.keys(rows).find((path) => variableName(path) === variable);
 }
 
 /** Name of the variable for a path: `retry.maxAttempts` is `RETRY_MAX_ATTEMPTS`. */
@@ -337,9 +355,9 @@ function variablePrefix(controller: string): string {
 function unknownVariable(
   variable: string,
   prefix: string,
-  readers: Readers,
+  rows: Rows,
 ): TypeError {
-  const known = Object.keys(readers).map((path) => prefix + variableName(path));
+  const known = Object.keys(rows).map((path) => prefix + variableName(path));
   const nearest = nearestName(variable, known);
   return new TypeError(
     `Cannot use the environment: no option has this variable${
@@ -380,79 +398,21 @@ function set(
   }
 }
 
-function record(value: unknown, place: string): Record<string, unknown> {
-  if (isPlain(value)) return value as Record<string, unknown>;
-  throw new TypeError(
-    `Cannot use the configuration ${place}: it must have named options: received ${
-      JSON.stringify(value)
-    }`,
-  );
+function record(value: unknown, name: string): ConfiguredOptions {
+  const place = { name, subject: "the configuration" };
+  return isPlain(value)
+    ? value
+    : refuse(value, place, "must have named options");
 }
 
-function refuse(value: unknown, place: string, rule: string): never {
-  throw new TypeError(
-    `Cannot use the configuration ${place}: it must be ${rule}: received ${
-      JSON.stringify(value)
-    }`,
-  );
-}
-
-function readText(value: unknown, place: string): string {
-  return typeof value === "string" ? value : refuse(value, place, "text");
-}
-
-function readBoolean(value: unknown, place: string): boolean {
-  if (value === true || value === "true") return true;
-  if (value === false || value === "false") return false;
-  return refuse(value, place, "true or false");
-}
-
-function readNumber(value: unknown, place: string): number {
-  const read = typeof value === "string" && value.trim() !== ""
-    ? Number(value)
-    : value;
-  return typeof read === "number" && Number.isFinite(read)
-    ? read
-    : refuse(value, place, "a number");
-}
-
-function readWholeNumber(value: unknown, place: string): number {
-  const read = readNumber(value, place);
-  return Number.isInteger(read) ? read : refuse(value, place, "a whole number");
-}
-
-/** Reads a duration; digits without a unit are milliseconds. */
-function readDuration(value: unknown, place: string): number {
-  const plain = typeof value === "string" && /^\d+$/.test(value)
-    ? Number(value)
-    : value;
-  return milliseconds(plain as string | number, place);
-}
-
-function readOff(value: unknown, place: string): false {
-  if (value === false || value === "false") return false;
-  return refuse(value, place, "false, or have options of its own");
-}
-
-/** Reads a list of texts; in a variable, commas separate them. */
-function readList(value: unknown, place: string): readonly string[] {
-  const items = typeof value === "string" ? value.split(",") : value;
-  return isTexts(items) ? items : refuse(value, place, "a list of texts");
-}
-
-function readWordOrList(
+function refuse(
   value: unknown,
-  words: readonly string[],
-  place: string,
-): string | readonly string[] {
-  if (words.includes(value as string)) return value as string;
-  const items = typeof value === "string" ? value.split(",") : value;
-  if (isTexts(items)) return items;
-  const quoted = words.map((word) => JSON.stringify(word)).join(", ");
-  return refuse(value, place, `${quoted} or a list of names`);
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) &&
-    value.every((item) => typeof item === "string");
+  { name, subject }: { readonly name: string; readonly subject: string },
+  rule: string,
+): never {
+  throw new TypeError(
+    `Cannot read the options of ${subject}: "${name}" ${rule}: received ${
+      JSON.stringify(value)
+    }`,
+  );
 }

@@ -39,24 +39,16 @@ export const PROBE_OPTIONS: OptionTable<ProbeOptions, "live"> = {
 /** Options of the probes with defaults. */
 export type ProbeSettings = Settings<ProbeOptions, "live">;
 
-/** Result of a probe. */
-export interface ProbeAnswer {
-  /** Whether the probe succeeds: status 200, otherwise 503. */
-  readonly ok: boolean;
-  /** Body of the response, written as JSON. */
-  readonly body: unknown;
-}
-
 /** Content of the probes. */
 export interface ProbeContent {
-  /** Returns the body of `/healthz`. */
-  state(): unknown;
-  /** Returns the result of `/readyz`. */
-  ready(): ProbeAnswer;
-  /** Returns the metrics in the text format of Prometheus. */
+  /** State of the operator, for `/healthz`. */
+  state(): string;
+  /** Health of the operator, for `/readyz`. */
+  health(): { readonly ready: boolean };
+  /** Metrics in the text format of Prometheus. */
   metrics(): string;
-  /** Returns the run history of an object. */
-  why(object: string): ProbeAnswer;
+  /** Run history of an object in each controller that knows it. */
+  why(object: string): readonly unknown[];
 }
 
 /** Base to parse paths with; the host does not matter. */
@@ -91,10 +83,10 @@ export class ProbeServer {
     const { createServer } = await import("node:http");
     const server = createServer((request, response) => {
       try {
-        this.#answer(request, response);
+        respond(response, this.#answer(request));
       } catch {
         // An error that is thrown here would end the process.
-        respond(response, 500, "text/plain", "Internal error\n");
+        respond(response, inText(500, "Internal error"));
       }
     });
     // Probes are small and quick: a slow client only occupies a socket.
@@ -124,74 +116,58 @@ export class ProbeServer {
     });
   }
 
-  #answer(request: IncomingMessage, response: ServerResponse): void {
-    const { url: target = "/" } = request;
-    if (!URL.canParse(target, BASE)) {
-      respond(
-        response,
-        400,
-        "text/plain",
-        "Cannot serve this target: it must be a path\n",
-      );
-      return;
+  #answer({ method, url = "/" }: IncomingMessage): Answer {
+    if (!URL.canParse(url, BASE)) {
+      return inText(400, "Cannot serve this target: it must be a path");
     }
-    const url = new URL(target, BASE);
-    if (request.method !== "GET" && request.method !== "HEAD") {
-      respond(
-        response,
-        405,
-        "text/plain",
-        "Cannot serve this method: it must be GET\n",
-      );
-      return;
+    if (method !== "GET" && method !== "HEAD") {
+      return inText(405, "Cannot serve this method: it must be GET");
     }
-    if (url.pathname === "/metrics") {
-      const type = "text/plain; version=0.0.4; charset=utf-8";
-      respond(response, 200, type, this.#content.metrics());
-      return;
-    }
-    const answer = this.#find(url);
-    if (answer === undefined) {
-      const known = ["/healthz", "/livez", "/readyz", "/metrics"];
-      if (this.#debug) known.push("/debug/why");
-      respond(
-        response,
-        404,
-        "text/plain",
-        `Cannot serve this path: it must be one of ${known.join(", ")}\n`,
-      );
-      return;
-    }
-    respond(
-      response,
-      answer.ok ? 200 : 503,
-      "application/json",
-      `${JSON.stringify(answer.body, plain, 2)}\n`,
-    );
-  }
-
-  #find(url: URL): ProbeAnswer | undefined {
-    switch (url.pathname) {
+    const { pathname, searchParams } = new URL(url, BASE);
+    switch (pathname) {
       case "/healthz":
       case "/livez":
-        return { ok: this.#live(), body: this.#content.state() };
-      case "/readyz":
-        return this.#content.ready();
-      case "/debug/why":
-        return this.#debug
-          ? this.#content.why(url.searchParams.get("object") ?? "")
-          : undefined;
-      default:
-        return undefined;
+        return inJson(this.#live(), { state: this.#content.state() });
+      case "/readyz": {
+        const health = this.#content.health();
+        return inJson(health.ready, health);
+      }
+      case "/metrics": {
+        const type = "text/plain; version=0.0.4; charset=utf-8";
+        return { status: 200, type, body: this.#content.metrics() };
+      }
     }
+    if (this.#debug && pathname === "/debug/why") {
+      const found = this.#content.why(searchParams.get("object") ?? "");
+      return inJson(found.length > 0, found);
+    }
+    const known = ["/healthz", "/livez", "/readyz", "/metrics"];
+    if (this.#debug) known.push("/debug/why");
+    const paths = known.join(", ");
+    return inText(404, `Cannot serve this path: it must be one of ${paths}`);
   }
+}
+
+/** Response to a request. */
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+function inText(status: number, line: string): Answer {
+  return { status, type: "text/plain", body: `${line}\n` };
+}
+
+/** Result of a probe: status 200 if it succeeds, otherwise 503. */
+function inJson(ok: boolean, value: unknown): Answer {
+  const body = `${JSON.stringify(value, plain, 2)}\n`;
+  return { status: ok ? 200 : 503, type: "application/json", body };
 }
 
 function respond(
   response: ServerResponse,
-  status: number,
-  type: string,
-  body: string,
+  { status, type, body }: Answer,
 ): void {
   response.writeHead(status, {
     "content-type": type,

@@ -54,12 +54,12 @@ async function why(
   const { debug = true, histories = [HISTORY] } = options;
   const asked: string[] = [];
   const probes = new ProbeServer({
-    state: () => ({}),
-    ready: () => ({ ok: true, body: {} }),
+    state: () => "started",
+    health: () => ({ ready: true }),
     metrics: () => "",
     why(name) {
       asked.push(name);
-      return { ok: histories.length > 0, body: histories };
+      return histories;
     },
   });
   await probes.start({ port: 0, host: "127.0.0.1", debug, live: undefined });

@@ -86,12 +86,12 @@ export function byOwner<
           parseApiVersion(owner.apiVersion).group === primaryKind.group &&
           (owner.controller === true || !options.controllerOnly)
         )
-        .map(({ name }) =>
-          keyText(
-            primaryKind.scope === "Cluster" ? { name } : { namespace, name },
-          )
-        ),
+        .map(({ name }) => primaryKey(primaryKind, namespace, name)),
   };
+}
+
+function primaryKey({ scope }: Kind, namespace: string, name: string): string {
+  return keyText(scope === "Cluster" ? { name } : { namespace, name });
 }
 
 const METADATA_RULES: OptionRules<
@@ -114,12 +114,8 @@ export function byLabel<
   label: string,
   options: { readonly namespace?: string | undefined } = {},
 ): Mapper<P, S> {
-  checkOption(label, "name", { name: "label", subject: "byLabel()" });
-  checkOptions(options, METADATA_RULES, "byLabel()");
-  return byMetadata(
-    (secondary, key) => secondary.label(key),
-    { name: label, namespace: options.namespace, index: { byLabel: label } },
-  );
+  const index = { byLabel: label };
+  return { index, ...byMetadata<P, S>("label", label, options) };
 }
 
 /** Default annotation with the name of the primary. */
@@ -152,19 +148,8 @@ export function byAnnotation<
     namespace: PRIMARY_NAMESPACE_ANNOTATION,
   },
 ): Mapper<P, S> {
-  checkOption(annotation, "name", {
-    name: "annotation",
-    subject: "byAnnotation()",
-  });
-  checkOptions(options, METADATA_RULES, "byAnnotation()");
-  return byMetadata(
-    (secondary, key) => secondary.annotation(key),
-    {
-      name: annotation,
-      namespace: options.namespace,
-      index: { byAnnotation: annotation },
-    },
-  );
+  const index = { byAnnotation: annotation };
+  return { index, ...byMetadata<P, S>("annotation", annotation, options) };
 }
 
 /** Kind and group of a primary, as the annotation of its owned objects has them. */
@@ -225,30 +210,23 @@ export function byOwnership<
   }];
 }
 
+/** Mapper by labels or annotations with the name and namespace of the primary. */
 function byMetadata<P extends KubernetesObject, S extends KubernetesObject>(
-  read: (secondary: MappedObject<S>, key: string) => string | undefined,
-  keys: {
-    readonly name: string;
-    readonly namespace: string | undefined;
-    readonly index: IndexDefinition<S>;
-  },
-): Mapper<P, S> {
+  field: "label" | "annotation",
+  key: string,
+  options: { readonly namespace?: string | undefined },
+): Omit<Mapper<P, S>, "index"> {
+  const subject = field === "label" ? "byLabel()" : "byAnnotation()";
+  checkOption(key, "name", { name: field, subject });
+  checkOptions(options, METADATA_RULES, subject);
   return {
-    index: keys.index,
     indexValue: (primary) => primary.metadata.name,
     primariesOf(secondary, primaryKind) {
-      const name = read(secondary, keys.name);
+      const name = secondary[field](key);
       if (!name) return [];
-      const namespace = keys.namespace === undefined
-        ? undefined
-        : read(secondary, keys.namespace);
-      return [
-        keyText(
-          primaryKind.scope === "Cluster"
-            ? { name }
-            : { namespace: namespace ?? secondary.namespace, name },
-        ),
-      ];
+      const namespace = options.namespace &&
+        secondary[field](options.namespace);
+      return [primaryKey(primaryKind, namespace ?? secondary.namespace, name)];
     },
   };
 }

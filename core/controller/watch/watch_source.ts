@@ -28,7 +28,6 @@ import {
 import type { InformerLease } from "../../cache/informer/informer_pool.ts";
 import type {
   HandlerRegistration,
-  InformerHealth,
   OwnWrite,
 } from "../../cache/informer/shared_informer.ts";
 import { checkIndex } from "../../cache/store/object_indexes.ts";
@@ -41,13 +40,11 @@ import type {
   NamespaceSet,
   PrimaryEvent,
   SourceContext,
-  SourceEvent,
   SourceHealth,
 } from "../event_source.ts";
 import { accepts, FILTER_RULES, type Filters } from "../filters.ts";
 import { checkNamespaces } from "../namespaces.ts";
 import { NO_OWN_WRITE } from "../primary_source.ts";
-import type { Logger } from "../../logger.ts";
 import {
   byOwner,
   byOwnership,
@@ -143,21 +140,6 @@ function indexName(number: number): string {
   return `primary ${number}`;
 }
 
-const RULES: OptionRules<
-  WatchSourceOptions<never, never>
-> = {
-  ...SELECTION_RULES,
-  name: "name?",
-  namespaces: "any?",
-  mapper: "object?",
-  references: "function?",
-  filters: "object?",
-  client: "object?",
-  shared: "boolean?",
-  readOnly: "boolean?",
-  startPriority: ["loader", "default", undefined],
-};
-
 const NAMESPACE_WORDS: readonly string[] = ["inherited", "all"];
 const MAPPER_PARTS: OptionRules<Mapper<never, never>> = {
   primariesOf: "function",
@@ -165,34 +147,50 @@ const MAPPER_PARTS: OptionRules<Mapper<never, never>> = {
   indexValue: "function",
 };
 
-/**
- * Checks the options of a watch source.
- *
- * @returns The options.
- * @throws {TypeError | RangeError | SyntaxError} If the kind or an option is
- * invalid.
- */
-function checkWatchSource<
+const RULES: OptionRules<WatchSourceOptions<never, never>> = {
+  ...SELECTION_RULES,
+  name: "name?",
+  namespaces: {
+    type: "any?",
+    words: NAMESPACE_WORDS,
+    check: (value, subject) => checkNamespaces(value, NAMESPACE_WORDS, subject),
+  },
+  mapper: {
+    type: "object?",
+    check(mapper, subject) {
+      checkParts(mapper, MAPPER_PARTS, `${subject}, mapper`);
+      checkIndex(`of ${subject}, mapper`, mapper.index);
+    },
+  },
+  references: "function?",
+  filters: { type: "object?", options: FILTER_RULES },
+  client: {
+    type: "object?",
+    check: (client, subject) =>
+      checkParts(client, CLIENT_PARTS, `${subject}, client`),
+  },
+  shared: "boolean?",
+  readOnly: "boolean?",
+  startPriority: ["loader", "default", undefined],
+};
+
+/** Options of the informer of a source, apart from its namespaces. */
+function selectionOf<
   P extends KubernetesObject,
   S extends KubernetesObject,
->(
-  kind: Kind<S>,
-  options: WatchSourceOptions<P, S>,
-): WatchSourceOptions<P, S> {
-  checkKind(kind, "watch()");
-  const subject = `watch() of ${kind.kind}`;
-  checkOptions(options, RULES, subject);
-  checkOptions(options.filters ?? {}, FILTER_RULES, `${subject}, filters`);
-  const { namespaces = "inherited", client, mapper } = options;
-  checkNamespaces(namespaces, NAMESPACE_WORDS, subject);
-  if (client !== undefined) {
-    checkParts(client, CLIENT_PARTS, `${subject}, client`);
-  }
-  if (mapper !== undefined) {
-    checkParts(mapper, MAPPER_PARTS, `${subject}, mapper`);
-    checkIndex(`of ${subject}, mapper`, mapper.index);
-  }
-  return options;
+>(options: WatchSourceOptions<P, S>) {
+  const { labelSelector, fieldSelector, shardSelector } = options;
+  const { metadataOnly, prune, bounded, client, shared } = options;
+  return {
+    labelSelector,
+    fieldSelector,
+    shardSelector,
+    metadataOnly,
+    prune,
+    bounded,
+    client,
+    shared,
+  };
 }
 
 /**
@@ -229,6 +227,7 @@ export function watch<
 /** State of a started source. */
 interface Watching<P extends KubernetesObject, S extends KubernetesObject> {
   readonly context: SourceContext<P>;
+  readonly informer: InformerLease<S>["informer"];
   readonly lease: InformerLease<S>;
   readonly registration: HandlerRegistration<S>;
 }
@@ -253,13 +252,14 @@ export class WatchingSource<
   /** Mapping of the previous states; only of a bounded cache. */
   #remembered: RememberedMapping | undefined;
   readonly #onGone: ((key: string | undefined) => void)[] = [];
-  /** Identity of the present start; undefined while stopped. */
-  #run: symbol | undefined;
-  #log: Logger | undefined;
+  /** Context of the present start; undefined while stopped. */
+  #context: SourceContext<P> | undefined;
   #watching: Watching<P, S> | undefined;
 
   constructor(kind: Kind<S>, options: WatchSourceOptions<P, S>) {
-    this.#options = checkWatchSource(kind, options);
+    checkKind(kind, "watch()");
+    checkOptions(options, RULES, `watch() of ${kind.kind}`);
+    this.#options = options;
     this.kind = kind;
     this.name = options.name ?? kindText(kind);
     this.startPriority = options.startPriority ?? "default";
@@ -309,21 +309,9 @@ export class WatchingSource<
    * that both share one informer.
    */
   selectAs(other: WatchingSource<P>): void {
-    const { labelSelector, fieldSelector, shardSelector, ...rest } =
-      other.#options;
-    const { namespaces, metadataOnly, prune, bounded, client, shared } = rest;
-    this.#options = {
-      ...this.#options,
-      labelSelector,
-      fieldSelector,
-      shardSelector,
-      namespaces,
-      metadataOnly,
-      prune,
-      bounded,
-      client,
-      shared,
-    };
+    const { namespaces } = other.#options;
+    const selection = selectionOf(other.#options);
+    this.#options = { ...this.#options, ...selection, namespaces };
   }
 
   /** Whether it watches all objects, complete, in the namespaces of the controller. */
@@ -338,7 +326,7 @@ export class WatchingSource<
    */
   whyHidden(metadata: Partial<ObjectMeta>): string | undefined {
     const { labelSelector, fieldSelector } = this.#options;
-    const names = this.#watching?.lease.informer.namespaces;
+    const names = this.#watching?.informer.namespaces;
     const { namespace, labels } = metadata;
     if (names && namespace !== undefined && !names.includes(namespace)) {
       return `it watches the namespaces ${names.join(", ")}`;
@@ -363,9 +351,8 @@ export class WatchingSource<
   }
 
   async start(context: SourceContext<P>): Promise<void> {
-    const run = this.#run = Symbol(this.name);
-    this.#log = context.log;
-    const { references, namespaces = "inherited", client } = this.#options;
+    this.#context = context;
+    const { references, namespaces = "inherited", bounded } = this.#options;
     if (references !== undefined) {
       for (const primary of await context.primaries.readList()) {
         this.#refer(primary);
@@ -375,21 +362,13 @@ export class WatchingSource<
       namespaces === "inherited" ? context.namespaces : namespaces,
       context,
     );
-    if (this.#run !== run) return;
-    const { labelSelector, fieldSelector, shardSelector } = this.#options;
-    const { metadataOnly, bounded, shared } = this.#options;
+    if (this.#context !== context) return;
     this.#remembered = bounded ? new RememberedMapping() : undefined;
     const { prune = [foreignManagedFields(context)] } = this.#options;
     const lease = context.informers.acquire(this.kind, {
+      ...selectionOf(this.#options),
       namespaces: names,
-      labelSelector,
-      fieldSelector,
-      shardSelector,
-      metadataOnly,
       prune,
-      bounded,
-      client,
-      shared,
     });
     const { informer } = lease;
     if (references === undefined) {
@@ -398,16 +377,16 @@ export class WatchingSource<
       }
     }
     const registration = informer.addHandler(
-      (event) => this.#onEvent(event, context, lease),
+      (event) => this.#onEvent(event, context, informer),
       { name: `${context.controller}/${this.name}` },
     );
-    this.#watching = { context, lease, registration };
+    this.#watching = { context, informer, lease, registration };
     await registration.synced;
   }
 
   async stop(): Promise<void> {
     const lease = this.#watching?.lease;
-    this.#run = undefined;
+    this.#context = undefined;
     this.#watching = undefined;
     this.#references.clear();
     this.#remembered?.clear();
@@ -419,7 +398,7 @@ export class WatchingSource<
     const { namespaces: wanted = "inherited" } = this.#options;
     const watching = this.#watching;
     if (wanted !== "inherited" || watching === undefined) return;
-    const { context, lease: { informer } } = watching;
+    const { informer, context } = watching;
     const names = await this.#namespacesOf(namespaces, context);
     try {
       // Runs go on reading the caches that are complete.
@@ -446,16 +425,22 @@ export class WatchingSource<
   }
 
   health(): SourceHealth {
-    return sourceHealth(this.#watching?.lease.informer.health());
+    const health = this.#watching?.informer.health();
+    if (health === undefined) return { status: "unknown" };
+    if (health.healthy) return { status: "healthy" };
+    const message = health.watches
+      .map(({ lastError }) => lastError?.message)
+      .find((text) => text !== undefined) ?? "not synced yet";
+    return { status: "unhealthy", message };
   }
 
   get(key: ObjectKey): S | undefined | Promise<S | undefined> {
-    const informer = this.#watching?.lease.informer;
+    const informer = this.#watching?.informer;
     return this.#options.bounded ? informer?.read(key) : informer?.get(key);
   }
 
   list(namespace?: string): readonly S[] | Promise<readonly S[]> {
-    const informer = this.#watching?.lease.informer;
+    const informer = this.#watching?.informer;
     if (informer === undefined) return [];
     return this.#options.bounded
       ? informer.readList(namespace)
@@ -463,45 +448,27 @@ export class WatchingSource<
   }
 
   secondaries(primary: P): readonly S[] | Promise<readonly S[]> {
-    const watching = this.#watching;
-    if (watching === undefined) return [];
-    if (this.#options.bounded) return this.#readSecondaries(primary, watching);
-    const { lease: { informer }, context } = watching;
-    if (this.#options.references !== undefined) {
-      return keyTexts(this.#options.references(primary))
-        .map((key) => informer.get(key))
-        .filter((object) => object !== undefined);
+    if (this.#watching === undefined) return [];
+    const { informer, context } = this.#watching;
+    const { references, bounded } = this.#options;
+    if (references !== undefined) {
+      const keys = keyTexts(references(primary));
+      return bounded
+        ? Promise.all(keys.map((key) => informer.read(key))).then(present)
+        : present(keys.map((key) => informer.get(key)));
     }
-    return this.#mappers.flatMap((mapper, number) =>
-      this.#belonging(
-        informer.byIndex(indexName(number), mapper.indexValue(primary)),
-        { primary, mapper, context },
-      )
+    const indexed = this.#mappers.map((mapper, number) =>
+      [indexName(number), mapper.indexValue(primary)] as const
     );
-  }
-
-  /** Secondaries of a primary; those with only their key cached are fetched. */
-  async #readSecondaries(
-    primary: P,
-    { lease: { informer }, context }: Watching<P, S>,
-  ): Promise<readonly S[]> {
-    if (this.#options.references !== undefined) {
-      const keys = keyTexts(this.#options.references(primary));
-      const found = await Promise.all(keys.map((key) => informer.read(key)));
-      return found.filter((object) => object !== undefined);
-    }
-    const found = await Promise.all(
-      this.#mappers.map(async (mapper, number) =>
-        this.#belonging(
-          await informer.readByIndex(
-            indexName(number),
-            mapper.indexValue(primary),
-          ),
-          { primary, mapper, context },
-        )
-      ),
-    );
-    return found.flat();
+    const belonging = (lists: readonly (readonly S[])[]) =>
+      this.#mappers.flatMap((mapper, number) =>
+        this.#belonging(lists[number] ?? [], { primary, mapper, context })
+      );
+    // Objects with only their key in a bounded cache are fetched.
+    return bounded
+      ? Promise.all(indexed.map((value) => informer.readByIndex(...value)))
+        .then(belonging)
+      : belonging(indexed.map((value) => informer.byIndex(...value)));
   }
 
   /** Filters by a mapper; its index may be coarser, such as by name alone. */
@@ -552,7 +519,7 @@ export class WatchingSource<
     try {
       return map();
     } catch (error) {
-      this.#log?.error("Cannot map an object", {
+      this.#context?.log.error("Cannot map an object", {
         source: this.name,
         object,
         error,
@@ -564,7 +531,7 @@ export class WatchingSource<
   #onEvent(
     event: CacheEvent<S>,
     context: SourceContext<P>,
-    lease: InformerLease<S>,
+    informer: Watching<P, S>["informer"],
   ): void {
     if (event.type === "deleted" || wentBack(event)) {
       for (const listener of this.#onGone) listener(event.key);
@@ -585,24 +552,15 @@ export class WatchingSource<
     };
     for (const primary of primaries) context.trigger(primary, cause);
     if (event.header.isPartial && event.type !== "deleted") {
-      void this.#readAndTrigger(event.key, cause, { context, lease });
-    }
-  }
-
-  /** Maps an object whose body was evicted at the time of its event. */
-  async #readAndTrigger(
-    key: string,
-    cause: SourceEvent,
-    { context, lease }: Pick<Watching<P, S>, "context" | "lease">,
-  ): Promise<void> {
-    try {
-      const object = await lease.informer.read(key);
-      if (object === undefined) return;
-      const primaries = [...this.#primaries(mapped(object), context)];
-      this.#remembered?.set(key, primaries);
-      for (const primary of primaries) context.trigger(primary, cause);
-    } catch (error) {
-      context.log.error("Cannot map an object", { source: this.name, error });
+      // Only its key is cached: the object is read, and then mapped.
+      informer.read(event.key).then((object) => {
+        if (object === undefined) return;
+        const primaries = [...this.#primaries(mapped(object), context)];
+        this.#remembered?.set(event.key, primaries);
+        for (const primary of primaries) context.trigger(primary, cause);
+      }).catch((error: unknown) =>
+        context.log.error("Cannot map an object", { source: this.name, error })
+      );
     }
   }
 
@@ -650,15 +608,8 @@ export class WatchingSource<
   }
 }
 
-/** Health of a source, from that of its informer. */
-function sourceHealth(health: InformerHealth | undefined): SourceHealth {
-  if (health === undefined) return { status: "unknown" };
-  const { healthy, watches } = health;
-  if (healthy) return { status: "healthy" };
-  const error = watches
-    .map(({ lastError }) => lastError?.message)
-    .find((message) => message !== undefined);
-  return { status: "unhealthy", message: error ?? "not synced yet" };
+function present<S>(objects: readonly (S | undefined)[]): S[] {
+  return objects.filter((object) => object !== undefined);
 }
 
 /**

@@ -181,7 +181,7 @@ test("loadOperatorConfig switches off what the program has switched on [J37]", a
   });
   await assert.rejects(
     load("leaderElection: true"),
-    /leaderElection: it must be false, or have options of its own/,
+    /"leaderElection" must be false, or have options of its own/,
   );
 });
 
@@ -216,7 +216,10 @@ test("loadOperatorConfig rejects unknown settings and suggests the nearest", asy
   const files: [string, RegExp][] = [
     ["shutdownGrase: 1s", /did you mean "shutdownGrace"/],
     ["shutdownGrace: soon", /operator\.yaml: shutdownGrace.*"soon"/s],
-    ["probes: { port: x }", /probes\.port.*a number/],
+    [
+      "probes: { port: x }",
+      /probes\.port" must be a whole number from 0 to 65535: received a/,
+    ],
     [
       "controllers: { a: { retry: { attempts: 1 } } }",
       /did you mean "retry.maxAttempts"|no option "retry.attempts"/,
@@ -224,6 +227,10 @@ test("loadOperatorConfig rejects unknown settings and suggests the nearest", asy
     ["controllers: { a: 1 }", /must have named options/],
     ["[1]", /must have named options/],
     ["a: [", /must be YAML or JSON/],
+    [
+      "concurrency: -1",
+      /operator\.yaml: "concurrency" must be a number above 0/,
+    ],
     ["namespaces: { a: 1 }", /"all", "current" or a list/],
   ];
   for (const [content, message] of files) {

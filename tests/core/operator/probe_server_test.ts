@@ -16,11 +16,10 @@ async function withProbes(
   play: (ask: (text: string) => Promise<string>) => Promise<void>,
   options: Partial<ProbeOptions> = {},
 ): Promise<void> {
-  const fine = () => ({ ok: true, body: {} });
   const probes = new ProbeServer({
-    state: () => ({}),
-    ready: fine,
-    why: fine,
+    state: () => "started",
+    health: () => ({ ready: true }),
+    why: () => [{}],
     metrics: () => "",
     ...content,
   });
@@ -55,7 +54,7 @@ test("ProbeServer rejects an invalid request target and continues to serve", () 
 
 test("ProbeServer responds 500 if a check throws, and continues to serve", () =>
   withProbes({
-    ready() {
+    health() {
       throw new Error("As asked");
     },
   }, async (ask) => {
@@ -82,7 +81,7 @@ test("ProbeServer serves the history of an object only if enabled", async () => 
   const content: Partial<ProbeContent> = {
     why(object) {
       asked.push(object);
-      return { ok: object === "default/a", body: [] };
+      return object === "default/a" ? [{}] : [];
     },
   };
   const path = "/debug/why?object=default/";
