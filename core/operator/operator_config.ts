@@ -228,16 +228,21 @@ function configurableRows(table: AnyTable, prefix = ""): Rows {
   return rows;
 }
 
+/** Place of a value, for errors: its name, and the file or environment. */
+interface Place {
+  readonly name: string;
+  readonly subject: string;
+}
+
 /**
  * Reads the value of an option from a file or a variable.
  *
- * @param place Where the value was found, for errors.
  * @throws {TypeError | RangeError | SyntaxError} If the value is not valid.
  */
 function readValue(
   value: unknown,
   row: AnyRow,
-  place: { readonly name: string; readonly subject: string },
+  place: Place,
 ): unknown {
   const isOff = value === false || value === "false";
   if (isOff && "off" in row) return false;
@@ -247,7 +252,7 @@ function readValue(
     return refuse(value, place, "must be false, or have options of its own");
   }
   if (row.words?.includes(value as string)) return value;
-  const read = typeof value === "string" ? fromText(value, row) : value;
+  const read = typeof value === "string" ? fromText(value, row, place) : value;
   if (typeOf(row.type) === "duration") {
     return milliseconds(read as Duration, `${place.subject}: ${place.name}`);
   }
@@ -256,19 +261,25 @@ function readValue(
   return read;
 }
 
-/** Value that a text stands for; the text itself if it is not one of the type. */
-function fromText(text: string, { type, words }: AnyRow): unknown {
+/** Value that a text in a variable or a file stands for. */
+function fromText(
+  text: string,
+  { type, words }: AnyRow,
+  place: Place,
+): unknown {
   switch (words === undefined ? typeOf(type) : "strings") {
     case "boolean":
-      return text === "true" || (text === "false" ? false : text);
+      if (text === "true" || text === "false") return text === "true";
+      return refuse(text, place, "must be true or false");
     case "number":
     case "positive":
     case "count":
     case "size":
     case "port":
-      return text.trim() === "" || Number.isNaN(Number(text))
-        ? text
-        : Number(text);
+      if (text.trim() !== "" && !Number.isNaN(Number(text))) {
+        return Number(text);
+      }
+      return refuse(text, place, "must be a number");
     // Digits without a unit are milliseconds.
     case "duration":
       return /^\d+$/.test(text) ? Number(text) : text;
@@ -407,7 +418,7 @@ function record(value: unknown, name: string): ConfiguredOptions {
 
 function refuse(
   value: unknown,
-  { name, subject }: { readonly name: string; readonly subject: string },
+  { name, subject }: Place,
   rule: string,
 ): never {
   throw new TypeError(
