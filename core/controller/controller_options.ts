@@ -500,8 +500,10 @@ function allSources<P extends KubernetesObject>(
   const dependents = sources.filter((source) =>
     source instanceof WatchingSource && source.isOwned
   ) as WatchingSource<P>[];
+  const taken = new Set(sources.map(({ name }) => name));
   const owned = owns.flatMap((entry, number) => {
     const what = `${subject}, owns[${number}]`;
+    if (typeof entry !== "object" || entry === null) checkKind(entry, what);
     const watched = dependents.filter(({ kind }) =>
       sameKind(kind, "start" in entry ? entry.kind : entry)
     );
@@ -509,7 +511,7 @@ function allSources<P extends KubernetesObject>(
       checkKind(entry, what);
       return watched.some(({ watchesAll }) => watchesAll)
         ? []
-        : [new WatchingSource<P>(entry, {}).usedAs("owns")];
+        : [new WatchingSource<P>(entry, {}).usedAs("owns", taken)];
     }
     if (!(entry instanceof WatchingSource) || !entry.mapsByOwner) {
       throw new TypeError(
@@ -519,10 +521,10 @@ function allSources<P extends KubernetesObject>(
     for (const dependent of watched) {
       if (dependent.watchesAll) dependent.selectAs(entry);
     }
-    return [entry.usedAs("owns", sources.map(({ name }) => name))];
+    return [entry.usedAs("owns", taken)];
   });
   for (const [number, entry] of watches.entries()) {
-    if (entry instanceof WatchingSource) entry.usedAs("watches");
+    if (entry instanceof WatchingSource) entry.usedAs("watches", taken);
     else if (typeof entry?.start !== "function" || !entry.kind) {
       throw new TypeError(
         `Cannot register ${subject}, watches[${number}]: it must be watch(Kind, { mapper }), and a source of what is no kind belongs in "sources": received ${

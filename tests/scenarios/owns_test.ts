@@ -374,6 +374,37 @@ scenario(
 );
 
 scenario(
+  "A kind is owned, a dependent and watched by reference at the same time",
+  async (fixture) => {
+    const secret = kubernetesDependent<Gadget, Secret>(Secret, {
+      desired: ({ metadata: { name } }) => ({ metadata: { name } }),
+    });
+    const { runs } = await startGadgets(fixture, () => {}, {
+      workflow: new Workflow<Gadget>().add("secret", secret),
+      owns: [Secret],
+      watches: ["first", "second"].map((name) =>
+        watch<Gadget, Secret>(Secret, {
+          references: ({ metadata: { namespace } }) => [{ namespace, name }],
+        })
+      ),
+    });
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    await fixture.settle();
+    for (const name of ["first", "second", "neither"]) {
+      const metadata = { namespace: "default", name };
+      await fixture.client.create(Secret, { metadata });
+      await fixture.advance(1_000);
+    }
+    assert.equal(runs.length, 3);
+    await fixture.client.delete(Secret, KEY);
+    await fixture.until(async () =>
+      await fixture.client.find(Secret, KEY) !== undefined
+    );
+  },
+);
+
+scenario(
   "A start names an owned or watched kind that the server does not serve",
   async (fixture) => {
     const Missing = untyped({

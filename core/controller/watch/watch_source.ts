@@ -293,13 +293,18 @@ export class WatchingSource<
    * Sets the use of the source, before it starts.
    *
    * @param role Option that has the source.
-   * @param taken Names of other sources; a name of the user's own stays.
+   * @param taken Names of the other sources, to which the name is added: the
+   * default name gets a number where it is taken, a name of the user's stays.
    */
-  usedAs(role: Role, taken: readonly string[] = []): this {
+  usedAs(role: Role, taken: Set<string> = new Set()): this {
     this.#role = role;
-    if (this.#options.name === undefined && taken.includes(this.name)) {
-      this.name += " (owned)";
+    if (this.#options.name === undefined) {
+      const name = this.name = kindText(this.kind);
+      for (let number = 2; taken.has(this.name); number++) {
+        this.name = `${name} (${number})`;
+      }
     }
+    taken.add(this.name);
     if (role === "owns" && this.mapsByOwner) this.#mappers = byOwnership();
     return this;
   }
