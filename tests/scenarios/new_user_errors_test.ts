@@ -229,7 +229,7 @@ const LATER: readonly Mistake[] = [
         environment: { CORACLE_OPERATOR_CONCURRENCY: "many" },
       }),
     names: /CORACLE_OPERATOR_CONCURRENCY.*received "many"/,
-    advises: /it must be a number/,
+    advises: /must be a number/,
   },
 ];
 
