@@ -7,7 +7,7 @@ import {
   parseKey,
 } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
-import type { IndexDefinition, ObjectStore } from "../store/object_store.ts";
+import type { IndexDefinition } from "../store/object_store.ts";
 import { type StoreUsage, sumOfUsages } from "../store/store_usage.ts";
 import {
   type CacheEvent,
@@ -32,7 +32,6 @@ const BROKEN_AFTER_FAILURES = 3;
 
 /** Right to use the informer of a namespace, which may be shared. */
 export interface NamespaceLease<T extends KubernetesObject> {
-  /** Informer of the namespace. */
   readonly informer: NamespaceInformer<T>;
   /**
    * Releases the watch of the namespace; its last state stays readable until it
@@ -43,9 +42,7 @@ export interface NamespaceLease<T extends KubernetesObject> {
   close(): Promise<void>;
 }
 
-/** Constructor dependencies of a {@linkcode MultiNamespaceInformer}. */
 export interface MultiNamespaceInformerDeps<T extends KubernetesObject> {
-  /** Kind of the objects. */
   readonly kind: Kind<T>;
   /** Opens the informer of a namespace, or of all. */
   readonly open: (namespace: string | undefined) => NamespaceLease<T>;
@@ -55,6 +52,7 @@ export interface MultiNamespaceInformerDeps<T extends KubernetesObject> {
 
 /** Member of a multi-namespace informer: one namespace, or all. */
 interface Member<T extends KubernetesObject> extends NamespaceLease<T> {
+  readonly name: string;
   /** Whether events are delivered and reads see the objects. */
   isAttached: boolean;
   /**
@@ -116,9 +114,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
 
   /** Whether the cache is complete. */
   get hasSynced(): boolean {
-    const attached = [...this.#members.values()].filter(({ isAttached }) =>
-      isAttached
-    );
+    const attached = this.#attached;
     return attached.length > 0 &&
       attached.every(({ informer }) => informer.hasSynced);
   }
@@ -130,10 +126,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
 
   /** Namespaces whose events are delivered; undefined when all are. */
   get namespaces(): readonly string[] | undefined {
-    const attached = [...this.#members].filter(([, { isAttached }]) =>
-      isAttached
-    );
-    const names = attached.map(([name]) => name);
+    const names = this.#attached.map(({ name }) => name);
     return names.includes(ALL) ? undefined : names;
   }
 
@@ -232,9 +225,9 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     for (const name of toNames(namespaces)) {
       const member = this.#members.get(name);
       if (member === undefined || member.isAttached) continue;
-      const former = [...this.#members].filter(([other, { isAttached }]) =>
-        isAttached && (other === ALL || name === ALL)
-      ).map(([, { informer }]) => informer);
+      const former = this.#attached.filter((other) =>
+        other.name === ALL || name === ALL
+      ).map(({ informer }) => informer);
       member.isAttached = true;
       for (const registration of this.#registrations) {
         replays.push(registration.attach(member.informer, former));
@@ -255,9 +248,11 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     onLeft?: (key: string) => void,
   ): Promise<void> {
     const names = toNames(namespaces);
-    const left = [...this.#members].filter(([name]) => !names.includes(name));
-    for (const [name, member] of left) {
-      this.#members.delete(name);
+    const left = [...this.#members.values()].filter(({ name }) =>
+      !names.includes(name)
+    );
+    for (const member of left) {
+      this.#members.delete(member.name);
       for (const registration of this.#registrations) {
         registration.detach(member.informer);
       }
@@ -267,7 +262,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
         ),
       );
     }
-    for (const [, { informer: { store }, isAttached }] of left) {
+    for (const { informer: { store }, isAttached } of left) {
       if (!isAttached) continue;
       for (const key of store.keys()) {
         const member = this.#memberOf(key);
@@ -283,7 +278,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
       }
     }
     this.#settle();
-    await Promise.all(left.map(([, member]) => {
+    await Promise.all(left.map((member) => {
       for (const name of this.#indexes.keys()) {
         member.informer.store.removeIndex(this.#deps.indexPrefix + name);
       }
@@ -317,26 +312,28 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   *keys(): Generator<string, void, undefined> {
     for (const member of this.#inNamespace()) {
       for (const key of member.informer.store.keys()) {
-        if (this.#isCurrent(member, key)) yield keyText(key);
+        if (!this.#overlaps || this.#memberOf(key) === member) {
+          yield keyText(key);
+        }
       }
     }
   }
 
   /** All objects, or those of one namespace, frozen. */
   list(namespace?: string): readonly T[] {
-    return this.#flat(
-      this.#inNamespace(namespace),
-      (store) => store.list(namespace),
-    );
+    const members = this.#inNamespace(namespace);
+    const lists = members.map(({ informer }) => informer.store.list(namespace));
+    return this.#joined(members, lists);
   }
 
   /** Objects for which an index has this value, frozen. */
   byIndex(index: string, value: string): readonly T[] {
     const name = this.#indexName(index);
-    return this.#flat(
-      this.#inNamespace(),
-      (store) => store.byIndex(name, value),
+    const members = this.#inNamespace();
+    const lists = members.map(({ informer }) =>
+      informer.store.byIndex(name, value)
     );
+    return this.#joined(members, lists);
   }
 
   /**
@@ -355,7 +352,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     const lists = await Promise.all(
       members.map(({ informer }) => informer.store.readList(namespace)),
     );
-    return this.#flat(members, (_, index) => lists[index] as T[]);
+    return this.#joined(members, lists);
   }
 
   /** Objects for which an index has this value; fetched like `read`. */
@@ -365,7 +362,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     const lists = await Promise.all(
       members.map(({ informer }) => informer.store.readByIndex(name, value)),
     );
-    return this.#flat(members, (_, index) => lists[index] as T[]);
+    return this.#joined(members, lists);
   }
 
   /**
@@ -468,15 +465,12 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   }
 
   #add(name: string): Member<T> {
-    const namespace = name === ALL ? undefined : name;
-    const lease = this.#deps.open(namespace);
+    const lease = this.#deps.open(name === ALL ? undefined : name);
     const synced = pendingSync();
-    const member: Member<T> = { ...lease, isAttached: false, synced };
+    const member: Member<T> = { ...lease, name, isAttached: false, synced };
+    const { indexPrefix } = this.#deps;
     for (const [index, definition] of this.#indexes) {
-      lease.informer.store.addIndex(
-        this.#deps.indexPrefix + index,
-        definition,
-      );
+      lease.informer.store.addIndex(indexPrefix + index, definition);
     }
     this.#members.set(name, member);
     if (this.#state === "started") lease.informer.start();
@@ -510,8 +504,8 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
       onRemove: (removed) => this.#registrations.delete(removed),
     });
     this.#registrations.add(registration);
-    for (const { isAttached, informer } of this.#members.values()) {
-      if (isAttached) void registration.attach(informer, []);
+    for (const { informer } of this.#attached) {
+      void registration.attach(informer, []);
     }
     return registration;
   }
@@ -540,9 +534,8 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     return isSeen ? member : undefined;
   }
 
-  /** Whether an object of a member is read from it, and not from another one. */
-  #isCurrent(member: Member<T>, key: ObjectKey): boolean {
-    return !this.#overlaps || this.#memberOf(key) === member;
+  get #attached(): Member<T>[] {
+    return [...this.#members.values()].filter(({ isAttached }) => isAttached);
   }
 
   /** Whether a watch of all namespaces and others are read together. */
@@ -558,20 +551,16 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
       .filter((member) => member !== undefined);
   }
 
-  /** Objects of several members, each object once. */
-  #flat(
+  /** Lists of several members as one, with each object once. */
+  #joined(
     members: readonly Member<T>[],
-    list: (store: ObjectStore<T>, index: number) => readonly T[],
+    lists: readonly (readonly T[])[],
   ): readonly T[] {
-    const lists = members.map(({ informer }, index) =>
-      list(informer.store, index)
-    );
     if (lists.length === 1) return lists[0] as readonly T[];
-    return this.#overlaps
-      ? members.flatMap((member, index) =>
-        lists[index]!.filter((object) => this.#isCurrent(member, keyOf(object)))
-      )
-      : lists.flat();
+    if (!this.#overlaps) return lists.flat();
+    return lists.flatMap((list, i) =>
+      list.filter((object) => this.#memberOf(keyOf(object)) === members[i])
+    );
   }
 
   #indexName(index: string): string {

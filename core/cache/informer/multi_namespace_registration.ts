@@ -6,7 +6,6 @@ import type { NamespaceInformer } from "./namespace_informer.ts";
 import type { HandlerRegistration, OwnWrite } from "./shared_informer.ts";
 import type { EventHandler, Subscription } from "./subscriptions.ts";
 
-/** Constructor dependencies of a {@linkcode MultiNamespaceRegistration}. */
 export interface MultiNamespaceRegistrationDeps<T extends KubernetesObject> {
   /** Name of the handler, for logs and metrics. */
   readonly name: string;

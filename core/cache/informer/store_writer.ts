@@ -155,7 +155,9 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
         this.#pending.delete(key);
       }
     }
-    this.#subscriptions.progressed(resourceVersion);
+    for (const subscription of this.#subscriptions.all) {
+      subscription.progressed(resourceVersion);
+    }
   }
 
   async initDone(resourceVersion: string): Promise<void> {
@@ -262,7 +264,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     const options = this.#putOptions;
     options.force = this.#listing && !stale;
     options.rewrite = this.#restarted && options.force;
-    options.keepPrevious = !this.#subscriptions.isEmpty;
+    options.keepPrevious = this.#subscriptions.all.length > 0;
     let change = store.put(header, options);
     if (change.outcome === "recreated") {
       // Events of the former object were delivered before its successor.
@@ -329,7 +331,8 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
 
   /** Delivers an event that did not change the cache to own-write windows. */
   #known(header: ObjectHeader, stale: boolean): void {
-    if (this.#subscriptions.isEmpty) return;
+    const { all } = this.#subscriptions;
+    if (all.length === 0) return;
     const event: KnownEvent = {
       key: keyTextOf(header),
       type: "updated",
@@ -337,7 +340,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
       listed: this.#listing,
       stale,
     };
-    this.#subscriptions.known(event);
+    for (const subscription of all) subscription.known(event);
   }
 
   /** Whether the cache has an own write after this state; drops earlier ones. */
@@ -365,7 +368,9 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
       .sort(compareResourceVersions).at(-1) ?? "";
     this.#restarted = true;
     this.#pending.clear();
-    this.#subscriptions.restarted();
+    for (const subscription of this.#subscriptions.all) {
+      subscription.restarted();
+    }
     throw new ConnectionFault(
       "backwards",
       "Cannot keep the cache: the server's history restarted: received an older state than was known",

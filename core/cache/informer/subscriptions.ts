@@ -353,61 +353,39 @@ export class Subscription<T extends KubernetesObject>
 export class Subscriptions<T extends KubernetesObject> {
   readonly #clock: Clock;
   /** Replaced, never changed, since a handler may add or remove another one. */
-  #all: readonly Subscription<T>[] = [];
+  all: readonly Subscription<T>[] = [];
   #synced = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Whether there are no subscriptions. */
-  get isEmpty(): boolean {
-    return this.#all.length === 0;
-  }
-
   /** Adds a subscription and begins to replay the cached objects to it. */
   add(subscription: Subscription<T>): void {
-    this.#all = [...this.#all, subscription];
+    this.all = [...this.all, subscription];
     void this.#replay(subscription);
   }
 
   delete(subscription: Subscription<T>): void {
-    this.#all = this.#all.filter((other) => other !== subscription);
+    this.all = this.all.filter((other) => other !== subscription);
   }
 
   /** Removes all subscriptions; none is called again. */
   clear(): void {
-    for (const subscription of this.#all) subscription.remove();
+    for (const subscription of this.all) subscription.remove();
   }
 
   /** Delivers a change to all subscriptions except that of its author. */
   changed(event: CurrentEvent<T>, author?: Subscription<T>): void {
-    for (const subscription of this.#all) {
+    for (const subscription of this.all) {
       if (subscription !== author) subscription.changed(event);
     }
-  }
-
-  /** Delivers an event that did not change the cache to own-write windows. */
-  known(event: KnownEvent): void {
-    for (const subscription of this.#all) subscription.known(event);
-  }
-
-  /** Notes that the stream has delivered everything up to a version. */
-  progressed(resourceVersion: string): void {
-    for (const subscription of this.#all) {
-      subscription.progressed(resourceVersion);
-    }
-  }
-
-  /** Notes that the server's history restarted, so that versions change meaning. */
-  restarted(): void {
-    for (const subscription of this.#all) subscription.restarted();
   }
 
   /** Notes that the cache is complete. */
   settle(): void {
     this.#synced = true;
-    for (const subscription of this.#all) {
+    for (const subscription of this.all) {
       if (subscription.isReplayed) subscription.settle();
     }
   }

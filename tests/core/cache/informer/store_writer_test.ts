@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../../../core/api/object.ts";
 import { StoreWriter } from "../../../../core/cache/informer/store_writer.ts";
-import { Subscriptions } from "../../../../core/cache/informer/subscriptions.ts";
+import {
+  Subscription,
+  Subscriptions,
+} from "../../../../core/cache/informer/subscriptions.ts";
 import { ObjectStore } from "../../../../core/cache/store/object_store.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
 import { InformerMetrics } from "../../../../core/cache/watch/watch_record.ts";
@@ -13,8 +16,8 @@ import { noMetrics } from "../../../../core/metrics.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 
-/** Subscriptions that count how often the history restarted. */
-class CountedSubscriptions extends Subscriptions<KubernetesObject> {
+/** Subscription that counts how often the history restarted. */
+class CountedSubscription extends Subscription<KubernetesObject> {
   restarts = 0;
 
   override restarted(): void {
@@ -37,7 +40,7 @@ function header(
 function createWriter({ selectsFields = false } = {}) {
   const clock = new VirtualClock();
   const store = new ObjectStore<KubernetesObject>({ kind: Widget });
-  const subscriptions = new CountedSubscriptions(clock);
+  const subscriptions = new Subscriptions<KubernetesObject>(clock);
   const writer = new StoreWriter<KubernetesObject>({
     kind: Widget,
     store,
@@ -49,11 +52,19 @@ function createWriter({ selectsFields = false } = {}) {
     selectsFields,
     shard: undefined,
   });
-  return { store, subscriptions, writer };
+  const subscription = new CountedSubscription(() => {}, {
+    name: "test",
+    store,
+    writer,
+    onRemove() {},
+    onError() {},
+  });
+  subscriptions.all = [subscription];
+  return { store, subscription, writer };
 }
 
 test("A deletion within an unfinished state does not count as seen", async () => {
-  const { store, subscriptions, writer } = createWriter();
+  const { store, subscription, writer } = createWriter();
   writer.init();
   writer.initApply(header("a", "1"));
   writer.delete(header("b", "10"));
@@ -64,7 +75,7 @@ test("A deletion within an unfinished state does not count as seen", async () =>
   writer.init();
   writer.initApply(header("a", "1"));
   await writer.initDone("8");
-  assert.equal(subscriptions.restarts, 0);
+  assert.equal(subscription.restarts, 0);
   assert.equal(store.resourceVersion({ namespace: "default", name: "a" }), "9");
 });
 
@@ -113,7 +124,7 @@ test("An own write during one list does not remove its object after the next", a
 });
 
 test("A second restart of the server's history is noticed as well", async () => {
-  const { store, subscriptions, writer } = createWriter();
+  const { store, subscription, writer } = createWriter();
   const read = async (version: string) => {
     writer.init();
     writer.initApply(header("a", version));
@@ -124,7 +135,7 @@ test("A second restart of the server's history is noticed as well", async () => 
     // The state is read again, since known versions may mean other states.
     await assert.rejects(read("5"), /history restarted/);
     await read("5");
-    assert.equal(subscriptions.restarts, restarts);
+    assert.equal(subscription.restarts, restarts);
     await read("9");
     assert.equal(
       store.resourceVersion({ namespace: "default", name: "a" }),
