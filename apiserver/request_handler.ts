@@ -15,7 +15,7 @@ import {
 import { respondValue } from "./read/respond.ts";
 import { failureMedia } from "./request/negotiation.ts";
 import { readTarget, type RequestInfo } from "./request/request_info.ts";
-import { ANONYMOUS, type User } from "./request/user.ts";
+import { ANONYMOUS, bearerToken, type User } from "./request/user.ts";
 import { route, verbOf } from "./router.ts";
 import { forbidden, StatusError } from "./status.ts";
 
@@ -121,7 +121,7 @@ export class RequestHandler {
   #authenticate({ headers }: ServerRequest): User {
     const { authorization } = headers;
     if (authorization === undefined) return ANONYMOUS;
-    const [, token] = /^Bearer +(\S+)$/i.exec(authorization) ?? [];
+    const token = bearerToken(authorization);
     const user = token && this.#context.authenticate(token);
     if (user) return user;
     throw new StatusError({

@@ -17,7 +17,7 @@ import { kubeconfigDocument } from "./kubeconfig_document.ts";
 import { type Random, seededRandom } from "./random.ts";
 import { type ApiServerOptions, checkServerOptions } from "./server_options.ts";
 import type { BuiltinResources, CustomResources } from "./registry.ts";
-import { ADMINISTRATOR, type User } from "./request/user.ts";
+import { ADMINISTRATOR, bearerToken, type User } from "./request/user.ts";
 import {
   FileJournal,
   type JournalContent,
@@ -135,6 +135,8 @@ export class ApiServer {
     if (port !== false) {
       this.#listener = await Listener.open({
         handle: (request) => this.#handle(request),
+        reads: ({ authorization = "" }) =>
+          bearerToken(authorization) === this.#token,
         port: this.#port,
         host: this.#options.host ?? "127.0.0.1",
         tls: this.#options.tls === false

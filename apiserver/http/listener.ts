@@ -7,7 +7,7 @@ import {
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { setImmediate } from "node:timers";
+import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import {
   isStream,
   MAX_BODY_BYTES,
@@ -29,6 +29,14 @@ export type Handle = (
 /** Options of {@linkcode Listener}. */
 export interface ListenerOptions {
   readonly handle: Handle;
+  /** Whether the body of a request is read; that of others is discarded. */
+  readonly reads: (headers: ServerRequest["headers"]) => boolean;
+  /**
+   * Time within which a body must arrive, in milliseconds.
+   *
+   * @default {60_000}
+   */
+  readonly bodyTimeout?: number | undefined;
   /** Port; 0 selects any free port. */
   readonly port: number;
   readonly host: string;
@@ -41,10 +49,14 @@ export class Listener {
   readonly #server: Server;
   readonly #sockets: Set<Socket> = new Set();
   readonly #handle: Handle;
+  readonly #reads: ListenerOptions["reads"];
+  readonly #bodyTimeout: number;
 
-  private constructor(server: Server, handle: Handle) {
+  private constructor(server: Server, options: ListenerOptions) {
     this.#server = server;
-    this.#handle = handle;
+    this.#handle = options.handle;
+    this.#reads = options.reads;
+    this.#bodyTimeout = options.bodyTimeout ?? 60_000;
     server.on("request", (request: IncomingMessage, response: NodeResponse) => {
       this.#exchange(request, response).catch(() => response.destroy());
     });
@@ -53,7 +65,7 @@ export class Listener {
     });
     server.on("connection", (socket: Socket) => this.#track(socket));
     server.on("secureConnection", (socket: Socket) => this.#track(socket));
-    // Watches stay open for an hour without a byte from the client.
+    // Not all runtimes have this limit; that of bodies is below.
     server.requestTimeout = 0;
     server.keepAliveTimeout = 120_000;
   }
@@ -64,11 +76,11 @@ export class Listener {
    * @throws {Error} If the port is in use.
    */
   static async open(options: ListenerOptions): Promise<Listener> {
-    const { tls, port, host, handle } = options;
+    const { tls, port, host } = options;
     const server = tls === undefined
       ? createPlainServer()
       : createTlsServer({ cert: tls.cert, key: tls.key }) as unknown as Server;
-    const listener = new Listener(server, handle);
+    const listener = new Listener(server, options);
     await new Promise<void>((resolve, reject) => {
       // The listener stays: an unhandled error of a server ends the process.
       server.on("error", reject);
@@ -93,12 +105,13 @@ export class Listener {
     message: IncomingMessage,
     response: NodeResponse,
   ): Promise<void> {
-    const body = await readBody(message);
+    const headers = plainHeaders(message);
+    const body = await this.#readBody(message, headers);
     if (body === undefined) return;
     const answer = await this.#handle({
       method: message.method ?? "GET",
       target: message.url ?? "/",
-      headers: plainHeaders(message),
+      headers,
       body,
     });
     if (answer === undefined) {
@@ -106,17 +119,45 @@ export class Listener {
       return;
     }
     if (response.destroyed) return;
-    const headers: Record<string, string | readonly string[]> = {
+    const sent: Record<string, string | readonly string[]> = {
       ...answer.headers,
     };
     // The unread rest of the request makes the connection unusable.
-    if (body.length > MAX_BODY_BYTES) headers.connection = "close";
+    if (body.length > MAX_BODY_BYTES) sent.connection = "close";
     if (message.method === "HEAD") {
-      response.writeHead(answer.status, headers as Record<string, string>);
+      response.writeHead(answer.status, sent as Record<string, string>);
       response.end();
       return;
     }
-    send(response, { ...answer, headers });
+    send(response, { ...answer, headers: sent });
+  }
+
+  /**
+   * Reads a body, at most one byte beyond the limit, or discards it; undefined
+   * if the connection broke.
+   */
+  #readBody(
+    message: IncomingMessage,
+    headers: ServerRequest["headers"],
+  ): Promise<Uint8Array | undefined> {
+    const { method } = message;
+    if (
+      (method === "GET" || method === "HEAD") &&
+      headers["content-length"] === undefined &&
+      headers["transfer-encoding"] === undefined
+    ) return Promise.resolve(new Uint8Array());
+    const limit = setTimeout(
+      () => message.socket.destroy(),
+      this.#bodyTimeout,
+    );
+    limit.unref();
+    for (const end of ["end", "close", "error"]) {
+      message.once(end, () => clearTimeout(limit));
+    }
+    if (this.#reads(headers)) return readBody(message);
+    message.on("error", () => {});
+    message.resume();
+    return Promise.resolve(new Uint8Array());
   }
 
   async #upgrade(request: UpgradeRequest): Promise<void> {
@@ -157,17 +198,7 @@ function plainHeaders(message: IncomingMessage): Record<string, string> {
   return headers;
 }
 
-/**
- * Reads a body, at most one byte beyond the limit; undefined if the connection
- * broke.
- */
 function readBody(message: IncomingMessage): Promise<Uint8Array | undefined> {
-  const { method } = message;
-  if (
-    (method === "GET" || method === "HEAD") &&
-    message.headers["content-length"] === undefined &&
-    message.headers["transfer-encoding"] === undefined
-  ) return Promise.resolve(new Uint8Array());
   return new Promise((resolve) => {
     const parts: Buffer[] = [];
     let size = 0;

@@ -15,3 +15,8 @@ export const ADMINISTRATOR: User = Object.freeze({
   name: "kubernetes-admin",
   groups: Object.freeze(["system:masters", "system:authenticated"]),
 });
+
+/** Token of an `Authorization` header; undefined if it is none. */
+export function bearerToken(authorization: string): string | undefined {
+  return /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+}

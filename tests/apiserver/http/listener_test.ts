@@ -3,6 +3,8 @@ import { request as httpsRequest } from "node:https";
 import { type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { test } from "node:test";
+import { textResponse } from "../../../apiserver/http/exchange.ts";
+import { Listener } from "../../../apiserver/http/listener.ts";
 import { ApiServer } from "../../../apiserver/server.ts";
 
 const C = "/api/v1/namespaces/default/configmaps";
@@ -152,6 +154,56 @@ test("slow or unfinished requests do not delay other clients", async () => {
     assert.equal((await send(server, "GET", C)).status, 200);
     socket.destroy();
   });
+});
+
+test("bodies of strangers are answered at once and not kept", async () => {
+  await withServer(async (server) => {
+    const { port } = new URL(server.url);
+    for (const [authorization, status] of [["", 403], ["Bearer x", 401]]) {
+      const socket = connect(Number(port), "127.0.0.1");
+      await new Promise((resolve) => socket.once("connect", resolve));
+      const answer = new Promise<string>((resolve) =>
+        socket.once("data", (chunk) => resolve(String(chunk)))
+      );
+      // The rest of the body never arrives.
+      socket.write(
+        `POST ${C} HTTP/1.1\r\nhost: x\r\n${
+          authorization && `authorization: ${authorization}\r\n`
+        }content-length: 3000000\r\n\r\n${" ".repeat(100_000)}`,
+      );
+      assert.match(await answer, new RegExp(`^HTTP/1.1 ${status} `));
+      socket.destroy();
+    }
+    const body = JSON.stringify({ metadata: { name: "a" } });
+    const headers = { authorization: "Bearer x" };
+    const { status } = await send(server, "POST", C, { body, headers });
+    assert.equal(status, 401);
+  });
+});
+
+test("a body that does not arrive in time breaks its connection", async () => {
+  for (const known of [true, false]) {
+    const bodies: number[] = [];
+    const listener = await Listener.open({
+      handle({ body }) {
+        bodies.push(body.length);
+        return Promise.resolve(textResponse(200, "ok"));
+      },
+      reads: () => known,
+      bodyTimeout: 20,
+      port: 0,
+      host: "127.0.0.1",
+      tls: undefined,
+    });
+    const socket = connect(listener.port, "127.0.0.1");
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    socket.on("error", () => {});
+    socket.resume();
+    socket.write("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{");
+    await closed;
+    assert.deepEqual(bodies, known ? [] : [0]);
+    await listener.close();
+  }
 });
 
 test("a watch client that never reads is disconnected, with bounded memory", async () => {
