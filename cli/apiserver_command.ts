@@ -8,7 +8,6 @@ import {
   writeSecretFile,
 } from "./serving.ts";
 
-/** `coracle apiserver`: the embedded API server alone, for any client. */
 export const apiserverCommand: Command = {
   name: "apiserver",
   operands: "",

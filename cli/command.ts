@@ -6,9 +6,7 @@ export interface Flag {
   readonly name: string;
   /** Placeholder of the value, such as `FILE`; without it the flag is a switch. */
   readonly value?: string | undefined;
-  /** Whether the flag is required. */
   readonly required?: boolean | undefined;
-  /** Help text of the flag. */
   readonly help: string;
 }
 
@@ -31,19 +29,15 @@ export interface Terminal {
   interrupts(): AbortSignal;
 }
 
-/** Input of a command. */
 export interface CommandInput {
   /** Values of the command's flags. */
   readonly flags: FlagValues;
   /** Arguments that belong to no flag, usually files. */
   readonly operands: readonly string[];
-  /** Terminal of the command. */
   readonly terminal: Terminal;
 }
 
-/** A command of the command line. */
 export interface Command {
-  /** Name of the command. */
   readonly name: string;
   /** Placeholder of the operands, such as `FILE…`; empty if absent. */
   readonly operands: string;
@@ -53,7 +47,6 @@ export interface Command {
   readonly summary: string;
   /** Description, shown above the flags in the command's help. */
   readonly description: string;
-  /** Flags of the command. */
   readonly flags: readonly Flag[];
   /** Runs the command and resolves to the exit code. */
   run(input: CommandInput): Promise<number>;

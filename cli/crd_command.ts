@@ -6,7 +6,6 @@ import { refusals } from "./refused_definitions.ts";
 import { textOf } from "./serving.ts";
 import { yamlDocuments } from "./yaml_documents.ts";
 
-/** `coracle crd`: prints the CustomResourceDefinitions of files as YAML. */
 export const crdCommand: Command = {
   name: "crd",
   operands: "FILE…",

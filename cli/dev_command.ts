@@ -25,7 +25,6 @@ const PEOPLE = new RegExp(
 /** Time that a process has to end, in milliseconds. */
 const STOP_TIMEOUT_MS = "Deno" in globalThis ? 3_000 : 12_000;
 
-/** `coracle dev`: runs an operator file against the embedded API server. */
 export const devCommand: Command = {
   name: "dev",
   operands: "FILE",

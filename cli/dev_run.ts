@@ -27,7 +27,6 @@ import { aborted } from "./serving.ts";
 
 /** How the operators of a file run against a server; plain data. */
 export interface DevRun {
-  /** Path of the kubeconfig of the server. */
   readonly kubeconfig: string;
   /** Whether to log at debug level. */
   readonly debug: boolean;

@@ -43,7 +43,6 @@ function flagText(flag: Flag): string {
     : `--${flag.name} ${flag.value}`;
 }
 
-/** Two aligned columns. */
 function columns(rows: readonly (readonly string[])[]): string[] {
   const width = Math.max(...rows.map(([first = ""]) => first.length));
   return rows.map(([first = "", second = ""]) =>

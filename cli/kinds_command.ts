@@ -3,7 +3,6 @@ import type { CrdManifest } from "../core/crd/crd_object.ts";
 import { type Command, UsageError } from "./command.ts";
 import { typescriptKinds } from "./typescript_kinds.ts";
 
-/** `coracle kinds`: prints typed kinds for definitions in YAML. */
 export const kindsCommand: Command = {
   name: "kinds",
   operands: "CRD.yaml…",

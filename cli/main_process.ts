@@ -80,7 +80,6 @@ async function mainCommand(
   ];
 }
 
-/** Starts a file as the main module of a process with a task. */
 export async function startMain(
   task: MainTask & { readonly answer?: string | undefined },
   options: {
@@ -134,7 +133,6 @@ export async function runAsMain<T>(task: MainTask): Promise<T> {
   }
 }
 
-/** Writes the answer of a task. */
 export async function answerMain(file: string, value: unknown): Promise<void> {
   await writeFile(file, JSON.stringify(value), { mode: 0o600 });
 }

@@ -31,7 +31,6 @@ import { refusals } from "./refused_definitions.ts";
 import { textOf } from "./serving.ts";
 import { yamlDocuments } from "./yaml_documents.ts";
 
-/** `coracle manifests`: prints the manifests that deploy an operator. */
 export const manifestsCommand: Command = {
   name: "manifests",
   operands: "FILE…",
@@ -140,13 +139,11 @@ async function managedKinds(list: string): Promise<readonly Kind[]> {
   });
 }
 
-/** Input of {@linkcode operatorManifests}. */
 export interface OperatorManifestInput {
   readonly name: string;
   readonly namespace: string;
   readonly image: string;
   readonly operators: readonly OperatorDescription[];
-  /** CustomResourceDefinitions of its kinds. */
   readonly definitions: readonly CrdManifest[];
   /** Kinds that are written but not watched. */
   readonly managed: readonly Kind[];

@@ -14,7 +14,6 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   MALLOC_MMAP_THRESHOLD_: "131072",
 };
 
-/** Memory limit of the container. */
 const MEMORY_LIMIT = "384Mi";
 
 /** Whether only processes in the same pod reach an address. */

@@ -152,7 +152,6 @@ function isKind(value: unknown): value is Kind {
     typeof value.kind === "string";
 }
 
-/** Checks that a file has an operator. */
 export function requireOperators(
   file: string,
   { operators, exported }: FileDescription,
@@ -160,7 +159,6 @@ export function requireOperators(
   if (operators.length === 0) throw noOperatorError(file, exported);
 }
 
-/** Checks that a file has kinds of its own. */
 export function requireDefinitions(
   file: string,
   { operators, definitions, exported }: FileDescription,

@@ -12,10 +12,8 @@ import { suggestion, UsageError } from "./command.ts";
 
 const MODULE_REGEXP = /\.[cm]?[jt]sx?$/;
 
-/** Error of Node with a code. */
 type NodeError = Error & { readonly code: string };
 
-/** Exports of a file by name. */
 export type Exports = Readonly<Record<string, unknown>>;
 
 /** A loaded operator file with the operators that it has created. */

@@ -5,7 +5,6 @@ import {
   type LogLevel,
 } from "../core/logger.ts";
 
-/** Options of {@linkcode readableLogger}. */
 export interface ReadableLoggerOptions {
   /** Called with each line, line break included. */
   readonly write: (text: string) => void;
@@ -25,7 +24,6 @@ export interface ReadableLoggerOptions {
   readonly wallTime?: (() => number) | undefined;
 }
 
-/** Escape sequences of terminals. */
 const DIM = "\x1b[2m";
 const BOLD = "\x1b[1m";
 const RESET = "\x1b[0m";

@@ -8,7 +8,6 @@ import {
 /** Verbs by which an operator writes objects of a kind. */
 const WRITES: readonly string[] = ["create", "update", "patch"];
 
-/** Access that recorded requests needed. */
 export function recordedAccess(
   requests: readonly RecordedRequest[],
   watched: "all" | readonly string[],

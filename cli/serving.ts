@@ -80,7 +80,6 @@ function codeOf(error: unknown): string {
   return "";
 }
 
-/** Resolves when a signal aborts. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

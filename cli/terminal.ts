@@ -9,7 +9,6 @@ const BROKEN_PIPE = "EPIPE";
 
 let interrupts: AbortSignal | undefined;
 
-/** Terminal of this process. */
 export function processTerminal(): Terminal {
   return {
     out: (text) => void process.stdout.write(text),

@@ -12,7 +12,6 @@ const PROBES = "probes: { port: 8080, debug: true }";
 /** Time limit for the answer of an operator, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
-/** `coracle why`: prints the last runs of an object, from a running operator. */
 export const whyCommand: Command = {
   name: "why",
   operands: "[FILE] NAMESPACE/NAME",

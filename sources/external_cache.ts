@@ -81,7 +81,6 @@ export class ExternalCache<R> {
     this.#filters = filters;
   }
 
-  /** Resources of a primary. */
   of(primary: string): R[] {
     return [...this.#primaries.get(primary)?.values() ?? []]
       .map(({ resource }) => resource);
@@ -92,7 +91,6 @@ export class ExternalCache<R> {
     return this.#primaries.has(primary);
   }
 
-  /** Primaries that have an entry. */
   primaries(): string[] {
     return [...this.#primaries.keys()];
   }
@@ -178,13 +176,11 @@ export class ExternalCache<R> {
     return matters;
   }
 
-  /** Removes the entry of a primary. */
   forget(primary: string): void {
     this.#primaries.delete(primary);
     this.#deleted.delete(primary);
   }
 
-  /** Removes all entries. */
   clear(): void {
     this.#primaries.clear();
     this.#deleted.clear();
@@ -225,7 +221,6 @@ export abstract class CachingSource<P extends KubernetesObject, R>
   /** Resources by primary. */
   protected readonly cache: ExternalCache<R>;
 
-  /** @param options The name of the source, and the options of the cache. */
   constructor(options: ExternalCacheOptions<R> & { readonly name: string }) {
     super(options.name);
     this.cache = new ExternalCache(options);
@@ -236,12 +231,10 @@ export abstract class CachingSource<P extends KubernetesObject, R>
     this.cache.clear();
   }
 
-  /** Updates the cache after an own write of a resource. */
   ownExternalWrite(primary: P, resource: R): void {
     this.cache.ownWrite(keyText(keyOf(primary)), resource);
   }
 
-  /** Updates the cache after an own deletion of a resource. */
   ownExternalDelete(primary: P, resource: R): void {
     this.cache.ownDelete(keyText(keyOf(primary)), resource);
   }

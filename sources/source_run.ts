@@ -43,17 +43,14 @@ export class SourceRun<P extends KubernetesObject> {
     return this.#ended.signal;
   }
 
-  /** Whether the source was stopped. */
   get ended(): boolean {
     return this.#ended.signal.aborted;
   }
 
-  /** Whether the source has worked at least once. */
   get hasWorked(): boolean {
     return this.#hasWorked;
   }
 
-  /** Health of the source. */
   get health(): SourceHealth {
     const [first] = this.#failures;
     if (first === undefined) {
@@ -216,30 +213,25 @@ export function fetchContext<P extends KubernetesObject>(
 
 /** Base class of event sources: start, stop and health. */
 export abstract class BaseSource<P extends KubernetesObject> {
-  /** Name of the source, unique within the controller. */
   readonly name: string;
   /** Current period; undefined while the source is stopped. */
   protected run: SourceRun<P> | undefined;
 
-  /** @param name The name of the source. */
   constructor(name: string) {
     this.name = name;
   }
 
-  /** Starts the source. */
   start(context: SourceContext<P>): Promise<void> {
     this.run = new SourceRun(context);
     return Promise.resolve();
   }
 
-  /** Stops the source. */
   stop(): Promise<void> {
     this.run?.end();
     this.run = undefined;
     return Promise.resolve();
   }
 
-  /** Health of the source. */
   health(): SourceHealth {
     return this.run?.health ?? { status: "unknown" };
   }

@@ -110,13 +110,10 @@ export interface WebhookOptions<
   readonly bodyLimit?: number | undefined;
 }
 
-/** Check that authenticates the requests of a webhook. */
 type WebhookCheck = WebhookOptions["check"];
 
-/** Check of an HMAC of the body, which the sender puts into a header. */
 type HmacCheck = Extract<WebhookCheck, { readonly hmac: unknown }>["hmac"];
 
-/** Check of a bearer token in the Authorization header. */
 type BearerCheck = Extract<
   WebhookCheck,
   { readonly bearer: unknown }
@@ -351,11 +348,9 @@ function reply(response: ServerResponse, status: number, text: string): void {
 
 /** Part of a request that is checked. */
 interface CheckedRequest {
-  /** Headers by name in lower case. */
   readonly headers: Readonly<
     Record<string, string | readonly string[] | undefined>
   >;
-  /** Body as it was received. */
   readonly body: Uint8Array;
 }
 

@@ -1,6 +1,5 @@
 import { jsonLogger, type Logger } from "../core/logger.ts";
 
-/** Options of {@linkcode LogTail}. */
 export interface LogTailOptions {
   /**
    * Number of lines to keep.
@@ -24,7 +23,6 @@ export class LogTail {
   /** Logger that writes into the tail, at every level. */
   readonly logger: Logger;
 
-  /** @param options Size and clock. */
   constructor(options: LogTailOptions = {}) {
     const { lines = 200, wallTime } = options;
     this.#maxLines = lines;

@@ -27,7 +27,6 @@ export class QuietTransport implements Transport {
   /** Time of the last byte sent or received; undefined when quiet. */
   #last: number | undefined;
 
-  /** @param inner Transport that sends the requests. */
   constructor(inner: Transport) {
     this.#inner = inner;
   }

@@ -126,7 +126,6 @@ export class RestrictedTransport implements Transport {
     return await this.#inner.connect(request);
   }
 
-  /** Closes the inner transport. */
   close(): Promise<void> {
     return this.#inner.close();
   }

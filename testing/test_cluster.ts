@@ -114,7 +114,6 @@ export interface TestClusterOptions {
   readonly server?: Omit<ApiServerOptions, "clock"> | undefined;
 }
 
-/** Types of the options of a test cluster. */
 const TEST_CLUSTER_RULES: OptionRules<TestClusterOptions> = {
   cluster: ["embedded", "kubeconfig", undefined],
   namespace: "name?",

@@ -1,6 +1,5 @@
 import { type Clock, nextTurn, type Timer } from "../core/clock.ts";
 
-/** Options of {@linkcode VirtualClock}. */
 export interface VirtualClockOptions {
   /**
    * Wall time at which the clock starts.

@@ -23,33 +23,27 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number | undefined;
 }
 
-/** Cause within a Status. */
 export type StatusCause = NonNullable<StatusDetails["causes"]>[number];
 
 /** Status of a request (`metav1.Status`), the body of an error response. */
 export interface Status {
-  /** Kind of the body. */
   readonly kind: "Status";
-  /** API version of the body. */
   readonly apiVersion: "v1";
   /** List metadata; empty for errors. */
   readonly metadata: Record<string, unknown>;
   /** Whether the request succeeded. */
   readonly status: "Success" | "Failure";
-  /** Message for people. */
   readonly message?: string | undefined;
   /** Machine-readable reason, such as `NotFound`. */
   readonly reason?: string | undefined;
   /** Object and fields that the status concerns. */
   readonly details?: StatusDetails | undefined;
-  /** HTTP status code. */
   readonly code?: number | undefined;
 }
 
 /** Brand of errors, which all loaded copies of the library share. */
 const BRAND = Symbol.for("@coracle/operator/ApiError");
 
-/** Options of an {@linkcode ApiError}. */
 export interface ApiErrorOptions {
   /** HTTP status code; 410 for an ERROR event of an expired watch. */
   readonly status: number;

@@ -21,7 +21,6 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
 const TEXT = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h)/g;
 
-/** Whether a value is a valid duration. */
 export function isDuration(value: unknown): boolean {
   if (typeof value === "number") return value >= 0 && value < Infinity;
   // The length limit bounds the cost of a malicious configuration.

@@ -16,7 +16,6 @@ export interface LabelRequirement {
   readonly values: readonly string[];
 }
 
-/** Operator of a {@linkcode LabelRequirement}. */
 export type LabelOperator = LabelRequirement["operator"];
 
 const NAME_REGEXP = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;

@@ -42,7 +42,6 @@ export function parseKey(text: string): ObjectKey {
     : { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
 }
 
-/** Key of an object. */
 export function keyOf(object: KubernetesObject): ObjectKey {
   const { namespace, name } = object.metadata;
   return namespace ? { namespace, name } : { name };

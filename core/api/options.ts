@@ -79,7 +79,6 @@ type OptionalRule = `${OptionType}?` | readonly (string | undefined)[];
 
 /** Row of any option, as the functions here read it. */
 export interface AnyRow {
-  /** Rule for the value. */
   readonly type: OptionRule;
   /** Value of an option that is left out, which is then optional. */
   readonly default?: unknown;

@@ -7,7 +7,6 @@ export type ShardField = "uid" | "namespace";
 
 /** Fields of an object that can decide its shard. */
 export interface ShardedObject {
-  /** UID of the object. */
   readonly uid: string;
   /** Namespace of the object; empty if it has none. */
   readonly namespace: string;
@@ -25,7 +24,6 @@ interface HashRange {
   readonly end: Hash;
 }
 
-/** A parsed shard selector. */
 export interface ParsedShardSelector {
   readonly field: ShardField;
   readonly ranges: readonly HashRange[];

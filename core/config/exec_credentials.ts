@@ -20,9 +20,7 @@ const RENEWAL_MARGIN_MS = 60_000;
 /** Delay between failed attempts to renew a credential that is still valid. */
 const RENEWAL_RETRY_MS = 5_000;
 
-/** Dependencies of {@linkcode ExecCredentials}. */
 export interface ExecCredentialsDeps {
-  /** Source of time. */
   readonly clock: Clock;
   /** Runs the plugin and returns its standard output. */
   run(plugin: ExecPlugin): Promise<string>;
@@ -95,7 +93,6 @@ const INTERACTIVE_MODES = ["Never", "IfAvailable", "Always"];
 /** Name of the cluster extension for exec plugins. */
 const EXTENSION = `${API_GROUP}/exec`;
 
-/** Configuration of an exec plugin. */
 export interface ExecPlugin {
   /** Location in the kubeconfig, for errors. */
   readonly origin: string;
@@ -103,7 +100,6 @@ export interface ExecPlugin {
   readonly apiVersion: string;
   /** Program: a name to find in `PATH`, or an absolute path. */
   readonly command: string;
-  /** Arguments of the program. */
   readonly args: readonly string[];
   /** Additional environment variables. */
   readonly env: Readonly<Record<string, string>>;
@@ -115,9 +111,7 @@ export interface ExecPlugin {
   readonly cluster?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Credential from an exec plugin. */
 export interface ExecCredential {
-  /** The credential. */
   readonly credential: Credential;
   /** Expiry, in milliseconds since the Unix epoch; absent if it never expires. */
   readonly expiresAt?: number | undefined;

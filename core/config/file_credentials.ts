@@ -4,11 +4,8 @@ import { fileFault, readLimited } from "./limited_file.ts";
 
 /** Files with fields of a credential. */
 export interface CredentialFiles {
-  /** File with the token. */
   readonly token?: SecretFile | undefined;
-  /** File with the client certificate. */
   readonly certificate?: SecretFile | undefined;
-  /** File with the private key. */
   readonly key?: SecretFile | undefined;
 }
 
@@ -69,11 +66,9 @@ const MAX_FILE_BYTES = 1 << 20;
 /** Time until a file is read again. */
 const CACHE_LIFETIME_MS = 60_000;
 
-/** Dependencies of {@linkcode SecretFile}. */
 export interface SecretFileDeps {
   /** Location that names the file, such as a field of a kubeconfig, for errors. */
   readonly origin: string;
-  /** Source of time. */
   readonly clock: Clock;
 }
 

@@ -1,12 +1,8 @@
 /** Part of the `process` global that the library uses. */
 export interface HostProcess {
-  /** Environment variables. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Returns the working folder. */
   cwd(): string;
-  /** Adds a listener for a signal. */
   on(signal: string, listener: () => void): unknown;
-  /** Removes a listener. */
   off(signal: string, listener: () => void): unknown;
 }
 

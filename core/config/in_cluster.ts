@@ -12,11 +12,9 @@ const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 /** Maximum size of the file with the namespace, in bytes. */
 const MAX_NAMESPACE_BYTES = 1024;
 
-/** Dependencies of {@linkcode inClusterConfig}. */
 export interface InClusterDeps {
   /** Environment variables, with `KUBERNETES_SERVICE_HOST` and `_PORT`. */
   readonly environment: Environment;
-  /** Source of time. */
   readonly clock: Clock;
   /**
    * Folder of the service account.

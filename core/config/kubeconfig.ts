@@ -82,7 +82,6 @@ const CONTEXT = {
   namespace: "string",
 } as const;
 
-/** Cluster entry of a kubeconfig. */
 export type KubeconfigCluster = ValueOf<typeof CLUSTER>;
 
 /** Context entry of a kubeconfig: cluster, user and namespace. */
@@ -117,7 +116,6 @@ export interface KubeconfigOrigin {
 
 /** Entry of a kubeconfig with its origin. */
 export interface FromFile<T> extends KubeconfigOrigin {
-  /** The entry. */
   readonly value: T;
   /** Path of the entry within the file, such as `users[admin].user`. */
   readonly path: string;

@@ -16,13 +16,11 @@ import {
   userImpersonation,
 } from "./user_credentials.ts";
 
-/** Dependencies of {@linkcode clusterConfig}. */
 export interface ClusterConfigDeps {
   /** Name of the context; the current context if absent. */
   readonly context?: string | undefined;
   /** Environment variables, for the proxy. */
   readonly environment: Environment;
-  /** Source of time. */
   readonly clock: Clock;
   /** Path of the file or files as the user gave it, for errors. */
   readonly source: string;

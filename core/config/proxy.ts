@@ -1,6 +1,5 @@
 import { BlockList, isIP } from "node:net";
 
-/** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = {

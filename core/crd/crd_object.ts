@@ -45,13 +45,10 @@ export type CrdNames = CrdManifest["spec"]["names"];
 
 /** Condition of a CustomResourceDefinition, such as `Established`. */
 export interface CrdCondition {
-  /** Type of the condition, such as `Established`. */
   readonly type: string;
-  /** Whether the condition holds. */
   readonly status: "True" | "False" | "Unknown";
   /** Reason, in one CamelCase word. */
   readonly reason?: string | undefined;
-  /** Message for people. */
   readonly message?: string | undefined;
   /** Time of the last change of the status. */
   readonly lastTransitionTime?: string | undefined;
@@ -59,7 +56,6 @@ export interface CrdCondition {
 
 /** CustomResourceDefinition, as a server returns it. */
 export interface CrdObject extends KubernetesObject {
-  /** Definition of the kind. */
   spec: CrdManifest["spec"];
   /** Status, written by the server. */
   status?: {
@@ -69,7 +65,6 @@ export interface CrdObject extends KubernetesObject {
   } | undefined;
 }
 
-/** Kind of CustomResourceDefinitions. */
 export const CRD_KIND: ResolvedKind<CrdObject> = Object.freeze({
   group: "apiextensions.k8s.io",
   version: "v1",

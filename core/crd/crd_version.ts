@@ -9,7 +9,6 @@ import type {
 } from "./kind_definition.ts";
 import { structuralSchemaOf } from "./structural_schema.ts";
 
-/** Kind of a version, and whether objects are stored in it. */
 export interface CrdVersionContext {
   readonly kind: string;
   readonly storage: boolean;

@@ -24,7 +24,6 @@ const RULES: OptionRules<NonNullable<Parameters<typeof installCrd>[2]>> = {
 /** Pause between reads, for servers that end every watch immediately. */
 const WATCH_PAUSE_MS = 250;
 
-/** Dependencies of the wait for a definition. */
 interface Wait {
   readonly client: Client;
   readonly name: string;

@@ -29,7 +29,6 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
 
 /** Node that results from merging several nodes. */
 export interface Intersection {
-  /** The merged node. */
   readonly node: JsonSchema;
   /** Patterns in addition to that of the node. */
   readonly patterns: readonly string[];

@@ -145,10 +145,8 @@ export interface CrdVersion {
     | undefined;
 }
 
-/** Printer column of a kind's definition. */
 export type PrinterColumn = NonNullable<KindVersion["printerColumns"]>[number];
 
-/** Paths of the `scale` subresource of a kind's definition. */
 export type ScaleFields = NonNullable<KindVersion["scale"]>;
 
 /** CEL rule, as an item of `x-kubernetes-validations`. */

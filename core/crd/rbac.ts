@@ -34,7 +34,6 @@ export interface RbacOptions {
 /** Access of an operator to the objects of a kind. */
 export type KindAccess = RbacOptions["access"][number];
 
-/** Verb that a role permits. */
 export type AccessVerb = KindAccess["verbs"][number];
 
 const RULES: OptionRules<RbacOptions> = {

@@ -6,7 +6,6 @@ import {
   type SchemaDraft,
 } from "./schema_context.ts";
 
-/** Keyword of a union. */
 export type UnionKeyword = "anyOf" | "oneOf";
 
 /** Keywords that are not allowed within `anyOf`, such as the type. */
