@@ -42,7 +42,7 @@ export const apiserverCommand: Command = {
     },
   ],
   async run({ flags, terminal }) {
-    const port = portOf(flags, "apiserver", 0);
+    const port = portOf(flags);
     const kubeconfig = textOf(flags, "kubeconfig") ?? "";
     const interrupts = terminal.interrupts();
     const { ApiServer } = await import("../apiserver/server.ts");

@@ -97,38 +97,30 @@ function flagValue(
 ): string | true {
   if (flag?.value === undefined) {
     if (value === undefined) return true;
-    throw new UsageError(
-      `Cannot run ${command.name}: --${
-        flag?.name ?? "help"
-      } takes no value: received "${value}"`,
-      command.name,
-    );
+    const name = flag?.name ?? "help";
+    throw wrongUse(command, `--${name} takes no value: received "${value}"`);
   }
   if (value !== undefined && value !== "") return value;
-  throw new UsageError(
-    `Cannot run ${command.name}: --${flag.name} takes a value: write --${flag.name} ${flag.value}`,
-    command.name,
+  const { name } = flag;
+  throw wrongUse(
+    command,
+    `--${name} takes a value: write --${name} ${flag.value}`,
   );
 }
 
 function unknownFlag(written: string, command: Command): UsageError {
   const names = command.flags.map((flag) => `--${flag.name}`);
   const known = names.length === 0 ? "no flags" : names.join(", ");
-  return new UsageError(
-    `Cannot run ${command.name}: it knows ${known}: received ${written}${
-      suggestion(written, names)
-    }`,
-    command.name,
+  return wrongUse(
+    command,
+    `it knows ${known}: received ${written}${suggestion(written, names)}`,
   );
 }
 
 function checkRequired(flags: FlagValues, command: Command): void {
-  for (const flag of command.flags) {
-    if (flag.required !== true || flags[flag.name] !== undefined) continue;
-    throw new UsageError(
-      `Cannot run ${command.name}: --${flag.name} is missing: write --${flag.name} ${flag.value}`,
-      command.name,
-    );
+  for (const { name, required, value } of command.flags) {
+    if (required !== true || flags[name] !== undefined) continue;
+    throw wrongUse(command, `--${name} is missing: write --${name} ${value}`);
   }
 }
 
@@ -139,8 +131,9 @@ function checkOperands(operands: readonly string[], command: Command): void {
   const received = operands.length === 0
     ? "nothing"
     : operands.map((operand) => `"${operand}"`).join(" ");
-  throw new UsageError(
-    `Cannot run ${command.name}: it takes ${expected}: received ${received}`,
-    command.name,
-  );
+  throw wrongUse(command, `it takes ${expected}: received ${received}`);
+}
+
+function wrongUse({ name }: Command, why: string): UsageError {
+  return new UsageError(`Cannot run ${name}: ${why}`, name);
 }

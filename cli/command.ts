@@ -57,7 +57,7 @@ export interface Command {
  * without a stack trace.
  */
 export class UsageError extends Error {
-  /** Command whose help is suggested. */
+  /** Command whose help is suggested; by default the one that runs. */
   readonly command: string | undefined;
 
   constructor(message: string, command?: string) {
@@ -68,10 +68,14 @@ export class UsageError extends Error {
 }
 
 /** Reports an error to the user; returns the exit code. */
-export function reportError(error: unknown, terminal: Terminal): number {
+export function reportError(
+  error: unknown,
+  terminal: Terminal,
+  running?: string,
+): number {
   if (error instanceof UsageError) {
-    const help = error.command === undefined ? "" : ` ${error.command}`;
-    terminal.say(`${error.message}\nSee coracle help${help}\n`);
+    const help = ["See coracle help", error.command ?? running ?? ""];
+    terminal.say(`${error.message}\n${help.join(" ").trimEnd()}\n`);
     return 2;
   }
   // Errors of this library say what failed and why. For other errors, such as

@@ -2,9 +2,8 @@ import type { CrdManifest } from "../core/crd/crd_object.ts";
 import type { Command } from "./command.ts";
 import { describeFile, requireDefinitions } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
-import { refusals } from "./refused_definitions.ts";
+import { printManifests } from "./manifest_output.ts";
 import { textOf } from "./serving.ts";
-import { yamlDocuments } from "./yaml_documents.ts";
 
 export const crdCommand: Command = {
   name: "crd",
@@ -27,9 +26,10 @@ export const crdCommand: Command = {
         manifests.set(manifest.metadata.name, manifest);
       }
     }
-    terminal.out(await yamlDocuments([...manifests.values()]));
-    const refused = await refusals([...manifests.values()]);
-    terminal.say(refused);
-    return refused === "" ? 0 : 1;
+    const definitions = [...manifests.values()];
+    return await printManifests(terminal, {
+      objects: definitions,
+      definitions,
+    });
   },
 };

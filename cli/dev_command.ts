@@ -64,7 +64,7 @@ export const devCommand: Command = {
   async run({ flags, operands, terminal }) {
     const [file = ""] = operands;
     await findOperatorFile(file);
-    const port = portOf(flags, "dev", 0);
+    const port = portOf(flags);
     const interrupts = terminal.interrupts();
     const folder = await mkdtemp(join(tmpdir(), "coracle-"));
     const named = textOf(flags, "kubeconfig");

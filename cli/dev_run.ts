@@ -68,7 +68,7 @@ export async function beginDev(
   const code = await runOperators(
     (options) => Promise.resolve(loadMainModule(file, options)),
     { ...run, file, terminal, failed: uncaughtErrors().promise },
-  ).catch((error) => reportError(error, terminal));
+  ).catch((error) => reportError(error, terminal, "dev"));
   process.exit(code ?? 1);
 }
 

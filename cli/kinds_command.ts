@@ -32,7 +32,6 @@ async function definitionsOf(file: string): Promise<readonly CrdManifest[]> {
   const text = await readFile(file, "utf8").catch((error: Error) => {
     throw new UsageError(
       `Cannot read ${file}: it must be a readable file: received ${error.message}`,
-      "kinds",
     );
   });
   const { parseAllDocuments } = await import("yaml");
@@ -43,7 +42,6 @@ async function definitionsOf(file: string): Promise<readonly CrdManifest[]> {
         `Cannot read ${file}: it must be YAML: received ${
           error.message.split("\n")[0]
         }`,
-        "kinds",
       );
     }
     const value: Document | null = document.toJS();
@@ -58,7 +56,6 @@ async function definitionsOf(file: string): Promise<readonly CrdManifest[]> {
       `Cannot read the kinds of ${file}: it has no CustomResourceDefinition: received ${
         [...new Set(kinds)].join(", ") || "an empty file"
       }`,
-      "kinds",
     );
   }
   for (const { apiVersion, ...definition } of definitions) {
@@ -69,7 +66,6 @@ async function definitionsOf(file: string): Promise<readonly CrdManifest[]> {
     ) continue;
     throw new UsageError(
       `Cannot read the kinds of ${file}: a definition must be complete and of apiextensions.k8s.io/v1: received ${apiVersion}`,
-      "kinds",
     );
   }
   return definitions as unknown as readonly CrdManifest[];

@@ -52,6 +52,7 @@ export async function runCommandLine(
   terminal: Terminal,
   commands?: readonly Command[],
 ): Promise<number> {
+  let running: string | undefined;
   try {
     const known = commands ?? await builtInCommands();
     const request = readArguments(args, known);
@@ -65,9 +66,10 @@ export async function runCommandLine(
       return 0;
     }
     const { command, flags, operands } = request;
+    running = command.name;
     return await command.run({ flags, operands, terminal });
   } catch (error) {
-    return reportError(error, terminal);
+    return reportError(error, terminal, running);
   }
 }
 

@@ -49,35 +49,21 @@ async function mainCommand(
     import.meta.url,
   ).href;
   const { deno, bun } = process.versions as Record<string, string | undefined>;
-  const watching = watch ? ["--watch"] : [];
-  if (deno !== undefined) {
-    return [
-      process.execPath,
-      "run",
-      "-A",
-      "--no-check",
-      ...watching,
-      ...watch ? ["--no-clear-screen"] : [],
-      "--preload",
-      preload,
-      path,
+  const [flags, watching] = deno !== undefined
+    ? [
+      ["run", "-A", "--no-check", "--preload", preload],
+      ["--watch", "--no-clear-screen"],
+    ]
+    : bun !== undefined
+    ? [
+      ["--preload", new URL(preload).pathname],
+      ["--watch", "--no-clear-screen"],
+    ]
+    : [
+      [...process.execArgv, "--import", preload],
+      ["--watch", "--watch-preserve-output"],
     ];
-  }
-  if (bun !== undefined) {
-    const flags = ["--preload", new URL(preload).pathname];
-    const screen = watch ? ["--no-clear-screen"] : [];
-    return [process.execPath, ...watching, ...screen, ...flags, path];
-  }
-  const screen = watch ? ["--watch-preserve-output"] : [];
-  return [
-    process.execPath,
-    ...process.execArgv,
-    ...watching,
-    ...screen,
-    "--import",
-    preload,
-    path,
-  ];
+  return [process.execPath, ...flags, ...watch ? watching : [], path];
 }
 
 export async function startMain(

@@ -27,9 +27,8 @@ import {
   recordText,
   writtenResources,
 } from "./recorded_access.ts";
-import { refusals } from "./refused_definitions.ts";
+import { printManifests } from "./manifest_output.ts";
 import { textOf } from "./serving.ts";
-import { yamlDocuments } from "./yaml_documents.ts";
 
 export const manifestsCommand: Command = {
   name: "manifests",
@@ -93,18 +92,16 @@ export const manifestsCommand: Command = {
       managed: await managedKinds(textOf(flags, "manages") ?? ""),
       recorded: record === undefined ? undefined : readRequests(record),
     };
-    terminal.out(await yamlDocuments(operatorManifests(input)));
-    for (const note of assumptions(input)) terminal.say(`${note}\n`);
-    if (input.recorded !== undefined) {
-      terminal.say(
-        `Seen in ${record}, and granted besides the rules of the operator:\n${
-          recordText(input.recorded)
-        }`,
-      );
-    }
-    const refused = await refusals(input.definitions);
-    terminal.say(refused);
-    return refused === "" ? 0 : 1;
+    const seen = input.recorded &&
+      `Seen in ${record}, and granted besides the rules of the operator:\n${
+        recordText(input.recorded)
+      }`;
+    return await printManifests(terminal, {
+      objects: operatorManifests(input),
+      notes: assumptions(input).map((note) => `${note}\n`).join("") +
+        (seen ?? ""),
+      definitions: input.definitions,
+    });
   },
 };
 
@@ -115,7 +112,6 @@ function nameOf(file: string): string {
   if (name !== "") return name;
   throw new UsageError(
     `Cannot name the operator after ${file}: write --name NAME`,
-    "manifests",
   );
 }
 
@@ -134,7 +130,6 @@ async function managedKinds(list: string): Promise<readonly Kind[]> {
       `Cannot run manifests: --manages takes kinds of @coracle/operator/kinds: received "${name}"${
         suggestion(name, [...kinds.keys()])
       }`,
-      "manifests",
     );
   });
 }

@@ -3,23 +3,15 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { type FlagValues, UsageError } from "./command.ts";
 
 /**
- * Value of `--port`.
+ * Value of `--port`; zero, the default, selects any free port.
  *
- * @returns The port; zero selects any free port.
  * @throws {UsageError} If it is not a port number.
  */
-export function portOf(
-  flags: FlagValues,
-  command: string,
-  fallback: number,
-): number {
-  const text = flags["port"];
-  if (text === undefined) return fallback;
-  const port = Number(text);
-  if (/^\d+$/.test(String(text)) && port < 65_536) return port;
+export function portOf(flags: FlagValues): number {
+  const text = textOf(flags, "port") ?? "0";
+  if (/^\d+$/.test(text) && Number(text) < 65_536) return Number(text);
   throw new UsageError(
-    `Cannot run ${command}: --port must be a number from 0 to 65535: received "${text}"`,
-    command,
+    `Cannot use --port: it must be a number from 0 to 65535: received "${text}"`,
   );
 }
 

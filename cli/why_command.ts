@@ -39,7 +39,6 @@ export const whyCommand: Command = {
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
       throw new UsageError(
         `Cannot run why: --url must be a URL such as ${DEFAULT_URL}: received "${url}"`,
-        "why",
       );
     }
     for (const history of await ask(url, object)) {
@@ -58,7 +57,6 @@ async function urlOf(file: string, name: string | undefined): Promise<string> {
   if (probes !== undefined) return `http://127.0.0.1:${probes.port}`;
   throw new UsageError(
     `Cannot ask the operator of ${file}: it must be created with ${PROBES}; write --url URL if the port is another`,
-    "why",
   );
 }
 
@@ -76,14 +74,12 @@ async function ask(
       `Cannot ask the operator at ${url}: it must be running and created with ${PROBES}: received ${
         reason(error)
       }`,
-      "why",
     );
   }
   const histories: unknown = await response.json().catch(() => undefined);
   if (!Array.isArray(histories)) {
     throw new UsageError(
       `Cannot ask the operator at ${url}: it must be created with ${PROBES}: received status ${response.status} and no runs`,
-      "why",
     );
   }
   if (histories.length > 0) return histories;
@@ -93,7 +89,6 @@ async function ask(
         ? ""
         : `; write NAMESPACE/NAME for an object of a namespaced kind, such as default/${object}`
     }`,
-    "why",
   );
 }
 

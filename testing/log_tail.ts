@@ -1,31 +1,16 @@
 import { jsonLogger, type Logger } from "../core/logger.ts";
 
-export interface LogTailOptions {
-  /**
-   * Number of lines to keep.
-   *
-   * @default {200}
-   */
-  readonly lines?: number | undefined;
-  /**
-   * Clock for the time of a line, in milliseconds since the Unix epoch.
-   *
-   * @default {Date.now}
-   */
-  readonly wallTime?: (() => number) | undefined;
-}
+/** Number of lines to keep. */
+const MAX_LINES = 200;
 
 /** Logger that keeps the last lines in memory. */
 export class LogTail {
-  readonly #maxLines: number;
   readonly #lines: string[] = [];
   #dropped = 0;
   /** Logger that writes into the tail, at every level. */
   readonly logger: Logger;
 
-  constructor(options: LogTailOptions = {}) {
-    const { lines = 200, wallTime } = options;
-    this.#maxLines = lines;
+  constructor(wallTime: () => number) {
     this.logger = jsonLogger({
       level: "debug",
       wallTime,
@@ -35,15 +20,10 @@ export class LogTail {
 
   #add(line: string): void {
     this.#lines.push(line);
-    if (this.#lines.length > this.#maxLines) {
+    if (this.#lines.length > MAX_LINES) {
       this.#lines.shift();
       this.#dropped++;
     }
-  }
-
-  /** Kept lines, oldest first. */
-  get lines(): readonly string[] {
-    return this.#lines;
   }
 
   /** Kept lines as text, with the number of dropped ones. */

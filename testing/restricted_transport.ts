@@ -6,20 +6,10 @@ import type {
   StreamRequest,
   Transport,
 } from "../core/client/transport/transport.ts";
-import type { AccessVerb, PolicyRule } from "../core/crd/rbac.ts";
+import type { PolicyRule } from "../core/crd/rbac.ts";
 import { readTarget } from "../apiserver/request/request_info.ts";
 import type { RecordedRequest } from "./request_record.ts";
 import { verbOf } from "../apiserver/router.ts";
-
-/** Access that a request needs, in the terms of RBAC rules. */
-export interface AccessRequest {
-  /** RBAC verb. */
-  readonly verb: AccessVerb;
-  /** API group; empty for the core group. */
-  readonly group: string;
-  /** Plural resource name, followed by a slash and the subresource if any. */
-  readonly resource: string;
-}
 
 const encoder = new TextEncoder();
 
@@ -30,21 +20,22 @@ const encoder = new TextEncoder();
 export function accessOf(
   method: HttpRequest["method"],
   path: string,
-): AccessRequest | undefined {
+): RecordedRequest | undefined {
   const target = readTarget(path);
   if (target?.resource === undefined) return undefined;
-  const { group, plural, subresource } = target.resource;
+  const { group, plural, subresource, namespace } = target.resource;
   return {
-    verb: verbOf(method, target) as AccessVerb,
+    verb: verbOf(method, target),
     group,
     resource: subresource === undefined ? plural : `${plural}/${subresource}`,
+    namespace,
   };
 }
 
 /** Whether RBAC rules permit an access. */
 export function permits(
   rules: readonly PolicyRule[],
-  { verb, group, resource }: AccessRequest,
+  { verb, group, resource }: RecordedRequest,
 ): boolean {
   const covers = (list: readonly string[], value: string) =>
     list.includes(value) || list.includes("*");
@@ -96,30 +87,24 @@ export class RestrictedTransport implements Transport {
     if (access?.resource === "selfsubjectaccessreviews") {
       return this.#review(request);
     }
-    if (access === undefined) return await this.#inner.send(request);
-    if (!permits(this.#rules, access)) {
-      return this.#forbidden(access, request.path);
+    if (access !== undefined) {
+      if (!permits(this.#rules, access)) {
+        return this.#forbidden(access, request.path);
+      }
+      this.#record?.(access);
     }
-    this.#note(access, request.path);
     return await this.#inner.send(request);
-  }
-
-  #note(access: AccessRequest, path: string): void {
-    this.#record?.({
-      ...access,
-      namespace: readTarget(path)?.resource?.namespace,
-    });
   }
 
   /** Opens a permitted stream; rejects any other. */
   async connect(request: StreamRequest): Promise<StreamConnection> {
     const access = accessOf("POST", request.path);
-    if (access !== undefined && !permits(this.#rules, access)) {
-      throw new Error(
-        `Cannot open a stream: ${this.#refusal(access, request.path)}`,
-      );
+    if (access !== undefined) {
+      if (!permits(this.#rules, access)) {
+        throw new Error(`Cannot open a stream: ${this.#refusal(access)}`);
+      }
+      this.#record?.(access);
     }
-    if (access !== undefined) this.#note(access, request.path);
     if (this.#inner.connect === undefined) {
       throw new Error("Cannot open a stream: the transport has none");
     }
@@ -135,28 +120,25 @@ export class RestrictedTransport implements Transport {
     const { body } = request;
     const review = JSON.parse(
       typeof body === "string" ? body : new TextDecoder().decode(body),
-    ) as { spec?: { resourceAttributes?: Partial<AccessRequest> } };
+    ) as { spec?: { resourceAttributes?: Partial<RecordedRequest> } };
     const { verb = "get", group = "", resource = "" } =
       review.spec?.resourceAttributes ?? {};
     const allowed = permits(this.#rules, { verb, group, resource });
     return jsonAnswer(201, { ...review, status: { allowed } });
   }
 
-  #refusal(access: AccessRequest, path: string): string {
-    const { verb, group, resource } = access;
-    const target = readTarget(path)?.resource;
-    const place = target?.namespace === undefined
+  #refusal({ verb, group, resource, namespace }: RecordedRequest): string {
+    const place = namespace === undefined
       ? "at the cluster scope"
-      : `in the namespace "${target.namespace}"`;
+      : `in the namespace "${namespace}"`;
     return `User "${this.#user}" cannot ${verb} resource "${resource}" in API group "${group}" ${place}`;
   }
 
-  #forbidden(access: AccessRequest, path: string): HttpResponse {
-    const target = readTarget(path)?.resource;
-    const name = target?.name;
-    const qualified = access.group === ""
-      ? access.resource
-      : `${access.resource.split("/")[0]}.${access.group}`;
+  #forbidden(access: RecordedRequest, path: string): HttpResponse {
+    const { group } = access;
+    const [plural] = access.resource.split("/");
+    const name = readTarget(path)?.resource?.name;
+    const qualified = group === "" ? access.resource : `${plural}.${group}`;
     const status = {
       kind: "Status",
       apiVersion: "v1",
@@ -164,9 +146,9 @@ export class RestrictedTransport implements Transport {
       status: "Failure",
       message: `${qualified}${
         name === undefined ? "" : ` "${name}"`
-      } is forbidden: ${this.#refusal(access, path)}`,
+      } is forbidden: ${this.#refusal(access)}`,
       reason: "Forbidden",
-      details: { name, group: access.group || undefined, kind: target?.plural },
+      details: { name, group: group || undefined, kind: plural },
       code: 403,
     };
     return jsonAnswer(403, status);

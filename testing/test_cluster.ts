@@ -175,7 +175,7 @@ export class TestCluster {
     this.#ownNamespace = options.namespace === undefined;
     this.namespace = options.namespace ??
       `test-${crypto.randomUUID().slice(0, 8)}`;
-    this.#log = new LogTail({ wallTime: () => clock.wallTime() });
+    this.#log = new LogTail(() => clock.wallTime());
     this.operatorClient = new Client({
       transport: new RestrictedTransport(
         { send: (request) => transport.send(request), close: async () => {} },

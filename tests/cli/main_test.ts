@@ -59,7 +59,7 @@ test("runCommandLine prints help and version to the standard output", async () =
 test("runCommandLine distinguishes a wrong command line from a failure", async () => {
   const outcomes: readonly (readonly [unknown, number, RegExp])[] = [
     [
-      new UsageError("Cannot go: no", "go"),
+      new UsageError("Cannot go: no"),
       2,
       /^Cannot go: no\nSee coracle help go\n$/,
     ],

@@ -19,11 +19,11 @@ import {
 } from "../../cli/serving.ts";
 
 test("portOf accepts port numbers only", () => {
-  assert.equal(portOf({}, "dev", 8080), 8080);
-  assert.equal(portOf({ port: "0" }, "dev", 8080), 0);
-  assert.equal(portOf({ port: "65535" }, "dev", 0), 65_535);
+  assert.equal(portOf({}), 0);
+  assert.equal(portOf({ port: "0" }), 0);
+  assert.equal(portOf({ port: "65535" }), 65_535);
   for (const port of ["65536", "-1", "1e3", "0x10", "80a", " 80"]) {
-    assert.throws(() => portOf({ port }, "dev", 0), UsageError);
+    assert.throws(() => portOf({ port }), UsageError);
   }
 });
 
