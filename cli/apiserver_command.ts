@@ -1,12 +1,6 @@
 import type { Command } from "./command.ts";
-import { serverIdentity } from "./server_identity.ts";
-import {
-  aborted,
-  portOf,
-  serveOn,
-  textOf,
-  writeSecretFile,
-} from "./serving.ts";
+import { DATA_FLAG, startServer } from "./embedded_server.ts";
+import { aborted, portOf, textOf, writeSecretFile } from "./serving.ts";
 
 export const apiserverCommand: Command = {
   name: "apiserver",
@@ -30,31 +24,20 @@ export const apiserverCommand: Command = {
       required: true,
       help: "kubeconfig file to write",
     },
-    {
-      name: "data",
-      value: "FILE",
-      help:
-        "file that keeps the objects and the server's identity over restarts",
-    },
+    DATA_FLAG,
     {
       name: "simulate",
       help: "make Deployments become ready, without running pods",
     },
   ],
   async run({ flags, terminal }) {
-    const port = portOf(flags);
     const kubeconfig = textOf(flags, "kubeconfig") ?? "";
     const interrupts = terminal.interrupts();
-    const { ApiServer } = await import("../apiserver/server.ts");
-    const data = textOf(flags, "data");
-    const identity = await serverIdentity(data);
-    const server = await serveOn(port, () =>
-      ApiServer.start({
-        ...identity,
-        port,
-        data,
-        simulate: flags["simulate"] === true,
-      }));
+    const server = await startServer({
+      port: portOf(flags),
+      data: textOf(flags, "data"),
+      simulate: flags["simulate"] === true,
+    });
     try {
       await writeSecretFile(kubeconfig, server.kubeconfig);
       terminal.out(

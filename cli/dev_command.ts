@@ -14,8 +14,8 @@ import {
 } from "./dev_run.ts";
 import { startMain } from "./main_process.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
-import { serverIdentity } from "./server_identity.ts";
-import { portOf, serveOn, textOf, writeSecretFile } from "./serving.ts";
+import { DATA_FLAG, startServer } from "./embedded_server.ts";
+import { portOf, textOf, writeSecretFile } from "./serving.ts";
 
 /** Clients of people, whose requests are not those of an operator. */
 const PEOPLE = new RegExp(
@@ -49,12 +49,7 @@ export const devCommand: Command = {
       value: "FILE",
       help: "kubeconfig file to write, for kubectl; removed at the end",
     },
-    {
-      name: "data",
-      value: "FILE",
-      help:
-        "file that keeps the objects and the server's identity over restarts",
-    },
+    DATA_FLAG,
     {
       name: "record",
       value: "FILE",
@@ -78,15 +73,12 @@ export const devCommand: Command = {
     process.on("exit", cleanUp);
     const uncaught = uncaughtErrors();
     try {
-      const { ApiServer } = await import("../apiserver/server.ts");
-      const data = textOf(flags, "data");
-      const identity = await serverIdentity(data);
-      const audit = recorder(textOf(flags, "record"));
-      const server = await serveOn(
+      const server = await startServer({
         port,
-        () =>
-          ApiServer.start({ ...identity, port, data, audit, simulate: true }),
-      );
+        data: textOf(flags, "data"),
+        audit: recorder(textOf(flags, "record")),
+        simulate: true,
+      });
       try {
         await writeSecretFile(kubeconfig, server.kubeconfig);
         isWritten = true;

@@ -44,34 +44,6 @@ export async function writeSecretFile(
   }
 }
 
-/** Starts a server and explains a port that cannot be used. */
-export async function serveOn<T>(
-  port: number,
-  start: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await start();
-  } catch (error) {
-    const why = ({
-      EADDRINUSE: "another process listens there",
-      EACCES: "listening there requires root",
-    } as Record<string, string>)[codeOf(error)];
-    if (why === undefined) throw error;
-    throw new Error(
-      `Cannot serve on port ${port}: ${why}; --port 0 selects any free port`,
-      { cause: error },
-    );
-  }
-}
-
-/** Code of a system error, which may be the cause of another error. */
-function codeOf(error: unknown): string {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if ("code" in at && typeof at.code === "string") return at.code;
-  }
-  return "";
-}
-
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

@@ -11,12 +11,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { UsageError } from "../../cli/command.ts";
-import {
-  aborted,
-  portOf,
-  serveOn,
-  writeSecretFile,
-} from "../../cli/serving.ts";
+import { serveOn } from "../../cli/embedded_server.ts";
+import { aborted, portOf, writeSecretFile } from "../../cli/serving.ts";
 
 test("portOf accepts port numbers only", () => {
   assert.equal(portOf({}), 0);

@@ -1,7 +1,28 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createAuthority, type KeyPair } from "../apiserver/certificates.ts";
+import type { ApiServer } from "../apiserver/server.ts";
+import type { ApiServerOptions } from "../apiserver/server_options.ts";
 import { writeSecretFile } from "./serving.ts";
+
+/** Flag `--data`, of the commands that start a server. */
+export const DATA_FLAG = {
+  name: "data",
+  value: "FILE",
+  help: "file that keeps the objects and the server's identity over restarts",
+} as const;
+
+/** Starts an API server, with the identity that belongs to its data. */
+export async function startServer(
+  options: ApiServerOptions & { readonly port: number },
+): Promise<ApiServer> {
+  const { ApiServer } = await import("../apiserver/server.ts");
+  const identity = await serverIdentity(options.data);
+  return await serveOn(
+    options.port,
+    () => ApiServer.start({ ...identity, ...options }),
+  );
+}
 
 /** Token and certificate authority by which clients know a server. */
 export interface ServerIdentity {
@@ -54,4 +75,32 @@ function readIdentity(file: string, text: string): ServerIdentity {
   throw new Error(
     `Cannot read ${file}: it must hold the token and authority of a server; delete it to create new ones: received ${text.length} characters of other content`,
   );
+}
+
+/** Starts a server and explains a port that cannot be used. */
+export async function serveOn<T>(
+  port: number,
+  start: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await start();
+  } catch (error) {
+    const why = ({
+      EADDRINUSE: "another process listens there",
+      EACCES: "listening there requires root",
+    } as Record<string, string>)[codeOf(error)];
+    if (why === undefined) throw error;
+    throw new Error(
+      `Cannot serve on port ${port}: ${why}; --port 0 selects any free port`,
+      { cause: error },
+    );
+  }
+}
+
+/** Code of a system error, which may be the cause of another error. */
+function codeOf(error: unknown): string {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ("code" in at && typeof at.code === "string") return at.code;
+  }
+  return "";
 }
