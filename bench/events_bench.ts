@@ -4,7 +4,8 @@ import {
   coracle,
   type StartFollower,
 } from "./support/followers.ts";
-import { goEvents } from "./support/go_follower.ts";
+import type { Toolchain } from "./support/built_rivals.ts";
+import { rivalEvents } from "./support/rival_follower.ts";
 import { type PodServer, startPodServer } from "./support/pod_server.ts";
 import { PodFactory } from "./support/pods.ts";
 import { watchUsage } from "./support/watch_usage.ts";
@@ -41,10 +42,13 @@ async function measure(
   return measures;
 }
 
-/** Subject client-go, in a process of its own that measures itself. */
-async function clientGo(scheme: Scheme): Promise<readonly Measure[]> {
+/** Rival in another language, in a process that measures itself. */
+async function rival(
+  toolchain: Toolchain,
+  scheme: Scheme,
+): Promise<readonly Measure[]> {
   const server = await startServer(scheme);
-  const { version, measures } = await goEvents(server, {
+  const { version, measures } = await rivalEvents(toolchain, server, {
     objects: OBJECTS,
     events: EVENTS,
   });
@@ -71,7 +75,19 @@ export const bench: Bench = {
       name: "client-go",
       rival: true,
       needs: "go",
-      run: () => clientGo("http"),
+      run: () => rival("go", "http"),
+    },
+    {
+      name: "fabric8",
+      rival: true,
+      needs: "mvn",
+      run: () => rival("mvn", "http"),
+    },
+    {
+      name: "kube-rs",
+      rival: true,
+      needs: "cargo",
+      run: () => rival("cargo", "http"),
     },
     { name: "coracle, TLS", rounds: 1, run: () => measure("https", coracle()) },
     {
@@ -85,7 +101,7 @@ export const bench: Bench = {
       rival: true,
       rounds: 1,
       needs: "go",
-      run: () => clientGo("https"),
+      run: () => rival("go", "https"),
     },
   ],
 };

@@ -1,7 +1,7 @@
 import { SchedulingQueue } from "../core/queue/scheduling_queue.ts";
 import { VirtualClock } from "../testing/virtual_clock.ts";
 import { type Bench, type Measure, verify } from "./support/bench.ts";
-import { runGoRival } from "./support/go_rivals.ts";
+import { runRival } from "./support/built_rivals.ts";
 import { loadRival } from "./support/rival.ts";
 import { cpuTime, peakRss } from "./support/sampling.ts";
 
@@ -195,7 +195,7 @@ export const bench: Bench = {
       name: "client-go",
       rival: true,
       needs: "go",
-      run: () => runGoRival("queue", `${COUNT}`),
+      run: () => runRival("go", "queue", `${COUNT}`),
     },
   ],
 };

@@ -18,10 +18,13 @@ import {
   type Bench,
   loadBench,
   type Measure,
+  MissingError,
+  type Prepared,
+  type Remark,
   type Result,
   type Subject,
 } from "./support/bench.ts";
-import { buildGoRivals } from "./support/go_rivals.ts";
+import { buildRivals } from "./support/built_rivals.ts";
 import { positive } from "./support/positive.ts";
 import { installRivals } from "./support/rival.ts";
 import { resultsOf, table } from "./support/report.ts";
@@ -45,52 +48,80 @@ interface Effort {
   readonly wanted: readonly string[];
 }
 
-/** Whether a subject can run here; prints the reason if not. */
-async function canRun(
-  bench: Bench,
-  { name, needs }: Subject,
-): Promise<boolean> {
-  if (needs === "npm") await installRivals();
-  if (needs !== "go" || await buildGoRivals()) return true;
-  process.stderr.write(
-    `${bench.name}: without ${name}, which needs a Go toolchain\n`,
-  );
-  return false;
+/** Reason why a subject cannot run here, if any. */
+async function missing({ needs }: Subject): Promise<string | undefined> {
+  if (needs === undefined) return undefined;
+  if (needs !== "npm") return await buildRivals(needs);
+  await installRivals();
+  return undefined;
 }
 
-async function runBench(
-  bench: Bench,
-  { rounds, until, wanted }: Effort,
-): Promise<Result[]> {
-  const here: Subject[] = [];
-  for (const subject of bench.subjects) {
-    if (wanted.length > 0 && !wanted.includes(subject.name)) continue;
-    if (await canRun(bench, subject)) here.push(subject);
-  }
-  const measures = new Map<string, (readonly Measure[])[]>(
-    here.map(({ name }) => [name, []]),
+/** Results of a bench. */
+interface Outcome {
+  readonly results: readonly Result[];
+  readonly remarks: readonly Remark[];
+}
+
+async function runBench(bench: Bench, effort: Effort): Promise<Outcome> {
+  const { wanted } = effort;
+  const subjects = bench.subjects.filter(({ name }) =>
+    wanted.length === 0 || wanted.includes(name)
   );
+  const remarks: Remark[] = [];
+  const here: Subject[] = [];
+  for (const subject of subjects) {
+    const { name, settings } = subject;
+    const why = await missing(subject);
+    if (why === undefined) here.push(subject);
+    remarks.push({ bench: bench.name, subject: name, settings, missing: why });
+  }
   await compileSubjects(bench.name);
-  const prepared = await bench.prepare?.();
+  let prepared: Prepared | undefined;
+  try {
+    prepared = await bench.prepare?.();
+  } catch (error) {
+    if (!(error instanceof MissingError)) throw error;
+    return {
+      results: [],
+      remarks: remarks.map((remark) => ({ ...remark, missing: error.message })),
+    };
+  }
   if (prepared?.note !== undefined) {
     process.stderr.write(`${bench.name}: ${prepared.note}\n`);
   }
   try {
-    let longest = 0;
-    for (let round = 0; round < rounds; round++) {
-      const from = performance.now();
-      if (round > 0 && from + longest > until) break;
-      const subjects = round % 2 === 0 ? here : here.toReversed();
-      for (const { name: subject, rounds: most = Infinity } of subjects) {
-        if (round >= most) continue;
-        const { name } = bench;
-        const measured = await runSubject({ bench: name, subject, prepared });
-        measures.get(subject)?.push(measured);
-      }
-      longest = Math.max(longest, performance.now() - from);
-    }
+    return {
+      results: await runRounds(bench, here, { ...effort, prepared }),
+      remarks,
+    };
   } finally {
     await prepared?.stop();
+  }
+}
+
+/** Runs subjects in turn, in rounds whose order is reversed each time. */
+async function runRounds(
+  bench: Bench,
+  subjects: readonly Subject[],
+  { rounds, until, prepared }: Effort & {
+    readonly prepared: Prepared | undefined;
+  },
+): Promise<readonly Result[]> {
+  const measures = new Map<string, (readonly Measure[])[]>(
+    subjects.map(({ name }) => [name, []]),
+  );
+  let longest = 0;
+  for (let round = 0; round < rounds; round++) {
+    const from = performance.now();
+    if (round > 0 && from + longest > until) break;
+    const order = round % 2 === 0 ? subjects : subjects.toReversed();
+    for (const { name: subject, rounds: most = Infinity } of order) {
+      if (round >= most) continue;
+      const { name } = bench;
+      const measured = await runSubject({ bench: name, subject, prepared });
+      measures.get(subject)?.push(measured);
+    }
+    longest = Math.max(longest, performance.now() - from);
   }
   return [...measures].flatMap(([subject, rounds]) =>
     resultsOf({ bench, subject, rounds })
@@ -134,6 +165,7 @@ async function main(): Promise<void> {
     (rounds === undefined ? DEFAULT_MINUTES : Infinity);
   const command = commandText(values);
   const results: Result[] = [];
+  const remarks: Remark[] = [];
   const names = benchNames(values.only);
   const end = performance.now() + minutes * 60_000;
   for (const [index, name] of names.entries()) {
@@ -144,11 +176,12 @@ async function main(): Promise<void> {
       until: now + (end - now) / (names.length - index),
       wanted: values.subject,
     });
-    process.stdout.write(`${table(bench, own)}\n\n`);
-    results.push(...own);
+    process.stdout.write(`${table(bench, own.results, own.remarks)}\n\n`);
+    results.push(...own.results);
+    remarks.push(...own.remarks.filter((one) => one.settings ?? one.missing));
     if (values.json !== undefined) {
       const { name: runtime } = currentRuntime();
-      const report = { runtime, machine: machine(), command, results };
+      const report = { runtime, machine: machine(), command, results, remarks };
       writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
     }
   }

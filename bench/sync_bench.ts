@@ -5,7 +5,8 @@ import {
   coracle,
   type StartFollower,
 } from "./support/followers.ts";
-import { goSync } from "./support/go_follower.ts";
+import type { Toolchain } from "./support/built_rivals.ts";
+import { rivalSync } from "./support/rival_follower.ts";
 import { type PodServer, startPodServer } from "./support/pod_server.ts";
 import { loadRival } from "./support/rival.ts";
 import { watchUsage } from "./support/watch_usage.ts";
@@ -56,11 +57,11 @@ function sync(
   });
 }
 
-/** Subject client-go, in a process of its own that measures itself. */
-async function clientGo(): Promise<readonly Measure[]> {
+/** Rival in another language, in a process that measures itself. */
+async function rival(toolchain: Toolchain): Promise<readonly Measure[]> {
   let measures: readonly Measure[] = [];
   await withServer(() => Promise.resolve(), async (server) => {
-    const followed = await goSync(server);
+    const followed = await rivalSync(toolchain, server);
     verify(followed.size === OBJECTS, "every Pod must be there");
     measures = followed.measures;
     return () => Promise.resolve();
@@ -99,7 +100,9 @@ export const bench: Bench = {
       rival: true,
       run: () => sync(clientNode, loadClientNode),
     },
-    { name: "client-go", rival: true, needs: "go", run: clientGo },
+    { name: "client-go", rival: true, needs: "go", run: () => rival("go") },
+    { name: "fabric8", rival: true, needs: "mvn", run: () => rival("mvn") },
+    { name: "kube-rs", rival: true, needs: "cargo", run: () => rival("cargo") },
     { name: "plain download", rival: true, run: download },
   ],
 };

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,6 +61,9 @@ func (l *GreetingList) DeepCopyObject() runtime.Object {
 	return &copied
 }
 
+// concurrency is the number of runs at once of every operator.
+const concurrency = 10
+
 type greeter struct {
 	client.Client
 }
@@ -84,12 +89,8 @@ func reconcileAll(kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	// No limit of requests, and as many runs at once as Coracle begins.
 	config.QPS = -1
-	version := schema.GroupVersion{Group: "bench.coracle.dev", Version: "v1"}
-	scheme := runtime.NewScheme()
-	scheme.AddKnownTypes(version, &Greeting{}, &GreetingList{})
-	metav1.AddToGroupVersion(scheme, version)
+	scheme := greetingScheme()
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:  scheme,
 		Metrics: metricsserver.Options{BindAddress: "0"},
@@ -99,7 +100,7 @@ func reconcileAll(kubeconfig string) error {
 	}
 	err = ctrl.NewControllerManagedBy(manager).
 		For(&Greeting{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 10}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(&greeter{manager.GetClient()})
 	if err != nil {
 		return err
@@ -125,4 +126,53 @@ func answer(write func(round string) error) {
 		}
 		_ = tell(map[string]any{"cpu": cpuMicroseconds(), "pid": os.Getpid()})
 	}
+}
+
+// greetingScheme is a scheme with the kind Greeting.
+func greetingScheme() *runtime.Scheme {
+	version := schema.GroupVersion{Group: "bench.coracle.dev", Version: "v1"}
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(version, &Greeting{}, &GreetingList{})
+	metav1.AddToGroupVersion(scheme, version)
+	return scheme
+}
+
+// updateAll writes the status of every Greeting where its input says so, by the
+// client of controller-runtime alone.
+func updateAll(kubeconfig string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	writer, err := client.New(config, client.Options{Scheme: greetingScheme()})
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	var greetings GreetingList
+	if err := writer.List(ctx, &greetings); err != nil {
+		return err
+	}
+	answer(func(round string) error {
+		var next atomic.Int64
+		group, ctx := errgroup.WithContext(ctx)
+		for range concurrency {
+			group.Go(func() error {
+				for {
+					index := int(next.Add(1)) - 1
+					if index >= len(greetings.Items) {
+						return nil
+					}
+					greeting := &greetings.Items[index]
+					greeting.Status.Text = round + " " + greeting.Name
+					if err := writer.Status().Update(ctx, greeting); err != nil {
+						return err
+					}
+				}
+			})
+		}
+		return group.Wait()
+	})
+	return nil
 }

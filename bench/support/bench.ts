@@ -1,3 +1,5 @@
+import type { Toolchain } from "./built_rivals.ts";
+
 /** Value over time: pairs of seconds and values, in order. */
 export type Curve = readonly (readonly [seconds: number, value: number])[];
 
@@ -38,11 +40,26 @@ export interface Subject {
   /** Whether the subject is a rival or a baseline, not Coracle. */
   readonly rival?: boolean | undefined;
   /**
-   * Requirement: packages of `bench/package.json`, which are installed, or a Go
-   * toolchain, without which the subject is left out.
+   * Requirement: packages of `bench/package.json`, which are installed, or a
+   * toolchain, without which the subject is not measured.
    */
-  readonly needs?: "npm" | "go" | undefined;
+  readonly needs?: "npm" | Toolchain | undefined;
+  /** Settings that matter for the comparison, for the report. */
+  readonly settings?: string | undefined;
 }
+
+/** Remark of the report about a subject. */
+export interface Remark {
+  readonly bench: string;
+  readonly subject: string;
+  /** Its settings. */
+  readonly settings?: string | undefined;
+  /** Reason why it was not measured, such as `no cargo`. */
+  readonly missing?: string | undefined;
+}
+
+/** Error of {@linkcode Bench.prepare}: something is not installed. */
+export class MissingError extends Error {}
 
 /** Resources that all subjects of a bench share while it runs. */
 export interface Prepared {
@@ -61,7 +78,11 @@ export interface Bench {
   readonly subjects: readonly Subject[];
   /** Maximum number of rounds; fewer if time runs out. */
   readonly rounds?: number | undefined;
-  /** Starts resources that all subjects share. */
+  /**
+   * Starts resources that all subjects share.
+   *
+   * @throws {MissingError} If they are not installed; nothing is measured then.
+   */
   prepare?(): Promise<Prepared>;
 }
 

@@ -1,4 +1,4 @@
-import type { Result } from "./bench.ts";
+import type { Remark, Result } from "./bench.ts";
 
 /** Report of a run, as `run.ts --json` writes it. */
 export interface Report {
@@ -9,6 +9,8 @@ export interface Report {
   /** Command that produced the report, such as `npm run bench`. */
   readonly command: string;
   readonly results: readonly Result[];
+  /** Remarks about subjects that have some. */
+  readonly remarks?: readonly Remark[] | undefined;
 }
 
 /** Measure that the guide shows. */

@@ -1,6 +1,6 @@
 import process from "node:process";
 import type { BenchCluster } from "./api_cluster.ts";
-import type { Bench, Prepared } from "./bench.ts";
+import { type Bench, MissingError, type Prepared } from "./bench.ts";
 import { createGreetings } from "./greeting_load.ts";
 import { RECONCILERS } from "./reconcilers.ts";
 
@@ -19,8 +19,8 @@ async function prepare(
 ): Promise<Prepared> {
   const cluster = await start();
   if (cluster === undefined) {
-    throw new Error(
-      'Cannot run the bench: it needs a real API server: run "npm run test:cluster" once, which builds one',
+    throw new MissingError(
+      "no real API server, which npm run test:cluster builds",
     );
   }
   try {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PROJECT } from "../../tests/support/child_process.ts";
 import type { Measure, Subject } from "./bench.ts";
-import { GO_RIVALS } from "./go_rivals.ts";
+import { rivalCommand, type Toolchain } from "./built_rivals.ts";
 import {
   measureOperator,
   measureWriter,
@@ -51,34 +51,79 @@ function script(
     measured({ ...round, command: scriptCommand(name, round, runtime) });
 }
 
-/** Operator in Go. */
-function go(name: string, measured: Measured = measureOperator) {
-  return (round: Omit<ReconcileRound, "command">) => {
-    const { kubeconfig, objects } = round;
-    const command = [GO_RIVALS, name, kubeconfig, String(objects)];
-    return measured({ ...round, command });
+/** Operator in another language. */
+function built(
+  toolchain: Toolchain,
+  name: string,
+  measured: Measured = measureOperator,
+): Pick<Reconciler, "rival" | "needs" | "measure"> {
+  return {
+    rival: true,
+    needs: toolchain,
+    measure: (round) => {
+      const { kubeconfig, objects } = round;
+      const command = rivalCommand(
+        toolchain,
+        name,
+        kubeconfig,
+        String(objects),
+      );
+      return measured({ ...round, command });
+    },
   };
 }
 
+const CORACLE = "patchStatus (merge patch); HTTP/1.1, pool of undici";
+
 /** Operators of Greetings and baselines: the subjects of `reconcile`. */
 export const RECONCILERS: readonly Reconciler[] = [
-  { name: "coracle", measure: script("coracle") },
-  { name: "coracle, Deno", measure: script("coracle", "deno") },
-  { name: "coracle, Bun", measure: script("coracle", "bun") },
+  { name: "coracle", measure: script("coracle"), settings: CORACLE },
+  {
+    name: "coracle, Deno",
+    measure: script("coracle", "deno"),
+    settings: CORACLE,
+  },
+  {
+    name: "coracle, Bun",
+    measure: script("coracle", "bun"),
+    settings: CORACLE,
+  },
   {
     name: "bare PATCH",
     rival: true,
     measure: script("patch", "node", measureWriter),
+    settings:
+      "no operator: ten merge patches at once by Coracle's transport on Node, each answer parsed by JSON.parse",
   },
   {
     name: "client-node, by hand",
     rival: true,
     measure: script("client-node"),
+    settings:
+      "patchNamespacedCustomObjectStatus (merge patch); HTTP/1.1, agent of the client",
   },
   {
     name: "controller-runtime",
-    rival: true,
-    needs: "go",
-    measure: go("reconcile"),
+    ...built("go", "reconcile"),
+    settings:
+      "Status().Update, GenerationChangedPredicate, QPS -1; HTTP/2, one connection",
+  },
+  {
+    name: "bare Update",
+    ...built("go", "update", measureWriter),
+    settings:
+      "no operator: ten Status().Update at once by controller-runtime's client",
+  },
+  {
+    name: "JOSDK",
+    ...built("mvn", "reconcile"),
+    settings:
+      "5.2.3, UpdateControl.patchStatus (server-side apply), generation aware; fabric8 7.5.2 over Vert.x, OpenJDK with its defaults",
+  },
+  {
+    name: "kube-rs",
+    ...built("cargo", "reconcile"),
+    settings:
+      "5.0.0, patch_status (server-side apply), predicates::generation; HTTP/1.1, pool of hyper",
   },
 ];

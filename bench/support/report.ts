@@ -1,4 +1,4 @@
-import type { Bench, Measure, Result } from "./bench.ts";
+import type { Bench, Measure, Remark, Result } from "./bench.ts";
 import { digits } from "./digits.ts";
 import { median } from "./sampling.ts";
 import { verdicts } from "./targets.ts";
@@ -30,7 +30,11 @@ export function resultsOf({ bench, subject, rounds }: Rounds): Result[] {
 }
 
 /** Text table of the results of one bench. */
-export function table(bench: Bench, results: readonly Result[]): string {
+export function table(
+  bench: Bench,
+  results: readonly Result[],
+  remarks: readonly Remark[] = [],
+): string {
   const width = Math.max(...bench.subjects.map(({ name }) => name.length));
   const base = results[0];
   const lines = [`${bench.name}: ${bench.what}`];
@@ -46,6 +50,11 @@ export function table(bench: Bench, results: readonly Result[]): string {
       })${times}`,
     );
     last = subject;
+  }
+  for (const { subject, settings, missing } of remarks) {
+    if (missing !== undefined) {
+      lines.push(`  ${subject.padEnd(width)}  not measured: ${missing}`);
+    } else if (settings !== undefined) lines.push(`  ${subject}: ${settings}`);
   }
   for (const { target, text, met, margin } of verdicts(results)) {
     const { subject, unit } = target;
