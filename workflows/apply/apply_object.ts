@@ -40,11 +40,7 @@ const HOLDERS: readonly string[] = [
   "PersistentVolumeClaim",
 ];
 
-/**
- * Determines by a dry run what applying an object would change.
- *
- * @throws {ApiError} If the server would refuse it.
- */
+/** Determines by a dry run what applying an object would change. */
 export async function planObject(
   client: Client,
   given: KubernetesObject,

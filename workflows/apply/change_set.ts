@@ -93,9 +93,6 @@ const MASKED = "***";
  * Compares two states of an object: its labels, its annotations and everything
  * except metadata and status. The values of a Secret are masked, so that only
  * the fact of a change is visible.
- *
- * @param before The current object; undefined if absent.
- * @param after The desired object.
  */
 export function objectChanges(
   before: KubernetesObject | undefined,

@@ -96,11 +96,7 @@ export const APPLY_SET_RULES: OptionRules<ApplySetOptions> = {
   clock: "clock?",
 };
 
-/**
- * Labels of the objects of a set.
- *
- * @throws {RangeError} If a name is no valid label value.
- */
+/** Labels of the objects of a set. */
 export function ownerLabels(owner: SetOwner): Record<string, string> {
   checkOptions(owner, OWNER_RULES, "a set, owner");
   const { group, name, namespace } = owner;

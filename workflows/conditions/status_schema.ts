@@ -50,12 +50,9 @@ export const CONDITIONED_FIELDS: StatusFields = {
 
 /**
  * Creates the schema of a status with fields of the framework and of the user.
- * No field is required, because they are written one after the other.
- *
- * @param fields The fields of the framework; of their values only the
- * conditions are validated, because users may set them as well.
- * @param extra The schema of the user's fields, which must have other names.
- * @throws {TypeError} If the user's schema is invalid.
+ * No field is required, because they are written one after the other. Of the
+ * values of the framework's fields only the conditions are validated, because
+ * users may set them as well.
  */
 export function statusWith<Own extends object, Extra extends object>(
   fields: StatusFields,

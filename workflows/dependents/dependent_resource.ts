@@ -171,11 +171,7 @@ export class DependentResource<
     return Math.max(this.#memory?.size ?? 0, this.#loops.size);
   }
 
-  /**
-   * Determines the key and the owner of a desired object.
-   *
-   * @throws {TypeError} If it is no object with a name.
-   */
+  /** Determines the key and the owner of a desired object. */
   async desired(
     object: object,
     { primary, ctx }: { readonly primary: P; readonly ctx: Context<P> },
@@ -320,11 +316,7 @@ export class DependentResource<
   }
 }
 
-/**
- * Checks that a desired object has a name.
- *
- * @throws {TypeError} If it has none, or is no object.
- */
+/** Checks that a desired object has a name. */
 export function namedObject<T extends KubernetesObject>(
   kind: Kind<T>,
   desired: unknown,

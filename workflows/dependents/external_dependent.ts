@@ -264,8 +264,6 @@ interface ExternalResources<P extends KubernetesObject, R>
 
 /**
  * Reconciles and deletes resources outside the cluster, and stores their ids.
- *
- * @throws {TypeError | RangeError} If the source or the store is invalid.
  */
 function externalResources<P extends KubernetesObject, D, R>(
   options: ExternalResourceOptions<P, D, R>,

@@ -27,9 +27,6 @@ const ASKED_METADATA: ReadonlySet<string> = new Set([
  * the owned fields, as the server has stored them. The order of keyed lists is
  * ignored.
  *
- * @param desired The desired object.
- * @param actual The stored object.
- * @param known The owned fields, and the form of the values.
  * @returns The path of the field; undefined if nothing would change.
  */
 export function firstDifference(
@@ -221,9 +218,6 @@ export type OwnedFields = JsonObject;
  * names are those of the version, and an apply in another version replaces the
  * earlier fields.
  *
- * @param object The object, with its managedFields.
- * @param fieldManager The manager.
- * @param apiVersion The version in which the manager applies.
  * @returns The owned fields; undefined if absent.
  */
 export function ownedFieldsOf(
@@ -276,9 +270,6 @@ function keysOf(element: string): JsonObject {
 /**
  * Serializes the owned part of an object: two states with the same text differ
  * only in fields of others.
- *
- * @param value The object, or a value in it.
- * @param owned The fields below it that are owned.
  */
 export function ownedText(value: unknown, owned: unknown): string {
   const children = ownedChildren(owned);

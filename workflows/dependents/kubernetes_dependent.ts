@@ -238,11 +238,7 @@ export function bulkDependent<
   };
 }
 
-/**
- * Desired objects of a bulk, given as a list or as the values of a map.
- *
- * @throws {TypeError} If they are neither.
- */
+/** Desired objects of a bulk, given as a list or as the values of a map. */
 function listOf(kind: Kind, objects: unknown): Iterable<object> {
   if (objects instanceof Map) return objects.values();
   if (typeof objects === "object" && objects && Symbol.iterator in objects) {
@@ -344,9 +340,6 @@ function nextName(kind: Kind): string {
 /**
  * Returns the shared event source of a dependent, or creates one: read-only for
  * one without a desired state.
- *
- * @throws {TypeError | RangeError} If the kind, an option or the shared source is
- * invalid.
  */
 function dependentSource<
   P extends KubernetesObject,

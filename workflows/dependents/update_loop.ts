@@ -44,8 +44,6 @@ export class UpdateLoops {
   /**
    * Records a write.
    *
-   * @param key The id of the object.
-   * @param what The object, for the message, and the field.
    * @throws {UpdateLoopError} If the write should wait.
    */
   beforeWrite(

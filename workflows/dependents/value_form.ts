@@ -237,10 +237,6 @@ const COMMON_NAMES: StructForm = {
  *
  * Only values with a known form are normalized: `1.0` and `1.00` in a ConfigMap
  * are two strings, and so are the port `80` and the name `"80"`.
- *
- * @param desired The desired value.
- * @param actual The stored value.
- * @param form The form of the value.
  */
 export function sameValue(
   desired: unknown,

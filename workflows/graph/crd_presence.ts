@@ -95,8 +95,6 @@ export class CrdPresence<P extends KubernetesObject>
   /**
    * Adds a listener until the source stops, and calls it with the current
    * state.
-   *
-   * @throws {Error} The error of the listener, if it throws.
    */
   follow(listener: PresenceListener): Promise<void> {
     this.#listeners.add(listener);

@@ -138,8 +138,6 @@ interface Decision {
  *   ready. The nodes that depend on an inactive node are deleted in the same
  *   way.
  * - For a node that waits, no condition is evaluated.
- *
- * @returns The results of the nodes, by name.
  */
 export async function reconcileGraph<P extends KubernetesObject>(
   graph: Graph<WorkflowNode<P>>,
@@ -269,8 +267,6 @@ async function deleteAfter<P extends KubernetesObject>(
  * Resources that the garbage collector deletes with the primary are left to it,
  * and inactive nodes are not touched. A failure keeps the dependencies of the
  * node; all other nodes are deleted.
- *
- * @returns The results of the nodes, by name.
  */
 export async function cleanUpGraph<P extends KubernetesObject>(
   graph: Graph<WorkflowNode<P>>,

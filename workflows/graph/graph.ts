@@ -23,8 +23,6 @@ export class GraphError extends Error {
  *
  * Invariant: {@linkcode Graph.order} has every node once, after all its
  * dependencies.
- *
- * @typeParam N The type of the nodes.
  */
 export class Graph<N extends GraphNode> {
   /** Nodes in an order in which each follows its dependencies. */

@@ -16,9 +16,6 @@ const COLORS: Readonly<Record<NodeState, string>> = {
 /**
  * Renders a graph as a Mermaid flowchart, with the state of each node if the
  * results of a run are given.
- *
- * @param nodes The nodes in an order in which they can run.
- * @param results The results of the nodes.
  */
 export function mermaid(
   nodes: readonly GraphNode[],

@@ -177,11 +177,7 @@ export function isGone(
   return { met: resource === undefined };
 }
 
-/**
- * Converts the result of a condition to a verdict.
- *
- * @throws {TypeError} If it is neither a boolean nor a verdict.
- */
+/** Converts the result of a condition to a verdict. */
 export function asVerdict(
   answer: unknown,
   { node, condition }: {

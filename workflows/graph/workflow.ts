@@ -284,11 +284,7 @@ export class Workflow<
   }
 }
 
-/**
- * Validates a node.
- *
- * @throws {TypeError} If its dependent or one of its conditions is invalid.
- */
+/** Validates a node. */
 function checked<P extends KubernetesObject>(
   node: WorkflowNode<P>,
 ): WorkflowNode<P> {

@@ -129,7 +129,6 @@ const LONGEST_EXPRESSION = 10_000;
  *
  * The first call loads the library, which takes tens of milliseconds.
  *
- * @param sources The expressions; each must have a boolean result.
  * @throws {SyntaxError} If an expression is too long or invalid.
  */
 export async function celPredicates(

@@ -10,13 +10,7 @@ export interface ObjectReference extends ObjectKey {
   readonly kind: string;
 }
 
-/**
- * Creates the reference of an object.
- *
- * @param object An object with apiVersion and kind, or a reference, which is
- * returned.
- * @throws {TypeError} If it has no kind.
- */
+/** Creates the reference of an object; returns one that is given. */
 export function referenceOf(
   object: KubernetesObject | ObjectReference,
 ): ObjectReference {

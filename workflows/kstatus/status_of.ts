@@ -132,9 +132,6 @@ function readyStatus(object: unknown): ObjectStatus {
 /**
  * Combines the statuses of several objects: Failed takes precedence, then
  * Unknown; otherwise the result is the desired status only if all have it.
- *
- * @param statuses The status of each object.
- * @param desired The desired status.
  */
 export function aggregateStatus(
   statuses: readonly ObjectStatus["status"][],

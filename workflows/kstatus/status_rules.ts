@@ -6,12 +6,7 @@ import {
   type StatusRule,
 } from "./object_status.ts";
 
-/**
- * Returns the value at a path; undefined if it does not exist.
- *
- * @param object The start of the path.
- * @param path Field names, separated by dots.
- */
+/** Returns the value at a path; undefined if it does not exist. */
 export function at(object: unknown, path: string): unknown {
   let value = object;
   for (const name of path.split(".")) {
@@ -101,12 +96,7 @@ const crdStatus: StatusRule = (object) => {
  */
 const SCHEDULING_GRACE_MS = 15_000;
 
-/**
- * Time until an unscheduled Pod counts as failed, in milliseconds.
- *
- * @param pod The Pod.
- * @param now The time in milliseconds since the Unix epoch.
- */
+/** Time until an unscheduled Pod counts as failed, in milliseconds. */
 export function graceLeft(pod: unknown, now: number): number {
   const created = Date.parse(textAt(pod, "metadata.creationTimestamp"));
   return Number.isNaN(created)

@@ -61,8 +61,6 @@ export interface ExclusiveStatusOptions<P extends WithStatus> {
  * The last written status is remembered by uid. A run that gets an older copy
  * of the object continues from the written status, and a recreated object never
  * gets the status of its predecessor.
- *
- * @typeParam P The type of the objects.
  */
 export class ExclusiveStatus<P extends WithStatus> {
   readonly #kind: Kind<P>;

@@ -123,8 +123,6 @@ export const INVALID_SPEC = "ValidationError";
  * not change the state. One that needs a user makes it `"Failed"`, unless a
  * change is in progress or only the spec is invalid while the last valid one
  * runs.
- *
- * @param object The object with its status.
  */
 export function lifecycleOf(object: PhasedObject): Lifecycle {
   const { rollout, error } = object.status ?? {};
@@ -284,8 +282,6 @@ export function revisionOf(status: unknown): number {
  * Reads a write-ahead log field by field: a user may have edited it while no
  * replica was running, and acting on an invalid one could lose state.
  *
- * @param stored The log in the status.
- * @param spec The spec of the object; those of the log are like it.
  * @returns The fields that can be read, and the names of those that are damaged
  * or missing. A log without damage is complete.
  */

@@ -11,8 +11,6 @@ export interface StoredSpecs<Spec> {
 /**
  * Transitions of the write-ahead log of a rollout. They change the status in
  * memory; the run writes it.
- *
- * @typeParam Spec The type of the specs.
  */
 export class RolloutLog<Spec> {
   readonly status: RolloutStatus<Spec>;
