@@ -9,7 +9,6 @@ import {
   type Verdict,
   type WorkflowNode,
 } from "./node.ts";
-import type { Graph } from "./graph.ts";
 
 export interface ExecutorContext<P extends KubernetesObject> {
   readonly primary: P;
@@ -97,16 +96,14 @@ class NodeRun<P extends KubernetesObject> {
   }
 
   /**
-   * Deletes the resource, unless the garbage collector does, and checks whether
-   * it no longer exists.
-   *
-   * @param withPrimary Whether the primary is being deleted as well, so that
-   * the garbage collector deletes the resources that the primary owns.
+   * Deletes the resource, and checks whether it no longer exists. In a cleanup
+   * the garbage collector deletes what the primary owns.
    */
-  async delete(withPrimary: boolean): Promise<NodeResult> {
-    const { primary, ctx } = this.#run;
+  async delete(): Promise<NodeResult> {
+    const { primary, ctx, wanted } = this.#run;
     const { dependent } = this.#node;
-    if (!(withPrimary && dependent.garbageCollected)) {
+    const isCleanup = wanted === undefined;
+    if (!(isCleanup && dependent.garbageCollected)) {
       await dependent.delete?.(primary, ctx);
     }
     const gone = await this.holds("deletedWhen");
@@ -140,55 +137,48 @@ interface Decision {
  * - For a node that waits, no condition is evaluated.
  */
 export async function reconcileGraph<P extends KubernetesObject>(
-  graph: Graph<WorkflowNode<P>>,
+  nodes: readonly WorkflowNode<P>[],
   run: ExecutorContext<P>,
 ): Promise<Map<string, NodeResult>> {
-  const runs = new Map(
-    graph.order.map((node) => [node, new NodeRun(node, run)]),
-  );
-  const decisions = new Map<WorkflowNode<P>, Promise<Decision>>();
-  for (const node of graph.order) {
+  const runs = new Map(nodes.map((node) => [node, new NodeRun(node, run)]));
+  const decisions = new Map<string, Promise<Decision>>();
+  for (const [node, nodeRun] of runs) {
     // The order guarantees that those of the dependencies exist.
-    const before = graph.dependenciesOf(node)
-      .map(({ name }, index, nodes) => ({
-        name,
-        decision: decisions.get(nodes[index]!)!,
-      }));
-    decisions.set(node, decide(runs.get(node)!, before, run));
+    const before = Array.from(
+      new Set(node.dependsOn),
+      (name) => [name, decisions.get(name)!] as const,
+    );
+    decisions.set(node.name, decide(nodeRun, before, run));
   }
   const results = new Map<string, NodeResult>();
-  for (const node of graph.order) {
-    const { result } = await decisions.get(node)!;
-    if (result !== undefined) results.set(node.name, result);
+  for (const [name, decision] of decisions) {
+    const { result } = await decision;
+    if (result !== undefined) results.set(name, result);
   }
   // Usually no node is deleted.
-  if (results.size === graph.order.length) return results;
+  if (results.size === nodes.length) return results;
   return await deleteGraph(
-    graph,
+    nodes,
     async (node, after) =>
-      (await decisions.get(node)!).result ??
-        await deleteAfter(runs.get(node)!, after, { run, withPrimary: false }),
+      results.get(node.name) ?? await deleteAfter(runs.get(node)!, after, run),
   );
 }
 
 /** Decides on a node, and processes it, after all its dependencies. */
 async function decide<P extends KubernetesObject>(
   node: NodeRun<P>,
-  dependencies: readonly {
-    readonly name: string;
-    readonly decision: Promise<Decision>;
-  }[],
+  dependencies: readonly (readonly [string, Promise<Decision>])[],
   { limited }: ExecutorContext<P>,
 ): Promise<Decision> {
-  let waitingFor: string[] | undefined;
+  const waitingFor: string[] = [];
   let isDeleted = false;
-  for (const { name, decision } of dependencies) {
+  for (const [name, decision] of dependencies) {
     const { isWanted, result } = await decision;
     if (!isWanted) isDeleted = true;
-    else if (!READY_STATES.has(result!.state)) (waitingFor ??= []).push(name);
+    else if (!READY_STATES.has(result!.state)) waitingFor.push(name);
   }
   if (isDeleted) return { isWanted: false };
-  if (waitingFor !== undefined) {
+  if (waitingFor.length > 0) {
     return { isWanted: true, result: node.result("waiting", { waitingFor }) };
   }
   return await limited(() => reconcileNode(node));
@@ -220,19 +210,18 @@ type Deletions = readonly (readonly [string, Promise<NodeResult>])[];
 
 /** Processes the nodes in reverse order, each with the results of its dependents. */
 async function deleteGraph<P extends KubernetesObject>(
-  graph: Graph<WorkflowNode<P>>,
+  nodes: readonly WorkflowNode<P>[],
   process: (node: WorkflowNode<P>, after: Deletions) => Promise<NodeResult>,
 ): Promise<Map<string, NodeResult>> {
-  const pending = new Map<WorkflowNode<P>, Promise<NodeResult>>();
-  for (const node of graph.order.toReversed()) {
-    const after = graph.dependentsOf(node)
-      .map((dependent) => [dependent.name, pending.get(dependent)!] as const);
-    pending.set(node, process(node, after));
+  const pending = new Map<string, Promise<NodeResult>>();
+  for (const node of nodes.toReversed()) {
+    const after = nodes
+      .filter(({ dependsOn }) => dependsOn.includes(node.name))
+      .map(({ name }) => [name, pending.get(name)!] as const);
+    pending.set(node.name, process(node, after));
   }
   const results = new Map<string, NodeResult>();
-  for (const node of graph.order) {
-    results.set(node.name, await pending.get(node)!);
-  }
+  for (const { name } of nodes) results.set(name, await pending.get(name)!);
   return results;
 }
 
@@ -240,10 +229,7 @@ async function deleteGraph<P extends KubernetesObject>(
 async function deleteAfter<P extends KubernetesObject>(
   node: NodeRun<P>,
   after: Deletions,
-  { run, withPrimary }: {
-    readonly run: ExecutorContext<P>;
-    readonly withPrimary: boolean;
-  },
+  { limited }: ExecutorContext<P>,
 ): Promise<NodeResult> {
   const waitingFor: string[] = [];
   for (const [name, result] of after) {
@@ -251,10 +237,10 @@ async function deleteAfter<P extends KubernetesObject>(
     if (state !== "deleted" && state !== "inactive") waitingFor.push(name);
   }
   if (waitingFor.length > 0) return node.result("deleting", { waitingFor });
-  return await run.limited(async () => {
+  return await limited(async () => {
     try {
       return await node.isActive()
-        ? await node.delete(withPrimary)
+        ? await node.delete()
         : node.result("inactive");
     } catch (error) {
       return node.result("failed", { error });
@@ -269,12 +255,11 @@ async function deleteAfter<P extends KubernetesObject>(
  * node; all other nodes are deleted.
  */
 export async function cleanUpGraph<P extends KubernetesObject>(
-  graph: Graph<WorkflowNode<P>>,
+  nodes: readonly WorkflowNode<P>[],
   run: ExecutorContext<P>,
 ): Promise<Map<string, NodeResult>> {
   return await deleteGraph(
-    graph,
-    (node, after) =>
-      deleteAfter(new NodeRun(node, run), after, { run, withPrimary: true }),
+    nodes,
+    (node, after) => deleteAfter(new NodeRun(node, run), after, run),
   );
 }

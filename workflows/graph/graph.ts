@@ -19,66 +19,22 @@ export class GraphError extends Error {
 }
 
 /**
- * Directed acyclic graph, validated by its constructor.
+ * Validates the nodes of a graph, and orders them depth first, in the order of
+ * definition: each node follows its dependencies.
  *
- * Invariant: {@linkcode Graph.order} has every node once, after all its
- * dependencies.
+ * @throws {GraphError} If two nodes have the same name, a dependency is
+ * unknown, or nodes depend on each other in a circle.
  */
-export class Graph<N extends GraphNode> {
-  /** Nodes in an order in which each follows its dependencies. */
-  readonly order: readonly N[];
-  readonly #dependents: Map<N, readonly N[]> = new Map();
-  readonly #dependencies: Map<N, readonly N[]> = new Map();
-
-  /**
-   * Validates and orders the nodes.
-   *
-   * @throws {GraphError} If two nodes have the same name, a dependency is
-   * unknown, or nodes depend on each other in a circle.
-   */
-  constructor(nodes: Iterable<N>) {
-    const byName = new Map<string, N>();
-    for (const node of nodes) {
-      if (byName.has(node.name)) {
-        throw new GraphError(
-          `Cannot define a workflow: node names must be unique: received "${node.name}" twice`,
-        );
-      }
-      byName.set(node.name, node);
+export function orderNodes<N extends GraphNode>(nodes: Iterable<N>): N[] {
+  const byName = new Map<string, N>();
+  for (const node of nodes) {
+    if (byName.has(node.name)) {
+      throw new GraphError(
+        `Cannot define a workflow: node names must be unique: received "${node.name}" twice`,
+      );
     }
-    for (const node of byName.values()) {
-      const before = [...new Set(node.dependsOn)].map((name) => {
-        const dependency = byName.get(name);
-        if (dependency !== undefined) return dependency;
-        throw new GraphError(
-          `Cannot define a workflow: "${node.name}" depends on a node that does not exist: received "${name}", known are ${
-            [...byName.keys()].join(", ")
-          }`,
-        );
-      });
-      this.#dependencies.set(node, before);
-      for (const dependency of before) {
-        const after = this.#dependents.get(dependency) ?? [];
-        this.#dependents.set(dependency, [...after, node]);
-      }
-    }
-    this.order = orderNodes(byName);
+    byName.set(node.name, node);
   }
-
-  dependentsOf(node: N): readonly N[] {
-    return this.#dependents.get(node) ?? [];
-  }
-
-  dependenciesOf(node: N): readonly N[] {
-    return this.#dependencies.get(node) ?? [];
-  }
-}
-
-/**
- * Orders the nodes depth first, in the order of definition, so that the order
- * is stable.
- */
-function orderNodes<N extends GraphNode>(nodes: ReadonlyMap<string, N>): N[] {
   const done = new Set<N>();
   const path: N[] = [];
   const addNode = (node: N) => {
@@ -94,10 +50,20 @@ function orderNodes<N extends GraphNode>(nodes: ReadonlyMap<string, N>): N[] {
       );
     }
     path.push(node);
-    for (const name of node.dependsOn) addNode(nodes.get(name)!);
+    for (const name of node.dependsOn) {
+      const dependency = byName.get(name);
+      if (dependency === undefined) {
+        throw new GraphError(
+          `Cannot define a workflow: "${node.name}" depends on a node that does not exist: received "${name}", known are ${
+            [...byName.keys()].join(", ")
+          }`,
+        );
+      }
+      addNode(dependency);
+    }
     path.pop();
     done.add(node);
   };
-  for (const node of nodes.values()) addNode(node);
+  for (const node of byName.values()) addNode(node);
   return [...done];
 }

@@ -31,7 +31,7 @@ import {
   reconcileGraph,
 } from "./executor.ts";
 import { concurrencyLimit } from "./concurrency_limit.ts";
-import { Graph } from "./graph.ts";
+import { orderNodes } from "./graph.ts";
 import { mermaid } from "./mermaid.ts";
 import {
   asVerdict,
@@ -130,7 +130,8 @@ export class Workflow<
 > implements ManagedWorkflow<P> {
   /** Whether the reconciler calls {@linkcode Workflow.reconcile} itself. */
   readonly explicit: boolean;
-  readonly #graph: Graph<WorkflowNode<P>>;
+  /** Nodes in an order in which each follows its dependencies. */
+  readonly nodes: readonly WorkflowNode<P>[];
   readonly #activation: Activation<P>;
   readonly #options: WorkflowOptions<P>;
   readonly #concurrency: number;
@@ -161,7 +162,7 @@ export class Workflow<
     this.#options = options;
     this.#concurrency = concurrency;
     this.explicit = explicit;
-    this.#graph = new Graph(Array.from(nodes, checked));
+    this.nodes = orderNodes(Array.from(nodes, checked));
     this.#activation = new Activation(this.nodes);
   }
 
@@ -186,11 +187,6 @@ export class Workflow<
     // The conditions of a node only get its own resource.
     const node = { name, dependsOn, dependent, when } as WorkflowNode<P>;
     return new Workflow(this.#options, [...this.nodes, node]);
-  }
-
-  /** Nodes in an order in which each follows its dependencies. */
-  get nodes(): readonly WorkflowNode<P>[] {
-    return this.#graph.order;
   }
 
   /**
@@ -222,7 +218,7 @@ export class Workflow<
     const answer = await reconcileWhen?.({ primary, ctx }) ?? true;
     const wanted = asVerdict(answer, { condition: "reconcileWhen" });
     const run = { ...this.#run(primary, ctx), wanted };
-    return this.#resultFrom(await reconcileGraph(this.#graph, run), ctx);
+    return this.#resultFrom(await reconcileGraph(this.nodes, run), ctx);
   }
 
   /**
@@ -232,7 +228,7 @@ export class Workflow<
    */
   async cleanup(primary: P, ctx: Context<P>): Promise<WorkflowResult<N>> {
     const run = this.#run(primary, ctx);
-    return this.#resultFrom(await cleanUpGraph(this.#graph, run), ctx);
+    return this.#resultFrom(await cleanUpGraph(this.nodes, run), ctx);
   }
 
   /**
