@@ -4,6 +4,7 @@ import {
   referenceText,
 } from "../kstatus/object_reference.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { jsonPointer } from "../../core/patch/json_patch.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 
 /** Change of one object of a set. */
@@ -87,8 +88,6 @@ export class ApplySetError extends Error {
   }
 }
 
-const MASKED = "***";
-
 /**
  * Compares two states of an object: its labels, its annotations and everything
  * except metadata and status. The values of a Secret are masked, so that only
@@ -98,8 +97,7 @@ export function objectChanges(
   before: KubernetesObject | undefined,
   after: KubernetesObject,
 ): FieldDifference[] {
-  const changes: FieldDifference[] = [];
-  compare(comparable(before), comparable(after), { path: "", changes });
+  const changes = [...differences(comparable(before), comparable(after), [])];
   return isSecret(after) ? changes.map(masked) : changes;
 }
 
@@ -119,36 +117,30 @@ function comparable(object: KubernetesObject | undefined): unknown {
   return { ...fields, metadata: { labels, annotations } };
 }
 
-function compare(
+function* differences(
   before: unknown,
   after: unknown,
-  { path, changes }: {
-    readonly path: string;
-    readonly changes: FieldDifference[];
-  },
-): void {
+  path: readonly (string | number)[],
+): Generator<FieldDifference> {
   if (jsonEquals(before, after)) return;
-  const inner = (name: string | number) => ({
-    path: `${path}/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`,
-    changes,
-  });
   if (isJsonObject(before) && isJsonObject(after)) {
-    const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-    for (const name of names) compare(before[name], after[name], inner(name));
-    return;
-  }
-  if (
+    for (const name of Object.keys({ ...before, ...after })) {
+      yield* differences(before[name], after[name], [...path, name]);
+    }
+  } else if (
     Array.isArray(before) && Array.isArray(after) &&
     before.length === after.length
   ) {
-    before.forEach((item, index) => compare(item, after[index], inner(index)));
-    return;
+    for (const [index, item] of before.entries()) {
+      yield* differences(item, after[index], [...path, index]);
+    }
+  } else {
+    yield {
+      path: jsonPointer(path),
+      ...(before !== undefined && { before }),
+      ...(after !== undefined && { after }),
+    };
   }
-  changes.push({
-    path,
-    ...(before !== undefined && { before }),
-    ...(after !== undefined && { after }),
-  });
 }
 
 /** Annotation in which kubectl stores the applied object. */
@@ -159,10 +151,11 @@ function masked(change: FieldDifference): FieldDifference {
   const { path } = change;
   const hides = /^\/(?:data|stringData)(?:\/|$)/.test(path) ||
     path === LAST_APPLIED || path === "/metadata/annotations";
-  if (!hides) return change;
-  return {
-    path,
-    ...("before" in change && { before: `${MASKED} (before)` }),
-    ...("after" in change && { after: `${MASKED} (after)` }),
-  };
+  return hides
+    ? {
+      path,
+      ...("before" in change && { before: "*** (before)" }),
+      ...("after" in change && { after: "*** (after)" }),
+    }
+    : change;
 }

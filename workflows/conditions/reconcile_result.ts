@@ -204,20 +204,14 @@ export function computeReconcileResult(
       next,
     };
   }
-  const hasConditions = list.length > 0;
+  const isHarmless = isOutcome(error, "failed") && error.harmless;
+  const isWaiting = isOutcome(error, "waiting");
+  const isFailed = error !== undefined && !isHarmless && !isWaiting;
+  const isDone = !isWaiting && !isFailed && result !== "requeue";
+  const observed = isDone && list.length > 0;
   list = removeCondition(list, STALLED);
-  if (isOutcome(error, "waiting")) {
-    return { conditions: list, observed: false, next };
-  }
-  if (isOutcome(error, "failed") && error.harmless) {
-    const conditions = removeCondition(list, RECONCILING);
-    return { conditions, observed: hasConditions, next };
-  }
-  if (error !== undefined) {
-    return { conditions: list, observed: false, next, error };
-  }
-  const observed = hasConditions && result !== "requeue";
-  return { conditions: list, observed, next };
+  if (isHarmless) list = removeCondition(list, RECONCILING);
+  return { conditions: list, observed, next, ...(isFailed && { error }) };
 }
 
 /** Options of {@linkcode summarizeResult}; see `SummarizedDefinition`. */

@@ -85,11 +85,10 @@ export function changeMap(
       ...field,
       change: changeOf(rules, field, after),
     }));
-    const strongest = Math.max(
-      0,
-      ...fields.map(({ change }) => CHANGES.indexOf(change)),
+    const strongest = CHANGES.findLast((one) =>
+      fields.some(({ change }) => change === one)
     );
-    return { change: CHANGES[strongest]!, fields };
+    return { change: strongest ?? "none", fields };
   };
 }
 
@@ -103,11 +102,8 @@ function checkRules(rules: ChangeRules): void {
   const subject = "changeMap()";
   checkOption(rules, "object", { name: "rules", subject });
   for (const [name, rule] of Object.entries(rules)) {
-    if (typeof rule === "string") {
-      checkOption(rule, CHANGES, { name, subject });
-      continue;
-    }
-    checkOptions(rule, RULES, `${subject}, "${name}"`);
+    if (typeof rule === "string") checkOption(rule, CHANGES, { name, subject });
+    else checkOptions(rule, RULES, `${subject}, "${name}"`);
   }
 }
 
@@ -135,13 +131,9 @@ function* changedFields(
   path: string,
 ): Generator<Omit<ChangedField, "change">> {
   if (isJsonObject(before) && isJsonObject(after)) {
-    const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-    for (const name of names) {
-      yield* changedFields(
-        before[name],
-        after[name],
-        path === "" ? name : `${path}.${name}`,
-      );
+    for (const name of Object.keys({ ...before, ...after })) {
+      const inner = path === "" ? name : `${path}.${name}`;
+      yield* changedFields(before[name], after[name], inner);
     }
   } else if (!jsonEquals(before ?? null, after ?? null)) {
     yield { path, before, after };
