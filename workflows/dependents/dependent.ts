@@ -94,10 +94,6 @@ export interface KubernetesDependent<P extends KubernetesObject, S>
   delete(primary: P, ctx: Context<P>): Promise<void>;
 }
 
-export type ReconciledDependent<P extends KubernetesObject, S> =
-  & Dependent<P, S>
-  & Pick<KubernetesDependent<P, S>, "sources" | "reconcile">;
-
 /** Combines the operations of several resources: created, updated, or none. */
 export function combinedOperation(
   ...operations: readonly DependentResult<unknown>["operation"][]

@@ -13,7 +13,6 @@ import {
   type Dependent,
   type DependentResult,
   type KubernetesDependent,
-  type ReconciledDependent,
 } from "./dependent.ts";
 import { type ExternalState, ONLY_KEY } from "./external_state.ts";
 import { SOURCE_PARTS } from "./kubernetes_dependent.ts";
@@ -255,13 +254,6 @@ export function externalBulkDependent<P extends KubernetesObject, D, R>(
   });
 }
 
-interface ExternalResources<P extends KubernetesObject, R>
-  extends
-    ReconciledDependent<P, ReadonlyMap<string, R>>,
-    Pick<KubernetesDependent<P, ReadonlyMap<string, R>>, "sources"> {
-  read(primary: P, ctx: Context<P>): Promise<ReadonlyMap<string, R>>;
-}
-
 /**
  * Reconciles and deletes resources outside the cluster, and stores their ids.
  */
@@ -281,7 +273,15 @@ function externalResources<P extends KubernetesObject, D, R>(
       },
     ) => readonly (readonly [key: string, resource: R])[];
   },
-): ExternalResources<P, R> {
+):
+  & Pick<
+    KubernetesDependent<P, ReadonlyMap<string, R>>,
+    "sources" | "reconcile"
+  >
+  & {
+    read(primary: P, ctx: Context<P>): Promise<ReadonlyMap<string, R>>;
+    delete?(primary: P, ctx: Context<P>): Promise<void>;
+  } {
   const { source, state, create, update, matches = isCovered } = options;
   const { delete: deleteResource } = options;
   checkParts(source, SOURCE_PARTS, "an external dependent, source");

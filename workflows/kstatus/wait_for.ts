@@ -230,8 +230,10 @@ class ObjectWait {
   readonly #rules: ReadonlyMap<string, StatusRule>;
   readonly #members: Map<string, Member> = new Map();
   readonly #informers: { stop(): Promise<void> }[] = [];
-  readonly #done: PromiseWithResolvers<readonly WaitedObject[]> = Promise
+  readonly #end: PromiseWithResolvers<readonly WaitedObject[]> = Promise
     .withResolvers();
+  /** All objects, when they have reached the desired status. */
+  readonly done: Promise<readonly WaitedObject[]> = this.#end.promise;
   #stopped = false;
 
   constructor(
@@ -254,10 +256,6 @@ class ObjectWait {
     }
   }
 
-  get done(): Promise<readonly WaitedObject[]> {
-    return this.#done.promise;
-  }
-
   start(): void {
     const groups = Map.groupBy(
       this.#members.values(),
@@ -265,7 +263,7 @@ class ObjectWait {
         `${apiVersion} ${kind} ${namespace}`,
     );
     for (const group of groups.values()) {
-      this.#follow(group).catch((error) => this.#done.reject(error));
+      this.#follow(group).catch((error) => this.#end.reject(error));
     }
   }
 
@@ -334,11 +332,9 @@ class ObjectWait {
     kind: Kind<T>,
     selection: ConstructorParameters<typeof Informer<T>>[2],
   ): Informer<T> {
-    const { clock } = this.#options;
-    const prune = ["metadata.managedFields"];
     const informer = new Informer(this.#client, kind, {
-      clock,
-      prune,
+      clock: this.#options.clock,
+      prune: ["metadata.managedFields"],
       ...selection,
     });
     this.#informers.push(informer);
@@ -375,12 +371,8 @@ class ObjectWait {
       member.timer = clock.setTimer(again, Math.min(...graces));
     }
     const failures = pods.filter(({ status }) => status === "Failed").length;
-    this.#update(
-      member,
-      failures === 0
-        ? status
-        : failedStatus("PodsFailed", `${failures} pods have failed`),
-    );
+    const failed = failedStatus("PodsFailed", `${failures} pods have failed`);
+    this.#update(member, failures === 0 ? status : failed);
   }
 
   /** Pods on which the progress of an object depends, watched from now on. */
@@ -396,10 +388,8 @@ class ObjectWait {
       namespace === undefined
     ) return [];
     if (member.pods === undefined) {
-      member.pods = this.#watch(Pod, {
-        namespaces: [namespace],
-        labelSelector,
-      });
+      const namespaces = [namespace];
+      member.pods = this.#watch(Pod, { namespaces, labelSelector });
       member.pods.addHandler(() => this.#look(member), { name: "wait" });
       member.pods.start().synced.catch(() => {}); // It is stopped with the wait.
     }
@@ -420,7 +410,7 @@ class ObjectWait {
     try {
       this.#options.onChange?.({ reference: member.reference, status });
     } catch (error) {
-      this.#done.reject(error);
+      this.#end.reject(error);
     }
     this.#finishIfDone();
   }
@@ -429,17 +419,15 @@ class ObjectWait {
     const desired = this.#desired;
     const objects = this.#results();
     const states = objects.map(({ status }) => status.status);
-    if (aggregateStatus(states, desired) === desired) {
-      this.#done.resolve(objects);
-      return;
-    }
-    // A failed object can still be deleted.
-    if (desired === "NotFound" || !states.includes("Failed")) return;
     const isOver = states.every((state) =>
       state === "Failed" || state === desired
     );
-    if (isOver || this.#options.failFast) {
-      this.#done.reject(this.#error("objects have failed", false));
-    }
+    if (aggregateStatus(states, desired) === desired) {
+      this.#end.resolve(objects);
+    } else if (
+      // A failed object can still be deleted.
+      desired !== "NotFound" && states.includes("Failed") &&
+      (isOver || this.#options.failFast)
+    ) this.#end.reject(this.#error("objects have failed", false));
   }
 }

@@ -30,7 +30,7 @@ import {
 } from "../conditions/condition.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import { errorReport } from "./error_report.ts";
-import { ExclusiveStatus } from "./exclusive_status.ts";
+import { ExclusiveStatus, isCount, removeDamaged } from "./exclusive_status.ts";
 
 /** Object that represents a task. */
 export interface TaskObject<Result = unknown> extends KubernetesObject {
@@ -287,11 +287,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
       ? object.status
       : {};
     object.status = status as P["status"];
-    const names = Object.keys(STATUS_FIELDS) as (keyof typeof STATUS_FIELDS)[];
-    const damaged = names.filter((name) =>
-      Object.hasOwn(status, name) && !STATUS_FIELDS[name](status[name])
-    );
-    for (const name of damaged) delete status[name];
+    const damaged = removeDamaged(status, STATUS_FIELDS);
     const latest = this.#timing.clock.wallTime() + this.#timing.maxBackOff;
     if (Number(status.retryAt) > latest) {
       damaged.push("retryAt");
@@ -378,9 +374,6 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
 }
 
 const isText = (value: unknown): boolean => typeof value === "string";
-const isCount = (value: unknown): boolean =>
-  Number.isSafeInteger(value) && Number(value) >= 0;
-
 /** Whether a value can be the field of a status. */
 const STATUS_FIELDS = {
   state: (value: unknown) =>

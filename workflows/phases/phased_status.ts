@@ -11,6 +11,7 @@ import {
   setReadiness,
   STALLED,
 } from "../conditions/condition.ts";
+import { isCount, removeDamaged } from "./exclusive_status.ts";
 import { CONDITIONED_FIELDS, statusWith } from "../conditions/status_schema.ts";
 
 /** Status that phased reconcilers write. */
@@ -242,40 +243,31 @@ export function readStatus(stored: unknown): PhasedStatus {
   return status;
 }
 
-/** Whether a value can be the field of a log. */
-const ROLLOUT_FIELDS: Readonly<
-  Record<keyof RolloutStatus, (value: unknown, spec: unknown) => boolean>
-> = {
-  phase: (value) => PHASES.includes(value as RolloutStatus["phase"]),
-  running: (value) => typeof value === "boolean",
-  healthy: (value) => typeof value === "boolean",
-  target: isChoice,
-  stable: isChoice,
-  attempt: (value) =>
+/** Whether a value can be the field of a log, apart from the specs. */
+const ROLLOUT_FIELDS = {
+  phase: (value: unknown) => PHASES.includes(value as RolloutStatus["phase"]),
+  running: (value: unknown) => typeof value === "boolean",
+  healthy: (value: unknown) => typeof value === "boolean",
+  attempt: (value: unknown) =>
     typeof value === "string" && /^\d{1,15}\.\d{1,15}$/.test(value),
-  savepoint: () => true,
-  since: (value) => Number.isFinite(value),
-  revision: isRevision,
+  since: Number.isFinite,
+  revision: isCount,
 };
 
 function isChoice(value: unknown, spec: unknown): boolean {
   if (!isJsonObject(value)) return false;
   const { generation, first, version } = value;
-  return Number.isSafeInteger(generation) && Number(generation) >= 0 &&
+  return isCount(generation) &&
     ["boolean", "undefined"].includes(typeof first) &&
     ["string", "undefined"].includes(typeof version) &&
     value["spec"] !== undefined &&
     isJsonObject(value["spec"]) === isJsonObject(spec);
 }
 
-function isRevision(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
-}
-
 /** Revision of a status; 0 if it has none. */
 export function revisionOf(status: unknown): number {
   const { rollout } = (status ?? {}) as PhasedStatus;
-  return isRevision(rollout?.revision) ? rollout.revision : 0;
+  return isCount(rollout?.revision) ? rollout.revision : 0;
 }
 
 /**
@@ -292,14 +284,13 @@ export function readRollout(
   if (stored === undefined) {
     return { log: { phase: "Upgrading", running: false }, damaged: [] };
   }
-  const fields = isJsonObject(stored) ? stored : {};
-  const damaged = Object.entries(ROLLOUT_FIELDS)
-    .filter(([name, isValid]) =>
-      Object.hasOwn(fields, name) && !isValid(fields[name], spec)
-    )
-    .map(([name]) => name);
-  const log: Partial<RolloutStatus> = { ...fields };
-  for (const name of damaged) delete log[name as keyof RolloutStatus];
+  const log: Partial<RolloutStatus> = isJsonObject(stored) ? { ...stored } : {};
+  const isOfSpec = (value: unknown) => isChoice(value, spec);
+  const damaged = removeDamaged(log, {
+    ...ROLLOUT_FIELDS,
+    target: isOfSpec,
+    stable: isOfSpec,
+  });
   const { running, target, stable, attempt } = log;
   let { phase } = log;
   if (phase?.startsWith("Roll") && sameChoice(target, stable)) {
