@@ -55,44 +55,37 @@ export function rebaseConditions(
 ): Condition[] {
   const { latest, owned = [], force = false } = options;
   let result = [...latest];
-  const put = (condition: Condition) => {
-    const there = findCondition(result, condition.type);
-    const kept = there !== undefined && sameState(there, condition)
-      ? { ...condition, lastTransitionTime: there.lastTransitionTime }
-      : condition;
-    result = [...removeCondition(result, condition.type), kept];
-  };
-  for (const wanted of after) {
-    const old = findCondition(before, wanted.type);
-    if (old !== undefined && deepEqual(old, wanted)) continue;
-    const there = findCondition(latest, wanted.type);
-    if (force || owned.includes(wanted.type)) put(wanted);
-    else if (there === undefined) {
-      if (old !== undefined) {
-        throw new ConditionConflictError(wanted.type, "deleted it");
-      }
-      put(wanted);
-    } else if (old !== undefined && deepEqual(there, old)) put(wanted);
-    else if (!sameState(there, wanted)) {
+  const types = new Set([...after, ...before].map(({ type }) => type));
+  for (const type of types) {
+    const [old, wanted, there] = [before, after, latest].map((list) =>
+      findCondition(list, type)
+    );
+    if (wanted !== undefined && isSame(old, wanted)) continue;
+    const isOurs = force || owned.includes(type);
+    const hasChanged = wanted === undefined
+      ? there !== undefined && !sameState(there, old!)
+      : !isSame(there, old);
+    if (hasChanged && !isOurs) {
+      // Another writer may have made the same change.
+      if (wanted && there && sameState(there, wanted)) continue;
       throw new ConditionConflictError(
-        wanted.type,
-        old === undefined ? "added it" : "changed it",
+        type,
+        there === undefined ? "deleted it" : old ? "changed it" : "added it",
       );
     }
-  }
-  for (const old of before) {
-    if (findCondition(after, old.type) !== undefined) continue;
-    const there = findCondition(latest, old.type);
-    const ours = force || owned.includes(old.type);
-    if (there !== undefined && !ours && !sameState(there, old)) {
-      throw new ConditionConflictError(old.type, "changed it");
+    result = removeCondition(result, type);
+    if (wanted !== undefined) {
+      const kept = there && sameState(there, wanted) ? there : wanted;
+      const { lastTransitionTime } = kept;
+      result.push({ ...wanted, lastTransitionTime });
     }
-    result = removeCondition(result, old.type);
   }
   return result.sort(compareConditions);
 }
 
-function deepEqual(a: Condition, b: Condition): boolean {
+/** Whether two conditions are equal, times and generations included. */
+function isSame(a: Condition | undefined, b: Condition | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
   return sameState(a, b) && a.observedGeneration === b.observedGeneration &&
     a.lastTransitionTime === b.lastTransitionTime;
 }

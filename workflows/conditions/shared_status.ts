@@ -69,6 +69,8 @@ const MIN_PAUSE_MS = 100;
 
 type Json = Record<string, unknown>;
 
+type StatusPart = "conditions" | "rest";
+
 const ACCESS_PARTS: OptionRules<SharedStatusOptions<never>["access"]> = {
   read: "function",
   patch: "function",
@@ -192,23 +194,22 @@ export class SharedStatus<P extends Conditioned> {
       }
     };
     const fields = diffMergePatch(withoutStatus(before), withoutStatus(after));
-    const status = (
-      parts: { readonly [part in "conditions" | "rest"]?: true },
-    ) => attempt(() => this.#writeStatus(before, after, parts));
-    if (isEmpty(fields)) await status({ conditions: true, rest: true });
+    const writeStatus = (...parts: readonly StatusPart[]) =>
+      attempt(() => this.#writeStatus(before, after, parts));
+    if (isEmpty(fields)) await writeStatus("conditions", "rest");
     else {
-      const hasConditions = await status({ conditions: true });
+      const hasConditions = await writeStatus("conditions");
       await attempt(() => this.#writeObject(before, after, fields as Json));
-      if (hasConditions) await status({ rest: true });
+      if (hasConditions) await writeStatus("rest");
     }
     if (failures.length === 1) throw failures[0];
     if (failures.length > 1) {
+      const key = keyText(keyOf(object));
+      const texts = failures.map((error) => (error as Error).message);
       throw new AggregateError(
         failures,
-        `Cannot write ${
-          keyText(keyOf(object))
-        }: several parts failed: received ${
-          failures.map((error) => (error as Error).message).join("; ")
+        `Cannot write ${key}: several parts failed: received ${
+          texts.join("; ")
         }`,
       );
     }
@@ -219,15 +220,16 @@ export class SharedStatus<P extends Conditioned> {
   async #writeStatus(
     before: P,
     after: P,
-    parts: { readonly conditions?: true; readonly rest?: true },
+    parts: readonly StatusPart[],
   ): Promise<boolean> {
     const { owned, force } = this.#options;
     const old = conditionsIn(before.status);
     const wanted = conditionsIn(after.status);
-    const rest = parts.rest
+    const rest = parts.includes("rest")
       ? diffMergePatch(withoutConditions(before), withoutConditions(after))
       : {};
-    const hasChanged = parts.conditions && !jsonEquals(old, wanted);
+    const hasChanged = parts.includes("conditions") &&
+      !jsonEquals(old, wanted);
     if (!hasChanged && isEmpty(rest)) return false;
     return await this.#writeLocked("status", (latest) => {
       const there = conditionsIn(latest.status);
@@ -294,11 +296,8 @@ export class SharedStatus<P extends Conditioned> {
         await this.#send({ ...body, metadata }, part);
         return true;
       } catch (error) {
-        if (
-          !ApiError.is(error) || !error.isConflict || attempt === MAX_ATTEMPTS
-        ) {
-          throw error;
-        }
+        const isConflict = ApiError.is(error) && error.isConflict;
+        if (!isConflict || attempt === MAX_ATTEMPTS) throw error;
       }
       if (attempt > 1) await sleep(MIN_PAUSE_MS * (1 + random()), { clock });
       this.#latest = await this.#options.access.read();
@@ -324,15 +323,14 @@ function onWire<T>(object: T): T {
 }
 
 function checkSame(before: Conditioned, after: Conditioned): void {
-  const text = ({ apiVersion = "", kind = "", metadata }: Conditioned) =>
-    `${kindText({ ...parseApiVersion(apiVersion), kind })} ${
-      keyText(keyOf({ metadata }))
-    }`;
-  if (text(before) === text(after)) return;
+  const [old, given] = [before, after].map((object) => {
+    const { apiVersion = "", kind = "" } = object;
+    const name = kindText({ ...parseApiVersion(apiVersion), kind });
+    return `${name} ${keyText(keyOf(object))}`;
+  });
+  if (old === given) return;
   throw new TypeError(
-    `Cannot write ${
-      text(before)
-    }: it must be the object that was read: received ${text(after)}`,
+    `Cannot write ${old}: it must be the object that was read: received ${given}`,
   );
 }
 

@@ -87,22 +87,19 @@ export async function celRules(
 }
 
 async function celRule(check: CelHealthCheck): Promise<StatusRule> {
-  const { inProgress, failed, current } = check;
   const message = "By its expression";
-  const given = ([
-    [inProgress, inProgressStatus("InProgress", message)],
-    [failed, failedStatus("Failed", message)],
-    [current, currentStatus(message)],
-  ] as const).flatMap(([source, status]) =>
-    source === undefined ? [] : [{ source, status }]
-  );
-  const predicates = await celPredicates(given.map(({ source }) => source));
+  const statuses = ([
+    [check.inProgress, inProgressStatus("InProgress", message)],
+    [check.failed, failedStatus("Failed", message)],
+    [check.current, currentStatus(message)],
+  ] as const).filter(([source]) => source !== undefined);
+  const predicates = await celPredicates(statuses.map(([source]) => source!));
   return (object) => {
     try {
       const index = predicates.findIndex((predicate) =>
         predicate(object as Record<string, unknown>)
       );
-      return given[index]?.status ??
+      return statuses[index]?.[1] ??
         inProgressStatus("InProgress", "None of its expressions is true");
     } catch (error) {
       const message = firstLine(error);

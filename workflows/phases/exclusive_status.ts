@@ -149,11 +149,8 @@ export class ExclusiveStatus<P extends WithStatus> {
         object.metadata = { ...stored.metadata, generation };
         break;
       } catch (error) {
-        if (
-          !ApiError.is(error) || !error.isConflict || attempt === MAX_ATTEMPTS
-        ) {
-          throw error;
-        }
+        const isConflict = ApiError.is(error) && error.isConflict;
+        if (!isConflict || attempt === MAX_ATTEMPTS) throw error;
         metadata = await this.#rebase(object, { client, previous, ...options });
       }
     }

@@ -172,11 +172,8 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
 
   /** Restores the status that was last written. */
   #begin(object: P, ctx: Context<P>): PhasedRun<P> {
-    const events = eventsWithListener(
-      object,
-      ctx.events,
-      this.#definition.onEvent,
-    );
+    const { onEvent } = this.#definition;
+    const events = eventsWithListener(object, ctx.events, onEvent);
     if (this.#statuses.adopt(object)) {
       events.warning(
         "StatusTampered",
@@ -216,9 +213,8 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     try {
       observed = await this.#executor(run).observe();
     } catch (error) {
-      ctx.log.info("Cannot observe the deployment before the cleanup", {
-        error,
-      });
+      const message = "Cannot observe the deployment before the cleanup";
+      ctx.log.info(message, { error });
     }
     const done = await this.#definition.cleanup?.(run, observed) ?? true;
     if (done) return true;
@@ -265,13 +261,10 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
 
   #setError(run: PhasedRun<P>, error: unknown): void {
     const report = errorReport(error, this.#definition.errors);
-    const stalled = isOutcome(error, "stalled");
-    this.#emitOnce(
-      run,
-      report,
-      isOutcome(error) ? (error as Outcome).reporting.event : "Warning",
-    );
+    const type = isOutcome(error) ? error.reporting.event : "Warning";
+    this.#emitOnce(run, report, type);
     const status: PhasedStatus = run.object.status ??= {};
+    const stalled = isOutcome(error, "stalled");
     status.error = stalled ? { ...report, stalled } : report;
   }
 
@@ -296,19 +289,13 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     const { generation } = object.metadata;
     const idle = lifecycle === "Created" && error === undefined &&
       this.#definition.suspended?.(object.spec);
-    const facts = {
-      lifecycle: idle ? "Suspended" : lifecycle,
-      error,
-      pending,
-      message: rolledBackText(status),
-    } as const;
-    const ended = FINAL_STATES.includes(facts.lifecycle) &&
-      pending === undefined;
-    if (ended || error?.stalled) status.observedGeneration = generation;
+    const shown = idle ? "Suspended" : lifecycle;
+    const isEnded = FINAL_STATES.includes(shown) && pending === undefined;
+    if (isEnded || error?.stalled) status.observedGeneration = generation;
     status.lifecycle = lifecycle;
     status.conditions = lifecycleConditions(
       conditions ?? [],
-      facts,
+      { lifecycle: shown, error, pending, message: rolledBackText(status) },
       { now: this.#clock.wallTime(), generation },
     );
     if (rollout !== undefined && this.#statuses.isChanged(object)) {
@@ -338,18 +325,15 @@ function eventsWithListener<P extends PhasedObject>(
 ): PrimaryEvents {
   if (listener === undefined) return events;
   const emit =
-    (type: "Normal" | "Warning"): PrimaryEvents["normal"] =>
+    (name: "normal" | "warning"): PrimaryEvents["normal"] =>
     (reason, message, options) => {
-      events[type === "Normal" ? "normal" : "warning"](
-        reason,
-        message,
-        options,
-      );
+      events[name](reason, message, options);
+      const type = name === "normal" ? "Normal" : "Warning";
       try {
         listener(object, { type, reason, message });
       } catch {
         // See PhasedDefinition.onEvent.
       }
     };
-  return { normal: emit("Normal"), warning: emit("Warning") };
+  return { normal: emit("normal"), warning: emit("warning") };
 }

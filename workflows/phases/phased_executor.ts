@@ -135,8 +135,11 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
       return this.#invalid === undefined ? await this.#deployFirst() : "event";
     }
     if ((changed || isChanging) && await this.#isDeferred()) return "poll";
-    return await this.#change(target, diff!) ??
-      await this.#reconcileOtherChanges();
+    const next = await this.#change(target, diff!);
+    if (next !== undefined) return next;
+    const { running, healthy } = this.#log.status;
+    if (!running) return "interval";
+    return await this.#recoverOrOther() ?? (healthy ? "interval" : "poll");
   }
 
   async #observe(): Promise<void> {
@@ -367,13 +370,10 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     pending?: PendingReason,
   ): Promise<NextRun> {
     await this.#recordDeployment(choice, pending);
-    const { attempt, savepoint } = this.#log.status;
+    const { attempt = "", savepoint } = this.#log.status;
+    const { spec } = choice;
     this.#run.events.normal("Submit", `Deploying attempt ${attempt}`);
-    await this.#definition.deploy(this.#run, {
-      spec: choice.spec,
-      attempt: attempt!,
-      savepoint,
-    });
+    await this.#definition.deploy(this.#run, { spec, attempt, savepoint });
     this.#log.markDeployed();
     await this.#flush();
     return "poll";
@@ -388,12 +388,6 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     this.#run.events.normal("Rollback", message);
     await this.#flush({ message });
     return await this.#upgrade(stable);
-  }
-
-  async #reconcileOtherChanges(): Promise<NextRun> {
-    if (!this.#log.status.running) return "interval";
-    return await this.#recoverOrOther() ??
-      (this.#log.status.healthy ? "interval" : "poll");
   }
 
   async #recoverOrOther(): Promise<NextRun | undefined> {
