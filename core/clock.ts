@@ -77,8 +77,6 @@ export const systemClock: Clock = {
 /**
  * Waits for a duration.
  *
- * @param delay The duration in milliseconds.
- * @param options The clock, and a signal that ends the wait early.
  * @throws The signal's reason, as soon as it aborts.
  */
 export function sleep(
@@ -125,10 +123,6 @@ export interface DeadlineOptions {
  * receives a signal that aborts at the limit; its outcome is ignored after
  * that.
  *
- * @param work A promise, or a function that starts the work.
- * @param limit The limit in milliseconds.
- * @param options The clock, a signal and the error for late work.
- * @returns The value of the work.
  * @throws The error of `onTimeout` at the limit, or the signal's reason as soon
  * as it aborts.
  */

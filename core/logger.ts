@@ -164,8 +164,6 @@ const unfailing: WeakSet<Logger> = new WeakSet([silentLogger]);
 /**
  * Wraps a logger of the user so that it never throws: a line that cannot be
  * written is lost, and a watch or an election continues without it.
- *
- * @param logger The logger to wrap.
  */
 export function unfailingLogger(logger: Logger): Logger {
   if (unfailing.has(logger)) return logger;

@@ -76,8 +76,6 @@ const unfailing: WeakSet<Metrics> = new WeakSet([noMetrics]);
  * Wraps metrics of the user so that counting never throws: a value that
  * cannot be counted is lost. Creating a metric may throw, since a name that is
  * taken is a mistake of the program.
- *
- * @param metrics The metrics to wrap.
  */
 export function unfailingMetrics(metrics: Metrics): Metrics {
   if (unfailing.has(metrics)) return metrics;

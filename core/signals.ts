@@ -48,9 +48,6 @@ export function linkedSignal(
  * Waits for a promise until a signal aborts. The outcome of the promise is
  * ignored after that.
  *
- * @param promise The promise to wait for.
- * @param signal Ends the wait.
- * @returns The value of the promise.
  * @throws The signal's reason, as soon as it aborts.
  */
 export function abortable<V>(

@@ -81,7 +81,6 @@ export interface SpanOptions<R> {
  * recorded and rethrown; errors of the tracer are ignored.
  *
  * @param tracer The tracer; without one the work just runs.
- * @param name The name of the span.
  * @param options The attributes of the span, and the work.
  */
 export function inSpan<R>(
@@ -122,8 +121,6 @@ export function inSpan<R>(
 /**
  * Whether a value must be awaited. Any thenable counts: users may return
  * promises of other libraries.
- *
- * @param value A value, or a promise of it.
  */
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === "function";

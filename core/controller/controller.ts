@@ -176,8 +176,6 @@ interface ControllerParts<P extends KubernetesObject> {
  * Expected flow: `start` fills the caches; `startLeading` starts the runs, and
  * `stopLeading` ends them while the caches stay up to date; `stop` ends everything.
  * After that the controller may be started again.
- *
- * @typeParam P Type of the primaries.
  */
 export class Controller<P extends KubernetesObject = KubernetesObject> {
   /** Name of the controller, unique within the operator. */
@@ -199,9 +197,6 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /**
    * Creates a controller, which does nothing before its start.
    *
-   * @param kind Kind of the primaries.
-   * @param reconciler Reconciler to call.
-   * @param options Options of the controller.
    * @throws {TypeError | RangeError | SyntaxError} If an option is not valid.
    */
   constructor(
@@ -223,27 +218,24 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Kinds that the event sources watch and the reconciler writes. */
   get secondaryKinds(): readonly Kind[] {
-    return this.#sources.flatMap(({ kind, readOnly }) =>
+    return this.settings.sources.flatMap(({ kind, readOnly }) =>
       kind === undefined || readOnly ? [] : [kind]
     );
   }
 
   /** Kinds that the event sources watch and the reconciler never writes. */
   get readOnlyKinds(): readonly Kind[] {
-    return this.#sources.flatMap(({ kind, readOnly }) =>
+    return this.settings.sources.flatMap(({ kind, readOnly }) =>
       kind !== undefined && readOnly ? [kind] : []
     );
   }
 
   /** Kinds that it watches in the cluster of the operator, its primaries first. */
   get watchedKinds(): readonly Kind[] {
-    const kinds: Kind[] = [this.kind];
-    for (const source of this.#sources) {
-      if (source instanceof WatchingSource && !source.isRemote) {
-        kinds.push(source.kind);
-      }
-    }
-    return kinds;
+    const others = this.settings.sources.filter((source) =>
+      source instanceof WatchingSource && !source.isRemote
+    ) as WatchingSource<P>[];
+    return [this.kind, ...others.map(({ kind }) => kind)];
   }
 
   /** Keys of the objects with a run in progress. */
@@ -254,7 +246,6 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /**
    * Starts to watch, and fills the caches.
    *
-   * @param deps Its dependencies.
    * @param options With `partly`, the controller starts with the namespaces that
    * can be watched, and adds the others when they can.
    * @returns Fulfilled when the caches of these namespaces are complete.
@@ -313,8 +304,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Ends the runs; the caches stay up to date. */
   stopLeading(): void {
-    this.#leading = false;
-    this.#parts?.processor.pause();
+    this.pause();
     this.#parts?.processor.abortAll("leadership");
   }
 
@@ -371,7 +361,6 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
    * Changes the namespaces of the controller. The objects of former namespaces are
    * removed and their runs aborted; those of other namespaces are not affected.
    *
-   * @param namespaces `"all"` or a list of names.
    * @returns Fulfilled when the caches are complete again.
    * @throws {TypeError} If the namespaces are not valid, or are `"current"`, which
    * is fixed at start.
@@ -467,10 +456,6 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     };
   }
 
-  get #sources(): readonly EventSource<P>[] {
-    return this.settings.sources;
-  }
-
   get #started(): ControllerParts<P> {
     if (this.#parts !== undefined) return this.#parts;
     throw new Error(
@@ -496,13 +481,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       );
     }
     const common = { client, informers, clock, log, metrics, controller };
-    const primaries = new PrimarySource<P>({
-      name: controller,
-      kind,
-      informers,
-      selection,
-      indexes: settings.indexes,
-    });
+    const primaries = new PrimarySource<P>({ ...settings, kind, informers });
     const managers = new Set([...deps.fieldManagers(), fieldManager]);
     const sources = new SourceGroup<P>(settings.sources, {
       ...common,
@@ -511,11 +490,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       // In one order for all controllers, so that they share informers.
       fieldManagers: [...managers].sort(),
     });
-    const recorder = new EventRecorder({
-      ...common,
-      component: controller,
-      instance: deps.instance,
-    });
+    const recorder = new EventRecorder({ ...common, instance: deps.instance });
     const runDeps: RunDeps<P> = {
       ...common,
       kind,
@@ -553,25 +528,22 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const { successLevel } = deps;
     const reporter = new RunReporter<P>({ ...common, successLevel });
     const processor = new EventProcessor<P>({
+      ...deps,
       settings,
       finalizer,
       primaries: primaries.cache,
       sources,
       shard: settings.shard ?? deps.shard,
-      mayRun: deps.mayRun,
       dispatcher,
-      cap: deps.cap,
-      clock,
-      random: deps.random,
       observers: [overdue, history, reporter, events],
       log,
     });
+    const handler = processor;
     const watches = new WatchGroup<P>({
+      ...common,
       primaries,
       sources,
-      handler: processor,
-      clock,
-      log,
+      handler,
     });
     return {
       primaries,

@@ -334,16 +334,6 @@ export const CONTROLLER_OPTIONS: OptionTable<
   install: { type: "boolean", default: false },
 };
 
-/** Selection and form of the primaries in the cache. */
-export interface PrimarySelection extends SelectionOptions {
-  /** Paths that are removed before an object is stored. */
-  readonly prune: readonly string[];
-  /** Whether only the metadata is watched and kept. */
-  readonly metadataOnly: boolean;
-  /** Whether objects beyond the memory budget are kept by their keys only. */
-  readonly bounded: boolean;
-}
-
 /** Options of a controller, checked and with defaults; times in milliseconds. */
 export interface ControllerSettings<
   P extends KubernetesObject = KubernetesObject,
@@ -368,15 +358,13 @@ export interface ControllerSettings<
   readonly throughput: TokenBucket | undefined;
   /** Whether the reconciler or the workflow needs a finalizer. */
   readonly usesFinalizer: boolean;
-  readonly selection: PrimarySelection;
+  /** Selection of the primaries, and their form in the cache. */
+  readonly selection: SelectionOptions & Settings<PrimaryCacheOptions>;
 }
 
 /**
  * Checks the options of a controller and fills in the defaults.
  *
- * @param kind The kind of the primaries.
- * @param reconciler The reconciler of the user.
- * @param options The options of the user.
  * @throws {TypeError | RangeError | SyntaxError} If an option is not valid; the
  * error names it.
  */

@@ -84,9 +84,9 @@ export interface EventRecorderDeps {
   readonly client: Pick<Client, "find" | "create" | "patch">;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Reporting component: the name of the controller. */
-  readonly component: string;
-  /** Reporting instance: the name of the replica. */
+  /** Name of the controller, the reporting component. */
+  readonly controller: string;
+  /** Name of the replica, the reporting instance. */
   readonly instance: string;
 }
 
@@ -143,7 +143,7 @@ export class EventRecorder {
       object.metadata.uid,
       event.type,
       event.reason,
-      this.#deps.component,
+      this.#deps.controller,
       event.options?.key ?? event.message,
     ]);
     const pending = this.#pending.get(id);
@@ -224,27 +224,22 @@ export class EventRecorder {
     if (present !== undefined && isDropped(event.options, present, last)) {
       return;
     }
-    const count = (present?.count ?? 1) + pending.count;
-    const message = event.message.slice(0, MAX_MESSAGE_LENGTH);
     const labels = changedLabels(present, event.options);
     // In a merge patch null deletes a label; the types do not allow null.
     const body = {
-      count,
+      count: (present?.count ?? 1) + pending.count,
       lastTimestamp: last,
-      message,
+      message: event.message.slice(0, MAX_MESSAGE_LENGTH),
       ...(labels !== undefined && { metadata: { labels } }),
-    };
-    await client.patch(EVENT, key, body as DeepPartial<EventObject>, {
-      type: "merge",
-      signal,
-    });
+    } as DeepPartial<EventObject>;
+    await client.patch(EVENT, key, body, { type: "merge", signal });
   }
 
   #make(
     key: { readonly namespace: string; readonly name: string },
     { object, kind, event, first, last, count }: PendingEvent,
   ): EventObject {
-    const { component, instance } = this.#deps;
+    const { controller, instance } = this.#deps;
     const { name, namespace, uid, resourceVersion } = object.metadata;
     return {
       metadata: {
@@ -257,9 +252,9 @@ export class EventRecorder {
       count,
       firstTimestamp: first,
       lastTimestamp: last,
-      reportingComponent: component,
+      reportingComponent: controller,
       reportingInstance: instance,
-      source: { component },
+      source: { component: controller },
       involvedObject: {
         apiVersion: apiVersionOf(kind),
         kind: kind.kind,

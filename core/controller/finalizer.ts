@@ -93,8 +93,6 @@ export interface FinalizerChange<P extends KubernetesObject> {
  * Adds or removes a finalizer of an object. Repeated after a conflict: status 409,
  * or 422 if a test of the patch has failed.
  *
- * @param primary Last known state of the object.
- * @param change Finalizer, and access to the object.
  * @returns Current state of the object; undefined if it was deleted, even if there
  * is a new object of the same name.
  * @throws {Error} After ten conflicts.

@@ -14,7 +14,6 @@ const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 /**
  * Validates the option `namespaces`.
  *
- * @param namespaces Value of the option.
  * @param words Words that are allowed in place of a list.
  * @param subject Subject of the error message, such as `"an operator"`.
  * @throws {TypeError} If the value is neither one of the words nor a list of names
@@ -60,7 +59,6 @@ export const NAMESPACES_OPTION: OptionRow<Namespaces | undefined> = {
 /**
  * Resolves the option `namespaces`.
  *
- * @param namespaces Value of the option.
  * @param current Namespace in which the operator runs, if it is known.
  * @param kind Kind to watch; if it is cluster-scoped, the result is `"all"`.
  * @throws {TypeError} If the value is not valid, or is `"current"` and the

@@ -37,8 +37,6 @@ export interface PrimaryHandler<P extends KubernetesObject> {
 /**
  * Primaries of a controller: a lease of their informer, which watches nothing at
  * first, and the registration of their handler, for own writes.
- *
- * @typeParam P The type of the primaries.
  */
 export class PrimarySource<P extends KubernetesObject> {
   /** Cache of the primaries. */

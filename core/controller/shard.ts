@@ -34,7 +34,6 @@ export function staticShard({ index, count }: StaticShard): ShardAssignment {
  * Member that an object is assigned to by rendezvous hashing: when a member joins
  * or leaves, only the objects that it gains or had are reassigned.
  *
- * @param key Key of the object.
  * @param members Names of the members, at least one.
  */
 export function ownerAmong(key: string, members: readonly string[]): string {

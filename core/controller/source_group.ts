@@ -38,8 +38,6 @@ const STOP_LIMIT_MS = 10_000;
 /**
  * Event sources of a controller: started in order, read together, stopped in
  * reverse order.
- *
- * @typeParam P The type of the primaries.
  */
 export class SourceGroup<P extends KubernetesObject> {
   readonly #deps: SourceDeps<P>;
@@ -81,8 +79,6 @@ export class SourceGroup<P extends KubernetesObject> {
   /**
    * Starts all sources: loaders first, the others together.
    *
-   * @param namespaces Namespaces of the controller.
-   * @param handler Handler of the triggers.
    * @returns Fulfilled when all have synced.
    */
   async start(
@@ -193,10 +189,6 @@ export class SourceGroup<P extends KubernetesObject> {
   /**
    * Object from a cache if a source or the controller watches its kind, and from
    * the API server otherwise.
-   *
-   * @param kind Kind of the object.
-   * @param key Key of the object.
-   * @param signal Signal that aborts the request.
    */
   async read<T extends KubernetesObject>(
     kind: Kind<T>,

@@ -37,8 +37,6 @@ const SYNC_GRACE_MS = 1_000;
  * Watches of a controller: its primaries and its sources, kept in step. Events of
  * the primaries of a namespace are delivered when their cache, and the caches of
  * the sources in that namespace, are complete.
- *
- * @typeParam P The type of the primaries.
  */
 export class WatchGroup<P extends KubernetesObject> {
   readonly #deps: WatchGroupDeps<P>;

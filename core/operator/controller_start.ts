@@ -84,9 +84,6 @@ export async function startController(
 /**
  * Starts all controllers, including those that are registered while others
  * start. A controller that is unregistered during the start may fail to start.
- *
- * @param controllers The controllers by name.
- * @param start Starts one controller.
  */
 export async function startAll(
   controllers: ReadonlyMap<string, ManagedController>,

@@ -74,7 +74,6 @@ const JITTER = 0.2;
 /**
  * Checks that the durations of an election fit each other.
  *
- * @param options Options that their table allows.
  * @throws {RangeError} If the durations do not fit.
  */
 export function checkLeaseTimes(options: LeaderElectionOptions): void {

@@ -31,10 +31,6 @@ export interface LeaseTimes {
  *
  * Timestamps in the Lease are not compared, because the clocks of its holders
  * may differ; what counts is how long the Lease has not changed.
- *
- * @param before The observation before.
- * @param record The record now; undefined if there is no Lease.
- * @param now The time, by the clock of the observer.
  */
 export function observe(
   before: ObservedLease | undefined,
@@ -49,10 +45,6 @@ export function observe(
 /**
  * Decides the next action of a candidate: to take over a Lease that is released
  * or expired, or to wait while another candidate holds it.
- *
- * @param observed The Lease as it was observed.
- * @param identity The identity of the candidate.
- * @param now The time, by the clock of the candidate.
  */
 export function decideLease(
   { record: { holder, duration }, seenAt }: ObservedLease,
@@ -94,9 +86,7 @@ export function renewBy(renewedAt: number, times: LeaseTimes): number {
  * start late, because the process was busy or suspended, gets one retry period,
  * provided that the Lease cannot have been taken over.
  *
- * @param renewedAt The time at which the last successful renewal was sent.
  * @param attempt The start of this attempt and of the one before it.
- * @param times The durations of the election.
  */
 export function giveUpAt(
   renewedAt: number,

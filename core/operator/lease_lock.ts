@@ -95,7 +95,6 @@ export class LeaseLock {
   /**
    * Acquires or renews the Lease if it has not changed since it was read.
    *
-   * @param record The Lease as it was read.
    * @param transition Whether another candidate held it before.
    * @returns The Lease; undefined if another candidate was faster.
    */

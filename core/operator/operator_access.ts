@@ -54,7 +54,6 @@ export interface AccessOptions {
  * The status and the fields of a built-in kind belong to its own controllers, so
  * that there only the finalizer may be written.
  *
- * @param operator The operator.
  * @param options What cannot be derived from it.
  */
 export function operatorAccess(

@@ -105,9 +105,7 @@ export function configuredOperator(options: OperatorOptions): OperatorOptions {
 /**
  * Options of a controller, overridden by the configuration of the operator.
  *
- * @param kind The kind of the primaries.
  * @param options The options of the user; only those for the name are checked.
- * @param config The configuration of the operator, if it has one.
  * @throws {TypeError} If the kind or the options are not valid.
  */
 export function configuredController<O extends ControllerOptions<never>>(
@@ -134,8 +132,6 @@ export function configuredController<O extends ControllerOptions<never>>(
  * Checks that there are controllers, and that the configuration only names
  * controllers that exist.
  *
- * @param names The names of the controllers.
- * @param config The configuration of the operator, if it has one.
  * @throws {Error} If there is no controller.
  * @throws {TypeError} If the file or the environment names an unknown controller.
  */

@@ -150,7 +150,6 @@ export class OperatorGauges {
    * Sets the gauges, and removes those of controllers and caches that no longer
    * exist.
    *
-   * @param controllers The health of the controllers.
    * @param informers The caches; undefined before the operator starts.
    */
   set(

@@ -237,7 +237,6 @@ export interface OperatorSettings extends
 /**
  * Checks the options of an operator and fills in the defaults.
  *
- * @param options The options of the user, with the configuration.
  * @param defaultLogger Logger for an operator without one.
  * @throws {TypeError | RangeError | SyntaxError} If an option is not valid; the
  * error names it.

@@ -48,10 +48,6 @@ const SYSTEM: SystemMemory = {
  * a quarter of the memory available to the process. It shrinks when the process
  * gets close to its memory limit, if there is one: that of the options, or of
  * the control group.
- *
- * @param cache The options of the operator.
- * @param deps The clock and the logger.
- * @param system The memory of the machine and of the process.
  */
 export function operatorBudget(
   cache: OperatorCacheOptions,

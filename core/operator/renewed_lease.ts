@@ -32,8 +32,6 @@ export interface RenewedLeaseDeps {
  *   its renew deadline still renews if the lease is far enough from its expiry.
  *   No thread renews in the background, which would keep the lease of a replica
  *   that does nothing.
- *
- * @typeParam Deps Type of the dependencies.
  */
 export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
   implements ReplicaLease {

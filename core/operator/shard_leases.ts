@@ -192,9 +192,6 @@ export class MemberTracker {
    *
    * A member counts as dead only if it was silent for a lease duration when the
    * request was sent: the response may show a state that is as old as that.
-   *
-   * @param members The other members.
-   * @param times The times at which the request was sent and answered.
    */
   observe(
     members: readonly LeasedMember[],

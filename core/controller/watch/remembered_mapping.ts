@@ -12,7 +12,6 @@ export class RememberedMapping {
   /**
    * Follows an event.
    *
-   * @param event Event of a secondary.
    * @param map Maps the object of the event; not called where only the key of the
    * object is cached.
    * @returns Primaries of the previous and of the new state.

@@ -33,7 +33,7 @@ async function withRecorder(
     client: server.client,
     clock,
     log: silentLogger,
-    component: "engines",
+    controller: "engines",
     instance: "replica-1",
   });
   try {
@@ -121,7 +121,7 @@ test("EventRecorder writes events that repeat before the write once, with a coun
     client: server.client,
     clock: new VirtualClock(),
     log: silentLogger,
-    component: "engines",
+    controller: "engines",
     instance: "replica-1",
   });
   const type = "Warning";
@@ -156,7 +156,7 @@ test("EventRecorder drops an event that the server forbids, without failing [L41
     } as unknown as Client,
     clock: new VirtualClock(),
     log: { ...silentLogger, warn: (message) => warnings.push(message) },
-    component: "engines",
+    controller: "engines",
     instance: "replica-1",
   });
   recorder.record(OBJECT, ConfigMap, {
