@@ -148,7 +148,6 @@ export class ExternalCache<R> {
     const id = this.#id(resource);
     const previous = entries.get(id)?.resource;
     entries.set(id, { resource, unconfirmed: { previous } });
-    this.#deleted.get(primary)?.delete(id);
   }
 
   /** Removes a resource after an own deletion. */

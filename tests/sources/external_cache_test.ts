@@ -71,3 +71,16 @@ test("ExternalCache keeps what we created over one fetch that lacks it", () => {
   assert.deepEqual(cache.of("p"), [item("a", 1)]);
   assert.equal(cache.replace("p", []), true);
 });
+
+test("ExternalCache ignores one fetch from before we deleted and created a resource", () => {
+  for (const value of [1, 2]) {
+    const cache = new ExternalCache<Item>(byId);
+    cache.replace("p", [item("a", 1)]);
+    cache.ownDelete("p", item("a", 1));
+    cache.ownWrite("p", item("a", value));
+    assert.equal(cache.replace("p", [item("a", 1)]), false);
+    assert.deepEqual(cache.of("p"), [item("a", value)]);
+    assert.equal(cache.replace("p", [item("a", value)]), false);
+    assert.deepEqual(cache.of("p"), [item("a", value)]);
+  }
+});
