@@ -366,3 +366,54 @@ test("perResourcePollingSource sees own writes immediately", async () => {
   assert.deepEqual(await source.secondaries?.(a), []);
   await source.stop();
 });
+
+test("perResourcePollingSource ignores the late answer of a fetch for an earlier read", async () => {
+  const clock = new VirtualClock();
+  const answers: ((found: string[]) => void)[] = [];
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => new Promise((resolve) => answers.push(resolve)),
+  });
+  const context = recordedContext(clock);
+  await source.start(context);
+  // A run reads before the event of its primary arrives.
+  const read = source.secondaries?.(a);
+  const key = { namespace: "default", name: "a" };
+  source.onPrimary?.({ type: "added", key, object: a });
+  await clock.settle();
+  assert.equal(answers.length, 2);
+  answers[1]?.(["new"]);
+  await clock.settle();
+  answers[0]?.(["old"]);
+  assert.deepEqual(await read, ["new"]);
+  assert.deepEqual(context.triggered, ["default/a"]);
+  await source.stop();
+});
+
+for (const part of ["fetch", "interval"] as const) {
+  test(`perResourcePollingSource is healthy without the primary whose ${part} failed`, async () => {
+    const clock = new VirtualClock();
+    const fails = (at: string) => {
+      if (at === part) throw new Error("broken");
+    };
+    const source = perResourcePollingSource<typeof a, string>({
+      name: "poll",
+      fetch: () => {
+        fails("fetch");
+        return [];
+      },
+      interval: () => {
+        fails("interval");
+        return "1s";
+      },
+    });
+    await source.start(recordedContext(clock, [a]));
+    await clock.settle();
+    assert.equal(source.health?.().status, "unhealthy");
+    const key = { namespace: "default", name: "a" };
+    source.onPrimary?.({ type: "deleted", key, object: a });
+    assert.equal(source.health?.().status, "healthy");
+    await source.stop();
+    assert.equal(clock.pendingTimers, 0);
+  });
+}
