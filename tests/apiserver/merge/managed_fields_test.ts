@@ -254,3 +254,77 @@ test("applyManaged by kubectl migrates fields of client-side apply", () => {
     ?.["kubectl.kubernetes.io/last-applied-configuration"];
   assert.equal(JSON.parse(last ?? "").spec.n, 2);
 });
+
+test("updateManagedFields keeps an owner of every field when it merges old updates", () => {
+  const names = Array.from({ length: 16 }, (_, number) => `l${number}`);
+  const labels = Object.fromEntries(names.map((name) => [name, "x"]));
+  const live = update(undefined, "creator", { spec: { labels } });
+  // As of a client that restores an object with its managed fields.
+  const managedFields = names.map((name, number) => ({
+    manager: `m${number}`,
+    operation: "Update" as const,
+    apiVersion,
+    time: `2023-01-01T00:00:${10 + number}Z`,
+    fieldsType: "FieldsV1" as const,
+    fieldsV1: { "f:spec": { "f:labels": { [`f:${name}`]: {} } } },
+  }));
+  const merged = update(live, "restore", {
+    metadata: { name: "a", uid: "1", managedFields },
+    spec: { labels },
+  });
+  assert.equal(merged.metadata.managedFields?.length, 10);
+  const fields = Object.values(owned(merged)).flat();
+  const missing = names.filter((name) =>
+    !fields.includes(`.spec.labels.${name}`)
+  );
+  assert.deepEqual(missing, []);
+});
+
+test("updateManagedFields ignores the managed fields in a write of a subresource", () => {
+  const live = update(undefined, "creator", { spec: { n: 1 } });
+  const theirs = [
+    [],
+    [{}],
+    update(undefined, "thief", { spec: { n: 1 } }).metadata.managedFields,
+  ];
+  for (const managedFields of theirs) {
+    const next = update(live, "other", {
+      metadata: { name: "a", uid: "1", managedFields } as never,
+      spec: { n: 1 },
+      status: { phase: "Ready" },
+    }, "status");
+    assert.deepEqual(owned(next), {
+      "creator Update": [".spec", ".spec.n"],
+      "other Update": [".status", ".status.phase"],
+    });
+  }
+});
+
+for (
+  const [what, spec] of [
+    ["changed", { n: 3, color: "red" }],
+    ["added", { n: 1, color: "red", deep: { x: 5 } }],
+  ] as const
+) {
+  test(`applyManaged by kubectl keeps a field that was ${what} after its last apply`, () => {
+    const last = { n: 1, color: "red" };
+    const annotations = {
+      "kubectl.kubernetes.io/last-applied-configuration": JSON.stringify({
+        apiVersion,
+        kind: "Widget",
+        metadata: { name: "a" },
+        spec: last,
+      }),
+    };
+    const metadata = { name: "a", uid: "1", annotations };
+    let live = update(undefined, "kubectl-client-side-apply", {
+      metadata,
+      spec: last,
+    });
+    live = update(live, "someone", { metadata, spec });
+    assert.throws(
+      () => apply(live, "kubectl", { n: 2, deep: { x: 1 } }),
+      /conflict with "someone"/,
+    );
+  });
+}

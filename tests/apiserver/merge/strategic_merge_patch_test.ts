@@ -172,3 +172,13 @@ test("applyStrategicMergePatch refuses as kube-apiserver, with its messages", ()
     );
   }
 });
+
+test("applyStrategicMergePatch removes a field by null that $retainKeys does not list", () => {
+  const object = { spec: { nodeName: "a", hostname: "b" } };
+  const patch = {
+    spec: { $retainKeys: ["hostname"], nodeName: null, hostname: "x" },
+  };
+  assert.deepEqual(applyStrategicMergePatch(pod, object, patch), {
+    spec: { hostname: "x" },
+  });
+});
