@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Informer } from "../../../../core/cache/informer/informer.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { RelistQueue } from "../../../../core/cache/watch/relist_queue.ts";
-import { withInformer } from "../../../support/informer_case.ts";
+import { Widget } from "../../../support/fake_watch_call.ts";
+import { toNextTimer, withInformer } from "../../../support/informer_case.ts";
+import { until } from "../../../support/until.ts";
 
 const OBJECTS = 300;
 
@@ -58,3 +61,39 @@ test("Informer waits for its turn to relist, and stops while it waits", async ()
   }, { relists });
   leave();
 });
+
+for (const watchList of [true, false]) {
+  const how = watchList ? "a stream" : "pages";
+  test(`Informers that share a queue relist by ${how} one after the other`, async () => {
+    const relists = new RelistQueue(1);
+    await withInformer(async ({ server, client, clock, sync, settled }) => {
+      server.put("default/a");
+      const others = ["one", "two"].map(() =>
+        new Informer(client, Widget, {
+          clock,
+          random: () => 0.5,
+          relists,
+          reconnect: { watchList },
+        })
+      );
+      try {
+        await sync();
+        await Promise.all(others.map((other) => other.start().synced));
+        for (let outage = 0; outage < 2; outage++) {
+          server.endWatches();
+          server.put("default/a");
+          server.compact();
+          await settled();
+          const versions = () =>
+            others.map((other) => other.resourceVersion("default/a"));
+          await until("all have relisted", async () => {
+            await toNextTimer(clock);
+            return versions().every((version) => version === server.version);
+          }, { every: 1 });
+        }
+      } finally {
+        for (const other of others) await other.stop();
+      }
+    }, { relists, reconnect: { watchList } });
+  });
+}
