@@ -339,3 +339,29 @@ test("Client keeps its rate limit", async () => {
   assert.equal(transport.requests.length, 4);
   await client.close();
 });
+
+test("Client.close ends requests that wait for a retry or the rate limit", async () => {
+  const clock = new VirtualClock();
+  const busy = clientWith(() => ({
+    status: 429,
+    headers: { "retry-after": "20" },
+    body: {},
+  }), { clock });
+  const limited = clientWith(() => ({ body: OBJECT }), {
+    clock,
+    rateLimit: { perSecond: 0.1, burst: 1 },
+  });
+  await limited.client.get(POD, KEY);
+  for (const { client } of [busy, limited]) {
+    let outcome = "waiting";
+    client.get(POD, KEY).then(
+      () => outcome = "answered",
+      (error: unknown) => outcome = String(error),
+    );
+    await clock.settle();
+    await client.close();
+    await clock.settle();
+    assert.match(outcome, /the client was closed/);
+  }
+  assert.equal(clock.pendingTimers, 0);
+});

@@ -356,3 +356,26 @@ test("openHttpTransport refuses invalid URLs of servers", async () => {
     });
   }
 });
+
+testBoth(
+  "Transport removes its listeners from a signal when a response has ended",
+  async (get) => {
+    await withTransport(TRUSTED, async (transport) => {
+      const { signal } = new AbortController();
+      const listeners = new Set<unknown>();
+      Object.assign(signal, {
+        addEventListener: (_type: string, listener: unknown) =>
+          listeners.add(listener),
+        removeEventListener: (_type: string, listener: unknown) =>
+          listeners.delete(listener),
+      });
+      for (const path of ["/empty", "/missing", "/gzip"]) {
+        await text(await transport.send(get(path, { signal })));
+        await (await transport.send(get(path, { signal }))).cancel();
+      }
+      const broken = await transport.send(get("/gzip-cut", { signal }));
+      await assert.rejects(() => text(broken));
+      await until("all are removed", () => listeners.size === 0);
+    });
+  },
+);

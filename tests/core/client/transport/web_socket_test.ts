@@ -191,17 +191,24 @@ test("openWebSocket connects through a proxy", async () => {
 /** Opens a stream whose heartbeats the test makes. */
 async function openBeating(
   path: string,
-): Promise<{ readonly stream: OpenStream; readonly beat: () => void }> {
+): Promise<{
+  readonly stream: OpenStream;
+  readonly beat: () => void;
+  /** Timer of the heartbeats. */
+  readonly timer: () => unknown;
+}> {
   const { setInterval } = globalThis;
   const beats: (() => void)[] = [];
+  let timer: unknown;
   globalThis.setInterval = ((beat: () => void, ...rest: number[]) => {
     beats.push(beat);
-    return setInterval(beat, ...rest);
+    return timer = setInterval(beat, ...rest);
   }) as typeof setInterval;
   const stream = await open(path).finally(() =>
     globalThis.setInterval = setInterval
   );
-  return { stream, beat: () => beats.forEach((one) => one()) };
+  const beat = () => beats.forEach((one) => one());
+  return { stream, beat, timer: () => timer };
 }
 
 test("openWebSocket keeps a paused stream, whose pongs are not read", {
@@ -243,4 +250,32 @@ test("openWebSocket ends a stream whose peer does not answer pings", async () =>
     () => messages.next(),
     /^Error: Cannot read a WebSocket: the peer did not respond within 30000 ms$/,
   );
+});
+
+test("openWebSocket ends its heartbeats with the connection, however that ends", async () => {
+  const { clearInterval } = globalThis;
+  const cleared: unknown[] = [];
+  globalThis.clearInterval = ((timer: Parameters<typeof clearInterval>[0]) => {
+    cleared.push(timer);
+    clearInterval(timer);
+  }) as typeof clearInterval;
+  const timers: unknown[] = [];
+  try {
+    for (
+      const end of [
+        (stream: OpenStream) => stream.close(),
+        (stream: OpenStream) => stream.abort(new Error("enough")),
+        async (stream: OpenStream) => void await texts(stream),
+      ]
+    ) {
+      const { stream, timer } = await openBeating("/stream/three");
+      timers.push(timer());
+      await end(stream);
+      await stream.ended;
+    }
+    assert.deepEqual(timers.filter((timer) => !cleared.includes(timer)), []);
+  } finally {
+    globalThis.clearInterval = clearInterval;
+    for (const timer of timers) clearInterval(timer as never);
+  }
 });
