@@ -250,6 +250,16 @@ test("LeaderElection stops at the renew deadline if one renewal gets no answer",
   await election.stop();
 });
 
+test("LeaderElection stops at the renew deadline if renewals fail quickly", async () => {
+  const { clock, election, slow, stops } = slowElection();
+  election.start();
+  await clock.advance(1_000);
+  slow.answers = Promise.reject(new Error("refused"));
+  await clock.advance(20_000);
+  assert.deepEqual(stops, [10_000]);
+  await election.stop();
+});
+
 test("LeaderElection counts its term from the request, not from a slow answer", async () => {
   const { clock, election, slow, stops } = slowElection();
   election.start();
@@ -351,3 +361,20 @@ test("LeaderElection never has two holders under network and scheduler faults [#
     { numRuns: 25 },
   );
 });
+
+test("LeaderElection creates a lease again that somebody deletes, and leads on", () =>
+  atDistance(async (surroundings) => {
+    const { clock, server } = surroundings;
+    const a = new Replica("a", surroundings);
+    a.election.start();
+    await clock.advance(10_000);
+    await new Client({ transport: server }).delete(Lease, LOCK);
+    await clock.advance(3_000);
+    assert.equal(await holder(server), "a");
+    await clock.advance(20_000);
+    assert.equal(a.election.isLeading, true);
+    assert.deepEqual([a.starts, a.stops], [1, 0]);
+    const stopped = a.election.stop();
+    await clock.advance(100);
+    await stopped;
+  }));
