@@ -151,3 +151,23 @@ test("Expectations rejects an invalid timeout", async () => {
     SyntaxError,
   );
 });
+
+test("Expectations keeps one that was set while an earlier one was checked", async () => {
+  const { expectations, clock, triggered } = await started();
+  const slow = Promise.withResolvers<boolean>();
+  expectations.set(A[1], {
+    name: "first",
+    timeout: "10s",
+    isFulfilled: () => slow.promise,
+  });
+  const checked = expectations.check(...A);
+  expectations.set(A[1], ready(() => false, "second"));
+  slow.resolve(true);
+  assert.deepEqual(await checked, { status: "fulfilled", name: "first" });
+  assert.deepEqual(await expectations.check(...A), {
+    status: "pending",
+    name: "second",
+  });
+  await clock.advance(10_000);
+  assert.deepEqual(triggered, ["default/a"], "its timeout triggers a run");
+});

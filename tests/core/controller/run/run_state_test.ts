@@ -261,3 +261,15 @@ test("decideAfterRun always plans a next run or the interval, and never a hot lo
     },
   ));
 });
+
+test("decideAfterRun keeps a retry that became due while an earlier run failed", () => {
+  const state = { ...FRESH, attempt: 1, retryAt: 1_000_000, failures: 1 };
+  const plan = decideAfterRun(
+    state,
+    failed,
+    circumstances({ startedAt: 999_999, now: 1_000_500 }),
+  );
+  assert.equal(plan.failure, "kept");
+  assert.equal(plan.state.attempt, 1, "an event uses no attempt");
+  assert.equal(plan.timerAt, 1_000_700, "not before the floor");
+});
