@@ -420,3 +420,30 @@ test("Workflow deletes all nodes in reverse where its reconcileWhen is not met",
     /^TypeError: Cannot decide on a workflow: "reconcileWhen" must answer true, false or a verdict: received string$/,
   );
 });
+
+test("Workflow asks activeWhen once in a run, and its result has the answer", async () => {
+  const world = new World();
+  let asked = 0;
+  const activeWhen = () => {
+    asked++;
+    return { met: true, detail: "present" };
+  };
+  const result = await new Workflow()
+    .add("wanted", world.dependent("wanted"), { activeWhen })
+    .add("unwanted", world.dependent("unwanted"), {
+      activeWhen,
+      reconcileWhen: () => false,
+    })
+    .reconcile(primary, ctx);
+  assert.deepEqual(states(result), {
+    wanted: "reconciled",
+    unwanted: "deleted",
+  });
+  assert.equal(asked, 2);
+  for (const name of ["wanted", "unwanted"] as const) {
+    assert.deepEqual(result.node(name).verdicts.activeWhen, {
+      met: true,
+      detail: "present",
+    });
+  }
+});

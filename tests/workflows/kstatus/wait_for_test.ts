@@ -433,3 +433,31 @@ waitTest(
     assert(elapsed >= 14_000 && elapsed <= 16_000, String(elapsed));
   },
 );
+
+waitTest(
+  "waitFor that ends while a kind is looked up opens no watch afterwards",
+  async ({ client, clock }) => {
+    const found = Promise.withResolvers<void>();
+    const paths: string[] = [];
+    const slow = client.with([(next) => async (request) => {
+      paths.push(request.path);
+      await found.promise;
+      return await next(request);
+    }]);
+    const stop = new AbortController();
+    const metadata = { namespace: NAMESPACE, name: "a" };
+    const wait = waitFor(
+      slow,
+      [{ apiVersion: "test.dev/v1", kind: "Late", metadata }],
+      { clock, signal: stop.signal },
+    );
+    await clock.settle();
+    assert.equal(paths.length, 1);
+    stop.abort(new Error("enough"));
+    await assert.rejects(wait, /enough/);
+    found.resolve();
+    await clock.settle();
+    assert.deepEqual(paths, ["/apis/test.dev/v1"]);
+    assert.equal(clock.pendingTimers, 0);
+  },
+);
