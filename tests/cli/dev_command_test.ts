@@ -17,6 +17,7 @@ import { loadConfig } from "../../core/config/load_config.ts";
 import { untyped } from "../../core/api/kind.ts";
 import { PROJECT } from "../support/child_process.ts";
 import { coracle, Program, RUNTIME } from "../support/program.ts";
+import { readRequests } from "../../testing/request_record.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { until } from "../support/until.ts";
 
@@ -95,8 +96,17 @@ const FORMS = {
 for (const [form, body] of Object.entries(FORMS)) {
   test(`coracle dev runs a file that ${form}, and leaves nothing`, async () => {
     const { folder, kubeconfig, isEmpty } = places();
+    const record = join(folder, "requests");
     const dev = new Program(
-      coracle("dev", "--debug", "--kubeconfig", kubeconfig, operatorFile(body)),
+      coracle(
+        "dev",
+        "--debug",
+        "--kubeconfig",
+        kubeconfig,
+        "--record",
+        record,
+        operatorFile(body),
+      ),
       { env: { TMPDIR: folder } },
     );
     try {
@@ -109,6 +119,15 @@ for (const [form, body] of Object.entries(FORMS)) {
       await dev.says(/cronjob default\/a {2}Deleted/);
       assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
       assert.ok(isEmpty());
+      const seen = readRequests(record);
+      const event = { verb: "watch", group: GROUP, resource: "cronjobs" };
+      assert.ok(
+        seen.some((one) =>
+          one.verb === event.verb && one.resource === event.resource
+        ),
+      );
+      // A role cannot be in a namespace without a name.
+      assert.ok(seen.every(({ namespace }) => namespace !== ""));
     } finally {
       await dev.kill();
     }

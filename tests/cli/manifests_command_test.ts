@@ -295,3 +295,43 @@ test("coracle manifests prints the definitions of all defined kinds", async () =
     ["boats.test.coracle.dev", "ships.test.coracle.dev"],
   );
 });
+
+test("coracle manifests grants recorded requests in the namespaces of the controllers", async () => {
+  const record = writeText(
+    temporaryFolder(),
+    "requests",
+    `${
+      JSON.stringify({
+        verb: "get",
+        group: "",
+        resource: "secrets",
+        namespace: "*",
+      })
+    }\n`,
+  );
+  const file = boats(
+    '{ namespaces: ["unused"] }',
+    "operator.register(Boat, { reconcile }, { namespaces: ['a'] });" +
+      "operator.register(Ship, { reconcile }, { namespaces: 'current' });",
+  );
+  const { found } = await manifests(file, `--recorded=${record}`);
+  assert.deepEqual(
+    rulesOf(found).filter((rule) => rule.includes("secrets")),
+    ["Role a: secrets get", "Role boats-system: secrets get"],
+  );
+});
+
+test("coracle manifests replaces the pod first unless all operators share objects", async () => {
+  const strategyOf = async (...options: readonly string[]) => {
+    const [first = "", ...more] = options.map((one) =>
+      boats(one, "operator.register(Boat, { reconcile });")
+    );
+    const { found } = await manifests(first, ...more);
+    return found.at(-1)?.spec?.["strategy"];
+  };
+  const leading = '{ leaderElection: { name: "boats" } }';
+  const sharded = '{ sharding: { name: "boats" } }';
+  assert.deepEqual(await strategyOf(leading, ""), { type: "Recreate" });
+  assert.deepEqual(await strategyOf("", sharded), { type: "Recreate" });
+  assert.equal(await strategyOf(leading, sharded), undefined);
+});
