@@ -19,7 +19,6 @@ import {
   ObjectHeader,
 } from "./object_header.ts";
 
-/** Type of a watch event. */
 export type WatchEventType =
   | "ADDED"
   | "MODIFIED"

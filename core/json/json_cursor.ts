@@ -22,7 +22,6 @@ const LOWER_U = 0x75;
 /** Bit in which lower-case letters differ from upper-case ones. */
 const LOWER_CASE = 0x20;
 
-/** The quotation mark. */
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 export const OPEN_BRACE = 0x7b;
@@ -259,7 +258,6 @@ export class JsonCursor implements ByteRange {
     );
   }
 
-  /** Value of the last string. */
   stringText(): string {
     return stringAt(this.bytes, this.stringStart - 1, this.stringEnd + 1);
   }

@@ -6,9 +6,7 @@ const MAX_PASSED_OVER: readonly number[] = [Infinity, 15, 63];
 
 /** Element of a list: it holds its own neighbours. */
 export interface ListNode<N> {
-  /** Node before it. */
   previous: N | undefined;
-  /** Node after it. */
   next: N | undefined;
 }
 
@@ -25,7 +23,6 @@ interface List<N> {
  * first, but one that was passed over too often has its turn.
  */
 export class ReadyLists<N extends ListNode<N>> {
-  /** Lists by priority. */
   readonly #lists: readonly List<N>[] = MAX_PASSED_OVER.map(() => ({
     head: undefined,
     tail: undefined,

@@ -53,7 +53,6 @@ export interface RetryPolicy {
 /** Retry policy without retries. */
 export const noRetry: RetryPolicy = { maxAttempts: 0, delay: () => 0 };
 
-/** Rules of the options. */
 export const RETRY_POLICY_RULES: OptionRules<RetryPolicyOptions> = {
   initial: "duration?",
   multiplier: "number?",

@@ -18,7 +18,6 @@ export class TimerHeap<N extends HeapNode> {
     return this.#nodes.length;
   }
 
-  /** Node that is due first. */
   get first(): N | undefined {
     return this.#nodes[0];
   }

@@ -17,7 +17,6 @@ export interface TokenBucketOptions {
   readonly burst?: number | undefined;
 }
 
-/** Rules of the options. */
 export const BUCKET_RULES: OptionRules<TokenBucketOptions> = {
   limit: "positive",
   period: "duration?",

@@ -26,7 +26,6 @@ export interface RateLimitWindow {
   readonly period?: Duration | undefined;
 }
 
-/** Rules of the options. */
 export const WINDOW_RULES: OptionRules<RateLimitWindow> = {
   limit: "count",
   period: "duration?",

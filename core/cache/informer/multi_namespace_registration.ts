@@ -9,7 +9,6 @@ import type { EventHandler, Subscription } from "./subscriptions.ts";
 export interface MultiNamespaceRegistrationDeps<T extends KubernetesObject> {
   /** Name of the handler, for logs and metrics. */
   readonly name: string;
-  /** Informer that the handler was added to. */
   readonly informer: { readonly hasSynced: boolean };
   /** Called once, when the handler is removed. */
   readonly onRemove: (registration: MultiNamespaceRegistration<T>) => void;

@@ -30,7 +30,6 @@ import {
  * @typeParam T The type of the objects.
  */
 export class NamespaceInformer<T extends KubernetesObject> {
-  /** Kind of the objects. */
   readonly kind: Kind<T>;
   /** Namespace; all when undefined. */
   readonly namespace: string | undefined;

@@ -32,7 +32,6 @@ import type {
 /** Options of a delete whose deleted state is delivered. */
 const KEEP_PREVIOUS = Object.freeze({ keepPrevious: true });
 
-/** Constructor dependencies of a {@linkcode StoreWriter}. */
 export interface StoreWriterDeps<T extends KubernetesObject> {
   readonly kind: Kind<T>;
   readonly store: ObjectStore<T>;

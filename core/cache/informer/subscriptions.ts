@@ -40,7 +40,6 @@ export interface OwnWriteOutcome {
   readonly before: ObjectHeader | undefined;
 }
 
-/** Constructor dependencies of a {@linkcode Subscription}. */
 export interface SubscriptionDeps<T extends KubernetesObject> {
   /** Name of the handler, for logs and metrics. */
   readonly name: string;

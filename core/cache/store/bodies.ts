@@ -121,7 +121,6 @@ export class BodyCopy implements ByteRange {
   readonly #copied = { bytes: this.#memory, start: 0, end: 0 };
   #body: ByteRange | undefined;
 
-  /** Bytes that contain the body. */
   get bytes(): Uint8Array {
     return this.#opened().bytes;
   }

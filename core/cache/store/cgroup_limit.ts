@@ -1,4 +1,3 @@
-/** Function that returns the text of a file, or undefined if absent. */
 export type ReadFile = (path: string) => string | undefined;
 
 /** Mount points of the two versions of control groups. */

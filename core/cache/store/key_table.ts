@@ -7,12 +7,10 @@ export function hashSeed(): number {
   return Math.floor(Math.random() * 0xffffffff);
 }
 
-/** Adds a number to a hash. */
 export function hashNext(hash: number, value: number): number {
   return Math.imul(hash ^ value, FNV_PRIME);
 }
 
-/** Adds bytes to a hash. */
 export function hashBytes(
   hash: number,
   { bytes, start, end }: ByteRange,

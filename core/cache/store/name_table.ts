@@ -192,7 +192,6 @@ interface Namespace {
   readonly name: string;
   /** Encoded name. */
   readonly bytes: ByteRange;
-  /** Number of its objects. */
   objects: number;
 }
 
@@ -219,7 +218,6 @@ export class NamespaceTable {
     return this.#at(number).name;
   }
 
-  /** Encoded name of a namespace by number. */
   bytes(number: number): ByteRange {
     return this.#at(number).bytes;
   }

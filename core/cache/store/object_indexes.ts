@@ -48,7 +48,6 @@ interface Index<T extends KubernetesObject> {
   readonly postings: Postings;
 }
 
-/** Callback for errors of index functions. */
 export type OnIndexError = (index: string, error: unknown) => void;
 
 /**
@@ -69,7 +68,6 @@ export class ObjectIndexes<T extends KubernetesObject> {
     return this.#indexes.size === 0;
   }
 
-  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     let bytes = 0;
     for (const { postings } of this.#indexes) bytes += postings.allocatedBytes;
@@ -138,7 +136,6 @@ export class ObjectIndexes<T extends KubernetesObject> {
     }
   }
 
-  /** Removes a slot from all indexes. */
   remove(slot: number): void {
     for (const { postings } of this.#indexes) postings.remove(slot);
   }

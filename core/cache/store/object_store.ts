@@ -50,7 +50,6 @@ const DECODED_SHARE = 1 / 8;
  */
 const MAX_FETCHES = 5;
 
-/** Number of concurrent reads of {@linkcode ObjectStore.readList}. */
 const CONCURRENT_READS = 16;
 
 /**
@@ -61,7 +60,6 @@ export type FetchObject = (
   key: ObjectKey,
 ) => Promise<Uint8Array | undefined>;
 
-/** Options of an {@linkcode ObjectStore}. */
 export interface ObjectStoreOptions<T extends KubernetesObject> {
   /** Kind of the objects; restored on items of lists, which leave it out. */
   readonly kind: Kind<T>;
@@ -88,7 +86,6 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
   readonly onIndexError?: OnIndexError | undefined;
 }
 
-/** Options of a put. */
 export interface PutOptions {
   /**
    * Stores an older version, too: for a server whose resourceVersions started
@@ -205,7 +202,6 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     this.#charge();
   }
 
-  /** Number of objects, in all tiers. */
   get size(): number {
     return this.#table.size;
   }

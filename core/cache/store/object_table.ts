@@ -33,7 +33,6 @@ type MutableRange = { -readonly [Part in keyof ByteRange]: ByteRange[Part] };
  * needs to add the key. The table reuses it: it is valid until the next lookup.
  */
 export interface Lookup {
-  /** Slot of the object, or -1. */
   readonly slot: number;
   /** Namespace as bytes, so that it is not decoded. */
   readonly namespace: ByteRange;
@@ -65,7 +64,6 @@ export class ObjectTable {
   /** First slot of the list of freed ones, plus one; 0 if absent. */
   #free = 0;
   #size = 0;
-  /** The result of the last lookup. */
   readonly #lookup = {
     slot: -1,
     namespace: emptyRange(),
@@ -97,7 +95,6 @@ export class ObjectTable {
     return this.#top;
   }
 
-  /** Page of a slot, for reading and writing its columns. */
   page(slot: number): SlotPage {
     return this.#pages[slot >>> PAGE_BITS] as SlotPage;
   }
@@ -180,7 +177,6 @@ export class ObjectTable {
     return -1;
   }
 
-  /** Slots of all objects, or of those in a namespace. */
   *slots(namespace?: string): Generator<number, void, undefined> {
     for (
       let slot = this.nextUsed(0);
@@ -222,7 +218,6 @@ export class ObjectTable {
       uid[at + 2] === words[2] && uid[at + 3] === words[3];
   }
 
-  /** Stores the UID of a header. */
   setUid(slot: number, header: ObjectHeader): void {
     if (this.#uidTexts.size > 0) this.#uidTexts.delete(slot);
     const words = this.#words;
@@ -233,7 +228,6 @@ export class ObjectTable {
     } else this.#uidTexts.set(slot, header.uid);
   }
 
-  /** resourceVersion of the object in a slot. */
   version(slot: number): string {
     const version = this.page(slot).version[slot & PAGE_MASK] as number;
     return Number.isNaN(version)
@@ -282,7 +276,6 @@ export class ObjectTable {
     }
   }
 
-  /** Marks an object as seen in the current relist. */
   markSeen(slot: number): void {
     this.page(slot).mark[slot & PAGE_MASK] = this.#mark;
   }
@@ -334,7 +327,6 @@ export class ObjectTable {
     return slot;
   }
 
-  /** Encodes a key into the lookup. */
   #encode({ namespace = "", name }: ObjectKey): void {
     const most = 3 * (name.length + namespace.length);
     if (most > this.#scratch.length) this.#scratch = Buffer.alloc(most);

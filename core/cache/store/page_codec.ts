@@ -1,10 +1,8 @@
 import type { Buffer } from "node:buffer";
 import * as zlib from "node:zlib";
 
-/** Compression dictionary of the pages; undefined if absent. */
 export type PageDictionary = Uint8Array | undefined;
 
-/** Parameters for decompressing a page. */
 export interface PageFormat {
   /** Size before compression, in bytes. */
   readonly length: number;
@@ -26,7 +24,6 @@ const LEVEL_OPTIONS = {
   level: LEVEL,
   params: { [zlib.constants.ZSTD_c_compressionLevel]: LEVEL },
 };
-/** Minimum chunk size of zlib, in bytes. */
 const MIN_CHUNK_BYTES = 64;
 
 /**

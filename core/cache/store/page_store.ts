@@ -15,14 +15,11 @@ import { SlabArena } from "./slab_arena.ts";
 /** Bits of the ordinal of an object in its page, within an address. */
 const ORDINAL_BITS = 4;
 const ORDINAL_MASK = (1 << ORDINAL_BITS) - 1;
-/** Maximum number of objects of a page. */
 export const PAGE_OBJECTS: number = 1 << ORDINAL_BITS;
 /** Size in bytes at which a page with fewer objects is closed, too. */
 export const PAGE_BYTES: number = 96 * 1024;
 
-/** Number of objects in the dictionary of all pages. */
 export const DICTIONARY_OBJECTS = 8;
-/** Maximum size of the dictionary. */
 const DICTIONARY_BYTES = 64 * 1024;
 
 /** Head of a page: the number of bodies, then slot and length of each. */
@@ -183,7 +180,6 @@ export class PageStore {
     }));
   }
 
-  /** Frees dead space. */
   reclaim(): void {
     this.#arena.reclaim();
   }

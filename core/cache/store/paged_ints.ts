@@ -21,12 +21,10 @@ export class PagedInts {
     return Int32Array.BYTES_PER_ELEMENT * this.#length;
   }
 
-  /** Element at an index. */
   get(index: number): number {
     return this.#pages[index >>> PAGE_BITS]?.[index & PAGE_MASK] ?? this.#unset;
   }
 
-  /** Sets the element at an index. */
   set(index: number, value: number): void {
     const number = index >>> PAGE_BITS;
     const at = index & PAGE_MASK;

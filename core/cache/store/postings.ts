@@ -70,7 +70,6 @@ export class Postings {
     for (const value of distinct) this.#share(slot, value);
   }
 
-  /** Removes all values of a slot. */
   remove(slot: number): void {
     const held = this.#ofSlot.get(slot);
     if (held === NONE) return;

@@ -12,7 +12,6 @@ const FIRST_SLAB_BYTES = 16 * 1024;
 
 /** Units of the head of a record: its owner and its length. */
 const HEAD_UNITS = 2;
-/** Owner of a freed record. */
 const FREE = 0xffffffff;
 /** Share of the arena that may be dead before the worst slab is cleared. */
 const MAX_DEAD_SHARE = 0.25;
@@ -67,7 +66,6 @@ export class SlabArena implements ByteRange {
     return this.#allocatedBytes + (this.#spare?.memory.byteLength ?? 0);
   }
 
-  /** Memory of live records, in bytes. */
   get liveBytes(): number {
     return this.#liveUnits * UNIT;
   }
@@ -119,7 +117,6 @@ export class SlabArena implements ByteRange {
     return this;
   }
 
-  /** Frees a record. */
   free(address: number): void {
     const slab = this.#slab(address);
     const unit = address & UNIT_MASK;

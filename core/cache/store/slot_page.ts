@@ -6,7 +6,6 @@ export const PAGE_SLOTS: number = 1 << PAGE_BITS;
 export const PAGE_MASK: number = PAGE_SLOTS - 1;
 const FIRST_SLOTS = 64;
 
-/** Size of a slot over all columns, in bytes. */
 export const SLOT_BYTES = 40;
 
 /**

@@ -17,10 +17,8 @@ export interface StoreUsage {
   readonly total: number;
 }
 
-/** Memory usage of one tier. */
 export type TierUsage = StoreUsage["bytes"];
 
-/** Sum of the memory usage of several stores. */
 export function sumOfUsages(usages: readonly StoreUsage[]): StoreUsage {
   const tier = (name: "decoded" | "bytes" | "compressed" | "keyOnly") => ({
     objects: sum(usages.map((usage) => usage[name].objects)),

@@ -20,7 +20,6 @@ const KEY_ONLY = 3;
 const USED = 4;
 
 const CHECKS_PER_STEP = 64 * 1024;
-/** Maximum number of bodies that one step drops. */
 const DROPS_PER_STEP = 512;
 
 /**
@@ -47,13 +46,11 @@ export class Tiers {
     });
   }
 
-  /** Usage by bodies stored as bytes. */
   get bytes(): TierUsage {
     const { allocatedBytes } = this.#arena;
     return { objects: this.#counts[BYTES] as number, bytes: allocatedBytes };
   }
 
-  /** Usage by bodies in compressed pages. */
   get compressed(): TierUsage {
     const { objects, allocatedBytes } = this.#pages;
     return { objects, bytes: allocatedBytes };
@@ -109,7 +106,6 @@ export class Tiers {
     }
   }
 
-  /** Marks a body as used. */
   touch(slot: number): void {
     const { state } = this.#slots.page(slot);
     const at = slot & PAGE_MASK;

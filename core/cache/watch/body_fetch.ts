@@ -8,11 +8,9 @@ import { MAX_LISTED_BYTES } from "./receive.ts";
 import type { FetchObject } from "../store/object_store.ts";
 import { type InformerClient, objectRequest } from "./watch_requests.ts";
 
-/** Dependencies of {@linkcode bodyFetch}. */
 export interface BodyFetchDeps {
   readonly client: InformerClient;
   readonly kind: Kind;
-  /** Whether only the metadata is requested. */
   readonly metadataOnly: boolean;
   /** Signal that ends all fetches; they reject with its reason. */
   readonly signal: AbortSignal;

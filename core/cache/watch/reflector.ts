@@ -105,7 +105,6 @@ export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
   readonly sink: ReflectorSink;
   /** Time slices, shared with the sink. */
   readonly slice: TimeSlice;
-  /** Memory budget of the caches; no limit when undefined. */
   readonly budget: MemoryBudget | undefined;
   /** Queue in which informers wait for their turn to relist. */
   readonly relists: RelistQueue | undefined;
@@ -295,7 +294,6 @@ export class Reflector {
     await this.#afterCleanEnd(response, events);
   }
 
-  /** Takes one event of a stream. */
   #take(
     type: WatchEventType,
     header: ObjectHeader,

@@ -1,4 +1,3 @@
-/** Default number of concurrent relists. */
 const CONCURRENT_RELISTS = 2;
 
 /**

@@ -75,7 +75,6 @@ export interface WatchTarget extends
   readonly kind: ResolvedKind;
   /** Namespace; all when undefined. */
   readonly namespace: string | undefined;
-  /** Whether only the metadata is requested. */
   readonly metadataOnly: boolean;
 }
 
@@ -144,7 +143,6 @@ export function streamRequest(
   };
 }
 
-/** Request for one object. */
 export function objectRequest(
   target: Pick<WatchTarget, "kind" | "metadataOnly">,
   key: ObjectKey,
