@@ -2,8 +2,8 @@ import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
 import type { ByteRange } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
-import { ObjectHeader } from "../../json/object_header.ts";
-import { hasSameMetadata } from "../../json/object_header.ts";
+import { hasSameMetadata, ObjectHeader } from "../../json/object_header.ts";
+import type { ObjectStore } from "../store/object_store.ts";
 
 /** Type of a change of the cache. */
 export type CacheEventType = "added" | "updated" | "deleted";
@@ -88,15 +88,10 @@ export type InformerHandler<T extends KubernetesObject = KubernetesObject> = (
 ) => void;
 
 /** Store as an event reads from it. */
-export interface EventReader<T extends KubernetesObject> {
-  /**
-   * Cached object under the name of a header, frozen; undefined if absent,
-   * or only its key.
-   */
-  find(header: ObjectHeader): T | undefined;
-  /** Decodes and freezes the object of a header. */
-  decode(header: ObjectHeader): T;
-}
+export type EventReader<T extends KubernetesObject> = Pick<
+  ObjectStore<T>,
+  "find" | "decode"
+>;
 
 /** Facts of one change. */
 export interface EventFacts {

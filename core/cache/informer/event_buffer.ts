@@ -11,16 +11,12 @@ import type { CacheEvent, CurrentEvent } from "./cache_event.ts";
  */
 export class EventBuffer<T extends KubernetesObject>
   implements AsyncIterableIterator<CacheEvent<T>> {
-  readonly #cleanups: (() => void)[] = [];
+  /** Called when the loop ends. */
+  onEnd: () => void = () => {};
   /** One or two events of each object, in the order of the first. */
   readonly #waiting: Map<string, CurrentEvent<T>[]> = new Map();
   readonly #readers: ((result: IteratorResult<CacheEvent<T>>) => void)[] = [];
   #ended = false;
-
-  /** Adds a function that is called when the loop ends. */
-  onEnd(cleanup: () => void): void {
-    this.#cleanups.push(cleanup);
-  }
 
   /** Adds a copy of an event. */
   push(event: CurrentEvent<T>): void {
@@ -61,7 +57,7 @@ export class EventBuffer<T extends KubernetesObject>
       for (const reader of this.#readers.splice(0)) {
         reader({ done: true, value: undefined });
       }
-      for (const cleanup of this.#cleanups) cleanup();
+      this.onEnd();
     }
     return Promise.resolve({ done: true, value: undefined });
   }

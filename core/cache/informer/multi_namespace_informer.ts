@@ -55,10 +55,6 @@ interface Member<T extends KubernetesObject> extends NamespaceLease<T> {
   readonly name: string;
   /** Whether events are delivered and reads see the objects. */
   isAttached: boolean;
-  /**
-   * Promise that is fulfilled when the cache is complete, and rejected if the
-   * informer is closed before.
-   */
   readonly synced: PromiseWithResolvers<void>;
 }
 
@@ -417,11 +413,11 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     const registration = this.#subscribe((event) => loop.push(event), "events");
     this.#loops.add(loop);
     signal?.addEventListener("abort", end, { once: true });
-    loop.onEnd(() => {
+    loop.onEnd = () => {
       signal?.removeEventListener("abort", end);
       registration.remove();
       this.#loops.delete(loop);
-    });
+    };
     return loop;
   }
 

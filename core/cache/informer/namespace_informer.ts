@@ -59,14 +59,18 @@ export class NamespaceInformer<T extends KubernetesObject> {
     namespace: string | undefined,
   ) {
     const { defaults = {} } = client;
-    const clock = options.clock ?? defaults.clock ?? systemClock;
-    const random = options.random ?? defaults.random ?? Math.random;
-    const { metadataOnly = false, labelSelector, shardSelector } = options;
-    const log = unfailingLogger(
-      options.logger ?? defaults.logger ?? silentLogger,
-    );
+    const {
+      clock = defaults.clock ?? systemClock,
+      random = defaults.random ?? Math.random,
+      logger = defaults.logger ?? silentLogger,
+      metrics: registry = defaults.metrics ?? noMetrics,
+      metadataOnly = false,
+      labelSelector,
+      shardSelector,
+    } = options;
+    const log = unfailingLogger(logger);
     const metrics = new InformerMetrics(
-      unfailingMetrics(options.metrics ?? defaults.metrics ?? noMetrics),
+      unfailingMetrics(registry),
       kindText(kind),
     );
     const { signal } = this.#stopped;
@@ -109,17 +113,13 @@ export class NamespaceInformer<T extends KubernetesObject> {
         : parseShardSelector(shardSelector),
     });
     this.#reflector = new Reflector({
+      ...options,
       client,
       kind,
       namespace,
-      labelSelector,
-      fieldSelector: options.fieldSelector,
-      shardSelector,
       metadataOnly,
       sink: this.#writer,
       slice,
-      budget: options.budget,
-      relists: options.relists,
       reconnect: resolveOptions(options.reconnect ?? {}, RECONNECT_OPTIONS),
       clock,
       random,

@@ -113,10 +113,6 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     return this.#complete;
   }
 
-  /**
-   * Promise that is fulfilled when the store is complete, and rejected if the
-   * writer is stopped before.
-   */
   get synced(): Promise<void> {
     return this.#sync.promise;
   }

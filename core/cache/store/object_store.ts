@@ -63,11 +63,7 @@ export type FetchObject = (
 export interface ObjectStoreOptions<T extends KubernetesObject> {
   /** Kind of the objects; restored on items of lists, which leave it out. */
   readonly kind: Kind<T>;
-  /**
-   * Field paths that are not stored; reading one throws an error that names it.
-   *
-   * @default {[]}
-   */
+  /** Field paths that are not stored; reading one throws an error that names it. */
   readonly prune?: readonly string[] | undefined;
   /**
    * Memory budget that this store shares with others. Without one all objects
@@ -90,21 +86,15 @@ export interface PutOptions {
   /**
    * Stores an older version, too: for a server whose resourceVersions started
    * over.
-   *
-   * @default {false}
    */
   readonly force?: boolean | undefined;
   /**
    * Stores another state of the same version, too: for a server that has given
    * out versions a second time.
-   *
-   * @default {false}
    */
   readonly rewrite?: boolean | undefined;
   /**
    * Copies the replaced state to {@linkcode StoreChange.previous}.
-   *
-   * @default {false}
    */
   readonly keepPrevious?: boolean | undefined;
 }

@@ -105,9 +105,9 @@ export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
   readonly sink: ReflectorSink;
   /** Time slices, shared with the sink. */
   readonly slice: TimeSlice;
-  readonly budget: MemoryBudget | undefined;
+  readonly budget?: MemoryBudget | undefined;
   /** Queue in which informers wait for their turn to relist. */
-  readonly relists: RelistQueue | undefined;
+  readonly relists?: RelistQueue | undefined;
   readonly reconnect: ReconnectSettings;
   readonly clock: Clock;
   readonly random: () => number;

@@ -80,6 +80,17 @@ export interface Remedy {
   readonly reason: string;
 }
 
+const FAULT_REMEDIES: Readonly<
+  Record<ConnectionFaultReason, Partial<Remedy>>
+> = {
+  garbage: { relist: true },
+  backwards: { relist: true, versionGone: true, immediate: true },
+  "no-end": { pages: "always", immediate: true },
+  silent: {},
+  overdue: {},
+  broken: {},
+};
+
 /** HTTP statuses that do not show that a server cannot stream its state. */
 const NOT_ABOUT_STREAMING: readonly number[] = [401, 404, 408, 410, 429];
 
@@ -123,29 +134,12 @@ export function remedyFor(error: unknown, state: ReflectorState): Remedy {
     return { ...base, relist: true, reason: "garbage" };
   }
   if (error instanceof ConnectionFault) {
-    return { ...base, ...remedyForFault(error, state) };
+    const reason = error.reason.replace("-", "_");
+    // A server that is silent instead of streaming its state may list it.
+    const immediate = error.reason === "silent" && state === "initial-watch";
+    return { ...base, immediate, ...FAULT_REMEDIES[error.reason], reason };
   }
   return ApiError.is(error) ? remedyForApiError(error, base, state) : base;
-}
-
-function remedyForFault(
-  { reason }: ConnectionFault,
-  state: ReflectorState,
-): Partial<Remedy> {
-  const remedy = { reason: reason.replace("-", "_") };
-  switch (reason) {
-    case "garbage":
-      return { ...remedy, relist: true };
-    case "backwards":
-      return { ...remedy, relist: true, versionGone: true, immediate: true };
-    case "no-end":
-      return { ...remedy, pages: "always", immediate: true };
-    case "silent":
-      return { ...remedy, immediate: state === "initial-watch" };
-    case "overdue":
-    case "broken":
-      return remedy;
-  }
 }
 
 function remedyForApiError(
