@@ -6,10 +6,7 @@ import {
   isGranular,
   sameValue,
 } from "./value_form.ts";
-import type {
-  KubernetesObject,
-  ManagedFieldsEntry,
-} from "../../core/api/object.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
 
 /** Metadata fields that a desired object can set. */
 const ASKED_METADATA: ReadonlySet<string> = new Set([
@@ -58,40 +55,34 @@ function inValue(
   actual: unknown,
   position: Position,
 ): string | undefined {
-  const [first] = ownedChildren(position.owned);
+  const { owned, form, path } = position;
+  const [first] = ownedChildren(owned);
   switch (first?.[0][0]) {
     case "f":
-      if (isJsonObject(desired)) {
-        return inObject(desired, isJsonObject(actual) ? actual : {}, position);
-      }
-      break;
+      if (!isJsonObject(desired)) break;
+      return inObject(desired, isJsonObject(actual) ? actual : {}, position);
     case "k":
-      if (Array.isArray(desired)) {
-        return inKeyedList(
-          desired,
-          Array.isArray(actual) ? actual : [],
-          position,
-        );
-      }
-      break;
+      if (!Array.isArray(desired)) break;
+      return inKeyedList(desired, listOf(actual), position);
     case "v":
-      if (Array.isArray(desired)) {
-        return inSet(desired, Array.isArray(actual) ? actual : [], position);
-      }
-      break;
+      if (!Array.isArray(desired)) break;
+      return inSet(desired, listOf(actual), position);
     case undefined:
       // A list or map without owned entries.
-      if (
-        isContainerAlone(position.owned) && isEmptyValue(desired, position.form)
-      ) return undefined;
+      if (isContainerAlone(owned) && isEmptyValue(desired, form)) {
+        return undefined;
+      }
       // An object that was applied empty; others own its fields.
       if (
-        isOwnedWhole(position.owned) && isGranular(position.form) &&
-        isJsonObject(actual) && isJsonObject(desired) &&
-        Object.keys(desired).length === 0
+        isOwnedWhole(owned) && isGranular(form) && isJsonObject(actual) &&
+        isJsonObject(desired) && Object.keys(desired).length === 0
       ) return undefined;
   }
-  return sameValue(desired, actual, position.form) ? undefined : position.path;
+  return sameValue(desired, actual, form) ? undefined : path;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function inObject(
@@ -201,13 +192,10 @@ function inSet(
   const asked = new Set(desired.map((item) => JSON.stringify(item)));
   const stored = new Set(actual.map((item) => JSON.stringify(item)));
   const ours = new Set(ownedChildren(owned).map(([name]) => name.slice(2)));
-  for (const item of asked) {
-    if (!stored.has(item) || !ours.has(item)) return `${path}[${item}]`;
-  }
-  for (const item of ours) {
-    if (!asked.has(item)) return `${path}[${item}]`;
-  }
-  return undefined;
+  const differing =
+    [...asked].find((item) => !stored.has(item) || !ours.has(item)) ??
+      [...ours].find((item) => !asked.has(item));
+  return differing === undefined ? undefined : `${path}[${differing}]`;
 }
 
 /** Tree of owned fields, as in `managedFields`. */
@@ -225,9 +213,7 @@ export function ownedFieldsOf(
   fieldManager: string,
   apiVersion: string | undefined,
 ): OwnedFields | undefined {
-  const entry = object.metadata.managedFields?.find((
-    entry: ManagedFieldsEntry,
-  ) =>
+  const entry = object.metadata.managedFields?.find((entry) =>
     entry.manager === fieldManager && entry.operation === "Apply" &&
     !entry.subresource && entry.apiVersion === apiVersion
   );
@@ -282,14 +268,10 @@ export function ownedText(value: unknown, owned: unknown): string {
           ? ownedText(value[content], below)
           : "";
       case "k":
-        return ownedText(
-          Array.isArray(value) ? findKeyed(value, element) : undefined,
-          below,
-        );
+        return ownedText(findKeyed(listOf(value), element), below);
       case "v":
         return String(
-          Array.isArray(value) &&
-            value.some((item) => JSON.stringify(item) === content),
+          listOf(value).some((item) => JSON.stringify(item) === content),
         );
       default:
         return JSON.stringify(value) ?? "";

@@ -251,11 +251,10 @@ export function sameValue(
   }
   if (isJsonObject(desired)) {
     if (!isJsonObject(actual)) return false;
-    for (const [name, value] of Object.entries(desired)) {
-      if (!sameValue(value, actual[name], formOfField(form, name))) {
-        return false;
-      }
-    }
+    const isCovered = Object.entries(desired).every(([name, value]) =>
+      sameValue(value, actual[name], formOfField(form, name))
+    );
+    if (!isCovered) return false;
     return Object.entries(actual).every(([name, value]) =>
       Object.hasOwn(desired, name) ||
       isEmptyValue(value, formOfField(form, name)) ||

@@ -33,9 +33,7 @@ import {
   STALLED,
 } from "../conditions/condition.ts";
 
-const RULES: OptionRules<
-  NonNullable<Parameters<typeof statusOf>[1]>
-> = {
+const RULES: OptionRules<NonNullable<Parameters<typeof statusOf>[1]>> = {
   now: "number?",
   rules: "map?",
 };
@@ -183,10 +181,9 @@ export function augmentStatus<
   };
   const type = { InProgress: RECONCILING, Failed: STALLED }[status as string];
   const old = findCondition(before.conditions ?? [], type ?? "");
-  let conditions = before.conditions ?? [];
-  for (const other of [RECONCILING, STALLED]) {
-    if (other !== type) conditions = removeCondition(conditions, other);
-  }
+  let conditions = [RECONCILING, STALLED]
+    .filter((other) => other !== type)
+    .reduce<readonly Condition[]>(removeCondition, before.conditions ?? []);
   if (type !== undefined) {
     const words = { type, reason, message, status: "True" } as const;
     conditions = setCondition(conditions, words, { now });
