@@ -76,19 +76,15 @@ export function applyStages<T extends ObjectReference>(
   references: readonly T[],
   early: readonly string[] = [],
 ): readonly (readonly T[])[] {
-  const stages: T[][] = [[], [], [], []];
-  for (const reference of references) {
-    const { apiVersion, kind } = reference;
-    const name = `${parseApiVersion(apiVersion).group}/${kind}`;
-    const stage = DEFINITIONS.includes(kind)
-      ? 0
-      : kind.endsWith("Class")
-      ? 1
-      : early.includes(name)
-      ? 2
-      : 3;
-    stages[stage]!.push(reference);
-  }
-  return stages.filter((stage) => stage.length > 0)
-    .map((stage) => stage.toSorted(compareForApply));
+  const stageOf = ({ apiVersion, kind }: T) => {
+    if (DEFINITIONS.includes(kind)) return 0;
+    if (kind.endsWith("Class")) return 1;
+    const { group } = parseApiVersion(apiVersion);
+    return early.includes(`${group}/${kind}`) ? 2 : 3;
+  };
+  const stages = Map.groupBy(references, stageOf);
+  return ([0, 1, 2, 3] as const).flatMap((stage) => {
+    const members = stages.get(stage);
+    return members === undefined ? [] : [members.toSorted(compareForApply)];
+  });
 }

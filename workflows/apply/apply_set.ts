@@ -242,11 +242,11 @@ async function applyStage(
       limited(() => named(reference, planObject(client, object, options)))
     ),
   );
-  const unready: ObjectReference[] = [];
   const plans = planned.map((one) => {
     if (one.status === "rejected") throw one.reason;
     return one.value;
   });
+  const unready: ObjectReference[] = [];
   for (const plan of plans) {
     const { change, live } = plan;
     const { reference } = change;
@@ -255,10 +255,8 @@ async function applyStage(
     changes.push(change);
     if (stored === undefined || isLast) continue;
     const now = clock.wallTime();
-    const { status } = statusOf(asReferenced(stored, reference), {
-      now,
-      rules,
-    });
+    const object = asReferenced(stored, reference);
+    const { status } = statusOf(object, { now, rules });
     if (status !== "Current") unready.push(reference);
   }
   await waitFor(client, unready, { timeout, signal, clock, rules });

@@ -116,20 +116,19 @@ export function kubernetesDependent<
 ): KubernetesDependent<P, S> & { readonly source: EventSource<P, S> } {
   const source = dependentSource(kind, options, RULES);
   const resource = new DependentResource(kind, source, options);
+  const compute = async (primary: P, ctx: Context<P>) =>
+    await resource.desired(await options.desired(primary, ctx), {
+      primary,
+      ctx,
+    });
   /** Desired state, computed once a run. */
-  const desiredOf = async (primary: P, ctx: Context<P>) => {
+  const desiredOf = (primary: P, ctx: Context<P>) => {
     const known = ctx.attributes.get(resource) as
       | Promise<DesiredResource<S>>
       | undefined;
-    if (known !== undefined) return await known;
-    const desired =
-      (async () =>
-        await resource.desired(await options.desired(primary, ctx), {
-          primary,
-          ctx,
-        }))();
+    const desired = known ?? compute(primary, ctx);
     ctx.attributes.set(resource, desired);
-    return await desired;
+    return desired;
   };
   const keyOf = async (primary: P, ctx: Context<P>) =>
     options.key?.(primary) ?? (await desiredOf(primary, ctx)).key;

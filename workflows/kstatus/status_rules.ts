@@ -169,18 +169,17 @@ function progressOf(steps: readonly Progress[], done: string): ObjectStatus {
 /** Step that is incomplete while a number is below the wanted one. */
 function atLeast(
   wanted: number,
-  [reason, label, count]: readonly [string, string, number],
+  count: number,
+  reason: string,
+  label: string,
 ): Progress {
   return [wanted > count, reason, `${label}: ${count}/${wanted}`];
 }
 
 /** Step that is incomplete while there are more pods than wanted. */
 function atMost(wanted: number, count: number): Progress {
-  return [
-    count > wanted,
-    "ExtraPods",
-    `Pending termination: ${count - wanted}`,
-  ];
+  const message = `Pending termination: ${count - wanted}`;
+  return [count > wanted, "ExtraPods", message];
 }
 
 /** Step that is incomplete while a field is missing. */
@@ -216,15 +215,11 @@ const deploymentStatus: StatusRule = (object) => {
   const replicas = count("replicas");
   const updated = count("updatedReplicas");
   return progressOf([
-    atLeast(wanted, ["LessReplicas", "replicas", replicas]),
-    atLeast(wanted, ["LessUpdated", "Updated", updated]),
+    atLeast(wanted, replicas, "LessReplicas", "replicas"),
+    atLeast(wanted, updated, "LessUpdated", "Updated"),
     atMost(wanted, replicas),
-    atLeast(updated, [
-      "LessAvailable",
-      "Available",
-      count("availableReplicas"),
-    ]),
-    atLeast(wanted, ["LessReady", "Ready", count("readyReplicas")]),
+    atLeast(updated, count("availableReplicas"), "LessAvailable", "Available"),
+    atLeast(wanted, count("readyReplicas"), "LessReady", "Ready"),
     [!rolledOut, "ReplicaSetNotAvailable", "ReplicaSet not available"],
     [!available, "DeploymentNotAvailable", "Deployment not available"],
   ], `Deployment is available. Replicas: ${replicas}`);
@@ -239,23 +234,25 @@ const statefulSetStatus: StatusRule = (object) => {
   const count = countsOf(object);
   const replicas = count("replicas");
   const steps = [
-    atLeast(wanted, ["LessReplicas", "Replicas", replicas]),
-    atLeast(wanted, ["LessReady", "Ready", count("readyReplicas")]),
+    atLeast(wanted, replicas, "LessReplicas", "Replicas"),
+    atLeast(wanted, count("readyReplicas"), "LessReady", "Ready"),
     atMost(wanted, replicas),
   ];
   const path = "spec.updateStrategy.rollingUpdate.partition";
   const partition = numberAt(object, path, 0);
   if (partition > 0) {
     const updated = count("updatedReplicas");
-    const rollout = ["PartitionRollout", "updated", updated] as const;
     return progressOf(
-      [...steps, atLeast(wanted - partition, rollout)],
+      [
+        ...steps,
+        atLeast(wanted - partition, updated, "PartitionRollout", "updated"),
+      ],
       `Partition rollout complete. updated: ${updated}`,
     );
   }
   return progressOf([
     ...steps,
-    atLeast(wanted, ["LessCurrent", "current", count("currentReplicas")]),
+    atLeast(wanted, count("currentReplicas"), "LessCurrent", "current"),
     [
       textAt(object, "status.currentRevision") !==
         textAt(object, "status.updateRevision"),
@@ -277,13 +274,9 @@ const replicaSetStatus: StatusRule = (object) => {
       "ReplicaFailure",
       failure?.message || "Replica failure",
     ],
-    atLeast(wanted, [
-      "LessLabelled",
-      "Labelled",
-      count("fullyLabeledReplicas"),
-    ]),
-    atLeast(wanted, ["LessAvailable", "Available", count("availableReplicas")]),
-    atLeast(wanted, ["LessReady", "Ready", count("readyReplicas")]),
+    atLeast(wanted, count("fullyLabeledReplicas"), "LessLabelled", "Labelled"),
+    atLeast(wanted, count("availableReplicas"), "LessAvailable", "Available"),
+    atLeast(wanted, count("readyReplicas"), "LessReady", "Ready"),
     atMost(wanted, replicas),
   ], `ReplicaSet is available. Replicas: ${replicas}`);
 };
@@ -296,18 +289,10 @@ const daemonSetStatus: StatusRule = (object) => {
     present(object, "metadata.generation", "NoGeneration"),
     present(object, "status.observedGeneration", "NoObservedGeneration"),
     present(object, "status.desiredNumberScheduled", "NoDesiredNumber"),
-    atLeast(wanted, [
-      "LessCurrent",
-      "Current",
-      count("currentNumberScheduled"),
-    ]),
-    atLeast(wanted, [
-      "LessUpdated",
-      "Updated",
-      count("updatedNumberScheduled"),
-    ]),
-    atLeast(wanted, ["LessAvailable", "Available", count("numberAvailable")]),
-    atLeast(wanted, ["LessReady", "Ready", count("numberReady")]),
+    atLeast(wanted, count("currentNumberScheduled"), "LessCurrent", "Current"),
+    atLeast(wanted, count("updatedNumberScheduled"), "LessUpdated", "Updated"),
+    atLeast(wanted, count("numberAvailable"), "LessAvailable", "Available"),
+    atLeast(wanted, count("numberReady"), "LessReady", "Ready"),
   ], `All replicas scheduled as expected. Replicas: ${wanted}`);
 };
 

@@ -245,11 +245,20 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     }
     const wait = (status.retryAt ?? 0) - this.#timing.clock.wallTime();
     if (wait > 0) return wait;
+    const isNew = status.state === "Pending";
+    if (isNew) {
+      const { uid = run.object.metadata.name } = run.object.metadata;
+      status.attempt = `${uid}-${status.failures ?? 0}`;
+      delete status.retryAt;
+      await this.#write(run);
+    }
     try {
-      await this.#advance(run, status);
+      if (isNew) {
+        await this.#definition.start(run, status.attempt!);
+        status.state = "InProgress";
+      } else await this.#check(run, status);
     } catch (error) {
       run.ctx.signal.throwIfAborted();
-      if (error instanceof StatusWriteError) throw error.cause;
       this.#failed(run, errorReport(error).message);
     }
     return await this.#write(run);
@@ -314,19 +323,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     return status;
   }
 
-  /** Starts the task, or checks its progress. */
-  async #advance(run: TaskRun<P>, status: TaskStatus<Result>): Promise<void> {
-    if (status.state === "Pending") {
-      const { uid = run.object.metadata.name } = run.object.metadata;
-      status.attempt = `${uid}-${status.failures ?? 0}`;
-      delete status.retryAt;
-      await this.#write(run).catch((cause: unknown) => {
-        throw new StatusWriteError("Cannot record an attempt", { cause });
-      });
-      await this.#definition.start(run, status.attempt);
-      status.state = "InProgress";
-      return;
-    }
+  async #check(run: TaskRun<P>, status: TaskStatus<Result>): Promise<void> {
     const progress = await this.#definition.check(run, status.attempt!);
     if (progress.state === "failed") this.#failed(run, progress.message);
     else if (progress.state === "completed") {
@@ -361,10 +358,14 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     const over = FINAL_STATES.has(status.state);
     const { generation } = object.metadata;
     if (over) status.observedGeneration ??= generation;
-    status.conditions = conditionsOf(status, {
-      now,
-      generation: over ? status.observedGeneration : generation,
-    });
+    const { state = "Pending", error } = status;
+    const isDone = state === "Completed";
+    status.conditions = setReadiness(conditionsIn(status), {
+      status: isDone ? "True" : "False",
+      also: isDone ? undefined : over ? STALLED : RECONCILING,
+      reason: state,
+      message: error ?? `The task is ${state}`,
+    }, { now, generation: over ? status.observedGeneration : generation });
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
     if (over) return undefined;
     return status.retryAt === undefined
@@ -384,24 +385,3 @@ const STATUS_FIELDS = {
   error: isText,
   observedGeneration: isCount,
 };
-
-/**
- * Error for a status that could not be written, which is no failure of the
- * task.
- */
-class StatusWriteError extends Error {}
-
-function conditionsOf(
-  status: TaskStatus,
-  moment: { readonly now: number; readonly generation: number | undefined },
-): Condition[] {
-  const { state = "Pending", error } = status;
-  const isDone = state === "Completed";
-  const isEnded = FINAL_STATES.has(state);
-  return setReadiness(conditionsIn(status), {
-    status: isDone ? "True" : "False",
-    also: isDone ? undefined : isEnded ? STALLED : RECONCILING,
-    reason: state,
-    message: error ?? `The task is ${state}`,
-  }, moment);
-}
