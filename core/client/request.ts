@@ -461,7 +461,7 @@ function describeCollection(kind: ResolvedKind, namespace?: string): string {
 }
 
 /** Refuses a value that is not an object with metadata. */
-function checkObject(
+export function checkObject(
   kind: Pick<Kind, "kind">,
   object: ObjectBody,
   action: string,
@@ -482,17 +482,17 @@ function checkObject(
 }
 
 /** Key of an object in a request body; refuses one without a name. */
-function keyFor(
-  kind: ResolvedKind,
+export function keyFor(
+  kind: Pick<Kind, "kind">,
   object: ObjectBody,
   action: string,
 ): ObjectKey {
   checkObject(kind, object, action);
   const { name, namespace } = object.metadata;
-  if (!name) {
+  if (!name || typeof name !== "string") {
     throw new TypeError(
       `Cannot ${action} ${kind.kind}: "metadata.name" must be set: received ${
-        JSON.stringify(name)
+        name === "" ? "an empty text" : typeText(name)
       }`,
     );
   }

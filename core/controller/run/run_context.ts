@@ -1,5 +1,6 @@
 import { ApiError } from "../../api/api_error.ts";
 import {
+  checkKind,
   isResolved,
   type Kind,
   kindText,
@@ -13,12 +14,19 @@ import type {
   WrittenAs,
 } from "../../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
-import { checkOptions, type OptionRules } from "../../api/options.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+  typeText,
+} from "../../api/options.ts";
 import type { OwnWrite } from "../../cache/informer/shared_informer.ts";
 import { type Client, sendWrite } from "../../client/client.ts";
 import {
   applyRequest,
+  checkObject,
   createRequest,
+  keyFor,
   patchRequest,
   replaceRequest,
 } from "../../client/request.ts";
@@ -236,7 +244,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     namespace: string | undefined = this.#run.primary.metadata.namespace,
   ): Promise<T | undefined> {
     this.#run.throwIfAborted();
-    const key = { namespace, name };
+    const key = checkedKey(kind, { namespace, name });
     return await this.#deps.sources.read(kind, key, this.signal);
   }
 
@@ -245,6 +253,8 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     namespace: string | undefined = this.#run.primary.metadata.namespace,
   ): Promise<readonly T[]> {
     this.#run.throwIfAborted();
+    checkKind(kind, "ctx.list()");
+    checkedKey(kind, { namespace, name: "" });
     const where = namespace === "*" ? undefined : namespace;
     return await this.#deps.sources.readList(kind, where, this.signal);
   }
@@ -270,8 +280,11 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   ): Promise<readonly unknown[]> {
     this.#run.throwIfAborted();
     const { primary } = this.#run;
-    if ("start" in which) return await which.secondaries?.(primary) ?? [];
-    return await this.#deps.sources.secondaries(which, primary);
+    if (!isSource(which)) {
+      checkKind(which, "ctx.secondaries()");
+      return await this.#deps.sources.secondaries(which, primary);
+    }
+    return await which.secondaries?.(primary) ?? [];
   }
 
   async apply<T extends KubernetesObject>(
@@ -284,7 +297,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const subresource = options.subresource !== undefined;
     const placed = await this.#intent(kind, object, options);
     const { intent } = placed;
-    const key = keyOf(intent as KubernetesObject);
+    const key = keyFor(kind, intent, "apply");
     this.#deps.ownership.checkWatched(kind, placed, "apply");
     const id = `${kindText(kind)} ${keyText(key)}`;
     const memory = await applied();
@@ -393,7 +406,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const { name } = intent.metadata;
     const key = name === undefined
       ? undefined
-      : keyOf(intent as KubernetesObject);
+      : keyFor(kind, intent, "create");
     const written = await this.#write<T>(kind, key, {
       verb: "create",
       body: intent,
@@ -462,6 +475,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   ): Promise<T> {
     checkOptions(options, MATCH_RULES, "ctx.replace()");
     const { fieldManager } = this.#deps;
+    checkObject(kind, object, "replace");
     const { resourceVersion } = object.metadata;
     const what = `Cannot replace ${kindText(kind)} ${keyText(keyOf(object))}`;
     if (!resourceVersion) {
@@ -506,6 +520,10 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     options: Omit<ContextWriteOptions, "owned"> = {},
   ): Promise<T | undefined> {
     checkOptions(options, MATCH_RULES, "ctx.modify()");
+    checkOption(change, "function", {
+      name: "change",
+      subject: "ctx.modify()",
+    });
     const { client } = this.#deps;
     const { signal = this.#run.signal } = options;
     const target = await this.#keyOf(kind, key);
@@ -673,7 +691,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   #keyOf(kind: Kind, key: string | ObjectKey): Promise<ObjectKey> {
     const { namespace } = this.#run.primary.metadata;
     const named = typeof key === "string" ? { namespace, name: key } : key;
-    return this.#scopedKey(kind, named);
+    return this.#scopedKey(kind, checkedKey(kind, named));
   }
 
   /** Object with its namespace, and with the primary as its owner. */
@@ -742,6 +760,25 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       .find(([name]) => name === "status")?.[1] ?? (whole ? {} : undefined);
     await checkStatusPatch(kind, patch, current as object | undefined);
   }
+}
+
+/** Key of an object that a reconciler names, refused if it is no key. */
+function checkedKey(kind: Kind, key: ObjectKey): ObjectKey {
+  const { name, namespace } = Object(key) as Partial<ObjectKey>;
+  const isKey = typeof name === "string" &&
+    (namespace === undefined || typeof namespace === "string");
+  if (isKey) return key;
+  throw new TypeError(
+    `Cannot find ${kind.kind} objects: name and namespace must be texts: received ${
+      typeText(typeof name === "string" ? namespace : name ?? key)
+    }`,
+  );
+}
+
+function isSource<P extends KubernetesObject>(
+  which: Kind | EventSource<P>,
+): which is EventSource<P> {
+  return typeof which === "object" && which !== null && "start" in which;
 }
 
 /** Fields that a write sends, if it sends only a part of the object. */
