@@ -37,7 +37,8 @@ export function permits(
   rules: readonly PolicyRule[],
   { verb, group, resource }: RecordedRequest,
 ): boolean {
-  const covers = (list: readonly string[], value: string) =>
+  // Rules of nonResourceURLs have no groups and resources.
+  const covers = (list: readonly string[] = [], value: string) =>
     list.includes(value) || list.includes("*");
   return rules.some((rule) =>
     covers(rule.apiGroups, group) && covers(rule.resources, resource) &&

@@ -2,7 +2,12 @@ import process from "node:process";
 import { type Duration, milliseconds } from "../core/api/duration.ts";
 import { parseApiVersion, sameKind, untyped } from "../core/api/kind.ts";
 import type { KubernetesObject, UntypedObject } from "../core/api/object.ts";
-import { checkOptions, type OptionRules } from "../core/api/options.ts";
+import {
+  checkOption,
+  checkOptions,
+  checkParts,
+  type OptionRules,
+} from "../core/api/options.ts";
 import { Client } from "../core/client/client.ts";
 import { clientSettings } from "../core/client/client_options.ts";
 import { openConnection } from "../core/client/connection.ts";
@@ -126,6 +131,12 @@ const TEST_CLUSTER_RULES: OptionRules<TestClusterOptions> = {
   server: "object?",
 };
 
+const PERMISSION_PARTS = {
+  apiGroups: "strings?",
+  resources: "strings?",
+  verbs: "strings",
+} as const;
+
 /**
  * Cluster for one test, embedded or real, with a namespace of its own.
  *
@@ -194,6 +205,9 @@ export class TestCluster {
    */
   static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
     checkOptions(options, TEST_CLUSTER_RULES, "a test cluster");
+    for (const rule of options.permissions ?? []) {
+      checkParts(rule, PERMISSION_PARTS, "a test cluster, permissions");
+    }
     const cluster = new TestCluster(await target(options), options);
     try {
       await cluster.#slowly(cluster.#prepare(options));
@@ -272,6 +286,7 @@ export class TestCluster {
    * @returns The stored object.
    */
   async apply(object: UntypedObject): Promise<UntypedObject> {
+    checkOption(object, "object", { name: "object", subject: "apply()" });
     const { apiVersion = "", kind: name = "", metadata } = object;
     const kind = untyped({ ...parseApiVersion(apiVersion), kind: name });
     if (sameKind(kind, CRD_KIND)) {
@@ -283,7 +298,7 @@ export class TestCluster {
     const { scope } = await this.client.resolve(kind);
     const namespace = scope === "Cluster"
       ? undefined
-      : metadata.namespace ?? this.namespace;
+      : metadata?.namespace ?? this.namespace;
     return await this.client.apply(
       kind,
       { ...object, metadata: { ...metadata, namespace } },
@@ -307,6 +322,10 @@ export class TestCluster {
     options: { readonly within?: Duration | undefined } = {},
   ): Promise<NonNullable<Exclude<T, false>>> {
     const { clock } = this;
+    checkOption(condition, "function", {
+      name: "condition",
+      subject: "until()",
+    });
     const virtual = clock instanceof VirtualClock;
     const { within = virtual ? "1h" : "30s" } = options;
     const limit = milliseconds(within, "within");
@@ -470,6 +489,8 @@ export function withTestCluster(
   options: TestClusterOptions,
   body: (cluster: TestCluster) => void | Promise<void>,
 ): () => Promise<void> {
+  const subject = "withTestCluster()";
+  checkOption(body, "function", { name: "body", subject });
   return async () => {
     const cluster = await TestCluster.start(options);
     let failure: { readonly error: unknown } | undefined;

@@ -1,3 +1,9 @@
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+  typeText,
+} from "../core/api/options.ts";
 import { type Clock, nextTurn, type Timer } from "../core/clock.ts";
 
 export interface VirtualClockOptions {
@@ -22,6 +28,12 @@ export interface VirtualClockOptions {
    */
   readonly maxTimers?: number | undefined;
 }
+
+const RULES: OptionRules<VirtualClockOptions> = {
+  start: "any?",
+  quietTurns: "count?",
+  maxTimers: "count?",
+};
 
 /**
  * Clock that advances only on request, so that an operator with retries of
@@ -65,21 +77,17 @@ export class VirtualClock implements Clock {
    * not a valid date.
    */
   constructor(options: VirtualClockOptions = {}) {
+    checkOptions(options, RULES, "a VirtualClock");
     const {
       start = new Date("2026-01-01T00:00:00Z"),
       quietTurns = 4,
       maxTimers = 100_000,
     } = options;
-    for (const [name, value] of Object.entries({ quietTurns, maxTimers })) {
-      if (!Number.isInteger(value) || value < 1) {
-        throw new RangeError(
-          `Cannot create a VirtualClock: "${name}" must be a positive integer: received ${value}`,
-        );
-      }
-    }
-    if (Number.isNaN(start.getTime())) {
+    if (!(start instanceof Date) || Number.isNaN(start.getTime())) {
       throw new RangeError(
-        `Cannot create a VirtualClock: "start" must be a valid date: received ${start}`,
+        `Cannot create a VirtualClock: "start" must be a valid date: received ${
+          start instanceof Date ? start : typeText(start)
+        }`,
       );
     }
     this.#start = start.getTime();
@@ -128,9 +136,11 @@ export class VirtualClock implements Clock {
    * `maxTimers` allows.
    */
   async advance(duration: number): Promise<void> {
-    if (!(duration >= 0)) {
+    if (typeof duration !== "number" || !(duration >= 0)) {
       throw new RangeError(
-        `Cannot advance a VirtualClock: the duration must be zero or more milliseconds: received ${duration}`,
+        `Cannot advance a VirtualClock: the duration must be zero or more milliseconds: received ${
+          typeof duration === "number" ? duration : typeText(duration)
+        }`,
       );
     }
     await this.#exclusively(async () => {
@@ -162,6 +172,10 @@ export class VirtualClock implements Clock {
     } = {},
   ): Promise<void> {
     const { limit = 3_600_000, idleTurns = 1_000 } = options;
+    checkOption(condition, "function", {
+      name: "condition",
+      subject: "runUntil()",
+    });
     await this.#exclusively(async () => {
       const end = this.#now + limit;
       let idle = 0;

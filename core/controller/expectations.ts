@@ -1,6 +1,7 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText } from "../api/object_key.ts";
+import { checkOption, checkParts, type OptionRules } from "../api/options.ts";
 import type { Clock, Timer } from "../clock.ts";
 import type {
   EventSource,
@@ -19,6 +20,12 @@ export interface Expectation<P extends KubernetesObject> {
   /** Whether the state is reached. */
   isFulfilled(primary: P, ctx: Context<P>): MaybePromise<boolean>;
 }
+
+const PARTS: OptionRules<Expectation<never>> = {
+  name: "name",
+  timeout: "duration",
+  isFulfilled: "function",
+};
 
 /** Expectation of one primary. */
 interface Pending<P extends KubernetesObject> {
@@ -81,6 +88,7 @@ export class Expectations<P extends KubernetesObject = KubernetesObject>
    * @param name Name of the source, unique within the controller.
    */
   constructor(name = "expectations") {
+    checkOption(name, "name", { name: "name", subject: "Expectations" });
     this.name = name;
   }
 
@@ -112,10 +120,11 @@ export class Expectations<P extends KubernetesObject = KubernetesObject>
    * Sets the expectation of a primary, in place of an earlier one.
    *
    * @throws {Error} If this is not an event source of a running controller.
-   * @throws {RangeError | SyntaxError} If the timeout is not a duration.
+   * @throws {TypeError | RangeError} If a part of the expectation is invalid.
    */
   set(ctx: Context<P>, expectation: Expectation<P>): void {
     const { clock, trigger } = this.#started;
+    checkParts(expectation, PARTS, "an expectation");
     const key = keyText(ctx.key);
     const timeout = milliseconds(expectation.timeout, "timeout");
     this.#remove(key);
@@ -161,6 +170,7 @@ export class Expectations<P extends KubernetesObject = KubernetesObject>
   ): ReturnType<Expectations<P>["check"]> {
     const state = await this.check(primary, ctx);
     if (state.status !== "none") return state;
+    checkParts(expectation, PARTS, "an expectation");
     const { name } = expectation;
     if (await expectation.isFulfilled(primary, ctx)) {
       return { status: "fulfilled", name };

@@ -1,4 +1,4 @@
-import type { Kind } from "../api/kind.ts";
+import { checkKind, type Kind } from "../api/kind.ts";
 import { nearestName } from "../api/options.ts";
 import { applyMergePatch } from "../patch/merge_patch.ts";
 import { isJsonObject } from "../patch/json_value.ts";
@@ -36,6 +36,7 @@ const MOST_ISSUES = 5;
  * ```
  */
 export async function checkStatus(kind: Kind, status: unknown): Promise<void> {
+  checkKind(kind, "checkStatus()");
   refuse(kind, await issuesOf(kind, status));
 }
 

@@ -1,11 +1,13 @@
 import type { CrdManifest } from "./crd_object.ts";
-import type { DefinedKind } from "./kind_definition.ts";
+import { typeText } from "../api/options.ts";
+import { type DefinedKind, isDefinedKind } from "./kind_definition.ts";
 
 /**
  * Returns the CustomResourceDefinition of a kind, as plain data that can be
  * sent to a server or written as YAML.
  *
  * @param kind Kind that {@linkcode defineKind} returned.
+ * @throws {TypeError} If it is another kind, or none.
  *
  * @example Write it to a file
  * ```ts
@@ -23,6 +25,13 @@ import type { DefinedKind } from "./kind_definition.ts";
  * ```
  */
 export function crdManifest(kind: DefinedKind): CrdManifest {
+  if (!isDefinedKind(kind)) {
+    throw new TypeError(
+      `Cannot write a CustomResourceDefinition: only a kind of defineKind() or kindFromCrd() has one: received ${
+        typeText(kind)
+      }`,
+    );
+  }
   const { group, scope, plural, singular, listKind, labels, annotations } =
     kind;
   return {

@@ -258,5 +258,6 @@ export interface DefinedKind<T extends KubernetesObject = KubernetesObject>
 export function isDefinedKind<T extends KubernetesObject>(
   kind: ResolvedKind<T> | { readonly kind: string },
 ): kind is DefinedKind<T> {
-  return "specSchema" in kind && "versions" in kind;
+  return typeof kind === "object" && kind !== null && "specSchema" in kind &&
+    "versions" in kind;
 }

@@ -1,5 +1,6 @@
 import type { UntypedObject } from "../api/object.ts";
-import { typeText } from "../api/options.ts";
+import { checkKind } from "../api/kind.ts";
+import { checkOption, typeText } from "../api/options.ts";
 import type { CrdManifest } from "./crd_object.ts";
 import type { CrdVersion, DefinedKind } from "./kind_definition.ts";
 import { kindNames } from "./kind_names.ts";
@@ -52,14 +53,17 @@ export function kindFromCrd(
   const names = spec?.names;
   if (
     apiVersion !== "apiextensions.k8s.io/v1" ||
-    crdKind !== "CustomResourceDefinition" || names === undefined ||
-    !Array.isArray(spec?.versions)
+    crdKind !== "CustomResourceDefinition" || !names ||
+    !Array.isArray(spec?.versions) || spec.versions.some((one) => !one)
   ) {
     throw new TypeError(
       `Cannot read a kind: it must be a CustomResourceDefinition of apiextensions.k8s.io/v1 with names and versions: received ${
-        crdKind === undefined ? typeText(crd) : `${apiVersion} ${crdKind}`
+        typeof crdKind === "string" ? `${apiVersion} ${crdKind}` : typeText(crd)
       }`,
     );
+  }
+  if (version !== undefined) {
+    checkOption(version, "name", { name: "version", subject: "kindFromCrd()" });
   }
   const used: CrdVersion | undefined = spec.versions.find((candidate) =>
     version === undefined ? candidate.storage : candidate.name === version
@@ -76,6 +80,7 @@ export function kindFromCrd(
   }
   const { kind } = names;
   const { group, scope, versions } = spec;
+  checkKind({ group, version: used.name, kind, scope }, "kindFromCrd()");
   const { labels = {}, annotations = {} } = metadata ?? {};
   return Object.freeze({
     group,

@@ -1,4 +1,4 @@
-import { nearestName } from "../api/options.ts";
+import { nearestName, typeText } from "../api/options.ts";
 import { type TypeName, typeSchemas } from "./type_schemas.ts";
 
 /** Schema whose inner schemas may be types or names of types. */
@@ -43,11 +43,13 @@ export function schemaOf(name: TypeName): Record<string, unknown> {
     string | TypeSchema
   >;
   if (!Object.hasOwn(schemas, name)) {
-    const nearest = nearestName(name, Object.keys(schemas));
+    const nearest = nearestName(String(name), Object.keys(schemas));
     throw new RangeError(
       `Cannot find the schema of a type: @coracle/operator/kinds has no such type${
         nearest === undefined ? "" : `, did you mean "${nearest}"?`
-      }: received ${JSON.stringify(name)}`,
+      }: received ${
+        typeof name === "string" ? JSON.stringify(name) : typeText(name)
+      }`,
     );
   }
   return resolve(name, schemas, []);

@@ -6,6 +6,7 @@ import {
   type AnyTable,
   checkOption,
   checkOptions,
+  checkParts,
   isRow,
   nearestName,
   type OptionRules,
@@ -40,6 +41,12 @@ export interface LoadOperatorConfigOptions {
 const RULES: OptionRules<LoadOperatorConfigOptions> = {
   file: "name?",
   environment: "object?",
+};
+
+const CONFIG_PARTS: OptionRules<OperatorConfig> = {
+  operator: "object",
+  controllers: "object",
+  environment: "object",
 };
 
 const OPERATOR_PREFIX = "CORACLE_OPERATOR_";
@@ -97,9 +104,10 @@ export async function loadOperatorConfig(
 
 /** Options of an operator, overridden by its configuration. */
 export function configuredOperator(options: OperatorOptions): OperatorOptions {
-  return options?.config === undefined
-    ? options
-    : merge(options as ConfiguredOptions, options.config.operator);
+  const { config } = options ?? {};
+  if (config === undefined) return options;
+  checkParts(config, CONFIG_PARTS, "an operator, config");
+  return merge(options as ConfiguredOptions, config.operator);
 }
 
 /**

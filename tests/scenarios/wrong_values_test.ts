@@ -4,7 +4,17 @@
  */
 import assert from "node:assert/strict";
 import type { Context } from "../../core/controller/context.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
+import { ConfigMap, schemaOf } from "../../core/kinds/mod.ts";
+import { Expectations } from "../../core/controller/expectations.ts";
+import { checkStatus } from "../../core/crd/check_status.ts";
+import { crdManifest } from "../../core/crd/crd_manifest.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
+import { kindFromCrd } from "../../core/crd/kind_from_crd.ts";
+import { Operator } from "../../core/operator/operator.ts";
+import { TestCluster, withTestCluster } from "../../testing/test_cluster.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { test } from "node:test";
+import { z } from "zod";
 import { startGadgets } from "../support/gadget_runs.ts";
 import { type Gadget, scenario } from "../support/operator_fixture.ts";
 
@@ -42,7 +52,8 @@ scenario("Methods of ctx refuse values of wrong types", async (fixture) => {
   let checked = false;
   const check = async (ctx: Context<Gadget>) => {
     for (const method of ["apply", "create", "replace"] as const) {
-      const write = (object: never) => ctx[method](ConfigMap, object);
+      const write = (object: never) =>
+        (ctx[method] as typeof ctx.apply).call(ctx, ConfigMap, object);
       await refuses(method, write);
       await refuses(method, (metadata) => write({ metadata } as never));
       await refuses(
@@ -52,9 +63,9 @@ scenario("Methods of ctx refuse values of wrong types", async (fixture) => {
         method === "replace" ? [] : ["x"],
       );
     }
-    for (
-      const method of ["get", "list", "secondary", "secondaries"] as const
-    ) await refuses(method, (kind) => ctx[method](kind));
+    await refuses("get", (kind) => ctx.get(kind));
+    await refuses("list", (kind) => ctx.list(kind));
+    await refuses("secondary", (kind) => ctx.secondary(kind));
     await refuses("name", (name) => ctx.get(ConfigMap, name), [undefined, "x"]);
     await refuses("namespace", (namespace) => ctx.list(ConfigMap, namespace), [
       undefined,
@@ -71,4 +82,82 @@ scenario("Methods of ctx refuse values of wrong types", async (fixture) => {
   await fixture.until(() => runs.length === 1);
   await fixture.settle();
   assert(checked, fixture.log.map(({ fields }) => fields["error"]).join());
+});
+
+const Lamp = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Lamp",
+  spec: z.object({}),
+});
+
+test("Functions about kinds refuse values of wrong types", async () => {
+  await refuses("schemaOf", schemaOf);
+  await refuses("crdManifest", crdManifest);
+  await refuses("checkStatus", (kind) => checkStatus(kind, {}));
+  const crd = crdManifest(Lamp);
+  const { spec } = crd;
+  await refuses("kindFromCrd", kindFromCrd);
+  await refuses("version", (version) => kindFromCrd(crd, version), [undefined]);
+  for (const part of ["group", "names", "versions"] as const) {
+    await refuses(
+      part,
+      (value) => kindFromCrd({ ...crd, spec: { ...spec, [part]: value } }),
+      part === "group" ? ["x"] : [],
+    );
+  }
+  await refuses(
+    "a version",
+    (one) => kindFromCrd({ ...crd, spec: { ...spec, versions: [one] } }),
+  );
+  await refuses(
+    "scope",
+    (scope) => kindFromCrd({ ...crd, spec: { ...spec, scope } }),
+    [undefined],
+  );
+});
+
+test("Operators and controllers refuse values of wrong types", async () => {
+  await refuses("config", (config) => new Operator({ config }), [undefined]);
+  const register = (options: never) =>
+    new Operator().register(Lamp, { reconcile() {} }, options);
+  for (const option of ["owns", "watches", "sources"] as const) {
+    const set = (value: unknown) => register({ [option]: value } as never);
+    await refuses(option, set, [undefined, []]);
+    await refuses(option, (entry) => set([entry]));
+  }
+  await refuses("retry", (retry) => register({ retry } as never), [
+    undefined,
+    {},
+  ]);
+  await refuses("Expectations", (name) => new Expectations(name), [
+    undefined,
+    "x",
+  ]);
+  const expectations = new Expectations();
+  const ctx = { key: { name: "a" } } as never;
+  const check = expectations.checkOrSet.bind(expectations, Lamp as never, ctx);
+  await refuses("an expectation", check);
+});
+
+test("The test kit refuses values of wrong types", async () => {
+  await refuses("VirtualClock", (options) => new VirtualClock(options), [
+    undefined,
+    {},
+  ]);
+  await refuses("start", (start) => new VirtualClock({ start }), [undefined]);
+  const clock = new VirtualClock();
+  await refuses("advance", (time) => clock.advance(time), [5]);
+  await refuses("runUntil", (condition) => clock.runUntil(condition));
+  await refuses("body", (body) => withTestCluster({}, body));
+  for (const option of ["kinds", "objects", "permissions"] as const) {
+    await refuses(
+      option,
+      (entry) => TestCluster.start({ [option]: [entry] }),
+    );
+  }
+  const cluster = await TestCluster.start();
+  await refuses("until", (condition) => cluster.until(condition));
+  await refuses("apply", (object) => cluster.apply(object));
+  await cluster.stop();
 });

@@ -404,9 +404,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const { intent } = placed;
     this.#deps.ownership.checkWatched(kind, placed, "create");
     const { name } = intent.metadata;
-    const key = name === undefined
-      ? undefined
-      : keyFor(kind, intent, "create");
+    const key = name === undefined ? undefined : keyFor(kind, intent, "create");
     const written = await this.#write<T>(kind, key, {
       verb: "create",
       body: intent,

@@ -148,7 +148,7 @@ test("Expectations rejects an invalid timeout", async () => {
         // @ts-expect-error: it is no duration
         timeout: "soon",
       }),
-    SyntaxError,
+    RangeError,
   );
 });
 
