@@ -135,19 +135,14 @@ export class ExternalCache<R> {
    * @returns Whether there is a change that the filters accept.
    */
   put(primary: string, resource: R): boolean {
-    const entries = this.#entries(primary);
-    const id = this.#id(resource);
-    const previous = entries.get(id)?.resource;
-    entries.set(id, { resource });
-    return this.#changed(resource, previous);
+    return this.#changed(resource, this.#set(primary, { resource }));
   }
 
   /** Updates a resource after an own write. */
   ownWrite(primary: string, resource: R): void {
-    const entries = this.#entries(primary);
     const id = this.#id(resource);
-    const previous = entries.get(id)?.resource;
-    entries.set(id, { resource, unconfirmed: { previous } });
+    const previous = this.#primaries.get(primary)?.get(id)?.resource;
+    this.#set(primary, { resource, unconfirmed: { previous } });
   }
 
   /** Removes a resource after an own deletion. */
@@ -185,13 +180,13 @@ export class ExternalCache<R> {
     this.#deleted.clear();
   }
 
-  #entries(primary: string): Map<string, Entry<R>> {
-    let entries = this.#primaries.get(primary);
-    if (entries === undefined) {
-      entries = new Map();
-      this.#primaries.set(primary, entries);
-    }
-    return entries;
+  /** Sets an entry and returns the resource that it replaces. */
+  #set(primary: string, entry: Entry<R>): R | undefined {
+    const entries = this.#primaries.get(primary) ?? new Map<string, Entry<R>>();
+    const id = this.#id(entry.resource);
+    const previous = entries.get(id)?.resource;
+    this.#primaries.set(primary, entries.set(id, entry));
+    return previous;
   }
 
   #isStale({ unconfirmed }: Entry<R>, fetched: R): boolean {
@@ -200,17 +195,19 @@ export class ExternalCache<R> {
   }
 
   #changed(resource: R, previous: R | undefined): boolean {
-    const { add, update, generic } = this.#filters;
-    if (previous === undefined) {
-      return (add?.(resource) ?? true) && (generic?.(resource) ?? true);
-    }
+    const { add, update } = this.#filters;
+    if (previous === undefined) return this.#accepts(resource, add?.(resource));
     return !this.#equals(resource, previous) &&
-      (update?.(resource, previous) ?? true) && (generic?.(resource) ?? true);
+      this.#accepts(resource, update?.(resource, previous));
   }
 
   #gone(resource: R): boolean {
-    const { delete: filter, generic } = this.#filters;
-    return (filter?.(resource) ?? true) && (generic?.(resource) ?? true);
+    return this.#accepts(resource, this.#filters.delete?.(resource));
+  }
+
+  /** Whether both filters accept a change: that of its type and the general one. */
+  #accepts(resource: R, isAccepted = true): boolean {
+    return isAccepted && (this.#filters.generic?.(resource) ?? true);
   }
 }
 

@@ -78,22 +78,6 @@ export class SourceRun<P extends KubernetesObject> {
     };
   }
 
-  /** Resolves after a delay in milliseconds, or when the source is stopped. */
-  pause(delay: number): Promise<void> {
-    if (this.ended) return Promise.resolve();
-    return new Promise((resolve) => {
-      const onEnd = () => {
-        timer.cancel();
-        resolve();
-      };
-      const timer = this.after(delay, () => {
-        this.signal.removeEventListener("abort", onEnd);
-        resolve();
-      });
-      this.signal.addEventListener("abort", onEnd, { once: true });
-    });
-  }
-
   /**
    * Runs a user's function until a time limit or the end of the source; its
    * result is ignored after either, even if the function is still running.

@@ -110,6 +110,7 @@ export interface WebhookOptions<
   readonly bodyLimit?: number | undefined;
 }
 
+type WebhookRequest = Parameters<WebhookOptions["primaries"]>[0];
 type WebhookCheck = WebhookOptions["check"];
 
 type HmacCheck = Extract<WebhookCheck, { readonly hmac: unknown }>["hmac"];
@@ -346,14 +347,6 @@ function reply(response: ServerResponse, status: number, text: string): void {
   response.end(`${text}\n`);
 }
 
-/** Part of a request that is checked. */
-interface CheckedRequest {
-  readonly headers: Readonly<
-    Record<string, string | readonly string[] | undefined>
-  >;
-  readonly body: Uint8Array;
-}
-
 /**
  * Validates the check of a webhook.
  *
@@ -386,7 +379,7 @@ function checkVerification(check: WebhookCheck, subject: string): void {
  * constant time.
  */
 async function isAuthentic(
-  request: CheckedRequest,
+  request: Pick<WebhookRequest, "headers" | "body">,
   check: WebhookCheck,
 ): Promise<boolean> {
   if (check === "none") return true;

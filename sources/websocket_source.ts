@@ -6,6 +6,7 @@ import {
   type OptionRules,
 } from "../core/api/options.ts";
 import { BackOff } from "../core/cache/watch/reconnect.ts";
+import { sleep } from "../core/clock.ts";
 import type { TransportOptions } from "../core/client/transport/transport_options.ts";
 import type { StreamConnection } from "../core/client/transport/transport.ts";
 import type {
@@ -151,7 +152,7 @@ class WebsocketSource<P extends KubernetesObject> extends BaseSource<P>
   }
 
   async #listen(run: SourceRun<P>): Promise<void> {
-    const { clock } = run.context;
+    const { signal, context: { clock } } = run;
     const random = this.#options.random ?? Math.random;
     const backOff = new BackOff(PAUSES, clock, random);
     let connections = 0;
@@ -168,7 +169,8 @@ class WebsocketSource<P extends KubernetesObject> extends BaseSource<P>
       } catch (error) {
         run.failed("Cannot listen to a WebSocket", error);
       }
-      if (!run.ended) await run.pause(backOff.next());
+      // Rejects when the source is stopped.
+      await sleep(backOff.next(), { clock, signal }).catch(() => {});
     }
   }
 

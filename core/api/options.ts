@@ -14,33 +14,8 @@
 import { parseByteSize } from "./byte_size.ts";
 import { isDuration, milliseconds } from "./duration.ts";
 
-/** Type of the value of an option. */
-export type OptionType =
-  | "any"
-  | "boolean"
-  | "string"
-  | "name"
-  | "strings"
-  | "array"
-  | "function"
-  | "functions"
-  | "object"
-  | "map"
-  | "clock"
-  | "logger"
-  | "metrics"
-  | "signal"
-  | "selector"
-  | "number"
-  | "positive"
-  | "count"
-  | "size"
-  | "port"
-  | "bytes"
-  | "duration";
-
-/** Descriptions of the types, for errors. */
-const DESCRIPTIONS: Readonly<Record<OptionType, string>> = {
+/** Types of options with their descriptions, for errors. */
+const DESCRIPTIONS = {
   any: "given",
   boolean: "true or false",
   string: "a string",
@@ -64,6 +39,18 @@ const DESCRIPTIONS: Readonly<Record<OptionType, string>> = {
   bytes: 'a number of bytes, or text like "96MiB", "1Gi", "500M"',
   duration:
     'a duration: zero or more milliseconds, or text like "250ms", "10s", "5m", "1h30m"',
+} as const;
+
+/** Type of the value of an option. */
+export type OptionType = keyof typeof DESCRIPTIONS;
+
+/** Methods that objects of a type have. */
+const METHODS: { readonly [Type in OptionType]?: readonly string[] } = {
+  map: ["get", "has"],
+  clock: ["now", "wallTime", "setTimer"],
+  logger: ["debug", "info", "warn", "error", "with"],
+  metrics: ["counter", "gauge", "histogram"],
+  signal: ["throwIfAborted", "addEventListener"],
 };
 
 /**
@@ -345,10 +332,9 @@ function isOfType(value: unknown, type: OptionType): boolean {
     case "any":
       return value !== undefined && value !== null;
     case "boolean":
-      return typeof value === "boolean";
     case "function":
-      return typeof value === "function";
     case "string":
+      return typeof value === type;
     case "name":
       return typeof value === "string";
     case "number":
@@ -369,18 +355,8 @@ function isOfType(value: unknown, type: OptionType): boolean {
     case "selector":
       return typeof value === "string" || Array.isArray(value) ||
         hasMethods(value);
-    case "object":
-      return hasMethods(value);
-    case "map":
-      return hasMethods(value, "get", "has");
-    case "clock":
-      return hasMethods(value, "now", "wallTime", "setTimer");
-    case "logger":
-      return hasMethods(value, "debug", "info", "warn", "error", "with");
-    case "metrics":
-      return hasMethods(value, "counter", "gauge", "histogram");
-    case "signal":
-      return hasMethods(value, "throwIfAborted", "addEventListener");
+    default:
+      return hasMethods(value, ...METHODS[type] ?? []);
   }
 }
 

@@ -79,7 +79,7 @@ export function crdVersion(
       subject: `the kind ${subject}`,
     });
   }
-  const { status, scale } = version;
+  const { status, scale, selectableFields = [] } = version;
   if (scale !== undefined) {
     checkOptions(scale, SCALE_RULES, `the kind ${subject}, scale`);
   }
@@ -90,55 +90,41 @@ export function crdVersion(
     if (path === undefined) continue;
     checkPath(subject, `scale.${option}`, path);
   }
-  for (const path of version.selectableFields ?? []) {
+  for (const path of selectableFields) {
     checkPath(subject, "selectableFields", path);
   }
   return Object.freeze({
     name,
     served,
     storage,
-    ...(deprecated === false ? {} : { deprecated: true }),
-    ...(typeof deprecated === "string"
-      ? { deprecationWarning: deprecated }
-      : {}),
+    ...deprecated !== false && { deprecated: true },
+    ...typeof deprecated === "string" && { deprecationWarning: deprecated },
     schema: { openAPIV3Schema: objectSchema(version, subject) },
-    ...(status || scale
-      ? {
-        subresources: {
-          ...(status ? { status: {} } : {}),
-          ...(scale ? { scale } : {}),
-        },
-      }
-      : {}),
+    ...(status || scale) &&
+      { subresources: { ...status && { status: {} }, ...scale && { scale } } },
     ...printerColumns(version, subject),
-    ...(version.selectableFields?.length
-      ? {
-        selectableFields: version.selectableFields.map((jsonPath) => ({
-          jsonPath,
-        })),
-      }
-      : {}),
+    ...selectableFields.length > 0 && {
+      selectableFields: selectableFields.map((jsonPath) => ({ jsonPath })),
+    },
   });
 }
 
 function objectSchema(version: KindVersion, subject: string): OpenApiSchema {
   const spec = partSchema(version, "spec", subject);
-  const status = version.status === undefined
-    ? {}
-    : { status: partSchema(version, "status", subject) };
-  const { description, validations } = version;
+  const { description, validations, status } = version;
   return {
     type: "object",
-    ...(description === undefined ? {} : { description }),
+    ...description !== undefined && { description },
     properties: {
       apiVersion: { type: "string" },
       kind: { type: "string" },
       metadata: { type: "object" },
       spec,
-      ...status,
+      ...status !== undefined &&
+        { status: partSchema(version, "status", subject) },
     },
-    ...(spec.default === undefined ? { required: ["spec"] } : {}),
-    ...(validations?.length ? { "x-kubernetes-validations": validations } : {}),
+    ...spec.default === undefined && { required: ["spec"] },
+    ...validations?.length && { "x-kubernetes-validations": validations },
   };
 }
 
