@@ -104,11 +104,16 @@ async function runOperators(
         ...controller.secondaryKinds,
         ...controller.readOnlyKinds,
       ]);
-      await withClient(kubeconfig, async (client) => {
+      const client = new Client(await loadConfig({ kubeconfig }), {
+        userAgent: DEV_USER_AGENT,
+      });
+      try {
         for (const kind of new Set<Kind>(kinds)) {
           if (isDefinedKind(kind)) await installCrd(client, kind);
         }
-      });
+      } finally {
+        await client.close();
+      }
     },
     operatorStarted(operator) {
       started.add(operator);
@@ -160,19 +165,6 @@ export function uncaughtErrors(): {
       process.off("unhandledRejection", reject);
     },
   };
-}
-
-async function withClient(
-  kubeconfig: string,
-  use: (client: Client) => Promise<void>,
-): Promise<void> {
-  const config = await loadConfig({ kubeconfig });
-  const client = new Client(config, { userAgent: DEV_USER_AGENT });
-  try {
-    await use(client);
-  } finally {
-    await client.close();
-  }
 }
 
 /** Prints the commands to type into a second terminal, or that it restarted. */

@@ -6,6 +6,7 @@ import {
 import { VERSION } from "./version.ts";
 import { readArguments } from "./arguments.ts";
 import { type Command, reportError, type Terminal } from "./command.ts";
+import { COMMANDS } from "./commands.ts";
 import { commandHelp, overview } from "./help.ts";
 import { processTerminal } from "./terminal.ts";
 
@@ -44,25 +45,22 @@ export async function runCli(
 
 /**
  * Runs a command line with a list of commands.
- *
- * @param commands Available commands. Defaults to the commands of `coracle`.
  */
 export async function runCommandLine(
   args: readonly string[],
   terminal: Terminal,
-  commands?: readonly Command[],
+  commands: readonly Command[] = COMMANDS,
 ): Promise<number> {
   let running: string | undefined;
   try {
-    const known = commands ?? await builtInCommands();
-    const request = readArguments(args, known);
+    const request = readArguments(args, commands);
     if (request.action === "version") {
       terminal.out(`coracle ${VERSION}\n`);
       return 0;
     }
     if (request.action === "help") {
       const { command } = request;
-      terminal.out(command ? commandHelp(command) : overview(known));
+      terminal.out(command ? commandHelp(command) : overview(commands));
       return 0;
     }
     const { command, flags, operands } = request;
@@ -71,9 +69,4 @@ export async function runCommandLine(
   } catch (error) {
     return reportError(error, terminal, running);
   }
-}
-
-async function builtInCommands(): Promise<readonly Command[]> {
-  const { COMMANDS } = await import("./commands.ts");
-  return COMMANDS;
 }

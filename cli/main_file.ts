@@ -4,9 +4,10 @@
  *
  * @module
  */
+import { writeFile } from "node:fs/promises";
 import process from "node:process";
 import { beginDev } from "./dev_run.ts";
-import { answerMain, mainTask } from "./main_process.ts";
+import { mainTask } from "./main_process.ts";
 import { describeModule } from "./operator_file.ts";
 import { loadMainModule } from "./operator_module.ts";
 import { processTerminal } from "./terminal.ts";
@@ -15,7 +16,11 @@ const given = mainTask();
 if (given?.task === "describe") {
   const module = loadMainModule(given.file, { runs: false });
   void describeModule(module, given.options)
-    .then((description) => answerMain(given.answer ?? "", description))
+    .then((description) =>
+      writeFile(given.answer ?? "", JSON.stringify(description), {
+        mode: 0o600,
+      })
+    )
     .catch((error) => void process.stderr.write(`${error?.stack ?? error}\n`))
     .finally(() => process.exit());
 } else if (given?.task === "dev") {

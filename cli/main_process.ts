@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
@@ -117,8 +117,4 @@ export async function runAsMain<T>(task: MainTask): Promise<T> {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-export async function answerMain(file: string, value: unknown): Promise<void> {
-  await writeFile(file, JSON.stringify(value), { mode: 0o600 });
 }

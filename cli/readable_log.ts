@@ -10,17 +10,9 @@ export interface ReadableLoggerOptions {
   readonly write: (text: string) => void;
   /** Whether lines may be coloured. */
   readonly colors: boolean;
-  /**
-   * Lowest level that is written.
-   *
-   * @default {"info"}
-   */
+  /** Lowest level that is written; `info` by default. */
   readonly level?: LogLevel | undefined;
-  /**
-   * Clock for the time of a line, in milliseconds since the Unix epoch.
-   *
-   * @default {Date.now}
-   */
+  /** Time of a line, in milliseconds since the Unix epoch; now by default. */
   readonly wallTime?: (() => number) | undefined;
 }
 

@@ -16,6 +16,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { loadConfig } from "../core/config/load_config.ts";
 import { CRD_KIND, type CrdManifest } from "../core/crd/crd_object.ts";
 import { applyCrd, installCrd } from "../core/crd/install_crd.ts";
+import { Namespace } from "../core/kinds/core_v1.ts";
 import type { Logger } from "../core/logger.ts";
 import { VirtualClock } from "./virtual_clock.ts";
 import { FaultProxy } from "../apiserver/faults/fault_proxy.ts";
@@ -246,7 +247,7 @@ export class TestCluster {
     const { kinds = [], objects = [] } = options;
     const { client, namespace } = this;
     if (this.#ownNamespace) {
-      await client.create(NAMESPACE, { metadata: { name: namespace } });
+      await client.create(Namespace, { metadata: { name: namespace } });
     }
     for (const kind of kinds) await installCrd(client, kind);
     for (const object of objects) await this.apply(object);
@@ -422,9 +423,9 @@ export class TestCluster {
     const key = { name: this.namespace };
     try {
       if (this.server === undefined && this.#ownNamespace) {
-        await this.client.delete(NAMESPACE, key);
+        await this.client.delete(Namespace, key);
         await this.until(async () =>
-          await this.client.find(NAMESPACE, key) === undefined
+          await this.client.find(Namespace, key) === undefined
         );
       }
     } finally {
@@ -435,14 +436,6 @@ export class TestCluster {
     }
   }
 }
-
-const NAMESPACE = untyped({
-  group: "",
-  version: "v1",
-  kind: "Namespace",
-  plural: "namespaces",
-  scope: "Cluster",
-});
 
 /** Cluster that a test runs against. */
 interface Target {

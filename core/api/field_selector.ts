@@ -5,6 +5,9 @@
  */
 export type FieldSelector = Readonly<Record<string, string>>;
 
+/** Text up to a comma that is not escaped. */
+const TERM_REGEXP = /(?:\\[^]?|[^\\,])+/g;
+
 /** A requirement on one field. */
 export interface FieldRequirement {
   /** Path of the field, such as `spec.nodeName`. */
@@ -23,7 +26,7 @@ export interface FieldRequirement {
  * @throws {SyntaxError} If the text is not a selector.
  */
 export function parseFieldSelector(text: string): FieldRequirement[] {
-  return splitTerms(text).filter((term) => term !== "").map((term) => {
+  return (text.match(TERM_REGEXP) ?? []).map((term) => {
     const match = /^((?:[^=!]|!(?!=))*)(!=|==|=)([^]*)$/.exec(term);
     const [, field = "", operator = "=", value = ""] = match ?? [];
     if (match === null) {
@@ -39,21 +42,6 @@ export function parseFieldSelector(text: string): FieldRequirement[] {
       value: unescapeValue(value, text),
     };
   });
-}
-
-/** Splits at commas that are not escaped. */
-function splitTerms(text: string): string[] {
-  const terms: string[] = [];
-  let start = 0;
-  for (let index = 0; index < text.length; index++) {
-    if (text[index] === "\\") index++;
-    else if (text[index] === ",") {
-      terms.push(text.slice(start, index));
-      start = index + 1;
-    }
-  }
-  terms.push(text.slice(start));
-  return terms;
 }
 
 function unescapeValue(value: string, text: string): string {

@@ -332,9 +332,10 @@ function isOfType(value: unknown, type: OptionType): boolean {
     case "any":
       return value !== undefined && value !== null;
     case "boolean":
+      return typeof value === "boolean";
     case "function":
+      return typeof value === "function";
     case "string":
-      return typeof value === type;
     case "name":
       return typeof value === "string";
     case "number":

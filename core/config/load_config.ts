@@ -75,9 +75,8 @@ const RULES: OptionRules<LoadConfigOptions> = {
   clock: "clock?",
 };
 
-const TEXT_RULES: OptionRules<
-  Pick<LoadConfigOptions, "context" | "environment" | "clock">
-> = { context: "name?", environment: "object?", clock: "clock?" };
+const { context, environment, clock } = RULES;
+const TEXT_RULES = { context, environment, clock };
 
 /**
  * Loads the configuration of a cluster from the same sources as kubectl, in this

@@ -111,26 +111,19 @@ function checkCertificate(
 ): void {
   const given = (field: "client-certificate" | "client-key") =>
     fieldText(user, user.value[`${field}-data`] ? `${field}-data` : field);
-  if (certificate !== undefined) {
-    checkCertificates(certificate, given("client-certificate"));
-    if (key === undefined) {
-      throw new TypeError(
-        `Cannot use ${
-          given("client-certificate")
-        }: "client-key" or "client-key-data" is missing`,
-      );
-    }
+  if (certificate === undefined && key === undefined) return;
+  if (certificate === undefined || key === undefined) {
+    const [present, missing] = key === undefined
+      ? ["client-certificate", "client-key"] as const
+      : ["client-key", "client-certificate"] as const;
+    throw new TypeError(
+      `Cannot use ${
+        given(present)
+      }: "${missing}" or "${missing}-data" is missing`,
+    );
   }
-  if (key !== undefined) {
-    if (certificate === undefined) {
-      throw new TypeError(
-        `Cannot use ${
-          given("client-key")
-        }: "client-certificate" or "client-certificate-data" is missing`,
-      );
-    }
-    checkKey(key, given("client-key"), { certificate });
-  }
+  checkCertificates(certificate, given("client-certificate"));
+  checkKey(key, given("client-key"), { certificate });
 }
 
 /** Refuses combinations that kubectl refuses, and removed auth providers. */
