@@ -87,10 +87,7 @@ const RULES: OptionRules<WebhookNotifierOptions> = {
 const MAX_QUEUED = 256;
 /** Maximum length of a message in UTF-16 code units. */
 const MAX_MESSAGE_LENGTH = 39_000;
-/**
- * Pause before the second attempt in milliseconds; it doubles for each further
- * one.
- */
+/** Pause before the second attempt; it doubles for each further one. */
 const FIRST_PAUSE_MS = 500;
 
 /**

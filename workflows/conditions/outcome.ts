@@ -227,11 +227,14 @@ export function isOutcome<
       (value as { readonly outcome?: unknown }).outcome === kind);
 }
 
+/** Message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Message of an error, without the queries of URLs. */
 export function errorText(error: unknown): string {
-  return withoutUrlQueries(
-    error instanceof Error ? error.message : String(error),
-  );
+  return withoutUrlQueries(messageOf(error));
 }
 
 /** Removes the query of every URL in a text: signed URLs hold secrets there. */

@@ -24,18 +24,9 @@ export interface FieldForm {
 export interface StructForm {
   readonly fields: ReadonlyMap<string, FieldForm>;
   readonly rest?: Form | undefined;
-  /**
-   * Whether empty values are stored, as in custom resources. Go structs omit
-   * them.
-   *
-   * @default {false}
-   */
+  /** Whether empty values are stored, as in custom resources, unlike Go structs. */
   readonly keepsEmpty?: boolean | undefined;
-  /**
-   * Whether its fields are owned individually.
-   *
-   * @default {false}
-   */
+  /** Whether its fields are owned individually. */
   readonly granular?: boolean | undefined;
 }
 

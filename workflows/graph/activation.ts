@@ -36,15 +36,16 @@ export class Activation<P extends KubernetesObject> {
     const users = new Map<EventSource<P>, WorkflowNode<P>[]>();
     const presences = new Map<string, CrdPresence<P>>();
     for (const node of nodes) {
-      for (const source of new Set(node.dependent.sources ?? [])) {
+      for (const source of new Set(node.dependent.sources)) {
         users.set(source, [...users.get(source) ?? [], node]);
       }
       const { activeWhen } = node.when;
       if (typeof activeWhen !== "object") continue;
       const name = crdName(activeWhen.crdOf);
-      if (!presences.has(name)) {
-        presences.set(name, new CrdPresence(activeWhen.crdOf));
-      }
+      presences.set(
+        name,
+        presences.get(name) ?? new CrdPresence(activeWhen.crdOf),
+      );
     }
     this.#presences = presences;
     const gates = new Map<EventSource<P>, GatedSource<P>>();
@@ -95,10 +96,6 @@ export class Activation<P extends KubernetesObject> {
   }
 }
 
-/**
- * Time that a run waits for the event source of a node to sync, in
- * milliseconds.
- */
 const SYNC_TIMEOUT_MS = 10_000;
 
 /** Key that stands for all primaries. */
@@ -177,15 +174,14 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
   async start(context: SourceContext<P>): Promise<void> {
     this.#context = context;
     this.#namespaces = context.namespaces;
-    await Promise.all(Array.from(
-      this.#presences,
-      (presence) =>
-        presence.follow((present) =>
-          present
-            ? this.hold(presence.name, ALL_PRIMARIES)
-            : this.release(presence.name, ALL_PRIMARIES)
-        ),
-    ));
+    await Promise.all(Array.from(this.#presences, (presence) => {
+      const { name } = presence;
+      return presence.follow((present) =>
+        present
+          ? this.hold(name, ALL_PRIMARIES)
+          : this.release(name, ALL_PRIMARIES)
+      );
+    }));
   }
 
   async stop(): Promise<void> {
@@ -213,9 +209,8 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
   }
 
   beginWrite(key: ObjectKey): OwnWrite {
-    return this.#opening === undefined
-      ? { succeed() {}, fail() {} }
-      : this.#inner.beginWrite?.(key) ?? { succeed() {}, fail() {} };
+    const write = this.#opening && this.#inner.beginWrite?.(key);
+    return write ?? { succeed() {}, fail() {} };
   }
 
   onPrimary(event: PrimaryEvent<P>): void {
@@ -231,8 +226,7 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
 
   async changeNamespaces(namespaces: NamespaceSet): Promise<void> {
     this.#namespaces = namespaces;
-    if (this.#opening === undefined) return;
-    await this.#inner.changeNamespaces?.(namespaces);
+    if (this.#opening) await this.#inner.changeNamespaces?.(namespaces);
   }
 
   async #start(): Promise<void> {
@@ -251,14 +245,12 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
       // Runs that wait for the source see its initial state.
       trigger: (key, event) => {
         const text = typeof key === "string" ? key : keyText(key);
-        if (this.#open && this.#isHeldBy(text)) context.trigger(key, event);
+        const isHeld = this.#holders.has(text) ||
+          this.#holders.has(ALL_PRIMARIES);
+        if (this.#open && isHeld) context.trigger(key, event);
       },
     });
     if (this.#life === life) this.#open = true;
-  }
-
-  #isHeldBy(primary: string): boolean {
-    return this.#holders.has(primary) || this.#holders.has(ALL_PRIMARIES);
   }
 
   /**

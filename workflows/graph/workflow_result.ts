@@ -8,6 +8,7 @@ import {
   READY,
   setCondition,
 } from "../conditions/condition.ts";
+import { messageOf } from "../conditions/outcome.ts";
 import type { NodeResult, NodeState } from "./node.ts";
 
 const DONE: ReadonlySet<NodeState> = new Set([
@@ -28,10 +29,6 @@ function shortText(error: unknown): string {
   return line.length > LONGEST_TEXT
     ? `${line.slice(0, LONGEST_TEXT - 1)}…`
     : line;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Error for failed nodes of a workflow; the other nodes were processed. */

@@ -3,6 +3,7 @@ import {
   checkOptions,
   type OptionRules,
 } from "../../core/api/options.ts";
+import { messageOf } from "../conditions/outcome.ts";
 import {
   currentStatus,
   failedStatus,
@@ -109,7 +110,7 @@ async function celRule(check: CelHealthCheck): Promise<StatusRule> {
 }
 
 export function firstLine(error: unknown): string {
-  return String(error instanceof Error ? error.message : error).split("\n")[0]!;
+  return messageOf(error).split("\n")[0]!;
 }
 
 /** Compiled CEL expression with a boolean result. */

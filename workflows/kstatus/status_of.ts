@@ -80,9 +80,8 @@ export function statusOf(
   const own = rules?.get(name) ?? rules?.get(`${group}/*`);
   const general = unsettledStatus(object) ??
     (own === undefined ? conditionStatus(object) : undefined);
-  if (general !== undefined) return general;
-  const rule = own ?? KIND_RULES.get(name);
-  return rule === undefined ? readyStatus(object) : rule(object, { now });
+  const rule = own ?? KIND_RULES.get(name) ?? readyStatus;
+  return general ?? rule(object, { now });
 }
 
 /**

@@ -90,10 +90,7 @@ const crdStatus: StatusRule = (object) => {
   return inProgressStatus("Installing", "Install in progress");
 };
 
-/**
- * Time after which an unscheduled Pod counts as failed, in milliseconds; as in
- * kstatus.
- */
+/** As in kstatus. */
 const SCHEDULING_GRACE_MS = 15_000;
 
 /** Time until an unscheduled Pod counts as failed, in milliseconds. */

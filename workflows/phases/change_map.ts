@@ -159,13 +159,10 @@ function ruleOf(
 ): ChangeType | FieldChange | undefined {
   if (Object.hasOwn(rules, path)) return rules[path];
   // A field that was added or removed as a whole follows the rule below it.
-  for (let above = path; above !== ""; above = parentOf(above)) {
-    if (Object.hasOwn(rules, `${above}.*`)) return rules[`${above}.*`];
+  const steps = path.split(".");
+  for (let length = steps.length; length > 0; length--) {
+    const below = `${steps.slice(0, length).join(".")}.*`;
+    if (Object.hasOwn(rules, below)) return rules[below];
   }
   return rules["*"];
-}
-
-function parentOf(path: string): string {
-  const dot = path.lastIndexOf(".");
-  return dot < 0 ? "" : path.slice(0, dot);
 }

@@ -1,4 +1,8 @@
-import { isOutcome, withoutUrlQueries } from "../conditions/outcome.ts";
+import {
+  isOutcome,
+  messageOf,
+  withoutUrlQueries,
+} from "../conditions/outcome.ts";
 import type { ErrorReportOptions } from "./phased_definition.ts";
 import type { RolloutError } from "./phased_status.ts";
 
@@ -47,13 +51,7 @@ function chainOf(error: unknown): readonly unknown[] {
   return chain;
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-function limited(text: string, maxLength: number): string {
-  if (text.length <= maxLength) return text;
-  return maxLength > 3
-    ? `${text.slice(0, maxLength - 3)}...`
-    : text.slice(0, maxLength);
+function limited(text: string, length: number): string {
+  if (text.length <= length) return text;
+  return length > 3 ? `${text.slice(0, length - 3)}...` : text.slice(0, length);
 }

@@ -28,9 +28,6 @@ interface Written {
   readonly version: string;
 }
 
-/**
- * Maximum number of attempts if only other parts of the object have changed.
- */
 const MAX_ATTEMPTS = 3;
 
 /**

@@ -174,18 +174,6 @@ export interface PendingReason {
   readonly message: string;
 }
 
-/** Facts from which the conditions of a phased object are computed. */
-export interface LifecycleFacts {
-  /** Lifecycle state of the object. */
-  readonly lifecycle: Lifecycle;
-  /** Error; the object is not Ready while there is one. */
-  readonly error?: RolloutError | undefined;
-  /** Reason why the object is not Ready yet. */
-  readonly pending?: PendingReason | undefined;
-  /** Message of the conditions. Defaults to that of the lifecycle state. */
-  readonly message?: string | undefined;
-}
-
 /**
  * Computes the conditions of a lifecycle state, by the conventions of kstatus:
  * Ready always, Reconciling and Stalled only while True. Other conditions are
@@ -196,7 +184,13 @@ export interface LifecycleFacts {
  */
 export function lifecycleConditions(
   conditions: readonly Condition[],
-  facts: LifecycleFacts,
+  facts: {
+    readonly lifecycle: Lifecycle;
+    readonly error: RolloutError | undefined;
+    readonly pending: PendingReason | undefined;
+    /** Message in place of that of the lifecycle state. */
+    readonly message: string | undefined;
+  },
   moment: ConditionMoment,
 ): Condition[] {
   const { lifecycle, error, pending } = facts;

@@ -1,13 +1,5 @@
 import type { ChosenSpec, RolloutStatus } from "./phased_status.ts";
 
-/** Conversion of specs that an older version of the operator has stored. */
-export interface StoredSpecs<Spec> {
-  readonly version: string;
-  readonly convert?:
-    | ((stored: unknown, version: string | undefined) => Spec)
-    | undefined;
-}
-
 /**
  * Transitions of the write-ahead log of a rollout. They change the status in
  * memory; the run writes it.
@@ -19,7 +11,10 @@ export class RolloutLog<Spec> {
 
   constructor(
     status: RolloutStatus<Spec>,
-    { version, convert }: StoredSpecs<Spec>,
+    { version, convert }: {
+      readonly version: string;
+      readonly convert: ((stored: unknown, from?: string) => Spec) | undefined;
+    },
   ) {
     this.status = status;
     if (convert === undefined) return;
