@@ -94,13 +94,23 @@ export interface KubernetesDependent<P extends KubernetesObject, S>
   delete(primary: P, ctx: Context<P>): Promise<void>;
 }
 
-/** Combines the operations of several resources: created, updated, or none. */
-export function combinedOperation(
-  ...operations: readonly DependentResult<unknown>["operation"][]
-): DependentResult<unknown>["operation"] {
-  return operations.includes("created")
-    ? "created"
-    : operations.includes("updated")
-    ? "updated"
-    : "none";
+/**
+ * Reconciles several resources, one after the other.
+ *
+ * @returns The resources that exist, by key, and the combined operation.
+ */
+export async function reconcileAll<D, S>(
+  desired: ReadonlyMap<string, D>,
+  reconcile: (one: D, key: string) => Promise<DependentResult<S>>,
+): Promise<DependentResult<ReadonlyMap<string, S>>> {
+  const resource = new Map<string, S>();
+  const operations = new Set<DependentResult<S>["operation"]>();
+  for (const [key, one] of desired) {
+    const result = await reconcile(one, key);
+    operations.add(result.operation);
+    if (result.resource !== undefined) resource.set(key, result.resource);
+  }
+  const operation = (["created", "updated"] as const)
+    .find((one) => operations.has(one));
+  return { operation: operation ?? "none", resource };
 }

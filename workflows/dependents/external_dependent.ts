@@ -7,12 +7,12 @@ import {
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import { jsonEquals } from "../../core/patch/json_value.ts";
+import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 import {
-  combinedOperation,
   type Dependent,
   type DependentResult,
   type KubernetesDependent,
+  reconcileAll,
 } from "./dependent.ts";
 import { type ExternalState, ONLY_KEY } from "./external_state.ts";
 import { SOURCE_PARTS } from "./kubernetes_dependent.ts";
@@ -254,9 +254,7 @@ export function externalBulkDependent<P extends KubernetesObject, D, R>(
   });
 }
 
-/**
- * Reconciles and deletes resources outside the cluster, and stores their ids.
- */
+/** Reconciles and deletes resources outside the cluster, and stores their ids. */
 function externalResources<P extends KubernetesObject, D, R>(
   options: ExternalResourceOptions<P, D, R>,
   { desired, keyed }: {
@@ -312,23 +310,20 @@ function externalResources<P extends KubernetesObject, D, R>(
     context: ExternalContext<P>,
   ): Promise<DependentResult<R>> => {
     const { primary, ctx } = context;
-    if (actual === undefined) {
-      const resource = await create?.(wanted, primary, ctx);
-      if (resource === undefined) return { operation: "none", resource };
-      await storeId(context, resource);
-      source.ownExternalWrite?.(primary, resource);
-      return { operation: "created", resource };
-    }
-    if (update === undefined || matches(wanted, actual)) {
+    const isNew = actual === undefined;
+    if (!isNew && (update === undefined || matches(wanted, actual))) {
       return { operation: "none", resource: actual };
     }
-    const resource = await update(wanted, actual, primary, ctx);
+    const resource = isNew
+      ? await create?.(wanted, primary, ctx)
+      : await update?.(wanted, actual, primary, ctx);
+    if (resource === undefined) return { operation: "none", resource };
     // Some systems replace a resource in order to change it.
-    if (state?.id(resource) !== state?.id(actual)) {
+    if (isNew || state?.id(resource) !== state?.id(actual)) {
       await storeId(context, resource);
     }
     source.ownExternalWrite?.(primary, resource);
-    return { operation: "updated", resource };
+    return { operation: isNew ? "created" : "updated", resource };
   };
 
   /** Deletes a resource, if it exists, and then its stored id. */
@@ -355,15 +350,10 @@ function externalResources<P extends KubernetesObject, D, R>(
         if (wanted.has(key) || deleteResource === undefined) continue;
         await deleteOne(actual, { primary, ctx, key });
       }
-      const resources = new Map<string, R>();
-      let operation = combinedOperation();
-      for (const [key, one] of wanted) {
-        const context = { primary, ctx, key };
-        const result = await reconcileOne(one, found.get(key), context);
-        operation = combinedOperation(operation, result.operation);
-        if (result.resource !== undefined) resources.set(key, result.resource);
-      }
-      return { operation, resource: resources };
+      return await reconcileAll(
+        wanted,
+        (one, key) => reconcileOne(one, found.get(key), { primary, ctx, key }),
+      );
     },
     ...(desired !== undefined && deleteResource !== undefined && {
       async delete(primary: P, ctx: Context<P>) {
@@ -389,11 +379,9 @@ interface ExternalContext<P extends KubernetesObject> {
 
 /** Whether all desired fields are present and equal. */
 function isCovered(desired: unknown, actual: unknown): boolean {
-  if (
-    typeof desired !== "object" || desired === null || Array.isArray(desired)
-  ) return jsonEquals(desired, actual);
-  return typeof actual === "object" && actual !== null &&
+  if (!isJsonObject(desired)) return jsonEquals(desired, actual);
+  return isJsonObject(actual) &&
     Object.entries(desired).every(([name, value]) =>
-      isCovered(value, (actual as Record<string, unknown>)[name])
+      isCovered(value, actual[name])
     );
 }

@@ -17,9 +17,9 @@ import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { WatchingSource } from "../../core/controller/watch/watch_source.ts";
 import {
-  combinedOperation,
   type Dependent,
   type KubernetesDependent,
+  reconcileAll,
 } from "./dependent.ts";
 import {
   DependentResource,
@@ -220,14 +220,7 @@ export function bulkDependent<
       for (const [id, object] of await read(primary, ctx)) {
         if (!desired.has(id)) await resource.delete(keyOf(object), ctx);
       }
-      const resources = new Map<string, S>();
-      let operation = combinedOperation();
-      for (const [id, one] of desired) {
-        const result = await resource.reconcile(one, ctx);
-        operation = combinedOperation(operation, result.operation);
-        if (result.resource !== undefined) resources.set(id, result.resource);
-      }
-      return { operation, resource: resources };
+      return await reconcileAll(desired, (one) => resource.reconcile(one, ctx));
     },
     async delete(primary, ctx) {
       for (const object of (await read(primary, ctx)).values()) {
