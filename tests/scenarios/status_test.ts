@@ -577,3 +577,42 @@ scenario(
     );
   },
 );
+
+scenario(
+  "patchStatus after a conflict does not change a new object of the same name",
+  async (fixture) => {
+    await create(fixture);
+    const stored: string[] = [];
+    let isFirst = true;
+    const client = fixture.client.with([(next) => async (request) => {
+      const isStatus = request.method === "PATCH" &&
+        request.path.includes("/status");
+      if (isStatus && isFirst) {
+        isFirst = false;
+        // The event of the deletion is late.
+        fixture.faults.stallWatches({ resource: "buoys" });
+        await fixture.client.delete(Buoy, KEY);
+        await fixture.client.create(Buoy, {
+          metadata: KEY,
+          spec: { value: "second" },
+        });
+      }
+      const response = await next(request);
+      if (isStatus && response.status < 300) stored.push(`${request.body}`);
+      return response;
+    }]);
+    const operator = fixture.operator({ client });
+    operator.register(Buoy, {
+      reconcile: ({ spec }) =>
+        patchStatus({ ours: spec.value, conditions: [condition("Ours")] }),
+    });
+    await fixture.start(operator);
+    await fixture.until(() =>
+      fixture.log.some(({ message }) => message.startsWith("Run failed"))
+    );
+    fixture.faults.cutWatches({ resource: "buoys" });
+    assert.equal((await reconciled(fixture, 1)).ours, "second");
+    assert.deepEqual(stored.filter((body) => body.includes("first")), []);
+  },
+  { embedded: "it stalls watches" },
+);
