@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import { patchStatus } from "../../core/controller/result.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
@@ -91,5 +92,51 @@ scenario(
     release();
     await fixture.settle();
     await fixture.start(operator);
+  },
+);
+
+scenario(
+  "A second signal ends the grace period of this stop, and not of the next one",
+  async (fixture) => {
+    const operator = fixture.operator({ shutdownGrace: "30s" });
+    let signal: AbortSignal | undefined;
+    let ended = 0;
+    operator.register(Gadget, {
+      async reconcile(_gadget, ctx) {
+        signal = ctx.signal;
+        await new Promise<void>((resolve) => {
+          const timer = fixture.clock.setTimer(resolve, 5_000);
+          ctx.signal.addEventListener("abort", () => {
+            timer.cancel();
+            resolve();
+          });
+        });
+        ended++;
+      },
+    });
+    /** Runs the operator until the signals, in the middle of a run. */
+    const runUntil = async (signals: number): Promise<void> => {
+      const others = process.listeners("SIGTERM");
+      const done = operator.run();
+      const [listener] = process.listeners("SIGTERM")
+        .filter((one) => !others.includes(one));
+      await fixture.until(() => operator.health().ready);
+      signal = undefined;
+      await fixture.change("a", { value: `of ${ended}` });
+      await fixture.until(() => signal !== undefined);
+      for (let count = 0; count < signals; count++) listener?.("SIGTERM");
+      await fixture.done(done);
+    };
+    await fixture.create("a");
+    const before = fixture.clock.now();
+    await runUntil(2);
+    assert.equal(signal?.aborted, true);
+    await runUntil(1);
+    assert.equal(
+      signal?.aborted,
+      false,
+      "the run ended within the grace period",
+    );
+    assert.ok(fixture.clock.now() - before < 30_000);
   },
 );
