@@ -421,3 +421,42 @@ scenario(
     );
   },
 );
+
+scenario(
+  "A waiting operator stops the sources of an attempt before it starts them again",
+  async (fixture) => {
+    const calls: string[] = [];
+    let fails = 2;
+    const operator = fixture.operator({
+      startErrors: "wait",
+      syncTimeout: "5s",
+    });
+    operator.register(Gadget, {
+      reconcile: (gadget) => patchStatus({ value: gadget.spec.value }),
+    }, {
+      sources: [{
+        name: "good",
+        start: () => Promise.resolve(void calls.push("start")),
+        stop: () => Promise.resolve(void calls.push("stop")),
+      }, {
+        name: "bad",
+        start: () =>
+          fails-- > 0
+            ? Promise.reject(new Error("not yet"))
+            : Promise.resolve(),
+        stop: () => Promise.resolve(),
+      }],
+    });
+    await fixture.start(operator);
+    await reconciled(fixture, "a");
+    await fixture.done(operator.stop());
+    assert.deepEqual(calls, [
+      "start",
+      "stop",
+      "start",
+      "stop",
+      "start",
+      "stop",
+    ]);
+  },
+);
