@@ -36,11 +36,13 @@ const REASONS: Readonly<Record<number, string>> = {
  * Reads a complete body.
  *
  * @param limit Maximum size, in bytes.
+ * @param what Beginning of the error, such as `Cannot get Pod default/a`.
  * @throws {RangeError} If the body exceeds the limit; the rest is not read.
  */
 export async function readBody(
   response: HttpResponse,
   limit: number,
+  what = "Cannot read a response",
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -48,7 +50,7 @@ export async function readBody(
     length += chunk.byteLength;
     if (length > limit) {
       throw new RangeError(
-        `Cannot read a response: it must have at most ${limit} bytes: received ${length} and more`,
+        `${what}: the response must have at most ${limit} bytes: received ${length} and more`,
       );
     }
     chunks.push(chunk);
@@ -76,10 +78,10 @@ export async function readResponse(
   response: HttpResponse,
   limit: number,
 ): Promise<Uint8Array> {
+  const what = `Cannot ${request.action}`;
   try {
-    return await readBody(response, limit);
+    return await readBody(response, limit, what);
   } catch (error) {
-    const what = `Cannot ${request.action}`;
     const isForeign = error instanceof Error && error.name !== "AbortError" &&
       !(error instanceof RangeError) && !request.signal?.aborted &&
       !error.message.startsWith(what);

@@ -129,7 +129,10 @@ test("Client refuses responses that are not JSON or too large", async () => {
       'Cannot get Pod default/web: the response must be JSON: received "{"',
   });
   const long = clientWith(() => ({ body: OBJECT }), { maxResponseBytes: 20 });
-  await assert.rejects(() => long.client.get(POD, KEY), RangeError);
+  await assert.rejects(() => long.client.get(POD, KEY), {
+    name: "RangeError",
+    message: /^Cannot get Pod default\/web: the response must have at most 20 /,
+  });
   assert.equal(long.transport.cancelled, 1);
 });
 
