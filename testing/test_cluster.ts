@@ -42,6 +42,8 @@ const CLUSTER_TIMEOUT_MS = 90_000;
 const MAX_ADVANCE_MS = 3_600_000;
 /** Maximum number of event-loop turns that work may take without a timer. */
 const MAX_IDLE_TURNS = 20_000;
+/** Longest wait in such turns, in real time: conditions may send requests. */
+const MAX_IDLE_MS = 3_000;
 
 /** Anything that a test starts and stops, such as an `Operator`. */
 export interface TestedOperator {
@@ -355,11 +357,22 @@ export class TestCluster {
     holds: () => boolean | Promise<boolean>,
     limit?: number,
   ): Promise<void> {
+    const last = clock.now() + (limit ?? MAX_ADVANCE_MS);
     if (this.server !== undefined) {
-      return await clock.runUntil(holds, { limit, idleTurns: MAX_IDLE_TURNS });
+      let idleSince = Infinity;
+      const holdsInTime = async () => {
+        if (await holds()) return true;
+        if ((clock.nextDue ?? Infinity) <= last) idleSince = Infinity;
+        else idleSince = Math.min(idleSince, performance.now());
+        if (performance.now() - idleSince <= MAX_IDLE_MS) return false;
+        throw new Error(
+          `Cannot run until the condition holds: nothing was due for ${MAX_IDLE_MS} ms of real time: received ${holds}`,
+        );
+      };
+      const idleTurns = MAX_IDLE_TURNS;
+      return await clock.runUntil(holdsInTime, { limit, idleTurns });
     }
     const end = performance.now() + CLUSTER_TIMEOUT_MS;
-    const last = clock.now() + (limit ?? MAX_ADVANCE_MS);
     await clock.settle();
     while (!await holds()) {
       const { nextDue = Infinity } = clock;

@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { TestCluster } from "../../testing/test_cluster.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
+
+test("A condition that never holds ends the wait after seconds", async () => {
+  const cluster = await TestCluster.start({ clock: new VirtualClock() });
+  const { now } = performance;
+  let calls = 0;
+  // Each call takes a second of real time, as one with requests might.
+  performance.now = () => now.call(performance) + calls * 1_000;
+  try {
+    const wait = cluster.until(() => ++calls < 0, { within: "2m" });
+    await assert.rejects(wait, /did not hold within 2m/);
+    assert(calls < 20, `It was called ${calls} times`);
+  } finally {
+    performance.now = now;
+    await cluster.stop();
+  }
+});
