@@ -32,30 +32,6 @@ export interface Clock {
 /** Longest delay that `setTimeout` accepts; a longer one fires immediately. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-class SystemTimer implements Timer {
-  #handle: ReturnType<typeof setTimeout> | undefined;
-
-  constructor(callback: () => void, delay: number) {
-    this.#arm(callback, delay);
-  }
-
-  #arm(callback: () => void, delay: number): void {
-    const step = Math.min(Math.max(delay, 0), MAX_TIMEOUT_MS);
-    this.#handle = setTimeout(() => {
-      if (delay > step) this.#arm(callback, delay - step);
-      else {
-        this.#handle = undefined;
-        callback();
-      }
-    }, step);
-  }
-
-  cancel(): void {
-    clearTimeout(this.#handle);
-    this.#handle = undefined;
-  }
-}
-
 /**
  * The clock of the machine.
  *
@@ -71,7 +47,18 @@ class SystemTimer implements Timer {
 export const systemClock: Clock = {
   now: () => performance.now(),
   wallTime: () => Date.now(),
-  setTimer: (callback, delay) => new SystemTimer(callback, delay),
+  setTimer(callback, delay) {
+    let handle: ReturnType<typeof setTimeout>;
+    const arm = (left: number) => {
+      const step = Math.min(Math.max(left, 0), MAX_TIMEOUT_MS);
+      handle = setTimeout(
+        () => left > step ? arm(left - step) : callback(),
+        step,
+      );
+    };
+    arm(delay);
+    return { cancel: () => clearTimeout(handle) };
+  },
 };
 
 /**

@@ -182,10 +182,14 @@ export function unfailingLogger(logger: Logger): Logger {
   return wrapped;
 }
 
-function attempt(log: () => void): void {
+/**
+ * Calls a logger, metric or tracer of the user. Its errors must not end what it
+ * observes, and cannot be logged where the logger itself has failed.
+ */
+export function attempt(call: () => void): void {
   try {
-    log();
+    call();
   } catch {
-    // The logger itself has failed, so that the failure cannot be logged.
+    // What is missing in the logs, metrics or traces shows the failure.
   }
 }

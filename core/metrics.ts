@@ -1,3 +1,5 @@
+import { attempt } from "./logger.ts";
+
 /** Label names and values of one time series. */
 export type MetricLabels = Readonly<Record<string, string>>;
 
@@ -96,12 +98,4 @@ function unfailingMetric(metric: Partial<AnyMetric>): AnyMetric {
     remove: (labels) => attempt(() => metric.remove?.(labels)),
     observe: (value, labels) => attempt(() => metric.observe?.(value, labels)),
   };
-}
-
-function attempt(count: () => void): void {
-  try {
-    count();
-  } catch {
-    // A metric that cannot be counted must not end what it measures.
-  }
 }

@@ -1,3 +1,5 @@
+import { attempt } from "./logger.ts";
+
 /** Attributes of a span. */
 export type SpanAttributes = Readonly<
   Record<string, string | number | boolean>
@@ -94,13 +96,13 @@ export function inSpan<R>(
   let outcome: (() => R | Promise<R>) | undefined;
   const within = (span: Span): void => {
     const succeed = (result: R): R => {
-      unfailing(() => onResult?.(span, result));
-      unfailing(() => span.end());
+      attempt(() => onResult?.(span, result));
+      attempt(() => span.end());
       return result;
     };
     const fail = (error: unknown): never => {
-      unfailing(() => spanFailed(span, error));
-      unfailing(() => span.end());
+      attempt(() => spanFailed(span, error));
+      attempt(() => span.end());
       throw error;
     };
     try {
@@ -113,7 +115,7 @@ export function inSpan<R>(
       outcome = () => fail(error);
     }
   };
-  unfailing(() => tracer.startActiveSpan(name, { kind, attributes }, within));
+  attempt(() => tracer.startActiveSpan(name, { kind, attributes }, within));
   // If the tracer does not call the function, the work runs without a span.
   return outcome === undefined ? work() : outcome();
 }
@@ -124,15 +126,6 @@ export function inSpan<R>(
  */
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === "function";
-}
-
-/** Calls a tracer, whose errors must not affect the traced work. */
-function unfailing(call: () => void): void {
-  try {
-    call();
-  } catch {
-    // The missing span shows that the tracer has failed.
-  }
 }
 
 /** Records an error in a span and sets its status. */
@@ -164,7 +157,7 @@ function identityOf(
   span: Span | undefined,
 ): ReturnType<Span["spanContext"]> | undefined {
   let identity: ReturnType<Span["spanContext"]> | undefined;
-  unfailing(() => identity = span?.spanContext());
+  attempt(() => identity = span?.spanContext());
   return identity === undefined || /^0*$/.test(identity.traceId)
     ? undefined
     : identity;

@@ -39,7 +39,11 @@ import type {
   SourceHealth,
 } from "./event_source.ts";
 import { defaultFinalizer } from "./finalizer.ts";
-import { type Namespaces, namespaceSet } from "./namespaces.ts";
+import {
+  checkNamespaces,
+  type Namespaces,
+  namespaceSet,
+} from "./namespaces.ts";
 import { Ownership } from "./run/owner.ts";
 import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
@@ -366,16 +370,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
    * is fixed at start.
    */
   async changeNamespaces(namespaces: Namespaces): Promise<void> {
-    if (namespaces === "current") {
-      throw new TypeError(
-        'Cannot change namespaces: they must be "all" or a list of names: received "current"',
-      );
-    }
-    const { scope = "Namespaced" } = this.kind;
-    const set = namespaceSet(namespaces, undefined, {
-      scope,
-      kind: this.kind.kind,
-    });
+    checkNamespaces(namespaces, ["all"], `controller "${this.name}"`);
+    const set = namespaceSet(namespaces, undefined, this.kind);
     this.#namespaces = namespaces;
     if (this.#parts === undefined) return;
     await this.#parts.watches.watch(set, { partly: false });

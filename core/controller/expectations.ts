@@ -2,7 +2,7 @@ import { type Duration, milliseconds } from "../api/duration.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText } from "../api/object_key.ts";
 import { checkOption, checkParts, type OptionRules } from "../api/options.ts";
-import type { Clock, Timer } from "../clock.ts";
+import type { Timer } from "../clock.ts";
 import type {
   EventSource,
   PrimaryEvent,
@@ -155,7 +155,7 @@ export class Expectations<P extends KubernetesObject = KubernetesObject>
       if (this.#pending.get(key) === pending) this.#remove(key);
       return { status: "fulfilled", name };
     }
-    const late = this.#clock.now() >= deadline;
+    const late = this.#started.clock.now() >= deadline;
     return { status: late ? "timedOut" : "pending", name };
   }
 
@@ -187,10 +187,6 @@ export class Expectations<P extends KubernetesObject = KubernetesObject>
   #remove(key: string): void {
     this.#pending.get(key)?.timer.cancel();
     this.#pending.delete(key);
-  }
-
-  get #clock(): Clock {
-    return this.#started.clock;
   }
 
   get #started(): SourceContext<P> {

@@ -1,4 +1,4 @@
-import type { ResolvedKind } from "../api/kind.ts";
+import type { Kind } from "../api/kind.ts";
 import { type OptionRow, typeText } from "../api/options.ts";
 import type { NamespaceSet } from "./event_source.ts";
 
@@ -60,14 +60,15 @@ export const NAMESPACES_OPTION: OptionRow<Namespaces | undefined> = {
  * Resolves the option `namespaces`.
  *
  * @param current Namespace in which the operator runs, if it is known.
- * @param kind Kind to watch; if it is cluster-scoped, the result is `"all"`.
- * @throws {TypeError} If the value is not valid, or is `"current"` and the
- * namespace of the operator is not known.
+ * @param kind Kind to watch; if it is known to be cluster-scoped, the result is
+ * `"all"`.
+ * @throws {TypeError} If the value is `"current"` and the namespace of the
+ * operator is not known.
  */
 export function namespaceSet(
   namespaces: Namespaces,
   current: string | undefined,
-  kind: Pick<ResolvedKind, "scope" | "kind">,
+  kind: Pick<Kind, "kind" | "scope">,
 ): NamespaceSet {
   if (kind.scope === "Cluster" || namespaces === "all") return "all";
   if (namespaces === "current") {
@@ -76,6 +77,5 @@ export function namespaceSet(
       `Cannot watch the current namespace for ${kind.kind}: neither the kubeconfig's context nor the service account names one: received "current"`,
     );
   }
-  checkNamespaces(namespaces, NAMESPACE_WORDS, kind.kind);
   return [...new Set(namespaces)].sort();
 }

@@ -176,11 +176,10 @@ async function check(
   { client, namespaces, currentNamespace }: ControllerDeps,
 ): Promise<void> {
   for (const other of watchedKinds.slice(1)) await servedKind(client, other);
-  const { scope = "Namespaced" } = kind;
   const wanted = namespaceSet(
     settings.namespaces ?? namespaces,
     currentNamespace,
-    { scope, kind: kind.kind },
+    kind,
   );
   const served = await servedKind(client, kind);
   if (kind.scope !== undefined && kind.scope !== served.scope) {

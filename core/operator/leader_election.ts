@@ -134,15 +134,12 @@ export class LeaderElection extends RenewedLease<LeaderElectionDeps> {
       const renewed = await lock.acquire(record, false, signal);
       if (renewed !== undefined) return this.#take(renewed, sentAt);
     }
-    this.#observed = observe(
-      this.#observed,
-      await lock.read(signal),
-      clock.now(),
-    );
-    if (this.#observed === undefined) {
+    const record = await lock.read(signal);
+    if (record === undefined) {
+      this.#observed = undefined;
       return this.#take(await lock.create(signal), sentAt);
     }
-    const { record } = this.#observed;
+    this.#observed = observe(this.#observed, record, clock.now());
     const action = decideLease(this.#observed, identity, clock.now());
     if (action === "wait") {
       this.#observeLeader(record.holder);

@@ -9,9 +9,9 @@ export interface LeaseRecord {
 }
 
 /** State of a Lease with the time of its first observation. */
-export interface ObservedLease {
+export interface ObservedLease<R = LeaseRecord> {
   /** State of the Lease. */
-  readonly record: LeaseRecord;
+  readonly record: R;
   /** Time of the first observation, by the clock of the observer. */
   readonly seenAt: number;
 }
@@ -32,12 +32,11 @@ export interface LeaseTimes {
  * Timestamps in the Lease are not compared, because the clocks of its holders
  * may differ; what counts is how long the Lease has not changed.
  */
-export function observe(
-  before: ObservedLease | undefined,
-  record: LeaseRecord | undefined,
+export function observe<R extends Pick<LeaseRecord, "resourceVersion">>(
+  before: ObservedLease<R> | undefined,
+  record: R,
   now: number,
-): ObservedLease | undefined {
-  if (record === undefined) return undefined;
+): ObservedLease<R> {
   if (before?.record.resourceVersion === record.resourceVersion) return before;
   return { record, seenAt: now };
 }

@@ -238,13 +238,7 @@ export class Operator {
     const controller = this.#controllers.get(name);
     if (controller === undefined) return;
     this.#controllers.delete(name);
-    const { clock, logger, shutdownGrace } = this.#settings;
-    await drain([controller], {
-      clock,
-      log: logger,
-      grace: shutdownGrace,
-      hurry: this.#hurry.signal,
-    });
+    await this.#drain([controller]);
     await controller.stop();
   }
 
@@ -397,19 +391,14 @@ export class Operator {
   }
 
   async #stop(): Promise<void> {
-    const { logger, clock, shutdownGrace } = this.#settings;
+    const { logger } = this.#settings;
     const controllers = [...this.#controllers.values()];
     this.#state = "stopping";
     this.#ending.abort(
       new Error("Cannot run the operator: it was stopped"),
     );
     this.#hurry = new AbortController();
-    await drain(controllers, {
-      clock,
-      log: logger,
-      grace: shutdownGrace,
-      hurry: this.#hurry.signal,
-    });
+    await this.#drain(controllers);
     try {
       await Promise.all(controllers.map((controller) => controller.stop()));
       // A start in progress may have opened something, which is closed as well.
@@ -423,6 +412,11 @@ export class Operator {
       this.#failed = false;
       for (const resolve of this.#stopped.splice(0)) resolve();
     }
+  }
+
+  async #drain(controllers: readonly ManagedController[]): Promise<void> {
+    const { clock, logger: log, shutdownGrace: grace } = this.#settings;
+    await drain(controllers, { clock, log, grace, hurry: this.#hurry.signal });
   }
 
   /** Returns the dependencies that all controllers share; created once. */
@@ -441,6 +435,7 @@ export class Operator {
     });
     const { client, shard } = coordination;
     this.#deps = {
+      ...this.#settings,
       client: tracer === undefined
         ? client
         : client.with([traceRequests(tracer)]),
@@ -455,15 +450,10 @@ export class Operator {
           ({ settings }) => settings.fieldManager,
         ),
       cap: this.#cap,
-      clock,
       log: logger,
-      metrics,
-      tracer,
-      random,
       shard,
       mayRun: () => coordination.mayRun,
       instance: hostname(),
-      namespaces: this.#settings.namespaces,
       currentNamespace: base.namespace,
       successLevel: development() === undefined ? "debug" : "info",
     };

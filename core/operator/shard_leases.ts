@@ -1,5 +1,10 @@
 import { ApiError } from "../api/api_error.ts";
 import { microTimestamp } from "../api/timestamp.ts";
+import {
+  type LeaseRecord,
+  observe,
+  type ObservedLease,
+} from "./lease_decision.ts";
 import { Lease, type LeaseHolderDeps, leaseSeconds } from "./lease_lock.ts";
 
 const GROUP_LABEL = "coracle.dev/shard-group";
@@ -17,12 +22,7 @@ export interface ShardMember {
 }
 
 /** Member of a shard group, with its Lease. */
-export interface LeasedMember extends ShardMember {
-  /** Version of the Lease, which changes with every renewal. */
-  readonly resourceVersion: string;
-  /** Time that the Lease is held after its last renewal, in milliseconds. */
-  readonly duration: number;
-}
+export type LeasedMember = ShardMember & Omit<LeaseRecord, "holder">;
 
 /**
  * Leases of the members of a shard group.
@@ -173,22 +173,13 @@ function membersOf(text: string | undefined): readonly string[] {
 /** Number of lease durations after which a silent member is removed. */
 const REMOVED_AFTER_DURATIONS = 10;
 
-/** Members of a shard group by their state. */
-export interface ObservedMembers {
-  /** Members that may be alive, sorted by identity. */
-  readonly living: readonly LeasedMember[];
-  /** Members that have been dead for so long that they will not return. */
-  readonly expired: readonly LeasedMember[];
-}
-
 /** Tracks which members of a group are alive, by how long they were silent. */
 export class MemberTracker {
-  /** Version of each Lease, and the time at which it was first observed. */
-  readonly #since: Map<string, { readonly version: string; at: number }> =
-    new Map();
+  #observed: Map<string, ObservedLease<LeasedMember>> = new Map();
 
   /**
-   * Observes the other members.
+   * Observes the other members: those that may be alive, sorted by identity, and
+   * those that have been dead for so long that they will not return.
    *
    * A member counts as dead only if it was silent for a lease duration when the
    * request was sent: the response may show a state that is as old as that.
@@ -196,31 +187,22 @@ export class MemberTracker {
   observe(
     members: readonly LeasedMember[],
     times: { readonly askedAt: number; readonly answeredAt: number },
-  ): ObservedMembers {
-    const names = new Set(members.map(({ identity }) => identity));
-    for (const name of this.#since.keys()) {
-      if (!names.has(name)) this.#since.delete(name);
-    }
+  ): Record<"living" | "expired", readonly LeasedMember[]> {
+    const before = this.#observed;
+    this.#observed = new Map();
     const living: LeasedMember[] = [];
     const expired: LeasedMember[] = [];
     for (const member of members) {
-      const silence = times.askedAt - this.#sinceOf(member, times.answeredAt);
-      if (silence < member.duration) living.push(member);
-      else if (silence > REMOVED_AFTER_DURATIONS * member.duration) {
+      const { identity, duration } = member;
+      const lease = observe(before.get(identity), member, times.answeredAt);
+      this.#observed.set(identity, lease);
+      const silence = times.askedAt - lease.seenAt;
+      if (silence < duration) living.push(member);
+      else if (silence > REMOVED_AFTER_DURATIONS * duration) {
         expired.push(member);
       }
     }
-    return {
-      living: living.sort((a, b) => a.identity < b.identity ? -1 : 1),
-      expired,
-    };
-  }
-
-  #sinceOf(member: LeasedMember, now: number): number {
-    const { identity, resourceVersion: version } = member;
-    const seen = this.#since.get(identity);
-    if (seen?.version === version) return seen.at;
-    this.#since.set(identity, { version, at: now });
-    return now;
+    living.sort((a, b) => a.identity < b.identity ? -1 : 1);
+    return { living, expired };
   }
 }

@@ -285,7 +285,7 @@ scenario(
     );
     await assert.rejects(
       controller.changeNamespaces("current"),
-      /Cannot change namespaces/,
+      /they must be "all" or a list of names: received "current"/,
     );
   },
 );

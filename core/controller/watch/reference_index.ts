@@ -14,11 +14,6 @@ export class ReferenceIndex {
     return [...this.#primaries.get(secondary) ?? []];
   }
 
-  /** Secondaries that a primary refers to. */
-  secondariesOf(primary: string): string[] {
-    return [...this.#secondaries.get(primary) ?? []];
-  }
-
   /** Sets the references of a primary; none removes it. */
   set(primary: string, secondaries: Iterable<string>): void {
     for (const secondary of this.#secondaries.get(primary) ?? []) {

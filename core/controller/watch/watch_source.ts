@@ -599,11 +599,9 @@ export class WatchingSource<
     secondary: MappedObject<S>,
     context: SourceContext<P>,
   ): Set<string> {
-    const { name, namespace } = secondary;
-    const key = namespace === "" ? name : `${namespace}/${name}`;
     return new Set(
       this.#guarded(
-        key,
+        keyText(secondary),
         () =>
           this.#mappers.flatMap((mapper) =>
             keyTexts(mapper.primariesOf(secondary, context.primaryKind))

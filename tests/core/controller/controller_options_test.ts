@@ -102,6 +102,6 @@ test("namespaceSet reads all, current and lists", () => {
   const cluster = { kind: "Node", scope: "Cluster" } as const;
   assert.equal(namespaceSet(["a"], undefined, cluster), "all");
   assert.throws(() => namespaceSet("current", undefined, KIND), TypeError);
-  assert.throws(() => namespaceSet([], undefined, KIND), TypeError);
-  assert.throws(() => namespaceSet(["No"], undefined, KIND), /lower-case/);
+  assert.throws(() => settings({ namespaces: [] }), TypeError);
+  assert.throws(() => settings({ namespaces: ["No"] }), /lower-case/);
 });
