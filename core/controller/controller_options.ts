@@ -16,8 +16,10 @@ import {
   typeText,
 } from "../api/options.ts";
 import { SELECTION_OPTIONS, type SelectionOptions } from "../api/selection.ts";
-import { checkIndex } from "../cache/store/object_indexes.ts";
-import type { IndexDefinition } from "../cache/store/object_store.ts";
+import {
+  checkIndex,
+  type IndexDefinition,
+} from "../cache/store/object_indexes.ts";
 import { pruneTree } from "../json/prune.ts";
 import type { Limiter } from "../queue/window_limiter.ts";
 import {

@@ -12,7 +12,7 @@ import type {
   InformerHealth,
   OwnWrite,
 } from "../cache/informer/shared_informer.ts";
-import type { IndexDefinition } from "../cache/store/object_store.ts";
+import type { IndexDefinition } from "../cache/store/object_indexes.ts";
 import type { InformerSelection } from "../cache/watch/watch_requests.ts";
 import type { NamespaceSet } from "./event_source.ts";
 

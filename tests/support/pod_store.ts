@@ -2,8 +2,8 @@ import { Buffer } from "node:buffer";
 import { untyped } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { ObjectKey } from "../../core/api/object_key.ts";
+import type { IndexDefinition } from "../../core/cache/store/object_indexes.ts";
 import {
-  type IndexDefinition,
   ObjectStore,
   type ObjectStoreOptions,
   type PutOptions,

@@ -7,7 +7,7 @@ import {
   parseKey,
 } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
-import type { IndexDefinition } from "../store/object_store.ts";
+import { checkIndex, type IndexDefinition } from "../store/object_indexes.ts";
 import { type StoreUsage, sumOfUsages } from "../store/store_usage.ts";
 import {
   type CacheEvent,
@@ -365,9 +365,11 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
    * Adds an index over all objects, present and future.
    *
    * @throws {RangeError} If there is an index of this name.
+   * @throws {TypeError} If the definition is invalid.
    */
   addIndex(name: string, definition: IndexDefinition<T>): void {
     this.#checkNotStopped("add an index to");
+    checkIndex(name, definition);
     if (this.#indexes.has(name)) {
       throw new RangeError(
         `Cannot add an index: its name must be new: received "${name}"`,

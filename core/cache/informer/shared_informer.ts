@@ -2,7 +2,7 @@ import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
 import type { CacheEvent, InformerHandler } from "./cache_event.ts";
 import type { WatchHealth } from "../watch/watch_record.ts";
-import type { IndexDefinition } from "../store/object_store.ts";
+import type { IndexDefinition } from "../store/object_indexes.ts";
 import type { StoreUsage } from "../store/store_usage.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { type ByteRange, wholeRange } from "../../json/byte_range.ts";
+import { asBuffer, type ByteRange, sameBytes } from "../../json/byte_range.ts";
 
 const FIRST_BLOCK_BYTES = 1024;
 const BLOCK_BITS = 18;
@@ -95,13 +95,10 @@ export class NameTable {
     at += HEAD_BYTES;
     const base = shared > 0 ? block.readUInt32LE(at) + HEAD_BYTES : 0;
     if (shared > 0) at += BASE_BYTES;
-    for (let i = length - 1; i >= shared; i--) {
-      if (block[at + i - shared] !== bytes[start + i]) return false;
-    }
-    for (let i = 0; i < shared; i++) {
-      if (block[base + i] !== bytes[start + i]) return false;
-    }
-    return true;
+    const others = asBuffer(bytes);
+    const own = at + length - shared;
+    return sameBytes(block, at, own, others, start + shared) &&
+      sameBytes(block, base, base + shared, others, start);
   }
 
   /** Name at an address, in memory that the next call reuses. */
@@ -191,12 +188,13 @@ const MAX_NAMESPACES = 0xffff;
 interface Namespace {
   readonly name: string;
   /** Encoded name. */
-  readonly bytes: ByteRange;
+  readonly bytes: ByteRange & { readonly bytes: Buffer };
   objects: number;
 }
 
 function makeNamespace(name: string): Namespace {
-  return { name, bytes: wholeRange(Buffer.from(name)), objects: 0 };
+  const bytes = Buffer.from(name);
+  return { name, bytes: { bytes, start: 0, end: bytes.length }, objects: 0 };
 }
 
 /** Table of namespaces by number, so that an object stores only two bytes. */
@@ -207,18 +205,15 @@ export class NamespaceTable {
 
   equals(number: number, { bytes, start, end }: ByteRange): boolean {
     const own = this.bytes(number);
-    if (own.end !== end - start) return false;
-    for (let i = 0; i < own.end; i++) {
-      if (own.bytes[i] !== bytes[start + i]) return false;
-    }
-    return true;
+    return own.end === end - start &&
+      sameBytes(own.bytes, 0, own.end, asBuffer(bytes), start);
   }
 
   name(number: number): string {
     return this.#at(number).name;
   }
 
-  bytes(number: number): ByteRange {
+  bytes(number: number): Namespace["bytes"] {
     return this.#at(number).bytes;
   }
 

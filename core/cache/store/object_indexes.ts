@@ -75,20 +75,12 @@ export class ObjectIndexes<T extends KubernetesObject> {
   }
 
   /**
-   * Adds an index.
+   * Adds an index with a new name.
    *
    * @returns Whether it is empty and must be filled: false if there is one with an
    * equal definition.
-   * @throws {RangeError} If the name is taken.
-   * @throws {TypeError} If the definition is invalid.
    */
   add(name: string, definition: IndexDefinition<T>): boolean {
-    checkIndex(name, definition);
-    if (this.#named.has(name)) {
-      throw new RangeError(
-        `Cannot add an index: its name must be new: received "${name}"`,
-      );
-    }
     for (const index of this.#indexes) {
       if (!isEqual(index.definition, definition)) continue;
       this.#named.set(name, index);
@@ -140,19 +132,9 @@ export class ObjectIndexes<T extends KubernetesObject> {
     for (const { postings } of this.#indexes) postings.remove(slot);
   }
 
-  /**
-   * Posting lists of an index.
-   *
-   * @throws {RangeError} If there is no index of that name.
-   */
+  /** Posting lists of an index that was added. */
   postings(name: string): Postings {
-    const index = this.#named.get(name);
-    if (index === undefined) {
-      throw new RangeError(
-        `Cannot read the index "${name}": it was not added`,
-      );
-    }
-    return index.postings;
+    return (this.#named.get(name) as Index<T>).postings;
   }
 }
 

@@ -37,8 +37,6 @@ import { ObjectTable } from "./object_table.ts";
 import type { StoreUsage } from "./store_usage.ts";
 import { Tiers } from "./tiers.ts";
 
-export type { IndexDefinition } from "./object_indexes.ts";
-
 /** Size limit of decoded objects of a store without a budget, in bytes. */
 const DEFAULT_DECODED_BYTES = 8 * 1024 * 1024;
 /** Share of a budget that decoded objects of one store may take. */
@@ -341,11 +339,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
       : await this.#readEach(this.keys(namespace));
   }
 
-  /**
-   * Objects with a value in an index; fetched like `read`.
-   *
-   * @throws {RangeError} If there is no such index.
-   */
+  /** Objects with a value in an index; fetched like `read`. */
   async readByIndex(name: string, value: string): Promise<T[]> {
     return await this.#readEach(this.keysByIndex(name, value));
   }
@@ -483,8 +477,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   /**
    * Adds an index over the present and future objects.
    *
-   * @throws {RangeError} If the name is taken, or if only the keys of some
-   * objects are stored.
+   * @throws {RangeError} If only the keys of some objects are stored.
    */
   addIndex(name: string, definition: IndexDefinition<T>): void {
     if (this.#tiers.keyOnly.objects > 0) {
@@ -505,22 +498,14 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     this.#charge();
   }
 
-  /**
-   * Objects with a value in an index.
-   *
-   * @throws {RangeError} If there is no such index.
-   */
+  /** Objects with a value in an index. */
   byIndex(name: string, value: string): T[] {
     return this.#indexes.postings(name).slots(value).map((slot) =>
       this.#present(slot, this.#decoded(slot))
     );
   }
 
-  /**
-   * Keys of the objects with a value in an index.
-   *
-   * @throws {RangeError} If there is no such index.
-   */
+  /** Keys of the objects with a value in an index. */
   keysByIndex(name: string, value: string): ObjectKey[] {
     return this.#indexes.postings(name).slots(value).map((slot) =>
       this.#table.key(slot)

@@ -80,13 +80,10 @@ export class SlabArena implements ByteRange {
    */
   allocate(owner: number, length: number): number {
     const units = HEAD_UNITS + Math.ceil(length / UNIT);
-    let slab = this.#slabs[this.#current];
-    if (slab === undefined || slab.top + units > slab.units.length) {
+    let slab = this.#room(units);
+    if (slab === undefined) {
       this.reclaim();
-      slab = this.#slabs[this.#current];
-      if (slab === undefined || slab.top + units > slab.units.length) {
-        slab = this.#open(units * UNIT);
-      }
+      slab = this.#room(units) ?? this.#open(units * UNIT);
     }
     return this.#append(slab, { owner, length, units });
   }
@@ -130,6 +127,14 @@ export class SlabArena implements ByteRange {
       slab.top = 0; // it is written from the start again
     } else this.#release(number);
     if (this.#liveUnits === 0) this.#dropSpare();
+  }
+
+  /** Slab that records are written to, if it has the room. */
+  #room(units: number): Slab | undefined {
+    const slab = this.#slabs[this.#current];
+    return slab !== undefined && slab.top + units <= slab.units.length
+      ? slab
+      : undefined;
   }
 
   #slab(address: number): Slab {
@@ -231,10 +236,7 @@ export class SlabArena implements ByteRange {
       const length = slab.units[unit + 1] as number;
       const units = recordUnits(length);
       if (owner !== FREE) {
-        let target = this.#slabs[this.#current] as Slab;
-        if (target.top + units > target.units.length) {
-          target = this.#open(units * UNIT);
-        }
+        const target = this.#room(units) ?? this.#open(units * UNIT);
         this.#liveUnits -= units; // #append counts it again
         const address = this.#append(target, { owner, length, units });
         const from = (unit + HEAD_UNITS) * UNIT;

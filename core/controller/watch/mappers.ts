@@ -7,7 +7,7 @@ import {
   type OptionRules,
 } from "../../api/options.ts";
 import type { CacheEvent } from "../../cache/informer/cache_event.ts";
-import type { IndexDefinition } from "../../cache/store/object_store.ts";
+import type { IndexDefinition } from "../../cache/store/object_indexes.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 
 /**

@@ -105,6 +105,16 @@ test("InformerLease removes its handlers, loops and indexes on release", () =>
     assert.throws(() => first.informer.addHandler(() => {}), /it was stopped/);
   }));
 
+test("An informer without namespaces rejects an invalid index already", () =>
+  withPool(({ pool }) => {
+    const { informer } = pool.acquire(Widget, { namespaces: [] });
+    assert.throws(
+      () => informer.addIndex("app", {} as { byLabel: "app" }),
+      /Cannot add the index "app": it must have one of/,
+    );
+    return Promise.resolve();
+  }));
+
 test("An echo is delivered to other leases, and not to that of its author", () =>
   withPool(async ({ server, pool }) => {
     server.put("default/a");
