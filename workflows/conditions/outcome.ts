@@ -232,6 +232,20 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Maximum length of a chain of causes, which may be circular. */
+const MAX_CHAIN = 16;
+
+/** Anything that was thrown, and the causes behind it. */
+export function chainOf(error: unknown): readonly unknown[] {
+  const chain: unknown[] = [];
+  let current = error;
+  while (current !== undefined && chain.length < MAX_CHAIN) {
+    chain.push(current);
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return chain;
+}
+
 /** Message of an error, without the queries of URLs. */
 export function errorText(error: unknown): string {
   return withoutUrlQueries(messageOf(error));

@@ -14,6 +14,7 @@ import {
   findCondition,
   isReconciling,
   markAs,
+  type NewCondition,
   READY,
   RECONCILING,
   removeCondition,
@@ -188,10 +189,9 @@ export function computeReconcileResult(
     ? removeCondition(conditions, RECONCILING)
     : [...conditions];
   if (isReconciling(list)) {
-    list = setCondition(list, {
-      ...findCondition(list, RECONCILING)!,
-      reason: PROGRESSING_WITH_RETRY,
-    }, moment);
+    const reconciling = findCondition(list, RECONCILING)!;
+    const retrying = { ...reconciling, reason: PROGRESSING_WITH_RETRY };
+    list = setCondition(list, retrying, moment);
   }
   if (isOutcome(error, "stalled")) {
     if (result !== "empty") {
@@ -241,52 +241,39 @@ export function summarizeResult(
   options: SummarizeOptions,
 ): ComputedResult {
   const { schedule, moment, summaries = [], gates = [], succeeded } = options;
-  const computed = computeReconcileResult(conditions, steps, {
-    schedule,
-    moment,
-  });
+  const context = { schedule, moment };
+  const computed = computeReconcileResult(conditions, steps, context);
   let list = computed.conditions;
-  for (const summary of summaries) {
-    const merged = summarizeConditions(list, summary);
-    if (merged !== undefined) list = setCondition(list, merged, moment);
-  }
+  const set = (condition: NewCondition | undefined) => {
+    if (condition !== undefined) list = setCondition(list, condition, moment);
+  };
+  for (const summary of summaries) set(summarizeConditions(list, summary));
   const gate = gates
     .map((type) => findCondition(list, type))
     .find((condition) => condition?.status === "False");
   if (gate !== undefined) {
     const { reason, message } = gate;
-    list = setCondition(
-      list,
-      { type: READY, status: "False", reason, message },
-      moment,
-    );
+    set({ type: READY, status: "False", reason, message });
   }
   const isDone = computed.error === undefined && computed.next.success &&
     findCondition(list, STALLED)?.status !== "True";
   if (isDone && succeeded !== undefined && !findCondition(list, READY)) {
-    list = setCondition(
-      list,
-      { ...succeeded, type: READY, status: "True" },
-      moment,
-    );
+    set({ ...succeeded, type: READY, status: "True" });
   }
   const ready = findCondition(list, READY);
-  const error = computed.error ??
-    (isDone && schedule.retryUntilReady && ready && ready.status !== "True"
-      ? notReady(ready)
-      : undefined);
+  const isUnready = isDone && schedule.retryUntilReady &&
+    ready !== undefined && ready.status !== "True";
+  const error = computed.error ?? (isUnready
+    ? new Error(
+      `Cannot report success: the object is not Ready: received ${ready.reason}: ${ready.message}`,
+    )
+    : undefined);
   return {
     conditions: list,
     observed: computed.observed || (isDone && list.length > 0),
     next: computed.next,
     ...(error === undefined ? {} : { error }),
   };
-}
-
-function notReady({ reason, message }: Condition): Error {
-  return new Error(
-    `Cannot report success: the object is not Ready: received ${reason}: ${message}`,
-  );
 }
 
 /**
@@ -316,11 +303,8 @@ export function progressiveStatus(
   },
   moment: ConditionMoment,
 ): Condition[] {
-  const list = markAs(
-    conditions,
-    { type: RECONCILING, reason, message },
-    moment,
-  );
+  const reconciling = { type: RECONCILING, reason, message } as const;
+  const list = markAs(conditions, reconciling, moment);
   const { status = "Unknown" } = findCondition(list, READY) ?? {};
   if (!drift && status !== "Unknown") return list;
   const unknown = { type: READY, status: "Unknown", reason, message } as const;

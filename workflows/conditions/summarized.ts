@@ -44,6 +44,7 @@ import {
 } from "./condition.ts";
 import type { Notifier } from "./notifier.ts";
 import {
+  chainOf,
   combineResults,
   errorText,
   Failed,
@@ -217,11 +218,8 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
 
   set(condition: NewCondition): void {
     this.#own(condition.type, "set");
-    this.#conditions = setCondition(
-      this.#conditions,
-      condition,
-      this.#moment(),
-    );
+    const moment = this.#moment();
+    this.#conditions = setCondition(this.#conditions, condition, moment);
   }
 
   remove(type: string): void {
@@ -243,13 +241,8 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
       const failure = isOutcome(error)
         ? error
         : new Failed(reason, errorText(error), { cause: error });
-      const { reason: why } = failure;
-      this.set({
-        type,
-        status: "True",
-        reason: why,
-        message: errorText(failure),
-      });
+      const message = errorText(failure);
+      this.set({ type, status: "True", reason: failure.reason, message });
       throw failure;
     }
   }
@@ -275,9 +268,8 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     }
     if (suspended) return NOT_OBSERVED;
     const result = await this.#summarizeAndPatch(await this.#runSteps(steps));
-    if (result === undefined) return NOT_OBSERVED;
-    this.#notify();
-    const { after } = result.next;
+    if (result !== undefined) this.#notify();
+    const after = result?.next.after;
     return after === undefined
       ? NOT_OBSERVED
       : NOT_OBSERVED.rescheduleAfter(after);
@@ -356,10 +348,8 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
 
   /** Whether an earlier run has reported Reconciling for this generation. */
   #isReported(): boolean {
-    const reported = findCondition(
-      conditionsIn(this.#before.status),
-      RECONCILING,
-    );
+    const before = conditionsIn(this.#before.status);
+    const reported = findCondition(before, RECONCILING);
     return reported?.status === "True" &&
       reported.observedGeneration === this.object.metadata.generation;
   }
@@ -405,9 +395,8 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
       schedule = this.#definition.schedule(this.object);
     } catch (cause) {
       // A user must correct an invalid schedule, such as a misspelled interval.
-      const stalled = new Stalled("InvalidSchedule", errorText(cause), {
-        cause,
-      });
+      const why = errorText(cause);
+      const stalled = new Stalled("InvalidSchedule", why, { cause });
       end = { result: "empty", error: steps.error ?? stalled };
     }
     await this.#process(end);
@@ -435,13 +424,11 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     } catch (failure) {
       if (this.#isDeleted(failure)) return undefined;
       if (error === undefined) throw failure;
+      const key = keyText(keyOf(this.object));
+      const texts = `${errorText(error)}; ${errorText(failure)}`;
       throw new AggregateError(
         [error, failure],
-        `Cannot finish the run for ${
-          keyText(keyOf(this.object))
-        }: it failed, and its status could not be written: received ${
-          errorText(error)
-        }; ${errorText(failure)}`,
+        `Cannot finish the run for ${key}: it failed, and its status could not be written: received ${texts}`,
       );
     }
     if (error !== undefined) throw error;
@@ -503,19 +490,13 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
   }
 }
 
-const MAX_CAUSES = 8;
-
 /** Whether an error was caused by a signal that has fired. */
 function isInterruption(error: unknown, signal: AbortSignal): boolean {
-  if (!signal.aborted) return false;
-  let cause = error;
-  for (let depth = 0; depth < MAX_CAUSES; depth++) {
-    if (cause === signal.reason) return true;
-    if (!(cause instanceof Error)) return false;
-    if (cause.name === "AbortError") return true;
-    cause = cause.cause;
-  }
-  return false;
+  return signal.aborted &&
+    chainOf(error).some((cause) =>
+      cause === signal.reason ||
+      cause instanceof Error && cause.name === "AbortError"
+    );
 }
 
 /**
@@ -555,12 +536,9 @@ function withFailure(
     return conditions;
   }
   const reason = isOutcome(error) ? error.reason : "Failed";
-  const texts = { reason, message: errorText(error) };
-  return setCondition(
-    conditions,
-    { ...texts, type: READY, status: "False" },
-    moment,
-  );
+  const message = errorText(error);
+  const failed = { type: READY, status: "False", reason, message } as const;
+  return setCondition(conditions, failed, moment);
 }
 
 /**
@@ -574,10 +552,8 @@ function finalConditions(
 ): Condition[] {
   return after.map((condition) => {
     const old = findCondition(before, condition.type);
-    const clean = {
-      ...condition,
-      message: withoutUrlQueries(condition.message),
-    };
+    const message = withoutUrlQueries(condition.message);
+    const clean = { ...condition, message };
     const same = [condition, clean].find((one) =>
       old !== undefined && sameState(old, one)
     );

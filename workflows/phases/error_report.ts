@@ -1,13 +1,11 @@
 import {
+  chainOf,
   isOutcome,
   messageOf,
   withoutUrlQueries,
 } from "../conditions/outcome.ts";
 import type { ErrorReportOptions } from "./phased_definition.ts";
 import type { RolloutError } from "./phased_status.ts";
-
-/** Maximum length of a chain of causes, which may be circular. */
-const MAX_CHAIN = 16;
 
 /**
  * Converts an error to the form in which a status holds it: bounded, with its
@@ -39,16 +37,6 @@ export function errorReport(
     ...(labels.length > 0 && { labels }),
     ...(trace !== undefined && { stack: cut(trace) }),
   };
-}
-
-function chainOf(error: unknown): readonly unknown[] {
-  const chain: unknown[] = [];
-  let current = error;
-  while (current !== undefined && chain.length < MAX_CHAIN) {
-    chain.push(current);
-    current = current instanceof Error ? current.cause : undefined;
-  }
-  return chain;
 }
 
 function limited(text: string, length: number): string {
