@@ -4,6 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import type { AuditEvent } from "../apiserver/request_handler.ts";
+import type { ApiServer } from "../apiserver/server.ts";
+import { Client } from "../core/client/client.ts";
+import type { CrdManifest } from "../core/crd/crd_object.ts";
+import { applyCrd } from "../core/crd/install_crd.ts";
 import { RequestRecord } from "../testing/request_record.ts";
 import type { Command } from "./command.ts";
 import {
@@ -12,6 +16,7 @@ import {
   runDev,
   uncaughtErrors,
 } from "./dev_run.ts";
+import { definitionsOf } from "./kinds_command.ts";
 import { startMain } from "./main_process.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { DATA_FLAG, startServer } from "./embedded_server.ts";
@@ -38,6 +43,12 @@ export const devCommand: Command = {
   flags: [
     { name: "watch", help: "restart the operator when its code changes" },
     { name: "debug", help: "log at debug level" },
+    {
+      name: "crd",
+      value: "FILE",
+      help:
+        "YAML with the CustomResourceDefinitions of others, to install first",
+    },
     EXPORT_FLAG,
     {
       name: "port",
@@ -59,6 +70,8 @@ export const devCommand: Command = {
   async run({ flags, operands, terminal }) {
     const [file = ""] = operands;
     await findOperatorFile(file);
+    const crd = textOf(flags, "crd");
+    const definitions = crd === undefined ? [] : await definitionsOf(crd);
     const port = portOf(flags);
     const interrupts = terminal.interrupts();
     const folder = await mkdtemp(join(tmpdir(), "coracle-"));
@@ -80,6 +93,7 @@ export const devCommand: Command = {
         simulate: true,
       });
       try {
+        await install(definitions, server);
         await writeSecretFile(kubeconfig, server.kubeconfig);
         isWritten = true;
         process.env["KUBECONFIG"] = kubeconfig;
@@ -105,6 +119,14 @@ export const devCommand: Command = {
     }
   },
 };
+
+async function install(
+  definitions: readonly CrdManifest[],
+  { transport }: ApiServer,
+): Promise<void> {
+  const client = new Client({ transport }, { userAgent: DEV_USER_AGENT });
+  for (const definition of definitions) await applyCrd(client, definition, {});
+}
 
 /** Runs a file as the main module of a process, until the user or it ends. */
 async function runInChild(

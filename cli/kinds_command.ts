@@ -28,7 +28,10 @@ interface Document {
   readonly items?: readonly Document[];
 }
 
-async function definitionsOf(file: string): Promise<readonly CrdManifest[]> {
+/** CustomResourceDefinitions of a YAML file. */
+export async function definitionsOf(
+  file: string,
+): Promise<readonly CrdManifest[]> {
   const text = await readFile(file, "utf8").catch((error: Error) => {
     throw new UsageError(
       `Cannot read ${file}: it must be a readable file: received ${error.message}`,

@@ -72,6 +72,10 @@ export const manifestsCommand: Command = {
     },
   ],
   async run({ flags, operands, terminal }) {
+    const name = textOf(flags, "name") ?? nameOf(operands[0] ?? "");
+    const namespace = textOf(flags, "namespace") ?? `${name}-system`;
+    requireLabel("--name", name);
+    requireLabel("--namespace", namespace);
     const files: FileDescription[] = [];
     for (const file of operands) {
       const found = await describeFile(file, {
@@ -81,11 +85,10 @@ export const manifestsCommand: Command = {
       requireOperators(file, found);
       files.push(found);
     }
-    const name = textOf(flags, "name") ?? nameOf(operands[0] ?? "");
     const record = textOf(flags, "recorded");
     const input: OperatorManifestInput = {
       name,
-      namespace: textOf(flags, "namespace") ?? `${name}-system`,
+      namespace,
       image: textOf(flags, "image") ?? "",
       operators: files.flatMap(({ operators }) => operators),
       definitions: files.flatMap(({ definitions }) => definitions),
@@ -104,6 +107,14 @@ export const manifestsCommand: Command = {
     });
   },
 };
+
+/** Refuses a name that the server would refuse. */
+function requireLabel(flag: string, name: string): void {
+  if (/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return;
+  throw new UsageError(
+    `Cannot run manifests: ${flag} must be at most 63 lower-case letters, digits and dashes: received "${name}"`,
+  );
+}
 
 /** Object name derived from the name of a file. */
 function nameOf(file: string): string {

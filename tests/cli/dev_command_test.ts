@@ -134,6 +134,45 @@ for (const [form, body] of Object.entries(FORMS)) {
   });
 }
 
+test("coracle dev --crd installs definitions of others", async () => {
+  const { folder, kubeconfig } = places();
+  const crd = writeText(
+    folder,
+    "crd.yaml",
+    `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: cronjobs.${GROUP} }
+spec:
+  group: ${GROUP}
+  scope: Namespaced
+  names: { kind: CronJob, plural: cronjobs, singular: cronjob, listKind: CronJobList }
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema: { type: object, properties: { spec: { type: object } } }
+`,
+  );
+  const file = operatorFile(
+    `const kind = { group: "${GROUP}", version: "v1", kind: "CronJob" };
+export const operator = new Operator();
+operator.register(kind, { reconcile() {} });`,
+  );
+  const dev = new Program(
+    coracle("dev", "--kubeconfig", kubeconfig, "--crd", crd, file),
+    { env: { TMPDIR: folder } },
+  );
+  try {
+    await dev.says(/is running/);
+    await createJob(kubeconfig, "a");
+    await dev.says(/cronjob default\/a .*Reconciled/);
+    assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+  } finally {
+    await dev.kill();
+  }
+});
+
 const FAILURES = {
   "rejects a run that is not awaited":
     "void make({ probes: { port: PORT, host: '127.0.0.1' } }).run();",

@@ -231,6 +231,20 @@ test("coracle manifests rejects a record that is another file", async () => {
   assert.match(missing.said, /^Cannot read missing: it must be a file with/);
 });
 
+test("coracle manifests rejects names that the server would refuse", async () => {
+  const file = boats("", "operator.register(Boat, { reconcile });");
+  for (
+    const [flag, name] of [["name", "A B"], ["namespace", "A_B"], [
+      "name",
+      "a".repeat(60),
+    ]]
+  ) {
+    const { code, said } = await manifests(file, `--${flag}=${name}`);
+    assert.equal(code, 2);
+    assert.match(said, /^Cannot run manifests: --name(space)? must be at most/);
+  }
+});
+
 test("coracle manifests says what it assumes", async () => {
   const { said } = await manifests(
     boats(
