@@ -1,6 +1,6 @@
 import type { CrdManifest } from "../core/crd/crd_object.ts";
 import type { Command } from "./command.ts";
-import { describeFile, requireDefinitions } from "./operator_file.ts";
+import { describeFile } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
 import { printManifests } from "./manifest_output.ts";
 import { textOf } from "./serving.ts";
@@ -21,7 +21,6 @@ export const crdCommand: Command = {
         export: textOf(flags, EXPORT_FLAG.name),
         operators: false,
       });
-      requireDefinitions(file, found);
       for (const manifest of found.definitions) {
         manifests.set(manifest.metadata.name, manifest);
       }

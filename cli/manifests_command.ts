@@ -19,7 +19,6 @@ import {
   describeFile,
   type FileDescription,
   type OperatorDescription,
-  requireOperators,
 } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
 import {
@@ -82,7 +81,6 @@ export const manifestsCommand: Command = {
         export: textOf(flags, EXPORT_FLAG.name),
         operators: true,
       });
-      requireOperators(file, found);
       files.push(found);
     }
     const record = textOf(flags, "recorded");

@@ -50,9 +50,14 @@ export async function describeFile(
   const { operators, definitions } = found;
   const isEmpty = operators.length === 0 &&
     (options.operators || definitions.length === 0);
-  return isEmpty && await isGuarded(file)
+  const description = isEmpty && await isGuarded(file)
     ? await runAsMain<FileDescription>({ file, task: "describe", options })
     : found;
+  if (!options.operators) requireDefinitions(file, description);
+  else if (description.operators.length === 0) {
+    throw noOperatorError(file, description.exported);
+  }
+  return description;
 }
 
 async function describeImported(
@@ -152,14 +157,7 @@ function isKind(value: unknown): value is Kind {
     typeof value.kind === "string";
 }
 
-export function requireOperators(
-  file: string,
-  { operators, exported }: FileDescription,
-): void {
-  if (operators.length === 0) throw noOperatorError(file, exported);
-}
-
-export function requireDefinitions(
+function requireDefinitions(
   file: string,
   { operators, definitions, exported }: FileDescription,
 ): void {

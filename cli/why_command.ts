@@ -2,7 +2,7 @@ import { parseKey } from "../core/api/object_key.ts";
 import type { ObjectHistory } from "../core/controller/controller.ts";
 import type { RecordedRun } from "../core/controller/run/run_observers.ts";
 import { type Command, UsageError } from "./command.ts";
-import { describeFile, requireOperators } from "./operator_file.ts";
+import { describeFile } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
 import { textOf } from "./serving.ts";
 
@@ -51,7 +51,6 @@ export const whyCommand: Command = {
 /** URL of the probes of the operator of a file. */
 async function urlOf(file: string, name: string | undefined): Promise<string> {
   const found = await describeFile(file, { export: name, operators: true });
-  requireOperators(file, found);
   const probes = found.operators.map(({ settings }) => settings.probes)
     .find((options) => options?.debug === true && options.port !== 0);
   if (probes !== undefined) return `http://127.0.0.1:${probes.port}`;

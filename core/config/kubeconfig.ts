@@ -183,7 +183,7 @@ export async function parseKubeconfig(
   const checked = checkValue(await parseYaml(text, file) ?? {}, KUBECONFIG, {
     file,
     path: "",
-  }) as CheckedKubeconfig;
+  }) as ValueOf<typeof KUBECONFIG>;
   return {
     "current-context": checked["current-context"],
     clusters: byName("cluster", checked.clusters, origin),
@@ -250,26 +250,18 @@ export function mergeKubeconfigs(files: readonly Kubeconfig[]): Kubeconfig {
   };
 }
 
-const KUBECONFIG: Fields = {
+const KUBECONFIG = {
   kind: "Config",
   apiVersion: "v1",
   "current-context": "string",
   clusters: [{ name: "string!", cluster: CLUSTER }],
   contexts: [{ name: "string!", context: CONTEXT }],
   users: [{ name: "string!", user: { ...USER, exec: EXEC } }],
-};
+} as const;
 
 type Named<Part extends string, T> =
   & { readonly name: string }
-  & { readonly [_ in Part]?: T };
-
-/** A kubeconfig of the right shape, before its entries are looked up by name. */
-interface CheckedKubeconfig {
-  readonly "current-context"?: string;
-  readonly clusters?: readonly Named<"cluster", KubeconfigCluster>[];
-  readonly contexts?: readonly Named<"context", KubeconfigContext>[];
-  readonly users?: readonly Named<"user", KubeconfigUser>[];
-}
+  & { readonly [_ in Part]?: T | undefined };
 
 /** File and path of a value, for errors. */
 interface ValuePath {
@@ -360,7 +352,7 @@ function byName<Part extends string, T extends object>(
         `Cannot read kubeconfig ${origin.file}: the names in "${part}s" must differ: received "${name}" twice`,
       );
     }
-    const value = entry[part] as T | undefined ?? {} as T;
+    const value = entry[part] ?? {} as T;
     map.set(name, { value, path: `${part}s[${name}].${part}`, ...origin });
   }
   return map;
