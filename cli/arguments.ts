@@ -1,6 +1,11 @@
 import { parseArgs } from "node:util";
-import type { Command, Flag, FlagValues } from "./command.ts";
-import { suggestion, UsageError } from "./command.ts";
+import {
+  type Command,
+  type Flag,
+  type FlagValues,
+  suggestion,
+  UsageError,
+} from "./command.ts";
 
 /** Parsed command line. */
 export type Request =

@@ -12,8 +12,7 @@ import {
   type RecordedRequest,
 } from "../testing/request_record.ts";
 import { builtInKinds } from "./built_in_kinds.ts";
-import type { Command } from "./command.ts";
-import { suggestion, UsageError } from "./command.ts";
+import { type Command, suggestion, UsageError } from "./command.ts";
 import { isLoopback, operatorDeployment } from "./operator_deployment.ts";
 import {
   describeFile,

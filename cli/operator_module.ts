@@ -2,11 +2,11 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, resolve } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import type {
-  Development,
-  OperatorHandle,
+import {
+  type Development,
+  type OperatorHandle,
+  setDevelopment,
 } from "../core/operator/development.ts";
-import { setDevelopment } from "../core/operator/development.ts";
 import type { OperatorOptions } from "../core/operator/operator_options.ts";
 import { suggestion, UsageError } from "./command.ts";
 

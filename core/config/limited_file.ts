@@ -1,7 +1,5 @@
-import { open } from "node:fs/promises";
-
-/** Size of the first read, in bytes; it doubles. */
-const FIRST_READ_BYTES = 1 << 16;
+import { Buffer } from "node:buffer";
+import { createReadStream } from "node:fs";
 
 /**
  * Reads a file up to a size. Pipes and devices are read as well: their size is
@@ -14,26 +12,14 @@ export async function readLimited(
   path: string,
   limit: number,
 ): Promise<string | undefined> {
-  const file = await open(path);
-  try {
-    let buffer = new Uint8Array(Math.min(FIRST_READ_BYTES, limit + 1));
-    let length = 0;
-    for (;;) {
-      const room = buffer.length - length;
-      const { bytesRead } = await file.read(buffer, length, room, null);
-      if (bytesRead === 0) break;
-      length += bytesRead;
-      if (length > limit) return undefined;
-      if (length === buffer.length) {
-        const larger = new Uint8Array(Math.min(2 * length, limit + 1));
-        larger.set(buffer);
-        buffer = larger;
-      }
-    }
-    return new TextDecoder().decode(buffer.subarray(0, length));
-  } finally {
-    await file.close();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of createReadStream(path)) {
+    length += chunk.length;
+    if (length > limit) return undefined;
+    chunks.push(chunk);
   }
+  return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
 /** Code of the error of a file operation, for messages without its path. */
