@@ -1,4 +1,3 @@
-import { checkOptionNames } from "../../core/api/options.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 
 /** Filter of requests for a fault; absent fields match all. */
@@ -122,17 +121,17 @@ const RULES: OptionRules<FaultRule> = {
   skip: "number?",
 };
 /** All members of the union {@linkcode FaultEffect}. */
-const EFFECTS: readonly string[] = [
-  "status",
-  "retryAfter",
-  "conflict",
-  "expired",
-  "delay",
-  "reset",
-  "cutAfter",
-  "stallAfter",
-  "withoutEndBookmark",
-];
+const EFFECT_RULES = {
+  status: "any?",
+  retryAfter: "any?",
+  conflict: "any?",
+  expired: "any?",
+  delay: "any?",
+  reset: "any?",
+  cutAfter: "any?",
+  stallAfter: "any?",
+  withoutEndBookmark: "any?",
+} as const;
 
 /**
  * Validates a filter.
@@ -151,7 +150,7 @@ export function checkFaultMatch(match: FaultMatch): void {
  */
 export function checkFaultRule(rule: FaultRule): void {
   checkOptions(rule, RULES, "a fault");
-  checkOptionNames(rule.effect, EFFECTS, "a fault, effect");
+  checkOptions(rule.effect, EFFECT_RULES, "a fault, effect");
   const { probability = 1, count = 1, skip = 0 } = rule;
   const fail = (name: string, why: string, value: number): never => {
     throw new RangeError(

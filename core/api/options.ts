@@ -162,11 +162,17 @@ export function checkOptions(
   table: AnyTable,
   subject: string,
 ): void {
-  if (
-    !hasMethods(options) ||
-    Object.keys(options).some((name) => !Object.hasOwn(table, name))
-  ) {
-    checkOptionNames(options, Object.keys(table), subject);
+  if (!hasMethods(options)) {
+    throw new TypeError(
+      `Cannot read the options of ${subject}: they must be an object: received ${
+        typeText(options)
+      }`,
+    );
+  }
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(table, name)) {
+      throw unknownOption(name, options, { table, subject });
+    }
   }
   checkEach(options, table, subject);
 }
@@ -418,36 +424,20 @@ function shown(value: unknown): string {
     : typeText(value);
 }
 
-/**
- * Checks the names of options, so that a misspelt one is not silently ignored.
- *
- * @param subject Owner of the options for errors, such as `"an operator"`.
- * @throws {TypeError} If a name is unknown; the error suggests the nearest
- * known one. Also if the options are not an object.
- */
-export function checkOptionNames(
+function unknownOption(
+  name: string,
   options: object,
-  known: readonly string[],
-  subject: string,
-): void {
-  if (!hasMethods(options)) {
-    throw new TypeError(
-      `Cannot read the options of ${subject}: they must be an object: received ${
-        typeText(options)
-      }`,
-    );
-  }
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue;
-    const nearest = nearestName(name, known);
-    throw new TypeError(
-      `Cannot read the options of ${subject}: there is no option "${name}"${
-        nearest === undefined
-          ? `, only ${known.join(", ")}`
-          : `: did you mean "${nearest}"?`
-      }: received ${Object.keys(options).join(", ")}`,
-    );
-  }
+  { table, subject }: { readonly table: AnyTable; readonly subject: string },
+): TypeError {
+  const known = Object.keys(table);
+  const nearest = nearestName(name, known);
+  return new TypeError(
+    `Cannot read the options of ${subject}: there is no option "${name}"${
+      nearest === undefined
+        ? `, only ${known.join(", ")}`
+        : `: did you mean "${nearest}"?`
+    }: received ${Object.keys(options).join(", ")}`,
+  );
 }
 
 /**
