@@ -29,14 +29,6 @@ export interface Terminal {
   interrupts(): AbortSignal;
 }
 
-export interface CommandInput {
-  /** Values of the command's flags. */
-  readonly flags: FlagValues;
-  /** Arguments that belong to no flag, usually files. */
-  readonly operands: readonly string[];
-  readonly terminal: Terminal;
-}
-
 export interface Command {
   readonly name: string;
   /** Placeholder of the operands, such as `FILE…`; empty if absent. */
@@ -49,7 +41,12 @@ export interface Command {
   readonly description: string;
   readonly flags: readonly Flag[];
   /** Runs the command and resolves to the exit code. */
-  run(input: CommandInput): Promise<number>;
+  run(input: {
+    readonly flags: FlagValues;
+    /** Arguments that belong to no flag, usually files. */
+    readonly operands: readonly string[];
+    readonly terminal: Terminal;
+  }): Promise<number>;
 }
 
 /**

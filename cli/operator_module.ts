@@ -12,8 +12,6 @@ import { suggestion, UsageError } from "./command.ts";
 
 const MODULE_REGEXP = /\.[cm]?[jt]sx?$/;
 
-type NodeError = Error & { readonly code: string };
-
 export type Exports = Readonly<Record<string, unknown>>;
 
 /** A loaded operator file with the operators that it has created. */
@@ -133,7 +131,9 @@ async function importModule(path: string): Promise<Exports> {
 /** Error of loading a file, with a known cause explained. */
 function loadError(file: string, error: unknown): unknown {
   // Only Node checks the extension; versions before 22.19 do not strip types.
-  const { code, message } = Object(error) as Partial<NodeError>;
+  const { code, message } = Object(error) as Partial<
+    Error & { readonly code: string }
+  >;
   if (
     code === "ERR_UNKNOWN_FILE_EXTENSION" &&
     message?.endsWith(`for ${resolve(file)}`)

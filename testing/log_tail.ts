@@ -14,16 +14,12 @@ export class LogTail {
     this.logger = jsonLogger({
       level: "debug",
       wallTime,
-      write: (line) => this.#add(line),
+      write: (line) => {
+        if (this.#lines.push(line) <= MAX_LINES) return;
+        this.#lines.shift();
+        this.#dropped++;
+      },
     });
-  }
-
-  #add(line: string): void {
-    this.#lines.push(line);
-    if (this.#lines.length > MAX_LINES) {
-      this.#lines.shift();
-      this.#dropped++;
-    }
   }
 
   /** Kept lines as text, with the number of dropped ones. */

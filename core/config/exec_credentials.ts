@@ -7,11 +7,13 @@
 import { Buffer } from "node:buffer";
 import type { Clock } from "../clock.ts";
 import type { Credential, CredentialSource } from "./cluster_config.ts";
-import type {
-  FromFile,
-  KubeconfigCluster,
-  KubeconfigExec,
-  KubeconfigUser,
+import {
+  fieldText,
+  type FromFile,
+  type KubeconfigCluster,
+  type KubeconfigExec,
+  type KubeconfigUser,
+  pathFrom,
 } from "./kubeconfig.ts";
 import { checkCertificates, checkKey } from "./pem.ts";
 
@@ -130,7 +132,7 @@ export function execPlugin(
   },
 ): ExecPlugin {
   const exec: KubeconfigExec = user.value.exec ?? {};
-  const origin = `${user.file}: "${user.path}.exec"`;
+  const origin = fieldText(user, "exec");
   const fail = (field: string, expected: string): never => {
     throw new TypeError(
       `Cannot use ${origin}: "${field}" must be ${expected}: received ${
@@ -152,7 +154,7 @@ export function execPlugin(
   return {
     origin,
     apiVersion,
-    command,
+    command: /[\\/]/.test(command) ? pathFrom(user, command) : command,
     args,
     env: Object.fromEntries(env.map(({ name, value }) => [name, value])),
     installHint: exec.installHint?.trim() ?? "",

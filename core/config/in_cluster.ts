@@ -44,19 +44,14 @@ export async function inClusterConfig(
   const credentials = new FileCredentials({}, { token: file("token") });
   await credentials.current();
   checkCertificates(await authority.read(), origin);
+  const namespace = await readLimited(
+    join(serviceAccount, "namespace"),
+    MAX_NAMESPACE_BYTES,
+  ).catch(() => undefined);
   return {
     server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
-    namespace: await namespaceOf(serviceAccount),
+    namespace: namespace?.trim() || "default",
     certificateAuthority: () => authority.read(),
     credentials,
   };
-}
-
-async function namespaceOf(serviceAccount: string): Promise<string> {
-  try {
-    const path = join(serviceAccount, "namespace");
-    return (await readLimited(path, MAX_NAMESPACE_BYTES))?.trim() || "default";
-  } catch {
-    return "default";
-  }
 }

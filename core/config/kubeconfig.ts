@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { dirname, resolve } from "node:path";
+import { dirname, isAbsolute, resolve } from "node:path";
 import { fileFault, readLimited } from "./limited_file.ts";
 
 /**
@@ -119,6 +119,16 @@ export interface FromFile<T> extends KubeconfigOrigin {
   readonly value: T;
   /** Path of the entry within the file, such as `users[admin].user`. */
   readonly path: string;
+}
+
+/** Formats the location of a field, for errors: `file: "users[a].user.token"`. */
+export function fieldText(entry: FromFile<unknown>, field: string): string {
+  return `${entry.file}: "${entry.path}.${field}"`;
+}
+
+/** Resolves a path in a kubeconfig relative to the folder of its file. */
+export function pathFrom(entry: FromFile<unknown>, path: string): string {
+  return isAbsolute(path) ? path : resolve(entry.folder, path);
 }
 
 /** Maximum size of a kubeconfig, in bytes. */

@@ -1,20 +1,17 @@
 import type { Clock } from "../clock.ts";
 import type { ClusterConfig } from "./cluster_config.ts";
-import type {
-  FromFile,
-  Kubeconfig,
-  KubeconfigCluster,
-  KubeconfigContext,
+import {
+  fieldText,
+  type FromFile,
+  type Kubeconfig,
+  type KubeconfigCluster,
+  type KubeconfigContext,
+  pathFrom,
 } from "./kubeconfig.ts";
 import { checkCertificates, decodeBase64 } from "./pem.ts";
 import { type Environment, proxyFromEnvironment } from "./proxy.ts";
 import { SecretFile } from "./file_credentials.ts";
-import {
-  fieldText,
-  pathFrom,
-  userCredentials,
-  userImpersonation,
-} from "./user_credentials.ts";
+import { userCredentials, userImpersonation } from "./user_credentials.ts";
 
 export interface ClusterConfigDeps {
   /** Name of the context; the current context if absent. */

@@ -47,7 +47,9 @@ function matches(pattern: string, host: string, port: string): boolean {
   if (withPort !== null && withPort[3] !== port) return false;
   const name = (withPort?.[1] ?? withPort?.[2] ?? pattern)
     .replace(/^\*(?=\.)/, "").replace(/^\[|\]$/g, "");
-  if (isIP(name) !== 0) return sameAddress(name, host);
+  if (isIP(name) !== 0) {
+    return inNetwork(host, name, isIP(name) === 4 ? 32 : 128);
+  }
   return name.startsWith(".")
     ? host.endsWith(name)
     : host === name || host.endsWith(`.${name}`);
@@ -61,8 +63,4 @@ function inNetwork(host: string, network: string, bits: number): boolean {
   const list = new BlockList();
   list.addSubnet(network, bits, family);
   return list.check(host, family);
-}
-
-function sameAddress(a: string, b: string): boolean {
-  return inNetwork(b, a, isIP(a) === 4 ? 32 : 128);
 }

@@ -1,35 +1,22 @@
-import { isAbsolute, resolve } from "node:path";
 import type { Clock } from "../clock.ts";
 import type {
   Credential,
   CredentialSource,
   Impersonation,
 } from "./cluster_config.ts";
-import {
-  ExecCredentials,
-  type ExecPlugin,
-  execPlugin,
-} from "./exec_credentials.ts";
+import { ExecCredentials, execPlugin } from "./exec_credentials.ts";
 import { FileCredentials, SecretFile } from "./file_credentials.ts";
-import type {
-  FromFile,
-  KubeconfigCluster,
-  KubeconfigUser,
+import {
+  fieldText,
+  type FromFile,
+  type KubeconfigCluster,
+  type KubeconfigUser,
+  pathFrom,
 } from "./kubeconfig.ts";
 import { checkCertificates, checkKey, decodeBase64 } from "./pem.ts";
 
 /** Valid bearer tokens. */
 const HEADER_TEXT = /^[\x21-\x7e]+$/;
-
-/** Formats the location of a field, for errors: `file: "users[a].user.token"`. */
-export function fieldText(entry: FromFile<unknown>, field: string): string {
-  return `${entry.file}: "${entry.path}.${field}"`;
-}
-
-/** Resolves a path in a kubeconfig relative to the folder of its file. */
-export function pathFrom(entry: FromFile<unknown>, path: string): string {
-  return isAbsolute(path) ? path : resolve(entry.folder, path);
-}
 
 /**
  * Creates the credentials of a user of a kubeconfig.
@@ -50,8 +37,7 @@ export async function userCredentials(
   if (value.exec !== undefined) {
     // Loaded lazily: most configurations have no exec plugin.
     const { runExecPlugin } = await import("./exec_process.ts");
-    const plugin = resolved(execPlugin(user, cluster), user);
-    return new ExecCredentials(plugin, {
+    return new ExecCredentials(execPlugin(user, cluster), {
       clock,
       run: (plugin) => runExecPlugin(plugin, clock),
     });
@@ -93,16 +79,6 @@ export async function userCredentials(
   });
   checkCertificate(await credentials.current(), user);
   return credentials;
-}
-
-/** Resolves a program that is given by a path. */
-function resolved(
-  plugin: ExecPlugin,
-  user: FromFile<KubeconfigUser>,
-): ExecPlugin {
-  return /[\\/]/.test(plugin.command)
-    ? { ...plugin, command: pathFrom(user, plugin.command) }
-    : plugin;
 }
 
 function checkCertificate(

@@ -118,7 +118,8 @@ export function policyRules(
     if (all.size > 0) verbsOf.set(place, all);
   }
   const rules = new Map<string, { group: string; resources: string[] }>();
-  for (const [place, verbs] of [...verbsOf].sort(byPlace)) {
+  const places = [...verbsOf].sort(([a], [b]) => a < b ? -1 : 1);
+  for (const [place, verbs] of places) {
     const [group = "", resource = ""] = place.split(" ");
     const ordered = VERBS.filter((verb) => verbs.has(verb)).join();
     const rule = rules.get(`${group} ${ordered}`) ?? { group, resources: [] };
@@ -130,13 +131,6 @@ export function policyRules(
     resources,
     verbs: key.slice(group.length + 1).split(",") as AccessVerb[],
   }));
-}
-
-function byPlace(
-  [a]: readonly [string, unknown],
-  [b]: readonly [string, unknown],
-): number {
-  return a < b ? -1 : 1;
 }
 
 /**

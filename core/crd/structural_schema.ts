@@ -311,7 +311,8 @@ function convertOtherFields(
 ): void {
   const others = node.additionalProperties;
   if (others === undefined || others === false) return;
-  if (others === true || sameAsAny(others)) {
+  const isAny = isJsonObject(others) && Object.keys(others).length === 0;
+  if (others === true || isAny) {
     draft["x-kubernetes-preserve-unknown-fields"] = true;
   } else if (draft.properties === undefined) {
     draft.additionalProperties = convert(
@@ -325,10 +326,6 @@ function convertOtherFields(
       others,
     );
   }
-}
-
-function sameAsAny(schema: unknown): boolean {
-  return isJsonObject(schema) && Object.keys(schema).length === 0;
 }
 
 function convertArray(
