@@ -231,10 +231,7 @@ export class KeyTable {
   /** Keys by their lengths: one comparison finds most. */
   readonly byLength: readonly (readonly KnownKey[])[];
 
-  /**
-   * @param keys Known keys.
-   * @param fieldOf Returns the field of a key; -1 if it is not needed.
-   */
+  /** @param fieldOf Returns the field of a key; -1 if it is not needed. */
   constructor(keys: readonly string[], fieldOf: (key: string) => number) {
     const known = keys.map((key, i) => ({
       key,

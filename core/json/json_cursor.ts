@@ -78,7 +78,6 @@ export class JsonCursor implements ByteRange {
   /**
    * Starts another text.
    *
-   * @param range The text.
    * @param snapshot Identity under which the shared engine may have loaded the
    * bytes around the text already; absent if it has not.
    */

@@ -278,8 +278,6 @@ export class ValueFinder {
   /**
    * Finds the end of the value at `start`.
    *
-   * @param bytes Array that contains the value.
-   * @param start Start of the value.
    * @param end End of the bytes received so far.
    * @returns End of the value, or -1 if it is incomplete: then this is called
    * again for the same value when there are more bytes.

@@ -45,12 +45,7 @@ export class WindowLimiter implements Limiter {
   /** Current periods by key, in the order of their starts. */
   readonly #windows: Map<string, { start: number; runs: number }> = new Map();
 
-  /**
-   * Creates a limiter.
-   *
-   * @param options Limit and period.
-   * @throws {TypeError | RangeError | SyntaxError} If an option is invalid.
-   */
+  /** @throws {TypeError | RangeError | SyntaxError} If an option is invalid. */
   constructor(options: RateLimitWindow) {
     checkOptions(options, WINDOW_RULES, "a rate limit");
     const { limit, period = 10_000 } = options;

@@ -6,8 +6,6 @@ import type { CacheEvent, CurrentEvent } from "./cache_event.ts";
  * objects, not of events: an event is merged with the waiting one of the same
  * object, and an object that was added and deleted in between leaves nothing. At
  * most a deletion and an addition wait for one object.
- *
- * @typeParam T The type of the objects.
  */
 export class EventBuffer<T extends KubernetesObject>
   implements AsyncIterableIterator<CacheEvent<T>> {

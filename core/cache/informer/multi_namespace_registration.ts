@@ -23,8 +23,6 @@ interface OpenWrite<T extends KubernetesObject> {
 /**
  * Handler of a multi-namespace informer: one subscription in each namespace. Own
  * writes under way are carried over to namespaces that are attached later.
- *
- * @typeParam T The type of the objects.
  */
 export class MultiNamespaceRegistration<T extends KubernetesObject>
   implements HandlerRegistration<T> {
@@ -55,7 +53,6 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
   /**
    * Subscribes to a namespace.
    *
-   * @param informer Informer of the namespace.
    * @param former Informers that it takes over from: cached objects that they
    * have delivered in the same or a later state are not delivered again.
    * @returns A promise that is fulfilled when the cached objects were delivered.

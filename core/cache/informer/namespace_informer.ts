@@ -26,8 +26,6 @@ import {
  * Informer of one kind, one namespace or all, and one selection: a reflector that
  * writes into a store, which delivers every change to subscriptions (client-go's
  * `sharedIndexInformer`).
- *
- * @typeParam T The type of the objects.
  */
 export class NamespaceInformer<T extends KubernetesObject> {
   readonly kind: Kind<T>;
@@ -47,10 +45,7 @@ export class NamespaceInformer<T extends KubernetesObject> {
   /**
    * Creates an informer; nothing is sent before {@linkcode start}.
    *
-   * @param client Client of the cluster.
-   * @param kind Kind of the objects.
    * @param options Checked options; `namespaces` is ignored.
-   * @param namespace Namespace; all when undefined.
    */
   constructor(
     client: InformerClient,

@@ -58,8 +58,6 @@ export interface StoreWriterDeps<T extends KubernetesObject> {
  * everything up to the last one is known. An own write is ahead of that order; it
  * is *pending* until the stream has passed it. Until then, older states do not
  * replace it, and an older list does not remove it.
- *
- * @typeParam T The type of the objects.
  */
 export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   readonly #deps: StoreWriterDeps<T>;

@@ -87,8 +87,6 @@ interface EndedWrite<T extends KubernetesObject> {
  * While the objects that existed before are replayed, slot by slot, events for
  * objects that were already replayed are delivered; events for the others are
  * delivered as `added`, or dropped for deletions.
- *
- * @typeParam T The type of the objects.
  */
 export class Subscription<T extends KubernetesObject>
   implements HandlerRegistration<T> {
@@ -346,8 +344,6 @@ export class Subscription<T extends KubernetesObject>
 /**
  * Subscriptions of a namespace informer (client-go's `sharedProcessor`), in the
  * order in which they were added.
- *
- * @typeParam T The type of the objects.
  */
 export class Subscriptions<T extends KubernetesObject> {
   readonly #clock: Clock;

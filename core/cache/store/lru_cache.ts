@@ -2,9 +2,6 @@
  * Map that evicts the least recently used entries when the sum of the sizes of
  * its entries exceeds a limit. A `Map` keeps entries in the order in which they
  * were set, so that an entry is moved by setting it again.
- *
- * @typeParam K The type of the keys.
- * @typeParam V The type of the values.
  */
 export class LruCache<K, V> {
   readonly #entries: Map<K, { readonly value: V; readonly size: number }> =

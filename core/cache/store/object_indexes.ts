@@ -102,7 +102,6 @@ export class ObjectIndexes<T extends KubernetesObject> {
   /**
    * Updates the values of a slot in one index or all of them.
    *
-   * @param slot Slot of the object.
    * @param parts Header; `object` decodes the object for index functions; `only`
    * is the name of a new index.
    */

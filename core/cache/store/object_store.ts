@@ -147,8 +147,6 @@ export interface StoreChange {
  *
  * It consists of a table of all objects by slot, the bodies in their tiers, a
  * decoder with a cache of decoded objects, and the indexes.
- *
- * @typeParam T The type of the objects.
  */
 export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   readonly kind: Kind<T>;
@@ -173,12 +171,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   #charged = -1;
   #isRegular = true;
 
-  /**
-   * Creates an empty store.
-   *
-   * @param options Kind of the objects, pruned paths and budget.
-   * @throws {SyntaxError} If a path is invalid.
-   */
+  /** @throws {SyntaxError} If a path to prune is malformed. */
   constructor(options: ObjectStoreOptions<T>) {
     const { kind, prune = [], budget } = options;
     this.kind = kind;
@@ -256,11 +249,6 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
       );
   }
 
-  /**
-   * Removes an object.
-   *
-   * @param options Whether the deleted state is copied.
-   */
   delete(
     key: ObjectKey | ObjectHeader,
     options?: Pick<PutOptions, "keepPrevious">,

@@ -137,7 +137,6 @@ export class ObjectTable {
   /**
    * Adds a key that has no slot.
    *
-   * @param lookup Result of the lookup of the key.
    * @returns The new slot.
    * @throws {RangeError} If there are too many objects or namespaces.
    */

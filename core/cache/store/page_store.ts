@@ -68,17 +68,13 @@ export class PageStore {
       this.#live.allocatedBytes;
   }
 
-  /** Whether the dictionary was created, or found to be unusable. */
-  get hasDictionary(): boolean {
-    return this.#hasDictionary;
-  }
-
   /**
-   * Creates the dictionary, once and before the first page.
+   * Creates the dictionary before the first page, if that was not tried so far.
    *
    * @param samples Bodies that are as different as possible.
    */
-  setDictionary(samples: Iterable<ByteRange>): void {
+  ensureDictionary(samples: Iterable<ByteRange>): void {
+    if (this.#hasDictionary) return;
     const parts: Uint8Array[] = [];
     let length = 0;
     for (const { bytes, start, end } of samples) {
@@ -94,8 +90,6 @@ export class PageStore {
   /**
    * Adds a page of up to {@linkcode PAGE_OBJECTS} objects.
    *
-   * @param slots Slots of the objects.
-   * @param bodyOf Returns the body of a slot.
    * @returns Address of the first body; those of the others follow by one.
    */
   add(slots: readonly number[], bodyOf: (slot: number) => ByteRange): number {

@@ -33,7 +33,6 @@ export class PartSharing {
   /**
    * Freezes a JSON value, and returns it or an equal one.
    *
-   * @param value JSON value.
    * @param unique Parts that must not be replaced: they have properties that JSON
    * does not express.
    */

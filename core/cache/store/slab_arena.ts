@@ -75,7 +75,6 @@ export class SlabArena implements ByteRange {
    *
    * @param owner Number of the owner, for the callback when the record moves;
    * less than 2³² − 1.
-   * @param length Length in bytes.
    * @returns Address of the record, valid until it is freed or moved.
    */
   allocate(owner: number, length: number): number {

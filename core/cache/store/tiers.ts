@@ -136,9 +136,7 @@ export class Tiers {
     const cold = this.#findCold();
     if (cold.length > 0) {
       const bodyOf = (slot: number) => this.read(slot) as ByteRange;
-      if (!this.#pages.hasDictionary) {
-        this.#pages.setDictionary(this.#samples());
-      }
+      this.#pages.ensureDictionary(this.#samples());
       let address = this.#pages.add(cold, bodyOf);
       for (const slot of cold) {
         this.#arena.free(this.#addressOf(slot));

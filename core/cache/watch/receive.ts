@@ -37,7 +37,6 @@ export class TimeSlice {
   /**
    * Counts one step.
    *
-   * @param bytes Bytes that the step handled.
    * @returns Whether a pause is due.
    */
   step(bytes: number): boolean {

@@ -85,7 +85,6 @@ export interface ReflectorSink {
    * Ends the whole state: objects that were not in it do not exist. Nothing else
    * is called until the promise resolves.
    *
-   * @param resourceVersion Version of the state.
    * @throws {ConnectionFault} If the state must be read again.
    */
   initDone(resourceVersion: string): Promise<void>;

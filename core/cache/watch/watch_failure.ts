@@ -107,7 +107,6 @@ const NOT_ABOUT_STREAMING: readonly number[] = [401, 404, 408, 410, 429];
  *   after any other failure of a stream the next attempt lists in pages, since
  *   progress matters more than the preferred way.
  *
- * @param error The value that was thrown.
  * @param state State of the reflector when it was thrown.
  */
 export function remedyFor(error: unknown, state: ReflectorState): Remedy {

@@ -69,12 +69,6 @@ export class InformerMetrics {
   readonly #watchAge: Histogram;
   readonly #objects: Gauge;
 
-  /**
-   * Registers the metrics.
-   *
-   * @param metrics Registry of the metrics.
-   * @param kind Kind, for the label.
-   */
   constructor(metrics: Metrics, kind: string) {
     const labelled = (type: ChangeType) => Object.freeze({ kind, type });
     this.#labels = Object.freeze({ kind });

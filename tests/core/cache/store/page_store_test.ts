@@ -9,7 +9,7 @@ const body = (slot: number, generation: number) =>
 
 test("PageStore reads the new page where a number is used again", () => {
   const store = new PageStore();
-  store.setDictionary([]);
+  store.ensureDictionary([]);
   const slots = [4, 5, 6];
   for (let generation = 0; generation < 3; generation++) {
     const first = store.add(slots, (slot) => body(slot, generation));
