@@ -116,3 +116,20 @@ test("A stopped informer opens no namespace", () =>
     await informer.stop();
     await assert.rejects(informer.open(["two"]), /it was stopped/);
   }, { namespaces: ["one"] }));
+
+test("A hand-over of namespaces that is given up delivers nothing", () =>
+  withInformer(async ({ server, informer, events, until }) => {
+    server.put("one/a");
+    await informer.start().synced;
+    await until("it was delivered", () => events.length === 1);
+    events.length = 0;
+    // The attached watch is lost; its next attempt waits for the clock.
+    server.endWatches("reset");
+    server.put("one/new");
+    server.put("two/b");
+    await informer.open(undefined);
+    const left: string[] = [];
+    await informer.keep(["one"], (key) => left.push(key));
+    assert.deepEqual({ events, left }, { events: [], left: [] });
+    assert.deepEqual([...informer.keys()], ["one/a"]);
+  }, { namespaces: ["one"] }));
