@@ -7,7 +7,7 @@
  * hundreds, in a third of the time. What the sources import dynamically stays a
  * file of its own, loaded when needed.
  *
- * Dependencies in CommonJS are imported by names such as `#undici`, which
+ * Dependencies in CommonJS are imported by names such as `#yaml`, which
  * package.json resolves to the package, and for bundlers (condition `module`) to a
  * copy in `dist/vendor` that is an ES module: bundlers turn `require` of a built-in
  * module into an error at run time where there is no `require`.
@@ -35,12 +35,8 @@ interface Package {
   readonly imports: Readonly<Record<string, { readonly default: string }>>;
 }
 
-/** Exports of the copied dependencies; of undici only what the sources import. */
+/** Exports of the copied dependencies. */
 const VENDORED: Readonly<Record<string, string>> = {
-  "#undici": `
-    export { default as Agent } from "undici/lib/dispatcher/agent.js";
-    export { default as buildConnector } from "undici/lib/core/connect.js";
-  `,
   "#ws": `export * from "ws";`,
   "#yaml": `export * from "yaml";`,
 };

@@ -41,12 +41,12 @@ export function authenticate(
   credentials: CredentialSource,
   impersonate?: Impersonation,
 ): Middleware {
+  const identify = identifier(impersonate);
   return (next) => async (request) => {
-    const send = async (credential: Credential) =>
-      redacted(
-        await next(identified(request, credential, impersonate)),
-        credential,
-      );
+    const send = async (credential: Credential) => {
+      const response = await next(identify(request, credential));
+      return response.status < 400 ? response : redacted(response, credential);
+    };
     const credential = await credentials.current();
     const response = await send(credential);
     if (response.status !== 401) return response;
@@ -65,11 +65,12 @@ export function authenticateStream(
     readonly impersonate: Impersonation | undefined;
   },
 ): Connect {
-  const { credentials, impersonate } = identity;
+  const { credentials } = identity;
+  const identify = identifier(identity.impersonate);
   return async (request) => {
     const open = async (credential: Credential) => {
       try {
-        return await next(identified(request, credential, impersonate));
+        return await next(identify(request, credential));
       } catch (error) {
         if (!(error instanceof StreamRefusedError)) throw error;
         throw error.withBody(hidden(error.body, credential));
@@ -92,12 +93,11 @@ export function authenticateStream(
 /** Maximum size of an error response that is passed on, in bytes. */
 const MAX_ERROR_BYTES = 1 << 20;
 
-/** Response that does not repeat the credential, if it is that of an error. */
+/** Response of an error that does not repeat the credential. */
 function redacted(
   response: HttpResponse,
   credential: Credential,
 ): HttpResponse {
-  if (response.status < 400) return response;
   async function* body(): AsyncGenerator<Uint8Array, void, undefined> {
     const decoder = new TextDecoder();
     let text = "";
@@ -120,17 +120,28 @@ function hidden(text: string, credential: Credential): string {
   );
 }
 
-/** Adds identity headers; headers of the caller take precedence. */
-function identified<R extends Pick<StreamRequest, "headers">>(
+/**
+ * Function that adds identity headers to requests; headers of the caller take
+ * precedence. The headers of the last credential are kept.
+ */
+function identifier(
+  impersonate: Impersonation | undefined,
+): <R extends Pick<StreamRequest, "headers">>(
   request: R,
   credential: Credential,
-  impersonate: Impersonation | undefined,
-): R {
-  const identity = identityHeaders(credential, impersonate);
-  return {
-    ...request,
-    ...identity,
-    headers: { ...identity.headers, ...request.headers },
+) => R {
+  let last: Credential | undefined;
+  let identity: IdentityHeaders = { headers: {} };
+  return (request, credential) => {
+    if (credential !== last) {
+      identity = identityHeaders(credential, impersonate);
+      last = credential;
+    }
+    return {
+      ...request,
+      ...identity,
+      headers: { ...identity.headers, ...request.headers },
+    };
   };
 }
 

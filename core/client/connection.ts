@@ -6,8 +6,8 @@ import {
 } from "../api/options.ts";
 import type { Clock } from "../clock.ts";
 import { credentialSource } from "../config/cluster_config.ts";
-import { silentLogger, unfailingLogger } from "../logger.ts";
-import { noMetrics, unfailingMetrics } from "../metrics.ts";
+import { unfailingLogger } from "../logger.ts";
+import { unfailingMetrics } from "../metrics.ts";
 import {
   type ApiStreamRequest,
   authenticate,
@@ -223,11 +223,11 @@ export function openConnection(
     middleware.push(retry({ ...retries, ...deps, logger }));
   }
   if (rate !== undefined) middleware.push(rateLimit({ ...rate, ...deps }));
-  middleware.push(
-    logWarnings(logger ?? silentLogger),
-    responseTimeout(settings.responseTimeout, clock),
-    countRequests(unfailingMetrics(settings.metrics ?? noMetrics), clock),
-  );
+  if (logger !== undefined) middleware.push(logWarnings(logger));
+  middleware.push(responseTimeout(settings.responseTimeout, clock));
+  if (settings.metrics !== undefined) {
+    middleware.push(countRequests(unfailingMetrics(settings.metrics), clock));
+  }
   return new Connection({
     clock,
     maxResponseBytes,

@@ -5,7 +5,7 @@
  * @module
  */
 import type { OptionRules, OptionTable, Settings } from "../api/options.ts";
-import { type Clock, deadline, sleep } from "../clock.ts";
+import { type Clock, sleep } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import { linkedSignal } from "../signals.ts";
@@ -208,88 +208,109 @@ export function rateLimit(
  */
 export function responseTimeout(limit: number, clock: Clock): Middleware {
   return (next) => async (request) => {
-    const timeout = new AbortController();
-    const { signal, unlink } = linkedSignal(request.signal, timeout.signal);
-    const limited = <V>(verb: string, work: Promise<V>): Promise<V> =>
-      deadline(work, limit, {
-        clock,
-        onTimeout() {
-          timeout.abort(
-            new Error(
-              `Cannot ${request.action}: the server did not ${verb} its response within ${limit} ms`,
-            ),
-          );
-          return timeout.signal.reason;
-        },
-      });
-    const response = await limited("begin", next({ ...request, signal }))
-      .catch((error: unknown) => {
-        unlink();
-        throw error;
-      });
+    const watch = new ResponseWatch(request, limit, clock);
+    const response = await watch.limited(
+      "begin",
+      next({ ...request, signal: watch.signal }),
+    ).catch((error: unknown) => {
+      watch.end();
+      throw error;
+    });
     const mayPause = response.status < 300 &&
       (request.mayPause === true || request.verb === "connect");
     return {
-      ...response,
-      body: mayPause
-        ? withEnd(response.body, unlink)
-        : limitedChunks(response.body, {
-          limited: (next) => limited("continue", next),
-          onEnd: unlink,
-        }),
+      status: response.status,
+      headers: response.headers,
+      body: watchedBody(response.body, watch, mayPause),
       cancel: () =>
         (mayPause
           ? response.cancel()
-          : limited("end", response.cancel()).catch(() => {}))
-          .finally(unlink),
+          : watch.limited("end", response.cancel()).catch(() => {}))
+          .finally(() => watch.end()),
     };
   };
 }
 
-/** Yields the chunks of a body; fails if one of them exceeds the limit. */
-async function* limitedChunks(
-  body: AsyncIterable<Uint8Array>,
-  { limited, onEnd }: {
-    readonly limited: <V>(next: Promise<V>) => Promise<V>;
-    readonly onEnd: () => void;
-  },
-): AsyncGenerator<Uint8Array, void, undefined> {
-  const chunks = body[Symbol.asyncIterator]();
-  let isOver = false;
-  try {
-    for (;;) {
-      isOver = true; // in case it fails
-      const { done, value } = await limited(chunks.next());
-      if (done) return;
-      isOver = false;
-      yield value;
-    }
-  } finally {
-    // A body that failed has ended, or never will.
-    if (!isOver) await chunks.return?.();
-    onEnd();
+/** Time limit of one response: aborts its request if a step takes longer. */
+class ResponseWatch {
+  readonly #request: ApiRequest;
+  readonly #limit: number;
+  readonly #clock: Clock;
+  readonly #controller: AbortController = new AbortController();
+  #reject: ((reason: unknown) => void) | undefined;
+
+  constructor(request: ApiRequest, limit: number, clock: Clock) {
+    this.#request = request;
+    this.#limit = limit;
+    this.#clock = clock;
+    const { signal } = request;
+    if (signal?.aborted) this.#abort(signal.reason);
+    else signal?.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  /** Signal of the request: that of its caller, or the time limit. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Waits for the next step of the response, within the limit. */
+  limited<V>(verb: string, step: Promise<V>): Promise<V> {
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.setTimer(() =>
+        this.#abort(
+          new Error(
+            `Cannot ${this.#request.action}: the server did not ${verb} its response within ${this.#limit} ms`,
+          ),
+        ), this.#limit);
+      const failed = (error: unknown) => {
+        timer.cancel();
+        reject(error);
+      };
+      this.#reject = failed;
+      step.then((value) => {
+        timer.cancel();
+        resolve(value);
+      }, failed);
+      if (this.signal.aborted) failed(this.signal.reason);
+    });
+  }
+
+  /** Ends the watch: the response is complete or no longer needed. */
+  end(): void {
+    this.#request.signal?.removeEventListener("abort", this.#onAbort);
+  }
+
+  readonly #onAbort = (): void => this.#abort(this.#request.signal?.reason);
+
+  #abort(reason: unknown): void {
+    this.#controller.abort(reason);
+    // Not every transport heeds the signal.
+    this.#reject?.(reason);
   }
 }
 
 /**
- * Wraps a body to report its end. All watch events pass here, so that it returns
- * the promises of the body instead of awaiting them.
+ * Body whose chunks have a time limit, unless it may pause. All watch events pass
+ * here, so that it returns the promises of the body instead of awaiting them.
  */
-function withEnd(
+function watchedBody(
   body: AsyncIterable<Uint8Array>,
-  onEnd: () => void,
+  watch: ResponseWatch,
+  mayPause: boolean,
 ): AsyncIterable<Uint8Array> {
   return {
     [Symbol.asyncIterator]() {
       const chunks = body[Symbol.asyncIterator]();
+      const end = () => watch.end();
       return {
         next() {
-          const result = chunks.next();
-          result.then(({ done }) => done && onEnd(), onEnd);
+          const next = chunks.next();
+          const result = mayPause ? next : watch.limited("continue", next);
+          result.then(({ done }) => done && end(), end);
           return result;
         },
         return() {
-          onEnd();
+          end();
           return chunks.return?.() ??
             Promise.resolve({ done: true, value: undefined });
         },

@@ -411,15 +411,23 @@ export function withQuery(
   path: string,
   query: Readonly<Record<string, QueryValue | readonly string[]>>,
 ): string {
-  const search = new URLSearchParams();
+  let text = "";
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
     for (const item of Array.isArray(value) ? value : [value]) {
-      search.append(name, String(item));
+      text += `${text === "" ? "?" : "&"}${name}=${queryText(String(item))}`;
     }
   }
-  const text = search.toString();
-  return text === "" ? path : `${path}?${text}`;
+  return path + text;
+}
+
+/** Text that a query contains as it is. */
+const PLAIN = /^[-\w.*]*$/;
+
+function queryText(value: string): string {
+  return PLAIN.test(value)
+    ? value
+    : new URLSearchParams({ "": value }).toString().slice(1);
 }
 
 /**

@@ -22,7 +22,7 @@ test("importFault allows imports in the direction of the arrows", () => {
     ["mod.ts", "./sources/mod.ts"],
     ["mod.ts", "./workflows/graph/graph.ts"],
     ["tests/core/clock_test.ts", "../../core/mod.ts"],
-    ["core/client/transport_node.ts", "undici"],
+    ["core/client/web_socket.ts", "ws"],
   ];
   for (const [file, specifier] of allowed) {
     assert.equal(importFault(file, specifier), undefined);

@@ -16,7 +16,6 @@ const IMPORTS = await shippedImports();
 
 /** Files that may import a package; elsewhere it would be loaded needlessly. */
 const OWNERS: Readonly<Record<string, RegExp>> = {
-  "undici": /^core\/client\/transport\//,
   // Rules of CRDs and health checks in CEL; both load it with the first expression.
   "@marcbachmann/cel-js":
     /^(?:apiserver\/|workflows\/kstatus\/cel_(?:expression|rules)\.ts$)/,

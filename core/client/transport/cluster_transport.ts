@@ -16,9 +16,15 @@ import { closedError } from "./transport_error.ts";
 import { serverAddress, type TransportOptions } from "./transport_options.ts";
 import type { OpenStream } from "./web_socket.ts";
 
-/** Connection pool and the options that it was opened with. */
+/** Certificates and keys, which may change. */
+type Secrets = Pick<
+  TransportOptions,
+  "certificate" | "certificateAuthority" | "key"
+>;
+
+/** Connection pool and the secrets that it was opened with. */
 interface Pool {
-  readonly options: TransportOptions;
+  readonly secrets: Secrets;
   readonly transport: Promise<HttpTransport>;
 }
 
@@ -51,15 +57,15 @@ export class ClusterTransport implements Transport {
 
   async send(request: HttpRequest): Promise<HttpResponse> {
     while (true) {
-      const pool = this.#poolFor(await this.#options());
+      const pool = this.#poolFor(await this.#secrets());
       const transport = await pool.transport;
       // A pool that has been retired in the meantime takes no further requests.
-      if (pool === this.#pool) return await transport.send(request);
+      if (pool === this.#pool) return transport.send(request);
     }
   }
 
   async connect(request: StreamRequest): Promise<StreamConnection> {
-    const options = await this.#options();
+    const options = this.#options(await this.#secrets());
     this.#checkOpen();
     const { openWebSocket } = await import("./web_socket.ts");
     const stream = await openWebSocket(request, options);
@@ -78,31 +84,40 @@ export class ClusterTransport implements Transport {
     ]);
   }
 
-  async #options(): Promise<TransportOptions> {
-    const { certificateAuthority, proxyUrl, serverName } = this.#config;
+  async #secrets(): Promise<Secrets> {
+    const { certificateAuthority } = this.#config;
     const { certificate, key } = await this.#credentials.current();
     return {
-      server: this.#config.server,
       certificateAuthority: typeof certificateAuthority === "function"
         ? await certificateAuthority()
         : certificateAuthority,
-      serverName,
-      insecureSkipTlsVerify: this.#config.insecureSkipTlsVerify,
-      proxyUrl,
       certificate,
       key,
-      repeatsHeaders: repeatsHeaders(this.#config.impersonate),
     };
   }
 
-  /** The pool with these options: the current one unless they changed. */
-  #poolFor(options: TransportOptions): Pool {
+  #options(secrets: Secrets): TransportOptions {
+    const { impersonate, insecureSkipTlsVerify, proxyUrl, server, serverName } =
+      this.#config;
+    return {
+      server,
+      serverName,
+      insecureSkipTlsVerify,
+      proxyUrl,
+      ...secrets,
+      repeatsHeaders: repeatsHeaders(impersonate),
+    };
+  }
+
+  /** The pool with these secrets: the current one unless they changed. */
+  #poolFor(secrets: Secrets): Pool {
     this.#checkOpen();
     const current = this.#pool;
-    if (current !== undefined && sameSecrets(current.options, options)) {
+    if (current !== undefined && sameSecrets(current.secrets, secrets)) {
       return current;
     }
-    const pool = { options, transport: openHttpTransport(options) };
+    const transport = openHttpTransport(this.#options(secrets));
+    const pool = { secrets, transport };
     this.#pool = pool;
     this.#pools.add(pool);
     if (current !== undefined) void this.#retire(current);
@@ -136,7 +151,7 @@ function repeatsHeaders(impersonate: Impersonation | undefined): boolean {
   return [groups, ...Object.values(extra)].some(({ length }) => length > 1);
 }
 
-function sameSecrets(a: TransportOptions, b: TransportOptions): boolean {
+function sameSecrets(a: Secrets, b: Secrets): boolean {
   return a.certificateAuthority === b.certificateAuthority &&
     a.certificate === b.certificate && a.key === b.key;
 }

@@ -1,51 +1,37 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { setImmediate } from "node:timers";
-import { buildConnector } from "undici/index.js";
-import { headerLines, type HttpRequest } from "./transport.ts";
+import type { Connector } from "./connect.ts";
 import { ResponseParser } from "./response_parser.ts";
 import type { ResponseController, ResponseStream } from "./response_stream.ts";
-import type { TlsOptions } from "./transport_options.ts";
-
-/** Valid paths: printable ASCII without spaces. */
-const PATH = /^[\x21-\x7e]+$/;
 
 /** Size of a TLS record; a buffer with less free space counts as full. */
 const MIN_FREE_BYTES = 16 << 10;
 
-/** Options of a TCP or TLS connection to a server. */
-export interface ConnectOptions extends TlsOptions {
-  /** Time limit for connecting, in milliseconds. */
-  readonly timeout: number;
-}
-
 /** Dependencies of {@linkcode DedicatedConnection}. */
 export interface DedicatedConnectionDeps {
-  /** URL of the server; its path is not used. */
-  readonly server: URL;
-  /** Options of the connection. */
-  readonly connect: ConnectOptions;
+  /** Opens the connection. */
+  readonly connector: Connector;
   /** Pool of read buffers. */
   readonly buffers: ReadBuffers;
 }
 
 /**
- * Connection for a single GET request with a long response, such as a watch. It
- * needs less than half of the CPU time of undici: the socket reads into reused
- * buffers, whose bytes are delivered without copying, while undici copies all
- * bytes into the memory of WebAssembly.
+ * Connection for a single GET request with a long response, such as a watch: the
+ * socket reads into reused buffers, whose bytes are delivered without copying.
  *
  * Bytes that arrive within one turn of the event loop are delivered as one chunk
- * per buffer; TLS records and HTTP chunks may be much smaller. The connection
- * itself is opened by undici's connector.
+ * per buffer; TLS records and HTTP chunks may be much smaller.
  */
 export class DedicatedConnection implements ResponseController {
   readonly #stream: ResponseStream;
   readonly #buffers: ReadBuffers;
   readonly #parser: ResponseParser = new ResponseParser();
-  readonly #aborted: AbortController = new AbortController();
+  readonly #cancel: () => void;
   #socket: Socket | undefined;
   #isBegun = false;
+  /** Whether the response has ended or is no longer needed. */
+  #isOver = false;
   /** Whether chunks are borrowed; those of error responses are copied. */
   #lends = false;
   /** Current buffer: delivered up to `#start`, filled up to `#end`. */
@@ -59,38 +45,30 @@ export class DedicatedConnection implements ResponseController {
    * Connects and sends a request.
    *
    * @param stream Receives the response.
-   * @param head The encoded request, from {@linkcode requestHead}.
-   * @param deps Server, connection options and buffers.
+   * @param request Bytes of the request.
+   * @param deps Connector and buffers.
    */
   constructor(
     stream: ResponseStream,
-    head: string,
-    deps: DedicatedConnectionDeps,
+    request: Uint8Array,
+    { buffers, connector }: DedicatedConnectionDeps,
   ) {
-    const { buffers, server } = deps;
     this.#stream = stream;
     this.#buffers = buffers;
     this.#buffer = buffers.take();
-    stream.onRequestStart(this);
-    const connect = buildConnector({
-      ...deps.connect,
-      allowH2: false,
-      signal: this.#aborted.signal,
-      onread: {
-        // Called again after each read.
-        buffer: () => this.#buffer.subarray(this.#end),
-        callback: (length) => this.#onRead(length),
-      },
-    });
-    const { host, port, protocol } = server;
-    const hostname = server.hostname.replace(/^\[|\]$/g, "");
-    connect({ host, hostname, port, protocol }, (error, socket) => {
-      if (error !== null) return stream.onResponseError(this, error);
+    this.#cancel = connector.open((error, socket) => {
+      if (socket === undefined) return stream.onResponseError(error);
       this.#socket = socket;
       socket.on("error", (error) => this.#fail(error));
       socket.on("end", () => this.#onEnd());
-      socket.write(head, "latin1");
+      socket.on("close", () => this.#onEnd());
+      stream.onRequestStart(this);
+      if (!socket.destroyed) socket.write(request);
+    }, {
+      buffer: () => this.#buffer.subarray(this.#end),
+      callback: (length) => this.#onRead(length),
     });
+    stream.onConnecting(this.#cancel);
   }
 
   pause(): void {
@@ -102,7 +80,9 @@ export class DedicatedConnection implements ResponseController {
   }
 
   abort(): void {
-    this.#aborted.abort();
+    this.#isOver = true;
+    this.#cancel();
+    this.#socket?.destroy();
   }
 
   release({ buffer, byteLength, byteOffset }: Uint8Array): void {
@@ -138,7 +118,7 @@ export class DedicatedConnection implements ResponseController {
     if (this.#isBegun || head === undefined) return;
     this.#isBegun = true;
     this.#lends = head.status < 300;
-    this.#stream.onResponseStart(this, head.status, head.headers);
+    this.#stream.onResponseStart(head);
   }
 
   readonly #atEndOfTurn = (): void => {
@@ -156,13 +136,11 @@ export class DedicatedConnection implements ResponseController {
     if (this.#start === this.#end) return;
     const part = this.#buffer.subarray(this.#start, this.#end);
     this.#start = this.#end;
-    this.#stream.onResponseData(
-      this,
-      this.#lends ? part : Uint8Array.from(part),
-    );
+    this.#stream.onResponseData(this.#lends ? part : Uint8Array.from(part));
   }
 
   #onEnd(): void {
+    if (this.#isOver) return;
     try {
       this.#parser.finish();
       this.#finish();
@@ -178,41 +156,11 @@ export class DedicatedConnection implements ResponseController {
   }
 
   #fail(error: unknown): void {
+    if (this.#isOver) return;
     this.#deliver();
-    this.#stream.onResponseError(this, error);
+    this.#stream.onResponseError(error);
     this.abort();
   }
-}
-
-/**
- * Encodes the head of a GET request.
- *
- * @param address Host and complete path, including the server's prefix.
- * @throws {TypeError} If the path or a header is invalid.
- */
-export function requestHead(
-  request: HttpRequest,
-  address: { readonly host: string; readonly path: string },
-): string {
-  const { host, path } = address;
-  if (!PATH.test(path)) {
-    throw new TypeError(
-      `Cannot send a request: its path must be printable ASCII without spaces: received ${
-        JSON.stringify(path)
-      }`,
-    );
-  }
-  const lines = headerLines({
-    ...request,
-    headers: {
-      host,
-      "accept-encoding": "gzip",
-      ...request.headers,
-      connection: "close",
-    },
-  });
-  const headers = lines.map(([name, value]) => `${name}: ${value}\r\n`);
-  return `GET ${path} HTTP/1.1\r\n${headers.join("")}\r\n`;
 }
 
 /** Size of a buffer; a TCP read returns at most this much. */

@@ -1,3 +1,5 @@
+import { asBuffer, nextByte } from "../../json/byte_range.ts";
+
 /** Maximum size of a head and of trailers, in bytes; Node has the same limit. */
 const MAX_HEAD_BYTES = 16 * 1024;
 /** Maximum length of the line before a chunk, in bytes. */
@@ -26,7 +28,7 @@ type Part =
   | "nothing";
 
 /**
- * Incremental parser for one HTTP/1.1 response to a GET request (RFC 9112). The
+ * Incremental parser for one HTTP/1.1 response (RFC 9112), but not to HEAD. The
  * input may be split anywhere. It does no I/O and does not copy the body.
  *
  * Interim responses (1xx), chunk extensions and trailers are skipped. The parser
@@ -51,10 +53,21 @@ export class ResponseParser {
   #digits = 0;
   #head: ResponseHead | undefined;
   #framing: Framing = 0;
+  #position = 0;
 
   /** Head of the response; `undefined` until it is complete. */
   get head(): ResponseHead | undefined {
     return this.#head;
+  }
+
+  /** Whether another response may follow on the same connection. */
+  get keepsAlive(): boolean {
+    return this.#framing !== "until close" && this.#head?.keepsAlive === true;
+  }
+
+  /** Index after the last byte of the response, in the last read. */
+  get position(): number {
+    return this.#position;
   }
 
   /** Whether the response is complete; further bytes are not part of it. */
@@ -85,6 +98,7 @@ export class ResponseParser {
       if (this.#left > 0) continue;
       this.#part = this.#part === "chunk" ? "chunk return" : "nothing";
     }
+    this.#position = at;
     return end;
   }
 
@@ -164,7 +178,9 @@ export class ResponseParser {
 
   /** Parses a line of the head or of trailers; an empty one ends them. */
   #readLine(bytes: Uint8Array, at: number, to: number): number {
-    const feed = bytes.subarray(0, to).indexOf(LINE_FEED, at);
+    const buffer = asBuffer(bytes);
+    const found = nextByte(buffer, LINE_FEED, at);
+    const feed = found < to ? found : -1;
     const end = feed < 0 ? to : feed + 1;
     this.#length += end - at;
     if (this.#length > MAX_HEAD_BYTES) {
@@ -172,7 +188,7 @@ export class ResponseParser {
         `Cannot read a response: its ${this.#part} exceeds ${MAX_HEAD_BYTES} bytes`,
       );
     }
-    this.#line += latin1(bytes.subarray(at, end));
+    this.#line += buffer.toString("latin1", at, end);
     if (feed < 0) return end;
     const line = this.#line;
     if (!line.endsWith("\r\n")) {
@@ -231,17 +247,14 @@ function hexadecimal(byte: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-/** Decodes bytes as Latin-1; for short input only. */
-function latin1(bytes: Uint8Array): string {
-  return String.fromCharCode(...bytes);
-}
-
 /** Head of an HTTP/1.1 response. */
 export interface ResponseHead {
   /** HTTP status code. */
   readonly status: number;
   /** Header names in lower case; repeated headers joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Whether the server keeps the connection open after the response. */
+  readonly keepsAlive: boolean;
 }
 
 /**
@@ -257,6 +270,8 @@ const STATUS_LINE =
 // No space before the colon and no folded lines: parsers disagree about both.
 const HEADER_LINE =
   /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/;
+/** Value of the header `connection` of the last response of a connection. */
+const CLOSE = /(^|,)\s*close\s*(,|$)/i;
 /** Content lengths that a number represents exactly. */
 const LENGTH = /^\d{1,15}$/;
 
@@ -288,7 +303,11 @@ export function parseHead(lines: readonly string[]): ResponseHead {
       "Cannot read a response: its body must not be chunked in HTTP/1.0",
     );
   }
-  return { status: Number(status), headers: Object.fromEntries(headers) };
+  return {
+    status: Number(status),
+    headers: Object.fromEntries(headers),
+    keepsAlive: minor === "1" && !CLOSE.test(headers.get("connection") ?? ""),
+  };
 }
 
 /**
@@ -309,7 +328,7 @@ export function parseHeader(line: string): readonly [string, string] {
 }
 
 /**
- * Determines the framing of the body of a response to GET.
+ * Determines the framing of the body of a response.
  *
  * @throws {SyntaxError} If the headers are ambiguous.
  */

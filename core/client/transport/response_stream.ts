@@ -1,23 +1,20 @@
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import type { Dispatcher } from "undici/index.js";
 import { ChunkQueue, type ChunkSource } from "./chunk_queue.ts";
 import { socketQueueOptions } from "./runtime.ts";
+import type { ResponseHead } from "./response_parser.ts";
 import type { HttpResponse, OpenRequest, OpenRequests } from "./transport.ts";
 import { connectionError } from "./transport_error.ts";
 import { SHORT_BODY_BYTES } from "./transport_options.ts";
 
-/**
- * Control over the connection that delivers a {@linkcode ResponseStream}, such as
- * undici's `DispatchController`.
- */
+/** Control over the connection that delivers a {@linkcode ResponseStream}. */
 export interface ResponseController {
   /** Pauses reading. */
   pause(): void;
   /** Resumes reading. */
   resume(): void;
   /** Ends the request; its response is no longer needed. */
-  abort(reason: Error): void;
+  abort(): void;
   /** Returns the memory of a borrowed chunk. */
   release?(chunk: Uint8Array): void;
 }
@@ -39,14 +36,14 @@ export interface ResponseStreamDeps {
 }
 
 /**
- * Response of a request in progress: a connection delivers it by the methods of
- * undici's handlers, the caller reads it as an {@linkcode HttpResponse}.
+ * Response of a request in progress: a connection delivers it, the caller reads it
+ * as an {@linkcode HttpResponse}.
  */
-export class ResponseStream
-  implements Dispatcher.DispatchHandler, ChunkSource, OpenRequest {
+export class ResponseStream implements ChunkSource, OpenRequest {
   readonly #deps: ResponseStreamDeps;
   readonly #body: ChunkQueue = new ChunkQueue(this, socketQueueOptions());
   #controller: ResponseController | undefined;
+  #cancelConnecting: (() => void) | undefined;
   #aborted = false;
 
   constructor(deps: ResponseStreamDeps) {
@@ -65,13 +62,20 @@ export class ResponseStream
     this.#abortController();
   }
 
+  /** Sets the function that ends the attempt to connect. */
+  onConnecting(cancel: () => void): void {
+    if (this.#aborted) cancel();
+    else this.#cancelConnecting = cancel;
+  }
+
   /**
    * Sets the connection that delivers the response. The connection is open, and
    * the request is written to it after this call, unless it was aborted.
    */
   onRequestStart(controller: ResponseController): void {
     this.#controller = controller;
-    if (this.#aborted) return this.#abortController();
+    this.#cancelConnecting = undefined;
+    if (this.#aborted) return controller.abort();
     try {
       this.#deps.beforeSend?.();
     } catch (error) {
@@ -79,34 +83,21 @@ export class ResponseStream
     }
   }
 
-  /** Reports the head of the response; interim responses are ignored. */
-  onResponseStart(
-    _controller: unknown,
-    status: number,
-    received: Readonly<Record<string, string | string[] | undefined>>,
-  ): void {
-    if (status < 200) return;
-    const headers: Record<string, string> = {};
-    for (const [name, value] of Object.entries(received)) {
-      if (value === undefined) continue;
-      headers[name] = Array.isArray(value) ? value.join(", ") : value;
-    }
-    let body: AsyncIterable<Uint8Array> = this.#body;
-    if (headers["content-encoding"] === "gzip") {
-      body = this.#decompressed();
-      delete headers["content-encoding"];
-    }
+  /** Reports the head of the response. */
+  onResponseStart({ headers, status }: ResponseHead): void {
+    const isPacked = headers["content-encoding"] === "gzip";
+    const { "content-encoding": _coding, ...others } = isPacked ? headers : {};
     const length = Number(headers["content-length"] ?? Infinity);
     this.#deps.resolve({
       status,
-      headers,
-      body,
+      headers: isPacked ? others : headers,
+      body: isPacked ? this.#decompressed() : this.#body,
       cancel: () => this.#cancel(length),
     });
   }
 
   /** Reports the next chunk of the body. */
-  onResponseData(_controller: unknown, chunk: Uint8Array): void {
+  onResponseData(chunk: Uint8Array): void {
     this.#body.push(chunk);
   }
 
@@ -117,7 +108,7 @@ export class ResponseStream
   }
 
   /** Reports that the request or the rest of the response failed. */
-  onResponseError(_controller: unknown, error: unknown): void {
+  onResponseError(error: unknown): void {
     this.#end();
     const failure = connectionError(this.#deps.origin, error);
     this.#deps.reject(failure);
@@ -164,13 +155,10 @@ export class ResponseStream
     }
   }
 
-  // A request that waits for a connection has no controller yet: it is aborted
-  // when it gets one, and its caller does not wait for that.
   #abortController(): void {
     this.#aborted = true;
-    this.#controller?.abort(
-      new Error("Cannot continue: the response is no longer needed"),
-    );
+    this.#cancelConnecting?.();
+    this.#controller?.abort();
   }
 
   #end(): void {

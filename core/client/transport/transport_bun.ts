@@ -5,7 +5,7 @@ import type { TransportOptions } from "./transport_options.ts";
 /**
  * Opens a transport over Bun's `fetch`, which takes certificates and a proxy per
  * call. Headers with several lines and SOCKS proxies, which it does not support,
- * use undici.
+ * use the transport over sockets.
  */
 export async function openHttpTransport(
   options: TransportOptions,

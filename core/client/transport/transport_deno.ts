@@ -19,8 +19,8 @@ interface DenoRuntime {
 /**
  * Opens a transport over Deno's `fetch`, whose HTTP client has the connection
  * pool and the certificates. A different server name and unverified server
- * certificates, which it does not support, use undici, which runs in Deno too, but
- * without back-pressure.
+ * certificates, which it does not support, use the transport over sockets, which has
+ * no back-pressure in Deno.
  */
 export async function openHttpTransport(
   options: TransportOptions,

@@ -27,7 +27,7 @@ export interface FetchRuntime {
  * certificates and proxies. The runtime manages connections and decompression.
  *
  * Since `fetch` connects and sends in one step, requests with a check in between,
- * `beforeSend`, use undici.
+ * `beforeSend`, use the transport over sockets.
  */
 export class FetchTransport implements HttpTransport {
   readonly #options: TransportOptions;
@@ -35,7 +35,7 @@ export class FetchTransport implements HttpTransport {
   readonly #runtime: FetchRuntime;
   readonly #requests = new OpenRequests();
   /** Transport for requests with `beforeSend`; opened by the first. */
-  #undici: Promise<HttpTransport> | undefined;
+  #sockets: Promise<HttpTransport> | undefined;
   #closed = false;
 
   constructor(options: TransportOptions, runtime: FetchRuntime) {
@@ -49,8 +49,8 @@ export class FetchTransport implements HttpTransport {
     if (this.#closed) throw closedError(origin);
     request.signal?.throwIfAborted();
     if (request.beforeSend !== undefined) {
-      this.#undici ??= openUndici(this.#options);
-      return await (await this.#undici).send(request);
+      this.#sockets ??= openSockets(this.#options);
+      return await (await this.#sockets).send(request);
     }
     const headers = headerLines(request);
     const fetching = new FetchRequest({
@@ -69,7 +69,7 @@ export class FetchTransport implements HttpTransport {
 
   async retire(): Promise<void> {
     await this.#requests.idle();
-    await (await this.#undici)?.retire();
+    await (await this.#sockets)?.retire();
     await this.close();
   }
 
@@ -78,11 +78,11 @@ export class FetchTransport implements HttpTransport {
     this.#closed = true;
     this.#requests.abortAll(closedError(this.#address.origin));
     this.#runtime.close();
-    await (await this.#undici)?.close();
+    await (await this.#sockets)?.close();
   }
 }
 
-async function openUndici(options: TransportOptions): Promise<HttpTransport> {
+async function openSockets(options: TransportOptions): Promise<HttpTransport> {
   const { openHttpTransport } = await import("./transport_node.ts");
   return openHttpTransport(options);
 }

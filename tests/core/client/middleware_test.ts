@@ -357,3 +357,16 @@ test("countRequests counts by verb and code, including failures", async () => {
   ]);
   assert.equal(durations[0], 0.25);
 });
+
+test("responseTimeout handles the failure of an aborted request", async () => {
+  const clock = new VirtualClock();
+  const reason = new Error("Cannot go on: the operator stops");
+  const send = responseTimeout(1_000, clock)((request) =>
+    Promise.reject(request.signal?.reason)
+  );
+  // An unhandled rejection would fail the test.
+  await assert.rejects(
+    () => send({ ...READ, signal: AbortSignal.abort(reason) }),
+    reason,
+  );
+});

@@ -109,6 +109,7 @@ const ANSWER: fc.Arbitrary<Answer> = fc.record({
       headers: Object.fromEntries(
         headers.map(([name, value]) => [name.toLowerCase(), value]),
       ),
+      keepsAlive: true,
     },
     body,
     isComplete: framing !== "until close",

@@ -18,8 +18,8 @@ const TRUSTED: TransportOptions = {
   certificateAuthority: server.authority,
 };
 
-// undici frees a connection one turn of the event loop after its response, so
-// that an immediate request opens a second one; there is never a third.
+// A runtime may free a connection one turn of the event loop after its response,
+// so that an immediate request opens a second one; there is never a third.
 const CONNECTIONS_IN_A_ROW = 2;
 
 test("Transport reuses its connections", async () => {

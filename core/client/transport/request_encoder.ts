@@ -1,0 +1,100 @@
+import { Buffer } from "node:buffer";
+import { headerLines, type HttpRequest } from "./transport.ts";
+
+/** Valid paths: printable ASCII without spaces. */
+const PATH = /^[\x21-\x7e]+$/;
+
+/** Encoder of HTTP/1.1 requests to one server. */
+export class RequestEncoder {
+  readonly #host: string;
+  readonly #prefix: string;
+  /** Last head and the headers that it was made of, which mostly repeat. */
+  #headers: string[] = [];
+  #lines = "";
+
+  /**
+   * @param host Host and port of the server.
+   * @param prefix Prefix of all paths.
+   */
+  constructor(host: string, prefix: string) {
+    this.#host = host;
+    this.#prefix = prefix;
+  }
+
+  /**
+   * Encodes a request with its body.
+   *
+   * @param extra Further headers.
+   * @throws {TypeError} If the path or a header is invalid.
+   */
+  encode(
+    request: HttpRequest,
+    extra?: Readonly<Record<string, string>>,
+  ): Uint8Array {
+    const { body, method } = request;
+    const path = this.#prefix + request.path;
+    if (!PATH.test(path)) {
+      throw new TypeError(
+        `Cannot send a request: its path must be printable ASCII without spaces: received ${
+          JSON.stringify(path)
+        }`,
+      );
+    }
+    const length = body === undefined
+      ? 0
+      : typeof body === "string"
+      ? Buffer.byteLength(body)
+      : body.byteLength;
+    const framing = body === undefined && method === "GET"
+      ? ""
+      : `content-length: ${length}\r\n`;
+    const head = `${method} ${path} HTTP/1.1\r\n${
+      this.#headerText(request, extra)
+    }${framing}\r\n`;
+    const bytes = Buffer.allocUnsafe(head.length + length);
+    bytes.write(head, 0, "latin1");
+    if (typeof body === "string") bytes.write(body, head.length);
+    else if (body !== undefined) bytes.set(body, head.length);
+    return bytes;
+  }
+
+  /** Text of the headers; checked only if they differ from those of last time. */
+  #headerText(
+    request: HttpRequest,
+    extra: Readonly<Record<string, string>> | undefined,
+  ): string {
+    const { headers, repeatedHeaders } = request;
+    if (repeatedHeaders === undefined && extra === undefined) {
+      const known = this.#headers;
+      let at = 0;
+      for (const name in headers) {
+        if (known[at] !== name || known[at + 1] !== headers[name]) {
+          at = -1;
+          break;
+        }
+        at += 2;
+      }
+      if (at === known.length && at > 0) return this.#lines;
+      this.#lines = this.#textOf(request, {});
+      this.#headers = Object.entries(headers).flat();
+      return this.#lines;
+    }
+    return this.#textOf(request, extra ?? {});
+  }
+
+  #textOf(
+    request: HttpRequest,
+    extra: Readonly<Record<string, string>>,
+  ): string {
+    const lines = headerLines({
+      ...request,
+      headers: {
+        host: this.#host,
+        "accept-encoding": "gzip",
+        ...request.headers,
+        ...extra,
+      },
+    });
+    return lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  }
+}
