@@ -260,7 +260,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
    */
   async start(
     deps: ControllerDeps,
-    options: { readonly partly?: boolean | undefined } = {},
+    { partly = false }: { readonly partly?: boolean | undefined } = {},
   ): Promise<void> {
     const { runningKeys } = this;
     if (runningKeys.length > 0) {
@@ -271,12 +271,12 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       );
     }
     const change = ++this.#changes;
+    const checkNotStopped = () => {
+      if (change === this.#changes) return;
+      throw new Error(`Cannot start controller "${this.name}": it was stopped`);
+    };
     const kind = await deps.client.resolve(this.kind);
-    if (change !== this.#changes) {
-      throw new Error(
-        `Cannot start controller "${this.name}": it was stopped`,
-      );
-    }
+    checkNotStopped();
     const { watches } = this.#parts = this.#assemble(kind, deps);
     const namespaces = namespaceSet(
       this.#namespaces ?? deps.namespaces,
@@ -289,15 +289,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       name: "coracle_controller_start_seconds",
       help: "Time until the caches of a controller were complete.",
     });
-    await watches.watch(namespaces, {
-      partly: options.partly ?? false,
-      onReady: () => {
-        this.#ready = true;
-        const seconds = (clock.now() - began) / 1_000;
-        duration.set(seconds, { controller: this.name });
-        if (this.#leading) this.#resume();
-      },
-    });
+    await watches.watch(namespaces, partly);
+    checkNotStopped();
+    this.#ready = true;
+    duration.set((clock.now() - began) / 1_000, { controller: this.name });
+    if (this.#leading) this.#resume();
   }
 
   /** Starts the runs as soon as the caches are complete. */
@@ -374,7 +370,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const set = namespaceSet(namespaces, undefined, this.kind);
     this.#namespaces = namespaces;
     if (this.#parts === undefined) return;
-    await this.#parts.watches.watch(set, { partly: false });
+    await this.#parts.watches.watch(set, false);
   }
 
   /**

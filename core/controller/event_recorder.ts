@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { ApiError } from "../api/api_error.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { apiVersionOf, type ResolvedKind } from "../api/kind.ts";
@@ -51,14 +52,7 @@ interface EventObject extends KubernetesObject {
   reportingComponent: string;
   reportingInstance: string;
   source: { component: string };
-  involvedObject: {
-    apiVersion: string;
-    kind: string;
-    name: string;
-    namespace?: string | undefined;
-    uid?: string | undefined;
-    resourceVersion?: string | undefined;
-  };
+  involvedObject: Readonly<Record<string, string | undefined>>;
 }
 
 /** Kind of Kubernetes Events. */
@@ -123,7 +117,7 @@ export class EventRecorder {
   readonly #deps: EventRecorderDeps;
   readonly #pending: Map<string, PendingEvent> = new Map();
   #writing: Promise<void> | undefined;
-  /** Controller of the signal that aborts the requests. */
+  /** Aborts the requests. */
   readonly #ending: AbortController = new AbortController();
 
   constructor(deps: EventRecorderDeps) {
@@ -152,14 +146,8 @@ export class EventRecorder {
       pending.last = now;
       pending.event = event;
     } else if (this.#pending.size < MAX_PENDING) {
-      this.#pending.set(id, {
-        object,
-        kind,
-        event,
-        first: now,
-        last: now,
-        count: 1,
-      });
+      const times = { first: now, last: now, count: 1 };
+      this.#pending.set(id, { object, kind, event, ...times });
     } else log.debug("Event dropped: too many wait", { reason: event.reason });
     this.#writing ??= this.#drain();
   }
@@ -208,9 +196,9 @@ export class EventRecorder {
   async #write(id: string, pending: PendingEvent): Promise<void> {
     const { client } = this.#deps;
     const { object, event, last } = pending;
-    const namespace = object.metadata.namespace ?? "default";
-    const name = `${object.metadata.name.slice(0, 220)}.${await digest(id)}`;
-    const key = { namespace, name };
+    const { name, namespace = "default" } = object.metadata;
+    const suffix = hash("sha256", id).slice(0, 32);
+    const key = { namespace, name: `${name.slice(0, 220)}.${suffix}` };
     const { signal } = this.#ending;
     const present = await client.find(EVENT, key, { signal });
     if (present === undefined) {
@@ -292,12 +280,4 @@ function changedLabels(
     ...Object.fromEntries(existing.map((name) => [name, null])),
     ...options.labels,
   };
-}
-
-/** First 16 bytes of the SHA-256 hash of a text, in hexadecimal digits. */
-async function digest(text: string): Promise<string> {
-  const bytes = new TextEncoder().encode(text);
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return [...hash.subarray(0, 16)]
-    .map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -19,17 +19,6 @@ export interface WatchGroupDeps<P extends KubernetesObject> {
   readonly log: Logger;
 }
 
-/** Options of {@linkcode WatchGroup.watch}. */
-export interface WatchGroupOptions {
-  /**
-   * Whether to start with the namespaces that can be watched, and to add the
-   * others when they can be.
-   */
-  readonly partly: boolean;
-  /** Called when the first namespaces can run. */
-  readonly onReady?: (() => void) | undefined;
-}
-
 /** Time in which other namespaces may sync after the first one. */
 const SYNC_GRACE_MS = 1_000;
 
@@ -59,16 +48,15 @@ export class WatchGroup<P extends KubernetesObject> {
    * disturbed. A call during another one replaces it: both then wait for the
    * same.
    *
-   * @returns Fulfilled when they can run; with `partly` when the first can.
+   * @param partly Whether to start with the namespaces that can be watched, and
+   * to add the others when they can be.
+   * @returns Fulfilled when they can run; if `partly`, when the first can.
    * @throws {Error} If the controller was stopped before.
    */
-  async watch(
-    namespaces: NamespaceSet,
-    options: WatchGroupOptions,
-  ): Promise<void> {
+  async watch(namespaces: NamespaceSet, partly: boolean): Promise<void> {
     this.#checkNotStopped();
     const call = ++this.#latest;
-    let watching = this.#watching = this.#watch(namespaces, options, call);
+    let watching = this.#watching = this.#watch(namespaces, partly, call);
     for (;;) {
       try {
         await watching;
@@ -79,7 +67,6 @@ export class WatchGroup<P extends KubernetesObject> {
       watching = this.#watching;
     }
     this.#checkNotStopped();
-    options.onReady?.();
   }
 
   #checkNotStopped(): void {
@@ -89,7 +76,7 @@ export class WatchGroup<P extends KubernetesObject> {
 
   async #watch(
     namespaces: NamespaceSet,
-    options: WatchGroupOptions,
+    partly: boolean,
     call: number,
   ): Promise<void> {
     const { primaries } = this.#deps;
@@ -97,7 +84,7 @@ export class WatchGroup<P extends KubernetesObject> {
     // The watch of all namespaces replaces those of single ones when it has
     // synced; namespaces that are not wanted are left immediately.
     if (names !== undefined) await this.#keep(names);
-    if (options.partly && names !== undefined && names.length > 1) {
+    if (partly && names !== undefined && names.length > 1) {
       await this.#attachPartly(names, call);
       return;
     }
