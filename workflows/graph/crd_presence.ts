@@ -146,31 +146,34 @@ export class CrdPresence<P extends KubernetesObject>
     // Nodes become inactive before their sources stop, and active after they
     // start.
     if (!present) this.#present = false;
-    const followed = await Promise.allSettled(
-      [...this.#listeners].map((listener) => listener(present)),
+    const followed = Array.from(
+      this.#listeners,
+      (listener) =>
+        listener(present).catch((error) =>
+          context.log.error("Cannot react to a change of a kind", {
+            crd,
+            error,
+          })
+        ),
     );
-    for (const result of followed) {
-      if (result.status === "fulfilled") continue;
-      context.log.error("Cannot react to a change of a kind", {
-        crd,
-        error: result.reason,
-      });
-    }
+    await Promise.all(followed);
     if (this.#watching !== watching) return;
     this.#present = present;
     for (const key of context.primaries.keys()) context.trigger(key);
   }
 
   #isServed(): boolean {
-    const crd = this.#watching?.lease.informer.get({
-      name: crdName(this.#crdOf),
-    });
-    return crd?.metadata.deletionTimestamp === undefined &&
-      (crd?.status?.conditions ?? []).some(({ type, status }) =>
-        type === "Established" && status === "True"
-      ) &&
-      crd!.spec.versions.some(({ name, served }) =>
-        name === this.#crdOf.version && served
-      );
+    const name = crdName(this.#crdOf);
+    const crd = this.#watching?.lease.informer.get({ name });
+    if (crd === undefined || crd.metadata.deletionTimestamp) return false;
+    const { status, spec } = crd;
+    const isEstablished = status?.conditions?.some((condition) =>
+      condition.type === "Established" && condition.status === "True"
+    );
+    const { version } = this.#crdOf;
+    const isServed = spec.versions.some(({ name, served }) =>
+      name === version && served
+    );
+    return isServed && isEstablished === true;
   }
 }

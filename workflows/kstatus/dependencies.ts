@@ -3,7 +3,7 @@ import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { checkOption } from "../../core/api/options.ts";
 import type { Context } from "../../core/controller/context.ts";
-import { type CelPredicate, celPredicates, firstLine } from "./cel_rules.ts";
+import { celPredicates, firstLine } from "./cel_rules.ts";
 import { type Conditioned, isReady } from "../conditions/condition.ts";
 import { Stalled, Waiting } from "../conditions/outcome.ts";
 
@@ -83,16 +83,13 @@ async function notReady(
     const isObserved = observedGeneration === dep.metadata.generation;
     return isObserved && isReady(conditions) ? undefined : "is not ready";
   }
-  let predicate: CelPredicate;
-  try {
-    [predicate] = await celPredicates([readyExpr]) as [CelPredicate];
-  } catch (error) {
+  const [predicate] = await celPredicates([readyExpr]).catch((error) => {
     // An invalid expression must be corrected by the user.
     if (!(error instanceof SyntaxError)) throw error;
     throw new Stalled("InvalidExpression", error.message, { cause: error });
-  }
+  });
   try {
-    return predicate({ dep, self })
+    return predicate!({ dep, self })
       ? undefined
       : "is not ready by its expression";
   } catch (error) {

@@ -211,19 +211,12 @@ export function readyCondition(
   return findCondition(conditions, READY);
 }
 
-export function sameChoice(
-  a: ChosenSpec | undefined,
-  b: ChosenSpec | undefined,
-): boolean {
-  return a !== undefined && b !== undefined && a.generation === b.generation;
+export function sameChoice(a?: ChosenSpec, b?: ChosenSpec): boolean {
+  return a !== undefined && a.generation === b?.generation;
 }
 
-const PHASES: readonly RolloutStatus["phase"][] = [
-  "Upgrading",
-  "Deployed",
-  "RollingBack",
-  "RolledBack",
-];
+const PHASES: readonly unknown[] = // deno-fmt-ignore
+  ["Upgrading", "Deployed", "RollingBack", "RolledBack"];
 
 /** Reads a status, without the fields that a user has damaged; not the log. */
 export function readStatus(stored: unknown): PhasedStatus {
@@ -239,7 +232,7 @@ export function readStatus(stored: unknown): PhasedStatus {
 
 /** Whether a value can be the field of a log, apart from the specs. */
 const ROLLOUT_FIELDS = {
-  phase: (value: unknown) => PHASES.includes(value as RolloutStatus["phase"]),
+  phase: (value: unknown) => PHASES.includes(value),
   running: (value: unknown) => typeof value === "boolean",
   healthy: (value: unknown) => typeof value === "boolean",
   attempt: (value: unknown) =>

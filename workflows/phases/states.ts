@@ -203,25 +203,21 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
       ? object.status
       : {};
     object.status = status as P["status"];
+    const { states, initial } = this.#options;
     const { state: stored } = status;
-    if (stored === undefined || !Object.hasOwn(this.#options.states, stored)) {
-      if (stored !== undefined) {
-        // The state was removed from the options, or a user edited the status.
-        run.ctx.events.warning(
-          "StatusInvalid",
-          `The state ${JSON.stringify(stored)} does not exist`,
-        );
-      }
-      await this.#enter(run, this.#options.initial);
+    if (stored === undefined) await this.#enter(run, initial);
+    else if (!Object.hasOwn(states, stored)) {
+      // The state was removed from the options, or a user edited the status.
+      const message = `The state ${JSON.stringify(stored)} does not exist`;
+      run.ctx.events.warning("StatusInvalid", message);
+      await this.#enter(run, initial);
     }
     const name = status.state!;
     const state = this.#known(name);
     const late = this.#deadline(status, state) <= this.#timing.clock.wallTime();
     if (late) {
-      run.ctx.events.warning(
-        "TooLate",
-        `The state ${name} did not end within ${state.within}`,
-      );
+      const message = `The state ${name} did not end within ${state.within}`;
+      run.ctx.events.warning("TooLate", message);
     }
     const next = late ? state.late : await state.run(run);
     if (next !== undefined && next !== name) {
@@ -237,15 +233,14 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
     status: StatesStatus<S>,
     { within }: StateDefinition<P, S>,
   ): number {
-    const latest = within === undefined
-      ? undefined
-      : this.#timing.clock.wallTime() + milliseconds(within);
+    if (within === undefined) {
+      delete status.deadline;
+      return Infinity;
+    }
+    const latest = this.#timing.clock.wallTime() + milliseconds(within);
     const { deadline } = status;
-    const isValid = latest !== undefined && Number.isFinite(deadline) &&
-      Number(deadline) <= latest;
-    if (!isValid) status.deadline = latest;
-    if (latest === undefined) delete status.deadline;
-    return status.deadline ?? Infinity;
+    const isValid = Number.isFinite(deadline) && Number(deadline) <= latest;
+    return status.deadline = isValid ? Number(deadline) : latest;
   }
 
   async #enter(run: StateRun<P>, name: S): Promise<void> {
