@@ -13,7 +13,8 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { startEmbedded } from "./support/api_cluster.ts";
 import { digits } from "./support/digits.ts";
-import { createGreetings, GreetingLoad } from "./support/greeting_load.ts";
+import { ChangeLoad, createObjects } from "./support/change_load.ts";
+import { GREETINGS } from "./support/load_target.ts";
 import { OperatorProcess } from "./support/operator_process.ts";
 import { positive } from "./support/positive.ts";
 import { type CpuProfile, timesOf } from "./support/profile_parts.ts";
@@ -37,8 +38,9 @@ const file = resolve(values.out ?? join(folder, "operator.cpuprofile"));
 
 /** Profiles an operator while it writes statuses; returns its CPU time. */
 async function profile(kubeconfig: string): Promise<number> {
-  await createGreetings(kubeconfig, objects);
-  const load = await GreetingLoad.open(kubeconfig, objects);
+  const size = { kubeconfig, target: GREETINGS, objects };
+  await createObjects(size);
+  const load = await ChangeLoad.open(size);
   const { storm: first } = await load.changeAll();
   const operator = new OperatorProcess(
     scriptCommand("coracle", { kubeconfig, objects }),

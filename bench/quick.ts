@@ -10,7 +10,8 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { startEmbedded } from "./support/api_cluster.ts";
 import { digits } from "./support/digits.ts";
-import { createGreetings } from "./support/greeting_load.ts";
+import { createObjects } from "./support/change_load.ts";
+import { GREETINGS } from "./support/load_target.ts";
 import { positive } from "./support/positive.ts";
 import { RECONCILERS } from "./support/reconcilers.ts";
 
@@ -30,9 +31,10 @@ if (reconciler === undefined) {
 const cluster = await startEmbedded();
 try {
   const { kubeconfig, pid: serverPid } = cluster;
-  await createGreetings(kubeconfig, objects);
+  await createObjects({ kubeconfig, target: GREETINGS, objects });
   const measures = await reconciler.measure({
     kubeconfig,
+    target: GREETINGS,
     serverPid,
     objects,
     warmUp: 4,

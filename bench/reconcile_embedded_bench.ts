@@ -1,6 +1,17 @@
 import { startEmbedded } from "./support/api_cluster.ts";
 import type { Bench } from "./support/bench.ts";
+import { GREETINGS } from "./support/load_target.ts";
 import { reconcileBench } from "./support/reconcile_bench.ts";
+import { RECONCILERS } from "./support/reconcilers.ts";
 
-/** The bench `reconcile` against the embedded API server. */
-export const bench: Bench = reconcileBench("reconcile-embedded", startEmbedded);
+export const bench: Bench = reconcileBench({
+  name: "reconcile-embedded",
+  what: "as reconcile, against the embedded API server",
+  start: startEmbedded,
+  target: GREETINGS,
+  objects: 2_000,
+  warmUp: 1,
+  storms: 1,
+  single: 200,
+  reconcilers: RECONCILERS,
+});

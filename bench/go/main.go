@@ -25,7 +25,7 @@ func main() {
 }
 
 func run(args []string) error {
-	usage := fmt.Errorf("usage: bench queue KEYS | follow URL EVENTS | reconcile|update KUBECONFIG OBJECTS")
+	usage := fmt.Errorf("usage: bench queue KEYS | follow URL EVENTS | reconcile|cleanup|update KUBECONFIG OBJECTS")
 	if len(args) == 0 {
 		return usage
 	}
@@ -43,7 +43,9 @@ func run(args []string) error {
 		}
 		return follow(args[1], events)
 	case args[0] == "reconcile" && len(args) == 3:
-		return reconcileAll(args[1])
+		return reconcileAll(args[1], false)
+	case args[0] == "cleanup" && len(args) == 3:
+		return reconcileAll(args[1], true)
 	case args[0] == "update" && len(args) == 3:
 		return updateAll(args[1])
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -64,8 +65,13 @@ func (l *GreetingList) DeepCopyObject() runtime.Object {
 // concurrency is the number of runs at once of every operator.
 const concurrency = 10
 
+// finalizer is what a greeter with cleanup adds.
+const finalizer = "greetings.bench.coracle.dev/finalizer"
+
 type greeter struct {
 	client.Client
+	// cleanup says whether objects get a finalizer.
+	cleanup bool
 }
 
 // Reconcile greets whom the spec names, in the status.
@@ -73,6 +79,17 @@ func (r *greeter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	var greeting Greeting
 	if err := r.Get(ctx, request.NamespacedName, &greeting); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.cleanup {
+		if !greeting.DeletionTimestamp.IsZero() {
+			controllerutil.RemoveFinalizer(&greeting, finalizer)
+			return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, &greeting))
+		}
+		if controllerutil.AddFinalizer(&greeting, finalizer) {
+			if err := r.Update(ctx, &greeting); err != nil {
+				return ctrl.Result{}, err
+			}
+		}
 	}
 	text := "Hello, " + greeting.Spec.Name + "."
 	if greeting.Status.Text == text {
@@ -83,7 +100,7 @@ func (r *greeter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 }
 
 // reconcileAll greets by controller-runtime until its input ends.
-func reconcileAll(kubeconfig string) error {
+func reconcileAll(kubeconfig string, cleanup bool) error {
 	log.SetLogger(logr.Discard())
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -101,7 +118,7 @@ func reconcileAll(kubeconfig string) error {
 	err = ctrl.NewControllerManagedBy(manager).
 		For(&Greeting{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
-		Complete(&greeter{manager.GetClient()})
+		Complete(&greeter{manager.GetClient(), cleanup})
 	if err != nil {
 		return err
 	}

@@ -27,8 +27,3 @@ export function greetingText(spec: { readonly name: string }): string {
 
 /** Number of concurrent runs of every operator of Greetings. */
 export const CONCURRENCY = 10;
-
-/** Name of a Greeting by its index. */
-export function greetingName(index: number): string {
-  return `greeting-${index}`;
-}

@@ -5,12 +5,9 @@ import { loadConfig } from "../../core/config/load_config.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import {
-  CONCURRENCY,
-  Greeting,
-  greetingName,
-  greetingText,
-} from "./greeting.ts";
+import { CONCURRENCY, Greeting, greetingText } from "./greeting.ts";
+import { GREETINGS } from "./load_target.ts";
+import { WebApp, webAppWorkflow } from "./web_app.ts";
 import { loadRival } from "./rival.ts";
 
 /** Writes the status of every Greeting once. */
@@ -19,9 +16,11 @@ type WriteAll = (round: string) => Promise<void>;
 /** Starts an operator; it may be one that only writes when it is told to. */
 type Start = (kubeconfig: string, objects: number) => Promise<WriteAll | void>;
 
-/** Operators of Greetings in TypeScript. */
+/** Operators in TypeScript. */
 export const OPERATORS: Readonly<Record<string, Start>> = {
   coracle,
+  "coracle-cleanup": coracleCleanup,
+  "coracle-workflow": coracleWorkflow,
   "client-node": clientNode,
   patch,
 };
@@ -32,6 +31,28 @@ async function coracle(kubeconfig: string): Promise<void> {
   operator.register(Greeting, {
     reconcile: ({ spec }) => patchStatus({ text: greetingText(spec) }),
   }, { concurrency: CONCURRENCY });
+  await operator.start();
+}
+
+/** As `coracle`, with a finalizer. */
+async function coracleCleanup(kubeconfig: string): Promise<void> {
+  const client = new Client(await loadConfig({ kubeconfig }));
+  const operator = new Operator({ client, logger: silentLogger });
+  operator.register(Greeting, {
+    reconcile: ({ spec }) => patchStatus({ text: greetingText(spec) }),
+    cleanup: () => {},
+  }, { concurrency: CONCURRENCY });
+  await operator.start();
+}
+
+/** An operator of apps with ten dependents. */
+async function coracleWorkflow(kubeconfig: string): Promise<void> {
+  const client = new Client(await loadConfig({ kubeconfig }));
+  const operator = new Operator({ client, logger: silentLogger });
+  operator.register(WebApp, { reconcile() {} }, {
+    concurrency: CONCURRENCY,
+    workflow: webAppWorkflow(),
+  });
   await operator.start();
 }
 
@@ -126,8 +147,7 @@ async function patch(kubeconfig: string, objects: number): Promise<WriteAll> {
     ? credentials ?? {}
     : await credentials.current();
   const transport = await openHttpTransport({ server, certificateAuthority });
-  const { group, version, plural } = Greeting;
-  const folder = `/apis/${group}/${version}/namespaces/default/${plural}`;
+  const { folder } = GREETINGS;
   const headers = {
     accept: "application/json",
     authorization: `Bearer ${token}`,
@@ -137,7 +157,7 @@ async function patch(kubeconfig: string, objects: number): Promise<WriteAll> {
     let next = 0;
     const work = async () => {
       while (next < objects) {
-        const name = greetingName(next++);
+        const name = GREETINGS.name(next++);
         const response = await transport.send({
           method: "PATCH",
           path: `${folder}/${name}/status`,

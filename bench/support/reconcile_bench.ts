@@ -1,21 +1,53 @@
 import process from "node:process";
 import type { BenchCluster } from "./api_cluster.ts";
 import { type Bench, MissingError, type Prepared } from "./bench.ts";
-import { createGreetings } from "./greeting_load.ts";
-import { RECONCILERS } from "./reconcilers.ts";
-
-const OBJECTS = 2_000;
-/** Number of storms of each subject; the first one warms up as well. */
-const WARM_UP = 1;
-const STORMS = 1;
-const SINGLE = 300;
+import { createObjects } from "./change_load.ts";
+import type { LoadTarget } from "./load_target.ts";
+import type { Reconciler } from "./reconcilers.ts";
 
 /** Environment variables for the subjects. */
 const KUBECONFIG = "CORACLE_BENCH_KUBECONFIG";
 const SERVER_PID = "CORACLE_BENCH_SERVER_PID";
 
+/** Bench of operators against a server. */
+export interface ReconcileBench {
+  readonly name: string;
+  readonly what: string;
+  /** Starts the server; undefined if there is none here. */
+  readonly start: () => Promise<BenchCluster | undefined>;
+  readonly target: LoadTarget;
+  readonly objects: number;
+  /** Whether the objects exist before the subjects start. */
+  readonly existing?: boolean | undefined;
+  readonly warmUp: number;
+  readonly storms: number;
+  readonly single: number;
+  readonly rounds?: number | undefined;
+  readonly reconcilers: readonly Reconciler[];
+}
+
+/** Creates a {@linkcode Bench}. */
+export function reconcileBench(options: ReconcileBench): Bench {
+  const { name, what, rounds = 5, reconcilers } = options;
+  return {
+    name,
+    what,
+    rounds,
+    prepare: () => prepare(options),
+    subjects: reconcilers.map(({ measure, ...subject }) => ({
+      ...subject,
+      run: () =>
+        measure({
+          ...options,
+          kubeconfig: process.env[KUBECONFIG] ?? "",
+          serverPid: Number(process.env[SERVER_PID]),
+        }),
+    })),
+  };
+}
+
 async function prepare(
-  start: () => Promise<BenchCluster | undefined>,
+  { start, target, objects, existing = true }: ReconcileBench,
 ): Promise<Prepared> {
   const cluster = await start();
   if (cluster === undefined) {
@@ -25,7 +57,11 @@ async function prepare(
   }
   try {
     const { kubeconfig, origin, pid } = cluster;
-    await createGreetings(kubeconfig, OBJECTS);
+    await createObjects({
+      kubeconfig,
+      target,
+      objects: existing ? objects : 0,
+    });
     return {
       env: { [KUBECONFIG]: kubeconfig, [SERVER_PID]: String(pid) },
       note: `against ${origin}`,
@@ -35,34 +71,4 @@ async function prepare(
     await cluster.stop();
     throw error;
   }
-}
-
-/**
- * Bench of operators that write a status per changed spec, against a server.
- *
- * @param start Starts the server; undefined if there is none here.
- */
-export function reconcileBench(
-  name: string,
-  start: () => Promise<BenchCluster | undefined>,
-): Bench {
-  return {
-    name,
-    what:
-      `from changed spec to status, for ${OBJECTS} objects at once and one by one`,
-    rounds: 5,
-    prepare: () => prepare(start),
-    subjects: RECONCILERS.map(({ measure, ...subject }) => ({
-      ...subject,
-      run: () =>
-        measure({
-          kubeconfig: process.env[KUBECONFIG] ?? "",
-          serverPid: Number(process.env[SERVER_PID]),
-          objects: OBJECTS,
-          warmUp: WARM_UP,
-          storms: STORMS,
-          single: SINGLE,
-        }),
-    })),
-  };
 }

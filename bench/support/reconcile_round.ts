@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Measure } from "./bench.ts";
-import { GreetingLoad } from "./greeting_load.ts";
+import { ChangeLoad } from "./change_load.ts";
+import type { LoadTarget } from "./load_target.ts";
 import {
   cpuTimeOf,
   OperatorProcess,
@@ -19,6 +20,7 @@ export interface ReconcileRound {
   /** Command that starts the operator. */
   readonly command: readonly string[];
   readonly kubeconfig: string;
+  readonly target: LoadTarget;
   /** Process of the API server. */
   readonly serverPid: number;
   readonly objects: number;
@@ -75,13 +77,12 @@ async function costOf(
 export async function measureOperator(
   round: ReconcileRound,
 ): Promise<readonly Measure[]> {
-  const { command, kubeconfig, objects, warmUp, storms, single, onStorm } =
-    round;
-  const load = await GreetingLoad.open(kubeconfig, objects);
+  const { command, warmUp, storms, single, onStorm } = round;
+  const load = await ChangeLoad.open(round);
   // Every operator begins with one status to write per object.
   const { storm: first } = await load.changeAll();
   const start = performance.now();
-  const firstStatus = load.firstStatus();
+  const firstStatus = load.firstAnswer();
   const operator = new OperatorProcess(command);
   const costs: Cost[] = [];
   const times: number[] = [];
@@ -110,7 +111,7 @@ export async function measureOperator(
       { unit: "ms p99 in a storm", value: percentile(each, 0.99) },
       {
         unit: "statuses/s in a storm",
-        value: objects * 1000 / median(times),
+        value: round.objects * 1000 / median(times),
       },
       { unit: "MiB peak RSS", value: peak },
       { unit: "ms to first status", value: firstMs },
@@ -125,11 +126,48 @@ export async function measureOperator(
   }
 }
 
+/**
+ * Measures an operator with a finalizer: per object it adds it, writes the
+ * status, and removes it when the object is deleted.
+ */
+export async function measureCleanup(
+  round: ReconcileRound,
+): Promise<readonly Measure[]> {
+  const { command, objects, warmUp, storms, onStorm } = round;
+  const load = await ChangeLoad.open(round);
+  const operator = new OperatorProcess(command);
+  const costs: Cost[] = [];
+  const times: number[] = [];
+  try {
+    for (let i = 0; i <= warmUp; i++) await load.cycleAll();
+    for (let i = 0; i < storms; i++) {
+      const cost = await costOf(operator, round, async () => {
+        times.push(await load.cycleAll());
+      });
+      costs.push(cost);
+      onStorm?.(cost.operator);
+    }
+    const { peak } = await operator.ask("usage");
+    return [
+      { unit: "µs CPU/object", value: median(costs.map((c) => c.operator)) },
+      { unit: "objects/s", value: objects * 1000 / median(times) },
+      { unit: "MiB peak RSS", value: peak },
+      {
+        unit: "µs CPU of the server/object",
+        value: median(costs.map((c) => c.server)),
+      },
+    ];
+  } finally {
+    load.close();
+    await operator.stop();
+  }
+}
+
 /** Measures a process that only writes the statuses, when it is told to. */
 export async function measureWriter(
   round: ReconcileRound,
 ): Promise<readonly Measure[]> {
-  const { command, objects, warmUp, storms, onStorm } = round;
+  const { command, warmUp, storms, onStorm } = round;
   const operator = new OperatorProcess(command);
   const costs: Cost[] = [];
   const times: number[] = [];
@@ -150,7 +188,7 @@ export async function measureWriter(
       { unit: "µs CPU/reconcile", value: median(costs.map((c) => c.operator)) },
       {
         unit: "statuses/s in a storm",
-        value: objects * 1000 / median(times),
+        value: round.objects * 1000 / median(times),
       },
       { unit: "MiB peak RSS", value: peak },
       {

@@ -4,6 +4,7 @@ import { PROJECT } from "../../tests/support/child_process.ts";
 import type { Measure, Subject } from "./bench.ts";
 import { rivalCommand, type Toolchain } from "./built_rivals.ts";
 import {
+  measureCleanup,
   measureOperator,
   measureWriter,
   type ReconcileRound,
@@ -126,4 +127,42 @@ export const RECONCILERS: readonly Reconciler[] = [
     settings:
       "5.0.0, patch_status (server-side apply), predicates::generation; HTTP/1.1, pool of hyper",
   },
+];
+
+/** Operators of Greetings with a finalizer: the subjects of `cleanup`. */
+export const CLEANERS: readonly Reconciler[] = [
+  {
+    name: "coracle",
+    measure: script("coracle-cleanup", "node", measureCleanup),
+  },
+  {
+    name: "coracle, Deno",
+    measure: script("coracle-cleanup", "deno", measureCleanup),
+  },
+  {
+    name: "coracle, Bun",
+    measure: script("coracle-cleanup", "bun", measureCleanup),
+  },
+  {
+    name: "controller-runtime",
+    ...built("go", "cleanup", measureCleanup),
+    settings: "controllerutil.AddFinalizer and RemoveFinalizer, Update",
+  },
+  {
+    name: "JOSDK",
+    ...built("mvn", "cleanup", measureCleanup),
+    settings: "Cleaner",
+  },
+  {
+    name: "kube-rs",
+    ...built("cargo", "cleanup", measureCleanup),
+    settings: "kube::runtime::finalizer",
+  },
+];
+
+/** Operators of apps with ten dependents: the subjects of `dependents`. */
+export const WORKFLOW_RUNNERS: readonly Reconciler[] = [
+  { name: "coracle", measure: script("coracle-workflow") },
+  { name: "coracle, Deno", measure: script("coracle-workflow", "deno") },
+  { name: "coracle, Bun", measure: script("coracle-workflow", "bun") },
 ];

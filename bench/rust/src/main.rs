@@ -16,8 +16,9 @@ async fn main() -> Result<(), Failure> {
     let args: Vec<String> = env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
-        ["reconcile", kubeconfig, _objects] => reconcile::run(kubeconfig).await,
+        ["reconcile", kubeconfig, _objects] => reconcile::run(kubeconfig, false).await,
+        ["cleanup", kubeconfig, _objects] => reconcile::run(kubeconfig, true).await,
         ["follow", url, events] => follow::run(url, events.parse()?).await,
-        _ => Err("usage: bench reconcile KUBECONFIG OBJECTS | follow URL EVENTS".into()),
+        _ => Err("usage: bench reconcile|cleanup KUBECONFIG OBJECTS | follow URL EVENTS".into()),
     }
 }

@@ -9,9 +9,9 @@ use kube::{
     api::{Patch, PatchParams},
     config::{KubeConfigOptions, Kubeconfig},
     runtime::{
-        Controller, WatchStreamExt,
+        Controller, Predicate, WatchStreamExt,
         controller::{self, Action},
-        predicates, reflector, watcher,
+        finalizer::{self, finalizer}, predicates, reflector, watcher,
     },
 };
 use schemars::JsonSchema;
@@ -36,13 +36,20 @@ pub struct GreetingStatus {
     text: Option<String>,
 }
 
-async fn reconcile(greeting: Arc<Greeting>, client: Arc<Client>) -> Result<Action, kube::Error> {
+/// Finalizer of an operator with cleanup.
+const FINALIZER: &str = "greetings.bench.coracle.dev/finalizer";
+
+struct Greeter {
+    client: Client,
+    /// Whether objects get a finalizer.
+    cleanup: bool,
+}
+
+async fn greet(greeting: Arc<Greeting>, greetings: &Api<Greeting>) -> Result<Action, kube::Error> {
     let text = Some(format!("Hello, {}.", greeting.spec.name));
     if greeting.status.as_ref().is_some_and(|status| status.text == text) {
         return Ok(Action::await_change());
     }
-    let namespace = greeting.namespace().unwrap_or_default();
-    let greetings = Api::<Greeting>::namespaced(Client::clone(&client), &namespace);
     let status = Patch::Apply(json!({
         "apiVersion": "bench.coracle.dev/v1",
         "kind": "Greeting",
@@ -53,13 +60,35 @@ async fn reconcile(greeting: Arc<Greeting>, client: Arc<Client>) -> Result<Actio
     Ok(Action::await_change())
 }
 
-fn on_error(_: Arc<Greeting>, error: &kube::Error, _: Arc<Client>) -> Action {
+async fn reconcile(
+    greeting: Arc<Greeting>,
+    greeter: Arc<Greeter>,
+) -> Result<Action, finalizer::Error<kube::Error>> {
+    let namespace = greeting.namespace().unwrap_or_default();
+    let greetings = Api::<Greeting>::namespaced(greeter.client.clone(), &namespace);
+    if !greeter.cleanup {
+        return greet(greeting, &greetings).await.map_err(finalizer::Error::ApplyFailed);
+    }
+    finalizer(&greetings, FINALIZER, greeting, |event| async {
+        match event {
+            finalizer::Event::Apply(greeting) => greet(greeting, &greetings).await,
+            finalizer::Event::Cleanup(_) => Ok(Action::await_change()),
+        }
+    })
+    .await
+}
+
+fn on_error(
+    _: Arc<Greeting>,
+    error: &finalizer::Error<kube::Error>,
+    _: Arc<Greeter>,
+) -> Action {
     eprintln!("{error}");
     Action::requeue(Duration::from_secs(1))
 }
 
 /// Runs until the input ends; answers each line of it with the usage so far.
-pub async fn run(kubeconfig: &str) -> Result<(), Failure> {
+pub async fn run(kubeconfig: &str, cleanup: bool) -> Result<(), Failure> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     let client = Client::try_from(config)?;
@@ -68,10 +97,14 @@ pub async fn run(kubeconfig: &str) -> Result<(), Failure> {
         .default_backoff()
         .reflect(writer)
         .applied_objects()
-        .predicate_filter(predicates::generation, Default::default());
+        // The finalizer is added in a run of its own, and its event causes the next.
+        .predicate_filter(
+            predicates::generation.combine(predicates::finalizers),
+            Default::default(),
+        );
     let controller = Controller::for_stream(greetings, reader)
         .with_config(controller::Config::default().concurrency(10))
-        .run(reconcile, on_error, Arc::new(client))
+        .run(reconcile, on_error, Arc::new(Greeter { client, cleanup }))
         .for_each(|_| async {});
     tokio::spawn(controller);
     let mut lines = BufReader::new(stdin()).lines();

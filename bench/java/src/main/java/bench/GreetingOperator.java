@@ -13,7 +13,7 @@ import java.util.Map;
 
 /** An operator of Greetings by the Java Operator SDK. */
 @ControllerConfiguration
-public final class GreetingOperator implements Reconciler<Greeting> {
+public class GreetingOperator implements Reconciler<Greeting> {
   private static final int CONCURRENCY = 10;
 
   @Override
@@ -35,14 +35,14 @@ public final class GreetingOperator implements Reconciler<Greeting> {
   }
 
   /** Runs until the input ends; answers each line of it with the usage so far. */
-  static void run(KubernetesClient client) throws Exception {
+  static void run(KubernetesClient client, Reconciler<Greeting> reconciler) throws Exception {
     Operator operator =
         new Operator(
             overrider ->
                 overrider
                     .withKubernetesClient(client)
                     .withConcurrentReconciliationThreads(CONCURRENCY));
-    operator.register(new GreetingOperator());
+    operator.register(reconciler);
     operator.start();
     var input = new BufferedReader(new InputStreamReader(System.in));
     while (input.readLine() != null) {

@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.logging.LogManager;
 
 /**
  * Rivals of Coracle that are written in Java, each as its own documentation says. Every measure is
@@ -21,11 +22,14 @@ public final class Main {
   private Main() {}
 
   public static void main(String[] args) throws Exception {
+    // Vert.x warns with stack traces while the classes load.
+    LogManager.getLogManager().reset();
     switch (args.length == 3 ? args[0] : "") {
-      case "reconcile" -> GreetingOperator.run(client(args[1]));
+      case "reconcile" -> GreetingOperator.run(client(args[1]), new GreetingOperator());
+      case "cleanup" -> GreetingOperator.run(client(args[1]), new GreetingCleaner());
       case "follow" -> Follower.run(args[1], Integer.parseInt(args[2]));
       default -> {
-        System.err.println("usage: bench reconcile KUBECONFIG OBJECTS | follow URL EVENTS");
+        System.err.println("usage: bench reconcile|cleanup KUBECONFIG OBJECTS | follow URL EVENTS");
         System.exit(1);
       }
     }

@@ -4,27 +4,27 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
-import { Greeting, greetingName, greetingText } from "./greeting.ts";
+import type { LoadTarget, SeenObject } from "./load_target.ts";
 
 /** Number of concurrent changes in a storm. */
 const STORM_CHANGES = 20;
-/** Time limit of a status. */
+/** Time limit of an answer. */
 const PATIENCE_MS = 120_000;
-const PLURAL_PATH = `/apis/${Greeting.group}/${Greeting.version}`;
-const FOLDER = `${PLURAL_PATH}/namespaces/default/${Greeting.plural}`;
+/** Text that stands for the deletion of an object. */
+const DELETED = "deleted";
 
 /** Durations in a storm. */
 export interface Storm {
-  /** Milliseconds from each change to its status. */
+  /** Milliseconds from each change to its answer. */
   readonly each: readonly number[];
-  /** Milliseconds from the first change to the last status. */
+  /** Milliseconds from the first change to the last answer. */
   readonly all: number;
 }
 
-/** Part of a watch event that is used. */
-interface GreetingEvent {
+/** Watch event. */
+interface SeenEvent {
   readonly type: string;
-  readonly object: Pick<Greeting, "metadata" | "spec" | "status">;
+  readonly object: SeenObject;
 }
 
 interface Waiting {
@@ -33,48 +33,47 @@ interface Waiting {
   readonly resolve: (milliseconds: number) => void;
 }
 
-/** Installs the kind Greeting and creates objects of it. */
-export async function createGreetings(
-  kubeconfig: string,
-  objects: number,
+/** Number of objects of a load. */
+export interface LoadSize {
+  readonly kubeconfig: string;
+  readonly target: LoadTarget;
+  readonly objects: number;
+}
+
+/** Installs the kind of a load and creates its objects. */
+export async function createObjects(
+  { kubeconfig, target, objects }: LoadSize,
 ): Promise<void> {
   const client = new Client(await loadConfig({ kubeconfig }));
-  await installCrd(client, Greeting);
-  let next = 0;
-  const work = async () => {
-    while (next < objects) {
-      const name = greetingName(next++);
-      await client.create(Greeting, {
-        metadata: { name, namespace: "default" },
-        spec: { name },
-      });
-    }
-  };
-  await Promise.all(Array.from({ length: STORM_CHANGES }, work));
+  await installCrd(client, target.kind);
   await client.close();
+  const load = await ChangeLoad.open({ kubeconfig, target, objects });
+  await load.createAll();
+  load.close();
 }
 
 /**
- * Changes Greetings and waits for their statuses. It uses `node:https`, so that
- * it needs little processor time beside the operator and the server.
+ * Changes objects and waits for the operator's answers. It uses `node:https`, so
+ * that it needs little processor time beside the operator and the server.
  */
-export class GreetingLoad {
+export class ChangeLoad {
   readonly #server: URL;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #ca: string;
   readonly #agent: Agent;
   readonly #objects: number;
+  readonly #target: LoadTarget;
   readonly #waiting: Map<string, Waiting> = new Map();
   #watch: ClientRequest | undefined;
   #closed = false;
   #round = 0;
 
   private constructor(
-    { server, token, ca, objects }: {
+    { server, token, ca, size: { objects, target } }: {
       readonly server: string;
       readonly token: string;
       readonly ca: string;
-      readonly objects: number;
+      readonly size: LoadSize;
     },
   ) {
     this.#server = new URL(server);
@@ -82,13 +81,12 @@ export class GreetingLoad {
     this.#headers = { authorization: `Bearer ${token}` };
     this.#agent = new Agent({ ca, keepAlive: true, maxSockets: STORM_CHANGES });
     this.#objects = objects;
+    this.#target = target;
   }
 
-  /** Opens a load for a number of existing Greetings. */
-  static async open(
-    kubeconfig: string,
-    objects: number,
-  ): Promise<GreetingLoad> {
+  /** Opens a load, which begins to watch. */
+  static async open(size: LoadSize): Promise<ChangeLoad> {
+    const { kubeconfig, target } = size;
     const config = await loadConfig({ kubeconfig });
     const { server, certificateAuthority: ca, credentials } = config;
     const { token } = credentials !== undefined && "current" in credentials
@@ -99,36 +97,59 @@ export class GreetingLoad {
         "Cannot run the load: the kubeconfig must have the certificate of an authority and a token",
       );
     }
-    const load = new GreetingLoad({ server, token, ca, objects });
-    const list = await load.#send("GET", `${FOLDER}?limit=1`);
-    const { metadata } = JSON.parse(list) as Greeting;
+    const load = new ChangeLoad({ server, token, ca, size });
+    const list = await load.#send("GET", `${target.watched}limit=1`);
+    const { metadata } = JSON.parse(list) as SeenObject;
     load.#follow(metadata.resourceVersion ?? "");
     return load;
+  }
+
+  /** Creates all objects. */
+  async createAll(): Promise<void> {
+    await this.#forAll((index) => this.#create(index, "new"));
+  }
+
+  /**
+   * Creates each object, waits for the answer, and deletes it; many at once.
+   *
+   * @returns Milliseconds from the creation of the first to the end of the last.
+   */
+  async cycleAll(): Promise<number> {
+    const round = this.#nextRound();
+    const start = performance.now();
+    await this.#forAll(async (index) => {
+      const name = this.#target.name(index);
+      const text = `${round}-${index}`;
+      const answered = this.#expect(name, this.#target.expected(text));
+      await this.#create(index, text);
+      await answered;
+      const deleted = this.#expect(name, DELETED);
+      await this.#send("DELETE", `${this.#target.folder}/${name}`);
+      await deleted;
+    });
+    return performance.now() - start;
   }
 
   /**
    * Changes the specs of all objects, many at once.
    *
-   * @returns Resolves when all are changed, with a promise for the statuses.
+   * @returns Resolves when all are changed, with a promise for the answers.
    */
   async changeAll(): Promise<{ readonly storm: Promise<Storm> }> {
     const round = this.#nextRound();
     const start = performance.now();
-    const greeted: Promise<number>[] = [];
-    const work = async () => {
-      while (greeted.length < this.#objects) {
-        await this.#change(greeted.length, round, (one) => greeted.push(one));
-      }
-    };
-    await Promise.all(Array.from({ length: STORM_CHANGES }, work));
-    const storm = Promise.all(greeted).then((each) => ({
+    const answered: Promise<number>[] = [];
+    await this.#forAll((index) =>
+      this.#change(index, round, (one) => answered.push(one))
+    );
+    const storm = Promise.all(answered).then((each) => ({
       each,
       all: performance.now() - start,
     }));
     return { storm };
   }
 
-  /** Changes the specs of all objects and waits for their statuses. */
+  /** Changes the specs of all objects and waits for the answers. */
   async storm(): Promise<Storm> {
     return await (await this.changeAll()).storm;
   }
@@ -136,21 +157,21 @@ export class GreetingLoad {
   /**
    * Changes objects one after the other.
    *
-   * @returns Milliseconds from each change to its status.
+   * @returns Milliseconds from each change to its answer.
    */
   async oneByOne(count: number): Promise<readonly number[]> {
     const round = this.#nextRound();
     const times: number[] = [];
     for (let index = 0; index < count; index++) {
-      let greeted: Promise<number> | undefined;
-      await this.#change(index, round, (one) => greeted = one);
-      times.push(await greeted ?? NaN);
+      let answered: Promise<number> | undefined;
+      await this.#change(index, round, (one) => answered = one);
+      times.push(await answered ?? NaN);
     }
     return times;
   }
 
-  /** Resolves when the next status is as expected. */
-  firstStatus(): Promise<void> {
+  /** Resolves at the next answer. */
+  firstAnswer(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#first = resolve;
     return promise;
@@ -168,31 +189,56 @@ export class GreetingLoad {
     return `${Date.now()}-${this.#round++}`;
   }
 
+  /** Does something for every index, many at once. */
+  async #forAll(one: (index: number) => Promise<unknown>): Promise<void> {
+    let next = 0;
+    const work = async () => {
+      while (next < this.#objects) await one(next++);
+    };
+    await Promise.all(Array.from({ length: STORM_CHANGES }, work));
+  }
+
+  #create(index: number, text: string): Promise<unknown> {
+    const target = this.#target;
+    const { group, version, kind } = target.kind;
+    const body = JSON.stringify({
+      apiVersion: `${group}/${version}`,
+      kind,
+      metadata: { name: target.name(index) },
+      spec: target.spec(text),
+    });
+    return this.#send("POST", target.folder, body);
+  }
+
   #change(
     index: number,
     round: string,
-    take: (greeted: Promise<number>) => void,
+    take: (answered: Promise<number>) => void,
   ): Promise<unknown> {
-    const key = greetingName(index);
-    const name = `${round}-${index}`;
+    const name = this.#target.name(index);
+    const text = `${round}-${index}`;
+    take(this.#expect(name, this.#target.expected(text)));
+    const body = JSON.stringify({ spec: this.#target.spec(text) });
+    return this.#send("PATCH", `${this.#target.folder}/${name}`, body);
+  }
+
+  /** Milliseconds until an object's answer has a text. */
+  #expect(name: string, text: string): Promise<number> {
     const { promise, resolve, reject } = Promise.withResolvers<number>();
     const late = setTimeout(
-      () => reject(new Error(`Cannot measure: ${key} has no status`)),
+      () => reject(new Error(`Cannot measure: no answer for ${name}`)),
       PATIENCE_MS,
     );
-    const start = performance.now();
-    this.#waiting.set(key, {
-      text: greetingText({ name }),
-      start,
+    this.#waiting.set(name, {
+      text,
+      start: performance.now(),
       resolve(milliseconds) {
         clearTimeout(late);
         resolve(milliseconds);
       },
     });
     promise.catch(() => {});
-    take(promise);
-    const body = JSON.stringify({ spec: { name } });
-    return this.#send("PATCH", `${FOLDER}/${key}`, body);
+    return promise;
   }
 
   #send(method: string, path: string, body = ""): Promise<string> {
@@ -202,14 +248,16 @@ export class GreetingLoad {
       agent: this.#agent,
       headers: {
         ...this.#headers,
-        "content-type": "application/merge-patch+json",
+        "content-type": method === "PATCH"
+          ? "application/merge-patch+json"
+          : "application/json",
         "content-length": String(Buffer.byteLength(body)),
       },
     }, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (chunk) => text += chunk);
       response.on("error", reject).on("end", () => {
-        if (response.statusCode === 200) resolve(text);
+        if ((response.statusCode ?? 500) < 300) resolve(text);
         else reject(new Error(`Cannot change ${path}: received ${text}`));
       });
     });
@@ -220,14 +268,15 @@ export class GreetingLoad {
   /** Watches from a resourceVersion; a server may end it, then it resumes. */
   #follow(from: string): void {
     let version = from;
-    const path = `${FOLDER}?watch=true&resourceVersion=${from}`;
+    const path = `${this.#target.watched}watch=true&resourceVersion=${from}`;
     const take = (line: string) => {
-      const { type, object } = JSON.parse(line) as GreetingEvent;
+      const { type, object } = JSON.parse(line) as SeenEvent;
       if (type === "ERROR") throw new Error(`Cannot watch: received ${line}`);
-      const { name, resourceVersion } = object.metadata;
-      version = resourceVersion ?? version;
+      version = object.metadata.resourceVersion ?? version;
+      const name = this.#target.nameOf(object);
       const waiting = this.#waiting.get(name);
-      if (waiting === undefined || object.status?.text !== waiting.text) return;
+      const text = type === "DELETED" ? DELETED : this.#target.textOf(object);
+      if (waiting === undefined || text !== waiting.text) return;
       this.#waiting.delete(name);
       waiting.resolve(performance.now() - waiting.start);
       this.#first();
