@@ -26,7 +26,7 @@ const HISTORY: ObjectHistory = {
     duration: 12.3,
     writes: ["apply v1 ConfigMap default/web"],
     error: "Error: Not yet",
-    next: "retry in 2000 ms",
+    next: "retry in 2s",
   }],
 };
 
@@ -92,7 +92,7 @@ test("coracle why prints the last runs of an object", async () => {
     because  modified (2 events)
     wrote    apply v1 ConfigMap default/web
     failed   Error: Not yet
-    next     retry in 2000 ms
+    next     retry in 2s
 `,
   );
 });

@@ -135,11 +135,11 @@ scenario(
         { cause, outcome, attempt, error, next, writes },
       ) => [cause, outcome, attempt, error, next, writes]),
       [
-        ["added", "failure", 0, "Error: Not yet", "retry in 2000 ms", [
+        ["added", "failure", 0, "Error: Not yet", "retry in 2s", [
           "apply v1 ConfigMap default/a",
         ]],
         // What is as the run before left it is not applied again.
-        ["retry", "success", 1, undefined, "reschedule in 60000 ms", [
+        ["retry", "success", 1, undefined, "reschedule in 1m", [
           "patch status of sample.coracle.dev/v1 Gadget default/a",
         ]],
         [
@@ -147,7 +147,7 @@ scenario(
           "success",
           0,
           undefined,
-          "reschedule in 60000 ms",
+          "reschedule in 1m",
           ["apply v1 ConfigMap default/a"],
         ],
       ],

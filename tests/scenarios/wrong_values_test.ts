@@ -13,6 +13,7 @@ import { kindFromCrd } from "../../core/crd/kind_from_crd.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { TestCluster, withTestCluster } from "../../testing/test_cluster.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { crdPresent } from "../../workflows/graph/crd_presence.ts";
 import { test } from "node:test";
 import { z } from "zod";
 import { startGadgets } from "../support/gadget_runs.ts";
@@ -92,6 +93,7 @@ const Lamp = defineKind({
 test("Functions about kinds refuse values of wrong types", async () => {
   await refuses("schemaOf", schemaOf);
   await refuses("crdManifest", crdManifest);
+  await refuses("crdPresent", crdPresent);
   await refuses("checkStatus", (kind) => checkStatus(kind, {}));
   const crd = crdManifest(Lamp);
   const { spec } = crd;

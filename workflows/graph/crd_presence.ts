@@ -1,4 +1,5 @@
 import {
+  checkKind,
   isResolved,
   type Kind,
   type ResolvedKind,
@@ -42,6 +43,7 @@ import { CustomResourceDefinition } from "../../core/kinds/apiextensions_v1.ts";
  * ```
  */
 export function crdPresent(kind: Kind): { readonly crdOf: ResolvedKind } {
+  checkKind(kind, "crdPresent()");
   if (!isResolved(kind)) {
     throw new TypeError(
       `Cannot watch the definition of ${kind.kind}: its plural and scope must be given: received plural ${

@@ -5,6 +5,7 @@
  * @module
  */
 import { ApiError } from "../../api/api_error.ts";
+import { durationText } from "../../api/duration.ts";
 import type { ResolvedKind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { Clock, Timer } from "../../clock.ts";
@@ -273,7 +274,7 @@ export interface RecordedRun {
   readonly workflow?: string | undefined;
   /** Message of the error of a failed run. */
   readonly error?: string | undefined;
-  /** Next run if nothing happens before, such as `retry in 2000 ms`. */
+  /** Next run if nothing happens before, such as `retry in 2s`. */
   readonly next?: string | undefined;
 }
 
@@ -374,7 +375,7 @@ function recorded(run: KeptRun): RecordedRun {
     ...(workflow !== undefined && { workflow }),
     ...(error !== undefined && { error }),
     ...(next === "event" && { next }),
-    ...(nextIn < Infinity && { next: `${next} in ${Math.round(nextIn)} ms` }),
+    ...(nextIn < Infinity && { next: `${next} in ${durationText(nextIn)}` }),
   };
 }
 
