@@ -6,7 +6,7 @@ function node(name: string, ...dependsOn: string[]) {
   return { name, dependsOn };
 }
 
-test("orderNodes puts nodes behind what they depend on, stable in the order of definition", () => {
+test("orderNodes puts nodes behind their dependencies, in the order of definition", () => {
   const nodes = [node("c", "a", "b"), node("b", "a"), node("a")];
   const names = orderNodes(nodes).map(({ name }) => name);
   assert.deepEqual(names, ["a", "b", "c"]);
