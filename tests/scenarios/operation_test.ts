@@ -377,3 +377,26 @@ scenario(
     );
   },
 );
+
+scenario(
+  "The status that onError returns after a timeout is written",
+  async (fixture) => {
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile: (_gadget, ctx) =>
+        new Promise((_, reject) =>
+          ctx.signal.addEventListener(
+            "abort",
+            () => reject(ctx.signal.reason),
+          )
+        ),
+      onError: (_gadget, error) =>
+        patchStatus({ value: (error as Error).name }),
+    }, { timeout: "1s", retry: false });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "RunAbortedError"
+    );
+  },
+);

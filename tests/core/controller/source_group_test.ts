@@ -128,3 +128,21 @@ test("SourceGroup lists the objects of several caches once, in their newest stat
   );
   assert.deepEqual(asked, ["default", "default"]);
 });
+
+test("SourceGroup forgets a source that could not be added, so that another can be", async () => {
+  const source = (start: () => Promise<void>): EventSource => ({
+    name: "late",
+    start,
+    stop: () => Promise.resolve(),
+    onPrimary() {},
+  });
+  const group = groupOf();
+  await group.start("all", HANDLER);
+  const broken = source(() => Promise.reject(new Error("broken")));
+  await assert.rejects(group.add(broken as never), /broken/);
+  assert.equal(group.named("late"), undefined);
+  assert.equal(group.health().size, 0);
+  assert.equal(group.followsPrimaries, false);
+  const good = source(() => Promise.resolve());
+  assert.equal(await group.add(good as never), good);
+});
