@@ -328,3 +328,19 @@ for (
     );
   });
 }
+
+test("applyManaged by kubectl drops its annotation when that becomes too long", () => {
+  const name = "kubectl.kubernetes.io/last-applied-configuration";
+  const live = update(undefined, "kubectl-client-side-apply", {
+    metadata: {
+      name: "a",
+      uid: "1",
+      annotations: { [name]: "{}", other: "x" },
+    },
+    spec: { n: 1 },
+  });
+  const color = (length: number) =>
+    apply(live, "kubectl", { color: "x".repeat(length) }).metadata.annotations;
+  assert.ok(color(200_000)?.[name]?.includes("xxx"));
+  assert.deepEqual(color(256 * 1024), { other: "x" });
+});

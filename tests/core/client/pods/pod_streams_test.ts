@@ -328,8 +328,15 @@ test("Client.portForward listens on a local port", async () => {
   const open = connect(listener.port, "127.0.0.1");
   open.on("error", () => {});
   await until("the third connection", () => streams.length === 3);
-  await listener.close();
-  await until("it is closed", () => streams[2]?.closed);
+  let isClosed = false;
+  void listener.close().then(() => isClosed = true);
+  try {
+    // The local peer stays.
+    const closed = () => isClosed && streams[2]?.closed;
+    await until("it is closed", closed, { within: 10_000 });
+  } finally {
+    open.destroy();
+  }
 });
 
 test("Client.portForward waits for a slow caller without losing data", async () => {
