@@ -370,3 +370,26 @@ test("responseTimeout handles the failure of an aborted request", async () => {
     reason,
   );
 });
+
+test("responseTimeout leaves no listener on the signal of a request that has ended", async () => {
+  const listeners = new Set<unknown>();
+  const { signal } = new AbortController();
+  Object.assign(signal, {
+    addEventListener: (_type: string, listener: unknown) =>
+      listeners.add(listener),
+    removeEventListener: (_type: string, listener: unknown) =>
+      listeners.delete(listener),
+  });
+  const limit = responseTimeout(1_000, new VirtualClock());
+  const refusing = limit(() => Promise.reject(new Error("refused")));
+  await assert.rejects(refusing({ ...READ, signal }), /refused/);
+  assert.equal(listeners.size, 0, "no response");
+  const { send } = through(limit, () => ({}));
+  for (const mayPause of [false, true]) {
+    const request = { ...READ, mayPause, signal };
+    for await (const _chunk of (await send(request)).body);
+    assert.equal(listeners.size, 0, "a body that was read");
+    await (await send(request)).cancel();
+    assert.equal(listeners.size, 0, "a response that was cancelled");
+  }
+});
