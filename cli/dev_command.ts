@@ -108,7 +108,7 @@ export const devCommand: Command = {
           terminal,
           failed: uncaught.promise,
         });
-        return code ?? await runInChild({ file, run, watch, interrupts });
+        return code ?? await runInChild(file, run, { watch, interrupts });
       } finally {
         await server.stop();
       }
@@ -130,9 +130,9 @@ async function install(
 
 /** Runs a file as the main module of a process, until the user or it ends. */
 async function runInChild(
-  { file, run, watch, interrupts }: {
-    readonly file: string;
-    readonly run: DevRun;
+  file: string,
+  run: DevRun,
+  { watch, interrupts }: {
     readonly watch: boolean;
     readonly interrupts: AbortSignal;
   },

@@ -1,10 +1,11 @@
-import { type Duration, milliseconds } from "../core/api/duration.ts";
+import type { Duration } from "../core/api/duration.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
 import { keyText, type ObjectKey } from "../core/api/object_key.ts";
 import {
   checkOption,
   checkOptions,
-  type OptionRules,
+  type OptionTable,
+  resolveOptions,
 } from "../core/api/options.ts";
 import type { Timer } from "../core/clock.ts";
 import type {
@@ -15,7 +16,7 @@ import { BaseSource, type SourceRun } from "./source_run.ts";
 
 type TimerSchedule = Parameters<TimerSource<KubernetesObject>["schedule"]>[1];
 
-const RULES: OptionRules<TimerSchedule> = {
+const RULES: OptionTable<TimerSchedule, "after" | "every"> = {
   after: "duration?",
   every: "duration?",
 };
@@ -86,12 +87,7 @@ class Timers<P extends KubernetesObject> extends BaseSource<P>
 
   schedule(key: ObjectKey | string, when: TimerSchedule): void {
     checkOptions(when, RULES, `the timer source "${this.name}"`);
-    const every = when.every === undefined
-      ? undefined
-      : milliseconds(when.every, "every");
-    const after = when.after === undefined
-      ? every
-      : milliseconds(when.after, "after");
+    const { every, after = every } = resolveOptions(when, RULES);
     if (after === undefined || every === 0) {
       throw new RangeError(
         `Cannot schedule a timer: "after" or an "every" longer than zero is needed: received ${
@@ -100,9 +96,7 @@ class Timers<P extends KubernetesObject> extends BaseSource<P>
       );
     }
     this.cancel(key);
-    if (this.run !== undefined) {
-      this.#arm(this.run, textOf(key), { after, every });
-    }
+    if (this.run !== undefined) this.#arm(this.run, textOf(key), after, every);
   }
 
   cancel(key: ObjectKey | string): void {
@@ -114,16 +108,14 @@ class Timers<P extends KubernetesObject> extends BaseSource<P>
   #arm(
     run: SourceRun<P>,
     key: string,
-    { after, every }: {
-      readonly after: number;
-      readonly every: number | undefined;
-    },
+    after: number,
+    every: number | undefined,
   ): void {
     this.#timers.set(
       key,
       run.after(after, () => {
         this.#timers.delete(key);
-        if (every !== undefined) this.#arm(run, key, { after: every, every });
+        if (every !== undefined) this.#arm(run, key, every, every);
         run.context.trigger(key);
       }),
     );

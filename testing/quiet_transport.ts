@@ -32,7 +32,8 @@ export class QuietTransport implements Transport {
   }
 
   async send(request: HttpRequest): Promise<HttpResponse> {
-    this.#begin();
+    this.#open++;
+    this.#last = performance.now();
     try {
       const response = await this.#inner.send(request);
       const watch = readTarget(request.path)?.query.get("watch");
@@ -75,11 +76,6 @@ export class QuietTransport implements Transport {
         );
       } else await new Promise((resolve) => setTimeout(resolve, 5));
     }
-  }
-
-  #begin(): void {
-    this.#open++;
-    this.#last = performance.now();
   }
 
   #end(): void {
