@@ -216,14 +216,9 @@ export class TestCluster {
       await cluster.#slowly(cluster.#prepare(options));
       const { operatorClient: client, clock, logger, namespace } = cluster;
       const namespaces = [namespace] as const;
-      const operator = options.operator?.({
-        client,
-        clock,
-        logger,
-        namespaces,
-      });
-      cluster.#operator = operator;
-      if (operator !== undefined) await cluster.complete(operator.start());
+      const passed = { client, clock, logger, namespaces };
+      cluster.#operator = options.operator?.(passed);
+      if (cluster.#operator) await cluster.complete(cluster.#operator.start());
       return cluster;
     } catch (error) {
       await cluster.stop();
