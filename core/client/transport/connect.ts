@@ -130,7 +130,7 @@ export class Connector {
       // HTTP/2 would put all watches on one connection and its flow control.
       ALPNProtocols: ["http/1.1"],
       ...(this.#session && { session: this.#session }),
-      ...(onread && { onread }),
+      ...(onread && { onread: readTarget(onread) }),
     };
     const socket = connectTls(options);
     socket.on("session", (session) => this.#session = session);
@@ -142,7 +142,7 @@ export class Connector {
       ...this.#target(),
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
-      ...(onread && { onread }),
+      ...(onread && { onread: readTarget(onread) }),
     };
     return connectTcp(options);
   }
@@ -154,4 +154,12 @@ export class Connector {
       port: Number(port) || (protocol === "https:" ? 443 : 80),
     };
   }
+}
+
+/** The target as an object whose functions need no receiver. */
+function readTarget(target: ReadTarget): ReadTarget {
+  return {
+    buffer: () => target.buffer(),
+    callback: (length) => target.callback(length),
+  };
 }

@@ -1,5 +1,5 @@
-import type { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
+import type { ReadTarget } from "./connect.ts";
 import { ResponseParser } from "./response_parser.ts";
 import type { ResponseController, ResponseStream } from "./response_stream.ts";
 
@@ -7,6 +7,9 @@ import type { ResponseController, ResponseStream } from "./response_stream.ts";
 const IDLE_LIMIT_MS = 60_000;
 /** Margin before the server closes an idle connection by its own limit. */
 const IDLE_MARGIN_MS = 1_000;
+
+/** Size of the buffer of a connection. */
+const BUFFER_BYTES = 64 << 10;
 
 /** Pool of a {@linkcode PooledConnection}. */
 export interface ConnectionPool {
@@ -19,32 +22,48 @@ export interface ConnectionPool {
 /**
  * Connection that serves requests one after the other. A response that is not
  * read to its end, an invalid one, or bytes that belong to no response close it.
+ *
+ * The socket may read into one buffer, of which the body is copied: a new buffer for
+ * each read would cost more, as its size must fit any read.
  */
-export class PooledConnection implements ResponseController {
-  readonly #socket: Socket;
+export class PooledConnection implements ResponseController, ReadTarget {
   readonly #pool: ConnectionPool;
+  #socket: Socket | undefined;
+  #buffer: Uint8Array | undefined;
   #stream: ResponseStream | undefined;
   #parser: ResponseParser = new ResponseParser();
   #isBegun = false;
   /** Time by which an idle connection must have been used again. */
   #expiry = Infinity;
 
-  /**
-   * @param socket Open socket.
-   * @param pool Pool of the connection.
-   */
-  constructor(socket: Socket, pool: ConnectionPool) {
-    this.#socket = socket;
+  /** @param pool Pool of the connection. */
+  constructor(pool: ConnectionPool) {
     this.#pool = pool;
-    socket.on("data", (chunk) => this.#onData(chunk));
+  }
+
+  /** Takes the open socket; it reads into the buffer, or emits its data. */
+  open(socket: Socket): void {
+    this.#socket = socket;
+    if (this.#buffer === undefined) {
+      socket.on("data", (chunk) => this.#receive(chunk, chunk.length));
+    }
     socket.on("error", (error) => this.#fail(error));
     socket.on("end", () => this.#onEnd());
     socket.on("close", () => this.#onEnd());
   }
 
+  buffer(): Uint8Array {
+    return this.#buffer ??= new Uint8Array(BUFFER_BYTES);
+  }
+
+  callback(length: number): boolean {
+    this.#receive(this.buffer(), length);
+    return true;
+  }
+
   /** Whether the connection is open and was not idle for too long. */
   get isUsable(): boolean {
-    return !this.#socket.destroyed && this.#socket.writable &&
+    return this.#socket?.writable === true &&
       performance.now() < this.#expiry;
   }
 
@@ -55,45 +74,49 @@ export class PooledConnection implements ResponseController {
    * @param request Bytes of the request.
    */
   send(stream: ResponseStream, request: Uint8Array): void {
-    const socket = this.#socket;
     this.#stream = stream;
     this.#isBegun = false;
     this.#parser = new ResponseParser();
-    socket.ref();
+    this.#socket?.ref();
     stream.onRequestStart(this);
-    if (this.#stream === stream) socket.write(request);
+    if (this.#stream === stream) this.#socket?.write(request);
   }
 
   pause(): void {
-    this.#socket.pause();
+    this.#socket?.pause();
   }
 
   resume(): void {
-    this.#socket.resume();
+    this.#socket?.resume();
   }
 
   /** Closes the connection. */
   abort(): void {
     this.#stream = undefined;
-    this.#socket.destroy();
+    this.#socket?.destroy();
     this.#pool.closed(this);
   }
 
-  #onData(chunk: Buffer): void {
+  #receive(bytes: Uint8Array, length: number): void {
     const stream = this.#stream;
     if (stream === undefined) return this.abort();
     const parser = this.#parser;
     let end = 0;
     try {
-      end = parser.read(chunk);
+      end = parser.read(bytes, 0, length);
     } catch (error) {
       this.#begin(stream);
       return this.#fail(error);
     }
     this.#begin(stream);
-    if (end > 0) stream.onResponseData(chunk.subarray(0, end));
+    if (end > 0) {
+      const isReused = bytes === this.#buffer;
+      stream.onResponseData(
+        isReused ? bytes.slice(0, end) : bytes.subarray(0, end),
+      );
+    }
     if (parser.isComplete && this.#stream === stream) {
-      this.#finish(stream, parser.position < chunk.length);
+      this.#finish(stream, parser.position < length);
     }
   }
 
@@ -109,7 +132,10 @@ export class PooledConnection implements ResponseController {
     const socket = this.#socket;
     const { head, keepsAlive } = this.#parser;
     this.#stream = undefined;
-    if (!keepsAlive || hasMore || socket.writableLength > 0) this.abort();
+    if (
+      socket === undefined || !keepsAlive || hasMore ||
+      socket.writableLength > 0
+    ) this.abort();
     else {
       this.#expiry = performance.now() + idleLimit(head?.headers["keep-alive"]);
       if (socket.isPaused()) socket.resume();

@@ -89,10 +89,13 @@ class NodeTransport implements HttpTransport {
       if (idle.isUsable) return idle.send(stream, bytes);
       idle.abort();
     }
+    const connection = new PooledConnection(this);
+    const readsIntoBuffer = this.#buffers !== undefined;
     const cancel = connector.open((error, socket) => {
       if (socket === undefined) return stream.onResponseError(error);
-      new PooledConnection(socket, this).send(stream, bytes);
-    });
+      connection.open(socket);
+      connection.send(stream, bytes);
+    }, readsIntoBuffer ? connection : undefined);
     stream.onConnecting(cancel);
   }
 
