@@ -15,5 +15,6 @@ export const bench: Bench = reconcileBench({
   warmUp: 1,
   storms: 2,
   single: 0,
+  rounds: 2,
   reconcilers: CLEANERS,
 });

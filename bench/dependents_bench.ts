@@ -14,6 +14,6 @@ export const bench: Bench = reconcileBench({
   warmUp: 5,
   storms: 5,
   single: 50,
-  rounds: 3,
+  rounds: 2,
   reconcilers: WORKFLOW_RUNNERS,
 });

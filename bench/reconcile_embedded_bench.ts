@@ -13,5 +13,6 @@ export const bench: Bench = reconcileBench({
   warmUp: 1,
   storms: 1,
   single: 200,
+  rounds: 2,
   reconcilers: RECONCILERS,
 });

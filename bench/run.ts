@@ -37,7 +37,7 @@ import {
 
 const DEFAULT_ROUNDS = 5;
 /** Time limit of all benches together. */
-const DEFAULT_MINUTES = 13;
+const DEFAULT_MINUTES = 30;
 
 /** Limits of a bench. */
 interface Effort {

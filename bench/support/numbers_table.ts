@@ -31,6 +31,7 @@ export function numbersSection(
     `Medians of one run on ${report.machine}, ${runtimeName(report)}:`,
     commands([report]),
     comparisonTable(report),
+    ...subjectTables(report),
     ...pictures,
     ...others.length > 0
       ? [
@@ -81,6 +82,51 @@ function comparisonTable(report: Report): string {
     ["measure", "Coracle", "rivals", "target", "bench"],
     ...rows,
   ]);
+}
+
+/** Benches whose subjects the guide shows one per row, with their titles. */
+const SUBJECT_TABLES: Readonly<Record<string, string>> = {
+  "reconcile":
+    "Operators that write a status, each in its own language, ten runs at once without a client-side rate limit, on a real API server; the server's time includes the load's change:",
+  "reconcile-embedded": "The same on the embedded API server:",
+  "cleanup":
+    "Objects with a finalizer: created, greeted and deleted, which are three writes:",
+  "dependents": "Ten dependents in a workflow, one of them changed:",
+};
+
+/** Tables with a row per subject and a column per measure. */
+function subjectTables({ results, remarks = [] }: Report): readonly string[] {
+  return Object.entries(SUBJECT_TABLES).flatMap(([bench, title]) => {
+    const own = results.filter((result) => result.bench === bench);
+    const units = [...new Set(own.map(({ unit }) => unit))];
+    // Reports of other versions measured something else.
+    if (!units.some((unit) => unit.startsWith("µs CPU/"))) return [];
+    const about = remarks.filter((remark) => remark.bench === bench);
+    const rows = [...new Set(own.map(({ subject }) => subject))].map((name) => [
+      name,
+      ...units.map((unit) => {
+        const found = own.find((one) =>
+          one.subject === name && one.unit === unit
+        );
+        return found === undefined ? "–" : digits(found.value);
+      }),
+    ]);
+    const missing = about.flatMap(({ subject, missing }) =>
+      missing === undefined ? [] : [[
+        subject,
+        `not measured: ${missing}`,
+        ...units.slice(1).map(() => ""),
+      ]]
+    );
+    const settings = about.flatMap(({ subject, settings }) =>
+      settings === undefined ? [] : [`- ${subject}: ${settings}`]
+    );
+    return [
+      title,
+      markdownTable([["subject", ...units], ...rows, ...missing]),
+      ...settings.length > 0 ? [settings.join("\n")] : [],
+    ];
+  });
 }
 
 /** Measures that Bun does not support. */

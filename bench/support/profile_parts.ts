@@ -37,7 +37,6 @@ const PARTS: readonly (readonly [part: string, where: RegExp])[] = [
     "TLS and sockets",
     /node:(_tls|internal\/tls|tls|net|internal\/stream_base|internal\/streams|internal\/js_stream)/,
   ],
-  ["undici", /\/undici\//],
   [
     "timers and promises",
     /node:internal\/(timers|process|async_hooks|abort|event_target)|node:(timers|events|async_hooks)/,
@@ -45,7 +44,7 @@ const PARTS: readonly (readonly [part: string, where: RegExp])[] = [
   ["node, rest", /^node:/],
   [
     "receive",
-    /line_splitter|\/cache\/watch\/|dedicated_connection|response_parser|chunk_queue/,
+    /line_splitter|\/cache\/watch\/|dedicated_connection/,
   ],
   ["echo", /own_write_window|expectations|explained_change/],
   ["decode", /object_decoder|store\/bodies/],
@@ -64,7 +63,7 @@ const PARTS: readonly (readonly [part: string, where: RegExp])[] = [
   ["serialise", /client\/request\.ts:.*([bB]ody|[jJ]son|[eE]ncod|[sS]erial)/],
   [
     "answer",
-    /client\/(response\.ts|transport\/response_stream)|store_writer\.ts:.*([aA]nswer|[wW]ritten)/,
+    /client\/(response\.ts|transport\/(response_stream|pooled_connection))|store_writer\.ts:.*([aA]nswer|[wW]ritten)/,
   ],
   ["send", /\/core\/client\//],
   ["scan", /\/core\/json\//],
@@ -78,8 +77,9 @@ const PROGRAM_PARTS: ReadonlyMap<string, string> = new Map([
   ["(program)", "native code (TLS, system calls)"],
   ["(idle)", "idle"],
 ]);
-/** Files of the runtime whose functions belong to the part of their caller. */
-const HELPERS = /^node:(internal\/)?(encoding|buffer|util|url|validators)/;
+/** Files whose functions belong to the part of their caller. */
+const HELPERS =
+  /^node:(internal\/)?(encoding|buffer|util|url|validators)|response_parser|chunk_queue/;
 /** Part of calls by the answer's reader into shared code, such as scanners. */
 const CALLER_COUNTS = { part: "answer", below: ["scan", "receive"] };
 

@@ -74,7 +74,7 @@ function built(
   };
 }
 
-const CORACLE = "patchStatus (merge patch); HTTP/1.1, pool of undici";
+const CORACLE = "patchStatus (merge patch); HTTP/1.1, own pool";
 
 /** Operators of Greetings and baselines: the subjects of `reconcile`. */
 export const RECONCILERS: readonly Reconciler[] = [

@@ -15,7 +15,8 @@ export interface Target {
 export type Limit =
   | { readonly atMost: number }
   | { readonly atLeast: number }
-  | { readonly atMostTimes: number; readonly of: string };
+  | { readonly atMostTimes: number; readonly of: string }
+  | { readonly atLeastTimes: number; readonly of: string };
 
 /** Result of checking a target. */
 export interface Verdict {
@@ -42,6 +43,11 @@ const atMost = (atMost: number): Limit => ({ atMost });
 const atLeast = (atLeast: number): Limit => ({ atLeast });
 const atMostTimes = (atMostTimes: number, of: string): Limit => ({
   atMostTimes,
+  of,
+});
+
+const atLeastTimes = (atLeastTimes: number, of: string): Limit => ({
+  atLeastTimes,
   of,
 });
 
@@ -89,6 +95,14 @@ export const TARGETS: readonly Target[] = [
   }),
   ...targets("workflow", "coracle", { "µs CPU/run": atMost(100) }),
   ...targets("reconcile", "coracle", {
+    "µs CPU/reconcile": [
+      atMostTimes(0.75, "controller-runtime"),
+      atMostTimes(1, "JOSDK"),
+      atMostTimes(1, "kube-rs"),
+    ],
+    "statuses/s in a storm": atLeastTimes(1.2, "controller-runtime"),
+    "MiB peak RSS": atMost(110),
+    "µs CPU of the server/reconcile": atMostTimes(1.2, "controller-runtime"),
     "ms p50": [
       atMostTimes(1, "client-node, by hand"),
       atMostTimes(1, "controller-runtime"),
@@ -126,19 +140,29 @@ export function verdicts(results: readonly Result[]): readonly Verdict[] {
     const value = valueOf(target, target.subject);
     const rival = "of" in limit ? valueOf(target, limit.of) : 1;
     if (value === undefined || rival === undefined) return [];
-    const margin = "atLeast" in limit
-      ? value / limit.atLeast
-      : rival * ("of" in limit ? limit.atMostTimes : limit.atMost) / value;
+    const margin = marginOf(limit, value, rival);
     return [{ target, text: limitText(limit), met: margin >= 1, margin }];
   });
+}
+
+/** Factor by which a value exceeds a limit; of a rival's value, if it has one. */
+function marginOf(limit: Limit, value: number, rival: number): number {
+  if ("atLeast" in limit) return value / limit.atLeast;
+  if ("atMost" in limit) return limit.atMost / value;
+  return "atLeastTimes" in limit
+    ? value / (limit.atLeastTimes * rival)
+    : limit.atMostTimes * rival / value;
 }
 
 function limitText(limit: Limit): string {
   if ("atLeast" in limit) return `≥ ${digits(limit.atLeast)}`;
   if ("atMost" in limit) return `≤ ${digits(limit.atMost)}`;
+  if ("atLeastTimes" in limit) {
+    return `≥ ${digits(limit.atLeastTimes)} × ${limit.of}`;
+  }
   const { atMostTimes, of } = limit;
   if (atMostTimes === 1) return `≤ ${of}`;
-  return atMostTimes < 1
+  return atMostTimes < 1 && Number.isInteger(1 / atMostTimes)
     ? `≤ 1/${digits(1 / atMostTimes)} of ${of}`
     : `≤ ${digits(atMostTimes)} × ${of}`;
 }

@@ -98,6 +98,15 @@ function read(document: unknown, path: readonly string[]): unknown {
   return path.reduce(child, document);
 }
 
+/** Value to compare with; an absent field is null, as in kube-apiserver. */
+function tested(document: unknown, path: readonly string[]): unknown {
+  const parent = read(document, path.slice(0, -1));
+  const step = path.at(-1);
+  if (step === undefined) return document;
+  const isAbsent = isJsonObject(parent) && !Object.hasOwn(parent, step);
+  return isAbsent ? null : child(parent, step);
+}
+
 /** State of a patch that is applied. */
 interface PatchState {
   /** Containers that only the result has, so that they may be changed. */
@@ -234,7 +243,7 @@ function apply(
         : add(remove(document, from, state), path, value, state);
     }
     case "test": {
-      const value = read(document, path);
+      const value = tested(document, path);
       if (jsonEquals(value, operation.value ?? null)) return document;
       throw new OperationError(
         `the value differs from ${JSON.stringify(operation.value)}`,

@@ -34,6 +34,22 @@ test("Verdicts support upper and lower limits", () => {
   assert.deepEqual(value("dispatch", "µs CPU/run", 7), [["≤ 6", false]]);
 });
 
+test("Verdicts support multiples that are no fractions", () => {
+  const results = ["µs CPU/reconcile", "statuses/s in a storm"].flatMap((
+    unit,
+  ) =>
+    [["coracle", 90], ["controller-runtime", 100]].map(([subject, value]) => ({
+      ...result(String(subject), Number(value)),
+      bench: "reconcile",
+      unit,
+    }))
+  );
+  assert.deepEqual(verdicts(results).map(({ text, met }) => [text, met]), [
+    ["≤ 0.75 × controller-runtime", false],
+    ["≥ 1.2 × controller-runtime", false],
+  ]);
+});
+
 test("Each measure has at most one target", () => {
   const names = TARGETS.map((target) => JSON.stringify(target));
   assert.equal(new Set(names).size, names.length);

@@ -34,6 +34,9 @@ const examples: [
     a: 1,
     b: 2,
   }],
+  ["finds an absent field equal to null", { a: 1 }, [
+    { op: "test", path: "/b", value: null },
+  ], { a: 1 }],
   ["adds before an item", [1, 3], [{ op: "add", path: "/1", value: 2 }], [
     1,
     2,
