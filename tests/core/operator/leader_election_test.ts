@@ -207,6 +207,7 @@ test("LeaderElection steps down at the renew deadline and leads again later [3.9
     a.process.way = GOOD_WAY;
     await clock.advance(20_000);
     assert.equal(a.election.isTaken, true);
+    assert.equal(a.election.signal.aborted, false, "writes go on");
     const stopped = a.election.stop();
     await clock.advance(100);
     await stopped;
