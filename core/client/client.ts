@@ -54,6 +54,7 @@ import { PortConnection, PortForward } from "./pods/port_forward.ts";
 import {
   type ApiRequest,
   applyRequest,
+  checkedWrite,
   createRequest,
   deleteCollectionRequest,
   deleteRequest,
@@ -286,7 +287,8 @@ export class Client {
     const write = this.#withFieldManager(options);
     return this.#send(
       kind,
-      (resolved) => createRequest(resolved, object, write),
+      (resolved) =>
+        createRequest(resolved, object, checkedWrite(write, "create")),
     );
   }
 
@@ -303,7 +305,8 @@ export class Client {
     const write = this.#withFieldManager(options);
     return this.#send(
       kind,
-      (resolved) => replaceRequest(resolved, object, write),
+      (resolved) =>
+        replaceRequest(resolved, object, checkedWrite(write, "replace")),
     );
   }
 
@@ -320,7 +323,8 @@ export class Client {
     const write = this.#withFieldManager(options);
     return this.#send(
       kind,
-      (resolved) => applyRequest(resolved, object, write),
+      (resolved) =>
+        applyRequest(resolved, object, checkedWrite(write, "apply")),
     );
   }
 
@@ -334,7 +338,8 @@ export class Client {
     const write = this.#withFieldManager(options);
     return this.#send(
       kind,
-      (resolved) => patchRequest(resolved, key, body, write),
+      (resolved) =>
+        patchRequest(resolved, key, body, checkedWrite(write, "patch")),
     );
   }
 

@@ -179,6 +179,22 @@ export function watchRequest(
 }
 
 /**
+ * Checks the options of a write by the caller of a client. The requests of writes do
+ * not: those of a run are sent again and again with the same options.
+ *
+ * @returns The options.
+ * @throws {TypeError | RangeError} If an option is unknown or of the wrong type.
+ */
+export function checkedWrite<O extends WriteOptions>(
+  options: O,
+  subject: "apply" | "create" | "patch" | "replace",
+): O {
+  const isPlain = subject === "create" || subject === "replace";
+  checkOptions(options, REQUEST_RULES[isPlain ? "write" : subject], subject);
+  return options;
+}
+
+/**
  * Builds the request that creates an object.
  *
  * @throws {TypeError} If the object is not an object of this kind, or a
@@ -189,7 +205,6 @@ export function createRequest(
   object: ObjectBody,
   options: WriteOptions & SubresourceOption = {},
 ): ApiRequest {
-  checkOptions(options, REQUEST_RULES.write, "create");
   checkObject(kind, object, "create");
   const { name, generateName, namespace } = object.metadata;
   const key = { namespace, name: name ?? `${generateName ?? ""}*` };
@@ -229,7 +244,6 @@ export function replaceRequest(
   object: ObjectBody,
   options: WriteOptions & SubresourceOption = {},
 ): ApiRequest {
-  checkOptions(options, REQUEST_RULES.write, "replace");
   const key = keyFor(kind, object, "replace");
   return {
     verb: "update",
@@ -259,7 +273,6 @@ export function applyRequest(
   object: ObjectBody,
   options: ApplyOptions & SubresourceOption = {},
 ): ApiRequest {
-  checkOptions(options, REQUEST_RULES.apply, "apply");
   const key = keyFor(kind, object, "apply");
   const action = `apply ${describe(kind, key, options.subresource)}`;
   if (!options.fieldManager) {
@@ -300,7 +313,6 @@ export function patchRequest(
   body: unknown,
   options: PatchOptions & SubresourceOption = {},
 ): ApiRequest {
-  checkOptions(options, REQUEST_RULES.patch, "patch");
   const { type = "merge", subresource, signal } = options;
   const action = `patch ${describe(kind, key, subresource)}`;
   return {

@@ -9,6 +9,7 @@ import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import {
   type ApiRequest,
   applyRequest,
+  checkedWrite,
   getRequest,
   patchRequest,
   replaceRequest,
@@ -67,7 +68,8 @@ export class StatusClient {
   ): Promise<T> {
     return this.#deps.send(
       kind,
-      (resolved) => replaceRequest(resolved, object, this.#write(options)),
+      (resolved) =>
+        replaceRequest(resolved, object, this.#write(options, "replace")),
     );
   }
 
@@ -80,7 +82,8 @@ export class StatusClient {
   ): Promise<T> {
     return this.#deps.send(
       kind,
-      (resolved) => patchRequest(resolved, key, body, this.#write(options)),
+      (resolved) =>
+        patchRequest(resolved, key, body, this.#write(options, "patch")),
     );
   }
 
@@ -92,12 +95,17 @@ export class StatusClient {
   ): Promise<T> {
     return this.#deps.send(
       kind,
-      (resolved) => applyRequest(resolved, object, this.#write(options)),
+      (resolved) =>
+        applyRequest(resolved, object, this.#write(options, "apply")),
     );
   }
 
-  #write<O extends WriteOptions>(options: O): O & SubresourceOption {
-    return withSubresource(this.#deps.withFieldManager(options), "status");
+  #write<O extends WriteOptions>(
+    options: O,
+    subject: "apply" | "patch" | "replace",
+  ): O & SubresourceOption {
+    const write = this.#deps.withFieldManager(options);
+    return checkedWrite(withSubresource(write, "status"), subject);
   }
 }
 
@@ -150,7 +158,12 @@ export class ScaleClient {
     return this.#deps.send(
       kind,
       (resolved) =>
-        patchRequest(resolved, key, body, withSubresource(write, "scale")),
+        patchRequest(
+          resolved,
+          key,
+          body,
+          checkedWrite(withSubresource(write, "scale"), "patch"),
+        ),
     );
   }
 }

@@ -134,10 +134,14 @@ export class ObjectHeader implements ByteRange {
    */
   isPartial = false;
 
-  readonly #cursor: JsonCursor = new JsonCursor("the metadata of an object");
+  #usedCursor: JsonCursor | undefined;
   /** resourceVersion, once it was decoded. */
   #version: string | undefined;
   readonly #usedRange = { bytes: this.bytes, start: 0, end: 0 };
+
+  get #cursor(): JsonCursor {
+    return this.#usedCursor ??= new JsonCursor("the metadata of an object");
+  }
 
   /** Starts the header of another object, without any fields. */
   begin(bytes: Uint8Array, start: number): void {

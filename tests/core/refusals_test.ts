@@ -7,6 +7,7 @@ import { InformerPool } from "../../core/cache/informer/informer_pool.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
 import { Client } from "../../core/client/client.ts";
 import {
+  checkedWrite,
   deleteCollectionRequest,
   getRequest,
   listRequest,
@@ -96,7 +97,8 @@ testRefusals([
   },
   {
     what: "A patch",
-    make: (options) => patchRequest(ConfigMap, key, {}, options),
+    make: (options) =>
+      patchRequest(ConfigMap, key, {}, checkedWrite(options, "patch")),
     good: {},
     optional: true,
     bad: { type: ["apply", "merge, json, strategic"], dryRun: ["All", FLAG] },

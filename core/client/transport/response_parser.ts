@@ -121,6 +121,7 @@ export class ResponseParser {
   #readFraming(bytes: Uint8Array, at: number, to: number): number {
     switch (this.#part) {
       case "head":
+        return this.#readHead(bytes, at, to) ?? this.#readLine(bytes, at, to);
       case "trailers":
         return this.#readLine(bytes, at, to);
       case "size":
@@ -174,6 +175,25 @@ export class ResponseParser {
       }
     }
     return to;
+  }
+
+  /**
+   * Parses a head that begins here, if it is complete.
+   *
+   * @returns Its end; undefined if it is to be parsed line by line.
+   */
+  #readHead(bytes: Uint8Array, at: number, to: number): number | undefined {
+    if (this.#length > 0) return undefined;
+    const buffer = asBuffer(bytes);
+    const found = buffer.indexOf("\r\n\r\n", at, "latin1");
+    const end = found + 4;
+    if (found < 0 || end > to || end - at > MAX_HEAD_BYTES) return undefined;
+    const lines = buffer.toString("latin1", at, found).split("\r\n");
+    if (lines.some((line) => line.includes("\n"))) return undefined;
+    this.#length = end - at;
+    this.#lines = lines;
+    this.#endHead();
+    return end;
   }
 
   /** Parses a line of the head or of trailers; an empty one ends them. */
@@ -291,23 +311,42 @@ export function parseHead(lines: readonly string[]): ResponseHead {
       }`,
     );
   }
-  // A Map, because an object has names such as "constructor" already.
-  const headers = new Map<string, string>();
+  const headers: Record<string, string> = {};
   for (const line of rest) {
-    const [name, value] = parseHeader(line);
-    const before = headers.get(name);
-    headers.set(name, before === undefined ? value : `${before}, ${value}`);
+    const [name, value] = knownHeader(line);
+    if (Object.hasOwn(headers, name)) headers[name] += `, ${value}`;
+    else if (name !== "__proto__") headers[name] = value;
+    else {
+      // Assigning it would set the prototype.
+      const field = { value, writable: true, enumerable: true };
+      Object.defineProperty(headers, name, { ...field, configurable: true });
+    }
   }
-  if (minor === "0" && headers.has("transfer-encoding")) {
+  if (minor === "0" && headers["transfer-encoding"] !== undefined) {
     throw new SyntaxError(
       "Cannot read a response: its body must not be chunked in HTTP/1.0",
     );
   }
   return {
     status: Number(status),
-    headers: Object.fromEntries(headers),
-    keepsAlive: minor === "1" && !CLOSE.test(headers.get("connection") ?? ""),
+    headers,
+    keepsAlive: minor === "1" && !CLOSE.test(headers["connection"] ?? ""),
   };
+}
+
+/** Parsed header lines; most lines of a server repeat. */
+const KNOWN_HEADERS: Map<string, readonly [string, string]> = new Map();
+/** Number of lines after which they are forgotten. */
+const MAX_KNOWN_HEADERS = 256;
+
+function knownHeader(line: string): readonly [string, string] {
+  let known = KNOWN_HEADERS.get(line);
+  if (known === undefined) {
+    known = parseHeader(line);
+    if (KNOWN_HEADERS.size >= MAX_KNOWN_HEADERS) KNOWN_HEADERS.clear();
+    KNOWN_HEADERS.set(line, known);
+  }
+  return known;
 }
 
 /**
