@@ -18,7 +18,7 @@ import { GREETINGS } from "./support/load_target.ts";
 import { OperatorProcess } from "./support/operator_process.ts";
 import { positive } from "./support/positive.ts";
 import { type CpuProfile, timesOf } from "./support/profile_parts.ts";
-import { scriptCommand } from "./support/reconcilers.ts";
+import { OPERATOR_SOURCE, scriptCommand } from "./support/reconcilers.ts";
 
 const WARM_UP = 4;
 
@@ -43,7 +43,9 @@ async function profile(kubeconfig: string): Promise<number> {
   const load = await ChangeLoad.open(size);
   const { storm: first } = await load.changeAll();
   const operator = new OperatorProcess(
-    scriptCommand("coracle", { kubeconfig, objects }),
+    scriptCommand("coracle", { kubeconfig, objects }, {
+      file: OPERATOR_SOURCE,
+    }),
   );
   try {
     await first;

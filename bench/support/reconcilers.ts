@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PROJECT } from "../../tests/support/child_process.ts";
+import { PROJECT, runCommand } from "../../tests/support/child_process.ts";
 import type { Measure, Subject } from "./bench.ts";
 import { rivalCommand, type Toolchain } from "./built_rivals.ts";
 import {
@@ -17,10 +17,17 @@ export interface Reconciler extends Omit<Subject, "run"> {
 
 type RuntimeName = "node" | "deno" | "bun";
 
-/** Command of a runtime; all of them are installed in the project. */
+/**
+ * Command of a runtime, with the flags of the Deployment that `coracle manifests`
+ * prints. All of them are installed in the project.
+ */
 const RUNTIMES: Readonly<Record<RuntimeName, readonly string[]>> = {
-  node: [program("node")],
-  deno: [program("deno"), "run", "-A", "--no-check"],
+  node: [program("node"), "--max-semi-space-size=2"],
+  deno: [
+    program("deno"),
+    ...["run", "-A", "--no-check"],
+    "--v8-flags=--max-semi-space-size=2,--heap-growing-percent=50",
+  ],
   bun: [program("bun")],
 };
 
@@ -30,16 +37,40 @@ function program(name: string): string {
 
 type Measured = typeof measureOperator;
 
-/** Command of an operator of `greeting_operators.ts`. */
+/** Source of the operators of `greeting_operators.ts`. */
+export const OPERATOR_SOURCE: string = fileURLToPath(
+  new URL("./greeting_operator.ts", import.meta.url),
+);
+
+/** Command of an operator, from its source or from a bundle of it. */
 export function scriptCommand(
   name: string,
   { kubeconfig, objects }: Pick<ReconcileRound, "kubeconfig" | "objects">,
-  runtime: RuntimeName = "node",
+  options: { readonly runtime?: RuntimeName; readonly file: string },
 ): readonly string[] {
-  const file = fileURLToPath(
-    new URL("./greeting_operator.ts", import.meta.url),
-  );
+  const { file, runtime = "node" } = options;
   return [...RUNTIMES[runtime], file, name, kubeconfig, String(objects)];
+}
+
+let bundle: Promise<string> | undefined;
+
+/** Bundle of the operators, as users deploy theirs. */
+async function bundled(): Promise<string> {
+  const folder = join(PROJECT, ".cache", "bench", "operator");
+  await runCommand([
+    program("esbuild"),
+    OPERATOR_SOURCE,
+    "--bundle",
+    "--splitting",
+    "--format=esm",
+    "--packages=external",
+    "--platform=node",
+    "--target=node22",
+    `--outdir=${folder}`,
+    "--out-extension:.js=.mjs",
+    "--log-level=warning",
+  ]);
+  return join(folder, "greeting_operator.mjs");
 }
 
 /** Operator in TypeScript. */
@@ -48,8 +79,11 @@ function script(
   runtime: RuntimeName = "node",
   measured: Measured = measureOperator,
 ): Reconciler["measure"] {
-  return (round) =>
-    measured({ ...round, command: scriptCommand(name, round, runtime) });
+  return async (round) => {
+    const file = await (bundle ??= bundled());
+    const command = scriptCommand(name, round, { runtime, file });
+    return await measured({ ...round, command });
+  };
 }
 
 /** Operator in another language. */
@@ -74,7 +108,8 @@ function built(
   };
 }
 
-const CORACLE = "patchStatus (merge patch); HTTP/1.1, own pool";
+const CORACLE =
+  "patchStatus (merge patch); HTTP/1.1, own pool; bundled by esbuild, flags of its Deployment";
 
 /** Operators of Greetings and baselines: the subjects of `reconcile`. */
 export const RECONCILERS: readonly Reconciler[] = [
