@@ -193,7 +193,7 @@ scenario(
 
 for (const [name, write] of Object.entries(WRITES)) {
   scenario(
-    `${name} sends the uid, so that a new object of the same name is not changed`,
+    `${name} sends the uid of the object that the run was about`,
     async (fixture) => {
       await create(fixture);
       const bodies: string[] = [];

@@ -51,9 +51,10 @@ const MAX_ATTEMPTS = 5;
  * Writer of the results of runs to their primary: finalizer, fields and status.
  *
  * Guarantees
- * - Each write applies to the object that the run was about: its UID is sent
+ * - Each write is meant for the object that the run was about: its UID is sent
  *   along, so that a deleted object is not created again, and a new object of the
- *   same name is not changed.
+ *   same name is not changed. API servers ignore the UID in one case: a write of
+ *   the status of a custom resource without a resourceVersion.
  * - The answer is in the cache before the run ends.
  * - A write is not sent if the cache shows that it would change nothing.
  */

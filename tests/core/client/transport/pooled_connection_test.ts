@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { test } from "node:test";
+import { openHttpTransport } from "../../../../core/client/transport/transport_node.ts";
+import type { HttpRequest } from "../../../../core/client/transport/transport.ts";
+
+const READ: HttpRequest = { method: "GET", path: "/x", headers: {} };
+const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n";
+
+/** Bodies of requests in a row, and on how many connections they were served. */
+async function serve(
+  answers: readonly string[],
+  request: HttpRequest = READ,
+): Promise<{ bodies: string[]; connections: number; requests: string[] }> {
+  const sockets = new Set<Socket>();
+  const requests: string[] = [];
+  let next = 0;
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("data", (data) => {
+      requests.push(data.toString("utf8"));
+      socket.write(answers[next++] ?? "");
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const transport = openHttpTransport({ server: `http://127.0.0.1:${port}` });
+  const bodies: string[] = [];
+  try {
+    for (const _ of answers) {
+      const response = await transport.send(request);
+      let text = "";
+      for await (const chunk of response.body) {
+        text += new TextDecoder().decode(chunk);
+      }
+      bodies.push(text);
+    }
+  } finally {
+    await transport.close();
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  }
+  return { bodies, connections: sockets.size, requests };
+}
+
+test("PooledConnection serves requests one after the other", async () => {
+  const answers = ["ab", "cd", "ef"].map((body) => `${OK}\r\n${body}`);
+  const { bodies, connections } = await serve(answers);
+  assert.deepEqual(bodies, ["ab", "cd", "ef"]);
+  assert.equal(connections, 1);
+});
+
+test("PooledConnection is not used again if the server closes it", async () => {
+  for (
+    const header of ["connection: close\r\n", "keep-alive: timeout=1\r\n"]
+  ) {
+    const { connections } = await serve([
+      `${OK}${header}\r\nab`,
+      `${OK}\r\ncd`,
+    ]);
+    assert.equal(connections, 2, header);
+  }
+});
+
+test("PooledConnection is closed by bytes that belong to no response", async () => {
+  const smuggled = `${OK}\r\nXX`;
+  const { bodies, connections } = await serve([
+    `${OK}\r\nab${smuggled}`,
+    `${OK}\r\ncd`,
+  ]);
+  assert.deepEqual(bodies, ["ab", "cd"]);
+  assert.equal(connections, 2);
+});
+
+test("PooledConnection sends a body with its length in bytes", async () => {
+  const { requests } = await serve([`${OK}\r\nab`], {
+    method: "PATCH",
+    path: "/x",
+    headers: { "content-type": "application/json" },
+    body: '{"a":"ä€"}',
+  });
+  assert.match(
+    requests.join(""),
+    /\r\ncontent-length: 13\r\n\r\n\{"a":"ä€"\}$/,
+  );
+});
