@@ -16,7 +16,7 @@ export const ADMINISTRATOR: User = Object.freeze({
   groups: Object.freeze(["system:masters", "system:authenticated"]),
 });
 
-/** Token of an `Authorization` header; undefined if it is none. */
+/** Token of an `Authorization` header; undefined if the header holds no token. */
 export function bearerToken(authorization: string): string | undefined {
   return /^Bearer +(\S+)$/i.exec(authorization)?.[1];
 }

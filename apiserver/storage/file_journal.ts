@@ -215,7 +215,7 @@ function isAlive(pid: number): boolean {
  * Reads a journal file; undefined if it does not exist or is empty. An
  * incomplete last line is ignored.
  *
- * @throws {SyntaxError} If the file is none of a server, or another line is
+ * @throws {SyntaxError} If no server wrote the file, or another line is
  * malformed.
  * @throws {Error} If the file cannot be read.
  */

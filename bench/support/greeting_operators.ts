@@ -13,7 +13,7 @@ import { loadRival } from "./rival.ts";
 /** Writes the status of every Greeting once. */
 type WriteAll = (round: string) => Promise<void>;
 
-/** Starts an operator; it may be one that only writes when it is told to. */
+/** Starts an operator; it may be one that writes only on request. */
 type Start = (kubeconfig: string, objects: number) => Promise<WriteAll | void>;
 
 /** Operators in TypeScript. */

@@ -47,7 +47,7 @@ export const GREETINGS: LoadTarget = {
   textOf: ({ status }) => status?.text,
 };
 
-/** Apps with ten dependents, one of which is the answer. */
+/** Apps with ten dependents; one of them is the answer. */
 export const WEB_APPS: LoadTarget = {
   kind: WebApp,
   folder: folderOf(WebApp),

@@ -13,7 +13,7 @@ const SERVER_PID = "CORACLE_BENCH_SERVER_PID";
 export interface ReconcileBench {
   readonly name: string;
   readonly what: string;
-  /** Starts the server; undefined if there is none here. */
+  /** Starts the server; undefined if it is not installed. */
   readonly start: () => Promise<BenchCluster | undefined>;
   readonly target: LoadTarget;
   readonly objects: number;

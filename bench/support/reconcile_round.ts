@@ -163,7 +163,7 @@ export async function measureCleanup(
   }
 }
 
-/** Measures a process that only writes the statuses, when it is told to. */
+/** Measures a process that only writes the statuses, on request. */
 export async function measureWriter(
   round: ReconcileRound,
 ): Promise<readonly Measure[]> {

@@ -254,7 +254,7 @@ function fieldOf(key: string): number {
     : -1;
 }
 
-/** Common keys of an object, some of which are fields of a header. */
+/** Common keys of an object. Some are fields of a header. */
 const OBJECT_KEYS = new KeyTable(
   ["apiVersion", "kind", "metadata", "spec", "status"],
   fieldOf,

@@ -19,7 +19,7 @@ const [compress, decompress]: readonly [Codec, Codec] =
 
 /** Compression level: the fastest, as higher ones gain little on JSON. */
 const LEVEL = 1;
-/** Level for either codec, each of which ignores what it does not know. */
+/** Compression levels of both codecs. Each ignores what it does not know. */
 const LEVEL_OPTIONS = {
   level: LEVEL,
   params: { [zlib.constants.ZSTD_c_compressionLevel]: LEVEL },

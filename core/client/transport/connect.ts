@@ -90,6 +90,8 @@ export class Connector {
         tunnel?.destroy();
         return;
       }
+      // Kept first: certificates and keys that are not valid make the next line throw.
+      socket = tunnel;
       const opened = isTls
         ? this.#openTls(tunnel, onread)
         : tunnel ?? this.#openTcp(onread);
@@ -110,11 +112,11 @@ export class Connector {
       if (opened === tunnel) ready();
       else opened.once(isTls ? "secureConnect" : "connect", ready);
     };
-    if (this.#proxyUrl === undefined) connect();
-    else {
-      const timeout = this.#timeout;
-      openTunnel(this.#proxyUrl, this.#server, { timeout }).then(connect, fail);
-    }
+    const timeout = this.#timeout;
+    const tunnel = this.#proxyUrl === undefined
+      ? Promise.resolve(undefined)
+      : openTunnel(this.#proxyUrl, this.#server, { timeout });
+    tunnel.then(connect).catch(fail);
     return cancel;
   }
 

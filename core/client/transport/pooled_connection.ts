@@ -23,8 +23,8 @@ export interface ConnectionPool {
  * Connection that serves requests one after the other. A response that is not
  * read to its end, an invalid one, or bytes that belong to no response close it.
  *
- * The socket may read into one buffer, of which the body is copied: a new buffer for
- * each read would cost more, as its size must fit any read.
+ * The socket may read into one buffer, and bodies are copied from it: a new buffer
+ * for each read would cost more, as its size must fit any read.
  */
 export class PooledConnection implements ResponseController, ReadTarget {
   readonly #pool: ConnectionPool;

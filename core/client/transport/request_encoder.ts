@@ -4,6 +4,10 @@ import { headerLines, type HttpRequest } from "./transport.ts";
 /** Valid paths: printable ASCII without spaces. */
 const PATH = /^[\x21-\x7e]+$/;
 
+/** Headers that frame a request or belong to its connection. */
+const OWN_HEADERS =
+  /^(connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
+
 /** Encoder of HTTP/1.1 requests to one server. */
 export class RequestEncoder {
   readonly #host: string;
@@ -86,12 +90,22 @@ export class RequestEncoder {
     request: HttpRequest,
     extra: Readonly<Record<string, string>>,
   ): string {
+    const { headers, repeatedHeaders } = request;
+    const own = Object.keys({ ...headers, ...repeatedHeaders })
+      .find((name) => OWN_HEADERS.test(name));
+    if (own !== undefined) {
+      throw new TypeError(
+        `Cannot send a request: the transport sets this header: received ${
+          JSON.stringify(own)
+        }`,
+      );
+    }
     const lines = headerLines({
       ...request,
       headers: {
         host: this.#host,
         "accept-encoding": "gzip",
-        ...request.headers,
+        ...headers,
         ...extra,
       },
     });

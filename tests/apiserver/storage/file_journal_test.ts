@@ -207,7 +207,7 @@ test("readJournal takes an empty file for a new one", () => {
   });
 });
 
-test("readJournal refuses a file that is none of a server, without quoting it", () => {
+test("readJournal refuses a file that no server wrote, without quoting it", () => {
   const head = '{"revision":2}\n';
   const change = '{"revision":3,"group":"","plural":"widgets"';
   const cases: [text: string, line: number][] = [

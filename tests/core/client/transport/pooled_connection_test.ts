@@ -87,3 +87,40 @@ test("PooledConnection sends a body with its length in bytes", async () => {
     /\r\ncontent-length: 13\r\n\r\n\{"a":"ä€"\}$/,
   );
 });
+
+test("Transport over sockets refuses headers that frame a request", async () => {
+  const transport = openHttpTransport({ server: "http://127.0.0.1:1" });
+  for (const name of ["transfer-encoding", "Content-Length", "connection"]) {
+    await assert.rejects(
+      () => transport.send({ ...READ, headers: { [name]: "5" } }),
+      new RegExp(`the transport sets this header: received "${name}"`),
+    );
+  }
+  await transport.close();
+});
+
+test("Transport over sockets rejects a request if its certificates are broken", async () => {
+  const proxy = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\n\r\n"));
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo;
+  const broken = { certificate: "no certificate", key: "no key" };
+  for (const proxyUrl of [undefined, `http://127.0.0.1:${port}`]) {
+    const transport = openHttpTransport({
+      server: "https://127.0.0.1:1",
+      // Deno reports broken certificates by this limit only.
+      connectTimeout: 200,
+      ...broken,
+      ...(proxyUrl && { proxyUrl }),
+    });
+    await assert.rejects(
+      () => transport.send(READ),
+      /^Error: Cannot reach https:\/\/127\.0\.0\.1:1: the connection failed/,
+    );
+    await transport.close();
+  }
+  proxy.close();
+});
