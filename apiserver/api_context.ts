@@ -1,6 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/logger.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
+import type { WebhookCaller } from "./admission/webhook_caller.ts";
 import type { Random } from "./random.ts";
 import type { WatchHub } from "./read/watch_hub.ts";
 import type { User } from "./request/user.ts";
@@ -20,6 +21,8 @@ export interface ApiContext {
   readonly featureGates: FeatureGates;
   /** Hooks for logs, programs and ports of pods. */
   readonly pods: PodHooks;
+  /** Client of webhooks. */
+  readonly webhooks: WebhookCaller;
   /** User of a bearer token; undefined if it is invalid. */
   authenticate(token: string): User | undefined;
 }

@@ -50,9 +50,9 @@ function managedKind(write: ManagedWrite): ManagedKind {
   return {
     schema: (apiVersion) => versionOf(definition, apiVersion)?.schema,
     // Ownership of all fields is kept, including fields that the schema of
-    // another version would drop.
+    // another version would drop; a webhook may move them.
     convert: ({ value }, apiVersion) =>
-      definition.custom
+      definition.custom && definition.prepareConversion === undefined
         ? { ...value as UntypedObject, apiVersion }
         : definition.convert(
           value as UntypedObject,

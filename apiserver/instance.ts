@@ -2,6 +2,10 @@ import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/logger.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { ApiContext } from "./api_context.ts";
+import {
+  WebhookCaller,
+  type WebhookServices,
+} from "./admission/webhook_caller.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { CrdController } from "./controllers/crd_controller.ts";
 import { GarbageCollector } from "./controllers/garbage_collector.ts";
@@ -20,7 +24,7 @@ import type { FeatureGates } from "./feature_gates.ts";
 import type { HistoryLimits } from "./storage/history.ts";
 import type { JournalContent } from "./storage/file_journal.ts";
 import { Store } from "./storage/store.ts";
-import { StoredObject } from "./storage/stored_object.ts";
+import { storageKey, StoredObject } from "./storage/stored_object.ts";
 
 /** Dependencies and settings of an {@linkcode Instance}. */
 export interface InstanceOptions {
@@ -33,6 +37,8 @@ export interface InstanceOptions {
   readonly featureGates?: FeatureGates | undefined;
   /** Hooks of pods; by default there are none. */
   readonly pods?: PodHooks | undefined;
+  /** Services that webhooks name; by default there are none. */
+  readonly services?: WebhookServices | undefined;
   readonly history: HistoryLimits | undefined;
   /** Delay until a new CRD is established, in milliseconds. */
   readonly establishingDelay: number;
@@ -68,6 +74,13 @@ export class Instance {
       logger,
       featureGates: options.featureGates ?? {},
       pods: options.pods ?? {},
+      webhooks: new WebhookCaller({
+        clock,
+        services: options.services ?? {},
+        serviceExists: (namespace, name) =>
+          store.collection({ group: "", plural: "services" })
+            .get(storageKey({ namespace, name })) !== undefined,
+      }),
       authenticate,
     };
     this.context = context;
@@ -153,6 +166,7 @@ export class Instance {
   stop(): void {
     for (const controller of this.#controllers) controller.stop();
     this.context.watches.endAll();
+    this.context.webhooks.close();
   }
 }
 

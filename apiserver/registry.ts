@@ -4,6 +4,8 @@ import type { ObjectKey } from "../core/api/object_key.ts";
 import type { UntypedObject } from "../core/api/object.ts";
 import type { FieldSet } from "../core/patch/field_set.ts";
 import type { Schema } from "../core/patch/schema.ts";
+import type { WebhookCaller } from "./admission/webhook_caller.ts";
+import type { Random } from "./random.ts";
 import type { ServerRequest } from "./http/exchange.ts";
 
 /** Verb of a resource, as in discovery. */
@@ -244,6 +246,11 @@ export interface ResourceDefinition extends GroupResource {
    */
   convert(object: UntypedObject, version: string): UntypedObject;
   /**
+   * Lets a webhook convert objects together for the running step of `settle`,
+   * before they are converted one by one. Only if a webhook converts.
+   */
+  prepareConversion?(objects: readonly UntypedObject[], version: string): void;
+  /**
    * Sets server-owned fields of a new object (such as dropping `status`). The
    * server has set `metadata.generation` to 1 if `hasGeneration`.
    */
@@ -330,6 +337,12 @@ export interface BuiltinResources {
   builtinOpenApi(path: string): unknown;
 }
 
+/** Parts of the server that a conversion by a webhook needs. */
+export interface ConversionDeps {
+  readonly webhooks: WebhookCaller;
+  readonly random: Random;
+}
+
 /**
  * Exports of `crd/custom_resources.ts`, pure functions: the server stores CRDs
  * like any object, computes their next status after every change, stores it,
@@ -337,7 +350,10 @@ export interface BuiltinResources {
  */
 export interface CustomResources {
   /** Resource definition of an accepted CRD. */
-  customResourceDefinition(crd: UntypedObject): ResourceDefinition;
+  customResourceDefinition(
+    crd: UntypedObject,
+    deps: ConversionDeps,
+  ): ResourceDefinition;
   /**
    * Next status of a CRD: accepted names, conditions and stored versions, given
    * the other CRDs. Returns the CRD's own status if nothing changes.

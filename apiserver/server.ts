@@ -123,6 +123,7 @@ export class ApiServer {
       simulate: this.#options.simulate === true,
       featureGates: this.#options.featureGates,
       pods: this.#options.pods,
+      services: this.#options.services,
       audit,
       authenticate: (token) => this.#authenticate(token),
       authority: () => this.certificateAuthority,

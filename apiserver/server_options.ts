@@ -93,6 +93,16 @@ export interface ApiServerOptions {
    * fail as on a cluster whose nodes are unreachable.
    */
   readonly pods?: PodHooks | undefined;
+  /**
+   * Services that webhooks of CRDs and admission name in
+   * `clientConfig.service`, by `namespace/name:port` (443 by default): a base
+   * URL, or a handler that gets the review and returns the answer, in process
+   * and without TLS.
+   */
+  readonly services?:
+    // deno-lint-ignore no-explicit-any -- handlers declare the review they take
+    | Readonly<Record<string, string | ((review: any) => unknown)>>
+    | undefined;
   /** Logger for internal errors; by default nothing is logged. */
   readonly logger?: Logger | undefined;
 }
@@ -112,6 +122,7 @@ const RULES: OptionRules<ApiServerOptions> = {
   simulate: "boolean?",
   featureGates: "object?",
   pods: "object?",
+  services: "object?",
   logger: "logger?",
 };
 const HISTORY_RULES: OptionRules<HistoryLimits> = {
@@ -139,6 +150,14 @@ export function checkServerOptions(options: ApiServerOptions): void {
   checkOptions(options, RULES, subject);
   const { pods = {}, featureGates = {}, history, port, establishingDelay = 0 } =
     options;
+  for (const [name, service] of Object.entries(options.services ?? {})) {
+    if (typeof service === "function" || URL.canParse(service)) continue;
+    throw new TypeError(
+      `Cannot start ${subject}: the service ${
+        JSON.stringify(name)
+      } must be a URL or a function: received ${JSON.stringify(service)}`,
+    );
+  }
   checkOptions(featureGates, GATE_RULES, `${subject}, featureGates`);
   checkOptions(pods, POD_RULES, `${subject}, pods`);
   if (history !== undefined) {

@@ -2,6 +2,7 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import type { Timer } from "../../core/clock.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import type { ApiContext } from "../api_context.ts";
+import { rethrowMissing } from "../settle.ts";
 import {
   CRD_CLEANUP_FINALIZER,
   CRDS,
@@ -117,6 +118,7 @@ export class CrdController {
       if (stored.terminating) this.#cleanUp(crd);
       else this.#establish(crd, collection);
     } catch (error) {
+      rethrowMissing(error);
       this.#context.logger.warn("Cannot serve a CRD", {
         name,
         error,
@@ -149,7 +151,10 @@ export class CrdController {
     const source = JSON.stringify([crd.metadata.uid, crd.spec]);
     if (this.#served.get(name) === source) return;
     const { store, resources, watches } = this.#context;
-    const definition = this.#crd.customResourceDefinition(crd);
+    const definition = this.#crd.customResourceDefinition(
+      crd,
+      this.#context,
+    );
     const before = this.#served.has(name);
     store.open(definition);
     resources.serve(definition);

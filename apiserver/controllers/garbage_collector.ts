@@ -1,6 +1,7 @@
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { OwnerReference } from "../../core/api/object.ts";
 import type { ApiContext } from "../api_context.ts";
+import { rethrowMissing } from "../settle.ts";
 import type { Change } from "../storage/history.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
 import { deleteObject } from "../write/delete.ts";
@@ -119,6 +120,7 @@ export class GarbageCollector {
     try {
       this.#collect(stored);
     } catch (error) {
+      rethrowMissing(error);
       this.#context.logger.warn("Cannot garbage-collect an object", {
         resource: stored.definition.plural,
         object: stored.key,

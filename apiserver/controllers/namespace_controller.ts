@@ -1,6 +1,7 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { Timer } from "../../core/clock.ts";
 import type { ApiContext } from "../api_context.ts";
+import { rethrowMissing } from "../settle.ts";
 import { NAMESPACES } from "../namespace_checks.ts";
 import type { ResourceDefinition } from "../registry.ts";
 import { StatusError } from "../status.ts";
@@ -127,6 +128,7 @@ export class NamespaceController {
       if (stored.terminating) this.#empty(name);
       else this.#createDefaults(name);
     } catch (error) {
+      rethrowMissing(error);
       this.#context.logger.warn("Cannot reconcile a namespace", {
         namespace: name,
         error,
@@ -178,6 +180,7 @@ export class NamespaceController {
           internalDelete({ gracePeriodSeconds: 0 }),
         );
       } catch (error) {
+        rethrowMissing(error);
         if (!(error instanceof StatusError)) throw error;
         this.#context.logger.warn("Cannot delete an object in a namespace", {
           resource: definition.plural,

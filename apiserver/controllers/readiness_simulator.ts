@@ -2,6 +2,7 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import type { Timer } from "../../core/clock.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import type { ApiContext } from "../api_context.ts";
+import { rethrowMissing } from "../settle.ts";
 import type { GroupResource } from "../registry.ts";
 import type { Change } from "../storage/history.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
@@ -68,6 +69,7 @@ export class ReadinessSimulator {
         },
       );
     } catch (error) {
+      rethrowMissing(error);
       // The object may have been deleted, or recreated with the same name.
       this.#context.logger.debug("Cannot simulate readiness", { name, error });
     }

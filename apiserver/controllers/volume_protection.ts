@@ -1,5 +1,6 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { ApiContext } from "../api_context.ts";
+import { rethrowMissing } from "../settle.ts";
 import type { GroupResource } from "../registry.ts";
 import type { Collection } from "../storage/collection.ts";
 import type { Change } from "../storage/history.ts";
@@ -78,6 +79,7 @@ export class VolumeProtection {
     try {
       if (!this.#isUsed(stored)) this.#release(stored);
     } catch (error) {
+      rethrowMissing(error);
       const { plural } = stored.definition;
       logger.warn("Cannot remove the finalizer of a volume", {
         resource: plural,

@@ -7,6 +7,7 @@
  * @module
  */
 import { setImmediate } from "node:timers";
+import { settle } from "../settle.ts";
 
 /** Number of items processed before other tasks of the event loop run. */
 const SLICE = 64;
@@ -48,7 +49,8 @@ export class WorkQueue<T> {
         return;
       }
       this.#items.delete(next[0]);
-      this.#work(next[1]);
+      // An item whose writes wait for webhooks is processed again with their answers.
+      void settle(() => this.#work(next[1]));
     }
     setImmediate(() => this.#run());
   }

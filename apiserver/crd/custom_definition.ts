@@ -4,12 +4,14 @@ import type { CrdObject } from "../../core/crd/crd_object.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import { compareVersions } from "../version_order.ts";
 import type {
+  ConversionDeps,
   HookContext,
   ResourceDefinition,
   Subresource,
   Verb,
 } from "../registry.ts";
 import { StatusError } from "../status.ts";
+import { WebhookConversion } from "./webhook_conversion.ts";
 import { CustomVersion } from "./custom_version.ts";
 
 const VERBS: readonly Verb[] = [
@@ -28,6 +30,7 @@ const SUBRESOURCE_VERBS: readonly Verb[] = ["get", "patch", "update"];
 /** Resource definition that serves the objects of an accepted CRD. */
 export function customResourceDefinition(
   object: UntypedObject,
+  deps: ConversionDeps,
 ): ResourceDefinition {
   const crd = object as unknown as CrdObject;
   const { group, scope } = crd.spec;
@@ -41,6 +44,10 @@ export function customResourceDefinition(
     if (version !== undefined) return version;
     throw unknownVersion(apiVersionOf({ group, version: name }));
   };
+  const { conversion } = crd.spec as { conversion?: { strategy?: string } };
+  const webhook = conversion?.strategy === "Webhook"
+    ? new WebhookConversion(crd, deps)
+    : undefined;
   return {
     group,
     scope,
@@ -60,7 +67,12 @@ export function customResourceDefinition(
     allowUnconditionalUpdate: false,
     returnsDeletedObject: false,
     hasGeneration: true,
-    convert: (object, version) => convert(crd, object, versionOf(version)),
+    convert: (object, version) =>
+      convert(crd, object, { version: versionOf(version), webhook }),
+    ...(webhook && {
+      prepareConversion: (objects: readonly UntypedObject[], version: string) =>
+        webhook.prepare(objects, apiVersionOf({ group, version })),
+    }),
     prepareForCreate(object, { version }) {
       if (versionOf(version).hasStatus) delete object.status;
     },
@@ -129,31 +141,27 @@ function keepStatus(
 
 /**
  * Converts an object to another version. Without a conversion webhook only
- * `apiVersion` changes, and fields unknown to the schema of that version are
+ * `apiVersion` changes. Fields unknown to the schema of that version are
  * dropped.
  */
 function convert(
-  { spec, metadata }: CrdObject,
+  { spec }: CrdObject,
   object: UntypedObject,
-  version: CustomVersion,
+  { version, webhook }: {
+    readonly version: CustomVersion;
+    readonly webhook: WebhookConversion | undefined;
+  },
 ): UntypedObject {
-  const { apiVersion: stored = "", kind } = object;
+  const { apiVersion: stored = "" } = object;
   const apiVersion = apiVersionOf({ group: spec.group, version: version.name });
   const from = parseApiVersion(stored).version;
   if (!spec.versions.some(({ name }) => name === from)) {
     throw unknownVersion(stored);
   }
   if (stored === apiVersion) return object;
-  const { strategy = "None" } =
-    (spec as { conversion?: { strategy?: string } }).conversion ?? {};
-  if (strategy !== "None") {
-    throw new StatusError({
-      code: 500,
-      message:
-        `conversion webhook for ${stored}, Kind=${kind} failed: this server calls no webhooks, and ${metadata.name} needs one`,
-    });
-  }
-  return version.decode(structuredClone({ ...object, apiVersion })).object;
+  const converted = webhook?.convert(object, apiVersion) ??
+    structuredClone({ ...object, apiVersion });
+  return version.decode(converted).object;
 }
 
 function unknownVersion(apiVersion: string): StatusError {

@@ -15,6 +15,7 @@ import {
   selects,
   selectsAll,
 } from "../request/object_selection.ts";
+import { settle } from "../settle.ts";
 import { badRequest, StatusError } from "../status.ts";
 import {
   storageKey,
@@ -31,6 +32,7 @@ import {
   apiVersionIn,
   bytesIn,
   objectIn,
+  prepareObjects,
   type View,
 } from "../storage/object_view.ts";
 import { respondValue } from "./respond.ts";
@@ -213,13 +215,22 @@ export async function respondPage(
   const { as, version, media } = representation;
   if (as === "PartialObjectMetadata") throw listIsNoObject(request);
   if (as === undefined && media === "json") {
+    const body = request.definition.prepareConversion
+      ? await settle(() => {
+        prepareObjects(page.objects, request);
+        return [...blocks(pageParts(page, request))];
+      })
+      : blocks(pageParts(page, request));
     return {
       status: 200,
       headers: { "content-type": "application/json" },
-      body: blocks(pageParts(page, request)),
+      body,
     };
   }
-  const objects = page.objects.map((stored) => objectIn(stored, request));
+  const objects = await settle(() => {
+    prepareObjects(page.objects, request);
+    return page.objects.map((stored) => objectIn(stored, request));
+  });
   const { metadata } = page;
   const value = as === "Table"
     ? table(objects, metadata, request.version, {

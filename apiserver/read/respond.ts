@@ -3,6 +3,7 @@ import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
 import { negotiate, type Representation } from "../request/negotiation.ts";
 import type { ResourceRequest } from "../request/resource_request.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
+import { settle } from "../settle.ts";
 import { bytesIn, objectIn } from "../storage/object_view.ts";
 import {
   objectIsNoList,
@@ -39,10 +40,11 @@ export async function respondStored(
     return {
       status,
       headers: { "content-type": "application/json" },
-      body: withNewline(bytesIn(stored, request)),
+      body: withNewline(await settle(() => bytesIn(stored, request))),
     };
   }
-  return await respondObject(request, objectIn(stored, request), how);
+  const object = await settle(() => objectIn(stored, request));
+  return await respondObject(request, object, how);
 }
 
 /** Responds with an object in the requested representation. */

@@ -3,7 +3,7 @@ import type { Collection } from "../storage/collection.ts";
 import type { Change } from "../storage/history.ts";
 import type { Store } from "../storage/store.ts";
 import { formatKey } from "./watch_frame.ts";
-import type { WatchCounts, Watcher, WatchRegistry } from "./watcher.ts";
+import type { Frame, WatchCounts, Watcher, WatchRegistry } from "./watcher.ts";
 
 /** Interval of bookmarks, in milliseconds. */
 const BOOKMARK_INTERVAL_MS = 60_000;
@@ -55,7 +55,7 @@ export class WatchHub implements WatchRegistry {
     const watchers = this.#watchers.get(collection);
     if (watchers === undefined) return;
     // Watches with the same encoding share the bytes of an event.
-    const frames = new Map<string, Uint8Array>();
+    const frames = new Map<string, Frame>();
     for (const watcher of [...watchers]) {
       watcher.deliver(change, (form, make) => {
         const key = `${form}:${formatKey(watcher.format)}`;

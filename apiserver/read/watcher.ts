@@ -1,8 +1,11 @@
+import { Buffer } from "node:buffer";
 import type { Clock, Timer } from "../../core/clock.ts";
 import type { ResponseStream, StreamWriter } from "../http/exchange.ts";
 import { type Selection, selects } from "../request/object_selection.ts";
 import type { GroupResource } from "../registry.ts";
-import { StatusError } from "../status.ts";
+import { settle } from "../settle.ts";
+import { prepareObjects } from "../storage/object_view.ts";
+import { internalError, StatusError } from "../status.ts";
 import type { Collection } from "../storage/collection.ts";
 import type { Change, ChangeType } from "../storage/history.ts";
 import { StoredObject } from "../storage/stored_object.ts";
@@ -63,7 +66,10 @@ export interface WatcherOptions {
 }
 
 /** Cache of encoded events: encodes at most once per change and encoding. */
-export type SharedFrame = (form: string, make: () => Uint8Array) => Uint8Array;
+export type SharedFrame = (form: string, make: () => Frame) => Frame;
+
+/** Encoded events; a promise while a conversion webhook is asked. */
+export type Frame = Uint8Array | Promise<Uint8Array>;
 
 /** Response stream of one watch, fed by the hub. */
 export class Watcher implements ResponseStream {
@@ -75,6 +81,8 @@ export class Watcher implements ResponseStream {
   /** Whether the column definitions were sent. */
   #described = false;
   #ended = false;
+  /** Settles when all events before have been sent, if some wait. */
+  #waiting: Promise<void> | undefined;
   #stalled = false;
 
   constructor(options: WatcherOptions) {
@@ -134,9 +142,18 @@ export class Watcher implements ResponseStream {
       }
       return !this.#ended;
     }
-    for (const object of collection.scan({ namespace: selection.namespace })) {
-      if (this.#ended) return false;
-      if (selects(selection, object)) {
+    const objects = collection.scan({ namespace: selection.namespace })
+      .filter((object) => selects(selection, object));
+    if (this.format.view.definition.prepareConversion) {
+      this.#write(settle(() => {
+        prepareObjects(objects, this.format.view);
+        return Buffer.concat(
+          objects.map((object) => this.#encode("ADDED", object)),
+        );
+      }));
+    } else {
+      for (const object of objects) {
+        if (this.#ended) return false;
         this.#write(this.#frame("ADDED", object));
       }
     }
@@ -180,7 +197,11 @@ export class Watcher implements ResponseStream {
     this.#options.hub.counts.events++;
   }
 
-  #frame(type: ChangeType, object: StoredObject): Uint8Array {
+  #frame(type: ChangeType, object: StoredObject): Frame {
+    return settle(() => this.#encode(type, object));
+  }
+
+  #encode(type: ChangeType, object: StoredObject): Uint8Array {
     const columns = !this.#described;
     this.#described = true;
     const now = this.#options.clock.wallTime();
@@ -203,7 +224,26 @@ export class Watcher implements ResponseStream {
     );
   }
 
-  #write(bytes: Uint8Array): void {
+  /** Writes events after those that wait for a conversion. */
+  #write(frame: Frame): void {
+    if (this.#waiting === undefined && !(frame instanceof Promise)) {
+      this.#send(frame);
+      return;
+    }
+    const sent = Promise.all([frame, this.#waiting]).then(
+      ([bytes]) => this.#send(bytes),
+      (error) => {
+        if (this.#ended) return;
+        this.#send(errorFrame(internalError((error as Error).message).status));
+        this.end();
+      },
+    ).then(() => {
+      if (this.#waiting === sent) this.#waiting = undefined;
+    });
+    this.#waiting = sent;
+  }
+
+  #send(bytes: Uint8Array): void {
     const writer = this.#writer;
     if (writer === undefined || this.#ended || this.#stalled) return;
     writer.write(bytes);

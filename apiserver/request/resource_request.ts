@@ -14,6 +14,7 @@ import type {
   ResourceVersion,
   Subresource,
 } from "../registry.ts";
+import { fixed } from "../settle.ts";
 import { type ErrorSubject, noSuchMethod, StatusError } from "../status.ts";
 import { storageKey } from "../storage/stored_object.ts";
 import type { User } from "./user.ts";
@@ -72,7 +73,7 @@ export function hookContext(
   return {
     version: version.name,
     subresource: subresource?.name,
-    now: context.clock.wallTime(),
+    now: fixed("now", () => context.clock.wallTime()),
     dryRun: write.dryRun,
     apply: write.apply,
     user: user.name,

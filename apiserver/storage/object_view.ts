@@ -38,16 +38,38 @@ function converted(
   object: UntypedObject,
   { definition, version }: View,
 ): UntypedObject {
-  if (!definition.custom) return definition.convert(object, version.name);
+  const source = definition.custom
+    ? current(stored, object, definition)
+    : object;
+  return definition.convert(source, version.name);
+}
+
+/** Custom resource in its stored version, by the current definition. */
+function current(
+  stored: StoredObject,
+  object: UntypedObject,
+  definition: ResourceDefinition,
+): UntypedObject {
   // The defaults are those of the version in which the object was written.
   const { version: written } = parseApiVersion(object.apiVersion ?? "");
   const own = definition.versions.find(({ name }) => name === written);
-  let current = object;
-  if (own && (stored.definition !== definition || !stored.current)) {
-    current = own.decode(current).object;
-    own.setDefaults(current);
+  if (!own || (stored.definition === definition && stored.current)) {
+    return object;
   }
-  return definition.convert(current, version.name);
+  const decoded = own.decode(object).object;
+  own.setDefaults(decoded);
+  return decoded;
+}
+
+/** Lets a conversion webhook convert objects together, in a step of `settle`. */
+export function prepareObjects(
+  objects: readonly StoredObject[],
+  { definition, version }: View,
+): void {
+  definition.prepareConversion?.(
+    objects.map((stored) => current(stored, stored.parse(), definition)),
+    version.name,
+  );
 }
 
 /**

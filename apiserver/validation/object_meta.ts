@@ -216,7 +216,14 @@ const IMMUTABLE = [
 ] as const;
 
 function sharedProblems(metadata: ObjectMeta): StatusCause[] {
-  const { labels = {}, annotations = {}, ownerReferences = [] } = metadata;
+  const { ownerReferences = [] } = metadata;
+  return [...tagProblems(metadata), ...ownerProblems(ownerReferences)];
+}
+
+/** Validates labels and annotations. */
+export function tagProblems(
+  { labels = {}, annotations = {} }: Pick<ObjectMeta, "labels" | "annotations">,
+): StatusCause[] {
   const causes: StatusCause[] = [];
   for (const [key, value] of Object.entries(labels)) {
     causes.push(
@@ -238,7 +245,7 @@ function sharedProblems(metadata: ObjectMeta): StatusCause[] {
       fieldError.tooLong("metadata.annotations", ANNOTATIONS_LIMIT_BYTES),
     );
   }
-  return [...causes, ...ownerProblems(ownerReferences)];
+  return causes;
 }
 
 function ownerProblems(owners: readonly OwnerReference[]): StatusCause[] {

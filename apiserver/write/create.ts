@@ -13,6 +13,7 @@ import type { ServerResponse } from "../http/exchange.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { checkNamespaceAccepts } from "../namespace_checks.ts";
 import { CRDS } from "../registry.ts";
+import { fixed, release, settle } from "../settle.ts";
 import { apiVersionIn } from "../storage/object_view.ts";
 import {
   representationOf,
@@ -72,14 +73,21 @@ export async function create(
     userAgent: request.http.headers["user-agent"],
     apply: false,
   });
-  const object = await readObjectBody(request, options.fieldValidation);
+  const read = () => readObjectBody(request, options.fieldValidation);
+  let object = await read();
   if (object.metadata.resourceVersion) {
     throw new StatusError({
       code: 500,
       message: "resourceVersion should not be set on objects to be created",
     });
   }
-  const written = createObject(request, object, { options, apply: false });
+  const written = await settle(
+    () => createObject(request, object, { options, apply: false }),
+    request.warnings,
+    async () => {
+      object = await read();
+    },
+  );
   return await respondWritten(request, written, representation);
 }
 
@@ -133,6 +141,7 @@ export function createObject(
     home,
     home.convert(object, home.storageVersion),
   );
+  release("uid", "suffix");
   return { stored, created: true };
 }
 
@@ -194,16 +203,17 @@ function setSystemFields(
   for (const field of NOT_FROM_CLIENTS) {
     Reflect.deleteProperty(metadata, field);
   }
-  metadata.uid = random.uid();
-  metadata.creationTimestamp = timestamp(clock.wallTime());
+  metadata.uid = fixed("uid", () => random.uid());
+  metadata.creationTimestamp = timestamp(fixed("now", () => clock.wallTime()));
   const { generateName, namespace = "" } = metadata;
   if (metadata.name || !generateName) return;
   // Names have at most 63 characters, five of which are random here.
   const prefix = generateName.slice(0, 58);
   const collection = store.collectionOf(request.definition);
   for (let attempt = 0; attempt < 8; attempt++) {
-    metadata.name = prefix + random.suffix();
+    metadata.name = prefix + fixed("suffix", () => random.suffix());
     if (!collection.get(storageKey({ namespace, name: metadata.name }))) break;
+    release("suffix");
   }
 }
 

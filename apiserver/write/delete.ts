@@ -3,6 +3,7 @@ import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
 import { checkMortal, holdsContent } from "../namespace_checks.ts";
 import { findStored } from "../read/get.ts";
 import { listPage, respondPage } from "../read/list.ts";
+import { settle } from "../settle.ts";
 import { objectIn } from "../storage/object_view.ts";
 import {
   representationOf,
@@ -56,8 +57,10 @@ export async function remove(
   const representation = representationOf(request);
   const options = await readOptions(request);
   checkMortal(request);
-  const stored = findStored(request);
-  const deleted = deleteObject(request, stored, options);
+  const { stored, deleted } = await settle(() => {
+    const stored = findStored(request);
+    return { stored, deleted: deleteObject(request, stored, options) };
+  }, request.warnings);
   const accepted = !deleted.gone && options.orphanDependents === false;
   const how = { status: accepted ? 202 : 200, representation };
   if (deleted.object) return await respondObject(request, deleted.object, how);
@@ -153,7 +156,9 @@ export async function removeCollection(
     };
     try {
       checkMortal(each);
-      deleteObject(each, stored, options);
+      await settle(() => {
+        deleteObject(each, findStored(each), options);
+      }, request.warnings);
     } catch (error) {
       // Objects that were deleted concurrently are skipped.
       if (!(error instanceof StatusError) || error.status.code !== 404) {

@@ -18,6 +18,7 @@ import type { Schema } from "../../core/patch/schema.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { applyPatch } from "../field_management.ts";
+import { fixed, settle } from "../settle.ts";
 import { apiVersionIn } from "../storage/object_view.ts";
 import { representationOf } from "../read/respond.ts";
 import {
@@ -72,18 +73,22 @@ export interface Patch extends ParsedBody {
 export async function patch(request: ResourceRequest): Promise<ServerResponse> {
   const representation = representationOf(request);
   const { patch, options } = await readPatch(request);
-  const written = patch.type === "apply"
-    ? patchApplied(request, { patch, options })
-    : updateObject(request, {
-      options,
-      conditional: false,
-      mayCreate: false,
-      next: (live) => {
-        const next = patched(request, live, { patch, options });
-        checkPath(request, next.metadata);
-        return next;
-      },
-    });
+  const written = await settle(
+    () =>
+      patch.type === "apply"
+        ? patchApplied(request, { patch, options })
+        : updateObject(request, {
+          options,
+          conditional: false,
+          mayCreate: false,
+          next: (live) => {
+            const next = patched(request, live, { patch, options });
+            checkPath(request, next.metadata);
+            return next;
+          },
+        }),
+    request.warnings,
+  );
   return await respondWritten(request, written, representation);
 }
 
@@ -317,7 +322,7 @@ function applied(
     version,
     manager: options.fieldManager,
     subresource: subresource?.name,
-    time: timestamp(context.clock.wallTime()),
+    time: timestamp(fixed("now", () => context.clock.wallTime())),
     force: options.force === true,
   });
   checkPath(request, object.metadata);

@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { Schema } from "../../core/patch/schema.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { findStored } from "../read/get.ts";
+import { settle } from "../settle.ts";
 import { objectIn } from "../storage/object_view.ts";
 import { representationOf, respondObject } from "../read/respond.ts";
 import { asObject } from "../request/body.ts";
@@ -157,7 +158,7 @@ export async function getScale(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
   const representation = representationOf(request);
-  const object = objectIn(findStored(request), request);
+  const object = await settle(() => objectIn(findStored(request), request));
   const { specReplicas } = pathsOf(request);
   if (
     request.definition.custom &&
@@ -216,7 +217,11 @@ export async function patchScale(
     const value = { ...patch, value: configuration };
     return await respondScale(
       request,
-      inScaleTerms(() => patchApplied(request, { patch: value, options })),
+      await settle(
+        () =>
+          inScaleTerms(() => patchApplied(request, { patch: value, options })),
+        request.warnings,
+      ),
     );
   }
   return await writeScale(request, options, (current) => {
@@ -303,21 +308,26 @@ async function writeScale(
       specReplicas,
       valueAt(object, specReplicas) || undefined,
     );
-  const written = updateObject(request, {
-    options,
-    conditional: false,
-    mayCreate: false,
-    owned,
-    next: (live) => {
-      const scale = next(scaleOf(request, live));
-      const replicas = replicasOf(scale);
-      checkReplicas(request, replicas);
-      const object = withValueAt(live, specReplicas, replicas);
-      const { resourceVersion } = scale.metadata;
-      if (resourceVersion) object.metadata.resourceVersion = resourceVersion;
-      return object;
-    },
-  });
+  const change = (live: UntypedObject) => {
+    const scale = next(scaleOf(request, live));
+    const replicas = replicasOf(scale);
+    checkReplicas(request, replicas);
+    const object = withValueAt(live, specReplicas, replicas);
+    const { resourceVersion } = scale.metadata;
+    if (resourceVersion) object.metadata.resourceVersion = resourceVersion;
+    return object;
+  };
+  const written = await settle(
+    () =>
+      updateObject(request, {
+        options,
+        conditional: false,
+        mayCreate: false,
+        owned,
+        next: change,
+      }),
+    request.warnings,
+  );
   return await respondScale(request, written);
 }
 
@@ -346,7 +356,7 @@ async function respondScale(
   written: Written,
 ): Promise<ServerResponse> {
   const object = "stored" in written
-    ? objectIn(written.stored, request)
+    ? await settle(() => objectIn(written.stored, request))
     : written.object;
   return await respondObject(request, scaleOf(request, object), {
     status: 200,

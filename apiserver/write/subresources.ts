@@ -12,6 +12,7 @@ import {
   methodNotAllowed,
   type ResourceRequest,
 } from "../request/resource_request.ts";
+import { settle } from "../settle.ts";
 import { bindPod } from "./bind.ts";
 import { deleteObject } from "./delete.ts";
 import { requestToken } from "./service_account_token.ts";
@@ -51,10 +52,11 @@ async function evictPod(
     request.query,
     isJsonObject(eviction.deleteOptions) ? eviction.deleteOptions : {},
   );
-  deleteObject(
-    { ...request, subresource: undefined },
-    findStored(request),
-    { ...options, dryRun: options.dryRun || dryRun },
-  );
+  await settle(() =>
+    deleteObject(
+      { ...request, subresource: undefined },
+      findStored(request),
+      { ...options, dryRun: options.dryRun || dryRun },
+    ), request.warnings);
   return createdResponse();
 }

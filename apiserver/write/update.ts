@@ -5,6 +5,7 @@ import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { holdsContent } from "../namespace_checks.ts";
+import { settle } from "../settle.ts";
 import { objectIn } from "../storage/object_view.ts";
 import { representationOf } from "../read/respond.ts";
 import { readObjectBody } from "../request/object_body.ts";
@@ -48,16 +49,24 @@ export async function update(
     userAgent: request.http.headers["user-agent"],
     apply: false,
   });
-  const object = await readObjectBody(request, options.fieldValidation);
+  const read = () => readObjectBody(request, options.fieldValidation);
+  let object = await read();
   checkPath(request, object.metadata);
-  const written = updateObject(request, {
-    options,
-    uid: object.metadata.uid,
-    conditional: true,
-    next: () => object,
-    mayCreate: request.definition.allowCreateOnUpdate &&
-      request.subresource === undefined,
-  });
+  const written = await settle(
+    () =>
+      updateObject(request, {
+        options,
+        uid: object.metadata.uid,
+        conditional: true,
+        next: () => object,
+        mayCreate: request.definition.allowCreateOnUpdate &&
+          request.subresource === undefined,
+      }),
+    request.warnings,
+    async () => {
+      object = await read();
+    },
+  );
   return await respondWritten(request, written, representation);
 }
 
