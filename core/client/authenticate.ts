@@ -43,17 +43,17 @@ export function authenticate(
 ): Middleware {
   const identify = identifier(impersonate);
   return (next) => async (request) => {
-    const send = async (credential: Credential) => {
-      const response = await next(identify(request, credential));
-      return response.status < 400 ? response : redacted(response, credential);
-    };
-    const credential = await credentials.current();
-    const response = await send(credential);
-    if (response.status !== 401) return response;
-    const renewed = await credentials.refresh(credential);
-    if (renewed === credential) return response;
-    await response.cancel();
-    return await send(renewed);
+    let credential = await credentials.current();
+    let response = await next(identify(request, credential));
+    if (response.status === 401) {
+      const renewed = await credentials.refresh(credential);
+      if (renewed !== credential) {
+        await response.cancel();
+        credential = renewed;
+        response = await next(identify(request, credential));
+      }
+    }
+    return response.status < 400 ? response : redacted(response, credential);
   };
 }
 

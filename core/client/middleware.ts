@@ -12,6 +12,7 @@ import { linkedSignal } from "../signals.ts";
 import { inSpan, spanHeaders, type Tracer } from "../tracing.ts";
 import type { ApiRequest } from "./request.ts";
 import { retryAfter, withoutCredentials } from "./response.ts";
+import { WholeBody } from "./transport/chunk_queue.ts";
 import type { HttpResponse } from "./transport/transport.ts";
 
 /** Function that sends a request and resolves with the head of its response. */
@@ -216,6 +217,10 @@ export function responseTimeout(limit: number, clock: Clock): Middleware {
       watch.end();
       throw error;
     });
+    if (response.body instanceof WholeBody) {
+      watch.end();
+      return response;
+    }
     const mayPause = response.status < 300 &&
       (request.mayPause === true || request.verb === "connect");
     return {

@@ -96,7 +96,7 @@ async function issuesOf(kind: Kind, value: unknown): Promise<Issue[]> {
   const known = statusSchemaOf(kind);
   return known === undefined
     ? issues
-    : [...issues, ...unknownFields(value, known)];
+    : [...issues, ...unknownFields(value, known, [])];
 }
 
 /** Schema of the objects in the CustomResourceDefinition of a kind. */
@@ -112,34 +112,38 @@ export function statusSchemaOf(kind: Kind): OpenApiSchema | undefined {
 }
 
 /** Fields that are not in the schema, which the server would drop. */
-function* unknownFields(
+function unknownFields(
   value: unknown,
   schema: OpenApiSchema,
-  path: readonly (string | number)[] = [],
-): Generator<Issue> {
+  path: Issue["path"],
+): Issue[] {
   const { properties = {}, additionalProperties, items } = schema;
-  if (Array.isArray(value) && items !== undefined) {
-    for (const [index, item] of value.entries()) {
-      yield* unknownFields(item, items, [...path, index]);
-    }
+  if (Array.isArray(value)) {
+    return items === undefined ? [] : value.flatMap((item, index) =>
+      unknownFields(item, items, [...path, index])
+    );
   }
-  if (!isJsonObject(value)) return;
+  const issues: Issue[] = [];
+  if (!isJsonObject(value)) return issues;
   const others = isJsonObject(additionalProperties)
     ? additionalProperties as OpenApiSchema
     : undefined;
   for (const [name, field] of Object.entries(value)) {
     const known = Object.hasOwn(properties, name) ? properties[name] : others;
     if (known !== undefined) {
-      yield* unknownFields(field, known, [...path, name]);
+      if (typeof field !== "object") continue;
+      issues.push(...unknownFields(field, known, [...path, name]));
     } else if (
       schema.type === "object" && !additionalProperties &&
       !schema["x-kubernetes-preserve-unknown-fields"]
     ) {
       const nearest = nearestName(name, Object.keys(properties));
       const hint = nearest === undefined ? "" : `, did you mean "${nearest}"?`;
-      yield { path: [...path, name], message: `there is no such field${hint}` };
+      const message = `there is no such field${hint}`;
+      issues.push({ path: [...path, name], message });
     }
   }
+  return issues;
 }
 
 function stepOf(

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { OwnerReference } from "../api/object.ts";
 import {
   asBuffer,
@@ -309,8 +310,7 @@ export class ObjectHeader implements ByteRange {
   /** Header with a copy of the bytes, which stays valid. */
   copy(): ObjectHeader {
     const copy = new ObjectHeader();
-    const own = new Uint8Array(this.bytes.subarray(this.start, this.end));
-    copy.bytes = asBuffer(own);
+    copy.bytes = Buffer.from(this.bytes.subarray(this.start, this.end));
     copy.end = copy.bytes.length;
     copy.versionNumber = this.versionNumber;
     copy.isPartial = this.isPartial;

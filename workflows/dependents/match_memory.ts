@@ -1,5 +1,6 @@
 import type { Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { LatestMap } from "../../core/controller/latest_map.ts";
 import { textHash } from "../../core/controller/run/apply_memory.ts";
 import {
   firstDifference,
@@ -43,8 +44,7 @@ export interface Match {
  */
 export class MatchMemory {
   readonly #form: Form | undefined;
-  readonly #limit: number;
-  readonly #learned: Map<string, Learned> = new Map();
+  readonly #learned: LatestMap<Learned>;
 
   /**
    * @param form The form of the kind's values.
@@ -53,7 +53,7 @@ export class MatchMemory {
    */
   constructor(form?: Form, limit: number = Infinity) {
     this.#form = form;
-    this.#limit = limit;
+    this.#learned = new LatestMap(limit);
   }
 
   static ofKind(kind: Kind, limit?: number): MatchMemory {
@@ -118,9 +118,6 @@ export class MatchMemory {
     const { uid = "", resourceVersion: version = "" } = actual.metadata;
     const ownedHash = textHash(ownedText(actual, owned));
     this.#learned.set(id, { uid, desired, owned: ownedHash, version });
-    if (this.#learned.size <= this.#limit) return;
-    const [oldest] = this.#learned.keys();
-    this.#learned.delete(oldest!);
   }
 }
 

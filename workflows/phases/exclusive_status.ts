@@ -4,6 +4,7 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import { compareResourceVersions } from "../../core/api/resource_version.ts";
 import type { Client } from "../../core/client/client.ts";
+import { LatestMap } from "../../core/controller/latest_map.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 
 export class StatusTamperedError extends Error {
@@ -62,7 +63,7 @@ export interface ExclusiveStatusOptions<P extends WithStatus> {
 export class ExclusiveStatus<P extends WithStatus> {
   readonly #kind: Kind<P>;
   readonly #options: ExclusiveStatusOptions<P>;
-  readonly #written: Map<string, Written> = new Map();
+  readonly #written: LatestMap<Written> = new LatestMap(MAX_REMEMBERED);
 
   constructor(kind: Kind<P>, options: ExclusiveStatusOptions<P> = {}) {
     this.#kind = kind;
@@ -187,15 +188,10 @@ export class ExclusiveStatus<P extends WithStatus> {
   }
 
   #remember(object: P): void {
-    const uid = uidOf(object);
-    this.#written.delete(uid);
-    this.#written.set(uid, {
+    this.#written.set(uidOf(object), {
       status: JSON.stringify(object.status ?? null),
       version: object.metadata.resourceVersion ?? "",
     });
-    if (this.#written.size <= MAX_REMEMBERED) return;
-    const [oldest = uid] = this.#written.keys();
-    this.#written.delete(oldest);
   }
 }
 

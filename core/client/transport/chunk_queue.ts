@@ -152,6 +152,19 @@ export class ChunkQueue
   }
 }
 
+/** Body that has arrived completely; readers may take its bytes directly. */
+export class WholeBody implements AsyncIterable<Uint8Array> {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    if (this.bytes.length > 0) yield this.bytes;
+  }
+}
+
 /** Decodes chunks of UTF-8, which may be split anywhere, as one text. */
 export async function textOf(
   chunks: AsyncIterable<Uint8Array>,

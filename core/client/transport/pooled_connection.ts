@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import type { ReadTarget } from "./connect.ts";
 import { ResponseParser } from "./response_parser.ts";
@@ -108,24 +109,25 @@ export class PooledConnection implements ResponseController, ReadTarget {
       this.#begin(stream);
       return this.#fail(error);
     }
-    this.#begin(stream);
-    if (end > 0) {
-      const isReused = bytes === this.#buffer;
-      stream.onResponseData(
-        isReused ? bytes.slice(0, end) : bytes.subarray(0, end),
-      );
+    const body = bytes === this.#buffer
+      ? Buffer.from(bytes.subarray(0, end))
+      : bytes.subarray(0, end);
+    if (parser.isComplete && !this.#isBegun) this.#begin(stream, body);
+    else {
+      this.#begin(stream);
+      if (end > 0) stream.onResponseData(body);
     }
     if (parser.isComplete && this.#stream === stream) {
       this.#finish(stream, parser.position < length);
     }
   }
 
-  /** Reports the head, once. */
-  #begin(stream: ResponseStream): void {
+  /** Reports the head, once, with the body if that is complete. */
+  #begin(stream: ResponseStream, body?: Uint8Array): void {
     const { head } = this.#parser;
     if (this.#isBegun || head === undefined) return;
     this.#isBegun = true;
-    stream.onResponseStart(head);
+    stream.onResponseStart(head, body);
   }
 
   #finish(stream: ResponseStream, hasMore: boolean): void {
@@ -165,8 +167,8 @@ export class PooledConnection implements ResponseController, ReadTarget {
 }
 
 /** Time that a connection may be idle, by the header `keep-alive` of a response. */
-function idleLimit(header: string | undefined): number {
-  const [, seconds] = /timeout=(\d{1,6})/i.exec(header ?? "") ?? [];
+function idleLimit(header = ""): number {
+  const [, seconds] = /timeout=(\d{1,6})/i.exec(header) ?? [];
   return seconds === undefined
     ? IDLE_LIMIT_MS
     : Math.min(IDLE_LIMIT_MS, Number(seconds) * 1_000 - IDLE_MARGIN_MS);

@@ -312,16 +312,7 @@ export function parseHead(lines: readonly string[]): ResponseHead {
     );
   }
   const headers: Record<string, string> = {};
-  for (const line of rest) {
-    const [name, value] = knownHeader(line);
-    if (Object.hasOwn(headers, name)) headers[name] += `, ${value}`;
-    else if (name !== "__proto__") headers[name] = value;
-    else {
-      // Assigning it would set the prototype.
-      const field = { value, writable: true, enumerable: true };
-      Object.defineProperty(headers, name, { ...field, configurable: true });
-    }
-  }
+  for (const line of rest) addHeader(headers, line);
   if (minor === "0" && headers["transfer-encoding"] !== undefined) {
     throw new SyntaxError(
       "Cannot read a response: its body must not be chunked in HTTP/1.0",
@@ -334,19 +325,30 @@ export function parseHead(lines: readonly string[]): ResponseHead {
   };
 }
 
-/** Parsed header lines; most lines of a server repeat. */
-const KNOWN_HEADERS: Map<string, readonly [string, string]> = new Map();
-/** Number of lines after which they are forgotten. */
-const MAX_KNOWN_HEADERS = 256;
+/** Header names in lower case, by their spelling; those of a server repeat. */
+const NAMES: Map<string, string> = new Map();
+const MAX_NAMES = 256;
+/** Value after the colon that is one space and printable ASCII. */
+const PLAIN_VALUE = /^ [\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
-function knownHeader(line: string): readonly [string, string] {
-  let known = KNOWN_HEADERS.get(line);
-  if (known === undefined) {
-    known = parseHeader(line);
-    if (KNOWN_HEADERS.size >= MAX_KNOWN_HEADERS) KNOWN_HEADERS.clear();
-    KNOWN_HEADERS.set(line, known);
+/** Adds a header line; the values of a repeated header are joined. */
+function addHeader(headers: Record<string, string>, line: string): void {
+  const colon = line.indexOf(":");
+  const spelling = line.slice(0, colon);
+  let name = NAMES.get(spelling);
+  let value = line.slice(colon + 1);
+  if (name !== undefined && PLAIN_VALUE.test(value)) value = value.slice(1);
+  else {
+    [name, value] = parseHeader(line);
+    if (NAMES.size < MAX_NAMES) NAMES.set(spelling, name);
   }
-  return known;
+  if (headers[name] === undefined) headers[name] = value;
+  else if (Object.hasOwn(headers, name)) headers[name] += `, ${value}`;
+  else {
+    // A name of a member of objects, such as `__proto__`.
+    const field = { value, writable: true, enumerable: true };
+    Object.defineProperty(headers, name, { ...field, configurable: true });
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { ChunkQueue, type ChunkSource } from "./chunk_queue.ts";
+import { ChunkQueue, type ChunkSource, WholeBody } from "./chunk_queue.ts";
 import { socketQueueOptions } from "./runtime.ts";
 import type { ResponseHead } from "./response_parser.ts";
 import type { HttpResponse, OpenRequest, OpenRequests } from "./transport.ts";
@@ -83,9 +83,19 @@ export class ResponseStream implements ChunkSource, OpenRequest {
     }
   }
 
-  /** Reports the head of the response. */
-  onResponseStart({ headers, status }: ResponseHead): void {
+  /**
+   * Reports the head of the response.
+   *
+   * @param whole The body, if it is complete.
+   */
+  onResponseStart({ headers, status }: ResponseHead, whole?: Uint8Array): void {
     const isPacked = headers["content-encoding"] === "gzip";
+    if (whole !== undefined && !isPacked) {
+      const body = new WholeBody(whole);
+      const cancel = () => Promise.resolve();
+      return this.#deps.resolve({ status, headers, body, cancel });
+    }
+    if (whole !== undefined) this.#body.push(whole);
     const { "content-encoding": _coding, ...others } = isPacked ? headers : {};
     const length = Number(headers["content-length"] ?? Infinity);
     this.#deps.resolve({

@@ -607,7 +607,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     if (signal === undefined) this.#run.throwIfAborted();
     const { verb, body } = write;
     const before = key && await this.#cached(kind, key);
-    await write.admit?.(before);
+    if (write.admit !== undefined) await write.admit(before);
     if (match && before !== undefined && !write.changes(before)) {
       return { object: before as T };
     }

@@ -19,6 +19,7 @@ import type {
 import { spanFields } from "../../tracing.ts";
 import { causeText, type RunCause } from "../cause.ts";
 import type { EventRecorder } from "../event_recorder.ts";
+import { LatestMap } from "../latest_map.ts";
 import type { AbortCause, Run, RunResult } from "./run.ts";
 import type { RunPlan } from "./run_state.ts";
 
@@ -311,7 +312,7 @@ interface KeptRun extends
 export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
   readonly #clock: Clock;
   /** Past runs by key, in the order of the latest run of each object. */
-  readonly #byKey: Map<string, KeptRun[]> = new Map();
+  readonly #byKey: LatestMap<KeptRun[]> = new LatestMap(MAX_OBJECTS);
 
   constructor({ clock }: { readonly clock: Clock }) {
     this.#clock = clock;
@@ -356,12 +357,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
         : plan?.timerCause,
       nextIn: Math.min(rescheduleAt, timerAt) - now,
     });
-    this.#byKey.delete(run.key);
     this.#byKey.set(run.key, runs);
-    if (this.#byKey.size > MAX_OBJECTS) {
-      const [oldest] = this.#byKey.keys();
-      this.#byKey.delete(oldest as string);
-    }
   }
 }
 

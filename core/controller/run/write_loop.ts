@@ -7,6 +7,7 @@ import type { Logger } from "../../logger.ts";
 import type { Counter, MetricLabels, Metrics } from "../../metrics.ts";
 import { diffJsonPatch } from "../../patch/json_patch.ts";
 import { jsonEquals } from "../../patch/json_value.ts";
+import { LatestMap } from "../latest_map.ts";
 import type { Run } from "./run.ts";
 
 /** Write that the server has stored. */
@@ -76,7 +77,7 @@ interface LastWrite {
  * pause the two would go on indefinitely.
  */
 export class WriteLoopDetector {
-  readonly #lastWrites: Map<string, LastWrite> = new Map();
+  readonly #lastWrites: LatestMap<LastWrite> = new LatestMap(MAX_TARGETS);
 
   /**
    * Records a write.
@@ -100,7 +101,7 @@ export class WriteLoopDetector {
     const again = earlier !== undefined && earlier.hash === hash &&
       now - earlier.at <= LOOP_WINDOW_MS;
     const times = again ? earlier.times + 1 : 1;
-    keepLatest(this.#lastWrites, id, { hash, times, at: now });
+    this.#lastWrites.set(id, { hash, times, at: now });
     if (times < LOOP_WRITES) return undefined;
     return {
       target,
@@ -134,7 +135,7 @@ interface WrittenStatus {
 
 /** Detector of status fields that another writer changes between own writes. */
 export class FieldFightDetector {
-  readonly #written: Map<string, WrittenStatus> = new Map();
+  readonly #written: LatestMap<WrittenStatus> = new LatestMap(MAX_TARGETS);
   readonly #fieldManager: string;
 
   /** @param fieldManager Field manager of the controller. */
@@ -144,8 +145,9 @@ export class FieldFightDetector {
 
   /** Whether the next write may show a fight, so that `live` must be read. */
   isNear(id: string): boolean {
-    const times = this.#written.get(id)?.contested?.values() ?? [];
-    return [...times].includes(LOOP_WRITES - 1);
+    const contested = this.#written.get(id)?.contested;
+    return contested !== undefined &&
+      [...contested.values()].includes(LOOP_WRITES - 1);
   }
 
   /** Records a write of a status; returns a fight once, when it becomes one. */
@@ -162,7 +164,7 @@ export class FieldFightDetector {
     const last = this.#written.get(id);
     const wrote: unknown = last && JSON.parse(last.json);
     if (last === undefined || jsonEquals(wrote, was)) {
-      keepLatest(this.#written, id, { json, contested: undefined });
+      this.#written.set(id, { json, contested: undefined });
       return undefined;
     }
     const contested = new Map<string, number>();
@@ -178,18 +180,9 @@ export class FieldFightDetector {
       )?.manager;
       fight ??= { field: `.status.${fieldOf(path)}`, manager, times };
     }
-    keepLatest(this.#written, id, { json, contested });
+    this.#written.set(id, { json, contested });
     return fight;
   }
-}
-
-/** Sets a value as the latest; beyond {@linkcode MAX_TARGETS} the oldest goes. */
-function keepLatest<V>(values: Map<string, V>, id: string, value: V): void {
-  values.delete(id);
-  values.set(id, value);
-  if (values.size <= MAX_TARGETS) return;
-  const [oldest] = values.keys();
-  values.delete(oldest as string);
 }
 
 /** Status of an object; undefined if no cache keeps it. */
