@@ -119,9 +119,11 @@ function unknownFields(
 ): Issue[] {
   const { properties = {}, additionalProperties, items } = schema;
   if (Array.isArray(value)) {
-    return items === undefined ? [] : value.flatMap((item, index) =>
-      unknownFields(item, items, [...path, index])
-    );
+    return items === undefined
+      ? []
+      : value.flatMap((item, index) =>
+        unknownFields(item, items, [...path, index])
+      );
   }
   const issues: Issue[] = [];
   if (!isJsonObject(value)) return issues;
