@@ -1,13 +1,15 @@
 import { Buffer } from "node:buffer";
 import type { JsonObject } from "../../core/patch/json_value.ts";
 import type { Schema } from "../../core/patch/schema.ts";
-import { FIELD_NUMBERS } from "./data/field_numbers.ts";
+import { decodeTyped } from "./decode.ts";
+import { definitionOfKind, type GoType, goType } from "./go_types.ts";
 import {
-  definitionOfKind,
-  type GoType,
-  goType,
-  specialForm,
-} from "./go_types.ts";
+  JSON_SCHEMA,
+  MAGIC,
+  type MessageFields,
+  messageFields,
+  wireForm,
+} from "./protobuf_fields.ts";
 import {
   malformed,
   wireBytes,
@@ -16,23 +18,6 @@ import {
   WireReader,
   wireText,
 } from "./wire_reader.ts";
-
-/** JSON names of fields by field number; an object stands for a struct that Go embeds. */
-interface FieldNumbers {
-  readonly [number: string]: string | FieldNumbers;
-}
-
-/** First bytes of every protobuf body of Kubernetes (`k8s\0`). */
-const MAGIC: readonly number[] = [0x6b, 0x38, 0x73, 0];
-
-let numbers: Readonly<Record<string, FieldNumbers>> | undefined;
-
-function numbersOf(type: GoType): FieldNumbers {
-  numbers ??= JSON.parse(FIELD_NUMBERS) as Record<string, FieldNumbers>;
-  const found = numbers[type.definition];
-  if (found === undefined) throw malformed(`a ${type.name}`);
-  return found;
-}
 
 /**
  * Decodes a protobuf body of a built-in kind, as typed Go clients and kubectl
@@ -60,28 +45,21 @@ export function readProtobuf(body: Uint8Array): JsonObject {
 
 function readMessage(type: GoType, bytes: Uint8Array): JsonObject {
   const object: JsonObject = {};
-  readFields(bytes, { object, type, numbers: numbersOf(type) });
+  readFields(bytes, object, messageFields(type));
   return object;
 }
 
-/** Object into which the fields of a message are decoded. */
-interface Target {
-  readonly object: JsonObject;
-  readonly type: GoType;
-  readonly numbers: FieldNumbers;
-}
-
-function readFields(bytes: Uint8Array, target: Target): void {
-  const { object, type } = target;
+function readFields(
+  bytes: Uint8Array,
+  object: JsonObject,
+  fields: MessageFields,
+): void {
   const reader = new WireReader(bytes);
-  for (let field = reader.next(); field; field = reader.next()) {
-    const name = target.numbers[field.number];
-    if (typeof name === "object") {
-      readFields(wireBytes(field.value), { object, type, numbers: name });
-      continue;
-    }
-    const schema = name && type.fields.get(name)?.schema;
-    if (name && schema) readField(object, { name, schema, value: field.value });
+  for (let read = reader.next(); read; read = reader.next()) {
+    const field = fields.get(read.number)?.field;
+    if (field === undefined) continue;
+    if ("name" in field) readField(object, { ...field, value: read.value });
+    else readFields(wireBytes(read.value), object, field);
   }
 }
 
@@ -95,7 +73,7 @@ function readField(
   },
 ): void {
   const { name, schema, value } = field;
-  if (specialForm(schema) === undefined) {
+  if (wireForm(schema) === undefined) {
     if (schema.items !== undefined) {
       const list = (object[name] ??= []) as unknown[];
       list.push(readValue(schema.items, value));
@@ -134,7 +112,7 @@ function readValue(
   schema: Schema,
   value: number | Uint8Array | undefined,
 ): unknown {
-  switch (specialForm(schema)) {
+  switch (wireForm(schema)) {
     case "quantity":
       return wireText(wireFields(wireBytes(value)).get(1));
     case "intOrString":
@@ -147,6 +125,16 @@ function readValue(
       return Buffer.from(wireBytes(value)).toString("base64");
     case "any":
       return readAny(wireBytes(value));
+    case "empty":
+      return {};
+    case "schemaOrArray":
+      return readSchemas(wireBytes(value), "schemas");
+    case "schemaOrTexts":
+      return readSchemas(wireBytes(value), "texts");
+    case "schemaOrBool": {
+      const fields = wireFields(wireBytes(value));
+      return readSchema(fields.get(2)) ?? wireNumber(fields.get(1)) !== 0;
+    }
     case undefined:
       break;
   }
@@ -162,6 +150,30 @@ function readValue(
     default:
       return readMessage(goType(schema.definition ?? ""), wireBytes(value));
   }
+}
+
+/** Schema in a union, without the zeros that its message contains. */
+function readSchema(
+  value: number | Uint8Array | undefined,
+): JsonObject | undefined {
+  if (value === undefined) return undefined;
+  const type = goType(JSON_SCHEMA);
+  return decodeTyped(type, readMessage(type, wireBytes(value))).object;
+}
+
+/** Schema, or the list that stands in its place: of schemas or of texts. */
+function readSchemas(bytes: Uint8Array, kind: "schemas" | "texts"): unknown {
+  const list: unknown[] = [];
+  let single: JsonObject | undefined;
+  const reader = new WireReader(bytes);
+  for (let field = reader.next(); field; field = reader.next()) {
+    const { number, value } = field;
+    if (number === 1) single = readSchema(value);
+    if (number === 2) {
+      list.push(kind === "schemas" ? readSchema(value) : wireText(value));
+    }
+  }
+  return list.length > 0 ? list : single ?? null;
 }
 
 function readIntOrString(bytes: Uint8Array): unknown {

@@ -66,6 +66,18 @@ export interface KubernetesData {
   readonly fieldNumbers: Readonly<Record<string, FieldNumbers>>;
 }
 
+/** Structs that the types of `data/meta_types.json` always write. */
+const META_FIELDS: Readonly<Record<string, GoFields>> = Object.fromEntries(
+  Object.entries({
+    "io.k8s.api.apidiscovery.v2.APIGroupDiscovery": "metadata",
+    "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList": "metadata",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup": "preferredVersion",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata": "metadata",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadataList":
+      "metadata",
+  }).map(([name, field]) => [name, { struct: [field] }]),
+);
+
 /** Reads what is in `data/`. */
 export function readKubernetesData(): KubernetesData {
   const read = (name: string): unknown =>
@@ -73,8 +85,14 @@ export function readKubernetesData(): KubernetesData {
       readFileSync(new URL(`data/${name}.json`, import.meta.url), "utf8"),
     );
   return {
-    definitions: read("openapi") as KubernetesData["definitions"],
-    goFields: read("go_types") as KubernetesData["goFields"],
+    definitions: {
+      ...read("meta_types") as KubernetesData["definitions"],
+      ...read("openapi") as KubernetesData["definitions"],
+    },
+    goFields: {
+      ...META_FIELDS,
+      ...read("go_types") as KubernetesData["goFields"],
+    },
     groups: read("discovery") as KubernetesData["groups"],
     columns: read("table_columns") as KubernetesData["columns"],
     fieldNumbers: read("protobuf") as KubernetesData["fieldNumbers"],

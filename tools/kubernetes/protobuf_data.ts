@@ -1,8 +1,9 @@
 /**
  * Writes `data/protobuf.json` from the protobuf descriptions that the Go
  * modules of Kubernetes carry:
- * `node tools/kubernetes/protobuf_data.ts API_MODULE APIMACHINERY_MODULE`, each
- * the folder of a module such as `k8s.io/api@v0.32.2`.
+ * `node tools/kubernetes/protobuf_data.ts API APIMACHINERY APIEXTENSIONS AGGREGATOR`,
+ * each the folder of a module: `k8s.io/api@v0.32.2`, `k8s.io/apimachinery@…`,
+ * `k8s.io/apiextensions-apiserver@…` and `k8s.io/kube-aggregator@…`.
  *
  * @module
  */
@@ -30,7 +31,7 @@ function readMessages(files: readonly string[]): Map<string, Field[]> {
       const fields = [...body.matchAll(FIELD_REGEXP)].map((
         [, type = "", name = "", number = ""],
       ) => ({ type, name, number }));
-      messages.set(`io.k8s.${name}.${message}`, fields);
+      messages.set(`io.k8s.${name.replaceAll("_", "-")}.${message}`, fields);
     }
   }
   return messages;
@@ -47,9 +48,14 @@ function fieldNumbers(
 ): FieldNumbers {
   const numbers: Record<string, string | FieldNumbers> = {};
   for (const { type, name, number } of messages.get(message) ?? []) {
-    const json = names.find((one) => one.toLowerCase() === name.toLowerCase());
+    const json = names.find((one) => plain(one) === plain(name));
     const embedded = message.replace(/\w+$/, type);
-    if (json !== undefined) numbers[number] = json;
+    const [items, ...more] = messages.get(embedded) ?? [];
+    const isTexts = items?.name === "items" && items.type === "string";
+    if (json !== undefined && isTexts && more.length === 0) {
+      // A list with a type of its own is a message with its items.
+      numbers[number] = { [items.number]: json };
+    } else if (json !== undefined) numbers[number] = json;
     else if (messages.has(embedded)) {
       numbers[number] = fieldNumbers(embedded, messages, names);
     } else throw new Error(`No field of ${message} in JSON: ${name}`);
@@ -57,11 +63,20 @@ function fieldNumbers(
   return numbers;
 }
 
-const [api = "", apimachinery = ""] = process.argv.slice(2);
+/** A name without what protobuf cannot spell: `x-kubernetes-map-type`, `$ref`. */
+function plain(name: string): string {
+  return name.replaceAll(/[-$]/g, "").toLowerCase();
+}
+
+const [api = "", apimachinery = "", apiextensions = "", aggregator = ""] =
+  process.argv.slice(2);
 const messages = readMessages([
   ...globSync(`${api}/*/v1/generated.proto`),
-  ...globSync(`${api}/autoscaling/v2/generated.proto`),
+  `${api}/autoscaling/v2/generated.proto`,
+  `${api}/apidiscovery/v2/generated.proto`,
   `${apimachinery}/pkg/apis/meta/v1/generated.proto`,
+  `${apiextensions}/pkg/apis/apiextensions/v1/generated.proto`,
+  `${aggregator}/pkg/apis/apiregistration/v1/generated.proto`,
 ]);
 const lines: string[] = [];
 for (const [name, schema] of Object.entries(readKubernetesData().definitions)) {

@@ -1,0 +1,80 @@
+/**
+ * Writer of a protobuf message from its end to its beginning, so that the length
+ * of a nested message is known when it is written.
+ */
+export class WireWriter {
+  #bytes = new Uint8Array(1024);
+  #start = 1024;
+
+  /** Number of bytes that are written; the argument of {@linkcode close}. */
+  get length(): number {
+    return this.#bytes.length - this.#start;
+  }
+
+  /** Bytes that are written; valid until the next write. */
+  get bytes(): Uint8Array {
+    return this.#bytes.subarray(this.#start);
+  }
+
+  #grow(size: number): number {
+    if (size > this.#start) {
+      const { length } = this;
+      const larger = new Uint8Array(2 * this.#bytes.length + size);
+      larger.set(this.bytes, larger.length - length);
+      this.#bytes = larger;
+      this.#start = larger.length - length;
+    }
+    return this.#start -= size;
+  }
+
+  /** Writes bytes without tag and length. */
+  raw(bytes: Uint8Array): void {
+    const start = this.#grow(bytes.length);
+    this.#bytes.set(bytes, start);
+  }
+
+  /** Writes an integer of at most 64 bits without a tag. */
+  varint(value: number): void {
+    const digits: number[] = [];
+    if (value >= 0) {
+      for (; value > 0x7f; value = Math.floor(value / 128)) {
+        digits.push(value % 128 + 128);
+      }
+      digits.push(value);
+    } else {
+      let rest = BigInt.asUintN(64, BigInt(value));
+      for (; rest > 0x7fn; rest >>= 7n) digits.push(Number(rest & 0x7fn) + 128);
+      digits.push(Number(rest));
+    }
+    const start = this.#grow(digits.length);
+    this.#bytes.set(digits, start);
+  }
+
+  /** Writes an integer or boolean field. */
+  number(field: number, value: number): void {
+    this.varint(value);
+    this.varint(field * 8);
+  }
+
+  /** Writes a field of type double. */
+  double(field: number, value: number): void {
+    const start = this.#grow(8);
+    new DataView(this.#bytes.buffer).setFloat64(start, value, true);
+    this.varint(field * 8 + 1);
+  }
+
+  /** Writes a text or bytes field. */
+  text(field: number, value: string | Uint8Array): void {
+    const end = this.length;
+    this.raw(typeof value === "string" ? encoder.encode(value) : value);
+    this.close(field, end);
+  }
+
+  /** Completes the nested message whose last byte was preceded by `end` bytes. */
+  close(field: number, end: number): void {
+    this.varint(this.length - end);
+    this.varint(field * 8 + 2);
+  }
+}
+
+const encoder = new TextEncoder();
