@@ -57,7 +57,7 @@ export function isReview({ group, plural }: GroupResource): boolean {
 export async function createReview(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
-  const representation = representationOf(request);
+  const representation = representationOf(request, { tables: false });
   const { group, plural } = request.definition;
   const options = readWriteOptions(request.query, "CreateOptions", {
     userAgent: request.http.headers["user-agent"],

@@ -200,12 +200,15 @@ async function listOrWatch(
   path: ResourcePath,
 ): Promise<ServerResponse> {
   const { query, definition } = request;
-  const representation = representationOf(request);
   const options = readListOptions(query, path.watch);
+  const representation = representationOf(request, {
+    watch: options.watch,
+    tables: options.sendInitialEvents !== true,
+  });
   allow(request, definition.verbs, options.watch ? "watch" : "list");
   const selection = readSelection(query, request, path);
   return options.watch
-    ? watch(request, { selection, options, representation })
+    ? await watch(request, { selection, options, representation })
     : await respondPage(
       request,
       listPage(request, selection, options),

@@ -7,6 +7,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import type { ServerRequest } from "../http/exchange.ts";
 import { hasRules, loadCel } from "./cel/cel_library.ts";
 
@@ -15,6 +16,8 @@ export { customResourceDefinition } from "./custom_definition.ts";
 export { customOpenApi } from "./custom_open_api.ts";
 
 const RULES = "x-kubernetes-validations";
+/** Tag of the field of rules in protobuf: number 44, with a length. */
+const RULES_TAG = Buffer.of(0xe2, 0x02);
 const CRD_PATH = "/apis/apiextensions.k8s.io/";
 
 /**
@@ -25,7 +28,10 @@ export function prepareRequest(
   { target, body }: ServerRequest,
 ): Promise<void> | undefined {
   if (body.length === 0 || !target.startsWith(CRD_PATH)) return undefined;
-  return new TextDecoder().decode(body).includes(RULES) ? loadCel() : undefined;
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
+  return bytes.includes(RULES) || bytes.includes(RULES_TAG)
+    ? loadCel()
+    : undefined;
 }
 
 /** Loads the CEL library if restored objects contain rules; returns undefined otherwise. */

@@ -80,14 +80,14 @@ export function apiGroup(
 }
 
 /** Body of `/apis`. */
-export function apiGroupList(resources: Resources): unknown {
+export function apiGroupList(resources: Resources): object {
   const groups = [...servedGroups(resources)].filter(([name]) => name !== "")
     .map(([name, versions]) => apiGroup(name, versions));
   return { kind: "APIGroupList", apiVersion: "v1", groups };
 }
 
 /** Body of `/apis/GROUP/VERSION` and `/api/v1`. */
-export function apiResourceList(served: ServedVersion): unknown {
+export function apiResourceList(served: ServedVersion): object {
   const { group, version, resources } = served;
   return {
     kind: "APIResourceList",
@@ -161,7 +161,7 @@ function subresourceEntry(
 export function groupDiscoveryList(
   groups: Iterable<readonly [string, readonly ServedVersion[]]>,
   apiVersion: string,
-): unknown {
+): object {
   return {
     kind: "APIGroupDiscoveryList",
     apiVersion,

@@ -7,8 +7,11 @@ import {
 } from "../http/exchange.ts";
 import { respondValue } from "../read/respond.ts";
 import {
+  contentType,
+  type Media,
   notAcceptable,
   parseAccept,
+  PROTOBUF,
   type Representation,
   representationFor,
 } from "../request/negotiation.ts";
@@ -110,7 +113,7 @@ export function checkReads({ method }: ServerRequest): void {
 
 function respondPlain(
   request: ServerRequest,
-  body: unknown,
+  body: object,
 ): Promise<ServerResponse> {
   return respondGroups(request, { groups: undefined, plain: () => body });
 }
@@ -120,13 +123,21 @@ async function respondGroups(request: ServerRequest, how: {
   readonly groups:
     | Iterable<readonly [string, readonly ServedVersion[]]>
     | undefined;
-  readonly plain: () => unknown;
+  readonly plain: () => object;
 }): Promise<ServerResponse> {
   const wanted = choose(request.headers.accept, how.groups !== undefined);
-  return typeof wanted === "string"
-    ? aggregated(request, how.groups ?? [], wanted)
+  return "v" in wanted
+    ? await aggregated(request, how.groups ?? [], wanted)
     : await respondValue(200, how.plain(), wanted);
 }
+
+/** Version and encoding of aggregated discovery. */
+interface Aggregated {
+  readonly v: "v2" | "v2beta1";
+  readonly media: Media;
+}
+
+const DISCOVERY = { custom: false, tables: false } as const;
 
 /**
  * Representation that the client prefers: a single document or aggregated
@@ -135,37 +146,40 @@ async function respondGroups(request: ServerRequest, how: {
 function choose(
   header: string | undefined,
   aggregated: boolean,
-): Representation | "v2" | "v2beta1" {
+): Representation | Aggregated {
   for (const clause of parseAccept(header || "application/json")) {
     const { type, parameters } = clause;
     const version = parameters.get("v");
     if (
-      aggregated && type === "application/json" &&
+      aggregated && (type === "application/json" || type === PROTOBUF) &&
       parameters.get("as") === "APIGroupDiscoveryList" &&
       parameters.get("g") === "apidiscovery.k8s.io" &&
       (version === "v2" || version === "v2beta1")
-    ) return version;
-    const plain = representationFor(clause);
+    ) return { v: version, media: type === PROTOBUF ? "protobuf" : "json" };
+    const plain = representationFor(clause, DISCOVERY);
     if (plain && plain.as === undefined) return plain;
   }
-  throw notAcceptable();
+  throw notAcceptable(DISCOVERY);
 }
 
-function aggregated(
+async function aggregated(
   request: ServerRequest,
   groups: Iterable<readonly [string, readonly ServedVersion[]]>,
-  version: string,
-): ServerResponse {
-  const body = groupDiscoveryList(groups, `apidiscovery.k8s.io/${version}`);
-  const text = JSON.stringify(body);
-  const etag = `"${createHash("sha256").update(text).digest("hex")}"`;
+  { v, media }: Aggregated,
+): Promise<ServerResponse> {
+  const document = groupDiscoveryList(groups, `apidiscovery.k8s.io/${v}`);
+  const { body } = await respondValue(200, document, { media });
+  const etag = `"${
+    createHash("sha256").update(body as Uint8Array).digest("hex")
+  }"`;
   const headers = {
-    "content-type":
-      `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`,
+    "content-type": `${
+      contentType(media)
+    };g=apidiscovery.k8s.io;v=${v};as=APIGroupDiscoveryList`,
     etag,
     vary: "Accept",
   };
   return request.headers["if-none-match"] === etag
     ? { status: 304, headers, body: new Uint8Array() }
-    : { status: 200, headers, body: new TextEncoder().encode(`${text}\n`) };
+    : { status: 200, headers, body };
 }

@@ -186,7 +186,7 @@ class ProxiedWatch implements ResponseStream, FaultyWatch {
   }
 
   fail(error: StatusError): void {
-    this.#writer?.write(errorFrame(error.status));
+    this.#writer?.write(errorFrame(error.status, {}));
     this.end();
   }
 

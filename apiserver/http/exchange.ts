@@ -118,14 +118,3 @@ export function textResponse(
 export function pageNotFound(): ServerResponse {
   return textResponse(404, "404 page not found\n");
 }
-
-/** Response to a write that creates no stored object. */
-export function createdResponse(): ServerResponse {
-  return jsonResponse(201, {
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    status: "Success",
-    code: 201,
-  });
-}

@@ -1,6 +1,12 @@
 import type { UntypedObject } from "../../core/api/object.ts";
+import type { JsonObject } from "../../core/patch/json_value.ts";
 import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
-import { negotiate, type Representation } from "../request/negotiation.ts";
+import {
+  contentType,
+  type Endpoint,
+  negotiate,
+  type Representation,
+} from "../request/negotiation.ts";
 import type { ResourceRequest } from "../request/resource_request.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import { settle } from "../settle.ts";
@@ -14,8 +20,12 @@ import {
 } from "./transform.ts";
 
 /** Representation that a request accepts. */
-export function representationOf(request: ResourceRequest): Representation {
-  return negotiate(request.http.headers.accept, request.definition.custom);
+export function representationOf(
+  request: ResourceRequest,
+  endpoint: Omit<Endpoint, "custom"> = {},
+): Representation {
+  const { custom } = request.definition;
+  return negotiate(request.http.headers.accept, { custom, ...endpoint });
 }
 
 const encoder = new TextEncoder();
@@ -91,17 +101,32 @@ const YAML_OPTIONS = {
   lineWidth: 0,
 } as const;
 
-/** Responds with a JSON value, as JSON or YAML. */
+/** Responds with a JSON value, as JSON, YAML or protobuf. */
 export async function respondValue(
   status: number,
-  value: unknown,
+  value: object,
   { media }: Pick<Representation, "media">,
 ): Promise<ServerResponse> {
   if (media === "json") return jsonResponse(status, value);
+  const headers = { "content-type": contentType(media) };
+  if (media === "protobuf") {
+    const { writeProtobuf } = await import("../builtin/protobuf_writer.ts");
+    return { status, headers, body: writeProtobuf(value as JsonObject) };
+  }
   const { stringify } = await import("yaml");
-  return {
-    status,
-    headers: { "content-type": "application/yaml" },
-    body: encoder.encode(stringify(value, YAML_OPTIONS)),
-  };
+  const body = encoder.encode(stringify(value, YAML_OPTIONS));
+  return { status, headers, body };
+}
+
+/** Responds to a write that creates no stored object. */
+export async function respondCreated(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  return await respondValue(201, {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    code: 201,
+  }, representationOf(request));
 }

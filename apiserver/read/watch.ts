@@ -1,5 +1,5 @@
 import type { ServerResponse } from "../http/exchange.ts";
-import type { Representation } from "../request/negotiation.ts";
+import { contentType, type Representation } from "../request/negotiation.ts";
 import type { ListOptions } from "../request/query_options.ts";
 import type { ResourceRequest } from "../request/resource_request.ts";
 import type { Selection } from "../request/object_selection.ts";
@@ -17,15 +17,19 @@ const MIN_TIMEOUT_MS = 30 * 60_000;
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
 
 /** Handles a watch; if it cannot start, the error is sent as an event. */
-export function watch(
+export async function watch(
   request: ResourceRequest,
   { selection, options, representation }: {
     readonly selection: Selection;
     readonly options: ListOptions;
     readonly representation: Representation;
   },
-): ServerResponse {
+): Promise<ServerResponse> {
   const { context } = request;
+  const { media } = representation;
+  const protobuf = media === "protobuf"
+    ? await import("../builtin/protobuf_writer.ts")
+    : undefined;
   const { store, watches, clock, random } = context;
   const timeout = options.timeoutSeconds
     ? options.timeoutSeconds * 1000
@@ -38,6 +42,7 @@ export function watch(
     format: {
       view: request,
       representation,
+      protobuf,
       include: representation.as === "Table"
         ? readIncludeObject(request.query.get("includeObject"))
         : "Metadata",
@@ -50,7 +55,11 @@ export function watch(
   });
   return {
     status: 200,
-    headers: { "content-type": "application/json" },
+    headers: {
+      "content-type": protobuf
+        ? `${contentType(media)};stream=watch`
+        : "application/json",
+    },
     body: watcher,
   };
 }

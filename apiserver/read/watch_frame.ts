@@ -1,5 +1,7 @@
+import { Buffer } from "node:buffer";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { Status } from "../../core/api/api_error.ts";
+import type { JsonObject } from "../../core/patch/json_value.ts";
 import type { Representation } from "../request/negotiation.ts";
 import type { ChangeType } from "../storage/history.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
@@ -24,6 +26,10 @@ export interface FrameFormat {
   readonly view: View;
   readonly representation: Representation;
   readonly include: IncludeObject;
+  /** Encoder of protobuf; undefined if the events are JSON. */
+  readonly protobuf?:
+    | typeof import("../builtin/protobuf_writer.ts")
+    | undefined;
 }
 
 /**
@@ -44,8 +50,8 @@ export function frame(
   format: FrameFormat,
   table: { readonly now: number; readonly columns: boolean },
 ): Uint8Array {
-  const { view, representation } = format;
-  if (representation.as === undefined) {
+  const { view, representation, protobuf } = format;
+  if (representation.as === undefined && protobuf === undefined) {
     const bytes = bytesIn(stored, view);
     const start = STARTS[type];
     const line = new Uint8Array(start.length + bytes.length + END.length);
@@ -54,16 +60,16 @@ export function frame(
     line.set(END, start.length + bytes.length);
     return line;
   }
-  return line(type, shown(objectIn(stored, view), format, table));
+  return event(type, shown(objectIn(stored, view), format, table), format);
 }
 
 function shown(
   object: UntypedObject,
   { view, representation, include }: FrameFormat,
   { now, columns }: { readonly now: number; readonly columns: boolean },
-): unknown {
+): JsonObject {
   const { as, version } = representation;
-  if (as === undefined) return object;
+  if (as === undefined) return object as unknown as JsonObject;
   if (as !== "Table") return partialObject(object, version);
   const { resourceVersion } = object.metadata;
   return table([object], { resourceVersion }, view.version, {
@@ -74,8 +80,14 @@ function shown(
   });
 }
 
-function line(type: string, object: unknown): Uint8Array {
-  return encoder.encode(`${JSON.stringify({ type, object })}\n`);
+/** Encodes an event: a line of JSON, or a frame of protobuf. */
+function event(
+  type: string,
+  object: JsonObject,
+  { protobuf }: Pick<FrameFormat, "protobuf">,
+): Uint8Array {
+  return protobuf?.writeWatchEvent(type, object) ??
+    encoder.encode(`${JSON.stringify({ type, object })}\n`);
 }
 
 /**
@@ -102,29 +114,36 @@ export function bookmarkFrame(
         ? {
           annotations: {
             "k8s.io/initial-events-end": "true",
-            "kubernetes.io/initial-events-list-blueprint": blueprint(view),
+            "kubernetes.io/initial-events-list-blueprint": blueprint(format),
           },
         }
         : {}),
     },
   };
-  return line(
-    "BOOKMARK",
-    shown(object, format, { now: bookmark.now, columns: false }),
-  );
+  const how = { now: bookmark.now, columns: false };
+  return event("BOOKMARK", shown(object, format, how), format);
 }
 
 /** Empty list for the annotation `k8s.io/initial-events-list-blueprint`. */
-function blueprint(view: View): string {
-  const apiVersion = apiVersionIn(view);
-  const { listKind: kind, custom } = view.definition;
-  const list = custom
+function blueprint({ view, representation, protobuf }: FrameFormat): string {
+  const partial = representation.as !== undefined;
+  const apiVersion = partial
+    ? `meta.k8s.io/${representation.version}`
+    : apiVersionIn(view);
+  const { listKind, custom } = view.definition;
+  const kind = partial ? "PartialObjectMetadataList" : listKind;
+  const list = custom && !partial
     ? { apiVersion, items: [], kind }
     : { kind, apiVersion, metadata: {}, items: null };
-  return btoa(`${JSON.stringify(list)}\n`);
+  return Buffer.from(
+    protobuf?.writeProtobuf(list) ?? `${JSON.stringify(list)}\n`,
+  ).toString("base64");
 }
 
 /** Encodes the ERROR event that ends a watch. */
-export function errorFrame(status: Status): Uint8Array {
-  return line("ERROR", status);
+export function errorFrame(
+  status: Status,
+  format: Pick<FrameFormat, "protobuf">,
+): Uint8Array {
+  return event("ERROR", status as unknown as JsonObject, format);
 }

@@ -260,7 +260,7 @@ export class Watcher implements ResponseStream {
 
   /** Ends the watch with an ERROR event. */
   fail(error: StatusError): void {
-    this.#write(errorFrame(error.status));
+    this.#write(errorFrame(error.status, this.format));
     this.end();
   }
 

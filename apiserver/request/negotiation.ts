@@ -2,11 +2,27 @@ import { StatusError } from "../status.ts";
 
 /** Representation of an answer, by content negotiation. */
 export interface Representation {
-  readonly media: "json" | "yaml";
+  readonly media: Media;
   /** Kind that objects are converted to; undefined for no conversion. */
   readonly as: Transform | undefined;
   /** Version of meta.k8s.io of `as`. */
   readonly version: "v1" | "v1beta1";
+}
+
+/** Encoding of an answer. */
+export type Media = "json" | "yaml" | "protobuf";
+
+/** What an endpoint can answer. */
+export interface Endpoint {
+  /**
+   * Whether the resource is a custom one, which has no form in protobuf; the
+   * router of built-in resources checks the header earlier and more strictly.
+   */
+  readonly custom: boolean;
+  /** Whether it can answer Tables. @default true */
+  readonly tables?: boolean | undefined;
+  /** Whether the answer is a watch, which has no form in YAML. @default false */
+  readonly watch?: boolean | undefined;
 }
 
 /** Kind that an object or list can be converted to. */
@@ -28,12 +44,25 @@ export const PLAIN_JSON: Representation = {
   version: "v1",
 };
 
-/**
- * Media types of kube-apiserver's error messages; protobuf is not produced
- * here.
- */
-const MEDIA_TYPES =
-  "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+/** Media type of protobuf. */
+export const PROTOBUF = "application/vnd.kubernetes.protobuf";
+
+const ENCODINGS: ReadonlyMap<string, Media> = new Map<string, Media>([
+  ["application/json", "json"],
+  ["application/yaml", "yaml"],
+  [PROTOBUF, "protobuf"],
+  ["application/*", "json"],
+  ["*/*", "json"],
+]);
+
+/** Media types of kube-apiserver's error messages. */
+const MEDIA_TYPES = `application/json, application/yaml, ${PROTOBUF}`;
+const WATCH_TYPES = `application/json;stream=watch, ${PROTOBUF};stream=watch`;
+
+/** Value of the Content-Type header of an encoding. */
+export function contentType(media: Media): string {
+  return media === "protobuf" ? PROTOBUF : `application/${media}`;
+}
 
 /** Clause of an Accept header. */
 export interface AcceptClause {
@@ -63,18 +92,17 @@ export function parseAccept(header: string): AcceptClause[] {
  * Chooses the representation of an answer.
  *
  * @param header The Accept header.
- * @param custom Whether the resource is a custom one; the router of built-in
- * resources checks the header earlier and more strictly.
+ * @param endpoint What can be answered.
  * @throws {StatusError} 406 if no clause is acceptable.
  */
 export function negotiate(
   header: string | undefined,
-  custom: boolean,
+  endpoint: Endpoint,
 ): Representation {
   if (header === undefined || header === "" || header === "application/json") {
     return PLAIN_JSON;
   }
-  if (!custom && !passesRouter(header)) {
+  if (!endpoint.custom && !passesRouter(header)) {
     throw new StatusError({
       code: 406,
       reason: "NotAcceptable",
@@ -84,28 +112,30 @@ export function negotiate(
     });
   }
   for (const clause of parseAccept(header)) {
-    const chosen = representationFor(clause);
+    const chosen = representationFor(clause, endpoint);
     if (chosen) return chosen;
   }
-  throw notAcceptable();
+  throw notAcceptable(endpoint);
 }
 
 /** Encoding of a Status: the accepted one, else JSON. */
-export function failureMedia(header: string | undefined): "json" | "yaml" {
-  if (header === undefined || !header.includes("yaml")) return "json";
+export function failureMedia(header: string | undefined): Media {
+  if (header === undefined || !/yaml|protobuf/.test(header)) return "json";
   for (const clause of parseAccept(header)) {
-    const chosen = representationFor(clause);
+    const chosen = representationFor(clause, { custom: false });
     if (chosen) return chosen.media;
   }
   return "json";
 }
 
 /** Error 406: no clause is acceptable. */
-export function notAcceptable(): StatusError {
+export function notAcceptable({ watch }: Endpoint): StatusError {
   return new StatusError({
     code: 406,
     reason: "NotAcceptable",
-    message: `only the following media types are accepted: ${MEDIA_TYPES}`,
+    message: `only the following media types are accepted: ${
+      watch ? WATCH_TYPES : MEDIA_TYPES
+    }`,
   });
 }
 
@@ -121,19 +151,19 @@ function passesRouter(header: string): boolean {
  */
 export function representationFor(
   { type, parameters }: AcceptClause,
+  { custom, tables = true, watch = false }: Endpoint,
 ): Representation | undefined {
-  const media = type === "application/yaml" ? "yaml" : "json";
-  if (
-    media === "json" && type !== "application/json" &&
-    type !== "application/*" && type !== "*/*"
-  ) return undefined;
+  const media = ENCODINGS.get(type);
+  if (media === undefined || (watch && media === "yaml")) return undefined;
   const charset = parameters.get("charset");
   if (charset && charset.toLowerCase() !== "utf-8") return undefined;
   const as = parameters.get("as");
   if (as === undefined) {
+    if (custom && media === "protobuf") return undefined;
     return media === "json" ? PLAIN_JSON : { ...PLAIN_JSON, media };
   }
   const version = parameters.get("v");
+  if (as === "Table" && (!tables || media === "protobuf")) return undefined;
   if (
     !TRANSFORMS.has(as) || parameters.get("g") !== "meta.k8s.io" ||
     (version !== "v1" && version !== "v1beta1")

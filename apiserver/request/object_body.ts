@@ -18,9 +18,8 @@ import {
   unsupportedMediaType,
 } from "./body.ts";
 import type { FieldValidation } from "./query_options.ts";
+import { PROTOBUF } from "./negotiation.ts";
 import type { ResourceRequest } from "./resource_request.ts";
-
-const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
 /** Accepted media types of objects; protobuf only for built-in kinds. */
 const ACCEPTED = ["application/json", "application/yaml", PROTOBUF];

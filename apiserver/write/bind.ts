@@ -1,7 +1,8 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
-import { createdResponse, type ServerResponse } from "../http/exchange.ts";
+import type { ServerResponse } from "../http/exchange.ts";
+import { respondCreated } from "../read/respond.ts";
 import { findStored } from "../read/get.ts";
 import type { GroupResource } from "../registry.ts";
 import { asObject } from "../request/body.ts";
@@ -48,7 +49,7 @@ export async function bindPod(
   const pod = structuredClone(findStored(named).parse());
   assign(named, pod, { node, annotations: binding.metadata.annotations });
   if (!dryRun) context.store.put(pods, pod);
-  return createdResponse();
+  return await respondCreated(request);
 }
 
 function nodeOf({ target }: UntypedObject): string {

@@ -1,5 +1,5 @@
 import type { UntypedObject } from "../../core/api/object.ts";
-import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
+import type { ServerResponse } from "../http/exchange.ts";
 import { checkMortal, holdsContent } from "../namespace_checks.ts";
 import { findStored } from "../read/get.ts";
 import { listPage, respondPage } from "../read/list.ts";
@@ -9,6 +9,7 @@ import {
   representationOf,
   respondObject,
   respondStored,
+  respondValue,
 } from "../read/respond.ts";
 import {
   type DeleteOptions,
@@ -66,7 +67,7 @@ export async function remove(
   if (deleted.object) return await respondObject(request, deleted.object, how);
   if (deleted.stored) return await respondStored(request, deleted.stored, how);
   const { name, group, kind } = subjectOf(request);
-  return jsonResponse(how.status, {
+  return await respondValue(how.status, {
     kind: "Status",
     apiVersion: "v1",
     metadata: {},
@@ -77,7 +78,7 @@ export async function remove(
       kind,
       uid: stored.uid,
     },
-  });
+  }, representation);
 }
 
 /** Warning for clients that delete Jobs without a propagation policy. */

@@ -1,5 +1,6 @@
 import { isJsonObject } from "../../core/patch/json_value.ts";
-import { createdResponse, type ServerResponse } from "../http/exchange.ts";
+import type { ServerResponse } from "../http/exchange.ts";
+import { respondCreated } from "../read/respond.ts";
 import { findStored } from "../read/get.ts";
 import type { Subresource } from "../registry.ts";
 import { asObject } from "../request/body.ts";
@@ -58,5 +59,5 @@ async function evictPod(
       findStored(request),
       { ...options, dryRun: options.dryRun || dryRun },
     ), request.warnings);
-  return createdResponse();
+  return await respondCreated(request);
 }
