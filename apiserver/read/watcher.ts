@@ -234,7 +234,8 @@ export class Watcher implements ResponseStream {
       ([bytes]) => this.#send(bytes),
       (error) => {
         if (this.#ended) return;
-        this.#send(errorFrame(internalError((error as Error).message).status));
+        const { status } = internalError((error as Error).message);
+        this.#send(errorFrame(status, this.format));
         this.end();
       },
     ).then(() => {
