@@ -1,6 +1,6 @@
 import type { Schema } from "../../core/patch/schema.ts";
 import { FIELD_NUMBERS } from "./data/field_numbers.ts";
-import { type GoField, type GoType, type SpecialForm } from "./go_types.ts";
+import type { GoField, GoType, SpecialForm } from "./go_types.ts";
 import { specialForm } from "./go_types.ts";
 import { malformed } from "./wire_reader.ts";
 

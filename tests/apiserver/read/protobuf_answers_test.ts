@@ -1,3 +1,4 @@
+// deno-lint-ignore-file no-explicit-any -- tests look at whatever is there
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
