@@ -1,3 +1,4 @@
+import { admitPosted } from "./admission/admission.ts";
 import type { StatusCause } from "../core/api/api_error.ts";
 import type { ObjectMeta } from "../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../core/patch/json_value.ts";
@@ -63,7 +64,8 @@ export async function createReview(
     userAgent: request.http.headers["user-agent"],
     apply: false,
   });
-  const review = await readObjectBody(request, options.fieldValidation);
+  const posted = await readObjectBody(request, options.fieldValidation);
+  const review = await admitPosted(request, posted, options);
   if (request.namespace !== undefined) placeInNamespace(request, review);
   const spec = isJsonObject(review.spec) ? review.spec : {};
   const time = timestamp(request.context.clock.wallTime());

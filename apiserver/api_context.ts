@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/logger.ts";
+import type { AdmissionChain } from "./admission/admission.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { WebhookCaller } from "./admission/webhook_caller.ts";
 import type { Random } from "./random.ts";
@@ -21,6 +22,8 @@ export interface ApiContext {
   readonly featureGates: FeatureGates;
   /** Hooks for logs, programs and ports of pods. */
   readonly pods: PodHooks;
+  /** Admission plug-ins. */
+  readonly admission: AdmissionChain;
   /** Client of webhooks. */
   readonly webhooks: WebhookCaller;
   /** User of a bearer token; undefined if it is invalid. */

@@ -2,6 +2,8 @@ import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/logger.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { ApiContext } from "./api_context.ts";
+import { AdmissionChain } from "./admission/admission.ts";
+import { admissionPlugins } from "./admission/plugins.ts";
 import {
   WebhookCaller,
   type WebhookServices,
@@ -74,6 +76,7 @@ export class Instance {
       logger,
       featureGates: options.featureGates ?? {},
       pods: options.pods ?? {},
+      admission: new AdmissionChain(admissionPlugins([])),
       webhooks: new WebhookCaller({
         clock,
         services: options.services ?? {},

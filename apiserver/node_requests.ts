@@ -1,5 +1,6 @@
 import type { UntypedObject } from "../core/api/object.ts";
 import { isJsonObject } from "../core/patch/json_value.ts";
+import { admitPosted } from "./admission/admission.ts";
 import type { ServerResponse } from "./http/exchange.ts";
 import { answerCall } from "./pods/answer_call.ts";
 import { findStored } from "./read/get.ts";
@@ -8,6 +9,7 @@ import {
   type ResourceRequest,
   subjectOf,
 } from "./request/resource_request.ts";
+import type { WriteOptions } from "./request/query_options.ts";
 import { badRequest, notFound } from "./status.ts";
 
 /** Subresources that are proxied to a node or a pod. */
@@ -26,10 +28,15 @@ export function needsNode(
  * Answers a request for a node without a hook: fails as on a cluster whose
  * nodes are unreachable.
  */
-export function askNode(request: ResourceRequest): ServerResponse {
+export async function askNode(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
   const { subresource, query, http } = request;
   const { name = "" } = subresource ?? {};
   if (!allowed(name, http.method)) throw methodNotAllowed(request);
+  if (name !== "log") {
+    await admitPosted(request, connectOptions(request), NO_OPTIONS, "CONNECT");
+  }
   const object = findStored(request).parse();
   if (name === "proxy") throw badRequest("address not allowed");
   const wanted = query.get("container");
@@ -50,6 +57,36 @@ export function askNode(request: ResourceRequest): ServerResponse {
     return { status: 204, headers: {}, body: new Uint8Array() };
   }
   throw badRequest(`pod ${request.name} does not have a host assigned`);
+}
+
+const NO_OPTIONS: WriteOptions = {
+  dryRun: false,
+  fieldManager: "",
+  fieldValidation: "Ignore",
+  force: undefined,
+};
+
+/** Options object of a connection, such as PodExecOptions, from the query. */
+function connectOptions(
+  { subresource, query }: ResourceRequest,
+): UntypedObject {
+  const options: Record<string, unknown> = {
+    kind: subresource?.kind,
+    apiVersion: "v1",
+  };
+  for (const key of ["stdin", "stdout", "stderr", "tty"]) {
+    if (query.get(key) === "true" || query.get(key) === "1") {
+      options[key] = true;
+    }
+  }
+  for (const key of ["container", "path"]) {
+    if (query.get(key)) options[key] = query.get(key);
+  }
+  const ports = query.getAll("ports").map(Number);
+  if (ports.length > 0) options.ports = ports;
+  const command = query.getAll("command");
+  if (command.length > 0) options.command = command;
+  return options as unknown as UntypedObject;
 }
 
 function allowed(subresource: string, method: string): boolean {

@@ -184,12 +184,14 @@ export type NameRule =
  * version (`live`)
  * 3. `updateManagedFields` or, for apply, `applyPatch` (in
  * `field_management.ts`), in the request's version
- * 4. `prepareForCreate` or `prepareForUpdate`, in place (after the server has
+ * 4. mutating admission (`admission/`)
+ * 5. `prepareForCreate` or `prepareForUpdate`, in place (after the server has
  * set uid and creationTimestamp, kept immutable metadata, and restored the
  * fields that the subresource may not change)
- * 5. `admit`, then `validateCreate` or `validateUpdate` (after the server has
- * validated metadata): causes become one 422
- * 6. `convert` to the storage version, storage
+ * 6. `validateCreate` or `validateUpdate` (after the server has validated
+ * metadata): causes become one 422
+ * 7. validating admission
+ * 8. `convert` to the storage version, storage
  *
  * Copying rule: bodies may have a key `__proto__`. Copy by spread,
  * `Object.fromEntries` or `structuredClone`; never assign a key from outside to
@@ -264,16 +266,6 @@ export interface ResourceDefinition extends GroupResource {
   prepareForUpdate?(
     object: UntypedObject,
     live: UntypedObject,
-    context: HookContext,
-  ): void;
-  /**
-   * Runs the admission plug-ins of a default cluster, in place.
-   *
-   * @throws {StatusError} If they reject the object.
-   */
-  admit?(
-    object: UntypedObject,
-    live: UntypedObject | undefined,
     context: HookContext,
   ): void;
   /** Validates a new object; the server validates metadata. */

@@ -72,6 +72,8 @@ export interface AuditEvent {
   readonly userAgent: string;
   /** HTTP status of the answer. */
   readonly status: number;
+  /** Annotations of admission plug-ins and policies, by key. */
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
 /** Options of a {@linkcode RequestHandler}. */
@@ -104,17 +106,24 @@ export class RequestHandler {
     const info = readTarget(request.target);
     if (info === undefined) return textResponse(400, "400 Bad Request");
     const warnings: string[] = [];
+    const annotations: Record<string, string> = {};
     let user = ANONYMOUS;
     let response: ServerResponse;
     try {
       user = this.#authenticate(request);
       authorize(user, request.method, info);
-      response = await this.#answer({ http: request, info, user, warnings });
+      response = await this.#answer({
+        http: request,
+        info,
+        user,
+        warnings,
+        annotations,
+      });
     } catch (error) {
       response = await this.#failure(error, request);
     }
     response = await finish(request, response, warnings);
-    this.#audit?.(auditEvent(request, { info, user, response }));
+    this.#audit?.(auditEvent(request, { info, user, response, annotations }));
     return response;
   }
 
@@ -136,6 +145,7 @@ export class RequestHandler {
     readonly info: RequestInfo;
     readonly user: User;
     readonly warnings: string[];
+    readonly annotations: Record<string, string>;
   }): Promise<ServerResponse> {
     const { info, http } = request;
     const { path } = info;
@@ -264,10 +274,11 @@ function warningHeader(text: string): string {
 
 function auditEvent(
   { method, target, headers }: ServerRequest,
-  { info, user, response }: {
+  { info, user, response, annotations }: {
     readonly info: RequestInfo;
     readonly user: User;
     readonly response: ServerResponse;
+    readonly annotations: Readonly<Record<string, string>>;
   },
 ): AuditEvent {
   const { resource } = info;
@@ -283,5 +294,6 @@ function auditEvent(
     user: user.name,
     userAgent: headers["user-agent"] ?? "",
     status: response.status,
+    annotations,
   };
 }

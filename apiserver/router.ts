@@ -41,6 +41,7 @@ export interface RoutedRequest {
   readonly info: RequestInfo;
   readonly user: User;
   readonly warnings: string[];
+  readonly annotations: Record<string, string>;
 }
 
 /** RBAC verb of a request. */
@@ -102,6 +103,7 @@ export async function route(
     name: path.name || undefined,
     user: request.user,
     warnings: request.warnings,
+    annotations: request.annotations,
   };
   if (version.deprecationWarning !== undefined) {
     request.warnings.push(version.deprecationWarning);
@@ -110,7 +112,7 @@ export async function route(
     if (!definition.custom) throw noSuchPath();
     throw notFound(subjectOf(resourceRequest));
   }
-  if (needsNode(resourceRequest)) return askNode(resourceRequest);
+  if (needsNode(resourceRequest)) return await askNode(resourceRequest);
   if (path.rest.length > 0 && !definition.custom) throw noSuchPath();
   return await dispatch(resourceRequest, path);
 }

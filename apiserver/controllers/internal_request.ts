@@ -36,6 +36,7 @@ export function internalRequest(
     name,
     user: ADMINISTRATOR,
     warnings: [],
+    annotations: {},
   };
 }
 

@@ -37,6 +37,8 @@ export interface ResourceRequest {
   readonly user: User;
   /** Texts of the `Warning` headers, in order. */
   readonly warnings: string[];
+  /** Audit annotations, by key. */
+  readonly annotations: Record<string, string>;
 }
 
 /** Error subject of a request: plural, group and name. */

@@ -1,3 +1,4 @@
+import { admitPosted } from "../admission/admission.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
@@ -30,12 +31,12 @@ export async function bindPod(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
   const { context, query, http } = request;
-  const { dryRun } = readWriteOptions(query, "CreateOptions", {
+  const options = readWriteOptions(query, "CreateOptions", {
     userAgent: http.headers["user-agent"],
     apply: false,
   });
   const { value } = await readTree(request, "Binding");
-  const binding = asObject(value);
+  const binding = await admitPosted(request, asObject(value), options);
   const pods = context.resources.find("", "pods");
   if (pods === undefined) throw noSuchPath();
   const named: ResourceRequest = {
@@ -48,7 +49,7 @@ export async function bindPod(
   const node = nodeOf(binding);
   const pod = structuredClone(findStored(named).parse());
   assign(named, pod, { node, annotations: binding.metadata.annotations });
-  if (!dryRun) context.store.put(pods, pod);
+  if (!options.dryRun) context.store.put(pods, pod);
   return await respondCreated(request);
 }
 

@@ -11,7 +11,7 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { updateManagedFields } from "../field_management.ts";
-import { checkNamespaceAccepts } from "../namespace_checks.ts";
+import { attributesOf } from "../admission/admission.ts";
 import { CRDS } from "../registry.ts";
 import { fixed, release, settle } from "../settle.ts";
 import { apiVersionIn } from "../storage/object_view.ts";
@@ -116,8 +116,9 @@ export function createObject(
   const hooks = hookContext(request, { dryRun: options.dryRun, apply });
   checkNotTerminating(request);
   placeInNamespace(request, object);
-  checkNamespaceAccepts(request, object);
-  setSystemFields(request, object);
+  for (const field of NOT_FROM_CLIENTS) {
+    Reflect.deleteProperty(object.metadata, field);
+  }
   if (!apply) {
     updateManagedFields(undefined, object, {
       definition,
@@ -127,10 +128,22 @@ export function createObject(
       time: timestamp(hooks.now),
     });
   }
-  definition.admit?.(object, undefined, hooks);
+  const attributes = attributesOf(request, {
+    operation: "CREATE",
+    object,
+    options,
+    hooks,
+  });
+  context.admission.run("mutate", attributes);
+  object = attributes.object as UntypedObject;
+  setSystemFields(request, object);
   if (definition.hasGeneration) object.metadata.generation = 1;
   definition.prepareForCreate?.(object, hooks);
   validateNew(request, object, hooks);
+  context.admission.run("validate", {
+    ...attributes,
+    name: object.metadata.name,
+  });
   const home = context.resources.home(definition);
   const collection = context.store.collectionOf(definition);
   const { name, namespace = "" } = object.metadata;
@@ -141,7 +154,7 @@ export function createObject(
     home,
     home.convert(object, home.storageVersion),
   );
-  release("uid", "suffix");
+  release("uid", "suffix", "volume");
   return { stored, created: true };
 }
 
@@ -189,6 +202,8 @@ export function placeInNamespace(
 
 /** Metadata fields of a new object that are ignored. */
 const NOT_FROM_CLIENTS = [
+  "uid",
+  "creationTimestamp",
   "deletionTimestamp",
   "deletionGracePeriodSeconds",
   "resourceVersion",
@@ -200,9 +215,6 @@ function setSystemFields(
   { metadata }: UntypedObject,
 ): void {
   const { clock, random, store } = request.context;
-  for (const field of NOT_FROM_CLIENTS) {
-    Reflect.deleteProperty(metadata, field);
-  }
   metadata.uid = fixed("uid", () => random.uid());
   metadata.creationTimestamp = timestamp(fixed("now", () => clock.wallTime()));
   const { generateName, namespace = "" } = metadata;

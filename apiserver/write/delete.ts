@@ -1,6 +1,7 @@
 import type { UntypedObject } from "../../core/api/object.ts";
+import { admit } from "../admission/admission.ts";
 import type { ServerResponse } from "../http/exchange.ts";
-import { checkMortal, holdsContent } from "../namespace_checks.ts";
+import { holdsContent } from "../namespace_checks.ts";
 import { findStored } from "../read/get.ts";
 import { listPage, respondPage } from "../read/list.ts";
 import { settle } from "../settle.ts";
@@ -57,7 +58,6 @@ export async function remove(
 ): Promise<ServerResponse> {
   const representation = representationOf(request);
   const options = await readOptions(request);
-  checkMortal(request);
   const { stored, deleted } = await settle(() => {
     const stored = findStored(request);
     return { stored, deleted: deleteObject(request, stored, options) };
@@ -156,7 +156,6 @@ export async function removeCollection(
       namespace: stored.namespace || undefined,
     };
     try {
-      checkMortal(each);
       await settle(() => {
         deleteObject(each, findStored(each), options);
       }, request.warnings);
@@ -174,17 +173,22 @@ export async function removeCollection(
  * Deletes an object, or sets its deletionTimestamp if finalizers, dependents or
  * a grace period hold it.
  *
+ * @param evicts Whether admission has admitted the eviction instead.
  * @throws {StatusError} 409 if a precondition does not hold.
  */
 export function deleteObject(
   request: ResourceRequest,
   stored: StoredObject,
   options: DeleteOptions,
+  evicts = false,
 ): Deleted {
   checkPreconditions(request, stored, options);
   const { context, definition } = request;
   const object = objectIn(stored, request);
   const before = structuredClone(object);
+  if (!evicts) {
+    admit(request, { operation: "DELETE", oldObject: before, options });
+  }
   const grace = beginDeletion(request, object, options);
   if (grace === "pending") {
     return answerWith(definition.returnsDeletedObject, stored, false);

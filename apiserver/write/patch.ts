@@ -46,7 +46,7 @@ import {
   StatusError,
 } from "../status.ts";
 import { respondWritten, type Written } from "./create.ts";
-import { checkPath, updateObject } from "./update.ts";
+import { checkPath, type UpdateHow, updateObject } from "./update.ts";
 
 /** Patch type, by media type. */
 export type PatchType = "json" | "merge" | "strategic" | "apply";
@@ -98,13 +98,15 @@ export async function patch(request: ResourceRequest): Promise<ServerResponse> {
  */
 export function patchApplied(
   request: ResourceRequest,
-  { patch, options }: {
+  { patch, options, admitted }: {
     readonly patch: Patch;
     readonly options: WriteOptions;
+    readonly admitted?: UpdateHow["admitted"];
   },
 ): Written {
   return updateObject(request, {
     options,
+    admitted,
     conditional: false,
     managed: true,
     mayCreate: request.subresource === undefined,

@@ -28,7 +28,7 @@ import {
   StatusError,
 } from "../status.ts";
 import { applyTo, invalidPatch, patchApplied, readPatch } from "./patch.ts";
-import { checkPath, updateObject } from "./update.ts";
+import { checkPath, type UpdateHow, updateObject } from "./update.ts";
 import type { Written } from "./create.ts";
 
 /** Schema of a Scale; a strategic merge patch of it is a plain merge. */
@@ -153,6 +153,20 @@ function selectorText(selector: unknown): string {
   });
 }
 
+/** Form in which admission sees the write of a Scale. */
+function scaleForm(request: ResourceRequest): UpdateHow["admitted"] {
+  const { specReplicas } = pathsOf(request);
+  return {
+    show: (object) => scaleOf(request, object),
+    take: (object, scale) => {
+      const replicas = replicasOf(scale);
+      return replicas === (valueAt(object, specReplicas) ?? 0)
+        ? object
+        : withValueAt(object, specReplicas, replicas);
+    },
+  };
+}
+
 /** Handles a GET of a Scale. */
 export async function getScale(
   request: ResourceRequest,
@@ -219,7 +233,13 @@ export async function patchScale(
       request,
       await settle(
         () =>
-          inScaleTerms(() => patchApplied(request, { patch: value, options })),
+          inScaleTerms(() =>
+            patchApplied(request, {
+              patch: value,
+              options,
+              admitted: scaleForm(request),
+            })
+          ),
         request.warnings,
       ),
     );
@@ -324,6 +344,7 @@ async function writeScale(
         conditional: false,
         mayCreate: false,
         owned,
+        admitted: scaleForm(request),
         next: change,
       }),
     request.warnings,

@@ -1,3 +1,5 @@
+import { admitPosted } from "../admission/admission.ts";
+import { readWriteOptions } from "../request/query_options.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
@@ -18,7 +20,11 @@ export async function requestToken(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
   const { value } = await readTree(request, "TokenRequest");
-  const wanted = asObject(value);
+  const options = readWriteOptions(request.query, "CreateOptions", {
+    userAgent: request.http.headers["user-agent"],
+    apply: false,
+  });
+  const wanted = await admitPosted(request, asObject(value), options);
   const account = findStored(request);
   const spec = isJsonObject(wanted.spec) ? wanted.spec : {};
   const seconds = lifetime(spec);

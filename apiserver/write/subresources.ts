@@ -1,3 +1,4 @@
+import { admitPosted } from "../admission/admission.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { respondCreated } from "../read/respond.ts";
@@ -42,13 +43,14 @@ async function evictPod(
   request: ResourceRequest,
   kind: string,
 ): Promise<ServerResponse> {
-  const { dryRun } = readWriteOptions(request.query, "CreateOptions", {
+  const write = readWriteOptions(request.query, "CreateOptions", {
     userAgent: request.http.headers["user-agent"],
     apply: false,
   });
   const { value } = await readTree(request, kind);
   const eviction = asObject(value);
   checkPath(request, eviction.metadata);
+  await admitPosted(request, eviction, write);
   const options = readDeleteOptions(
     request.query,
     isJsonObject(eviction.deleteOptions) ? eviction.deleteOptions : {},
@@ -57,7 +59,8 @@ async function evictPod(
     deleteObject(
       { ...request, subresource: undefined },
       findStored(request),
-      { ...options, dryRun: options.dryRun || dryRun },
+      { ...options, dryRun: options.dryRun || write.dryRun },
+      true,
     ), request.warnings);
   return await respondCreated(request);
 }

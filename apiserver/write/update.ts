@@ -2,6 +2,7 @@ import { apiVersionOf } from "../../core/api/kind.ts";
 import type { ObjectMeta, UntypedObject } from "../../core/api/object.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
+import { attributesOf } from "../admission/admission.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { holdsContent } from "../namespace_checks.ts";
@@ -122,6 +123,14 @@ export interface UpdateHow {
    * object.
    */
   readonly owned?: ((object: UntypedObject) => UntypedObject) | undefined;
+  /** Form of the object that admission sees and changes; by default itself. */
+  readonly admitted?: {
+    readonly show: (object: UntypedObject) => UntypedObject;
+    readonly take: (
+      object: UntypedObject,
+      shown: UntypedObject,
+    ) => UntypedObject;
+  } | undefined;
 }
 
 /**
@@ -145,18 +154,28 @@ export function updateObject(
     throw wrongUid(request, how.uid, stored);
   }
   const live = objectIn(stored, request);
-  const next = how.next(structuredClone(live));
+  let next = how.next(structuredClone(live));
   const apply = how.managed === true;
   if (!apply) recordOwners(request, { live, next }, how);
   if (request.subresource?.name === "scale") dropScaleTimes(next);
+  const hooks = hookContext(request, { dryRun: options.dryRun, apply });
+  const { show, take } = how.admitted ?? {};
+  const attributes = attributesOf(request, {
+    operation: "UPDATE",
+    object: show ? show(next) : next,
+    oldObject: show ? show(live) : live,
+    options,
+    hooks,
+  });
+  context.admission.run("mutate", attributes);
+  const admitted = attributes.object as UntypedObject;
+  next = take ? take(next, admitted) : admitted;
   keepTimes(live, next);
   checkVersion(request, next.metadata, {
     stored,
     conditional: how.conditional,
   });
-  const hooks = hookContext(request, { dryRun: options.dryRun, apply });
   keepSystemFields(request, next, live);
-  definition.admit?.(next, live, hooks);
   definition.prepareForUpdate?.(next, live, hooks);
   next.metadata.uid ||= live.metadata.uid;
   checkCustomType(request, next);
@@ -168,6 +187,8 @@ export function updateObject(
   if (definition.custom) {
     request.warnings.push(...finalizerWarnings(next.metadata, live.metadata));
   }
+  attributes.object = show ? show(next) : next;
+  context.admission.run("validate", attributes);
   return store(request, { stored, next, dryRun: options.dryRun });
 }
 

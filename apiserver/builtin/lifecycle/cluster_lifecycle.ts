@@ -72,28 +72,9 @@ function linkRanges(object: UntypedObject): void {
 const NODE: Lifecycle = {
   prepareForCreate: linkRanges,
   prepareForUpdate: linkRanges,
-  admit(object, live): void {
-    if (live !== undefined) return;
-    const { spec = {} } = object as unknown as Node;
-    const key = "node.kubernetes.io/not-ready";
-    if (spec.taints?.some((taint) => taint.key === key)) return;
-    object.spec = {
-      ...spec,
-      taints: [...spec.taints ?? [], { key, effect: "NoSchedule" }],
-    };
-  },
 };
 
-/** Adds a protection finalizer, which a controller removes once the object is unused. */
-function protect({ metadata }: UntypedObject, finalizer: string): void {
-  if (metadata.finalizers?.includes(finalizer)) return;
-  metadata.finalizers = [...metadata.finalizers ?? [], finalizer];
-}
-
 const PERSISTENT_VOLUME: Lifecycle = {
-  admit(object, live): void {
-    if (live === undefined) protect(object, "kubernetes.io/pv-protection");
-  },
   prepareForCreate(object, { now }): void {
     object.status = {
       phase: "Pending",
@@ -113,44 +94,7 @@ const PERSISTENT_VOLUME: Lifecycle = {
   },
 };
 
-const DEFAULT_STORAGE_CLASS = "storageclass.kubernetes.io/is-default-class";
-const DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class";
-
-/** Newest object of a resource that is annotated as the default. */
-function defaultOf(
-  context: HookContext,
-  { group, plural, annotation }: {
-    readonly group: string;
-    readonly plural: string;
-    readonly annotation: string;
-  },
-): UntypedObject | undefined {
-  let found: UntypedObject | undefined;
-  for (const object of context.list({ group, plural })) {
-    const { annotations, creationTimestamp = "" } = object.metadata;
-    if (annotations?.[annotation] !== "true") continue;
-    const newest = found?.metadata.creationTimestamp ?? "";
-    if (found === undefined || creationTimestamp > newest) found = object;
-  }
-  return found;
-}
-
 const PERSISTENT_VOLUME_CLAIM: Lifecycle = {
-  admit(object, live, context): void {
-    if (live !== undefined) return;
-    protect(object, "kubernetes.io/pvc-protection");
-    const { spec = {}, metadata } = object as unknown as PersistentVolumeClaim;
-    const old = "volume.beta.kubernetes.io/storage-class";
-    if (spec.storageClassName !== undefined || metadata.annotations?.[old]) {
-      return;
-    }
-    const standard = defaultOf(context, {
-      group: "storage.k8s.io",
-      plural: "storageclasses",
-      annotation: DEFAULT_STORAGE_CLASS,
-    }) as StorageClass | undefined;
-    if (standard) spec.storageClassName = standard.metadata.name;
-  },
   prepareForCreate(object): void {
     object.status = { phase: "Pending" };
     const claim = object as unknown as PersistentVolumeClaim;
@@ -186,20 +130,6 @@ function isVolumeSource(
 }
 
 const INGRESS: Lifecycle = {
-  admit(object, live, context): void {
-    const { spec = {}, metadata } = object as unknown as Ingress;
-    const old = metadata.annotations?.["kubernetes.io/ingress.class"];
-    if (live !== undefined || spec.ingressClassName !== undefined || old) {
-      return;
-    }
-    const standard = defaultOf(context, {
-      group: "networking.k8s.io",
-      plural: "ingressclasses",
-      annotation: DEFAULT_INGRESS_CLASS,
-    }) as IngressClass | undefined;
-    if (!standard) return;
-    object.spec = { ...spec, ingressClassName: standard.metadata.name };
-  },
   prepareForCreate(object): void {
     object.status = { loadBalancer: {} };
   },

@@ -1,7 +1,6 @@
 /**
- * Lifecycles of the built-in kinds: the fields that the registry strategies and
- * default admission plug-ins of kube-apiserver set, keep and allocate on create,
- * update and delete.
+ * Lifecycles of the built-in kinds: the fields that the registry strategies of
+ * kube-apiserver set, keep and allocate on create, update and delete.
  * They see other objects only through the `HookContext` and must not import
  * storage, requests or HTTP.
  *
@@ -16,7 +15,6 @@ export type Lifecycle = Pick<
   ResourceDefinition,
   | "prepareForCreate"
   | "prepareForUpdate"
-  | "admit"
   | "gracePeriod"
   | "resetFields"
 >;
@@ -71,17 +69,4 @@ export function hashOf(text: string): number {
     hash = Math.imul(hash ^ text.charCodeAt(i), 16_777_619);
   }
   return hash >>> 0;
-}
-
-const SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789";
-
-/** Random-looking suffix of five characters, as appended to generated names. */
-export function suffixOf(text: string): string {
-  let rest = hashOf(text);
-  let suffix = "";
-  for (let i = 0; i < 5; i++) {
-    suffix += SUFFIX_LETTERS[rest % SUFFIX_LETTERS.length];
-    rest = Math.floor(rest / SUFFIX_LETTERS.length);
-  }
-  return suffix;
 }

@@ -4,7 +4,6 @@ import type { Pod, ResourceRequirements } from "../../../core/kinds/core_v1.ts";
 import { FieldSet } from "../../../core/patch/field_set.ts";
 import { timestamp } from "../../../core/api/timestamp.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { admitPod, readmitPod } from "./pod_admission.ts";
 
 const STATUS_RESET: FieldSet = FieldSet.of([
   ["f:spec"],
@@ -14,10 +13,6 @@ const STATUS_RESET: FieldSet = FieldSet.of([
 
 /** Lifecycle of Pods. */
 export const POD_LIFECYCLE: Lifecycle = {
-  admit(object, live, context): void {
-    if (live === undefined) admitPod(asPod(object), context);
-    else readmitPod(asPod(object), asPod(live));
-  },
   prepareForCreate(object, context): void {
     const pod = asPod(object);
     pod.status = { phase: "Pending", qosClass: qosClassOf(pod) };

@@ -2,6 +2,13 @@ import { parseApiVersion } from "../../../core/api/kind.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { builtinDefinitions } from "../../../apiserver/builtin/builtin_definitions.ts";
 import { updateManagedFields } from "../../../apiserver/field_management.ts";
+import {
+  AdmissionChain,
+  attributesOf,
+} from "../../../apiserver/admission/admission.ts";
+import { admissionPlugins } from "../../../apiserver/admission/plugins.ts";
+import type { WriteOptions } from "../../../apiserver/request/query_options.ts";
+import type { ResourceRequest } from "../../../apiserver/request/resource_request.ts";
 import type {
   HookContext,
   ResourceDefinition,
@@ -49,10 +56,44 @@ export function hookContext(
       within(group, plural).find(({ metadata }) =>
         metadata.name === name &&
         (metadata.namespace ?? "") === (namespace ?? "")
-      ),
+      ) ?? (plural === "serviceaccounts" && name === "default"
+        ? { metadata: { name } }
+        : undefined),
     list: ({ group, plural }) => within(group, plural),
     warn: () => {},
   };
+}
+
+/** Runs the mutating admission plug-ins of a new object. */
+function admit(
+  object: UntypedObject,
+  { definition, version, context }: {
+    readonly definition: ResourceDefinition;
+    readonly version: ResourceVersion;
+    readonly context: HookContext;
+  },
+): void {
+  const plugins = admissionPlugins([]).filter(({ name }) =>
+    name !== "NamespaceLifecycle"
+  );
+  const { namespace, name } = object.metadata;
+  const request = {
+    context: { random: { suffix: () => "abcde" } },
+    definition,
+    version,
+    namespace,
+    name,
+  } as unknown as ResourceRequest;
+  const options = {} as WriteOptions;
+  new AdmissionChain(plugins).run(
+    "mutate",
+    attributesOf(request, {
+      operation: "CREATE",
+      object,
+      options,
+      hooks: context,
+    }),
+  );
 }
 
 /** Processes a new object as a server does; returns the stored object and the violations. */
@@ -72,7 +113,7 @@ export function createBuiltin(
     manager: "creator",
     time: NOW_TEXT,
   });
-  definition.admit?.(object, undefined, context);
+  admit(object, { definition, version, context });
   if (definition.hasGeneration) object.metadata.generation = 1;
   definition.prepareForCreate?.(object, context);
   const causes = definition.validateCreate?.(object, context) ?? [];

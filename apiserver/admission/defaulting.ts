@@ -1,0 +1,138 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import type {
+  Node,
+  PersistentVolumeClaim,
+  PodSpec,
+  Taint,
+} from "../../core/kinds/core_v1.ts";
+import type { Ingress } from "../../core/kinds/networking_v1.ts";
+import type { GroupResource, HookContext } from "../registry.ts";
+import type { AdmissionPlugin } from "./admission.ts";
+
+/** Adds the taint `not-ready` to new nodes, until a controller removes it. */
+export const TAINT_NODES: AdmissionPlugin = {
+  name: "TaintNodesByCondition",
+  operations: ["CREATE"],
+  resources: ["nodes"],
+  mutate({ object }): void {
+    const { spec = {} } = object as unknown as Node;
+    const taint: Taint = {
+      key: "node.kubernetes.io/not-ready",
+      effect: "NoSchedule",
+    };
+    const { taints = [] } = spec;
+    const present = taints.some(({ key, effect }) =>
+      key === taint.key && effect === taint.effect
+    );
+    if (!present) {
+      (object as UntypedObject).spec = { ...spec, taints: [...taints, taint] };
+    }
+  },
+};
+
+/**
+ * Adds tolerations that keep a Pod on a failing node for five minutes, unless it
+ * has its own.
+ */
+export const DEFAULT_TOLERATION_SECONDS: AdmissionPlugin = {
+  name: "DefaultTolerationSeconds",
+  resources: ["pods"],
+  mutate({ object }): void {
+    const { spec } = object as unknown as { spec: PodSpec };
+    for (const state of ["not-ready", "unreachable"]) {
+      const key = `node.kubernetes.io/${state}`;
+      const tolerated = spec.tolerations?.some((toleration) =>
+        (!toleration.key || toleration.key === key) &&
+        (!toleration.effect || toleration.effect === "NoExecute")
+      );
+      if (tolerated) continue;
+      spec.tolerations = [...spec.tolerations ?? [], {
+        key,
+        operator: "Exists",
+        effect: "NoExecute",
+        tolerationSeconds: 300,
+      }];
+    }
+  },
+};
+
+/** Sets the default storage class of new claims. */
+export const DEFAULT_STORAGE_CLASS: AdmissionPlugin = {
+  name: "DefaultStorageClass",
+  operations: ["CREATE"],
+  resources: ["persistentvolumeclaims"],
+  mutate({ object, hooks }): void {
+    const { spec, metadata } = object as unknown as PersistentVolumeClaim;
+    const old = "volume.beta.kubernetes.io/storage-class";
+    if (!spec || spec.storageClassName !== undefined) return;
+    if (metadata.annotations?.[old] !== undefined) return;
+    const standard = defaultOf(hooks, {
+      group: "storage.k8s.io",
+      plural: "storageclasses",
+    }, "storageclass.kubernetes.io/is-default-class");
+    if (standard) spec.storageClassName = standard.metadata.name;
+  },
+};
+
+/** Sets the default class of new ingresses. */
+export const DEFAULT_INGRESS_CLASS: AdmissionPlugin = {
+  name: "DefaultIngressClass",
+  operations: ["CREATE"],
+  resources: ["ingresses.networking.k8s.io"],
+  mutate({ object, hooks }): void {
+    const { spec, metadata } = object as unknown as Ingress;
+    const old = metadata.annotations?.["kubernetes.io/ingress.class"];
+    if (spec?.ingressClassName !== undefined || old !== undefined) return;
+    const standard = defaultOf(hooks, {
+      group: "networking.k8s.io",
+      plural: "ingressclasses",
+    }, "ingressclass.kubernetes.io/is-default-class");
+    if (!standard) return;
+    (object as UntypedObject).spec = {
+      ...spec,
+      ingressClassName: standard.metadata.name,
+    };
+  },
+};
+
+/** Object that is annotated as the default: the newest, then the first by name. */
+function defaultOf(
+  { list }: HookContext,
+  resource: GroupResource,
+  annotation: string,
+): UntypedObject | undefined {
+  let found: UntypedObject | undefined;
+  for (const object of list(resource)) {
+    if (object.metadata.annotations?.[annotation] !== "true") continue;
+    if (found === undefined || precedes(object, found)) found = object;
+  }
+  return found;
+}
+
+function precedes(
+  { metadata: one }: UntypedObject,
+  { metadata: other }: UntypedObject,
+): boolean {
+  const { creationTimestamp: time = "" } = one;
+  const { creationTimestamp: known = "" } = other;
+  return time === known ? one.name < other.name : time > known;
+}
+
+/** Finalizers of volumes and claims that a controller removes once they are unused. */
+const PROTECTIONS: Readonly<Record<string, string>> = {
+  persistentvolumes: "kubernetes.io/pv-protection",
+  persistentvolumeclaims: "kubernetes.io/pvc-protection",
+};
+
+/** Adds the finalizers that protect volumes and claims in use. */
+export const STORAGE_PROTECTION: AdmissionPlugin = {
+  name: "StorageObjectInUseProtection",
+  operations: ["CREATE"],
+  resources: Object.keys(PROTECTIONS),
+  mutate({ object, request }): void {
+    const { metadata } = object as UntypedObject;
+    const finalizer = PROTECTIONS[request.definition.plural] ?? "";
+    if (metadata.finalizers?.includes(finalizer)) return;
+    metadata.finalizers = [...metadata.finalizers ?? [], finalizer];
+  },
+};

@@ -1,0 +1,32 @@
+import type { AdmissionPlugin } from "./admission.ts";
+import {
+  DEFAULT_INGRESS_CLASS,
+  DEFAULT_STORAGE_CLASS,
+  DEFAULT_TOLERATION_SECONDS,
+  STORAGE_PROTECTION,
+  TAINT_NODES,
+} from "./defaulting.ts";
+import { NAMESPACE_LIFECYCLE } from "./namespace_lifecycle.ts";
+import { POD_PRIORITY } from "./priority.ts";
+import { SERVICE_ACCOUNT } from "./service_account.ts";
+
+/**
+ * Plug-ins of kube-apiserver that are on by default, in its order.
+ *
+ * @param policies Plug-ins of policies and webhooks of the server.
+ */
+export function admissionPlugins(
+  policies: readonly AdmissionPlugin[],
+): readonly AdmissionPlugin[] {
+  return [
+    NAMESPACE_LIFECYCLE,
+    SERVICE_ACCOUNT,
+    TAINT_NODES,
+    POD_PRIORITY,
+    DEFAULT_TOLERATION_SECONDS,
+    DEFAULT_STORAGE_CLASS,
+    STORAGE_PROTECTION,
+    DEFAULT_INGRESS_CLASS,
+    ...policies,
+  ];
+}
