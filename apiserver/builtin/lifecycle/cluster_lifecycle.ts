@@ -8,14 +8,8 @@ import type {
   ServiceAccount,
   TypedLocalObjectReference,
 } from "../../../core/kinds/core_v1.ts";
-import type {
-  Ingress,
-  IngressClass,
-} from "../../../core/kinds/networking_v1.ts";
-import type { StorageClass } from "../../../core/kinds/storage_v1.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
 import { timestamp } from "../../../core/api/timestamp.ts";
-import type { HookContext } from "../../registry.ts";
 import {
   generationLifecycle,
   incrementGeneration,
