@@ -12,12 +12,13 @@ import {
   type ServerResponse,
   textResponse,
 } from "./http/exchange.ts";
+import { healthResponse } from "./health.ts";
 import { respondValue } from "./read/respond.ts";
 import { failureMedia } from "./request/negotiation.ts";
 import { readTarget, type RequestInfo } from "./request/request_info.ts";
 import { ANONYMOUS, bearerToken, type User } from "./request/user.ts";
 import { route, verbOf } from "./router.ts";
-import { forbidden, StatusError } from "./status.ts";
+import { badRequest, forbidden, StatusError } from "./status.ts";
 
 /** Kubernetes version whose behaviour the server reproduces. */
 const VERSION = {
@@ -34,10 +35,6 @@ const VERSION = {
 
 /** Paths that anonymous users may read. */
 const PUBLIC_PATHS = /^\/(?:healthz|livez|readyz)(?:\/.+)?$|^\/version\/?$/;
-
-/** Health checks of kube-apiserver; all of them succeed here. */
-const HEALTH_CHECKS =
-  /^\/[a-z]+(?:\/(?:ping|log|etcd|etcd-readiness|informer-sync|shutdown|poststarthook\/.+))?\/?$/;
 
 /**
  * Minimum size in bytes of answers that are compressed, if the client accepts
@@ -149,15 +146,14 @@ export class RequestHandler {
   }): Promise<ServerResponse> {
     const { info, http } = request;
     const { path } = info;
+    if (http.target.includes("timeout=")) checkTimeout(http.method, info);
     if (info.resource) return await route(this.#context, request);
     if (/^\/version\/?$/.test(path)) {
       checkReads(http);
       return jsonResponse(200, VERSION);
     }
     if (PUBLIC_PATHS.test(path)) {
-      return HEALTH_CHECKS.test(path)
-        ? textResponse(200, "ok")
-        : pageNotFound();
+      return healthResponse(path, info.query);
     }
     if (path === "/openapi" || path.startsWith("/openapi/")) {
       return await this.#openApi.respond(http, path);
@@ -193,6 +189,32 @@ export class RequestHandler {
       code: 500,
     });
   }
+}
+
+/**
+ * Checks the `timeout` parameter, which limits all requests but watches.
+ *
+ * @throws {StatusError} 400 if it is no duration of Go.
+ */
+function checkTimeout(method: string, info: RequestInfo): void {
+  const text = info.query.get("timeout") ?? "";
+  if (text === "" || verbOf(method, info) === "watch") return;
+  if (
+    /^[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(text)
+  ) {
+    return;
+  }
+  const [, unit] = /^[+-]?(?:\d+\.?\d*|\.\d+)([^\d.]*)/.exec(text) ?? [];
+  const shown = JSON.stringify(text);
+  throw badRequest(
+    `invalid timeout specified in the request URL - time: ${
+      unit === undefined
+        ? `invalid duration ${shown}`
+        : unit === ""
+        ? `missing unit in duration ${shown}`
+        : `unknown unit ${JSON.stringify(unit)} in duration ${shown}`
+    }`,
+  );
 }
 
 /**

@@ -119,7 +119,7 @@ export class ApiServer {
       random: this.#random,
       logger: this.#logger,
       history,
-      establishingDelay: this.#options.establishingDelay ?? 250,
+      establishingDelay: this.#options.establishingDelay ?? 10,
       simulate: this.#options.simulate === true,
       featureGates: this.#options.featureGates,
       pods: this.#options.pods,

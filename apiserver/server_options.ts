@@ -74,9 +74,9 @@ export interface ApiServerOptions {
     | undefined;
   /**
    * Delay until a new CRD is established and served, in milliseconds. A real
-   * server takes up to some hundreds, so that clients that do not wait fail.
+   * server takes some tens, so that clients that do not wait may fail.
    *
-   * @default {250}
+   * @default {10}
    */
   readonly establishingDelay?: number | undefined;
   /**

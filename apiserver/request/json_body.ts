@@ -92,6 +92,31 @@ function countFields(value: unknown): number {
 /** Paths of duplicate fields in valid JSON. Called only if there is one. */
 function findDuplicates(text: string): string[] {
   const duplicates = new Set<string>();
+  visitFields(text, (path, isDuplicate) => {
+    if (isDuplicate) duplicates.add(path);
+  });
+  return [...duplicates];
+}
+
+/** Problems of fields in the order in which they are in a body, as Go reports them. */
+export function inDocumentOrder(
+  body: Uint8Array,
+  problems: readonly string[],
+): readonly string[] {
+  const found = new Set<string>();
+  visitFields(decoder.decode(body), (path, isDuplicate) => {
+    const shown = JSON.stringify(path);
+    const problem = `${isDuplicate ? "duplicate" : "unknown"} field ${shown}`;
+    if (problems.includes(problem)) found.add(problem);
+  });
+  return [...found, ...problems.filter((problem) => !found.has(problem))];
+}
+
+/** Visits the fields of valid JSON in their order. */
+function visitFields(
+  text: string,
+  visit: (path: string, isDuplicate: boolean) => void,
+): void {
   const tokens = text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g);
   const path: {
     readonly fields: Set<string> | undefined;
@@ -113,11 +138,10 @@ function findDuplicates(text: string): string[] {
       if (level) level.index++;
     } else if (token === ":" && level?.fields && key !== undefined) {
       level.name = JSON.parse(key);
-      if (level.fields.has(level.name)) duplicates.add(pathText(path));
+      visit(pathText(path), level.fields.has(level.name));
       level.fields.add(level.name);
     } else key = token;
   }
-  return [...duplicates];
 }
 
 function pathText(

@@ -17,6 +17,7 @@ import {
   summary,
   unsupportedMediaType,
 } from "./body.ts";
+import { inDocumentOrder } from "./json_body.ts";
 import type { FieldValidation } from "./query_options.ts";
 import { PROTOBUF } from "./negotiation.ts";
 import type { ResourceRequest } from "./resource_request.ts";
@@ -54,16 +55,21 @@ export async function readObjectBody(
   );
   checkType(request, value);
   const decoded = decode(request, asObject(value));
+  // Custom resources name their duplicate fields first.
+  const inOrder = (texts: readonly string[]) =>
+    definition.custom || warnings.length === 0 || warnings !== objections
+      ? texts
+      : inDocumentOrder(request.http.body, texts);
   applyValidation(
     request,
-    [...warnings, ...decoded.problems],
+    inOrder([...warnings, ...decoded.problems]),
     validation,
     () =>
       badRequest(
         `${definition.kind} in version ${
           JSON.stringify(version.name)
         } cannot be handled as a ${definition.kind}: strict decoding error: ${
-          [...objections, ...decoded.problems].join(", ")
+          inOrder([...objections, ...decoded.problems]).join(", ")
         }`,
       ),
   );

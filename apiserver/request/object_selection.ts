@@ -39,9 +39,29 @@ export function selects(selection: Selection, object: StoredObject): boolean {
   const { namespace, labels, fields, shard } = selection;
   return (namespace === undefined || object.namespace === namespace) &&
     matchesLabels(labels, object.labels) &&
-    matchesFields(fields, (field) => object.field(field)) &&
+    matchesFields(
+      fields,
+      (field) => object.field(field) || object.field(eventSynonym(field)),
+    ) &&
     (shard === undefined || inShard(shard, object));
 }
+
+/**
+ * Name of a field of Events in the other group that has the same objects; empty
+ * for other fields.
+ */
+function eventSynonym(field: string): string {
+  const [first = "", rest] = field.split(".");
+  const other = EVENT_SYNONYMS.get(first);
+  return other === undefined ? "" : rest ? `${other}.${rest}` : other;
+}
+
+const EVENT_SYNONYMS: ReadonlyMap<string, string> = new Map([
+  ["involvedObject", "regarding"],
+  ["regarding", "involvedObject"],
+  ["reportingComponent", "reportingController"],
+  ["reportingController", "reportingComponent"],
+]);
 
 /**
  * Parses the selectors of a query.

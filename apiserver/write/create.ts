@@ -75,7 +75,7 @@ export async function create(
   });
   const read = () => readObjectBody(request, options.fieldValidation);
   let object = await read();
-  if (object.metadata.resourceVersion) {
+  if (object.metadata.resourceVersion && !options.dryRun) {
     throw new StatusError({
       code: 500,
       message: "resourceVersion should not be set on objects to be created",
@@ -206,7 +206,6 @@ const NOT_FROM_CLIENTS = [
   "creationTimestamp",
   "deletionTimestamp",
   "deletionGracePeriodSeconds",
-  "resourceVersion",
   "selfLink",
 ];
 

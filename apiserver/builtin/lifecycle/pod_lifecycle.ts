@@ -11,14 +11,19 @@ const STATUS_RESET: FieldSet = FieldSet.of([
   ["f:metadata", "f:ownerReferences"],
 ]);
 
+/** A negative grace period is one second. */
+function limitGracePeriod({ spec }: ReturnType<typeof asPod>): void {
+  if ((spec.terminationGracePeriodSeconds ?? 0) < 0) {
+    spec.terminationGracePeriodSeconds = 1;
+  }
+}
+
 /** Lifecycle of Pods. */
 export const POD_LIFECYCLE: Lifecycle = {
   prepareForCreate(object, context): void {
     const pod = asPod(object);
     pod.status = { phase: "Pending", qosClass: qosClassOf(pod) };
-    if ((pod.spec.terminationGracePeriodSeconds ?? 0) < 0) {
-      pod.spec.terminationGracePeriodSeconds = 1;
-    }
+    limitGracePeriod(pod);
     if (pod.spec.schedulingGates === undefined) return;
     const neverProbed = null as unknown as undefined;
     pod.status.conditions = [{
@@ -31,6 +36,7 @@ export const POD_LIFECYCLE: Lifecycle = {
     }];
   },
   prepareForUpdate(object, live, { subresource }): void {
+    limitGracePeriod(asPod(object));
     if (subresource !== "status") return;
     const { metadata, status } = asPod(object);
     const before = asPod(live);

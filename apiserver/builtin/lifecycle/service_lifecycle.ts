@@ -199,13 +199,19 @@ function allocateNodePorts(
     if (!port.nodePort) {
       const use = `${port.protocol}${port.port}`;
       port.nodePort = addresses.takeNodePort(service, use, context);
-    } else if (!addresses.claim(service, String(port.nodePort), context)) {
-      throw taken(service, {
-        field: `spec.ports[${index}].nodePort`,
-        value: port.nodePort,
-        why: "provided port is already allocated",
-      });
+      continue;
     }
+    const fits = port.nodePort >= 30_000 && port.nodePort <= 32_767;
+    if (fits && addresses.claim(service, String(port.nodePort), context)) {
+      continue;
+    }
+    throw taken(service, {
+      field: `spec.ports[${index}].nodePort`,
+      value: port.nodePort,
+      why: fits
+        ? "provided port is already allocated"
+        : "provided port is not in the valid range. The range of valid ports is 30000-32767",
+    });
   }
 }
 
