@@ -3,6 +3,7 @@ import type { Logger } from "../core/logger.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { ApiContext } from "./api_context.ts";
 import { AdmissionChain } from "./admission/admission.ts";
+import { dynamicPlugins } from "./admission/dynamic_admission.ts";
 import { admissionPlugins } from "./admission/plugins.ts";
 import {
   WebhookCaller,
@@ -76,7 +77,7 @@ export class Instance {
       logger,
       featureGates: options.featureGates ?? {},
       pods: options.pods ?? {},
-      admission: new AdmissionChain(admissionPlugins([])),
+      admission: new AdmissionChain(admissionPlugins(dynamicPlugins(store))),
       webhooks: new WebhookCaller({
         clock,
         services: options.services ?? {},

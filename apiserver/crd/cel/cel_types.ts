@@ -247,7 +247,7 @@ function durationOf(text: string): object {
 }
 
 /** Converts a value without declared type by its JSON type. */
-function dynamic(value: unknown): unknown {
+export function dynamic(value: unknown): unknown {
   if (typeof value === "number") {
     return Number.isInteger(value) ? BigInt(value) : value;
   }

@@ -97,15 +97,19 @@ function compileRule(
   return { ...ready, message: message.program, messageTree: message.tree };
 }
 
-interface Compiled {
-  readonly program: Program;
+/** Compiled expression with its type. */
+export interface Compiled {
+  readonly program: (variables: object) => unknown;
   readonly type: string;
   readonly weight: RuleWeight;
   readonly tree: unknown;
 }
 
 /** Compiles an expression; returns the error text if that fails. */
-function compile(source: string, environment: Environment): Compiled | string {
+export function compile(
+  source: string,
+  environment: Environment,
+): Compiled | string {
   try {
     // The library accepts has() for unknown fields, which Kubernetes rejects.
     const withoutHas = source.replace(/\bhas\(/g, "dyn(");

@@ -1,0 +1,134 @@
+/**
+ * Admission plug-ins of the webhooks and policies of a cluster. Most modules are
+ * loaded for the first request that a rule matches; without configurations a
+ * request costs one comparison.
+ */
+import { answerOf, isSettling } from "../settle.ts";
+import type { Store } from "../storage/store.ts";
+import type { AdmissionPlugin, Attributes, Operation } from "./admission.ts";
+import {
+  ADMISSION_GROUP,
+  AdmissionHooks,
+  type Hooks,
+  NO_HOOKS,
+} from "./hooks.ts";
+import { matchOf, ruleMatch } from "./matching.ts";
+import type { MutationState } from "./mutation.ts";
+import type { PolicyHook } from "./policy_hooks.ts";
+import type { Verdict } from "./verdict.ts";
+import type { WebhookHook } from "./webhook_hook.ts";
+
+const ALL: readonly Operation[] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
+
+/** Plug-ins of the webhooks and policies in a store. */
+export function dynamicPlugins(store: Store): readonly AdmissionPlugin[] {
+  const hooks = new AdmissionHooks(store);
+  return [
+    {
+      name: "MutatingAdmissionWebhook",
+      operations: ALL,
+      mutate: (attributes) => mutate(attributes, relevant(attributes, hooks)),
+    },
+    {
+      name: "ValidatingAdmissionPolicy",
+      operations: ALL,
+      validate(attributes) {
+        const { validatingPolicies } = relevant(attributes, hooks);
+        if (validatingPolicies.length === 0) return;
+        answer("policies", attributes, async () => {
+          const { validateByPolicies } = await import(
+            "./validating_policies.ts"
+          );
+          return await validateByPolicies(attributes, validatingPolicies);
+        });
+      },
+    },
+    {
+      name: "ValidatingAdmissionWebhook",
+      operations: ALL,
+      validate(attributes) {
+        const { validating } = relevant(attributes, hooks);
+        if (validating.length === 0) return;
+        answer("webhooks", attributes, async () => {
+          const { validateByWebhooks } = await import("./webhook_dispatch.ts");
+          return await validateByWebhooks(attributes, validating);
+        });
+      },
+    },
+  ];
+}
+
+/** State after the first round of requests whose plug-ins run again. */
+const SECOND_ROUND: WeakMap<Attributes, MutationState> = new WeakMap();
+
+/**
+ * Runs mutating policies and webhooks. If they change the object, all plug-ins
+ * run a second time.
+ */
+function mutate(
+  attributes: Attributes,
+  { mutating, mutatingPolicies }: Hooks,
+): void {
+  if (mutating.length + mutatingPolicies.length === 0) return;
+  const before = SECOND_ROUND.get(attributes);
+  const now = { ...attributes };
+  const state = answer(
+    before === undefined ? "mutate" : "mutate again",
+    attributes,
+    async () => {
+      const { mutate } = await import("./mutation.ts");
+      return await mutate(now, {
+        policies: mutatingPolicies,
+        webhooks: mutating,
+      }, before);
+    },
+  );
+  if (state.object) attributes.object = structuredClone(state.object);
+  if (before !== undefined || !state.reinvoke) return;
+  SECOND_ROUND.set(attributes, state);
+  attributes.request.context.admission.run("mutate", attributes);
+}
+
+/** Hooks whose rules match a request. */
+function relevant(attributes: Attributes, all: AdmissionHooks): Hooks {
+  const hooks = all.current;
+  // Configurations themselves are never sent, and neither are writes that
+  // belong to no request.
+  if (
+    hooks === NO_HOOKS || !isSettling() ||
+    (attributes.request.definition.group === ADMISSION_GROUP)
+  ) return NO_HOOKS;
+  const webhook = ({ rules = [], matchPolicy }: WebhookHook) =>
+    ruleMatch(rules, attributes, matchPolicy) !== undefined;
+  const policy = ({ spec: { matchConstraints } }: PolicyHook) =>
+    matchOf({
+      rules: matchConstraints?.resourceRules,
+      matchPolicy: matchConstraints?.matchPolicy,
+    }, attributes) !== undefined;
+  return {
+    mutating: hooks.mutating.filter(webhook),
+    validating: hooks.validating.filter(webhook),
+    mutatingPolicies: hooks.mutatingPolicies.filter(policy),
+    validatingPolicies: hooks.validatingPolicies.filter(policy),
+  };
+}
+
+/** Verdict on a request, whose warnings and annotations go into its answer. */
+function answer<T extends Verdict>(
+  stage: string,
+  attributes: Attributes,
+  ask: () => Promise<T>,
+): T {
+  const { request, operation, object, oldObject } = attributes;
+  const verdict = answerOf(
+    `${stage} ${operation} ${request.definition.plural} ${
+      JSON.stringify([object, oldObject])
+    }`,
+    ask,
+  );
+  for (const text of verdict.warnings) {
+    if (!request.warnings.includes(text)) request.warnings.push(text);
+  }
+  Object.assign(request.annotations, verdict.annotations);
+  return verdict;
+}

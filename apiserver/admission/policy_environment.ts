@@ -1,0 +1,243 @@
+import type { Environment } from "@marcbachmann/cel-js";
+import { baseEnvironment } from "../crd/cel/cel_environment.ts";
+import { type CelType, CelTypes, dynamic } from "../crd/cel/cel_types.ts";
+import { evaluationErrorText } from "../crd/cel/compile_error_text.ts";
+import { compile } from "../crd/cel/rule_compiler.ts";
+import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { registerAuthorizer } from "./authorizer_functions.ts";
+import type { PolicySpec } from "./policy_hooks.ts";
+
+const TEXT: OpenApiSchema = { type: "string" };
+const TEXTS: OpenApiSchema = { type: "array", items: TEXT };
+const object = (properties: Record<string, OpenApiSchema>): OpenApiSchema => ({
+  type: "object",
+  properties,
+});
+const KIND = object({ group: TEXT, version: TEXT, kind: TEXT });
+const RESOURCE = object({ group: TEXT, version: TEXT, resource: TEXT });
+
+/** Schema of the variable `request`. */
+const REQUEST: OpenApiSchema = object({
+  kind: KIND,
+  resource: RESOURCE,
+  subResource: TEXT,
+  requestKind: KIND,
+  requestResource: RESOURCE,
+  requestSubResource: TEXT,
+  name: TEXT,
+  namespace: TEXT,
+  operation: TEXT,
+  userInfo: object({
+    username: TEXT,
+    uid: TEXT,
+    groups: TEXTS,
+    extra: { type: "object", additionalProperties: TEXTS },
+  }),
+  dryRun: { type: "boolean" },
+  options: { "x-kubernetes-int-or-string": true }, // of any type
+});
+
+/** Values of the variables of an evaluation, as JSON. */
+export interface PolicyValues {
+  readonly object: unknown;
+  readonly oldObject: unknown;
+  readonly namespaceObject: unknown;
+  readonly request: unknown;
+  readonly authorizer: unknown;
+}
+
+/** Variables of an evaluation, as values of CEL. */
+export type PolicyInput = Readonly<Record<string, unknown>> & {
+  /** Evaluation steps that are left. */
+  readonly budget: { left: number };
+  /** Number of values in the objects. */
+  readonly size: number;
+};
+
+/** Maximum number of evaluation steps of a policy. */
+const STEP_BUDGET = 10_000_000;
+
+const OUT_OF_BUDGET =
+  "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/** Failed evaluation, with kube-apiserver's message. */
+export class PolicyError extends Error {
+  /** Creates the error of an evaluation. */
+  constructor(message: string) {
+    super(message);
+    this.name = "PolicyError";
+  }
+}
+
+/** Compiled expression of a policy. */
+export interface PolicyExpression {
+  /** Why it does not compile; undefined if it does. */
+  readonly error: string | undefined;
+  /** Type of the result. */
+  readonly type: string;
+  /**
+   * Evaluates the expression.
+   *
+   * @throws {PolicyError} If it does not compile or fails.
+   */
+  evaluate(input: PolicyInput): unknown;
+}
+
+/** Compiler of the expressions of one policy or webhook. */
+export class PolicyEnvironment {
+  readonly #environment: Environment;
+  readonly #request: CelType;
+  readonly #variables: readonly (readonly [string, PolicyExpression])[];
+  readonly #known: Map<string, PolicyExpression> = new Map();
+  /** Class of the variable `variables`, whose fields are evaluated lazily. */
+  readonly #lazy: new () => object = class Variables {};
+
+  /**
+   * Creates the environment of a policy.
+   *
+   * @param spec Parameters and variables of the policy.
+   * @param typed Schema of `object`, for type checking; undefined for any type.
+   */
+  constructor(
+    { paramKind, variables = [] }: Pick<PolicySpec, "paramKind" | "variables">,
+    typed?: { readonly object: OpenApiSchema; readonly params?: OpenApiSchema },
+  ) {
+    const environment = baseEnvironment().clone();
+    const types = new CelTypes(environment);
+    const nameOf = (schema: OpenApiSchema | undefined) =>
+      schema && types.typeOf(schema, true)?.name || "dyn";
+    this.#request = types.typeOf(REQUEST) as CelType;
+    environment
+      .registerVariable("object", nameOf(typed?.object))
+      .registerVariable("oldObject", nameOf(typed?.object))
+      .registerVariable("namespaceObject", "dyn")
+      .registerVariable("request", this.#request.name);
+    if (paramKind) {
+      environment.registerVariable("params", nameOf(typed?.params));
+    }
+    registerAuthorizer(environment);
+    const compiled: [string, PolicyExpression][] = [];
+    const scope = () =>
+      environment.clone().registerType("Variables", {
+        ctor: this.#lazy,
+        fields: Object.fromEntries(
+          compiled.map(([name, { type }]) => [name, type]),
+        ),
+      }).registerVariable("variables", "Variables");
+    // A variable sees those before it.
+    for (const { name, expression } of variables) {
+      compiled.push([name, this.#compile(expression, scope())]);
+    }
+    this.#environment = scope();
+    this.#variables = compiled;
+  }
+
+  /** Compiled variables by name. */
+  get variables(): readonly (readonly [string, PolicyExpression])[] {
+    return this.#variables;
+  }
+
+  /** Environment for further types, as a copy. */
+  extended(): Environment {
+    return this.#environment.clone();
+  }
+
+  /**
+   * Compiles an expression.
+   *
+   * @param types Types of the result that are allowed; any by default.
+   */
+  compile(
+    expression: string,
+    types: readonly string[] = [],
+    environment: Environment = this.#environment,
+  ): PolicyExpression {
+    const key = `${types.join()} ${expression}`;
+    const known = environment === this.#environment && this.#known.get(key);
+    if (known) return known;
+    const compiled = this.#compile(expression, environment, types);
+    if (environment === this.#environment) this.#known.set(key, compiled);
+    return compiled;
+  }
+
+  #compile(
+    source: string,
+    environment: Environment,
+    types: readonly string[] = [],
+  ): PolicyExpression {
+    const compiled = compile(source, environment);
+    if (typeof compiled === "string") {
+      return failed(`compilation failed: ${compiled}`);
+    }
+    const { type, program, weight } = compiled;
+    if (types.length > 0 && !types.includes(type)) {
+      const wanted = types.length === 1
+        ? types[0]
+        : `one of [${types.join(" ")}]`;
+      return failed(`must evaluate to ${wanted} but got ${type}`);
+    }
+    return {
+      error: undefined,
+      type,
+      evaluate(input) {
+        input.budget.left -= weight.size * input.size ** weight.depth;
+        if (input.budget.left < 0) throw new PolicyError(OUT_OF_BUDGET);
+        try {
+          return program(input);
+        } catch (error) {
+          const why = error instanceof PolicyError
+            ? error.message
+            : evaluationErrorText(error);
+          throw new PolicyError(
+            `expression '${source}' resulted in error: ${why}`,
+          );
+        }
+      },
+    };
+  }
+
+  /** Variables for the evaluation of expressions. */
+  input(values: PolicyValues, params: unknown = null): PolicyInput {
+    const { object, oldObject, namespaceObject, authorizer } = values;
+    const input: Record<string, unknown> & PolicyInput = {
+      object: value(object),
+      oldObject: value(oldObject),
+      namespaceObject: value(namespaceObject),
+      request: this.#request.convert(values.request),
+      params: value(params),
+      authorizer,
+      budget: { left: STEP_BUDGET },
+      size: sizeOf([object, oldObject, params]),
+    };
+    const variables = new this.#lazy();
+    for (const [name, expression] of this.#variables) {
+      let known: { readonly value: unknown } | undefined;
+      Object.defineProperty(variables, name, {
+        enumerable: true,
+        get: () => (known ??= { value: expression.evaluate(input) }).value,
+      });
+    }
+    input.variables = variables;
+    return input;
+  }
+}
+
+function failed(error: string): PolicyExpression {
+  return {
+    error,
+    type: "dyn",
+    evaluate() {
+      throw new PolicyError(`compilation error: ${error}`);
+    },
+  };
+}
+
+function value(json: unknown): unknown {
+  return json === undefined ? null : dynamic(json);
+}
+
+/** Number of values in a JSON tree. */
+function sizeOf(json: unknown): number {
+  if (typeof json !== "object" || json === null) return 1;
+  return Object.values(json).reduce((sum, inner) => sum + sizeOf(inner), 1);
+}

@@ -1,0 +1,65 @@
+import {
+  labelRequirements,
+  matchesLabels,
+} from "../../core/api/label_selector.ts";
+import { parseApiVersion } from "../../core/api/kind.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import { settle } from "../settle.ts";
+import { objectIn } from "../storage/object_view.ts";
+import type { Attributes } from "./admission.ts";
+import { PolicyError } from "./policy_environment.ts";
+import type { PolicyBinding, PolicyHook } from "./policy_hooks.ts";
+
+/**
+ * Parameters of a binding: the policy is evaluated once for each of them.
+ *
+ * @throws {PolicyError} If they cannot be found.
+ */
+export async function paramsOf(
+  { spec: { paramKind } }: PolicyHook,
+  { spec: { paramRef } }: PolicyBinding,
+  attributes: Attributes,
+): Promise<readonly (UntypedObject | undefined)[]> {
+  if (paramKind === undefined || paramRef === undefined) return [undefined];
+  const { resources, store } = attributes.request.context;
+  const { group, version } = parseApiVersion(paramKind.apiVersion);
+  const definition = resources.findKind(group, paramKind.kind);
+  const served = definition?.versions.find((one) =>
+    one.name === version && one.served
+  );
+  if (definition === undefined || served === undefined) {
+    throw new PolicyError(
+      `failed to find resource referenced by paramKind: '${
+        group === "" ? "" : `${group}/`
+      }${version}, Kind=${paramKind.kind}'`,
+    );
+  }
+  const { name, selector, parameterNotFoundAction } = paramRef;
+  let namespace = paramRef.namespace || undefined;
+  if (definition.scope === "Cluster") {
+    if (namespace !== undefined) {
+      throw new PolicyError(
+        "paramRef.namespace must not be provided for a cluster-scoped `paramKind`",
+      );
+    }
+  } else {
+    namespace ??= attributes.namespace || undefined;
+    if (namespace === undefined) {
+      throw new PolicyError(
+        "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources",
+      );
+    }
+  }
+  const wanted = labelRequirements(selector ?? {});
+  const found = store.collectionOf(definition).scan({ namespace })
+    .filter((stored) =>
+      name ? stored.name === name : matchesLabels(wanted, stored.labels)
+    );
+  if (found.length === 0 && parameterNotFoundAction === "Deny") {
+    throw new PolicyError(
+      "no params found for policy binding with `Deny` parameterNotFoundAction",
+    );
+  }
+  const view = { definition, version: served };
+  return await settle(() => found.map((stored) => objectIn(stored, view)));
+}

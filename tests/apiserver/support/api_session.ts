@@ -1,0 +1,80 @@
+import { ApiServer } from "../../../apiserver/server.ts";
+import type { ApiServerOptions } from "../../../apiserver/server_options.ts";
+import type { HttpRequest } from "../../../core/client/transport/transport.ts";
+
+/** Answer of a request, with its body parsed. */
+export interface SessionAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  // deno-lint-ignore no-explicit-any -- tests look at whatever is there
+  readonly body: any;
+}
+
+/** Sends requests to a server without socket. */
+export class ApiSession {
+  readonly server: ApiServer;
+
+  constructor(server: ApiServer) {
+    this.server = server;
+  }
+
+  /** Sends a request as the administrator. */
+  async send(
+    method: HttpRequest["method"],
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<SessionAnswer> {
+    const response = await this.server.transport.send({
+      method,
+      path,
+      headers: {
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        "user-agent": "tester/1",
+        ...headers,
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    let text = "";
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body) {
+      text += decoder.decode(chunk, { stream: true });
+    }
+    const { status } = response;
+    return { status, headers: response.headers, body: JSON.parse(text) };
+  }
+
+  /** Sends a merge patch. */
+  patch(path: string, body: unknown): Promise<SessionAnswer> {
+    return this.send("PATCH", path, body, {
+      "content-type": "application/merge-patch+json",
+    });
+  }
+
+  /** Creates an object; throws an error if it is refused. */
+  // deno-lint-ignore no-explicit-any -- tests look at whatever is there
+  async create(path: string, object: unknown): Promise<any> {
+    const { status, body } = await this.send("POST", path, object);
+    if (status !== 201) {
+      throw new Error(`Cannot create an object: received ${body.message}`);
+    }
+    return body;
+  }
+}
+
+/** Runs a test with a server without socket, which is stopped afterwards. */
+export async function withSession(
+  run: (session: ApiSession) => Promise<void>,
+  options: ApiServerOptions = {},
+): Promise<void> {
+  const server = await ApiServer.start({
+    port: false,
+    establishingDelay: 0,
+    ...options,
+  });
+  try {
+    await run(new ApiSession(server));
+  } finally {
+    await server.stop();
+  }
+}
