@@ -13,8 +13,12 @@ import { bootstrap } from "./bootstrap.ts";
 import { CrdController } from "./controllers/crd_controller.ts";
 import { GarbageCollector } from "./controllers/garbage_collector.ts";
 import { VolumeProtection } from "./controllers/volume_protection.ts";
-import { ReadinessSimulator } from "./controllers/readiness_simulator.ts";
+import {
+  controllerSwitch,
+  defaultControllers,
+} from "./controllers/controller_names.ts";
 import { NamespaceController } from "./controllers/namespace_controller.ts";
+import type { ServerRequest } from "./http/exchange.ts";
 import { OpenApiRoutes } from "./discovery/openapi_routes.ts";
 import type { ServedVersion } from "./discovery/discovery_documents.ts";
 import type { Random } from "./random.ts";
@@ -28,6 +32,10 @@ import type { HistoryLimits } from "./storage/history.ts";
 import type { JournalContent } from "./storage/file_journal.ts";
 import { Store } from "./storage/store.ts";
 import { storageKey, StoredObject } from "./storage/stored_object.ts";
+
+/** Paths of the resources that controllers reconcile. */
+const RECONCILED =
+  /^\/apis\/(?:apps|batch|policy|discovery\.k8s\.io|certificates\.k8s\.io)\/|^\/api\/v1\/.*(?:pods|nodes|services|endpoints|replicationcontrollers|persistentvolume|secrets|bindings)/;
 
 /** Dependencies and settings of an {@linkcode Instance}. */
 export interface InstanceOptions {
@@ -45,8 +53,13 @@ export interface InstanceOptions {
   readonly history: HistoryLimits | undefined;
   /** Delay until a new CRD is established, in milliseconds. */
   readonly establishingDelay: number;
-  /** Whether workloads become ready by simulation. */
-  readonly simulate: boolean;
+  /** Names of the controllers that run. */
+  readonly controllers?: readonly string[] | undefined;
+  /** Whether pods run on simulated nodes, and on how many. */
+  readonly simulate?:
+    | boolean
+    | { readonly nodes?: number | undefined }
+    | undefined;
   readonly audit: ((event: AuditEvent) => void) | undefined;
   readonly authenticate: (token: string) => User | undefined;
   /** Certificate of the authority, in PEM. */
@@ -62,10 +75,15 @@ export interface InstanceOptions {
 export class Instance {
   readonly context: ApiContext;
   readonly handler: RequestHandler;
-  readonly #controllers: readonly { stop(): void }[];
+  readonly #controllers: { stop(): void }[];
+  readonly #isEnabled: ReturnType<typeof controllerSwitch>;
+  readonly #simulate: InstanceOptions["simulate"];
+  #loading: Promise<void> | undefined;
+  #isStopped = false;
 
   constructor(options: InstanceOptions) {
     const { builtin, crd, clock, random, logger, authenticate } = options;
+    this.#simulate = options.simulate;
     const store = new Store({ history: options.history });
     const resources = new Resources(builtin.builtinDefinitions());
     const context: ApiContext = {
@@ -93,12 +111,19 @@ export class Instance {
       crd,
       options.establishingDelay,
     );
-    const collector = new GarbageCollector(context);
-    const namespaces = new NamespaceController(context, options.authority);
+    const { simulate, controllers = defaultControllers(Boolean(simulate)) } =
+      options;
+    this.#isEnabled = controllerSwitch(controllers);
+    const isEnabled = this.#isEnabled;
+    const namespaces = new NamespaceController(context, {
+      authority: options.authority,
+      isEnabled,
+    });
     const observers = [
-      collector,
-      new VolumeProtection(context),
-      ...(options.simulate ? [new ReadinessSimulator(context)] : []),
+      ...(isEnabled("garbage-collector-controller")
+        ? [new GarbageCollector(context)]
+        : []),
+      new VolumeProtection(context, isEnabled),
     ];
     this.#controllers = [definitions, namespaces, ...observers];
     if (options.content === undefined) bootstrap(context);
@@ -166,8 +191,35 @@ export class Instance {
     return { revision: store.revision, objects };
   }
 
+  /** Whether a request may concern the controllers that are not loaded yet. */
+  needsControllers({ method, target }: ServerRequest): boolean {
+    return this.#loading === undefined && method !== "GET" &&
+      RECONCILED.test(target);
+  }
+
+  /** Loads and starts the controllers of workloads, once. */
+  startControllers(): Promise<void> {
+    return this.#loading ??= this.#startControllers();
+  }
+
+  async #startControllers(): Promise<void> {
+    const { startControllers } = await import(
+      "./controllers/controller_table.ts"
+    );
+    const simulate = this.#simulate;
+    const { nodes = 1 } = typeof simulate === "object" ? simulate : {};
+    if (this.#isStopped) return;
+    this.#controllers.push(
+      await startControllers(this.context, {
+        isEnabled: this.#isEnabled,
+        nodes: simulate ? nodes : undefined,
+      }),
+    );
+  }
+
   /** Stops all watches and controllers. */
   stop(): void {
+    this.#isStopped = true;
     for (const controller of this.#controllers) controller.stop();
     this.context.watches.endAll();
     this.context.webhooks.close();

@@ -120,7 +120,8 @@ export class ApiServer {
       logger: this.#logger,
       history,
       establishingDelay: this.#options.establishingDelay ?? 10,
-      simulate: this.#options.simulate === true,
+      controllers: this.#options.controllers,
+      simulate: this.#options.simulate,
       featureGates: this.#options.featureGates,
       pods: this.#options.pods,
       services: this.#options.services,
@@ -129,6 +130,9 @@ export class ApiServer {
       authority: () => this.certificateAuthority,
       content,
     });
+    if (content !== undefined || this.#options.simulate) {
+      await instance.startControllers();
+    }
     if (data !== undefined) {
       this.#journal = new FileJournal(data, instance.context.store);
       instance.context.store.attach(this.#journal);
@@ -173,6 +177,10 @@ export class ApiServer {
       request,
       async () => {
         await this.#kinds.crd.prepareRequest(request);
+        const instance = this.#instance;
+        if (instance?.needsControllers(request)) {
+          await instance.startControllers();
+        }
         return await this.#instance?.handler.handle(request);
       },
     );

@@ -6,6 +6,7 @@ import {
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/logger.ts";
 import type { KeyPair } from "./certificates.ts";
+import { controllerSwitch } from "./controllers/controller_names.ts";
 import type { FeatureGates } from "./feature_gates.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { AuditEvent } from "./request_handler.ts";
@@ -80,12 +81,28 @@ export interface ApiServerOptions {
    */
   readonly establishingDelay?: number | undefined;
   /**
-   * Whether Deployments and StatefulSets become ready by simulation, half a
-   * second after each change, since no pods run.
+   * Controllers that run, named as in the flag `--controllers` of
+   * kube-controller-manager: `*` stands for all, and `-` before a name switches
+   * one off. Without any, only custom resource definitions are reconciled. By
+   * default those of workloads (Deployments, Jobs, …) run only with `simulate`, so
+   * that tests can write the status of workloads themselves.
+   */
+  readonly controllers?: readonly string[] | undefined;
+  /**
+   * Whether pods run on simulated nodes: they are bound, become ready half a
+   * second later, and restart or finish as the hook `pods.run` says. Without
+   * nodes pods stay pending.
    *
    * @default {false}
    */
-  readonly simulate?: boolean | undefined;
+  readonly simulate?: boolean | {
+    /**
+     * Number of nodes that are created if there are none.
+     *
+     * @default {1}
+     */
+    readonly nodes?: number | undefined;
+  } | undefined;
   /** Feature gates; all are off by default. */
   readonly featureGates?: FeatureGates | undefined;
   /**
@@ -119,7 +136,8 @@ const RULES: OptionRules<ApiServerOptions> = {
   seed: "number?",
   history: "object?",
   establishingDelay: "number?",
-  simulate: "boolean?",
+  controllers: "strings?",
+  simulate: "any?",
   featureGates: "object?",
   pods: "object?",
   services: "object?",
@@ -132,7 +150,11 @@ const HISTORY_RULES: OptionRules<HistoryLimits> = {
 const GATE_RULES: OptionRules<
   NonNullable<ApiServerOptions["featureGates"]>
 > = { ShardedListAndWatch: "boolean?" };
+const NODE_RULES: OptionRules<{ nodes?: number | undefined }> = {
+  nodes: "size?",
+};
 const POD_RULES: OptionRules<PodHooks> = {
+  run: "function?",
   logs: "function?",
   exec: "function?",
   attach: "function?",
@@ -158,8 +180,13 @@ export function checkServerOptions(options: ApiServerOptions): void {
       } must be a URL or a function: received ${JSON.stringify(service)}`,
     );
   }
+  const { controllers, simulate } = options;
   checkOptions(featureGates, GATE_RULES, `${subject}, featureGates`);
   checkOptions(pods, POD_RULES, `${subject}, pods`);
+  controllerSwitch(controllers ?? []);
+  if (typeof simulate === "object") {
+    checkOptions(simulate, NODE_RULES, `${subject}, simulate`);
+  } else checkOption(simulate, "boolean?", { name: "simulate", subject });
   if (history !== undefined) {
     checkOptions(history, HISTORY_RULES, `${subject}, history`);
   }

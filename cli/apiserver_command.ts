@@ -26,8 +26,13 @@ export const apiserverCommand: Command = {
     },
     DATA_FLAG,
     {
+      name: "controllers",
+      value: "LIST",
+      help: "controllers to run, as in kube-controller-manager; all by default",
+    },
+    {
       name: "simulate",
-      help: "make Deployments become ready, without running pods",
+      help: "run pods on a simulated node, without containers",
     },
   ],
   async run({ flags, terminal }) {
@@ -36,6 +41,8 @@ export const apiserverCommand: Command = {
     const server = await startServer({
       port: portOf(flags),
       data: textOf(flags, "data"),
+      controllers: textOf(flags, "controllers")?.split(",").filter(Boolean) ??
+        ["*"],
       simulate: flags["simulate"] === true,
     });
     try {

@@ -38,8 +38,8 @@ export const devCommand: Command = {
   description:
     "Runs an operator file with an API server of its own: no cluster is needed or\n" +
     "changed. It installs the kinds of the operator, and prints each run and its\n" +
-    "cause, and each deletion, until Ctrl-C. Deployments become ready without\n" +
-    "running pods.",
+    "cause, and each deletion, until Ctrl-C. Pods run on a simulated node, without\n" +
+    "containers.",
   flags: [
     { name: "watch", help: "restart the operator when its code changes" },
     { name: "debug", help: "log at debug level" },

@@ -14,6 +14,7 @@ import {
   internalRequest,
   internalWrite,
 } from "./internal_request.ts";
+import type { ControllerName } from "./controller_names.ts";
 import { WorkQueue } from "./work_queue.ts";
 
 const MANAGER = "kube-controller-manager";
@@ -27,6 +28,7 @@ const EMPTYING_DELAY_MS = 200;
 
 /** Object that every namespace has; it is created again after its deletion. */
 interface DefaultObject {
+  readonly controller: ControllerName;
   readonly plural: string;
   readonly object: (namespace: string) => UntypedObject;
 }
@@ -38,6 +40,7 @@ interface DefaultObject {
  */
 export class NamespaceController {
   readonly #context: ApiContext;
+  readonly #empties: boolean;
   readonly #defaultObjects: readonly DefaultObject[];
   /** Timers of deleted namespaces whose objects are not deleted yet, by name. */
   readonly #emptying: Map<string, Timer> = new Map();
@@ -49,12 +52,21 @@ export class NamespaceController {
    * Creates the controller; it observes the store from now on.
    *
    * @param context Shared state of the server.
-   * @param authority Returns the certificate of the authority that clients trust, in PEM.
+   * @param options The certificate of the authority that clients trust, in PEM,
+   * and which controllers run.
    */
-  constructor(context: ApiContext, authority: () => string) {
+  constructor(
+    context: ApiContext,
+    { authority, isEnabled }: {
+      readonly authority: () => string;
+      readonly isEnabled: (name: ControllerName) => boolean;
+    },
+  ) {
     this.#context = context;
-    this.#defaultObjects = [
+    this.#empties = isEnabled("namespace-controller");
+    const defaults: readonly DefaultObject[] = [
       {
+        controller: "serviceaccount-controller",
         plural: "serviceaccounts",
         object: (namespace) => ({
           apiVersion: "v1",
@@ -63,6 +75,7 @@ export class NamespaceController {
         }),
       },
       {
+        controller: "root-ca-certificate-publisher-controller",
         plural: "configmaps",
         object: (namespace) => ({
           apiVersion: "v1",
@@ -79,6 +92,9 @@ export class NamespaceController {
         }),
       },
     ];
+    this.#defaultObjects = defaults.filter(({ controller }) =>
+      isEnabled(controller)
+    );
     context.store.listen((change, collection) =>
       this.#observe(change, collection)
     );
@@ -125,8 +141,9 @@ export class NamespaceController {
     const stored = this.#context.store.collection(NAMESPACES).get(name);
     if (stored === undefined || this.#emptying.has(name)) return;
     try {
-      if (stored.terminating) this.#empty(name);
-      else this.#createDefaults(name);
+      if (stored.terminating) {
+        if (this.#empties) this.#empty(name);
+      } else this.#createDefaults(name);
     } catch (error) {
       rethrowMissing(error);
       this.#context.logger.warn("Cannot reconcile a namespace", {

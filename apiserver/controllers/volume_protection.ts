@@ -7,6 +7,7 @@ import type { Change } from "../storage/history.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import { updateObject } from "../write/update.ts";
 import { internalRequest, internalWrite } from "./internal_request.ts";
+import type { ControllerName } from "./controller_names.ts";
 import { WorkQueue } from "./work_queue.ts";
 
 const MANAGER = "kube-controller-manager";
@@ -26,6 +27,7 @@ const PROTECTIONS: ReadonlyMap<string, string> = new Map([
  */
 export class VolumeProtection {
   readonly #context: ApiContext;
+  readonly #isEnabled: (name: ControllerName) => boolean;
   readonly #queue: WorkQueue<StoredObject> = new WorkQueue((stored) =>
     this.#reconcile(stored)
   );
@@ -34,9 +36,14 @@ export class VolumeProtection {
    * Creates the controller; it observes the store from now on.
    *
    * @param context Shared state of the server.
+   * @param isEnabled Says which controllers run.
    */
-  constructor(context: ApiContext) {
+  constructor(
+    context: ApiContext,
+    isEnabled: (name: ControllerName) => boolean,
+  ) {
     this.#context = context;
+    this.#isEnabled = isEnabled;
     context.store.listen((change, collection) =>
       this.#observe(change, collection)
     );
@@ -69,6 +76,10 @@ export class VolumeProtection {
   }
 
   #add(stored: StoredObject): void {
+    const controller = stored.definition.plural === CLAIMS.plural
+      ? "persistentvolumeclaim-protection-controller"
+      : "persistentvolume-protection-controller";
+    if (!this.#isEnabled(controller)) return;
     this.#queue.add(`${stored.definition.plural}/${stored.key}`, stored);
   }
 

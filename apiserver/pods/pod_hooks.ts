@@ -79,6 +79,22 @@ export interface PodPort extends PodCall {
  * ```
  */
 export interface PodHooks {
+  /**
+   * Runs the main process of a container of a pod on a simulated node; returns
+   * its exit code when it ends. The process is ready immediately, unless it calls
+   * `ready`. For `undefined`, as without a hook, the container runs until it is
+   * stopped or, if its pod is not always restarted, ends with 0 after a second.
+   */
+  readonly run?:
+    | ((
+      process: PodCall & {
+        /** Number of restarts of the container. */
+        readonly restarts: number;
+        /** Sets whether the container is ready. */
+        ready(isReady: boolean): void;
+      },
+    ) => Promise<number> | number | undefined)
+    | undefined;
   /** Yields the log of a container in chunks of any size. */
   readonly logs?:
     | ((call: PodLogCall) => Iterable<string> | AsyncIterable<string>)

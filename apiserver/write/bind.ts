@@ -68,7 +68,12 @@ function nodeOf({ target }: UntypedObject): string {
   throw new StatusError({ code: 500, message: "target.name: Required value" });
 }
 
-function assign(
+/**
+ * Assigns a pod to a node, in place.
+ *
+ * @throws {StatusError} 409 if it has a node or is being deleted.
+ */
+export function assign(
   request: ResourceRequest,
   pod: UntypedObject,
   { node, annotations }: {

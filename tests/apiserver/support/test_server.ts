@@ -37,7 +37,7 @@ export class TestServer {
       logger: jsonLogger(),
       history: { changes: 100, bytes: 1024 * 1024 },
       establishingDelay: 0,
-      simulate: false,
+
       audit: undefined,
       authenticate: (token) => token === "secret" ? ADMINISTRATOR : undefined,
       authority: () => "none",

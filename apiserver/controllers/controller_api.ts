@@ -1,0 +1,296 @@
+import { apiVersionOf, type ResolvedKind } from "../../core/api/kind.ts";
+import {
+  labelRequirements,
+  type LabelSelector,
+  matchesLabels,
+} from "../../core/api/label_selector.ts";
+import type {
+  KubernetesObject,
+  ObjectMeta,
+  OwnerReference,
+  UntypedObject,
+} from "../../core/api/object.ts";
+import { timestamp } from "../../core/api/timestamp.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
+import type { ApiContext } from "../api_context.ts";
+import type { ResourceDefinition } from "../registry.ts";
+import type { DeleteOptions } from "../request/query_options.ts";
+import { settle } from "../settle.ts";
+import { StatusError } from "../status.ts";
+import { storageKey, type StoredObject } from "../storage/stored_object.ts";
+import { createObject } from "../write/create.ts";
+import { deleteObject } from "../write/delete.ts";
+import { updateObject } from "../write/update.ts";
+import {
+  internalDelete,
+  internalRequest,
+  internalWrite,
+} from "./internal_request.ts";
+
+/** Object to create; the server sets the rest of its metadata. */
+export type Draft<T extends KubernetesObject> =
+  & Omit<T, "metadata" | "status">
+  & { metadata: Partial<ObjectMeta> };
+
+/** Decoded states of stored objects, shared by the controllers. */
+const decoded = new WeakMap<StoredObject, UntypedObject>();
+
+/** Decodes a stored object; the result is shared and must not be changed. */
+export function decode<T extends KubernetesObject>(stored: StoredObject): T {
+  const known = decoded.get(stored);
+  if (known !== undefined) return known as KubernetesObject as T;
+  const object = stored.parse();
+  decoded.set(stored, object);
+  return object as KubernetesObject as T;
+}
+
+/** Reference to the managing controller among owners. */
+export function controllerOf(
+  owners: readonly OwnerReference[] | undefined,
+): OwnerReference | undefined {
+  return owners?.find(({ controller }) => controller === true);
+}
+
+/** Owner reference with which a controller manages an object. */
+export function controllerReference(
+  kind: ResolvedKind,
+  { metadata: { name, uid = "" } }: KubernetesObject,
+): OwnerReference {
+  return {
+    apiVersion: apiVersionOf(kind),
+    kind: kind.kind,
+    name,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+/** Function that says whether labels match a selector; an empty one matches none. */
+export function matcher(
+  selector: LabelSelector | undefined,
+): (labels: Readonly<Record<string, string>> | undefined) => boolean {
+  const requirements = labelRequirements(selector ?? {});
+  return (labels = {}) =>
+    requirements.length > 0 && matchesLabels(requirements, labels);
+}
+
+/**
+ * Reads and writes of the controllers of the server. Reads are of the newest
+ * state; writes pass validation and admission as those of clients.
+ */
+export class ControllerApi {
+  readonly #context: ApiContext;
+  readonly #manager: string;
+
+  /**
+   * Creates the interface.
+   *
+   * @param context Shared state of the server.
+   * @param manager Field manager of the writes.
+   */
+  constructor(context: ApiContext, manager: string) {
+    this.#context = context;
+    this.#manager = manager;
+  }
+
+  /** Current time, in milliseconds since the Unix epoch. */
+  get now(): number {
+    return this.#context.clock.wallTime();
+  }
+
+  /** Current time as in objects. */
+  get time(): string {
+    return timestamp(this.now);
+  }
+
+  get context(): ApiContext {
+    return this.#context;
+  }
+
+  get<T extends KubernetesObject>(
+    kind: ResolvedKind<T>,
+    key: { readonly namespace?: string | undefined; readonly name: string },
+  ): T | undefined {
+    const { namespace = "", name } = key;
+    const stored = this.#context.store.collection(kind).get(
+      storageKey({ namespace, name }),
+    );
+    return stored && decode<T>(stored);
+  }
+
+  /** Objects of a kind, in the order of their keys. */
+  list<T extends KubernetesObject>(
+    kind: ResolvedKind<T>,
+    namespace: string | undefined,
+    matches?: (labels: Readonly<Record<string, string>> | undefined) => boolean,
+  ): T[] {
+    const collection = this.#context.store.collection(kind);
+    if (collection.size === 0) return [];
+    const found = collection.scan({ namespace });
+    return (matches ? found.filter(({ labels }) => matches(labels)) : found)
+      .map((stored) => decode<T>(stored));
+  }
+
+  /**
+   * Objects that an owner manages. Adopts those without a manager that its
+   * selector matches, and releases those that it does not match any more.
+   */
+  async claim<T extends KubernetesObject>(
+    kind: ResolvedKind<T>,
+    ownerKind: ResolvedKind,
+    owner: KubernetesObject,
+    selector: LabelSelector | undefined,
+  ): Promise<T[]> {
+    const matches = matcher(selector);
+    const { namespace, uid, deletionTimestamp } = owner.metadata;
+    const reference = controllerReference(ownerKind, owner);
+    const claimed: T[] = [];
+    for (
+      const stored of this.#context.store.collection(kind).scan({ namespace })
+    ) {
+      const manager = controllerOf(stored.owners);
+      if (manager?.uid === uid) {
+        if (matches(stored.labels)) claimed.push(decode<T>(stored));
+        else if (deletionTimestamp === undefined) {
+          await this.#setOwner(kind, decode<T>(stored), reference, false);
+        }
+      } else if (
+        manager === undefined && deletionTimestamp === undefined &&
+        !stored.terminating && matches(stored.labels)
+      ) {
+        const adopted = await this.#setOwner(
+          kind,
+          decode<T>(stored),
+          reference,
+          true,
+        );
+        if (adopted) claimed.push(adopted);
+      }
+    }
+    return claimed;
+  }
+
+  async #setOwner<T extends KubernetesObject>(
+    kind: ResolvedKind<T>,
+    object: T,
+    reference: OwnerReference,
+    owned: boolean,
+  ): Promise<T | undefined> {
+    return await this.update(kind, object, ({ metadata }) => {
+      const others = metadata.ownerReferences?.filter(({ uid }) =>
+        uid !== reference.uid
+      ) ?? [];
+      metadata.ownerReferences = owned ? [...others, reference] : others;
+    });
+  }
+
+  async create<T extends KubernetesObject>(
+    kind: ResolvedKind<T>,
+    draft: Draft<T>,
+  ): Promise<T> {
+    const { namespace = "" } = draft.metadata;
+    const request = internalRequest(this.#context, this.#definition(kind), {
+      namespace,
+      name: "",
+    });
+    const written = await settle(() => {
+      const { object } = request.version.decode({
+        apiVersion: apiVersionOf(kind),
+        kind: kind.kind,
+        ...structuredClone(draft),
+      } as unknown as UntypedObject);
+      request.version.setDefaults(object);
+      return createObject(request, object, {
+        options: internalWrite(this.#manager),
+        apply: false,
+      });
+    });
+    if (!("stored" in written)) throw new Error("Cannot create: dry run");
+    return decode<T>(written.stored);
+  }
+
+  /**
+   * Changes an object or a subresource; the newest state in the result.
+   * Undefined if the object is gone.
+   */
+  async update<T extends KubernetesObject>(
+    kind: ResolvedKind<T>,
+    object: T,
+    change: (draft: T) => void,
+    subresource?: string,
+  ): Promise<T | undefined> {
+    const { namespace = "", name, uid } = object.metadata;
+    const definition = this.#definition(kind);
+    try {
+      const request = internalRequest(this.#context, definition, {
+        namespace,
+        name,
+        subresource,
+      });
+      const written = await settle(() =>
+        updateObject(request, {
+          options: internalWrite(this.#manager),
+          conditional: false,
+          mayCreate: false,
+          uid,
+          next: (live) => {
+            change(live as KubernetesObject as T);
+            return live;
+          },
+        })
+      );
+      return "stored" in written ? decode<T>(written.stored) : undefined;
+    } catch (error) {
+      if (isGone(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Sets the status of an object, if it differs. */
+  async setStatus<T extends KubernetesObject & { status?: unknown }>(
+    kind: ResolvedKind<T>,
+    object: T,
+    status: T["status"],
+  ): Promise<T | undefined> {
+    const plain = JSON.parse(JSON.stringify(status));
+    if (jsonEquals(plain, object.status ?? {})) return object;
+    return await this.update(kind, object, (draft) => {
+      draft.status = plain;
+    }, "status");
+  }
+
+  /** Deletes an object; does nothing if it is gone. */
+  async delete<T extends KubernetesObject>(
+    kind: ResolvedKind<T>,
+    { metadata: { namespace = "", name, uid } }: T,
+    options: Partial<DeleteOptions> = {},
+  ): Promise<void> {
+    const definition = this.#definition(kind);
+    await settle(() => {
+      const stored = this.#context.store.collection(kind).get(
+        storageKey({ namespace, name }),
+      );
+      if (stored === undefined || stored.uid !== uid) return;
+      deleteObject(
+        internalRequest(this.#context, definition, stored),
+        stored,
+        internalDelete({ uid, ...options }),
+      );
+    });
+  }
+
+  #definition({ group, plural }: ResolvedKind): ResourceDefinition {
+    const definition = this.#context.resources.find(group, plural);
+    if (definition === undefined) {
+      throw new Error(`Cannot find the resource ${plural}: nobody serves it`);
+    }
+    return definition;
+  }
+}
+
+/** Whether a write failed because the object does not exist any more. */
+function isGone(error: unknown): boolean {
+  return error instanceof StatusError &&
+    (error.status.code === 404 || /UID in precondition/.test(error.message));
+}

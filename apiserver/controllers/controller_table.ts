@@ -1,0 +1,56 @@
+import type { ApiContext } from "../api_context.ts";
+import {
+  type ControllerDefinition,
+  ControllerLoop,
+} from "./controller_loop.ts";
+import { ControllerApi } from "./controller_api.ts";
+import type { ControllerName } from "./controller_names.ts";
+import { createNodes, kubelet, NODE_REGISTRATION } from "./nodes/kubelet.ts";
+import { SCHEDULER } from "./nodes/scheduler.ts";
+import { CRON_JOBS } from "./workloads/cron_job.ts";
+import { EXPIRED_JOBS, JOB_ORPHANS, JOBS } from "./workloads/job.ts";
+import { DAEMON_SETS } from "./workloads/daemon_set.ts";
+import { STATEFUL_SETS } from "./workloads/stateful_set.ts";
+import { DEPLOYMENTS } from "./workloads/deployment.ts";
+import {
+  REPLICA_SETS,
+  REPLICATION_CONTROLLERS,
+} from "./workloads/replica_set.ts";
+
+const CONTROLLERS: readonly ControllerDefinition[] = [
+  DEPLOYMENTS,
+  REPLICA_SETS,
+  REPLICATION_CONTROLLERS,
+  STATEFUL_SETS,
+  DAEMON_SETS,
+  JOBS,
+  JOB_ORPHANS,
+  EXPIRED_JOBS,
+  CRON_JOBS,
+];
+
+/**
+ * Starts the controllers that sync objects by key.
+ *
+ * @param context Shared state of the server.
+ * @param options Which ones run, and the number of simulated nodes.
+ */
+export async function startControllers(
+  context: ApiContext,
+  { isEnabled, nodes }: {
+    readonly isEnabled: (name: ControllerName) => boolean;
+    /** Number of simulated nodes; undefined if pods do not run. */
+    readonly nodes: number | undefined;
+  },
+): Promise<ControllerLoop> {
+  const definitions = CONTROLLERS.filter(({ name }) =>
+    isEnabled(name as ControllerName)
+  );
+  if (nodes !== undefined) {
+    definitions.push(NODE_REGISTRATION, SCHEDULER, kubelet(context));
+    await createNodes(new ControllerApi(context, "kubelet"), nodes);
+  }
+  const loop = new ControllerLoop(context, definitions);
+  loop.begin();
+  return loop;
+}

@@ -1,0 +1,53 @@
+/** Alphabet of hashes in names, as of generated names. */
+const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+const encoder = new TextEncoder();
+
+/** Hash as part of a name: the decimal digits of a number as safe letters. */
+function safeText(hash: number): string {
+  return [...String(hash)].map((digit) =>
+    ALPHABET[digit.charCodeAt(0) % ALPHABET.length]
+  ).join("");
+}
+
+/** FNV hash of 32 bits; `a` multiplies after the exclusive or. */
+function fnv(text: string, variant: "1" | "1a"): number {
+  let hash = 0x811c9dc5;
+  for (const byte of encoder.encode(text)) {
+    if (variant === "1a") hash ^= byte;
+    hash = Math.imul(hash, 0x01000193);
+    if (variant === "1") hash ^= byte;
+  }
+  return hash >>> 0;
+}
+
+/** JSON with sorted names, as Go encodes maps. */
+export function sortedJson(value: unknown): string {
+  return JSON.stringify(
+    value,
+    (_, part) =>
+      typeof part === "object" && part !== null && !Array.isArray(part)
+        ? Object.fromEntries(
+          Object.entries(part).sort(([a], [b]) => a < b ? -1 : 1),
+        )
+        : part,
+  );
+}
+
+/**
+ * Value of the label `pod-template-hash`. Kubernetes hashes Go's memory layout;
+ * this is of the same form over the JSON of the template.
+ */
+export function templateHash(template: unknown, collisions?: number): string {
+  return safeText(fnv(
+    sortedJson(template) + (collisions === undefined ? "" : collisions),
+    "1a",
+  ));
+}
+
+/** Hash in the name of a ControllerRevision with this data. */
+export function revisionHash(data: unknown, collisions?: number): string {
+  return safeText(fnv(
+    sortedJson(data) + (collisions === undefined ? "" : collisions),
+    "1",
+  ));
+}

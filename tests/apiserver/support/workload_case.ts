@@ -1,0 +1,32 @@
+import type { Client } from "../../../core/client/client.ts";
+import { ApiServer } from "../../../apiserver/server.ts";
+import type { ApiServerOptions } from "../../../apiserver/server_options.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
+
+/** Fixture of a test of the server's controllers. */
+export interface WorkloadFixture {
+  readonly server: ApiServer;
+  readonly client: Client;
+  readonly clock: VirtualClock;
+}
+
+/** Body of a test with a server without a port, on a virtual clock. */
+export function workloadTest(
+  options: ApiServerOptions,
+  body: (fixture: WorkloadFixture) => Promise<void>,
+): () => Promise<void> {
+  return async () => {
+    const clock = new VirtualClock();
+    const server = await ApiServer.start({
+      port: false,
+      clock,
+      seed: 1,
+      ...options,
+    });
+    try {
+      await body({ server, client: server.client, clock });
+    } finally {
+      await server.stop();
+    }
+  };
+}
