@@ -4,6 +4,7 @@ import {
   matchesLabels,
 } from "../../core/api/label_selector.ts";
 import { notFound } from "../status.ts";
+import type { MatchResources } from "./policy_hooks.ts";
 import type { Rule } from "./webhook_hook.ts";
 import type { Attributes } from "./admission.ts";
 import { type Match, namespaceObject } from "./review_request.ts";
@@ -35,6 +36,18 @@ export function matchOf(
     ? { definition, version }
     : ruleMatch(rules, attributes, matchPolicy);
   return match && selected(criteria, attributes) ? match : undefined;
+}
+
+/** Criteria of a policy or binding; without rules it selects everything. */
+export function criteriaOf(
+  resources: MatchResources = {},
+): Criteria {
+  const { resourceRules, excludeResourceRules, ...selectors } = resources;
+  return {
+    ...selectors,
+    rules: resourceRules?.length ? resourceRules : undefined,
+    excluded: excludeResourceRules,
+  };
 }
 
 /** Whether a rule names the resource of a request, in any version of it. */

@@ -83,6 +83,9 @@ export interface PolicyExpression {
   evaluate(input: PolicyInput): unknown;
 }
 
+/** Receiver of `jsonpatch.escapeKey()`. */
+class JsonPatchNamespace {}
+
 /** Compiler of the expressions of one policy or webhook. */
 export class PolicyEnvironment {
   readonly #environment: Environment;
@@ -126,7 +129,10 @@ export class PolicyEnvironment {
       }).registerVariable("variables", "Variables");
     // A variable sees those before it.
     for (const { name, expression } of variables) {
-      compiled.push([name, this.#compile(expression, scope())]);
+      compiled.push([
+        name,
+        this.#compile(expression, { environment: scope() }),
+      ]);
     }
     this.#environment = scope();
     this.#variables = compiled;
@@ -137,33 +143,59 @@ export class PolicyEnvironment {
     return this.#variables;
   }
 
-  /** Environment for further types, as a copy. */
-  extended(): Environment {
-    return this.#environment.clone();
-  }
-
   /**
    * Compiles an expression.
    *
    * @param types Types of the result that are allowed; any by default.
    */
-  compile(
-    expression: string,
-    types: readonly string[] = [],
-    environment: Environment = this.#environment,
-  ): PolicyExpression {
-    const key = `${types.join()} ${expression}`;
-    const known = environment === this.#environment && this.#known.get(key);
-    if (known) return known;
-    const compiled = this.#compile(expression, environment, types);
-    if (environment === this.#environment) this.#known.set(key, compiled);
-    return compiled;
+  compile(expression: string, types: readonly string[] = []): PolicyExpression {
+    return this.#once(
+      `${types.join()} ${expression}`,
+      () => this.#compile(expression, { types }),
+    );
+  }
+
+  /**
+   * Compiles the expression of a mutation, whose maps may have mixed types.
+   *
+   * @param source Expression with maps in place of initializers.
+   * @param shown Expression in messages.
+   */
+  compileMutation(source: string, shown: string): PolicyExpression {
+    return this.#once(`mutation ${source}`, () => {
+      const environment = this.#environment
+        .clone({ homogeneousAggregateLiterals: false })
+        .registerType("JsonPatchNamespace", {
+          ctor: JsonPatchNamespace,
+          fields: {},
+        })
+        .registerConstant(
+          "jsonpatch",
+          "JsonPatchNamespace",
+          new JsonPatchNamespace(),
+        )
+        .registerFunction(
+          "JsonPatchNamespace.escapeKey(string): string",
+          (_: unknown, key: string) =>
+            key.replaceAll("~", "~0").replaceAll("/", "~1"),
+        );
+      return this.#compile(source, { environment, shown });
+    });
+  }
+
+  #once(key: string, make: () => PolicyExpression): PolicyExpression {
+    const known = this.#known.get(key) ?? make();
+    this.#known.set(key, known);
+    return known;
   }
 
   #compile(
     source: string,
-    environment: Environment,
-    types: readonly string[] = [],
+    { environment = this.#environment, types = [], shown = source }: {
+      readonly environment?: Environment;
+      readonly types?: readonly string[];
+      readonly shown?: string;
+    },
   ): PolicyExpression {
     const compiled = compile(source, environment);
     if (typeof compiled === "string") {
@@ -189,7 +221,7 @@ export class PolicyEnvironment {
             ? error.message
             : evaluationErrorText(error);
           throw new PolicyError(
-            `expression '${source}' resulted in error: ${why}`,
+            `expression '${shown}' resulted in error: ${why}`,
           );
         }
       },

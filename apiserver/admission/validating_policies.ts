@@ -6,13 +6,9 @@ import {
   policyValues,
   unmetCondition,
 } from "./match_conditions.ts";
-import { matchOf } from "./matching.ts";
+import { criteriaOf, matchOf } from "./matching.ts";
 import type { PolicyEnvironment, PolicyInput } from "./policy_environment.ts";
-import type {
-  MatchResources,
-  PolicyBinding,
-  PolicyHook,
-} from "./policy_hooks.ts";
+import type { PolicyBinding, PolicyHook } from "./policy_hooks.ts";
 import { paramsOf } from "./policy_params.ts";
 import { type Verdict, VerdictBuilder } from "./verdict.ts";
 
@@ -128,18 +124,6 @@ export async function validateByPolicies(
   }
   if (denied !== undefined) throw denied;
   return verdict;
-}
-
-/** Criteria of a policy or binding; without rules it selects everything. */
-export function criteriaOf(
-  resources: MatchResources = {},
-): Parameters<typeof matchOf>[0] {
-  const { resourceRules, excludeResourceRules, ...selectors } = resources;
-  return {
-    ...selectors,
-    rules: resourceRules?.length ? resourceRules : undefined,
-    excluded: excludeResourceRules,
-  };
 }
 
 function denialOf(

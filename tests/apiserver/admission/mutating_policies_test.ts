@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { rewriteInitializers } from "../../../apiserver/admission/object_initializers.ts";
+import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
+import type { ResourceDefinition } from "../../../apiserver/registry.ts";
+import { TestServer } from "../support/test_server.ts";
+
+const MAPS = "/api/v1/namespaces/default/configmaps";
+const PODS = "/api/v1/namespaces/default/pods";
+const GROUP = "admissionregistration.k8s.io";
+
+/** Stores an object as if its kind were served. */
+function put(
+  { instance: { context } }: TestServer,
+  plural: string,
+  name: string,
+  spec: unknown,
+): void {
+  const definition = { group: GROUP, plural } as ResourceDefinition;
+  context.store.put(definition, { metadata: { name }, spec });
+}
+
+function policy(
+  server: TestServer,
+  name: string,
+  spec: Record<string, unknown>,
+): void {
+  put(server, "mutatingadmissionpolicies", name, {
+    matchConstraints: {
+      resourceRules: [{
+        operations: ["CREATE"],
+        apiGroups: [""],
+        apiVersions: ["v1"],
+        resources: ["configmaps", "pods"],
+      }],
+    },
+    reinvocationPolicy: "Never",
+    ...spec,
+  });
+  put(server, "mutatingadmissionpolicybindings", name, { policyName: name });
+}
+
+const applied = (expression: string) => ({
+  patchType: "ApplyConfiguration",
+  applyConfiguration: { expression },
+});
+const jsonPatch = (expression: string) => ({
+  patchType: "JSONPatch",
+  jsonPatch: { expression },
+});
+
+async function withServer(
+  run: (server: TestServer) => Promise<void>,
+): Promise<void> {
+  const server = new TestServer({ builtin });
+  try {
+    await run(server);
+  } finally {
+    server.stop();
+  }
+}
+
+const map = (name: string, data: Record<string, string> = {}) => ({
+  metadata: { name },
+  data,
+});
+
+test("Initializers of objects become maps, outside of texts and comments", () => {
+  const cases = [
+    ["Object{spec: Object.spec{replicas: 1}}", '{"spec": {"replicas": 1}}'],
+    [
+      "Object{metadata: Object.metadata{labels: {'a{b:': x ? y : z}}}",
+      `{"metadata": {"labels": {'a{b:': x ? y : z}}}`,
+    ],
+    [
+      "[JSONPatch{op: 'add', path: \"/x: {\", value: [1]}] // Object{",
+      `[{"op": 'add', "path": "/x: {", "value": [1]}] // Object{`,
+    ],
+    ["a.Object{b: 1}", "a.Object{b: 1}"],
+  ];
+  for (const [expression = "", expected] of cases) {
+    assert.equal(rewriteInitializers(expression).source, expected);
+  }
+  assert.equal(
+    rewriteInitializers("Object{spec: Object.status{}}").problem,
+    'unexpected type name "Object.status", expected "Object.spec", which matches field name path from root Object type',
+  );
+});
+
+test("A mutating policy merges its apply configuration", async () => {
+  await withServer(async (server) => {
+    policy(server, "p", {
+      variables: [{
+        name: "team",
+        expression: "object.metadata.name + '-team'",
+      }],
+      matchConditions: [{ name: "a", expression: "!has(object.data.skip)" }],
+      mutations: [applied(
+        "Object{metadata: Object.metadata{labels: {'team': variables.team}}, data: {'n': string(1 + 1)}}",
+      )],
+    });
+    const { body } = await server.send("POST", MAPS, map("a", { x: "1" }));
+    assert.deepEqual(body.metadata.labels, { team: "a-team" });
+    assert.deepEqual(body.data, { x: "1", n: "2" });
+    const skipped = await server.send("POST", MAPS, map("b", { skip: "" }));
+    assert.equal(skipped.body.metadata.labels, undefined);
+  });
+});
+
+test("A mutating policy adds to keyed lists and changes no atomic ones", async () => {
+  await withServer(async (server) => {
+    const pod = {
+      metadata: { name: "p" },
+      spec: { containers: [{ name: "main", image: "i" }] },
+    };
+    policy(server, "p", {
+      mutations: [applied(`Object{
+        spec: Object.spec{
+          initContainers: [
+            Object.spec.initContainers{name: "side", image: "s", restartPolicy: "Always"}
+          ]
+        }
+      }`)],
+    });
+    const { body } = await server.send("POST", PODS, pod);
+    assert.equal(body.spec?.initContainers?.[0].name, "side", body.message);
+    assert.equal(body.spec.containers[0].name, "main");
+    policy(server, "p", {
+      mutations: [applied(
+        'Object{spec: Object.spec{containers: [Object.spec.containers{name: "main", args: ["a"]}]}}',
+      )],
+    });
+    const refused = await server.send("POST", PODS, {
+      ...pod,
+      metadata: { name: "q" },
+    });
+    assert.equal(refused.status, 403);
+    assert.equal(refused.body.reason, "Invalid");
+    assert.equal(
+      refused.body.message,
+      "policy 'p' with binding 'p' denied request: error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .spec.containers[0].args",
+    );
+  });
+});
+
+test("A mutating policy applies a JSON patch, unless its test fails", async () => {
+  await withServer(async (server) => {
+    policy(server, "p", {
+      mutations: [
+        jsonPatch(`[
+          JSONPatch{op: "test", path: "/data/x", value: "1"},
+          JSONPatch{op: "add", path: "/data/y", value: "2"},
+          JSONPatch{op: "add", path: "/metadata/labels", value: {}},
+          JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("a.b/c"), value: "d"}
+        ]`),
+      ],
+    });
+    const { body } = await server.send("POST", MAPS, map("a", { x: "1" }));
+    assert.deepEqual(body.data, { x: "1", y: "2" }, body.message);
+    assert.deepEqual(body.metadata.labels, { "a.b/c": "d" });
+    const other = await server.send("POST", MAPS, map("b", { x: "0" }));
+    assert.deepEqual(other.body.data, { x: "0" });
+  });
+});
+
+test("A mutating policy runs again if a later one changed the object", async () => {
+  await withServer(async (server) => {
+    const count = (key: string) =>
+      applied(
+        `Object{data: {'${key}': string(object.data.size())}}`,
+      );
+    policy(server, "a", {
+      mutations: [count("a")],
+      reinvocationPolicy: "IfNeeded",
+    });
+    policy(server, "b", { mutations: [count("b")] });
+    const { body } = await server.send("POST", MAPS, map("m", { x: "" }));
+    assert.deepEqual(body.data, { x: "", a: "3", b: "2" });
+  });
+});
+
+test("A mutating policy that fails refuses the request, or is ignored", async () => {
+  await withServer(async (server) => {
+    const mutations = [applied("Object{data: {'a': object.data.none}}")];
+    policy(server, "p", { mutations });
+    const { status, body } = await server.send(
+      "POST",
+      MAPS,
+      map("a", { x: "" }),
+    );
+    assert.equal(status, 403);
+    assert.match(
+      body.message,
+      /^policy 'p' with binding 'p' denied request: expression '.*' resulted in error: no such key: none$/,
+    );
+    assert.deepEqual(body.details.causes, [{ message: body.message }]);
+    policy(server, "p", { mutations, failurePolicy: "Ignore" });
+    const ignored = await server.send("POST", MAPS, map("a", { x: "" }));
+    assert.equal(ignored.status, 201);
+  });
+});
