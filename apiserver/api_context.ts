@@ -1,11 +1,13 @@
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/logger.ts";
+import type { Authenticator } from "./access/authenticator.ts";
+import type { RoleAuthorizer } from "./access/role_authorizer.ts";
+import type { ServiceAccountTokens } from "./access/service_account_tokens.ts";
 import type { AdmissionChain } from "./admission/admission.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { WebhookCaller } from "./admission/webhook_caller.ts";
 import type { Random } from "./random.ts";
 import type { WatchHub } from "./read/watch_hub.ts";
-import type { User } from "./request/user.ts";
 import type { Resources } from "./resources.ts";
 import type { FeatureGates } from "./feature_gates.ts";
 import type { Store } from "./storage/store.ts";
@@ -26,6 +28,8 @@ export interface ApiContext {
   readonly admission: AdmissionChain;
   /** Client of webhooks. */
   readonly webhooks: WebhookCaller;
-  /** User of a bearer token; undefined if it is invalid. */
-  authenticate(token: string): User | undefined;
+  readonly authenticator: Authenticator;
+  readonly authorizer: RoleAuthorizer;
+  /** Tokens of service accounts. */
+  readonly accountTokens: ServiceAccountTokens;
 }

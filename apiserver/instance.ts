@@ -1,10 +1,14 @@
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/logger.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
+import { Authenticator } from "./access/authenticator.ts";
+import { RoleAuthorizer } from "./access/role_authorizer.ts";
+import { ServiceAccountTokens } from "./access/service_account_tokens.ts";
 import type { ApiContext } from "./api_context.ts";
 import { AdmissionChain } from "./admission/admission.ts";
 import { dynamicPlugins } from "./admission/dynamic_admission.ts";
 import { admissionPlugins } from "./admission/plugins.ts";
+import type { KeyPair } from "./certificates.ts";
 import {
   WebhookCaller,
   type WebhookServices,
@@ -12,6 +16,7 @@ import {
 import { bootstrap } from "./bootstrap.ts";
 import { CrdController } from "./controllers/crd_controller.ts";
 import { GarbageCollector } from "./controllers/garbage_collector.ts";
+import { RoleAggregation } from "./controllers/role_aggregation.ts";
 import { VolumeProtection } from "./controllers/volume_protection.ts";
 import {
   controllerSwitch,
@@ -61,9 +66,12 @@ export interface InstanceOptions {
     | { readonly nodes?: number | undefined }
     | undefined;
   readonly audit: ((event: AuditEvent) => void) | undefined;
+  /** User of a token of the options. */
   readonly authenticate: (token: string) => User | undefined;
-  /** Certificate of the authority, in PEM. */
-  readonly authority: () => string;
+  /** Whether roles decide what users may do; by default they do. */
+  readonly authorization?: "none" | "rbac" | undefined;
+  /** Certificate authority, created when it is first needed. */
+  readonly authority: () => KeyPair;
   /** Objects from an earlier instance or a file. */
   readonly content: JournalContent | undefined;
 }
@@ -82,10 +90,16 @@ export class Instance {
   #isStopped = false;
 
   constructor(options: InstanceOptions) {
-    const { builtin, crd, clock, random, logger, authenticate } = options;
+    const { builtin, crd, clock, random, logger, authority } = options;
     this.#simulate = options.simulate;
     const store = new Store({ history: options.history });
     const resources = new Resources(builtin.builtinDefinitions());
+    const accountTokens = new ServiceAccountTokens({
+      store,
+      clock,
+      random,
+      key: () => authority().key,
+    });
     const context: ApiContext = {
       store,
       resources,
@@ -103,7 +117,15 @@ export class Instance {
           store.collection({ group: "", plural: "services" })
             .get(storageKey({ namespace, name })) !== undefined,
       }),
-      authenticate,
+      accountTokens,
+      authenticator: new Authenticator(options.authenticate, accountTokens),
+      authorizer: new RoleAuthorizer({
+        store,
+        resources,
+        clock,
+        random,
+        allowsAll: options.authorization === "none",
+      }),
     };
     this.context = context;
     const definitions = new CrdController(
@@ -116,7 +138,7 @@ export class Instance {
     this.#isEnabled = controllerSwitch(controllers);
     const isEnabled = this.#isEnabled;
     const namespaces = new NamespaceController(context, {
-      authority: options.authority,
+      authority: () => authority().certificate,
       isEnabled,
     });
     const observers = [
@@ -125,7 +147,14 @@ export class Instance {
         : []),
       new VolumeProtection(context, isEnabled),
     ];
-    this.#controllers = [definitions, namespaces, ...observers];
+    this.#controllers = [
+      definitions,
+      namespaces,
+      ...(isEnabled("clusterrole-aggregation-controller")
+        ? [new RoleAggregation(context)]
+        : []),
+      ...observers,
+    ];
     if (options.content === undefined) bootstrap(context);
     else {
       this.#load(options.content, definitions);

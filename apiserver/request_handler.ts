@@ -1,5 +1,12 @@
 import { gzip } from "node:zlib";
 import { promisify } from "node:util";
+import { attributesOf } from "./access/attributes.ts";
+import {
+  impersonated,
+  impersonates,
+  ImpersonationError,
+} from "./access/impersonation.ts";
+import { issuerDocument } from "./access/issuer_documents.ts";
 import type { ApiContext } from "./api_context.ts";
 import { checkReads, discover } from "./discovery/discovery_routes.ts";
 import type { OpenApiRoutes } from "./discovery/openapi_routes.ts";
@@ -15,10 +22,14 @@ import {
 import { healthResponse } from "./health.ts";
 import { respondValue } from "./read/respond.ts";
 import { failureMedia } from "./request/negotiation.ts";
-import { readTarget, type RequestInfo } from "./request/request_info.ts";
-import { ANONYMOUS, bearerToken, type User } from "./request/user.ts";
-import { route, verbOf } from "./router.ts";
-import { badRequest, forbidden, StatusError } from "./status.ts";
+import {
+  readTarget,
+  type RequestInfo,
+  verbOf,
+} from "./request/request_info.ts";
+import { ANONYMOUS, isPrivileged, type User } from "./request/user.ts";
+import { route } from "./router.ts";
+import { badRequest, StatusError } from "./status.ts";
 
 /** Kubernetes version whose behaviour the server reproduces. */
 const VERSION = {
@@ -33,8 +44,8 @@ const VERSION = {
   platform: "linux/amd64",
 };
 
-/** Paths that anonymous users may read. */
-const PUBLIC_PATHS = /^\/(?:healthz|livez|readyz)(?:\/.+)?$|^\/version\/?$/;
+/** Paths that everybody may read. */
+const HEALTH_PATHS = /^\/(?:healthz|livez|readyz)(?:\/.+)?$/;
 
 /**
  * Minimum size in bytes of answers that are compressed, if the client accepts
@@ -82,6 +93,7 @@ export interface RequestHandlerOptions {
 }
 
 const compress = promisify(gzip);
+const NOTHING = new Uint8Array();
 
 /**
  * Request handler, independent of sockets: authenticates, authorizes, routes
@@ -98,6 +110,24 @@ export class RequestHandler {
     this.#audit = audit;
   }
 
+  /**
+   * Whether a request is let in, so that its body is worth reading.
+   *
+   * @param head The request without its body.
+   */
+  admits(head: Omit<ServerRequest, "body">): boolean {
+    const request = { ...head, body: NOTHING };
+    const info = readTarget(head.target);
+    if (info === undefined) return false;
+    try {
+      const user = this.#context.authenticator.authenticate(request);
+      this.#authorize(this.#actingUser(request, user), request, info);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   /** Handles a request; never throws. */
   async handle(request: ServerRequest): Promise<ServerResponse> {
     const info = readTarget(request.target);
@@ -107,8 +137,9 @@ export class RequestHandler {
     let user = ANONYMOUS;
     let response: ServerResponse;
     try {
-      user = this.#authenticate(request);
-      authorize(user, request.method, info);
+      user = this.#context.authenticator.authenticate(request);
+      user = this.#actingUser(request, user);
+      this.#authorize(user, request, info);
       response = await this.#answer({
         http: request,
         info,
@@ -124,17 +155,21 @@ export class RequestHandler {
     return response;
   }
 
-  #authenticate({ headers }: ServerRequest): User {
-    const { authorization } = headers;
-    if (authorization === undefined) return ANONYMOUS;
-    const token = bearerToken(authorization);
-    const user = token && this.#context.authenticate(token);
-    if (user) return user;
-    throw new StatusError({
-      code: 401,
-      reason: "Unauthorized",
-      message: "Unauthorized",
-    });
+  /** User of a request after impersonation. */
+  #actingUser(request: ServerRequest, user: User): User {
+    return impersonates(request)
+      ? impersonated(request, user, this.#context.authorizer)
+      : user;
+  }
+
+  /**
+   * Checks that a user may make a request.
+   *
+   * @throws {StatusError} 403 if not.
+   */
+  #authorize(user: User, { method }: ServerRequest, info: RequestInfo): void {
+    if (isPrivileged(user) || HEALTH_PATHS.test(info.path)) return;
+    this.#context.authorizer.check(user, attributesOf(method, info));
   }
 
   async #answer(request: {
@@ -152,11 +187,16 @@ export class RequestHandler {
       checkReads(http);
       return jsonResponse(200, VERSION);
     }
-    if (PUBLIC_PATHS.test(path)) {
+    if (HEALTH_PATHS.test(path)) {
       return healthResponse(path, info.query);
     }
     if (path === "/openapi" || path.startsWith("/openapi/")) {
       return await this.#openApi.respond(http, path);
+    }
+    if (/^\/(?:\.well-known|openid)\//.test(path)) {
+      checkReads(http);
+      return issuerDocument(this.#context.accountTokens, http, path) ??
+        pageNotFound();
     }
     if (path === "/") return jsonResponse(200, { paths: ["/api", "/apis"] });
     return await discover(this.#context, http, path) ?? pageNotFound();
@@ -166,6 +206,11 @@ export class RequestHandler {
     error: unknown,
     request: ServerRequest,
   ): Promise<ServerResponse> {
+    if (error instanceof ImpersonationError) {
+      const path = JSON.stringify(request.target);
+      const text = `Internal Server Error: ${path}: ${error.message}\n`;
+      return textResponse(500, text);
+    }
     if (error instanceof StatusError) {
       const { status, headers } = error;
       const media = failureMedia(request.headers.accept);
@@ -213,37 +258,6 @@ function checkTimeout(method: string, info: RequestInfo): void {
         : unit === ""
         ? `missing unit in duration ${shown}`
         : `unknown unit ${JSON.stringify(unit)} in duration ${shown}`
-    }`,
-  );
-}
-
-/**
- * Authorizes a request: the administrator has all rights, others may read
- * public paths.
- */
-function authorize(user: User, method: string, info: RequestInfo): void {
-  if (user.groups.includes("system:masters")) return;
-  if (PUBLIC_PATHS.test(info.path)) return;
-  const { resource } = info;
-  const who = `User ${JSON.stringify(user.name)} cannot ${
-    verbOf(method, info)
-  }`;
-  if (resource === undefined) {
-    throw forbidden(
-      { group: "", kind: "" },
-      `${who} path ${JSON.stringify(info.path)}`,
-    );
-  }
-  const { group, plural, name, namespace, subresource } = resource;
-  const what = subresource ? `${plural}/${subresource}` : plural;
-  throw forbidden(
-    { group, kind: plural, name },
-    `${who} resource ${JSON.stringify(what)} in API group ${
-      JSON.stringify(group)
-    } ${
-      namespace === undefined
-        ? "at the cluster scope"
-        : `in the namespace ${JSON.stringify(namespace)}`
     }`,
   );
 }

@@ -1,10 +1,11 @@
+import { RBAC_GROUP } from "./access/bootstrap_roles.ts";
 import type { ApiContext } from "./api_context.ts";
 import {
   pageNotFound,
   type ServerRequest,
   type ServerResponse,
 } from "./http/exchange.ts";
-import { createReview, isReview } from "./access_reviews.ts";
+import { createReview, isReview } from "./access/access_reviews.ts";
 import { askNode, needsNode } from "./node_requests.ts";
 import { get } from "./read/get.ts";
 import { listPage, respondPage } from "./read/list.ts";
@@ -44,35 +45,6 @@ export interface RoutedRequest {
   readonly annotations: Record<string, string>;
 }
 
-/** RBAC verb of a request. */
-export function verbOf(method: string, info: RequestInfo): string {
-  const { resource, query } = info;
-  if (resource === undefined) return method.toLowerCase();
-  const collection = resource.name === undefined || resource.name === "";
-  switch (method) {
-    case "GET":
-    case "HEAD": {
-      const watching = query.get("watch");
-      if (
-        resource.watch ||
-        (collection && watching !== null && watching !== "0" &&
-          watching.toLowerCase() !== "false")
-      ) return "watch";
-      return collection ? "list" : "get";
-    }
-    case "POST":
-      return "create";
-    case "PUT":
-      return "update";
-    case "PATCH":
-      return "patch";
-    case "DELETE":
-      return collection ? "deletecollection" : "delete";
-    default:
-      return "";
-  }
-}
-
 /** Dispatches a request that names a resource. */
 export async function route(
   context: ApiContext,
@@ -85,6 +57,7 @@ export async function route(
   if (definition === undefined || version === undefined) {
     return nothingServed(context, path);
   }
+  if (definition.group === RBAC_GROUP) context.authorizer.prepare();
   if (!fitsScope(definition, path, http.method)) {
     if (definition.custom) return pageNotFound();
     throw noSuchPath();

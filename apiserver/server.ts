@@ -15,9 +15,20 @@ import { Listener } from "./http/listener.ts";
 import { Instance } from "./instance.ts";
 import { kubeconfigDocument } from "./kubeconfig_document.ts";
 import { type Random, seededRandom } from "./random.ts";
-import { type ApiServerOptions, checkServerOptions } from "./server_options.ts";
+import {
+  type ApiServerOptions,
+  checkServerOptions,
+  checkUser,
+} from "./server_options.ts";
 import type { BuiltinResources, CustomResources } from "./registry.ts";
-import { ADMINISTRATOR, bearerToken, type User } from "./request/user.ts";
+import {
+  accountGroups,
+  ADMINISTRATOR,
+  bearerToken,
+  completed,
+  serviceAccountOf,
+  type User,
+} from "./request/user.ts";
 import {
   FileJournal,
   type JournalContent,
@@ -50,8 +61,10 @@ export class ApiServer {
   #unlock: (() => void) | undefined;
   #listener: Listener | undefined;
   #authority: KeyPair | undefined;
-  #certificate: { cert: string; key: string } | undefined;
+  #certificate: { cert: string; key: string; ca: string } | undefined;
   #client: Client | undefined;
+  /** Users of the options by token. */
+  readonly #users: Map<string, User>;
   #token: string;
   #port: number;
 
@@ -61,6 +74,9 @@ export class ApiServer {
     this.#clock = options.clock ?? systemClock;
     this.#random = seededRandom(options.seed);
     this.#logger = options.logger ?? silentLogger;
+    this.#users = new Map(
+      options.users?.map((user) => [user.token, userOf(user)]),
+    );
     this.#token = options.token ?? secretToken();
     this.#port = options.port === false ? 0 : options.port ?? 0;
     this.#faults = new FaultInjector({
@@ -127,7 +143,8 @@ export class ApiServer {
       services: this.#options.services,
       audit,
       authenticate: (token) => this.#authenticate(token),
-      authority: () => this.certificateAuthority,
+      authorization: this.#options.authorization,
+      authority: () => this.#authorityPair(),
       content,
     });
     if (content !== undefined || this.#options.simulate) {
@@ -140,8 +157,9 @@ export class ApiServer {
     if (port !== false) {
       this.#listener = await Listener.open({
         handle: (request) => this.#handle(request),
-        reads: ({ authorization = "" }) =>
-          bearerToken(authorization) === this.#token,
+        reads: (head) =>
+          bearerToken(head.headers.authorization ?? "") === this.#token ||
+          this.#instance?.handler.admits(head) === true,
         port: this.#port,
         host: this.#options.host ?? "127.0.0.1",
         tls: this.#options.tls === false
@@ -192,7 +210,8 @@ export class ApiServer {
   }
 
   #authenticate(token: string): User | undefined {
-    return token === this.#token ? ADMINISTRATOR : undefined;
+    if (token === this.#token) return ADMINISTRATOR;
+    return this.#users.get(token);
   }
 
   #authorityPair(): KeyPair {
@@ -200,7 +219,7 @@ export class ApiServer {
       createAuthority({ commonName: "coracle" });
   }
 
-  #serverCertificate(): { cert: string; key: string } {
+  #serverCertificate(): { cert: string; key: string; ca: string } {
     if (this.#certificate === undefined) {
       const host = this.#options.host ?? "127.0.0.1";
       const { certificate, key } = issueCertificate(this.#authorityPair(), {
@@ -208,7 +227,8 @@ export class ApiServer {
         usage: "server",
         hosts: [...new Set(["localhost", "127.0.0.1", "::1", host])],
       });
-      this.#certificate = { cert: certificate, key };
+      const ca = this.certificateAuthority;
+      this.#certificate = { cert: certificate, key, ca };
     }
     return this.#certificate;
   }
@@ -243,13 +263,36 @@ export class ApiServer {
 
   /** Kubeconfig for this server, as YAML; contains the token. */
   get kubeconfig(): string {
+    return this.#kubeconfig(this.#token);
+  }
+
+  /**
+   * Kubeconfig with a new token of a user, as YAML.
+   *
+   * @param user User name, and groups besides `system:authenticated`.
+   */
+  kubeconfigFor(user: {
+    readonly name: string;
+    readonly groups?: readonly string[] | undefined;
+  }): string {
+    return this.#kubeconfig(this.#tokenOf(user));
+  }
+
+  #kubeconfig(token: string): string {
     return kubeconfigDocument({
       server: this.url,
       authority: this.#options.tls === false
         ? undefined
         : this.certificateAuthority,
-      token: this.#token,
+      token,
     });
+  }
+
+  #tokenOf(user: Parameters<ApiServer["kubeconfigFor"]>[0]): string {
+    checkUser(user, "a kubeconfig or client");
+    const token = secretToken();
+    this.#users.set(token, userOf(user));
+    return token;
   }
 
   /** In-process transport to the server, with all rights. */
@@ -266,6 +309,24 @@ export class ApiServer {
   get client(): Client {
     return this.#client ??= new this.#kinds.Client({
       transport: this.#transport,
+    }, { clock: this.#clock });
+  }
+
+  /**
+   * Creates a client of the server that acts as a user, over the in-process
+   * transport.
+   *
+   * @param user User name, and groups besides `system:authenticated`.
+   */
+  clientFor(user: {
+    readonly name: string;
+    readonly groups?: readonly string[] | undefined;
+  }): Client {
+    const token = this.#tokenOf(user);
+    return new this.#kinds.Client({
+      transport: new InProcessTransport((request) =>
+        this.#handle(withToken(request, token))
+      ),
     }, { clock: this.#clock });
   }
 
@@ -295,6 +356,18 @@ export class ApiServer {
     this.#unlock?.();
     this.#unlock = undefined;
   }
+}
+
+function userOf(
+  { name, groups = [], uid }: {
+    readonly name: string;
+    readonly groups?: readonly string[] | undefined;
+    readonly uid?: string | undefined;
+  },
+): User {
+  const account = serviceAccountOf(name);
+  const own = account ? accountGroups(account.namespace) : [];
+  return completed({ name, uid, groups: [...own, ...groups] });
 }
 
 function secretToken(): string {

@@ -37,6 +37,32 @@ export interface ApiServerOptions {
   /** Bearer token with all rights; random by default. */
   readonly token?: string | undefined;
   /**
+   * Further users with bearer tokens. Their rights are those of their roles;
+   * users in the group `system:masters` have all rights.
+   *
+   * @default {[]}
+   */
+  readonly users?:
+    | readonly {
+      /** User name. */
+      readonly name: string;
+      /** Groups, besides `system:authenticated`. */
+      readonly groups?: readonly string[] | undefined;
+      /** Bearer token. */
+      readonly token: string;
+      /** UID. */
+      readonly uid?: string | undefined;
+    }[]
+    | undefined;
+  /**
+   * Whether roles and their bindings decide what users may do (`"rbac"`), or
+   * every user has all rights (`"none"`). The holder of the server's token has
+   * all rights in any case.
+   *
+   * @default {"rbac"}
+   */
+  readonly authorization?: "none" | "rbac" | undefined;
+  /**
    * Certificate authority of the server. With the same authority and token a
    * restarted server accepts the same kubeconfig. By default a new one is
    * created.
@@ -129,6 +155,8 @@ const RULES: OptionRules<ApiServerOptions> = {
   host: "name?",
   tls: "boolean?",
   token: "name?",
+  users: "array?",
+  authorization: ["none", "rbac", undefined],
   authority: "object?",
   data: "name?",
   audit: "function?",
@@ -143,6 +171,10 @@ const RULES: OptionRules<ApiServerOptions> = {
   services: "object?",
   logger: "logger?",
 };
+const USER_RULES = { name: "name", groups: "strings?" } as const;
+const TOKEN_RULES: OptionRules<
+  NonNullable<ApiServerOptions["users"]>[number]
+> = { ...USER_RULES, token: "name", uid: "name?" };
 const HISTORY_RULES: OptionRules<HistoryLimits> = {
   changes: "size",
   bytes: "size",
@@ -162,6 +194,15 @@ const POD_RULES: OptionRules<PodHooks> = {
 };
 
 /**
+ * Validates name and groups of a user.
+ *
+ * @throws {TypeError} If one is missing or has another type.
+ */
+export function checkUser(user: object, subject: string): void {
+  checkOptions(user, USER_RULES, subject);
+}
+
+/**
  * Validates the options of a server.
  *
  * @throws {TypeError} If an option is unknown or has another type.
@@ -179,6 +220,18 @@ export function checkServerOptions(options: ApiServerOptions): void {
         JSON.stringify(name)
       } must be a URL or a function: received ${JSON.stringify(service)}`,
     );
+  }
+  const tokens = new Set([options.token]);
+  for (const user of options.users ?? []) {
+    checkOptions(user, TOKEN_RULES, `${subject}, users`);
+    if (tokens.has(user.token)) {
+      throw new RangeError(
+        `Cannot start ${subject}: each user must have a token of its own: received that of another user for ${
+          JSON.stringify(user.name)
+        }`,
+      );
+    }
+    tokens.add(user.token);
   }
   const { controllers, simulate } = options;
   checkOptions(featureGates, GATE_RULES, `${subject}, featureGates`);

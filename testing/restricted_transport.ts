@@ -7,9 +7,8 @@ import type {
   Transport,
 } from "../core/client/transport/transport.ts";
 import type { PolicyRule } from "../core/crd/rbac.ts";
-import { readTarget } from "../apiserver/request/request_info.ts";
+import { readTarget, verbOf } from "../apiserver/request/request_info.ts";
 import type { RecordedRequest } from "./request_record.ts";
-import { verbOf } from "../apiserver/router.ts";
 
 const encoder = new TextEncoder();
 

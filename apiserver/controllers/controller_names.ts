@@ -11,6 +11,7 @@ const WORKLOAD_CONTROLLERS = [
 
 /** Other controllers. */
 const CLUSTER_CONTROLLERS = [
+  "clusterrole-aggregation-controller",
   "garbage-collector-controller",
   "namespace-controller",
   "persistentvolume-protection-controller",

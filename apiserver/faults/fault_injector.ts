@@ -5,8 +5,7 @@ import {
   type ServerResponse,
 } from "../http/exchange.ts";
 import type { Random } from "../random.ts";
-import { readTarget } from "../request/request_info.ts";
-import { verbOf } from "../router.ts";
+import { readTarget, verbOf } from "../request/request_info.ts";
 import type { GroupResource } from "../registry.ts";
 import { conflict, StatusError } from "../status.ts";
 import type { JournalContent } from "../storage/file_journal.ts";

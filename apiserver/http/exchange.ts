@@ -21,6 +21,18 @@ export interface ServerRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** Body, truncated one byte after {@linkcode MAX_BODY_BYTES}. */
   readonly body: Uint8Array;
+  /** Client certificate, if the client sent one. */
+  readonly certificate?: PeerCertificate | undefined;
+}
+
+/** Client certificate of a connection. */
+export interface PeerCertificate {
+  /** Whether the server's authority has signed it, and it has not expired. */
+  readonly isTrusted: boolean;
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  /** SHA-256 digest of the certificate, in hexadecimal digits. */
+  readonly fingerprint?: string | undefined;
 }
 
 /**

@@ -73,7 +73,11 @@ export class InProcessTransport implements Transport {
   }
 
   async #ask(request: HttpRequest): Promise<ServerResponse> {
-    const { method, path, headers, body, signal } = request;
+    const { method, path, body, signal } = request;
+    let { headers } = request;
+    for (const [name, lines] of Object.entries(request.repeatedHeaders ?? {})) {
+      headers = { ...headers, [name]: lines.join(", ") };
+    }
     if (this.#closed) {
       throw new Error("Cannot send a request: the transport is closed");
     }

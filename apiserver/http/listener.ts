@@ -7,10 +7,12 @@ import {
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import {
   isStream,
   MAX_BODY_BYTES,
+  type PeerCertificate,
   type ServerRequest,
   type ServerResponse,
   type StreamWriter,
@@ -30,7 +32,7 @@ export type Handle = (
 export interface ListenerOptions {
   readonly handle: Handle;
   /** Whether the body of a request is read; that of others is discarded. */
-  readonly reads: (headers: ServerRequest["headers"]) => boolean;
+  readonly reads: (request: Omit<ServerRequest, "body">) => boolean;
   /**
    * Time within which a body must arrive, in milliseconds.
    *
@@ -40,8 +42,13 @@ export interface ListenerOptions {
   /** Port; 0 selects any free port. */
   readonly port: number;
   readonly host: string;
-  /** Certificate and key in PEM; undefined for plain HTTP. */
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /**
+   * Certificate and key of the server, and the authority of client
+   * certificates, all in PEM; undefined for plain HTTP.
+   */
+  readonly tls:
+    | { readonly cert: string; readonly key: string; readonly ca: string }
+    | undefined;
 }
 
 /** HTTP(S) server on a port, with `node:http`. */
@@ -77,9 +84,12 @@ export class Listener {
    */
   static async open(options: ListenerOptions): Promise<Listener> {
     const { tls, port, host } = options;
-    const server = tls === undefined
-      ? createPlainServer()
-      : createTlsServer({ cert: tls.cert, key: tls.key }) as unknown as Server;
+    const server = tls === undefined ? createPlainServer() : createTlsServer({
+      ...tls,
+      // Client certificates are optional, and judged by the handler.
+      requestCert: true,
+      rejectUnauthorized: false,
+    }) as unknown as Server;
     const listener = new Listener(server, options);
     await new Promise<void>((resolve, reject) => {
       // The listener stays: an unhandled error of a server ends the process.
@@ -105,15 +115,10 @@ export class Listener {
     message: IncomingMessage,
     response: NodeResponse,
   ): Promise<void> {
-    const headers = plainHeaders(message);
-    const body = await this.#readBody(message, headers);
+    const request = requestOf(message);
+    const body = await this.#readBody(message, request);
     if (body === undefined) return;
-    const answer = await this.#handle({
-      method: message.method ?? "GET",
-      target: message.url ?? "/",
-      headers,
-      body,
-    });
+    const answer = await this.#handle({ ...request, body });
     if (answer === undefined) {
       response.destroy();
       return;
@@ -138,9 +143,9 @@ export class Listener {
    */
   #readBody(
     message: IncomingMessage,
-    headers: ServerRequest["headers"],
+    request: Omit<ServerRequest, "body">,
   ): Promise<Uint8Array | undefined> {
-    const { method } = message;
+    const { method, headers } = request;
     if (
       (method === "GET" || method === "HEAD") &&
       headers["content-length"] === undefined &&
@@ -154,7 +159,7 @@ export class Listener {
     for (const end of ["end", "close", "error"]) {
       message.once(end, () => clearTimeout(limit));
     }
-    if (this.#reads(headers)) return readBody(message);
+    if (this.#reads(request)) return readBody(message);
     message.on("error", () => {});
     message.resume();
     return Promise.resolve(new Uint8Array());
@@ -162,12 +167,8 @@ export class Listener {
 
   async #upgrade(request: UpgradeRequest): Promise<void> {
     const { message, socket } = request;
-    const answer = await this.#handle({
-      method: message.method ?? "GET",
-      target: message.url ?? "/",
-      headers: plainHeaders(message),
-      body: new Uint8Array(),
-    });
+    const body = new Uint8Array();
+    const answer = await this.#handle({ ...requestOf(message), body });
     if (answer === undefined) socket.destroy();
     else if (answer.upgrade === undefined) refuseUpgrade(request, answer);
     else await acceptUpgrade(request, answer.upgrade);
@@ -187,6 +188,32 @@ export class Listener {
     this.#server.closeAllConnections?.();
     await closed;
   }
+}
+
+function requestOf(message: IncomingMessage): Omit<ServerRequest, "body"> {
+  const { method = "GET", url: target = "/", socket } = message;
+  const headers = plainHeaders(message);
+  const certificate = "authorized" in socket
+    ? peerOf(socket as TLSSocket)
+    : undefined;
+  return { method, target, headers, certificate };
+}
+
+/** Client certificates by connection, read at the first request. */
+const PEERS: WeakMap<Socket, PeerCertificate | undefined> = new WeakMap();
+
+function peerOf(socket: TLSSocket): PeerCertificate | undefined {
+  if (PEERS.has(socket)) return PEERS.get(socket);
+  const sent = socket.getPeerCertificate?.();
+  const { CN, O = [] } = sent?.subject ?? {};
+  const peer = sent?.subject === undefined ? undefined : {
+    isTrusted: socket.authorized,
+    commonName: [CN].flat().at(-1) ?? "",
+    organizations: [O].flat(),
+    fingerprint: sent.fingerprint256?.replaceAll(":", "").toLowerCase(),
+  };
+  PEERS.set(socket, peer);
+  return peer;
 }
 
 function plainHeaders(message: IncomingMessage): Record<string, string> {

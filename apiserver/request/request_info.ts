@@ -75,3 +75,32 @@ function readResource(path: string): ResourcePath | undefined {
   const [plural = "", name, subresource, ...rest] = parts;
   return { group, version, namespace, plural, name, subresource, watch, rest };
 }
+
+/** RBAC verb of a request. */
+export function verbOf(method: string, info: RequestInfo): string {
+  const { resource, query } = info;
+  if (resource === undefined) return method.toLowerCase();
+  const collection = resource.name === undefined || resource.name === "";
+  switch (method) {
+    case "GET":
+    case "HEAD": {
+      const watching = query.get("watch");
+      if (
+        resource.watch ||
+        (collection && watching !== null && watching !== "0" &&
+          watching.toLowerCase() !== "false")
+      ) return "watch";
+      return collection ? "list" : "get";
+    }
+    case "POST":
+      return "create";
+    case "PUT":
+      return "update";
+    case "PATCH":
+      return "patch";
+    case "DELETE":
+      return collection ? "deletecollection" : "delete";
+    default:
+      return "";
+  }
+}

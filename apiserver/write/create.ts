@@ -10,6 +10,7 @@ import { parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
+import { checkEscalation } from "../access/role_escalation.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { attributesOf } from "../admission/admission.ts";
 import { CRDS } from "../registry.ts";
@@ -136,6 +137,7 @@ export function createObject(
   });
   context.admission.run("mutate", attributes);
   object = attributes.object as UntypedObject;
+  checkEscalation(request, object);
   setSystemFields(request, object);
   if (definition.hasGeneration) object.metadata.generation = 1;
   definition.prepareForCreate?.(object, hooks);

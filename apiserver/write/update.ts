@@ -4,6 +4,7 @@ import { jsonEquals } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import { attributesOf } from "../admission/admission.ts";
 import type { ServerResponse } from "../http/exchange.ts";
+import { checkEscalation } from "../access/role_escalation.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { holdsContent } from "../namespace_checks.ts";
 import { settle } from "../settle.ts";
@@ -176,6 +177,7 @@ export function updateObject(
     conditional: how.conditional,
   });
   keepSystemFields(request, next, live);
+  checkEscalation(request, next, live);
   definition.prepareForUpdate?.(next, live, hooks);
   next.metadata.uid ||= live.metadata.uid;
   checkCustomType(request, next);

@@ -1,5 +1,6 @@
 import { systemClock } from "../../../core/clock.ts";
 import { InProcessTransport } from "../../../apiserver/http/in_process_transport.ts";
+import { createAuthority } from "../../../apiserver/certificates.ts";
 import { Instance } from "../../../apiserver/instance.ts";
 import { seededRandom } from "../../../apiserver/random.ts";
 import type { BuiltinResources } from "../../../apiserver/registry.ts";
@@ -16,6 +17,11 @@ export interface Answer {
   // deno-lint-ignore no-explicit-any -- tests look at whatever is there
   readonly body: any;
 }
+
+const AUTHORITY = {
+  ...createAuthority({ commonName: "coracle" }),
+  certificate: "none",
+};
 
 /** A server of plain kinds that is reached by function calls. */
 export class TestServer {
@@ -40,7 +46,7 @@ export class TestServer {
 
       audit: undefined,
       authenticate: (token) => token === "secret" ? ADMINISTRATOR : undefined,
-      authority: () => "none",
+      authority: () => AUTHORITY,
       content: undefined,
     });
     this.transport = new InProcessTransport((request) =>

@@ -1,18 +1,20 @@
-import { admitPosted } from "./admission/admission.ts";
-import type { StatusCause } from "../core/api/api_error.ts";
-import type { ObjectMeta } from "../core/api/object.ts";
-import { isJsonObject, type JsonObject } from "../core/patch/json_value.ts";
-import { timestamp } from "../core/api/timestamp.ts";
-import type { ServerResponse } from "./http/exchange.ts";
-import { updateManagedFields } from "./field_management.ts";
-import { representationOf, respondObject } from "./read/respond.ts";
-import type { GroupResource } from "./registry.ts";
-import { readObjectBody } from "./request/object_body.ts";
-import { readWriteOptions } from "./request/query_options.ts";
-import type { ResourceRequest } from "./request/resource_request.ts";
-import { ADMINISTRATOR, type User } from "./request/user.ts";
-import { badRequest, fieldError, invalid } from "./status.ts";
-import { placeInNamespace } from "./write/create.ts";
+import { admitPosted } from "../admission/admission.ts";
+import type { StatusCause } from "../../core/api/api_error.ts";
+import type { ObjectMeta } from "../../core/api/object.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import { timestamp } from "../../core/api/timestamp.ts";
+import type { ServerResponse } from "../http/exchange.ts";
+import { updateManagedFields } from "../field_management.ts";
+import { representationOf, respondObject } from "../read/respond.ts";
+import type { GroupResource } from "../registry.ts";
+import { readObjectBody } from "../request/object_body.ts";
+import { readWriteOptions } from "../request/query_options.ts";
+import type { ResourceRequest } from "../request/resource_request.ts";
+import { type User, userInfo } from "../request/user.ts";
+import { badRequest, fieldError, invalid } from "../status.ts";
+import { placeInNamespace } from "../write/create.ts";
+import { accessAttributes } from "./attributes.ts";
+import { aggregate } from "./role_authorizer.ts";
 
 /** Review kind and the function that answers it. */
 interface Review {
@@ -88,16 +90,17 @@ export async function createReview(
   });
 }
 
-/** Whether a user has all rights; other users have none here. */
-function isAdministrator(user: User): boolean {
-  return user.groups.includes("system:masters");
-}
-
-function verdict(user: User): JsonObject {
-  return isAdministrator(user) ? { allowed: true } : {
-    allowed: false,
-    reason: "no rule allows it",
-  };
+/** Status of an access review about a user. */
+function verdict(
+  { resourceAttributes: resource, nonResourceAttributes: path }: JsonObject,
+  user: User,
+  { context }: ResourceRequest,
+): JsonObject {
+  const { allowed, reason } = context.authorizer.decide(
+    user,
+    accessAttributes(isJsonObject(resource) ? resource : { ...path as object }),
+  );
+  return { allowed, ...reason !== "" && { reason } };
 }
 
 /**
@@ -143,12 +146,12 @@ function pathProblem(
 
 function selfAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
   checkAccess(spec, request);
-  return verdict(request.user);
+  return verdict(spec, request.user, request);
 }
 
 function subjectAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
   checkAccess(spec, request, subjectProblems(spec));
-  return verdictOn(spec);
+  return verdictOn(spec, request);
 }
 
 function localAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
@@ -166,7 +169,7 @@ function localAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
     ));
   }
   checkAccess(spec, request, problems);
-  return verdictOn(spec);
+  return verdictOn(spec, request);
 }
 
 function subjectProblems({ user, groups }: JsonObject): StatusCause[] {
@@ -180,12 +183,10 @@ function subjectProblems({ user, groups }: JsonObject): StatusCause[] {
   ];
 }
 
-function verdictOn(spec: JsonObject): JsonObject {
+function verdictOn(spec: JsonObject, request: ResourceRequest): JsonObject {
   const groups = Array.isArray(spec.groups) ? spec.groups.map(String) : [];
   const name = typeof spec.user === "string" ? spec.user : "";
-  return verdict(
-    name === ADMINISTRATOR.name ? ADMINISTRATOR : { name, groups },
-  );
+  return verdict(spec, { name, groups }, request);
 }
 
 function selfRules(
@@ -193,32 +194,53 @@ function selfRules(
   request: ResourceRequest,
 ): JsonObject {
   if (!namespace) throw badRequest("no namespace on request");
-  const everything = isAdministrator(request.user);
+  const { rules, errors } = request.context.authorizer.rulesOf(
+    request.user,
+    String(namespace),
+  );
   return {
-    resourceRules: everything
-      ? [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }]
-      : [],
-    nonResourceRules: everything
-      ? [{ verbs: ["*"], nonResourceURLs: ["*"] }]
-      : [],
+    resourceRules: rules.filter(({ resources = [] }) => resources.length > 0)
+      .map(({ verbs, apiGroups, resources, resourceNames }) => ({
+        verbs,
+        apiGroups,
+        resources,
+        ...resourceNames && { resourceNames },
+      })),
+    nonResourceRules: rules.flatMap(({ verbs, nonResourceURLs = [] }) =>
+      nonResourceURLs.length === 0 ? [] : [{ verbs, nonResourceURLs }]
+    ),
     incomplete: false,
-  };
-}
-
-function userInfo({ name, groups }: User): JsonObject {
-  return { username: name, groups: [...groups] };
+    ...errors.length > 0 && { evaluationError: aggregate(errors) },
+  } as JsonObject;
 }
 
 function selfSubject(_spec: JsonObject, request: ResourceRequest): JsonObject {
-  return { userInfo: userInfo(request.user) };
+  return { userInfo: userInfo(request.user) } as JsonObject;
 }
 
 function token(spec: JsonObject, request: ResourceRequest): JsonObject {
   if (!spec.token) {
     throw badRequest("token is required for TokenReview in authentication");
   }
-  const user = request.context.authenticate(String(spec.token));
-  return user === undefined
-    ? { user: {}, error: "invalid bearer token" }
-    : { authenticated: true, user: userInfo(user) };
+  const audiences = Array.isArray(spec.audiences) && spec.audiences.length > 0
+    ? spec.audiences.map(String)
+    : undefined;
+  let error = "invalid bearer token";
+  try {
+    const found = request.context.authenticator.review(
+      String(spec.token),
+      audiences,
+    );
+    if (found) {
+      const { user, audiences } = found;
+      return {
+        authenticated: true,
+        user: userInfo(user),
+        audiences,
+      } as JsonObject;
+    }
+  } catch (cause) {
+    error = `[${error}, ${(cause as Error).message}]`;
+  }
+  return { user: {}, error };
 }

@@ -1,0 +1,289 @@
+import { Buffer } from "node:buffer";
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  type KeyObject,
+  sign,
+  verify,
+} from "node:crypto";
+import type { Clock } from "../../core/clock.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import type { Random } from "../random.ts";
+import { accountGroups, accountUser, type User } from "../request/user.ts";
+import type { Store } from "../storage/store.ts";
+import { storageKey } from "../storage/stored_object.ts";
+
+/** Issuer of the tokens, which is also the audience of the server. */
+export const ISSUER = "https://kubernetes.default.svc";
+
+/** Tolerance for the clocks of others, in seconds. */
+const LEEWAY_S = 60;
+/** Maximum number of tokens whose signature is remembered as valid. */
+const KNOWN_TOKENS = 1000;
+
+/** Object by name and UID, as in the claims of a token. */
+export interface TokenReference {
+  readonly name: string;
+  readonly uid?: string | undefined;
+}
+
+/** Service account of a token, and the objects that it is bound to. */
+export interface TokenSubject {
+  readonly namespace: string;
+  readonly serviceaccount: TokenReference;
+  readonly pod?: TokenReference | undefined;
+  readonly secret?: TokenReference | undefined;
+  readonly node?: TokenReference | undefined;
+  /** Time since which the use of an extended token is a fault, in seconds. */
+  readonly warnafter?: number | undefined;
+}
+
+/** Claims of a token. */
+interface Claims {
+  readonly aud: readonly string[];
+  readonly exp: number;
+  readonly iat: number;
+  readonly nbf: number;
+  readonly iss: string;
+  readonly jti: string;
+  readonly sub: string;
+  readonly "kubernetes.io": TokenSubject;
+}
+
+/** User of a valid token, and the audiences that it is for. */
+export interface TokenUser {
+  readonly user: User;
+  readonly audiences: readonly string[];
+}
+
+/** Refusal of a token, in the words of kube-apiserver. */
+export class TokenError extends Error {}
+
+/** Keys of the signatures, with the fields of JWTs that depend on them. */
+interface Keys {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+  readonly algorithm: "ES256" | "RS256";
+  readonly id: string;
+}
+
+/**
+ * Tokens of service accounts: JSON Web Tokens signed with the key of the
+ * server's authority. A token is valid until it expires, and as long as its
+ * service account and the object that it is bound to exist.
+ */
+export class ServiceAccountTokens {
+  readonly #deps: ServiceAccountTokensDeps;
+  /** Claims of tokens with a valid signature. */
+  readonly #known: Map<string, Claims> = new Map();
+  #keys: Keys | undefined;
+
+  constructor(deps: ServiceAccountTokensDeps) {
+    this.#deps = deps;
+  }
+
+  /** Issues a token. */
+  issue(
+    subject: TokenSubject,
+    { audiences, seconds }: {
+      readonly audiences: readonly string[];
+      readonly seconds: number;
+    },
+  ): string {
+    const { clock, random } = this.#deps;
+    const now = Math.floor(clock.wallTime() / 1000);
+    const claims: Claims = {
+      aud: audiences,
+      exp: now + seconds,
+      iat: now,
+      iss: ISSUER,
+      jti: random.uid(),
+      "kubernetes.io": subject,
+      nbf: now,
+      sub: accountUser(subject.namespace, subject.serviceaccount.name),
+    };
+    const keys = this.#keyPair();
+    const content = `${encoded({ alg: keys.algorithm, kid: keys.id })}.${
+      encoded(claims)
+    }`;
+    const signature = sign("sha256", Buffer.from(content), {
+      key: keys.privateKey,
+      dsaEncoding: "ieee-p1363",
+    });
+    return `${content}.${signature.toString("base64url")}`;
+  }
+
+  /**
+   * Validates a token; undefined if another issuer has made it.
+   *
+   * @param token The token.
+   * @param audiences Audiences of which the token must be for one at least.
+   * @throws {TokenError} If the token is not valid.
+   */
+  authenticate(
+    token: string,
+    audiences: readonly string[],
+  ): TokenUser | undefined {
+    const claims = this.#verified(token);
+    if (claims === undefined) return undefined;
+    const common = claims.aud.filter((one) => audiences.includes(one));
+    if (common.length === 0) {
+      throw new TokenError(
+        `token audiences ${
+          quoted(claims.aud)
+        } is invalid for the target audiences ${quoted(audiences)}`,
+      );
+    }
+    const now = Math.floor(this.#deps.clock.wallTime() / 1000);
+    if (now - LEEWAY_S > claims.exp) {
+      throw new TokenError("service account token has expired");
+    }
+    if (now + LEEWAY_S < claims.nbf) {
+      throw new TokenError("service account token is not valid yet");
+    }
+    const subject = claims["kubernetes.io"];
+    this.#checkObjects(subject);
+    return { user: userOf(claims), audiences: common };
+  }
+
+  /** Claims of a token of this issuer; the signature is checked once. */
+  #verified(token: string): Claims | undefined {
+    const known = this.#known.get(token);
+    if (known !== undefined) return known;
+    const [head = "", body = "", signature = "", ...rest] = token.split(".");
+    const claims = decoded(body);
+    if (claims?.iss !== ISSUER || signature === "" || rest.length > 0) {
+      return undefined;
+    }
+    const { publicKey, algorithm } = this.#keyPair();
+    const isSigned = decoded(head)?.alg === algorithm &&
+      verify("sha256", Buffer.from(`${head}.${body}`), {
+        key: publicKey,
+        dsaEncoding: "ieee-p1363",
+      }, Buffer.from(signature, "base64url"));
+    if (!isSigned) {
+      throw new TokenError("failed to verify signature");
+    }
+    if (this.#known.size >= KNOWN_TOKENS) {
+      for (const oldest of this.#known.keys()) {
+        this.#known.delete(oldest);
+        break;
+      }
+    }
+    this.#known.set(token, claims as JsonObject & Claims);
+    return claims as JsonObject & Claims;
+  }
+
+  #checkObjects(subject: TokenSubject): void {
+    const { namespace, serviceaccount, pod, secret, node } = subject;
+    const account = this.#find("serviceaccounts", namespace, serviceaccount);
+    if (account === undefined) {
+      throw new TokenError(
+        `serviceaccounts "${serviceaccount.name}" not found`,
+      );
+    }
+    if (account.uid !== serviceaccount.uid) {
+      throw new TokenError(
+        `service account UID (${account.uid}) does not match claim (${serviceaccount.uid})`,
+      );
+    }
+    const bound = [
+      ["secrets", "secret", "secret", secret, namespace],
+      ["pods", "pod", "pod", pod, namespace],
+      ["nodes", "node", "node", pod ? undefined : node, ""],
+    ] as const;
+    for (const [plural, word, claim, reference, place] of bound) {
+      if (reference === undefined) continue;
+      const found = this.#find(plural, place, reference);
+      if (found === undefined) {
+        throw new TokenError("service account token has been invalidated");
+      }
+      if (found.uid !== reference.uid) {
+        const name = word === "secret" ? "Secret" : word;
+        throw new TokenError(
+          `${name} UID (${found.uid}) does not match service account ${claim} ref claim (${reference.uid})`,
+        );
+      }
+    }
+  }
+
+  #find(plural: string, namespace: string, { name }: TokenReference) {
+    return this.#deps.store.collection({ group: "", plural })
+      .get(storageKey({ namespace, name }));
+  }
+
+  #keyPair(): Keys {
+    return this.#keys ??= keysOf(this.#deps.key());
+  }
+
+  /** Public key as a JSON Web Key. */
+  publicKey(): Record<string, unknown> {
+    const { publicKey, algorithm, id } = this.#keyPair();
+    return {
+      use: "sig",
+      ...publicKey.export({ format: "jwk" }),
+      kid: id,
+      alg: algorithm,
+    };
+  }
+}
+
+/** Dependencies of {@linkcode ServiceAccountTokens}. */
+export interface ServiceAccountTokensDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Private key in PEM: elliptic (P-256) or RSA. */
+  readonly key: () => string;
+}
+
+function keysOf(pem: string): Keys {
+  const privateKey = createPrivateKey(pem);
+  const publicKey = createPublicKey(pem);
+  const der = publicKey.export({ type: "spki", format: "der" });
+  return {
+    privateKey,
+    publicKey,
+    algorithm: privateKey.asymmetricKeyType === "rsa" ? "RS256" : "ES256",
+    id: createHash("sha256").update(der).digest("base64url"),
+  };
+}
+
+function userOf(claims: Claims): User {
+  const { namespace, serviceaccount, pod, node } = claims["kubernetes.io"];
+  const values = {
+    "credential-id": `JTI=${claims.jti}`,
+    "node-name": node?.name,
+    "node-uid": node?.uid,
+    "pod-name": pod?.name,
+    "pod-uid": pod?.uid,
+  };
+  return {
+    name: accountUser(namespace, serviceaccount.name),
+    uid: serviceaccount.uid,
+    groups: [...accountGroups(namespace), "system:authenticated"],
+    extra: Object.fromEntries(
+      Object.entries(values).flatMap(([name, value]) =>
+        value ? [[`authentication.kubernetes.io/${name}`, [value]]] : []
+      ),
+    ),
+  };
+}
+
+function quoted(list: readonly string[]): string {
+  return `[${list.map((one) => JSON.stringify(one)).join(" ")}]`;
+}
+
+function encoded(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
+
+function decoded(text: string): JsonObject | undefined {
+  try {
+    const value = JSON.parse(Buffer.from(text, "base64url").toString());
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
