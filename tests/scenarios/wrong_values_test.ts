@@ -64,6 +64,9 @@ scenario("Methods of ctx refuse values of wrong types", async (fixture) => {
         method === "replace" ? [] : ["x"],
       );
     }
+    const { events } = ctx;
+    await refuses("normal", (reason) => events.normal(reason, "x"), ["x"]);
+    await refuses("warning", (text) => events.warning("x", text), ["x"]);
     await refuses("get", (kind) => ctx.get(kind));
     await refuses("list", (kind) => ctx.list(kind));
     await refuses("secondary", (kind) => ctx.secondary(kind));

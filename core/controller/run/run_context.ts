@@ -17,6 +17,7 @@ import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
 import {
   checkOption,
   checkOptions,
+  checkParts,
   type OptionRules,
   typeText,
 } from "../../api/options.ts";
@@ -92,6 +93,7 @@ type PatchWriteOptions = NonNullable<Parameters<Context<never>["patch"]>[3]>;
 /** Options of `ctx.delete`. */
 type DeleteWriteOptions = NonNullable<Parameters<Context<never>["delete"]>[2]>;
 
+const EVENT_RULES = { reason: "name", message: "string" } as const;
 const OWNED_RULES = { owned: "boolean?" } as const;
 const CREATE_RULES = {
   trigger: "boolean?",
@@ -233,8 +235,10 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const { primary } = this.#run;
     const record =
       (type: "Normal" | "Warning"): PrimaryEvents["normal"] =>
-      (reason, message, options) =>
+      (reason, message, options) => {
+        checkParts({ reason, message }, EVENT_RULES, "an Event");
         recorder.record(primary, kind, { type, reason, message, options });
+      };
     return { normal: record("Normal"), warning: record("Warning") };
   }
 
