@@ -35,6 +35,7 @@ import {
   responseError,
 } from "./response.ts";
 import { ClusterTransport } from "./transport/cluster_transport.ts";
+import { WholeBody } from "./transport/chunk_queue.ts";
 import type {
   HttpRequest,
   HttpResponse,
@@ -116,8 +117,12 @@ export class Connection implements Transport {
    * @throws {RangeError} If the response exceeds `maxResponseBytes`.
    */
   async bytes(request: ApiRequest): Promise<Uint8Array> {
+    const { maxResponseBytes } = this.#deps;
     const response = await this.request(request);
-    return await readResponse(request, response, this.#deps.maxResponseBytes);
+    const { body } = response;
+    return body instanceof WholeBody && body.bytes.length <= maxResponseBytes
+      ? body.bytes
+      : await readResponse(request, response, maxResponseBytes);
   }
 
   /**

@@ -6,7 +6,6 @@ import { type ByteRange, rangeText, wholeRange } from "../json/byte_range.ts";
 import { EventScanner } from "../json/event_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import type { ApiRequest } from "./request.ts";
-import { WholeBody } from "./transport/chunk_queue.ts";
 import type { HttpResponse } from "./transport/transport.ts";
 
 /** Maximum size of an error response that is read. */
@@ -45,10 +44,9 @@ export async function readBody(
   limit: number,
   what = "Cannot read a response",
 ): Promise<Uint8Array> {
-  const { body: source } = response;
   const chunks: Uint8Array[] = [];
   let length = 0;
-  const add = (chunk: Uint8Array) => {
+  for await (const chunk of response.body) {
     length += chunk.byteLength;
     if (length > limit) {
       throw new RangeError(
@@ -56,9 +54,7 @@ export async function readBody(
       );
     }
     chunks.push(chunk);
-  };
-  if (source instanceof WholeBody) add(source.bytes);
-  else for await (const chunk of source) add(chunk);
+  }
   const [only] = chunks;
   if (only !== undefined && chunks.length === 1) return only;
   const body = new Uint8Array(length);

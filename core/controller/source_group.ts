@@ -287,11 +287,12 @@ export class SourceGroup<P extends KubernetesObject> {
   }
 
   /** Begins an own write in the caches of a kind. */
-  beginWrite(kind: Kind, key: ObjectKey): OwnWrite {
-    const writes = this.ofKind(kind).flatMap((source) =>
-      source.beginWrite === undefined ? [] : [source.beginWrite(key)]
-    );
-    return allWrites(writes);
+  beginWrites(kind: Kind, key: ObjectKey): OwnWrite[] {
+    const writes: OwnWrite[] = [];
+    for (const source of this.ofKind(kind)) {
+      if (source.beginWrite !== undefined) writes.push(source.beginWrite(key));
+    }
+    return writes;
   }
 
   /** Starts a source once, and not after a stop. */
@@ -365,6 +366,8 @@ function healthOf(source: EventSource): SourceHealth {
 
 /** Combines several own writes into one. */
 export function allWrites(writes: readonly OwnWrite[]): OwnWrite {
+  const [only] = writes;
+  if (only !== undefined && writes.length === 1) return only;
   return {
     succeed(object: KubernetesObject | Uint8Array, result?: OwnWriteResult) {
       for (const write of writes) write.succeed(object, result);

@@ -50,20 +50,22 @@ export async function checkStatus(kind: Kind, status: unknown): Promise<void> {
  * @throws {TypeError} If the status does not match the schema; the error names the
  * paths.
  */
-export async function checkStatusPatch(
+export function checkStatusPatch(
   kind: Kind,
   patch: object,
   current: object | undefined,
-): Promise<void> {
+): void | Promise<void> {
   if (!isDefinedKind(kind) || kind.statusSchema === undefined) return;
-  const issues = await issuesOf(kind, applyMergePatch(current ?? {}, patch));
-  refuse(
-    kind,
-    issues.filter(({ path: [field = ""] }) =>
-      Object.hasOwn(patch, field) ||
-      (current !== undefined && !Object.hasOwn(current, field))
-    ),
-  );
+  const check = (issues: Issue[]) =>
+    refuse(
+      kind,
+      issues.filter(({ path: [field = ""] }) =>
+        Object.hasOwn(patch, field) ||
+        (current !== undefined && !Object.hasOwn(current, field))
+      ),
+    );
+  const issues = issuesOf(kind, applyMergePatch(current ?? {}, patch));
+  return issues instanceof Promise ? issues.then(check) : check(issues);
 }
 
 /** A mismatch between a status and its schema. */
@@ -85,18 +87,22 @@ function refuse(kind: Kind, issues: readonly Issue[]): void {
   );
 }
 
-async function issuesOf(kind: Kind, value: unknown): Promise<Issue[]> {
+/** Issues of a status; a promise if its schema validates asynchronously. */
+function issuesOf(kind: Kind, value: unknown): Issue[] | Promise<Issue[]> {
   const schema = isDefinedKind(kind) ? kind.statusSchema : undefined;
   if (schema === undefined) return [];
-  const result = await schema["~standard"].validate(value);
-  const issues = (result.issues ?? []).map(({ path = [], message }) => ({
-    path: path.map(stepOf),
-    message,
-  }));
-  const known = statusSchemaOf(kind);
-  return known === undefined
-    ? issues
-    : [...issues, ...unknownFields(value, known, [])];
+  const issues = (result: { issues?: readonly StandardIssue[] | undefined }) => {
+    const known = statusSchemaOf(kind);
+    const unknown = known === undefined ? [] : unknownFields(value, known, []);
+    if (result.issues === undefined) return unknown;
+    const named = result.issues.map(({ path = [], message }) => ({
+      path: path.map(stepOf),
+      message,
+    }));
+    return [...named, ...unknown];
+  };
+  const result = schema["~standard"].validate(value);
+  return result instanceof Promise ? result.then(issues) : issues(result);
 }
 
 /** Schema of the objects in the CustomResourceDefinition of a kind. */

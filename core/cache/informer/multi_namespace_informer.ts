@@ -337,9 +337,10 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
    *
    * @throws {Error} If it cannot be fetched.
    */
-  async read(key: ObjectKey | string): Promise<T | undefined> {
+  read(key: ObjectKey | string): Promise<T | undefined> {
     const found = toKey(key);
-    return await this.#memberOf(found)?.informer.store.read(found);
+    return this.#memberOf(found)?.informer.store.read(found) ??
+      Promise.resolve(undefined);
   }
 
   /** All objects, or those of one namespace; fetched like `read`. */

@@ -26,6 +26,8 @@ type Secrets = Pick<
 interface Pool {
   readonly secrets: Secrets;
   readonly transport: Promise<HttpTransport>;
+  /** Result of `transport`, once it is there. */
+  opened?: HttpTransport;
 }
 
 /**
@@ -58,7 +60,7 @@ export class ClusterTransport implements Transport {
   async send(request: HttpRequest): Promise<HttpResponse> {
     while (true) {
       const pool = this.#poolFor(await this.#secrets());
-      const transport = await pool.transport;
+      const transport = pool.opened ?? await pool.transport;
       // A pool that has been retired in the meantime takes no further requests.
       if (pool === this.#pool) return transport.send(request);
     }
@@ -117,7 +119,8 @@ export class ClusterTransport implements Transport {
       return current;
     }
     const transport = openHttpTransport(this.#options(secrets));
-    const pool = { secrets, transport };
+    const pool: Pool = { secrets, transport };
+    transport.then((opened) => pool.opened = opened, () => {});
     this.#pool = pool;
     this.#pools.add(pool);
     if (current !== undefined) void this.#retire(current);

@@ -147,7 +147,7 @@ export class ResultWriter<P extends KubernetesObject> {
     }
   }
 
-  async #send(
+  #send(
     context: RunContext<P>,
     { method, primary, fields }: {
       readonly method: ReconcileResult["method"];
@@ -156,13 +156,25 @@ export class ResultWriter<P extends KubernetesObject> {
     },
     options: SendOptions,
   ): Promise<Written<P>> {
+    const wanted = this.#withFinalizer(fields);
+    return method === undefined
+      ? this.#merge(context, { primary, fields: wanted }, options)
+      : this.#sendChanged(context, { method, primary, wanted }, options);
+  }
+
+  /** Sends the object with the wanted fields, or a JSON Patch that makes it so. */
+  async #sendChanged(
+    context: RunContext<P>,
+    { method, primary, wanted }: {
+      readonly method: ReconcileResult["method"];
+      readonly primary: P;
+      readonly wanted: Body;
+    },
+    options: SendOptions,
+  ): Promise<Written<P>> {
     const { kind } = this.#deps.runDeps;
     const { uid } = primary.metadata;
     const key = keyOf(primary);
-    const wanted = this.#withFinalizer(fields);
-    if (method === undefined) {
-      return await this.#merge(context, { primary, fields: wanted }, options);
-    }
     const base = await this.#base(primary, options.signal);
     const states = { given: base, current: base };
     const object = applyMergePatch(
@@ -182,24 +194,34 @@ export class ResultWriter<P extends KubernetesObject> {
     });
   }
 
-  /**
-   * Sends a merge patch. Only if it mentions keyed lists, it is conditional: they
-   * are sent complete, and merged again after a conflict.
-   */
-  async #merge(
+  /** Sends a merge patch; conditional only if it mentions keyed lists. */
+  #merge(
     context: RunContext<P>,
     { primary, fields }: { readonly primary: P; readonly fields: Body },
+    options: SendOptions,
+  ): Promise<Written<P>> {
+    const { kind } = this.#deps.runDeps;
+    const { uid } = primary.metadata;
+    const metadata = { ...fields["metadata"] as Body, uid };
+    const patch = { ...fields, metadata };
+    return mentionsKeyedList(fields, objectSchemaOf(kind))
+      ? this.#mergeLists(context, { primary, patch }, options)
+      : context.sendPatch(kind, keyOf(primary), patch, options);
+  }
+
+  /** Sends keyed lists complete, and merged again after a conflict. */
+  async #mergeLists(
+    context: RunContext<P>,
+    { primary, patch }: {
+      readonly primary: P;
+      readonly patch: Body & { readonly metadata: object };
+    },
     options: SendOptions,
   ): Promise<Written<P>> {
     const { client, kind, cacheIsPartial } = this.#deps.runDeps;
     const { uid } = primary.metadata;
     const key = keyOf(primary);
     const schema = objectSchemaOf(kind);
-    const metadata = { ...fields["metadata"] as Body, uid };
-    const patch = { ...fields, metadata };
-    if (!mentionsKeyedList(fields, schema)) {
-      return await context.sendPatch(kind, key, patch, options);
-    }
     const { signal } = options;
     const read = () => client.find(kind, key, { signal });
     let current = cacheIsPartial

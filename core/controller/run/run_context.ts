@@ -661,21 +661,23 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   /** Reads an object from the caches; a bounded cache may have to fetch it. */
-  async #cached<T extends KubernetesObject>(
+  #cached<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
   ): Promise<KubernetesObject | undefined> {
     const { sources, primaries } = this.#deps;
     return this.#isPrimaryKind(kind)
-      ? await primaries.cache.read(key)
-      : await sources.get(kind, key);
+      ? primaries.cache.read(key)
+      : sources.get(kind, key);
   }
 
   #beginWrite(kind: Kind, key: ObjectKey): OwnWrite {
     const { sources, primaries } = this.#deps;
-    const write = sources.beginWrite(kind, key);
-    if (!this.#isPrimaryKind(kind)) return write;
-    return allWrites([write, primaries.beginWrite(key) as OwnWrite]);
+    const writes = sources.beginWrites(kind, key);
+    if (this.#isPrimaryKind(kind)) {
+      writes.push(primaries.beginWrite(key) as OwnWrite);
+    }
+    return allWrites(writes);
   }
 
   #isPrimaryKind(kind: Kind): boolean {
@@ -683,14 +685,18 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   /** Key without a namespace if the kind is cluster-scoped. */
-  async #scopedKey(kind: Kind, key: ObjectKey): Promise<ObjectKey> {
-    const { scope } = isResolved(kind)
-      ? kind
-      : await this.#deps.client.resolve(kind);
-    return scope === "Cluster" ? { name: key.name } : key;
+  #scopedKey(kind: Kind, key: ObjectKey): ObjectKey | Promise<ObjectKey> {
+    const scoped = ({ scope }: Pick<ResolvedKind, "scope">) =>
+      scope === "Cluster" ? { name: key.name } : key;
+    return isResolved(kind)
+      ? scoped(kind)
+      : this.#deps.client.resolve(kind).then(scoped);
   }
 
-  #keyOf(kind: Kind, key: string | ObjectKey): Promise<ObjectKey> {
+  #keyOf(
+    kind: Kind,
+    key: string | ObjectKey,
+  ): ObjectKey | Promise<ObjectKey> {
     const { namespace } = this.#run.primary.metadata;
     const named = typeof key === "string" ? { namespace, name: key } : key;
     return this.#scopedKey(kind, checkedKey(kind, named));
@@ -749,18 +755,18 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   /** Checks a status against the schema of its kind. */
-  async #checkStatus(
+  #checkStatus(
     kind: Kind,
     body: object,
     before: KubernetesObject | undefined,
-  ): Promise<void> {
+  ): void | Promise<void> {
     const { status: patch } = body as { status?: unknown };
     if (!isJsonObject(patch)) return;
     const whole = this.#isPrimaryKind(kind) &&
       !this.#deps.cacheIsPartial;
-    const current = Object.entries(before ?? {})
-      .find(([name]) => name === "status")?.[1] ?? (whole ? {} : undefined);
-    await checkStatusPatch(kind, patch, current as object | undefined);
+    const field = before && Object.getOwnPropertyDescriptor(before, "status");
+    const current = field?.value ?? (whole ? {} : undefined);
+    return checkStatusPatch(kind, patch, current as object | undefined);
   }
 }
 
