@@ -302,9 +302,9 @@ const LENGTH = /^\d{1,15}$/;
  * @throws {SyntaxError} If they are not a head of HTTP/1.0 or HTTP/1.1.
  */
 export function parseHead(lines: readonly string[]): ResponseHead {
-  const [first = "", ...rest] = lines;
-  const [, minor, status] = STATUS_LINE.exec(first) ?? [];
-  if (status === undefined) {
+  const first = lines[0] ?? "";
+  const statusLine = STATUS_LINE.exec(first);
+  if (statusLine === null) {
     throw new SyntaxError(
       `Cannot read a response: it must begin with a status line of HTTP/1.1: received ${
         JSON.stringify(first.slice(0, MAX_QUOTE_LENGTH))
@@ -312,16 +312,17 @@ export function parseHead(lines: readonly string[]): ResponseHead {
     );
   }
   const headers: Record<string, string> = {};
-  for (const line of rest) addHeader(headers, line);
-  if (minor === "0" && headers["transfer-encoding"] !== undefined) {
+  for (let i = 1; i < lines.length; i++) addHeader(headers, lines[i] as string);
+  const isCurrent = statusLine[1] === "1";
+  if (!isCurrent && headers["transfer-encoding"] !== undefined) {
     throw new SyntaxError(
       "Cannot read a response: its body must not be chunked in HTTP/1.0",
     );
   }
   return {
-    status: Number(status),
+    status: Number(statusLine[2]),
     headers,
-    keepsAlive: minor === "1" && !CLOSE.test(headers["connection"] ?? ""),
+    keepsAlive: isCurrent && !CLOSE.test(headers["connection"] ?? ""),
   };
 }
 
