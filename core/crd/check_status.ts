@@ -91,7 +91,9 @@ function refuse(kind: Kind, issues: readonly Issue[]): void {
 function issuesOf(kind: Kind, value: unknown): Issue[] | Promise<Issue[]> {
   const schema = isDefinedKind(kind) ? kind.statusSchema : undefined;
   if (schema === undefined) return [];
-  const issues = (result: { issues?: readonly StandardIssue[] | undefined }) => {
+  const issues = (
+    result: { issues?: readonly StandardIssue[] | undefined },
+  ) => {
     const known = statusSchemaOf(kind);
     const unknown = known === undefined ? [] : unknownFields(value, known, []);
     if (result.issues === undefined) return unknown;
