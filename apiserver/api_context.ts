@@ -4,6 +4,7 @@ import type { Authenticator } from "./access/authenticator.ts";
 import type { RoleAuthorizer } from "./access/role_authorizer.ts";
 import type { ServiceAccountTokens } from "./access/service_account_tokens.ts";
 import type { AdmissionChain } from "./admission/admission.ts";
+import type { QuotaTracker } from "./admission/quota_tracker.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { WebhookCaller } from "./admission/webhook_caller.ts";
 import type { Random } from "./random.ts";
@@ -26,6 +27,8 @@ export interface ApiContext {
   readonly pods: PodHooks;
   /** Admission plug-ins. */
   readonly admission: AdmissionChain;
+  /** Usage of the ResourceQuotas. */
+  readonly quotas: QuotaTracker;
   /** Client of webhooks. */
   readonly webhooks: WebhookCaller;
   readonly authenticator: Authenticator;

@@ -7,6 +7,7 @@ import { ServiceAccountTokens } from "./access/service_account_tokens.ts";
 import type { ApiContext } from "./api_context.ts";
 import { AdmissionChain } from "./admission/admission.ts";
 import { dynamicPlugins } from "./admission/dynamic_admission.ts";
+import { QuotaTracker } from "./admission/quota_tracker.ts";
 import { admissionPlugins } from "./admission/plugins.ts";
 import type { KeyPair } from "./certificates.ts";
 import {
@@ -22,6 +23,7 @@ import {
   controllerSwitch,
   defaultControllers,
 } from "./controllers/controller_names.ts";
+import { QuotaController } from "./controllers/quota_controller.ts";
 import { NamespaceController } from "./controllers/namespace_controller.ts";
 import type { ServerRequest } from "./http/exchange.ts";
 import { OpenApiRoutes } from "./discovery/openapi_routes.ts";
@@ -110,6 +112,7 @@ export class Instance {
       featureGates: options.featureGates ?? {},
       pods: options.pods ?? {},
       admission: new AdmissionChain(admissionPlugins(dynamicPlugins(store))),
+      quotas: new QuotaTracker(store, clock),
       webhooks: new WebhookCaller({
         clock,
         services: options.services ?? {},
@@ -141,6 +144,9 @@ export class Instance {
       authority: () => authority().certificate,
       isEnabled,
     });
+    const quotas = isEnabled("resourcequota-controller")
+      ? [new QuotaController(context)]
+      : [];
     const observers = [
       ...(isEnabled("garbage-collector-controller")
         ? [new GarbageCollector(context)]
@@ -150,6 +156,7 @@ export class Instance {
     this.#controllers = [
       definitions,
       namespaces,
+      ...quotas,
       ...(isEnabled("clusterrole-aggregation-controller")
         ? [new RoleAggregation(context)]
         : []),
@@ -162,6 +169,7 @@ export class Instance {
     }
     store.begin();
     namespaces.begin();
+    for (const controller of quotas) controller.begin();
     this.handler = new RequestHandler({
       context,
       audit: options.audit,

@@ -6,8 +6,10 @@ import {
   STORAGE_PROTECTION,
   TAINT_NODES,
 } from "./defaulting.ts";
+import { LIMIT_RANGER } from "./limit_ranger.ts";
 import { NAMESPACE_LIFECYCLE } from "./namespace_lifecycle.ts";
 import { POD_PRIORITY } from "./priority.ts";
+import { RESOURCE_QUOTA } from "./resource_quota.ts";
 import { SERVICE_ACCOUNT } from "./service_account.ts";
 
 /**
@@ -20,6 +22,7 @@ export function admissionPlugins(
 ): readonly AdmissionPlugin[] {
   return [
     NAMESPACE_LIFECYCLE,
+    LIMIT_RANGER,
     SERVICE_ACCOUNT,
     TAINT_NODES,
     POD_PRIORITY,
@@ -28,5 +31,6 @@ export function admissionPlugins(
     STORAGE_PROTECTION,
     DEFAULT_INGRESS_CLASS,
     ...policies,
+    RESOURCE_QUOTA,
   ];
 }

@@ -16,6 +16,7 @@ const CLUSTER_CONTROLLERS = [
   "namespace-controller",
   "persistentvolume-protection-controller",
   "persistentvolumeclaim-protection-controller",
+  "resourcequota-controller",
   "root-ca-certificate-publisher-controller",
   "serviceaccount-controller",
   "ttl-after-finished-controller",

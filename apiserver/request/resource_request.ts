@@ -82,14 +82,12 @@ export function hookContext(
     find: ({ group, plural }, { namespace = "", name }) =>
       context.store.collection({ group, plural })
         .get(storageKey({ namespace, name }))?.parse(),
-    *list({ group, plural }, namespace) {
-      const stored = context.store.collection({ group, plural }).values();
-      for (const one of stored) {
-        const object = one.parse();
-        const inside = namespace === undefined ||
-          object.metadata.namespace === namespace;
-        if (inside) yield object;
-      }
+    *list(resource, namespace) {
+      const collection = context.store.collection(resource);
+      const stored = namespace === undefined
+        ? collection.values()
+        : collection.scan({ namespace });
+      for (const one of stored) yield one.parse();
     },
     warn: (text) => {
       warnings.push(text);

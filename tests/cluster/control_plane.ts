@@ -46,6 +46,7 @@ const CONTROLLERS: readonly string[] = [
   "replicaset-controller",
   "serviceaccount-controller",
   "root-ca-certificate-publisher-controller",
+  "resourcequota-controller",
 ];
 
 /**

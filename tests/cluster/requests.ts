@@ -1,3 +1,4 @@
+import { ADMISSION_CASES } from "./admission_requests.ts";
 import type { RequestCase, RequestLine } from "./comparison.ts";
 
 const CM = "/api/v1/namespaces/NS/configmaps";
@@ -303,4 +304,5 @@ export const CASES: readonly RequestCase[] = [
       ]),
     ].map((body): RequestLine => [`POST ${DEFINITIONS}`, body]),
   },
+  ...ADMISSION_CASES,
 ];

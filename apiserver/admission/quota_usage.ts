@@ -1,0 +1,272 @@
+import { Quantity } from "../../core/api/quantity.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import type {
+  PersistentVolumeClaim,
+  Pod,
+  PodAffinityTerm,
+  ResourceQuota,
+  Service,
+} from "../../core/kinds/core_v1.ts";
+import type { GroupResource } from "../registry.ts";
+import {
+  type Amounts,
+  amountsOf,
+  podAmounts,
+  type ResourceTexts,
+  sum,
+} from "./pod_resources.ts";
+
+const ONE: Quantity = Quantity.parse("1");
+
+/** Resources of the core group that a quota may name without `count/`. */
+const COUNTED: ReadonlySet<string> = new Set([
+  "configmaps",
+  "persistentvolumeclaims",
+  "replicationcontrollers",
+  "resourcequotas",
+  "secrets",
+  "services",
+]);
+
+/** Resources that quotas ignore: events, and objects that are not stored. */
+const IGNORED = /^events$|reviews$|^bindings$|^componentstatuses$/;
+
+/** Whether quotas ignore a resource. */
+export function isIgnored({ plural }: GroupResource): boolean {
+  return IGNORED.test(plural);
+}
+
+/**
+ * Amounts that an object uses, by the names of quota resources.
+ *
+ * @param resource Resource of the object.
+ * @param read Returns the object; called only for resources that count more
+ * than their number.
+ * @param now Time in milliseconds since the Unix epoch.
+ */
+export function usageOf(
+  resource: GroupResource,
+  read: () => UntypedObject,
+  now: number,
+): Amounts {
+  const { group, plural } = resource;
+  const usage: Amounts = new Map([
+    [`count/${group === "" ? plural : `${plural}.${group}`}`, ONE],
+  ]);
+  if (group !== "") return usage;
+  if (COUNTED.has(plural)) usage.set(plural, ONE);
+  const measure = MEASURES[plural];
+  if (measure) {
+    for (const [name, amount] of measure(read(), now)) usage.set(name, amount);
+  }
+  return usage;
+}
+
+type Measure = (
+  object: UntypedObject,
+  now: number,
+) => Iterable<[string, Quantity]>;
+
+const MEASURES: Readonly<Record<string, Measure>> = {
+  *pods(object, now) {
+    const { spec, status, metadata } = object as unknown as Pod;
+    if (status?.phase === "Failed" || status?.phase === "Succeeded") return;
+    const { deletionTimestamp, deletionGracePeriodSeconds: grace = 0 } =
+      metadata;
+    if (
+      deletionTimestamp && Date.parse(deletionTimestamp) + grace * 1000 < now
+    ) return;
+    yield ["pods", ONE];
+    const requests = podAmounts(spec, "requests");
+    const limits = podAmounts(spec, "limits");
+    for (const [name, amount] of amountsOf(spec.overhead)) {
+      requests.set(name, sum(requests.get(name), amount));
+      const limit = limits.get(name);
+      if (limit?.nano) limits.set(name, limit.plus(amount));
+    }
+    yield* computed(requests, limits);
+  },
+  *services(object) {
+    const { spec } = object as unknown as Service;
+    const ports = spec?.ports ?? [];
+    const balanced = spec?.type === "LoadBalancer";
+    const allocated = balanced && spec.allocateLoadBalancerNodePorts === false
+      ? ports.filter(({ nodePort }) => nodePort)
+      : ports;
+    const nodePorts = balanced || spec?.type === "NodePort"
+      ? allocated.length
+      : 0;
+    yield ["services.nodeports", Quantity.parse(String(nodePorts))];
+    yield ["services.loadbalancers", Quantity.parse(balanced ? "1" : "0")];
+  },
+  *persistentvolumeclaims(object) {
+    const { spec, metadata, status } =
+      object as unknown as PersistentVolumeClaim;
+    const { storage } = amountsOfStorage(
+      spec?.resources?.requests,
+      status?.allocatedResources,
+    );
+    if (storage) yield ["requests.storage", storage];
+    const className =
+      metadata.annotations?.["volume.beta.kubernetes.io/storage-class"] ??
+        spec?.storageClassName;
+    if (!className) return;
+    const prefix = `${className}.storageclass.storage.k8s.io/`;
+    yield [`${prefix}persistentvolumeclaims`, ONE];
+    if (storage) yield [`${prefix}requests.storage`, storage];
+  },
+};
+
+/** Requested storage, or the allocated one if it is larger. */
+function amountsOfStorage(
+  requests: ResourceTexts,
+  allocated: ResourceTexts,
+): { storage: Quantity | undefined } {
+  const requested = amountsOf(requests).get("storage");
+  const given = amountsOf(allocated).get("storage");
+  const larger = requested && given && given.compare(requested) > 0;
+  return { storage: larger ? given : requested };
+}
+
+const NATIVE = ["cpu", "memory", "ephemeral-storage"];
+
+/** Quota resources of requests and limits. */
+function* computed(
+  requests: Amounts,
+  limits: Amounts,
+): Iterable<[string, Quantity]> {
+  for (const [name, amount] of requests) {
+    const native = NATIVE.includes(name) || name.startsWith("hugepages-");
+    const extended = name.includes("/") && !name.includes("kubernetes.io/");
+    if (native) yield [name, amount];
+    if (native || extended) yield [`requests.${name}`, amount];
+  }
+  for (const [name, amount] of limits) {
+    if (NATIVE.includes(name)) yield [`limits.${name}`, amount];
+  }
+}
+
+/** Resources that every container must set if a quota limits them. */
+const REQUIRED: ReadonlySet<string> = new Set([
+  "cpu",
+  "limits.cpu",
+  "limits.memory",
+  "memory",
+  "requests.cpu",
+  "requests.memory",
+]);
+
+/**
+ * Resources of a quota that containers of a pod lack, as text; undefined if
+ * there are none.
+ */
+export function missingResources(
+  { spec }: Pod,
+  hard: Iterable<string>,
+): string | undefined {
+  if (spec.resources?.requests || spec.resources?.limits) return undefined;
+  const containers = [...spec.containers ?? [], ...spec.initContainers ?? []]
+    .map(({ name, resources }) => ({
+      name,
+      set: new Map(
+        computed(amountsOf(resources?.requests), amountsOf(resources?.limits)),
+      ),
+    }));
+  const missing = [...hard].filter((name) => REQUIRED.has(name)).sort()
+    .flatMap((resource) => {
+      const names = containers.filter(({ set }) => !set.has(resource))
+        .map(({ name }) => name).sort();
+      return names.length === 0
+        ? []
+        : [`${resource} for: ${[...new Set(names)].join(",")}`];
+    });
+  return missing.length === 0
+    ? undefined
+    : `must specify ${missing.join("; ")}`;
+}
+
+/** Whether a pod has a deadline, as the scope `Terminating` asks. */
+export function hasDeadline(object: UntypedObject | undefined): boolean {
+  const spec = object?.spec as Partial<Pod["spec"]> | undefined;
+  return (spec?.activeDeadlineSeconds ?? -1) >= 0;
+}
+
+/**
+ * Whether an object is in all scopes of a quota; only pods and claims are in
+ * any.
+ */
+export function inScopes(
+  { spec }: ResourceQuota,
+  { plural, group }: GroupResource,
+  read: () => UntypedObject,
+): boolean {
+  const selectors = [
+    ...(spec?.scopes ?? []).map((scopeName) => ({
+      scopeName,
+      operator: "Exists",
+      values: undefined,
+    })),
+    ...spec?.scopeSelector?.matchExpressions ?? [],
+  ];
+  if (selectors.length === 0) return true;
+  if (group !== "") return false;
+  const object = read();
+  return selectors.every(({ scopeName, operator, values = [] }) => {
+    const value = plural === "pods"
+      ? podScope(object, scopeName)
+      : plural === "persistentvolumeclaims" &&
+          String(scopeName) === "VolumeAttributesClass"
+      ? (object as unknown as PersistentVolumeClaim).spec
+        ?.volumeAttributesClassName
+      : false;
+    if (typeof value === "boolean") return value;
+    switch (operator) {
+      case "Exists":
+        return Boolean(value);
+      case "DoesNotExist":
+        return !value;
+      case "In":
+        return Boolean(value) && values.includes(value ?? "");
+      default:
+        return !value || !values.includes(value);
+    }
+  });
+}
+
+/** Whether a pod is in a scope, or the text that the scope selects by. */
+function podScope(
+  object: UntypedObject,
+  scope: string,
+): boolean | string | undefined {
+  const { spec, status } = object as unknown as Pod;
+  switch (scope) {
+    case "Terminating":
+      return hasDeadline(object);
+    case "NotTerminating":
+      return !hasDeadline(object);
+    case "BestEffort":
+      return status?.qosClass === "BestEffort";
+    case "NotBestEffort":
+      return status?.qosClass !== "BestEffort";
+    case "PriorityClass":
+      return spec.priorityClassName ?? "";
+    case "CrossNamespacePodAffinity": {
+      const { podAffinity, podAntiAffinity } = spec.affinity ?? {};
+      return [podAffinity, podAntiAffinity].some((affinity) =>
+        [
+          ...affinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [],
+          ...(affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
+            .map(({ podAffinityTerm }) => podAffinityTerm),
+        ].some(crossesNamespaces)
+      );
+    }
+    default:
+      return false;
+  }
+}
+
+function crossesNamespaces(
+  { namespaces, namespaceSelector }: PodAffinityTerm,
+): boolean {
+  return (namespaces?.length ?? 0) > 0 || namespaceSelector !== undefined;
+}

@@ -1,0 +1,77 @@
+import type { ResourceQuota } from "../../core/kinds/core_v1.ts";
+import type { QuotaChange } from "../admission/quota_tracker.ts";
+import type { ApiContext } from "../api_context.ts";
+import { rethrowMissing } from "../settle.ts";
+import { updateObject } from "../write/update.ts";
+import { internalRequest, internalWrite } from "./internal_request.ts";
+import { WorkQueue } from "./work_queue.ts";
+
+/** Quota controller: writes limits and usage into the status of ResourceQuotas. */
+export class QuotaController {
+  readonly #context: ApiContext;
+  readonly #queue: WorkQueue<QuotaChange> = new WorkQueue((change) =>
+    this.#write(change)
+  );
+  /** Quotas whose `status.hard` is outdated, by namespace and name. */
+  readonly #outdated: Set<string> = new Set();
+
+  /**
+   * Creates the controller.
+   *
+   * @param context Shared state of the server.
+   */
+  constructor(context: ApiContext) {
+    this.#context = context;
+  }
+
+  /** Starts with all quotas of the store. */
+  begin(): void {
+    this.#context.quotas.report((change) => {
+      const key = `${change.namespace}/${change.name}`;
+      if (change.hard) this.#outdated.add(key);
+      this.#queue.add(key, change);
+    });
+  }
+
+  stop(): void {
+    this.#queue.stop();
+  }
+
+  #write({ namespace, name, charged }: QuotaChange): void {
+    const { quotas, resources, logger } = this.#context;
+    const key = `${namespace}/${name}`;
+    const state = quotas.of(namespace).find(({ quota }) =>
+      quota.metadata?.name === name
+    );
+    const definition = resources.find("", "resourcequotas");
+    if (state === undefined || definition === undefined) return;
+    const used = Object.fromEntries(
+      [...state.used].map(([resource, amount]) => [resource, `${amount}`]),
+    );
+    try {
+      updateObject(
+        internalRequest(this.#context, definition, {
+          namespace,
+          name,
+          subresource: "status",
+        }),
+        {
+          options: internalWrite(
+            charged ? "kube-apiserver" : "kube-controller-manager",
+          ),
+          conditional: false,
+          mayCreate: false,
+          next: (live) => {
+            const { spec, status } = live as unknown as ResourceQuota;
+            const hard = this.#outdated.has(key) ? spec?.hard : status?.hard;
+            return { ...live, status: { hard: hard ?? {}, used } };
+          },
+        },
+      );
+      this.#outdated.delete(key);
+    } catch (error) {
+      rethrowMissing(error);
+      logger.warn("Cannot write the status of a quota", { key, error });
+    }
+  }
+}

@@ -1,0 +1,239 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
+import { TestServer } from "../support/test_server.ts";
+
+const CORE = "/api/v1/namespaces/default";
+const PODS = `${CORE}/pods`;
+
+/** Runs a test on a server of the built-in kinds. */
+async function withServer(
+  work: (server: TestServer) => Promise<void>,
+): Promise<void> {
+  const server = new TestServer({ builtin });
+  try {
+    await work(server);
+  } finally {
+    server.stop();
+  }
+}
+
+function pod(name: string, resources: object = {}, spec: object = {}): object {
+  return {
+    metadata: { name },
+    spec: { containers: [{ name: "c", image: "i", resources }], ...spec },
+  };
+}
+
+/** Message of a refused create, without the name of the object. */
+async function refused(
+  server: TestServer,
+  path: string,
+  body: object,
+): Promise<string> {
+  const { status, body: answer } = await server.send("POST", path, body);
+  assert.equal(status, 403, JSON.stringify(answer));
+  return answer.message.replace(/^\S+ "[^"]*" is forbidden: /, "");
+}
+
+async function create(
+  server: TestServer,
+  path: string,
+  body: object,
+  // deno-lint-ignore no-explicit-any -- tests look at whatever is there
+): Promise<any> {
+  const { status, body: answer } = await server.send("POST", path, body);
+  assert.equal(status, 201, JSON.stringify(answer));
+  return answer;
+}
+
+test("a limit range sets requests and limits, and records them", async () => {
+  await withServer(async (server) => {
+    await create(server, `${CORE}/limitranges`, {
+      metadata: { name: "l" },
+      spec: {
+        limits: [{
+          type: "Container",
+          default: { cpu: "300m", memory: "200Mi" },
+          defaultRequest: { cpu: "100m" },
+        }],
+      },
+    });
+    const { metadata, spec } = await create(server, PODS, {
+      ...pod("p", { limits: { memory: "1Gi" } }),
+    });
+    assert.deepEqual(spec.containers[0].resources, {
+      requests: { cpu: "100m", memory: "1Gi" },
+      limits: { cpu: "300m", memory: "1Gi" },
+    });
+    assert.deepEqual(metadata.annotations, {
+      "kubernetes.io/limit-ranger":
+        "LimitRanger plugin set: cpu request for container c; cpu limit for container c",
+    });
+  });
+});
+
+test("a limit range refuses what is too small, too large or too uneven", async () => {
+  await withServer(async (server) => {
+    await create(server, `${CORE}/limitranges`, {
+      metadata: { name: "l" },
+      spec: {
+        limits: [
+          {
+            type: "Container",
+            min: { cpu: "50m" },
+            max: { cpu: "500m" },
+            maxLimitRequestRatio: { cpu: "4" },
+          },
+          { type: "Pod", max: { memory: "1Gi" } },
+          {
+            type: "PersistentVolumeClaim",
+            min: { storage: "1Gi" },
+            max: { storage: "2Gi" },
+          },
+        ],
+      },
+    });
+    const memory = { memory: "1Gi" };
+    const refusal = (requests: object, limits: object) =>
+      refused(server, PODS, pod("p", { requests, limits }));
+    assert.equal(
+      await refusal({ cpu: "10m" }, { cpu: "40m", ...memory }),
+      "minimum cpu usage per Container is 50m, but request is 10m",
+    );
+    assert.equal(
+      await refusal({ cpu: "400m" }, { cpu: "1", ...memory }),
+      "maximum cpu usage per Container is 500m, but limit is 1",
+    );
+    assert.equal(
+      await refusal({ cpu: "50m" }, { cpu: "450m", memory: "2Gi" }),
+      "[cpu max limit to request ratio per Container is 4, but provided ratio is 9.000000, maximum memory usage per Pod is 1Gi, but limit is 2Gi]",
+    );
+    assert.equal(
+      await refusal({ cpu: "100m" }, { cpu: "100m" }),
+      "maximum memory usage per Pod is 1Gi.  No limit is specified",
+    );
+    const claim = (storage: string) => ({
+      metadata: { name: storage.toLowerCase() },
+      spec: {
+        accessModes: ["ReadWriteOnce"],
+        resources: { requests: { storage } },
+      },
+    });
+    const claims = `${CORE}/persistentvolumeclaims`;
+    assert.equal(
+      await refused(server, claims, claim("3Gi")),
+      "maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi",
+    );
+    await create(server, claims, claim("1536Mi"));
+    await create(
+      server,
+      PODS,
+      pod("p", { limits: { cpu: "100m", ...memory } }),
+    );
+  });
+});
+
+test("a quota counts objects, refuses more, and is replenished", async () => {
+  await withServer(async (server) => {
+    const quotas = `${CORE}/resourcequotas`;
+    await create(server, quotas, {
+      metadata: { name: "q" },
+      spec: {
+        hard: {
+          "pods": "1",
+          "requests.cpu": "500m",
+          "requests.example.com/gpu": "1",
+          "count/configmaps": "2",
+          "resourcequotas": "1",
+        },
+      },
+    });
+    const status = async () =>
+      (await server.send("GET", `${quotas}/q`)).body.status;
+    assert.deepEqual((await status()).used, {
+      "pods": "0",
+      "requests.cpu": "0",
+      "requests.example.com/gpu": "0",
+      "count/configmaps": "1",
+      "resourcequotas": "1",
+    });
+    assert.equal(
+      await refused(server, PODS, pod("p")),
+      "failed quota: q: must specify requests.cpu for: c",
+    );
+    assert.equal(
+      await refused(server, PODS, pod("p", { requests: { cpu: "600m" } })),
+      "exceeded quota: q, requested: requests.cpu=600m, used: requests.cpu=0, limited: requests.cpu=500m",
+    );
+    const small = { cpu: "100m", "example.com/gpu": "1" };
+    const given = pod("p", { requests: small, limits: small });
+    const dry = await server.send("POST", `${PODS}?dryRun=All`, given);
+    assert.equal(dry.status, 201);
+    await create(server, PODS, given);
+    assert.equal(
+      await refused(server, PODS, pod("r", { limits: small })),
+      "exceeded quota: q, requested: pods=1,requests.example.com/gpu=1, used: pods=1,requests.example.com/gpu=1, limited: pods=1,requests.example.com/gpu=1",
+    );
+    await server.send("PATCH", `${PODS}/p/status`, {
+      status: { phase: "Succeeded" },
+    }, { "content-type": "application/merge-patch+json" });
+    assert.equal((await status()).used.pods, "0");
+    await create(server, PODS, pod("r", { limits: small }));
+    await server.send("DELETE", `${PODS}/r`);
+    await create(server, `${CORE}/configmaps`, { metadata: { name: "a" } });
+    const { used } = await status();
+    assert.deepEqual([used.pods, used["count/configmaps"]], ["0", "2"]);
+    await server.send("PATCH", `${quotas}/q`, {
+      spec: { hard: { pods: "0" } },
+    }, { "content-type": "application/merge-patch+json" });
+    assert.equal((await status()).hard.pods, "0");
+    assert.match(
+      await refused(server, PODS, pod("p", { limits: small })),
+      /^exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0$/,
+    );
+  });
+});
+
+test("a quota with scopes counts the pods in its scopes", async () => {
+  await withServer(async (server) => {
+    await create(server, `${CORE}/resourcequotas`, {
+      metadata: { name: "q" },
+      spec: { hard: { pods: "0" }, scopes: ["BestEffort", "NotTerminating"] },
+    });
+    await create(server, PODS, pod("a", { requests: { cpu: "1" } }));
+    await create(server, PODS, pod("b", {}, { activeDeadlineSeconds: 5 }));
+    assert.match(await refused(server, PODS, pod("c")), /^exceeded quota: q,/);
+  });
+});
+
+test("a pod has the account, the token volume and the priority of its cluster", async () => {
+  await withServer(async (server) => {
+    assert.equal(
+      await refused(server, PODS, pod("p", {}, { serviceAccountName: "x" })),
+      'error looking up service account default/x: serviceaccount "x" not found',
+    );
+    assert.equal(
+      await refused(server, PODS, pod("p", {}, { priority: 3 })),
+      "the integer value of priority (3) must not be provided in pod spec; priority admission controller computed 0 from the given PriorityClass name",
+    );
+    await server.send("PATCH", `${CORE}/serviceaccounts/default`, {
+      imagePullSecrets: [{ name: "pull" }],
+    }, { "content-type": "application/merge-patch+json" });
+    const classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+    const important = { value: 9, globalDefault: true };
+    await create(server, classes, { metadata: { name: "i" }, ...important });
+    assert.equal(
+      await refused(server, classes, { metadata: { name: "j" }, ...important }),
+      "PriorityClass i is already marked as default. Only one default can exist",
+    );
+    const { spec } = await create(server, PODS, pod("p"));
+    assert.deepEqual([spec.priority, spec.priorityClassName], [9, "i"]);
+    assert.deepEqual(spec.imagePullSecrets, [{ name: "pull" }]);
+    assert.match(spec.volumes[0].name, /^kube-api-access-\w{5}$/);
+    assert.equal(
+      spec.containers[0].volumeMounts[0].name,
+      spec.volumes[0].name,
+    );
+  });
+});

@@ -1,0 +1,243 @@
+import type { RequestCase, RequestLine } from "./comparison.ts";
+
+const CORE = "/api/v1/namespaces/NS";
+const PODS = `${CORE}/pods`;
+const CLAIMS = `${CORE}/persistentvolumeclaims`;
+const MERGE = {
+  headers: { "content-type": "application/merge-patch+json" },
+};
+
+function pod(name: string, spec: object = {}, resources?: object): object {
+  return {
+    metadata: { name },
+    spec: {
+      automountServiceAccountToken: false,
+      containers: [{ name: "c", image: "i", resources }],
+      ...spec,
+    },
+  };
+}
+
+function claim(name: string, storage: string, spec: object = {}): object {
+  return {
+    metadata: { name },
+    spec: {
+      accessModes: ["ReadWriteOnce"],
+      resources: { requests: { storage } },
+      ...spec,
+    },
+  };
+}
+
+function limits(name: string, ...items: object[]): RequestLine {
+  return [`POST ${CORE}/limitranges`, {
+    metadata: { name },
+    spec: { limits: items },
+  }];
+}
+
+/** Creates a quota and waits until its status is known. */
+function quota(name: string, hard: object, spec: object = {}): RequestLine[] {
+  const path = `${CORE}/resourcequotas`;
+  return [
+    [`POST ${path}`, { metadata: { name }, spec: { hard, ...spec } }],
+    known(name),
+  ];
+}
+
+function known(
+  name: string,
+  resource?: string,
+  equals?: string,
+): RequestLine {
+  return {
+    id: `q-${name}-${crypto.randomUUID()}`,
+    poll: `${CORE}/resourcequotas/${name}`,
+    until: resource === undefined
+      ? { status: 200, path: "status.hard", exists: true }
+      : { status: 200, path: `status.used.${resource}`, equals },
+    compare: "full",
+    pick: ["spec", "status"],
+  };
+}
+
+/**
+ * The requests, without what depends on when a controller writes, or at random.
+ */
+function settled(requests: readonly RequestLine[]): RequestLine[] {
+  return requests.map((request) => {
+    if (!Array.isArray(request)) return request;
+    const [line, body, more = {}] = request;
+    return [line, body, {
+      ...more,
+      ignore: [
+        "metadata.resourceVersion",
+        "metadata.managedFields",
+        "spec.clusterIP",
+        "spec.clusterIPs",
+      ],
+    }];
+  });
+}
+
+/** Requests that the built-in admission plug-ins change or refuse. */
+export const ADMISSION_CASES: readonly RequestCase[] = [
+  {
+    name: "service-accounts",
+    requests: [
+      [`POST ${PODS}`, pod("a", { serviceAccountName: "nobody" })],
+      [`POST ${PODS}`, pod("b", { automountServiceAccountToken: false })],
+      [`PATCH ${CORE}/serviceaccounts/default`, {
+        automountServiceAccountToken: false,
+        imagePullSecrets: [{ name: "pull" }],
+      }, MERGE],
+      [`POST ${PODS}`, pod("c", { automountServiceAccountToken: undefined })],
+      [`POST ${PODS}`, pod("d", { imagePullSecrets: [{ name: "own" }] })],
+    ],
+  },
+  {
+    name: "priorities",
+    requests: [
+      [`POST ${PODS}`, pod("a", { priorityClassName: "nope" })],
+      [`POST ${PODS}`, pod("b", { priority: 7 })],
+      [`POST ${PODS}`, pod("c", { priority: 0 })],
+      [`POST ${PODS}`, pod("d", { preemptionPolicy: "Never" })],
+      [
+        `POST ${PODS}`,
+        pod("e", { priorityClassName: "system-cluster-critical" }),
+      ],
+      [`PATCH ${PODS}/c`, { spec: { priority: 3 } }, MERGE],
+    ],
+  },
+  {
+    name: "limit-ranges",
+    requests: [
+      limits("all", {
+        type: "Container",
+        default: { cpu: "300m", memory: "200Mi" },
+        defaultRequest: { cpu: "100m" },
+        min: { cpu: "50m" },
+        max: { cpu: "500m" },
+        maxLimitRequestRatio: { cpu: "4" },
+      }, { type: "Pod", max: { memory: "300Mi" } }),
+      limits("claims", {
+        type: "PersistentVolumeClaim",
+        min: { storage: "1Gi" },
+        max: { storage: "2Gi" },
+      }),
+      [`POST ${PODS}`, pod("a")],
+      [`POST ${PODS}`, pod("b", {}, { requests: { cpu: "10m" } })],
+      [`POST ${PODS}`, pod("c", {}, { limits: { cpu: "1" } })],
+      [
+        `POST ${PODS}`,
+        pod("d", {}, { requests: { cpu: "50m" }, limits: { cpu: "450m" } }),
+      ],
+      [`POST ${PODS}`, pod("e", {}, { limits: { memory: "1Gi" } })],
+      [
+        `POST ${PODS}`,
+        pod("f", {
+          initContainers: [{ name: "i", image: "i" }],
+        }),
+      ],
+      [`POST ${CLAIMS}`, claim("a", "500Mi")],
+      [`POST ${CLAIMS}`, claim("b", "3Gi")],
+      [`POST ${CLAIMS}`, claim("c", "1536Mi")],
+    ],
+  },
+  {
+    name: "quotas",
+    requests: settled([
+      ...quota("a", {
+        "pods": "2",
+        "requests.cpu": "500m",
+        "limits.memory": "1Gi",
+        "services": "2",
+        "services.nodeports": "1",
+        "secrets": "1",
+        "count/configmaps": "2",
+        "persistentvolumeclaims": "2",
+        "requests.storage": "3Gi",
+        "gold.storageclass.storage.k8s.io/requests.storage": "1Gi",
+      }),
+      [`POST ${PODS}`, pod("a")],
+      [
+        `POST ${PODS}`,
+        pod("b", {}, {
+          requests: { cpu: "300m" },
+          limits: { memory: "300Mi" },
+        }),
+      ],
+      known("a", "pods", "1"),
+      [
+        `POST ${PODS}`,
+        pod("c", {}, {
+          requests: { cpu: "300m" },
+          limits: { memory: "800Mi" },
+        }),
+      ],
+      [`DELETE ${PODS}/b`],
+      known("a", "pods", "0"),
+      [`POST ${CORE}/configmaps`, { metadata: { name: "a" } }],
+      [`POST ${CORE}/configmaps`, { metadata: { name: "b" } }],
+      [`POST ${CORE}/secrets`, { metadata: { name: "a" } }],
+      [`POST ${CORE}/secrets`, { metadata: { name: "b" } }],
+      [`POST ${CORE}/secrets?dryRun=All`, { metadata: { name: "c" } }],
+      [`POST ${CLAIMS}`, claim("a", "2Gi")],
+      [`POST ${CLAIMS}`, claim("b", "2Gi")],
+      [`POST ${CLAIMS}`, claim("c", "1025Mi", { storageClassName: "gold" })],
+      [`POST ${CORE}/services`, {
+        metadata: { name: "a" },
+        spec: { type: "ClusterIP", ports: [{ port: 80 }] },
+      }],
+      [`PATCH ${CORE}/services/a`, {
+        spec: {
+          type: "NodePort",
+          ports: [{ name: "x", port: 1 }, { name: "y", port: 2 }],
+        },
+      }, MERGE],
+      known("a", "services", "1"),
+      [`PATCH ${CORE}/resourcequotas/a`, {
+        spec: { hard: { secrets: "5", "count/jobs.batch": "1" } },
+      }, MERGE],
+      {
+        id: "raised",
+        poll: `${CORE}/resourcequotas/a`,
+        until: { path: "status.hard.secrets", equals: "5" },
+        compare: "full",
+        pick: ["spec", "status"],
+      },
+      [`POST ${CORE}/secrets`, { metadata: { name: "b" } }],
+    ]),
+  },
+  {
+    name: "quota-scopes",
+    requests: settled([
+      ...quota("best", { pods: "1" }, { scopes: ["BestEffort"] }),
+      ...quota("dead", { pods: "0" }, { scopes: ["Terminating"] }),
+      ...quota("prio", { pods: "0", cpu: "1" }, {
+        scopeSelector: {
+          matchExpressions: [{
+            scopeName: "PriorityClass",
+            operator: "In",
+            values: ["system-cluster-critical"],
+          }],
+        },
+      }),
+      [`POST ${PODS}`, pod("a")],
+      [`POST ${PODS}`, pod("b")],
+      [`POST ${PODS}`, pod("c", {}, { requests: { cpu: "1" } })],
+      [
+        `POST ${PODS}`,
+        pod("d", { activeDeadlineSeconds: 5 }, { requests: { cpu: "1" } }),
+      ],
+      [`PATCH ${PODS}/c`, { spec: { activeDeadlineSeconds: 5 } }, MERGE],
+      [
+        `POST ${PODS}`,
+        pod("e", { priorityClassName: "system-cluster-critical" }, {
+          requests: { cpu: "1" },
+        }),
+      ],
+      known("best", "pods", "1"),
+    ]),
+  },
+];
