@@ -18,6 +18,7 @@ import { globSync, readFileSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import process from "node:process";
+import { parseArgs } from "node:util";
 import { startControlPlane } from "./cluster/control_plane.ts";
 import { killAll, PROJECT, runCommand } from "./support/child_process.ts";
 import type { FailedTest, TestReport } from "./support/junit_report.ts";
@@ -52,6 +53,11 @@ const TEST_LIMIT_MS = 90_000;
 const SILENCE_MS = TEST_LIMIT_MS + 15_000;
 /** The same on a real cluster, where some tests set a longer limit. */
 const CLUSTER_SILENCE_MS = 260_000;
+const { values: { kubernetes: KUBERNETES }, positionals: ARGUMENTS } =
+  parseArgs({
+    options: { kubernetes: { type: "string" } },
+    allowPositionals: true,
+  });
 /** Seed of all property tests of this run. */
 const SEED = process.env["FC_SEED"] ?? String(Date.now() % 2 ** 31);
 /** Environment of all tests: short processes start sooner with a cache. */
@@ -200,7 +206,7 @@ async function runStep(
   only: readonly string[],
 ): Promise<TestReport> {
   if (!step.cluster) return await runFiles(step, only);
-  const plane = await startControlPlane();
+  const plane = await startControlPlane({ kubernetes: KUBERNETES });
   if (plane === undefined) {
     const why = "no KUBECONFIG, no KUBEBUILDER_ASSETS, no Go toolchain";
     return {
@@ -479,4 +485,4 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.exit(130);
   });
 }
-process.exitCode = await main(process.argv.slice(2));
+process.exitCode = await main(ARGUMENTS);

@@ -4,7 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { startControlPlane } from "../../tests/cluster/control_plane.ts";
-import { PROJECT } from "../../tests/support/child_process.ts";
+import {
+  DEFAULT_KUBERNETES,
+  programsFolder,
+  releaseOf,
+} from "../../tests/cluster/go_programs.ts";
 import { coracle, Program } from "../../tests/support/program.ts";
 
 /** API server in a process of its own. */
@@ -24,7 +28,8 @@ export interface BenchCluster {
  */
 export async function startReal(): Promise<BenchCluster | undefined> {
   const { KUBECONFIG, KUBEBUILDER_ASSETS } = process.env;
-  const built = join(PROJECT, ".cache", "controlplane", "kube-apiserver");
+  const release = releaseOf(DEFAULT_KUBERNETES);
+  const built = join(programsFolder(release), "kube-apiserver");
   if (!KUBECONFIG && !KUBEBUILDER_ASSETS && !existsSync(built)) {
     return undefined;
   }

@@ -1,8 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { constants, createWriteStream } from "node:fs";
-import { access, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createWriteStream } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
@@ -13,13 +13,15 @@ import {
   createAuthority,
   issueCertificate,
 } from "../../apiserver/certificates.ts";
-import {
-  killGroup,
-  PROJECT,
-  runCommand,
-  startCommand,
-} from "../support/child_process.ts";
+import { killGroup, startCommand } from "../support/child_process.ts";
 import { until } from "../support/until.ts";
+import {
+  buildPrograms,
+  DEFAULT_KUBERNETES,
+  isExecutable,
+  programsFolder,
+  releaseOf,
+} from "./go_programs.ts";
 
 /** A real control plane that scenarios can run against. */
 export interface ControlPlane {
@@ -35,8 +37,6 @@ export interface ControlPlane {
 
 const HOST = "127.0.0.1";
 const PROGRAMS = ["etcd", "kube-apiserver", "kube-controller-manager"] as const;
-const BUILT = join(PROJECT, ".cache", "controlplane");
-const VERSION = "v1.32.2";
 
 /** Controllers whose effects API clients see; nothing runs pods. */
 const CONTROLLERS: readonly string[] = [
@@ -55,7 +55,13 @@ const CONTROLLERS: readonly string[] = [
  *
  * @returns Undefined where there is none and no Go toolchain to build one.
  */
-export async function startControlPlane(): Promise<ControlPlane | undefined> {
+export async function startControlPlane(
+  { kubernetes = DEFAULT_KUBERNETES, controllers = CONTROLLERS }: {
+    /** Minor version of programs that are built. */
+    readonly kubernetes?: string | undefined;
+    readonly controllers?: readonly string[] | undefined;
+  } = {},
+): Promise<ControlPlane | undefined> {
   const { KUBECONFIG, KUBEBUILDER_ASSETS } = process.env;
   if (KUBECONFIG) {
     return {
@@ -65,61 +71,18 @@ export async function startControlPlane(): Promise<ControlPlane | undefined> {
     };
   }
   if (KUBEBUILDER_ASSETS) {
-    return await startPrograms(KUBEBUILDER_ASSETS, "KUBEBUILDER_ASSETS");
+    return await startPrograms(KUBEBUILDER_ASSETS, {
+      origin: "KUBEBUILDER_ASSETS",
+      controllers,
+    });
   }
-  return await buildPrograms()
-    ? await startPrograms(BUILT, `Go modules of ${VERSION}`)
+  const release = releaseOf(kubernetes);
+  return await buildPrograms(release, PROGRAMS)
+    ? await startPrograms(programsFolder(release), {
+      origin: `Go modules of ${release.version}`,
+      controllers,
+    })
     : undefined;
-}
-
-async function executable(file: string): Promise<boolean> {
-  return await access(file, constants.X_OK).then(() => true, () => false);
-}
-
-/** Builds the programs that the cache lacks; takes minutes once. */
-async function buildPrograms(): Promise<boolean> {
-  const go = await runCommand(["go", "version"]);
-  await mkdir(BUILT, { recursive: true });
-  for (const program of PROGRAMS) {
-    if (await executable(join(BUILT, program))) continue;
-    if (go.code !== 0) return false;
-    process.stderr.write(
-      `Builds ${program} ${VERSION} for the cache: minutes, once\n`,
-    );
-    const { code, stderr } = await runCommand(
-      [
-        "go",
-        "build",
-        "-trimpath",
-        `-ldflags=${linkerFlags()}`,
-        `-o=${join(BUILT, program)}`,
-        `./cmd/${program}`,
-      ],
-      {
-        cwd: join(PROJECT, "tests", "cluster", "controlplane"),
-        limit: 20 * 60_000,
-      },
-    );
-    if (code !== 0) throw new Error(`Cannot build ${program}: ${stderr}`);
-  }
-  return true;
-}
-
-/** Linker flags of release builds, whose values clients read. */
-function linkerFlags(): string {
-  const [major, minor] = VERSION.slice(1).split(".");
-  const values = {
-    gitVersion: VERSION,
-    gitMajor: major,
-    gitMinor: minor,
-    gitCommit: "0".repeat(40),
-    gitTreeState: "clean",
-  };
-  return Object.entries(values).reduce(
-    (flags, [name, value]) =>
-      `${flags} -X k8s.io/component-base/version.${name}=${value}`,
-    "-s -w",
-  );
 }
 
 /** Files of one run in a temporary folder. */
@@ -130,7 +93,10 @@ interface Files {
 
 async function startPrograms(
   folder: string,
-  origin: string,
+  { origin, controllers }: {
+    readonly origin: string;
+    readonly controllers: readonly string[];
+  },
 ): Promise<ControlPlane> {
   const run = await mkdtemp(join(tmpdir(), "coracle-controlplane-"));
   const files: Files = { folder: run, path: (name) => join(run, name) };
@@ -155,8 +121,11 @@ async function startPrograms(
   try {
     const { port, pid } = await startServers(start, files);
     const programs = new Set<string>(PROGRAMS);
-    if (await executable(join(folder, "kube-controller-manager"))) {
-      start("kube-controller-manager", controllerManagerArgs(files));
+    if (await isExecutable(join(folder, "kube-controller-manager"))) {
+      start(
+        "kube-controller-manager",
+        controllerManagerArgs(files, controllers),
+      );
     } else programs.delete("kube-controller-manager");
     return {
       origin: `${[...programs].join(", ")} of ${origin} on port ${port}`,
@@ -197,6 +166,7 @@ async function startServers(
     `--service-account-key-file=${files.path("service-account.key")}`,
     `--service-account-signing-key-file=${files.path("service-account.key")}`,
     "--service-account-issuer=https://kubernetes.default.svc",
+    `--client-ca-file=${files.path("authority.crt")}`,
     `--token-auth-file=${files.path("tokens.csv")}`,
     "--authorization-mode=RBAC",
     "--service-cluster-ip-range=10.0.0.0/24",
@@ -230,6 +200,7 @@ async function writeCredentials(
   const token = randomBytes(24).toString("hex");
   const contents = {
     "authority.crt": authority.certificate,
+    "authority.key": authority.key,
     "server.crt": server.certificate,
     "server.key": server.key,
     "service-account.key": privateKey,
@@ -260,15 +231,20 @@ function kubeconfig(port: number, authority: string, token: string): string {
   });
 }
 
-function controllerManagerArgs(files: Files): readonly string[] {
+function controllerManagerArgs(
+  files: Files,
+  controllers: readonly string[],
+): readonly string[] {
   return [
     `--kubeconfig=${files.path("kubeconfig")}`,
     `--service-account-private-key-file=${files.path("service-account.key")}`,
+    `--cluster-signing-cert-file=${files.path("authority.crt")}`,
+    `--cluster-signing-key-file=${files.path("authority.key")}`,
     `--root-ca-file=${files.path("authority.crt")}`,
     "--use-service-account-credentials=false",
     "--leader-elect=false",
     "--secure-port=0",
-    `--controllers=${CONTROLLERS.join(",")}`,
+    `--controllers=${controllers.join(",")}`,
   ];
 }
 
