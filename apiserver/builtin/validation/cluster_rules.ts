@@ -1,267 +1,283 @@
-import { Quantity } from "../../../core/api/quantity.ts";
-import type { LeaseSpec } from "../../../core/kinds/coordination_v1.ts";
-import type {
-  ConfigMap,
-  Event,
-  LimitRangeItem,
-  ResourceQuotaSpec,
-  Secret,
-} from "../../../core/kinds/core_v1.ts";
-import type { RuntimeClass } from "../../../core/kinds/node_v1.ts";
-import type { PriorityClass } from "../../../core/kinds/scheduling_v1.ts";
-import type { FieldPath } from "../../validation/field_path.ts";
-import {
-  labelProblems,
-  qualifiedNameProblems,
-} from "../../validation/names.ts";
-import { oneOf } from "./field_checks.ts";
-import { check, type ValidationRules } from "./validation_rule.ts";
-import { configKeyProblems } from "./value_problems.ts";
+/** Rules of all other kinds; `rules/rule_text.ts` explains the words. */
+export const CLUSTER_RULES: string = String.raw`
+core.v1.ConfigMap
+  let $binary = binaryData
+  every data
+    data[%($key)] = $key is configKey
+    if has($binary[$key]): invalid data[%($key)] = $key: duplicate of key present in binaryData
+  every binaryData
+    binaryData[%($key)] = $key is configKey
+  if textSize(data) + decodedSize(binaryData) > 1_048_576: tooLong .: 1048576
 
-/** Maximum size of the data of a ConfigMap or Secret in bytes. */
-const MAX_DATA_BYTES = 1024 * 1024;
+core.v1.Secret
+  every data
+    data[%($key)] = $key is configKey
+  if decodedSize(data) > 1_048_576: tooLong data: 1048576
+  let $keys = secretKeys(type)
+  let $data = data
+  every $keys
+    if !has($data[.]): missing data[%(.)]
+  if type == 'kubernetes.io/basic-auth' && !has(data['username']) && !has(data['password'])
+    missing data[username]
+    missing data[password]
+  if type == 'kubernetes.io/service-account-token' && !metadata.annotations['kubernetes.io/service-account.name']: missing metadata.annotations[kubernetes.io/service-account.name]
 
-const encoder = new TextEncoder();
+rule new event
+  if !$controller: missing %($field)
+  %($field) = $controller ?? '' is qualifiedName
+  reportingInstance required
+  if len(reportingInstance) > 128: invalid reportingInstance = '': can have at most 128 characters
+  action required
+  if len(action) > 128: invalid action = '': can have at most 128 characters
+  reason required
+  if len(reason) > 128: invalid reason = '': can have at most 128 characters
 
-/** Size in bytes of base64 text after decoding. */
-function decodedSize(text: string): number {
-  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
-  return text.length / 4 * 3 - padding;
-}
+core.v1.Event
+  let $own = metadata.namespace ?? ''
+  let $other = involvedObject.namespace ?? ''
+  if $other ? !eventTime && $own != $other : !($own in ['', 'default'] || eventTime && $own == 'kube-system'): invalid involvedObject.namespace = $other: does not match event.namespace
+  let $controller = reportingComponent
+  let $field = 'reportingComponent'
+  if eventTime: use new event
 
-function checkConfigMap(map: ConfigMap, fieldPath: FieldPath): void {
-  const { data = {}, binaryData = {} } = map;
-  let size = 0;
-  for (const [key, value] of Object.entries(data)) {
-    fieldPath.problems(`data[${key}]`, key, configKeyProblems(key));
-    if (Object.hasOwn(binaryData, key)) {
-      fieldPath.invalid(
-        `data[${key}]`,
-        key,
-        "duplicate of key present in binaryData",
-      );
-    }
-    size += encoder.encode(value).length;
-  }
-  for (const [key, value] of Object.entries(binaryData)) {
-    fieldPath.problems(`binaryData[${key}]`, key, configKeyProblems(key));
-    size += decodedSize(value);
-  }
-  if (size > MAX_DATA_BYTES) fieldPath.tooLong("", MAX_DATA_BYTES);
-}
+events.v1.Event
+  eventTime required
+  let $controller = reportingController
+  let $field = 'reportingController'
+  use new event
 
-/** Required keys of Secrets, by type. */
-const SECRET_KEYS: Readonly<Record<string, readonly string[]>> = {
-  "kubernetes.io/tls": ["tls.crt", "tls.key"],
-  "kubernetes.io/dockercfg": [".dockercfg"],
-  "kubernetes.io/dockerconfigjson": [".dockerconfigjson"],
-  "kubernetes.io/ssh-auth": ["ssh-privatekey"],
-};
+core.v1.ResourceQuotaSpec
+  each hard
+    if quantity(.) < 0: invalid .: must be greater than or equal to 0
 
-function checkSecret(secret: Secret, fieldPath: FieldPath): void {
-  const { data = {}, type = "", metadata } = secret;
-  let size = 0;
-  for (const [key, value] of Object.entries(data)) {
-    fieldPath.problems(`data[${key}]`, key, configKeyProblems(key));
-    size += decodedSize(value);
-  }
-  if (size > MAX_DATA_BYTES) fieldPath.tooLong("data", MAX_DATA_BYTES);
-  for (const key of SECRET_KEYS[type] ?? []) {
-    if (!Object.hasOwn(data, key)) fieldPath.required(`data[${key}]`);
-  }
-  const basic = ["username", "password"];
-  if (
-    type === "kubernetes.io/basic-auth" &&
-    !basic.some((key) => Object.hasOwn(data, key))
-  ) { for (const key of basic) fieldPath.required(`data[${key}]`); }
-  const account = "kubernetes.io/service-account.name";
-  if (
-    type === "kubernetes.io/service-account-token" &&
-    !metadata.annotations?.[account]
-  ) fieldPath.required(`metadata.annotations[${account}]`);
-}
+core.v1.LimitRangeItem
+  type is qualifiedName
+  let $max = max
+  each min
+    if has($max[$key]) && quantity(.) > quantity($max[$key]): invalid .: min value %(.) is greater than max value %($max[$key])
+  each default
+    if has($max[$key]) && quantity(.) > quantity($max[$key]): invalid .: default value %(.) is greater than max value %($max[$key])
 
-function checkEvent(event: Event, fieldPath: FieldPath): void {
-  const { involvedObject, metadata, eventTime } = event;
-  const { namespace = "" } = involvedObject;
-  const own = metadata.namespace ?? "";
-  const isOld = !eventTime;
-  const agrees = namespace === ""
-    ? own === "" || own === "default" || !isOld && own === "kube-system"
-    : !isOld || own === namespace;
-  if (!agrees) {
-    fieldPath.invalid(
-      "involvedObject.namespace",
-      namespace,
-      "does not match event.namespace",
-    );
-  }
-  if (isOld) return;
-  checkNewEvent(
-    {
-      controller: event.reportingComponent ?? "",
-      instance: event.reportingInstance ?? "",
-      action: event.action ?? "",
-      reason: event.reason ?? "",
-    },
-    "reportingComponent",
-    fieldPath,
-  );
-}
+coordination.v1.LeaseSpec
+  if leaseDurationSeconds <= 0: invalid leaseDurationSeconds: must be greater than 0
+  notNegative leaseTransitions
 
-function checkNewEvent(
-  event: {
-    readonly controller: string;
-    readonly instance: string;
-    readonly action: string;
-    readonly reason: string;
-  },
-  controllerField: string,
-  fieldPath: FieldPath,
-): void {
-  const { controller, instance, action, reason } = event;
-  if (!controller) fieldPath.required(controllerField);
-  fieldPath.problems(
-    controllerField,
-    controller,
-    qualifiedNameProblems(controller),
-  );
-  for (
-    const [field, text] of [
-      ["reportingInstance", instance],
-      ["action", action],
-      ["reason", reason],
-    ] as const
-  ) {
-    if (!text) fieldPath.required(field);
-    else if (text.length > 128) {
-      fieldPath.invalid(field, "", "can have at most 128 characters");
-    }
-  }
-}
+scheduling.v1.PriorityClass
+  if preemptionPolicy == '': missing preemptionPolicy
+  elif has(preemptionPolicy): preemptionPolicy of: PreemptLowerPriority, Never
+  if metadata.name ~ /^system-/: forbidden metadata.name: priority class names with 'system-' prefix are reserved for system use only. error: %(metadata.name) is not a known system priority class
+  elif value > 1_000_000_000: forbidden value: maximum allowed value of a user defined priority is 1000000000
 
-function checkEventsEvent(event: {
-  readonly eventTime?: string | null;
-  readonly reportingController?: string;
-  readonly reportingInstance?: string;
-  readonly action?: string;
-  readonly reason?: string;
-}, fieldPath: FieldPath): void {
-  if (!event.eventTime) {
-    fieldPath.required("eventTime");
-  }
-  checkNewEvent(
-    {
-      controller: event.reportingController ?? "",
-      instance: event.reportingInstance ?? "",
-      action: event.action ?? "",
-      reason: event.reason ?? "",
-    },
-    "reportingController",
-    fieldPath,
-  );
-}
+node.v1.RuntimeClass
+  handler is label
 
-function checkLease(spec: LeaseSpec, fieldPath: FieldPath): void {
-  const { leaseDurationSeconds: duration, leaseTransitions } = spec;
-  if (duration !== undefined && duration <= 0) {
-    fieldPath.invalid(
-      "leaseDurationSeconds",
-      duration,
-      "must be greater than 0",
-    );
-  }
-  if (leaseTransitions !== undefined && leaseTransitions < 0) {
-    fieldPath.invalid(
-      "leaseTransitions",
-      leaseTransitions,
-      "must be greater than or equal to 0",
-    );
-  }
-}
+rule policy rules
+  each rules
+    verbs required: verbs must contain at least one value
+    if nonResourceURLs
+      if $isNamespaced: invalid nonResourceURLs shown goTexts(nonResourceURLs): namespaced rules cannot apply to non-resource URLs
+      if apiGroups || resources || resourceNames: invalid nonResourceURLs shown goTexts(nonResourceURLs): rules cannot apply to both regular resources and non-resource URLs
+    else
+      apiGroups required: resource rules must supply at least one api group
+      resources required: resource rules must supply at least one resource
 
-const HIGHEST_USER_PRIORITY = 1_000_000_000;
+rbac.v1.Role
+  let $isNamespaced = true
+  use policy rules
 
-function checkPriorityClass(
-  { metadata, value, preemptionPolicy }: PriorityClass,
-  fieldPath: FieldPath,
-): void {
-  if (preemptionPolicy !== undefined && !preemptionPolicy) {
-    fieldPath.required("preemptionPolicy");
-  } else if (preemptionPolicy !== undefined) {
-    oneOf(["PreemptLowerPriority", "Never"])(
-      preemptionPolicy,
-      "preemptionPolicy",
-      fieldPath,
-    );
-  }
-  if (metadata.name?.startsWith("system-")) {
-    fieldPath.forbidden(
-      "metadata.name",
-      `priority class names with 'system-' prefix are reserved for system use only. error: ${metadata.name} is not a known system priority class`,
-    );
-  } else if (value > HIGHEST_USER_PRIORITY) {
-    fieldPath.forbidden(
-      "value",
-      `maximum allowed value of a user defined priority is ${HIGHEST_USER_PRIORITY}`,
-    );
-  }
-}
+rbac.v1.ClusterRole
+  use policy rules
+  if aggregationRule && !aggregationRule.clusterRoleSelectors: missing aggregationRule.clusterRoleSelectors: at least one clusterRoleSelector required if aggregationRule is non-nil
 
-function checkQuota(
-  { hard = {} }: ResourceQuotaSpec,
-  fieldPath: FieldPath,
-): void {
-  for (const [name, text] of Object.entries(hard)) {
-    if (Quantity.parse(text).nano >= 0n) continue;
-    fieldPath.invalid(
-      `hard[${name}]`,
-      text,
-      "must be greater than or equal to 0",
-    );
-  }
-}
+rule binding
+  at roleRef
+    if apiGroup != 'rbac.authorization.k8s.io': unsupported apiGroup: rbac.authorization.k8s.io
+    if !(kind in $kinds): unsupported kind: %(join($kinds))
+    name is pathSegment!
+  each subjects
+    name required
+    if kind == 'ServiceAccount'
+      name is subdomain?
+      if apiGroup: unsupported apiGroup:
+      if !$isNamespaced && !namespace: missing namespace
+    elif kind in ['User', 'Group']
+      if apiGroup != 'rbac.authorization.k8s.io': unsupported apiGroup = apiGroup ?? '': rbac.authorization.k8s.io
+    else: unsupported kind: ServiceAccount, User, Group
 
-function checkLimits(
-  { type, min = {}, max = {}, default: limits = {} }: LimitRangeItem,
-  fieldPath: FieldPath,
-): void {
-  fieldPath.problems("type", type, qualifiedNameProblems(type));
-  for (const [name, text] of Object.entries(min)) {
-    const most = max[name];
-    if (most === undefined) continue;
-    if (Quantity.parse(text).compare(Quantity.parse(most)) > 0) {
-      fieldPath.invalid(
-        `min[${name}]`,
-        text,
-        `min value ${text} is greater than max value ${most}`,
-      );
-    }
-  }
-  for (const [name, text] of Object.entries(limits)) {
-    const most = max[name];
-    if (most === undefined) continue;
-    if (Quantity.parse(text).compare(Quantity.parse(most)) > 0) {
-      fieldPath.invalid(
-        `default[${name}]`,
-        text,
-        `default value ${text} is greater than max value ${most}`,
-      );
-    }
-  }
-}
+rbac.v1.RoleBinding
+  let $isNamespaced = true
+  let $kinds = ['Role', 'ClusterRole']
+  use binding
 
-/** Validation rules of ConfigMaps, Secrets, namespaces, quotas and similar kinds. */
-export const CLUSTER_RULES: ValidationRules = [
-  check("api.core.v1.ConfigMap", checkConfigMap),
-  check("api.core.v1.Secret", checkSecret),
-  check("api.core.v1.Event", checkEvent),
-  check("api.events.v1.Event", checkEventsEvent),
-  check("api.core.v1.ResourceQuotaSpec", checkQuota),
-  check("api.core.v1.LimitRangeItem", checkLimits),
-  check("api.coordination.v1.LeaseSpec", checkLease),
-  check("api.scheduling.v1.PriorityClass", checkPriorityClass),
-  check("api.node.v1.RuntimeClass", ({ handler }: RuntimeClass, fieldPath) => {
-    fieldPath.problems("handler", handler, labelProblems(handler));
-  }),
-];
+rbac.v1.ClusterRoleBinding
+  let $kinds = ['ClusterRole']
+  use binding
+
+rule match conditions
+  each matchConditions
+    if !trim(expression): missing expression
+    name is qualifiedName!
+  each matchConditions
+    unique name
+
+admissionregistration.v1.ValidatingWebhook admissionregistration.v1.MutatingWebhook
+  name is subdomain!
+  if isSubdomain(name) && len(split(name, '.')) < 3: invalid name: should be a domain with at least three segments separated by dots
+  if !has(sideEffects): missing sideEffects: must specify one of None, NoneOnDryRun
+  else: sideEffects of: None, NoneOnDryRun
+  if timeoutSeconds < 1 || timeoutSeconds > 30: invalid timeoutSeconds: the timeout value must be between 1 and 30 seconds
+  if has(clientConfig.url) == has(clientConfig.service): missing clientConfig: exactly one of url or service is required
+  use match conditions
+  admissionReviewVersions required: must specify one of v1, v1beta1
+  each admissionReviewVersions
+    if seen(.): invalid .: duplicate version
+    else: . is label1035
+  if admissionReviewVersions && !('v1' in admissionReviewVersions || 'v1beta1' in admissionReviewVersions): invalid admissionReviewVersions shown goTexts(admissionReviewVersions): must include at least one of v1, v1beta1
+
+admissionregistration.v1.ValidatingWebhookConfiguration admissionregistration.v1.MutatingWebhookConfiguration
+  each webhooks
+    unique name
+
+admissionregistration.v1.ServiceReference
+  name required: service name is required
+  namespace required: service namespace is required
+
+admissionregistration.v1.RuleWithOperations admissionregistration.v1.NamedRuleWithOperations
+  operations required
+  if len(operations) > 1 && '*' in operations: invalid operations shown goTexts(operations, 'admissionregistration.OperationType'): if '*' is present, must not specify other operations
+  apiGroups required
+  if len(apiGroups) > 1 && '*' in apiGroups: invalid apiGroups shown goTexts(apiGroups): if '*' is present, must not specify other API groups
+  apiVersions required
+  if len(apiVersions) > 1 && '*' in apiVersions: invalid apiVersions shown goTexts(apiVersions): if '*' is present, must not specify other API versions
+  each apiVersions
+    . required
+  resources required
+  each resources
+    . required
+
+admissionregistration.v1.ValidatingAdmissionPolicySpec
+  if !matchConstraints: missing matchConstraints
+  elif !matchConstraints.resourceRules: missing matchConstraints.resourceRules
+  use match conditions
+  if !validations && !auditAnnotations
+    missing validations: validations or auditAnnotations must contain at least one item
+    missing auditAnnotations: validations or auditAnnotations must contain at least one item
+
+admissionregistration.v1.MatchResources
+  each resourceRules excludeResourceRules
+    each resourceNames
+      distinct .
+
+admissionregistration.v1.ParamKind
+  if !apiVersion: missing apiVersion
+  else
+    let $group = groupOf(apiVersion)
+    let $version = versionOf(apiVersion)
+    if $group && !isSubdomain($group): invalid apiVersion = $group: %(problems('subdomain', $group))
+    if problems('label1035', $version): invalid apiVersion = $version: %(problems('label1035', $version))
+  if !kind: missing kind
+  elif problems('label1035', lower(kind)): invalid kind: may have mixed case, but should otherwise match: %(problems('label1035', lower(kind)))
+
+admissionregistration.v1.Validation
+  if !trim(expression): missing expression: expression is not specified
+
+admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec
+  policyName is subdomain!
+  each validationActions
+    distinct .
+  validationActions required: at least one validation action is required
+  if 'Deny' in validationActions && 'Warn' in validationActions: invalid validationActions shown goTexts(validationActions, 'admissionregistration.ValidationAction'): must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)
+
+admissionregistration.v1.ParamRef
+  if !name && !has(selector): missing .: one of name or selector must be specified
+  if name && has(selector): forbidden name: name and selector are mutually exclusive
+  if !has(parameterNotFoundAction): missing parameterNotFoundAction
+
+flowcontrol.v1.FlowSchemaSpec
+  let $precedence = matchingPrecedence ?? 0
+  if $precedence <= 0: invalid matchingPrecedence = $precedence: must be a positive value
+  if $precedence > 10_000: invalid matchingPrecedence: must not be greater than 10000
+  if $precedence == 1: invalid matchingPrecedence: only the schema named 'exempt' may have matchingPrecedence 1
+  priorityLevelConfiguration.name required: must reference a priority level
+  priorityLevelConfiguration.name is subdomain?
+
+flowcontrol.v1.PolicyRulesWithSubjects
+  subjects required: subjects must contain at least one value
+  if !resourceRules && !nonResourceRules: missing .: at least one of resourceRules and nonResourceRules has to be non-empty
+
+flowcontrol.v1.Subject
+  let $own = lowerFirst(kind)
+  if !(kind in ['Group', 'ServiceAccount', 'User'])
+    unsupported kind: Group, ServiceAccount, User
+    stop
+  if !has(.[$own]): missing %($own): %($own) is required when subject kind is '%(kind)'
+  elif !.[$own].name: missing %($own).name
+  if serviceAccount && $own == 'serviceAccount' && !serviceAccount.namespace: missing serviceAccount.namespace: must specify namespace for service account
+  if $own != 'group' && has(group): forbidden group: group is forbidden when subject kind is not 'Group'
+  if $own != 'serviceAccount' && has(serviceAccount): forbidden serviceAccount: serviceAccount is forbidden when subject kind is not 'ServiceAccount'
+  if $own != 'user' && has(user): forbidden user: user is forbidden when subject kind is not 'User'
+
+flowcontrol.v1.ResourcePolicyRule
+  verbs required: verbs must contain at least one value
+  apiGroups required: resource rules must supply at least one api group
+  resources required: resource rules must supply at least one resource
+  if !clusterScope && !namespaces: missing namespaces: resource rules that are not cluster scoped must supply at least one namespace
+
+flowcontrol.v1.NonResourcePolicyRule
+  verbs required: verbs must contain at least one value
+  nonResourceURLs required: nonResourceURLs must contain at least one value
+
+flowcontrol.v1.PriorityLevelConfigurationSpec
+  if type == 'Limited' && !limited: missing limited: must not be empty when type is Limited
+  if limited
+    if limited.nominalConcurrencyShares < 0: invalid limited.nominalConcurrencyShares: must be a non-negative integer
+    at limited.limitResponse
+      if type == 'Queue'
+        if !queuing: missing queuing: must not be empty if limited.limitResponse.type is Limited
+      elif type == 'Reject'
+        if queuing: forbidden queuing: must be nil if limited.limitResponse.type is not Limited
+      else: type of: Queue, Reject
+
+kube-aggregator.pkg.apis.apiregistration.v1.APIService
+  let $name = (spec.version ?? '') + '.' + (spec.group ?? '')
+  if metadata.name != $name: invalid metadata.name: must be \`spec.version+"."+spec.group\`: %(json($name))
+  at spec
+    group is subdomain?
+    if !group && version != 'v1': missing group: only v1 may have an empty group and it better be legacy kube
+    version = version ?? '' is label1035
+    let $priority = groupPriorityMinimum ?? 0
+    if !($priority > 0 && $priority <= 20_000): invalid groupPriorityMinimum = $priority: must be positive and less than 20000
+    let $priority = versionPriority ?? 0
+    if !($priority > 0 && $priority <= 1_000): invalid versionPriority = $priority: must be positive and less than 1000
+    if !service && insecureSkipTLSVerify: invalid insecureSkipTLSVerify: local APIServices may not have insecureSkipTLSVerify
+    if service
+      service.namespace required
+      service.name required
+
+certificates.v1.CertificateSigningRequestSpec
+  usages required
+  each usages
+    distinct .
+  let $domain = split(signerName, '/')[0]
+  if !signerName: missing signerName
+  elif len(split(signerName, '/')) != 2: invalid signerName: must be a fully qualified domain and path of the form 'example.com/signer-name'
+  else
+    signerName = $domain is subdomain
+    if len(split($domain, '.')) < 2: invalid signerName = $domain: should be a domain with at least two segments separated by dots
+  if expirationSeconds < 600: invalid expirationSeconds: may not specify a duration less than 600 seconds (10 minutes)
+
+# As upstream, messages locate taints in metadata.taints.
+core.v1.Node
+  every spec.taints
+    let $at = 'metadata.taints[' + $index + ']'
+    %($at).key = key is qualifiedName
+    %($at).value = value is labelValue?
+    if !effect: missing %($at).effect
+    else: %($at).effect = effect of: NoSchedule, PreferNoSchedule, NoExecute
+    if effect && seen(key + ' ' + effect): duplicate %($at) shown 'core.Taint{Key:' + json(key) + ', Value:' + json(value ?? '') + ', Effect:' + json(effect) + ', TimeAdded:<nil>}: taints must be unique by key and effect pair'
+  each spec.podCIDRs
+    . is network
+  if twoOfAFamily(spec.podCIDRs): invalid spec.podCIDRs shown goTexts(spec.podCIDRs): may specify no more than one CIDR for each IP family
+  each spec.podCIDRs
+    distinct .
+`;

@@ -4,7 +4,6 @@ import {
   labelValueProblems,
   qualifiedNameProblems,
 } from "../../validation/names.ts";
-import { check, type ValidationRules } from "./validation_rule.ts";
 
 /** Checks the names and values of labels. */
 export function checkLabels(
@@ -44,54 +43,6 @@ function isMalformed(
   });
 }
 
-function checkSelector(
-  { matchLabels, matchExpressions = [] }: LabelSelector,
-  fieldPath: FieldPath,
-): void {
-  checkLabels(matchLabels, fieldPath.child("matchLabels"));
-  for (const [index, requirement] of matchExpressions.entries()) {
-    const at = fieldPath.child(`matchExpressions[${index}]`);
-    const { key, operator, values = [] } = requirement;
-    if (!checkValueCount(operator, values, at)) {
-      at.invalid("operator", operator, "not a valid selector operator");
-    }
-    at.problems("key", key, qualifiedNameProblems(key));
-    for (const [number, value] of values.entries()) {
-      at.problems(`values[${number}]`, value, labelValueProblems(value));
-    }
-  }
-}
-
-/**
- * Checks that a requirement has values if its operator takes values, and has
- * none otherwise.
- *
- * @returns Whether the operator takes values.
- */
-export function checkValueCount(
-  operator: string,
-  values: readonly string[],
-  fieldPath: FieldPath,
-): boolean {
-  if (operator === "In" || operator === "NotIn") {
-    if (values.length === 0) {
-      fieldPath.required(
-        "values",
-        "must be specified when `operator` is 'In' or 'NotIn'",
-      );
-    }
-    return true;
-  }
-  if (operator !== "Exists" && operator !== "DoesNotExist") return false;
-  if (values.length > 0) {
-    fieldPath.forbidden(
-      "values",
-      "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-    );
-  }
-  return true;
-}
-
 /** Whether the labels match the selector; undefined if the selector is malformed. */
 export function selects(
   selector: LabelSelector,
@@ -115,8 +66,3 @@ export function selects(
     }
   });
 }
-
-/** Validation rules of label selectors. */
-export const LABEL_RULES: ValidationRules = [
-  check("apimachinery.pkg.apis.meta.v1.LabelSelector", checkSelector),
-];

@@ -1,276 +1,169 @@
-import type { Service, ServicePort } from "../../../core/kinds/core_v1.ts";
-import type {
-  IPBlock,
-  NetworkPolicyPeer,
-  NetworkPolicyPort,
-} from "../../../core/kinds/networking_v1.ts";
-import type { FieldPath } from "../../validation/field_path.ts";
-import {
-  labelProblems,
-  qualifiedNameProblems,
-  subdomainProblems,
-} from "../../validation/names.ts";
-import { oneOf, text } from "./field_checks.ts";
-import { shownIntOrString, shownTexts } from "./go_shown.ts";
-import { checkLabels } from "./label_rules.ts";
-import { check, type ValidationRules } from "./validation_rule.ts";
-import {
-  addressProblems,
-  networkProblems,
-  portNameProblems,
-  portProblems,
-} from "./value_problems.ts";
+/** Rules of Services, Ingresses, policies and endpoints; `rules/rule_text.ts` explains the words. */
+export const NETWORK_RULES: string = String.raw`
+core.v1.Service
+  at spec
+    let $type = type
+    let $several = len(ports) > 1
+    if !ports && clusterIP != 'None' && type != 'ExternalName': missing ports
+    if clusterIP == 'None' && type in ['LoadBalancer', 'NodePort']: invalid clusterIPs[0] = 'None': may not be set to 'None' for %(type) services
+    if type == 'ExternalName'
+      if has(clusterIPs): forbidden clusterIPs: may not be set for ExternalName services
+      if has(ipFamilies): forbidden ipFamilies: may not be set for ExternalName services
+      if has(ipFamilyPolicy): forbidden ipFamilyPolicy: may not be set for ExternalName services
+      externalName = withoutEnd(externalName, '.') is subdomain!
+    each ports
+      if !name && $several: missing name
+      name is label?
+      unique name
+      port is port
+      appProtocol is qualifiedName
+      targetPort is port
+      if seen(protocol + '/' + port): duplicate . shown 'core.ServicePort{Name:"", Protocol:' + json(protocol) + ', AppProtocol:(*string)(nil), Port:' + port + ', TargetPort:' + goIntOrString(0) + ', NodePort:0}'
+      if nodePort && $type == 'ClusterIP': forbidden nodePort: may not be used when \`type\` is 'ClusterIP'
+      if nodePort && seen(protocol + '/' + nodePort): duplicate nodePort
+    labels selector
+    each externalIPs
+      . is address
+    each ipFamilies
+      . of: IPv4, IPv6
+      distinct .
+    if clusterIPs && clusterIP != clusterIPs[0]: invalid clusterIPs shown goTexts(clusterIPs): first value must match \`clusterIP\`
+    if len(clusterIPs) > 1 && 'None' in clusterIPs: invalid clusterIPs shown goTexts(clusterIPs): 'None' must be the first and only value
+    else
+      each clusterIPs
+        if . != 'None' || $index != 0: . is address
+    if loadBalancerSourceRanges && type != 'LoadBalancer': forbidden LoadBalancerSourceRanges: may only be used when \`type\` is 'LoadBalancer'
+    every loadBalancerSourceRanges
+      LoadBalancerSourceRanges[%($index)] = trim(.) is network
+    if has(allocateLoadBalancerNodePorts) && type != 'LoadBalancer': forbidden allocateLoadBalancerNodePorts: may only be used when \`type\` is 'LoadBalancer'
+    if has(loadBalancerClass) && type != 'LoadBalancer': forbidden loadBalancerClass: may only be used when \`type\` is 'LoadBalancer'
+    loadBalancerClass is qualifiedName
+    if has(externalTrafficPolicy) && !(type in ['LoadBalancer', 'NodePort']) && !(type == 'ClusterIP' && externalIPs): invalid externalTrafficPolicy: may only be set for externally-accessible services
+    if healthCheckNodePort && !(type == 'LoadBalancer' && externalTrafficPolicy == 'Local'): invalid healthCheckNodePort: may only be set when \`type\` is 'LoadBalancer' and \`externalTrafficPolicy\` is 'Local'
+    at sessionAffinityConfig.clientIP
+      if timeoutSeconds <= 0 || timeoutSeconds > 86_400: invalid timeoutSeconds: must be greater than 0 and less than 86400
 
-function checkService({ spec = {} }: Service, fieldPath: FieldPath): void {
-  const at = fieldPath.child("spec");
-  const { ports = [], type, clusterIP } = spec;
-  const isHeadless = clusterIP === "None";
-  if (ports.length === 0 && !isHeadless && type !== "ExternalName") {
-    at.required("ports");
-  }
-  if (isHeadless && (type === "LoadBalancer" || type === "NodePort")) {
-    at.invalid(
-      "clusterIPs[0]",
-      "None",
-      `may not be set to 'None' for ${type} services`,
-    );
-  }
-  if (type === "ExternalName") checkExternalName(spec, at);
-  checkServicePorts(ports, type, at);
-  checkLabels(spec.selector, at.child("selector"));
-  for (const [index, address] of (spec.externalIPs ?? []).entries()) {
-    at.problems(`externalIPs[${index}]`, address, addressProblems(address));
-  }
-  checkFamilies(spec, at);
-  checkClusterAddress(spec, at);
-  checkBalancer(spec, at);
-  checkTrafficPolicy(spec, at);
-}
+networking.v1.NetworkPolicyPort
+  if !isNumber(port) && has(endPort): invalid endPort: may not be specified when \`port\` is %(has(port) ? 'non-numeric' : 'not specified')
+  port is port
+  if isNumber(port) && endPort < port: invalid endPort = port: must be greater than or equal to \`port\`
+  if isNumber(port): endPort is port
 
-type ServiceSpec = NonNullable<Service["spec"]>;
+networking.v1.NetworkPolicyPeer
+  if !keysBut(., []): missing .: must specify a peer
+  elif len(keysBut(., [])) > 1 && ipBlock: forbidden .: may not specify both ipBlock and another peer
 
-function checkExternalName(spec: ServiceSpec, fieldPath: FieldPath): void {
-  for (const field of ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] as const) {
-    if (spec[field] === undefined) continue;
-    fieldPath.forbidden(field, "may not be set for ExternalName services");
-  }
-  const name = spec.externalName?.replace(/\.$/, "") ?? "";
-  if (name === "") fieldPath.required("externalName");
-  else fieldPath.problems("externalName", name, subdomainProblems(name));
-}
+networking.v1.IPBlock
+  cidr is network!
+  if cidr
+    each except
+      . is network
 
-function checkServicePorts(
-  ports: readonly ServicePort[],
-  type: string | undefined,
-  fieldPath: FieldPath,
-): void {
-  const names = new Set<string>();
-  const numbers = new Set<string>();
-  const nodePorts = new Set<string>();
-  for (const [index, port] of ports.entries()) {
-    const at = fieldPath.child(`ports[${index}]`);
-    const { name, protocol, nodePort, targetPort } = port;
-    if (!name) { if (ports.length > 1) at.required("name"); }
-    else {
-      at.problems("name", name, labelProblems(name));
-      if (names.has(name)) at.duplicate("name", name);
-      names.add(name);
-    }
-    at.problems("port", port.port, portProblems(port.port));
-    text(qualifiedNameProblems)(port.appProtocol, "appProtocol", at);
-    if (typeof targetPort === "number") {
-      at.problems("targetPort", targetPort, portProblems(targetPort));
-    } else if (targetPort !== undefined) {
-      at.problems("targetPort", targetPort, portNameProblems(targetPort));
-    }
-    const key = `${protocol}/${port.port}`;
-    if (numbers.has(key)) {
-      at.duplicateShown(shownPort(port));
-    }
-    numbers.add(key);
-    if (!nodePort) continue;
-    if (type === "ClusterIP") {
-      at.forbidden("nodePort", "may not be used when `type` is 'ClusterIP'");
-    }
-    const nodeKey = `${protocol}/${nodePort}`;
-    if (nodePorts.has(nodeKey)) at.duplicate("nodePort", nodePort);
-    nodePorts.add(nodeKey);
-  }
-}
+rule host
+  if isAddress($host): invalid . = $host: must be a DNS name, not an IP address
+  if !($host ~ /\*/): . = $host is subdomain
+  elif !($host ~ /^\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/): invalid . = $host: a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
 
-/** Port as Go formats one with only protocol and number set. */
-function shownPort({ protocol, port }: ServicePort): string {
-  return `core.ServicePort{Name:"", Protocol:${
-    JSON.stringify(protocol)
-  }, AppProtocol:(*string)(nil), Port:${port}, TargetPort:${
-    shownIntOrString(0)
-  }, NodePort:0}`;
-}
+networking.v1.IngressSpec
+  if !rules && !defaultBackend: invalid . shown '[]networking.IngressRule(nil)': either \`defaultBackend\` or \`rules\` must be specified
+  each rules
+    let $host = host
+    if host
+      at host
+        use host
+    if http && !http.paths: missing http.paths
+  each tls
+    secretName is subdomain?
+    each hosts
+      let $host = .
+      use host
+  ingressClassName is subdomain
 
-function checkClusterAddress(spec: ServiceSpec, fieldPath: FieldPath): void {
-  const { clusterIP, clusterIPs = [] } = spec;
-  if (clusterIPs.length === 0) return;
-  if (clusterIP !== clusterIPs[0]) {
-    fieldPath.invalidShown(
-      "clusterIPs",
-      shownTexts(clusterIPs),
-      "first value must match `clusterIP`",
-    );
-  }
-  if (clusterIPs.length > 1 && clusterIPs.includes("None")) {
-    fieldPath.invalidShown(
-      "clusterIPs",
-      shownTexts(clusterIPs),
-      "'None' must be the first and only value",
-    );
-    return;
-  }
-  for (const [index, address] of clusterIPs.entries()) {
-    if (address === "None" && index === 0) continue;
-    fieldPath.problems(
-      `clusterIPs[${index}]`,
-      address,
-      addressProblems(address),
-    );
-  }
-}
+networking.v1.HTTPIngressPath
+  let $path = path ?? ''
+  pathType required: pathType must be specified
+  if (pathType in ['Exact', 'Prefix'] || pathType == 'ImplementationSpecific' && $path) && !($path ~ /^\//): invalid path = $path: must be an absolute path
+  if pathType in ['Exact', 'Prefix']
+    let $sequences = ['//', '/./', '/../', '%2f', '%2F']
+    every $sequences
+      if includes($path, .): invalid path = $path: must not contain '%(.)'
+    if $path ~ /\/\.\.$/: invalid path: cannot end with '/..'
+    if $path ~ /\/\.$/: invalid path: cannot end with '/.'
 
-const FAMILIES = ["IPv4", "IPv6"];
+networking.v1.IngressBackend
+  if service && resource: invalid . = '': cannot set both resource and service backends
+  elif service
+    service.name is label1035!
+    if service.port.name && service.port.number: invalid . = '': cannot set both port name & port number
+    elif service.port.name: service.port.name is port
+    elif service.port.number: service.port.number is port
+    else: missing .: port name or number is required
+  elif resource
+    resource.apiGroup is subdomain
+    resource.kind required: kind is required
+    resource.name required: name is required
+  else: invalid . = '': resource or service backend is required
 
-function checkFamilies(
-  { ipFamilies = [] }: ServiceSpec,
-  fieldPath: FieldPath,
-): void {
-  for (const [index, family] of ipFamilies.entries()) {
-    const field = `ipFamilies[${index}]`;
-    oneOf(FAMILIES)(family, field, fieldPath);
-    if (ipFamilies.indexOf(family) < index) fieldPath.duplicate(field, family);
-  }
-}
+networking.v1.IngressClass
+  at spec
+    let $controller = controller ?? ''
+    if !$controller: missing controller
+    elif !($controller ~ /\/./) || $controller ~ /\/$/: invalid controller: must be a domain-prefixed path (such as "acme.io/foo")
+    else: controller = split($controller, '/')[0] is subdomain
+    if has(parameters)
+      at parameters
+        kind required: kind is required
+        name required: name is required
+        apiGroup is subdomain
+        if scope == 'Namespace': namespace is label
+        if scope == 'Namespace' && !has(namespace): missing namespace: \`parameters.scope\` is set to 'Namespace'
+        if scope == 'Cluster' && has(namespace): forbidden namespace: \`parameters.scope\` is set to 'Cluster'
 
-function checkBalancer(spec: ServiceSpec, fieldPath: FieldPath): void {
-  const { type, loadBalancerSourceRanges: ranges = [] } = spec;
-  if (ranges.length > 0 && type !== "LoadBalancer") {
-    fieldPath.forbidden(
-      "LoadBalancerSourceRanges",
-      "may only be used when `type` is 'LoadBalancer'",
-    );
-  }
-  for (const [index, range] of ranges.entries()) {
-    const text = range.trim();
-    fieldPath.problems(
-      `LoadBalancerSourceRanges[${index}]`,
-      text,
-      networkProblems(text),
-    );
-  }
-  if (
-    spec.allocateLoadBalancerNodePorts !== undefined && type !== "LoadBalancer"
-  ) {
-    fieldPath.forbidden(
-      "allocateLoadBalancerNodePorts",
-      "may only be used when `type` is 'LoadBalancer'",
-    );
-  }
-  if (spec.loadBalancerClass !== undefined) {
-    const { loadBalancerClass: name } = spec;
-    if (type !== "LoadBalancer") {
-      fieldPath.forbidden(
-        "loadBalancerClass",
-        "may only be used when `type` is 'LoadBalancer'",
-      );
-    }
-    fieldPath.problems("loadBalancerClass", name, qualifiedNameProblems(name));
-  }
-}
+core.v1.Endpoints
+  each subsets
+    if !addresses && !notReadyAddresses: missing .: must specify \`addresses\` or \`notReadyAddresses\`
+    each addresses notReadyAddresses
+      let $ip = ip ?? ''
+      ip = $ip is address
+      hostname is label?
+      nodeName is subdomain
+      use special address
+    let $several = len(ports) > 1
+    each ports
+      if name: name is label
+      elif $several: missing name
+      port = port ?? 0 is port
+      appProtocol is qualifiedName
 
-function checkTrafficPolicy(spec: ServiceSpec, fieldPath: FieldPath): void {
-  const { externalTrafficPolicy, type, healthCheckNodePort } = spec;
-  const isExternal = type === "LoadBalancer" || type === "NodePort" ||
-    type === "ClusterIP" && (spec.externalIPs ?? []).length > 0;
-  if (externalTrafficPolicy !== undefined && !isExternal) {
-    fieldPath.invalid(
-      "externalTrafficPolicy",
-      externalTrafficPolicy,
-      "may only be set for externally-accessible services",
-    );
-  }
-  const needsHealth = type === "LoadBalancer" &&
-    externalTrafficPolicy === "Local";
-  if (healthCheckNodePort && !needsHealth) {
-    fieldPath.invalid(
-      "healthCheckNodePort",
-      healthCheckNodePort,
-      "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
-    );
-  }
-  const timeout = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds;
-  if (timeout !== undefined && (timeout <= 0 || timeout > 86_400)) {
-    fieldPath.invalid(
-      "sessionAffinityConfig.clientIP.timeoutSeconds",
-      timeout,
-      "must be greater than 0 and less than 86400",
-    );
-  }
-}
+rule special address
+  if !isAddress($ip): invalid ip = $ip: must be a valid IP address
+  else
+    if $ip in ['0.0.0.0', '::']: invalid ip = $ip: may not be unspecified (%($ip))
+    if $ip ~ /^127\.|^::1$/: invalid ip = $ip: may not be in the loopback range (127.0.0.0/8, ::1/128)
+    if $ip ~ /^169\.254\.|^fe[89ab][0-9a-f]:/i: invalid ip = $ip: may not be in the link-local range (169.254.0.0/16, fe80::/10)
+    if $ip ~ /^224\.0\.0\.|^ff[0-9a-f]2:/i: invalid ip = $ip: may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)
 
-function checkPolicyPort(
-  { port, endPort }: NetworkPolicyPort,
-  fieldPath: FieldPath,
-): void {
-  if (typeof port === "number") {
-    fieldPath.problems("port", port, portProblems(port));
-    if (endPort === undefined) return;
-    if (endPort < port) {
-      fieldPath.invalid(
-        "endPort",
-        port,
-        "must be greater than or equal to `port`",
-      );
-    }
-    fieldPath.problems("endPort", endPort, portProblems(endPort));
-    return;
-  }
-  if (endPort !== undefined) {
-    fieldPath.invalid(
-      "endPort",
-      endPort,
-      `may not be specified when \`port\` is ${
-        port === undefined ? "not specified" : "non-numeric"
-      }`,
-    );
-  }
-  if (port !== undefined) {
-    fieldPath.problems("port", port, portNameProblems(port));
-  }
-}
+discovery.v1.EndpointSlice
+  addressType required
+  let $type = addressType
+  each endpoints
+    addresses required: must contain at least 1 address
+    each addresses
+      if $type == 'FQDN': . is subdomain
+      elif $type in ['IPv4', 'IPv6']: . is address
+    each hints.forZones
+      distinct name
+  each ports
+    distinct name = name ?? ''
 
-function checkPeer(peer: NetworkPolicyPeer, fieldPath: FieldPath): void {
-  const given = Object.keys(peer).length;
-  if (given === 0) fieldPath.required("", "must specify a peer");
-  else if (given > 1 && peer.ipBlock) {
-    fieldPath.forbidden("", "may not specify both ipBlock and another peer");
-  }
-}
+discovery.v1.Endpoint
+  hostname is label?
+  nodeName is subdomain
 
-function checkBlock(
-  { cidr, except = [] }: IPBlock,
-  fieldPath: FieldPath,
-): void {
-  if (!cidr) {
-    fieldPath.required("cidr");
-    return;
-  }
-  fieldPath.problems("cidr", cidr, networkProblems(cidr));
-  for (const [index, range] of except.entries()) {
-    fieldPath.problems(`except[${index}]`, range, networkProblems(range));
-  }
-}
+discovery.v1.ForZone
+  name is labelValue
 
-/** Validation rules of Services and NetworkPolicies. */
-export const NETWORK_RULES: ValidationRules = [
-  check("api.core.v1.Service", checkService),
-  check("api.networking.v1.NetworkPolicyPort", checkPolicyPort),
-  check("api.networking.v1.NetworkPolicyPeer", checkPeer),
-  check("api.networking.v1.IPBlock", checkBlock),
-];
+discovery.v1.EndpointPort
+  name is label?
+  appProtocol is qualifiedName
+`;

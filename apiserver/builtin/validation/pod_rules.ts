@@ -1,321 +1,250 @@
-import type {
-  Container,
-  PodOS,
-  PodSecurityContext,
-  PodSpec,
-  PodTemplateSpec,
-  SeccompProfile,
-} from "../../../core/kinds/core_v1.ts";
-import type { FieldPath } from "../../validation/field_path.ts";
-import {
-  labelProblems,
-  qualifiedNameProblems,
-  subdomainProblems,
-} from "../../validation/names.ts";
-import { between } from "./field_checks.ts";
-import { checkAnnotations, checkLabels } from "./label_rules.ts";
-import { check, type ValidationRules } from "./validation_rule.ts";
-import { addressProblems } from "./value_problems.ts";
+/** Rules of Pods and what they contain; `rules/rule_text.ts` explains the words. */
+export const POD_RULES: string = String.raw`
+rule requirement values
+  if operator in ['In', 'NotIn'] && !values: missing values: must be specified when \`operator\` is 'In' or 'NotIn'
+  elif operator in ['Exists', 'DoesNotExist'] && values: forbidden values: may not be specified when \`operator\` is 'Exists' or 'DoesNotExist'
+  elif !(operator in ['In', 'NotIn', 'Exists', 'DoesNotExist']): invalid operator: not a valid selector operator
 
-function checkPodSpec(spec: PodSpec, fieldPath: FieldPath): void {
-  checkVolumeNames(spec, fieldPath);
-  if (!spec.containers?.length) fieldPath.required("containers");
-  const names = new Set<string>();
-  for (const kind of ["containers", "initContainers"] as const) {
-    for (const [index, container] of (spec[kind] ?? []).entries()) {
-      const at = fieldPath.child(`${kind}[${index}]`);
-      if (names.has(container.name)) at.duplicate("name", container.name);
-      names.add(container.name);
-      checkRestartPolicy(container, kind === "initContainers", at);
-    }
-  }
-  checkNames(spec, fieldPath);
-  checkHost(spec, fieldPath);
-  checkDns(spec, fieldPath);
-}
+apimachinery.pkg.apis.meta.v1.LabelSelector
+  labels matchLabels
+  each matchExpressions
+    use requirement values
+    key is qualifiedName
+    each values
+      . is labelValue
 
-function checkRestartPolicy(
-  { restartPolicy }: Container,
-  isInit: boolean,
-  fieldPath: FieldPath,
-): void {
-  if (restartPolicy === undefined) return;
-  if (!isInit) {
-    fieldPath.forbidden(
-      "restartPolicy",
-      "may not be set for non-init containers",
-    );
-  } else if (restartPolicy !== "Always") {
-    fieldPath.notSupported("restartPolicy", restartPolicy, ["Always"]);
-  }
-}
+core.v1.PodSpec
+  each volumes
+    name is label!
+    unique name
+  containers required
+  each containers initContainers
+    distinct name
+    if has(restartPolicy) && $list == 'containers': forbidden restartPolicy: may not be set for non-init containers
+    elif has(restartPolicy) && restartPolicy != 'Always': unsupported restartPolicy: Always
+  serviceAccountName is subdomain?
+  nodeName is subdomain?
+  priorityClassName is subdomain?
+  hostname is label?
+  subdomain is label?
+  labels nodeSelector
+  activeDeadlineSeconds between 1 2147483647
+  each schedulingGates
+    . = name is qualifiedName
+    distinct . = name
+  each readinessGates
+    conditionType is qualifiedName
+  if hostPID && shareProcessNamespace: invalid shareProcessNamespace: ShareProcessNamespace and HostPID cannot both be enabled
+  each containers.ports initContainers.ports
+    if ^hostNetwork && hostPort && hostPort != containerPort: invalid hostPort: must match \`containerPort\` when \`hostNetwork\` is true
+  each containers.ports
+    if hostPort: unique hostPort = protocol + '/' + (hostIP ?? '') + '/' + hostPort
+  each hostAliases
+    ip = ip ?? '' is address
+    each hostnames
+      . is subdomain
+  if dnsPolicy == 'None' && !dnsConfig: missing dnsConfig: must provide \`dnsConfig\` when \`dnsPolicy\` is None
+  elif dnsPolicy == 'None' && !dnsConfig.nameservers: missing dnsConfig.nameservers: must provide at least one DNS nameserver when \`dnsPolicy\` is None
+  each dnsConfig.nameservers
+    . is address
+  each dnsConfig.searches
+    . = withoutEnd(., '.') is subdomain
+  each dnsConfig.options
+    if !name: missing .: must not be empty
 
-/** Checks the mounts of all containers; invalid volumes count as missing. */
-function checkAllMounts(spec: PodSpec, fieldPath: FieldPath): void {
-  const volumes = new Set(
-    (spec.volumes ?? []).filter((_, index) =>
-      !fieldPath.hasProblems(`volumes[${index}]`)
-    ).map(({ name }) => name),
-  );
-  for (const kind of ["containers", "initContainers"] as const) {
-    for (const [index, container] of (spec[kind] ?? []).entries()) {
-      checkMounts(container, volumes, fieldPath.child(`${kind}[${index}]`));
-    }
-  }
-}
+# Invalid volumes count as missing.
+after core.v1.PodSpec
+  let $volumes = pluck(sound('volumes'), 'name')
+  each containers initContainers
+    each volumeMounts
+      name required
+      if !(name in $volumes): notFound name
+      ^volumeMounts.subPath = subPath is relativePath
+      if has(recursiveReadOnly) && recursiveReadOnly != 'Disabled' && !readOnly: forbidden ^volumeMounts.recursiveReadOnly: may only be specified when readOnly is true
+  each topologySpreadConstraints
+    let $fields = '{topologyKey, whenUnsatisfiable}'
+    let $pair = '{' + topologyKey + ', ' + whenUnsatisfiable + '}'
+    unique ^topologySpreadConstraints[%($index-1)].%($fields) = $pair
 
-function checkVolumeNames(spec: PodSpec, fieldPath: FieldPath): void {
-  const names = new Set<string>();
-  for (const [index, { name }] of (spec.volumes ?? []).entries()) {
-    const at = fieldPath.child(`volumes[${index}]`);
-    if (!name) at.required("name");
-    else {
-      const problems = labelProblems(name);
-      at.problems("name", name, problems);
-      if (names.has(name)) at.duplicate("name", name);
-    }
-    names.add(name);
-  }
-}
+core.v1.PodTemplateSpec
+  labels metadata.labels labels
+  annotations metadata.annotations annotations
 
-function checkMounts(
-  { volumeMounts = [] }: Container,
-  volumes: ReadonlySet<string>,
-  fieldPath: FieldPath,
-): void {
-  for (const [index, mount] of volumeMounts.entries()) {
-    const { name, subPath, recursiveReadOnly, readOnly } = mount;
-    const at = fieldPath.child(`volumeMounts[${index}]`);
-    if (!name) at.required("name");
-    if (!volumes.has(name)) at.notFound("name", name);
-    if (subPath?.startsWith("/")) {
-      fieldPath.invalid(
-        "volumeMounts.subPath",
-        subPath,
-        "must be a relative path",
-      );
-    }
-    if (subPath?.split("/").includes("..")) {
-      fieldPath.invalid(
-        "volumeMounts.subPath",
-        subPath,
-        "must not contain '..'",
-      );
-    }
-    if (
-      recursiveReadOnly !== undefined && recursiveReadOnly !== "Disabled" &&
-      !readOnly
-    ) {
-      fieldPath.forbidden(
-        "volumeMounts.recursiveReadOnly",
-        "may only be specified when readOnly is true",
-      );
-    }
-  }
-}
+core.v1.PodOS
+  name required: cannot be empty
+  if name && !(name in ['linux', 'windows']): unsupported . = name: linux, windows
 
-function checkNames(spec: PodSpec, fieldPath: FieldPath): void {
-  for (
-    const field of [
-      "serviceAccountName",
-      "nodeName",
-      "priorityClassName",
-    ] as const
-  ) {
-    const name = spec[field];
-    if (name) fieldPath.problems(field, name, subdomainProblems(name));
-  }
-  for (const field of ["hostname", "subdomain"] as const) {
-    const name = spec[field];
-    if (name) fieldPath.problems(field, name, labelProblems(name));
-  }
-  checkLabels(spec.nodeSelector, fieldPath.child("nodeSelector"));
-  const { activeDeadlineSeconds: deadline } = spec;
-  if (deadline !== undefined && (deadline < 1 || deadline > 2 ** 31 - 1)) {
-    fieldPath.invalid(
-      "activeDeadlineSeconds",
-      deadline,
-      "must be between 1 and 2147483647, inclusive",
-    );
-  }
-  const gates = new Set<string>();
-  for (const [index, { name }] of (spec.schedulingGates ?? []).entries()) {
-    const at = fieldPath.child(`schedulingGates[${index}]`);
-    at.problems("", name, qualifiedNameProblems(name));
-    if (gates.has(name)) at.duplicate("", name);
-    gates.add(name);
-  }
-  for (
-    const [index, { conditionType }] of (spec.readinessGates ?? []).entries()
-  ) {
-    fieldPath.problems(
-      `readinessGates[${index}].conditionType`,
-      conditionType,
-      qualifiedNameProblems(conditionType),
-    );
-  }
-}
+core.v1.PodSecurityContext
+  fsGroup between 0 2147483647
+  runAsUser between 0 2147483647
+  runAsGroup between 0 2147483647
+  each supplementalGroups
+    . between 0 2147483647
+  each sysctls
+    if !name: missing name
+    elif len(name) > 253 || !(name ~ /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/): invalid name: must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$
+    else: unique name
 
-function checkHost(spec: PodSpec, fieldPath: FieldPath): void {
-  if (spec.hostPID && spec.shareProcessNamespace) {
-    fieldPath.invalid(
-      "shareProcessNamespace",
-      true,
-      "ShareProcessNamespace and HostPID cannot both be enabled",
-    );
-  }
-  for (const kind of ["containers", "initContainers"] as const) {
-    for (const [index, { ports = [] }] of (spec[kind] ?? []).entries()) {
-      for (const [number, { hostPort, containerPort }] of ports.entries()) {
-        if (!spec.hostNetwork || !hostPort || hostPort === containerPort) {
-          continue;
-        }
-        fieldPath.invalid(
-          `${kind}[${index}].ports[${number}].hostPort`,
-          hostPort,
-          "must match `containerPort` when `hostNetwork` is true",
-        );
-      }
-    }
-  }
-  checkHostPorts(spec, fieldPath);
-  for (
-    const [index, { ip, hostnames = [] }] of (spec.hostAliases ?? []).entries()
-  ) {
-    const at = fieldPath.child(`hostAliases[${index}]`);
-    at.problems("ip", ip, addressProblems(ip ?? ""));
-    for (const [number, name] of hostnames.entries()) {
-      at.problems(`hostnames[${number}]`, name, subdomainProblems(name));
-    }
-  }
-}
+core.v1.SeccompProfile
+  type required: type is required when seccompProfile is set
+  if type == 'Localhost' && !has(localhostProfile): missing localhostProfile: must be set when seccomp type is Localhost
+  if type != 'Localhost' && has(localhostProfile): invalid localhostProfile: can only be set when seccomp type is Localhost
 
-/** Checks that the containers use distinct host ports. */
-function checkHostPorts(spec: PodSpec, fieldPath: FieldPath): void {
-  const taken = new Set<string>();
-  for (const [index, { ports = [] }] of (spec.containers ?? []).entries()) {
-    for (const [number, port] of ports.entries()) {
-      if (!port.hostPort) continue;
-      const key = `${port.protocol}/${port.hostIP ?? ""}/${port.hostPort}`;
-      if (taken.has(key)) {
-        fieldPath.duplicate(
-          `containers[${index}].ports[${number}].hostPort`,
-          key,
-        );
-      }
-      taken.add(key);
-    }
-  }
-}
+core.v1.Toleration
+  if key: key is qualifiedName
+  elif operator != 'Exists': invalid operator = operator ?? '': operator must be Exists when \`key\` is empty, which means "match all values and all keys"
+  if has(tolerationSeconds) && effect != 'NoExecute': invalid effect = effect ?? '': effect must be 'NoExecute' when \`tolerationSeconds\` is set
+  if operator == 'Exists' && value: invalid operator = value: value must be empty when \`operator\` is 'Exists'
 
-function checkDns(
-  { dnsPolicy, dnsConfig }: PodSpec,
-  fieldPath: FieldPath,
-): void {
-  const { nameservers = [], searches = [], options = [] } = dnsConfig ?? {};
-  if (dnsPolicy === "None" && nameservers.length === 0) {
-    fieldPath.required(
-      dnsConfig === undefined ? "dnsConfig" : "dnsConfig.nameservers",
-      dnsConfig === undefined
-        ? "must provide `dnsConfig` when `dnsPolicy` is None"
-        : "must provide at least one DNS nameserver when `dnsPolicy` is None",
-    );
-  }
-  for (const [index, server] of nameservers.entries()) {
-    fieldPath.problems(
-      `dnsConfig.nameservers[${index}]`,
-      server,
-      addressProblems(server),
-    );
-  }
-  for (const [index, search] of searches.entries()) {
-    const name = search.endsWith(".") ? search.slice(0, -1) : search;
-    fieldPath.problems(
-      `dnsConfig.searches[${index}]`,
-      name,
-      subdomainProblems(name),
-    );
-  }
-  for (const [index, { name }] of options.entries()) {
-    if (!name) {
-      fieldPath.required(`dnsConfig.options[${index}]`, "must not be empty");
-    }
-  }
-}
+core.v1.TopologySpreadConstraint
+  if maxSkew <= 0: invalid maxSkew: must be greater than zero
+  topologyKey required: can not be empty
+  if !whenUnsatisfiable: unsupported whenUnsatisfiable: DoNotSchedule, ScheduleAnyway
 
-function checkOs({ name }: PodOS, fieldPath: FieldPath): void {
-  if (!name) fieldPath.required("name", "cannot be empty");
-  else if (name !== "linux" && name !== "windows") {
-    fieldPath.notSupported("", name, ["linux", "windows"]);
-  }
-}
+core.v1.PodAffinityTerm
+  topologyKey required: can not be empty
+  topologyKey is qualifiedName
 
-const HIGHEST_ID = 2_147_483_647;
-const SYSCTL =
-  /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/;
+core.v1.Affinity
+  each nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution podAffinity.preferredDuringSchedulingIgnoredDuringExecution podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution
+    if !(weight > 0 && weight <= 100): invalid weight: must be in the range 1-100
+  if nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution && !nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: missing nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: must have at least one node selector term
 
-function checkPodSecurity(
-  context: PodSecurityContext,
-  fieldPath: FieldPath,
-): void {
-  for (const field of ["fsGroup", "runAsUser", "runAsGroup"] as const) {
-    between(0, HIGHEST_ID)(context[field], field, fieldPath);
-  }
-  for (
-    const [index, group] of (context.supplementalGroups ?? []).entries()
-  ) between(0, HIGHEST_ID)(group, `supplementalGroups[${index}]`, fieldPath);
-  const names = new Set<string>();
-  for (const [index, { name }] of (context.sysctls ?? []).entries()) {
-    const at = `sysctls[${index}].name`;
-    if (!name) fieldPath.required(at);
-    else if (name.length > 253 || !SYSCTL.test(name)) {
-      fieldPath.invalid(
-        at,
-        name,
-        "must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$",
-      );
-    } else if (names.has(name)) fieldPath.duplicate(at, name);
-    names.add(name);
-  }
-}
+# Field requirements of a node selector support metadata.name only.
+core.v1.NodeSelectorTerm
+  each matchExpressions
+    if !(operator in ['Gt', 'Lt']): use requirement values
+    elif len(values) != 1: missing values: must be specified single value when \`operator\` is 'Lt' or 'Gt'
+    key is qualifiedName
+  each matchFields
+    if !(operator in ['In', 'NotIn']): invalid operator: not a valid selector operator
+    elif len(values) != 1: missing values: must be only one value when \`operator\` is 'In' or 'NotIn' for node field selector
+    if key != 'metadata.name': invalid key: not a valid field selector key
+    else
+      each values
+        . is subdomain
 
-function checkSeccomp(
-  { type, localhostProfile }: SeccompProfile,
-  fieldPath: FieldPath,
-): void {
-  if (!type) {
-    fieldPath.required("type", "type is required when seccompProfile is set");
-  }
-  if (type === "Localhost" && localhostProfile === undefined) {
-    fieldPath.required(
-      "localhostProfile",
-      "must be set when seccomp type is Localhost",
-    );
-  }
-  if (type !== "Localhost" && localhostProfile !== undefined) {
-    fieldPath.invalid(
-      "localhostProfile",
-      localhostProfile,
-      "can only be set when seccomp type is Localhost",
-    );
-  }
-}
+core.v1.Container
+  name is label!
+  image required
+  each ports
+    if isPort(name): unique name
+  each volumeMounts
+    if !mountPath: missing mountPath
+    elif seen(mountPath): invalid mountPath: must be unique
+  if (livenessProbe.successThreshold ?? 1) != 1: invalid livenessProbe.successThreshold: must be 1
+  if (startupProbe.successThreshold ?? 1) != 1: invalid startupProbe.successThreshold: must be 1
+  if has(readinessProbe.terminationGracePeriodSeconds): invalid readinessProbe.terminationGracePeriodSeconds: must not be set for readinessProbes
+  every envFrom
+    if !configMapRef && !secretRef: invalid envFrom = '': must specify one of: \`configMapRef\` or \`secretRef\`
+    elif configMapRef && secretRef: invalid envFrom = '': may not have more than one field specified at a time
 
-/** Checks the labels and annotations of a Pod template. */
-export function checkTemplate(
-  { metadata }: PodTemplateSpec,
-  fieldPath: FieldPath,
-): void {
-  checkLabels(metadata?.labels, fieldPath.child("labels"));
-  checkAnnotations(metadata?.annotations, fieldPath.child("annotations"));
-}
+core.v1.ContainerPort
+  name is port?
+  containerPort is port!
+  hostPort is port?
 
-/** Validation rules of Pods and Pod templates. */
-export const POD_RULES: ValidationRules = [
-  check("api.core.v1.PodSpec", checkPodSpec),
-  check("api.core.v1.PodTemplateSpec", checkTemplate),
-  check("api.core.v1.PodSpec", checkAllMounts, "after"),
-  check("api.core.v1.PodOS", checkOs),
-  check("api.core.v1.PodSecurityContext", checkPodSecurity),
-  check("api.core.v1.SeccompProfile", checkSeccomp),
-];
+# Any printable ASCII text without an equals sign is a valid name.
+core.v1.EnvVar
+  if !name: missing name
+  elif !(name ~ /^[ -<>-~]+$/): invalid name: a valid environment variable name must consist only of printable ASCII characters other than '='
+  let $sources = given(valueFrom, ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef'])
+  if has(valueFrom) && !$sources: invalid valueFrom = '': must specify one of: \`fieldRef\`, \`resourceFieldRef\`, \`configMapKeyRef\` or \`secretKeyRef\`
+  elif has(valueFrom) && value: invalid valueFrom = '': may not be specified when \`value\` is not empty
+  elif len($sources) > 1: invalid valueFrom = '': may not have more than one field specified at a time
+
+core.v1.Probe
+  one given(., ['exec', 'httpGet', 'tcpSocket', 'grpc']): must specify a handler type | may not specify more than 1 handler type
+  notNegative initialDelaySeconds timeoutSeconds periodSeconds successThreshold failureThreshold
+  if terminationGracePeriodSeconds <= 0: invalid terminationGracePeriodSeconds: must be greater than 0
+
+core.v1.LifecycleHandler
+  one given(., ['exec', 'httpGet', 'tcpSocket', 'sleep']): must specify a handler type | may not specify more than 1 handler type
+
+core.v1.HTTPGetAction
+  path required
+  port is port
+  every httpHeaders
+    if !(name ~ /^[-A-Za-z0-9]+$/): invalid httpHeaders = name: a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')
+
+core.v1.TCPSocketAction core.v1.GRPCAction
+  port is port
+
+core.v1.ExecAction
+  command required
+
+core.v1.ResourceRequirements
+  each limits requests
+    . = $key is qualifiedName
+    if !($key ~ /^(?:cpu|memory|ephemeral-storage|hugepages-.*|.*\/.*)$/s)
+      if !isQuotaName($key): invalid . = $key: must be a standard resource type or fully qualified
+      invalid . = $key: must be a standard resource for containers
+    if quantity(.) < 0: invalid .: must be greater than or equal to 0
+    if $key ~ /^(?:hugepages-|[^/]*\/)/ && !isWhole(.): invalid .: must be an integer
+  each requests
+    let $limit = ^limits[$key]
+    if has($limit) && quantity(.) > quantity($limit): invalid ^requests = .: must be less than or equal to %($key) limit of %($limit)
+
+core.v1.SecurityContext
+  runAsUser between 0 2147483647
+  runAsGroup between 0 2147483647
+  if allowPrivilegeEscalation == false && privileged: invalid . shown 'core.SecurityContext': cannot set \`allowPrivilegeEscalation\` to false and \`privileged\` to true
+
+# Pod fields that the downward API may select; $fields are those for this use.
+rule field reference
+  let $known = split('metadata.annotations metadata.labels metadata.name metadata.namespace metadata.uid spec.nodeName spec.restartPolicy spec.serviceAccountName spec.schedulerName status.phase status.hostIP status.hostIPs status.podIP status.podIPs', ' ')
+  let $parts = subscripted(fieldPath)
+  let $path = $parts[0]
+  let $key = $parts[1]
+  if !fieldPath: missing fieldPath
+  elif !($path in $known): invalid fieldPath: error converting fieldPath: field label not supported: %($path)
+  elif !has($key)
+    if !($path in $fields): unsupported fieldPath = $path: %(join($fields))
+  elif $path == 'metadata.labels': . = $key is qualifiedName
+  elif $path == 'metadata.annotations': . = lower($key) is qualifiedName
+  else: invalid . = $path: does not support subscript
+
+rule resource reference
+  let $sizes = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei']
+  if $needsContainer && !containerName: missing containerName
+  elif !resource: missing resource
+  elif !(resource ~ /^(?:limits|requests)\.(?:cpu$|ephemeral-storage$|memory$|hugepages-)/): unsupported resource: limits.cpu, limits.ephemeral-storage, limits.memory, requests.cpu, requests.ephemeral-storage, requests.memory
+  if !quantity(divisor ?? '0'): stop
+  if resource ~ /^(?:limits|requests)\.cpu$/
+    if !(divisor in ['1', '1m']): invalid divisor = resource: only divisor's values 1m and 1 are supported with the cpu resource
+  elif resource ~ /\.(?:memory|ephemeral-storage|hugepages-.*)$/ && !(divisor in $sizes)
+    invalid divisor = resource: only divisor's values %(join($sizes)) are supported with the %(resource ~ /\.hugepages-/ ? 'hugepages' : resource ~ /memory$/ ? 'memory' : 'local ephemeral storage') resource
+
+core.v1.EnvVarSource
+  let $fields = split('metadata.name metadata.namespace metadata.uid spec.nodeName spec.serviceAccountName status.hostIP status.hostIPs status.podIP status.podIPs', ' ')
+  if fieldRef
+    at fieldRef
+      use field reference
+  if resourceFieldRef
+    at resourceFieldRef
+      use resource reference
+
+# As upstream, messages do not contain the index of a file.
+core.v1.DownwardAPIProjection core.v1.DownwardAPIVolumeSource
+  defaultMode is fileMode
+  let $fields = split('metadata.annotations metadata.labels metadata.name metadata.namespace metadata.uid', ' ')
+  let $needsContainer = true
+  every items
+    path is relativePath!
+    if fieldRef
+      at fieldRef
+        use field reference
+      if resourceFieldRef: invalid . = 'resource': fieldRef and resourceFieldRef can not be specified simultaneously
+    elif resourceFieldRef
+      at resourceFieldRef
+        use resource reference
+    else: missing .: one of fieldRef and resourceFieldRef is required
+    mode is fileMode
+
+core.v1.ConfigMapEnvSource core.v1.SecretEnvSource
+  name is subdomain!
+
+core.v1.ConfigMapKeySelector core.v1.SecretKeySelector
+  name = name ?? '' is subdomain
+  key is configKey!
+`;

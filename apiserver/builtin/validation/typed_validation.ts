@@ -5,67 +5,42 @@ import {
 } from "../../../core/patch/json_value.ts";
 import { FieldPath } from "../../validation/field_path.ts";
 import { type GoType, structIn } from "../go_types.ts";
-import { ACCESS_RULES } from "./access_rules.ts";
-import { ADMISSION_RULES } from "./admission_rules.ts";
-import { AUTOSCALER_RULES } from "./autoscaler_rules.ts";
+import { RuleText, type Statement } from "../rules/rule_text.ts";
+import { Scope } from "../rules/scope.ts";
 import { CHECKED_BY_RULE, CHOICES, SHOWN_AS, UNCHECKED } from "./choices.ts";
 import { CLUSTER_RULES } from "./cluster_rules.ts";
-import { CONTAINER_RULES } from "./container_rules.ts";
-import { ENDPOINT_RULES } from "./endpoint_rules.ts";
-import { FLOW_RULES } from "./flow_rules.ts";
-import { INGRESS_RULES } from "./ingress_rules.ts";
-import { JOB_RULES } from "./job_rules.ts";
-import { LABEL_RULES } from "./label_rules.ts";
 import { NETWORK_RULES } from "./network_rules.ts";
-import type { ValidationRule } from "./validation_rule.ts";
 import { POD_RULES } from "./pod_rules.ts";
-import { REFERENCE_RULES } from "./reference_rules.ts";
-import { REGISTRATION_RULES } from "./registration_rules.ts";
-import { SCHEDULING_RULES } from "./scheduling_rules.ts";
-import { STORAGE_RULES } from "./storage_rules.ts";
+import { FUNCTIONS } from "./rule_functions.ts";
+import { validationLine } from "./rule_words.ts";
+import { UPDATE_RULES } from "./update_rules.ts";
 import { VOLUME_RULES } from "./volume_rules.ts";
-import { VOLUME_SOURCE_RULES } from "./volume_source_rules.ts";
 import { WORKLOAD_RULES } from "./workload_rules.ts";
 
 /** Rules of a definition, which run before or after the checks of its fields. */
 interface RuleSet {
-  readonly before: ValidationRule[];
-  readonly after: ValidationRule[];
+  readonly before?: Statement | undefined;
+  readonly after?: Statement | undefined;
 }
 
-const RULES: ReadonlyMap<string, RuleSet> = groupRules();
+let rules: RuleText | undefined;
 
-function groupRules(): Map<string, RuleSet> {
-  const sets = new Map<string, RuleSet>();
-  for (
-    const [definition, rule, when = "before"] of [
-      ...LABEL_RULES,
-      ...POD_RULES,
-      ...SCHEDULING_RULES,
-      ...CONTAINER_RULES,
-      ...REFERENCE_RULES,
-      ...VOLUME_RULES,
-      ...VOLUME_SOURCE_RULES,
-      ...WORKLOAD_RULES,
-      ...JOB_RULES,
-      ...AUTOSCALER_RULES,
-      ...NETWORK_RULES,
-      ...INGRESS_RULES,
-      ...STORAGE_RULES,
-      ...CLUSTER_RULES,
-      ...ACCESS_RULES,
-      ...ADMISSION_RULES,
-      ...FLOW_RULES,
-      ...ENDPOINT_RULES,
-      ...REGISTRATION_RULES,
-    ]
-  ) {
-    const name = `io.k8s.${definition}`;
-    const set = sets.get(name) ?? { before: [], after: [] };
-    set[when].push(rule);
-    sets.set(name, set);
-  }
-  return sets;
+/** Rules of all definitions, and of updates by resource; read when first used. */
+export function validationRules(): RuleText {
+  return rules ??= new RuleText({
+    text: POD_RULES + VOLUME_RULES + WORKLOAD_RULES + NETWORK_RULES +
+      CLUSTER_RULES + UPDATE_RULES,
+    compileLine: validationLine,
+    functions: FUNCTIONS,
+  });
+}
+
+function rulesOf(definition: string): RuleSet {
+  const name = definition.replace(/^io\.k8s\.(?:api\.)?/, "");
+  return {
+    before: validationRules().get(name),
+    after: validationRules().get(`after ${name}`),
+  };
 }
 
 /** Checks of a field. */
@@ -86,7 +61,7 @@ interface TypeChecks {
   fields: readonly FieldChecks[];
 }
 
-const NO_RULES: RuleSet = { before: [], after: [] };
+const NO_RULES: RuleSet = {};
 
 const CHECKS: Map<string, TypeChecks | undefined> = new Map();
 
@@ -111,9 +86,9 @@ function checksOf(type: GoType): TypeChecks | undefined {
     const hasEmpty = isList || presence === "pointer";
     fields.push({ name, shown, choices, isList, hasEmpty, structs });
   }
-  const rules = RULES.get(type.definition);
-  const checks = rules || fields.length > 0
-    ? { rules: rules ?? NO_RULES, fields }
+  const rules = rulesOf(type.definition);
+  const checks = rules.before || rules.after || fields.length > 0
+    ? { rules, fields }
     : undefined;
   CHECKS.set(type.definition, checks);
   return checks;
@@ -154,7 +129,8 @@ function checkStruct(
     return;
   }
   if (!isJsonObject(value)) return;
-  for (const rule of checks.rules.before) rule(value as never, fieldPath);
+  const { before, after } = checks.rules;
+  before?.(new Scope(value, fieldPath));
   for (const field of checks.fields) {
     const given = value[field.name];
     if (given === undefined || given === null) continue;
@@ -163,7 +139,7 @@ function checkStruct(
       checkStruct(field.structs, given, fieldPath.child(field.shown));
     }
   }
-  for (const rule of checks.rules.after) rule(value as never, fieldPath);
+  after?.(new Scope(value, fieldPath));
 }
 
 function checkChoice(
@@ -183,4 +159,18 @@ function checkChoice(
       choices,
     );
   }
+}
+
+/** Validates an update of an object by the rules of its resource; returns the violations. */
+export function changeCauses(
+  resource: string,
+  object: JsonObject,
+  live: JsonObject,
+): StatusCause[] {
+  const causes: StatusCause[] = [];
+  const path = new FieldPath("", causes);
+  validationRules().get(resource)?.(
+    new Scope(object, path).set("$live", live),
+  );
+  return causes;
 }

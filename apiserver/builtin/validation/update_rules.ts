@@ -1,395 +1,103 @@
-import type { StatusCause } from "../../../core/api/api_error.ts";
-import type { UntypedObject } from "../../../core/api/object.ts";
-import type {
-  ConfigMap,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  Pod,
-  Secret,
-  Service,
-} from "../../../core/kinds/core_v1.ts";
-import type { LabelSelector } from "../../../core/kinds/meta_v1.ts";
-import { jsonEquals, type JsonObject } from "../../../core/patch/json_value.ts";
-import { FieldPath } from "../../validation/field_path.ts";
-import { shownSelector, shownTexts } from "./go_shown.ts";
+/** Rules of updates by resource; `$live` is the object before; `rules/rule_text.ts` explains the words. */
+export const UPDATE_RULES: string = String.raw`
+rule selector
+  if !same(spec.selector, $live.spec.selector): invalid spec.selector shown goSelector(spec.selector): field is immutable
 
-/** Check of an update: reports fields that must not change. */
-type UpdateRule = (object: never, live: never, fieldPath: FieldPath) => void;
+rule roleRef
+  if !same(roleRef, $live.roleRef): invalid roleRef shown 'rbac.RoleRef{APIGroup:' + json(roleRef.apiGroup) + ', Kind:' + json(roleRef.kind) + ', Name:' + json(roleRef.name) + '}': cannot change roleRef
 
-const IMMUTABLE = "field is immutable";
+configmaps
+  if $live.immutable
+    if !immutable: forbidden immutable: field is immutable when \`immutable\` is set
+    unchanged data: field is immutable when \`immutable\` is set
+    unchanged binaryData: field is immutable when \`immutable\` is set
 
-function at(object: UntypedObject, path: string): unknown {
-  let value: unknown = object;
-  for (const name of path.split(".")) {
-    value = (value as JsonObject | undefined)?.[name];
-  }
-  return value;
-}
+secrets
+  immutable type
+  if $live.immutable
+    if !immutable: forbidden immutable: field is immutable when \`immutable\` is set
+    unchanged data: field is immutable when \`immutable\` is set
 
-/** Rule for immutable fields, given by their paths. */
-function immutable(...paths: readonly string[]): UpdateRule {
-  return (object: UntypedObject, live: UntypedObject, fieldPath) => {
-    for (const path of paths) {
-      const value = at(object, path);
-      if (jsonEquals(value, at(live, path))) continue;
-      fieldPath.invalid(path, value, IMMUTABLE);
-    }
-  };
-}
+pods
+  let $deadline = spec.activeDeadlineSeconds
+  let $before = $live.spec.activeDeadlineSeconds
+  let $gates = pluck($live.spec.schedulingGates, 'name')
+  if len(spec.containers) != len($live.spec.containers)
+    forbidden spec.containers: pod updates may not add or remove containers
+    stop
+  if len(spec.initContainers) != len($live.spec.initContainers)
+    forbidden spec.initContainers: pod updates may not add or remove containers
+    stop
+  if !has($deadline) && has($before): invalid spec.activeDeadlineSeconds: must not update from a positive integer to nil value
+  elif $deadline > $before: invalid spec.activeDeadlineSeconds: must be less than or equal to previous value
+  if !keepsTolerations(spec.tolerations, $live.spec.tolerations): forbidden spec.tolerations: existing toleration can not be modified except its tolerationSeconds
+  each spec.schedulingGates
+    if !(name in $gates): forbidden name: only deletion is allowed, but found new scheduling gate '%(name)'
+  if !same(fixedPod(spec), fixedPod($live.spec)): forbidden spec: pod updates may not change fields other than \`spec.containers[*].image\`,\`spec.initContainers[*].image\`,\`spec.activeDeadlineSeconds\`,\`spec.tolerations\` (only additions to existing tolerations),\`spec.terminationGracePeriodSeconds\` (allow it to be set to 1 if it was previously negative)\n
 
-const immutableSelector: UpdateRule = (
-  object: UntypedObject,
-  live: UntypedObject,
-  fieldPath,
-) => {
-  const selector = at(object, "spec.selector") as LabelSelector | undefined;
-  if (jsonEquals(selector, at(live, "spec.selector"))) return;
-  fieldPath.invalidShown(
-    "spec.selector",
-    selector ? shownSelector(selector) : '"null"',
-    IMMUTABLE,
-  );
-};
+services
+  let $before = $live.spec.clusterIPs[0]
+  if $live.spec.type != 'ExternalName' && spec.type != 'ExternalName' && has($before) && spec.clusterIPs[0] != $before: invalid spec.clusterIPs[0] shown goTexts(spec.clusterIPs): may not change once set
+  if spec.type == 'LoadBalancer' && $live.spec.type == 'LoadBalancer'
+    if spec.loadBalancerClass != $live.spec.loadBalancerClass: invalid spec.loadBalancerClass: may not change once set
+    if spec.externalTrafficPolicy == 'Local' && $live.spec.externalTrafficPolicy == 'Local': unchanged spec.healthCheckNodePort: field is immutable
 
-/** Rule for immutable fields that are reported as forbidden, each with its own message. */
-function forbiddenToChange(
-  texts: Readonly<Record<string, string>>,
-): UpdateRule {
-  return (object: UntypedObject, live: UntypedObject, fieldPath) => {
-    for (const [path, text] of Object.entries(texts)) {
-      if (!jsonEquals(at(object, path), at(live, path))) {
-        fieldPath.forbidden(path, text);
-      }
-    }
-  };
-}
+persistentvolumeclaims
+  let $isBound = status.phase == 'Bound'
+  let $keepsVolume = $live.spec.volumeName != '' && has($live.spec.volumeName)
+  if !same(fixedClaim(spec, $isBound, $keepsVolume), fixedClaim($live.spec, $isBound, $keepsVolume)): forbidden spec: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n
 
-function frozenData(...fields: readonly string[]): UpdateRule {
-  return (
-    object: ConfigMap | Secret,
-    live: ConfigMap | Secret,
-    fieldPath,
-  ) => {
-    if (!live.immutable) return;
-    const why = "field is immutable when `immutable` is set";
-    if (!object.immutable) fieldPath.forbidden("immutable", why);
-    for (const field of fields) {
-      const [value, before] = [object, live].map((each) =>
-        (each as unknown as JsonObject)[field]
-      );
-      if (!jsonEquals(value, before)) fieldPath.forbidden(field, why);
-    }
-  };
-}
+persistentvolumes
+  let $others = ['accessModes', 'capacity', 'claimRef', 'mountOptions', 'nodeAffinity', 'persistentVolumeReclaimPolicy', 'storageClassName', 'volumeMode']
+  if !same(without(spec, $others), without($live.spec, $others)): forbidden spec.persistentvolumesource: spec.persistentvolumesource is immutable after creation\n
+  if spec.volumeMode != $live.spec.volumeMode: invalid volumeMode = spec.volumeMode: field is immutable
+  if !same(spec.nodeAffinity, $live.spec.nodeAffinity): invalid nodeAffinity shown spec.nodeAffinity ? 'core.VolumeNodeAffinity' : '"null"': field is immutable, except for updating from beta label to GA
 
-const POD_FIELDS =
-  "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+deployments.apps replicasets.apps daemonsets.apps
+  use selector
 
-/** Spec of a Pod without the fields that an update may change. */
-function fixedPart({ spec }: Pod): JsonObject {
-  const withoutImages = (containers: readonly { image?: unknown }[] = []) =>
-    containers.map(({ image: _, ...rest }) => rest);
-  const {
-    containers,
-    initContainers,
-    ephemeralContainers: _,
-    activeDeadlineSeconds: __,
-    tolerations: ___,
-    schedulingGates: ____,
-    ...rest
-  } = spec;
-  return {
-    ...rest,
-    containers: withoutImages(containers),
-    initContainers: withoutImages(initContainers),
-  };
-}
+statefulsets.apps
+  let $others = ['replicas', 'template', 'updateStrategy', 'minReadySeconds', 'ordinals', 'persistentVolumeClaimRetentionPolicy']
+  if !same(without(spec, $others), without($live.spec, $others)): forbidden spec: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden
 
-const podUpdate: UpdateRule = (pod: Pod, live: Pod, fieldPath) => {
-  for (const kind of ["containers", "initContainers"] as const) {
-    if (pod.spec[kind]?.length === live.spec[kind]?.length) continue;
-    fieldPath.forbidden(
-      `spec.${kind}`,
-      "pod updates may not add or remove containers",
-    );
-    return;
-  }
-  const deadline = pod.spec.activeDeadlineSeconds;
-  const before = live.spec.activeDeadlineSeconds;
-  if (
-    deadline === undefined
-      ? before !== undefined
-      : deadline > (before ?? Infinity)
-  ) {
-    fieldPath.invalid(
-      "spec.activeDeadlineSeconds",
-      deadline,
-      deadline === undefined
-        ? "must not update from a positive integer to nil value"
-        : "must be less than or equal to previous value",
-    );
-  }
-  const lasting = ({ spec }: Pod) =>
-    (spec.tolerations ?? []).map(({ tolerationSeconds: _, ...rest }) => rest);
-  const after = lasting(pod);
-  const unchanged = lasting(live).every((toleration) =>
-    after.some((other) => jsonEquals(other, toleration))
-  );
-  if (!unchanged) {
-    fieldPath.forbidden(
-      "spec.tolerations",
-      "existing toleration can not be modified except its tolerationSeconds",
-    );
-  }
-  const gates = new Set(live.spec.schedulingGates?.map(({ name }) => name));
-  for (const [index, { name }] of (pod.spec.schedulingGates ?? []).entries()) {
-    if (gates.has(name)) continue;
-    fieldPath.forbidden(
-      `spec.schedulingGates[${index}].name`,
-      `only deletion is allowed, but found new scheduling gate '${name}'`,
-    );
-  }
-  if (!jsonEquals(fixedPart(pod), fixedPart(live))) {
-    fieldPath.forbidden(
-      "spec",
-      `pod updates may not change fields other than ${POD_FIELDS}\n`,
-    );
-  }
-};
+controllerrevisions.apps
+  immutable data
 
-const serviceUpdate: UpdateRule = (
-  service: Service,
-  live: Service,
-  fieldPath,
-) => {
-  const before = live.spec?.clusterIPs?.[0];
-  const after = service.spec?.clusterIPs?.[0];
-  const addressed = live.spec?.type !== "ExternalName" &&
-    service.spec?.type !== "ExternalName";
-  if (!addressed || before === undefined || after === before) return;
-  fieldPath.invalidShown(
-    "spec.clusterIPs[0]",
-    shownTexts(service.spec?.clusterIPs),
-    "may not change once set",
-  );
-};
+jobs.batch
+  use selector
+  immutable spec.completionMode spec.podFailurePolicy spec.backoffLimitPerIndex spec.managedBy spec.successPolicy
+  if $live.spec.completionMode != 'Indexed' && spec.completions != $live.spec.completions: invalid spec.completions: field is immutable
+  elif spec.completions != $live.spec.completions && spec.completions != spec.parallelism: invalid spec.completions: can only be modified in tandem with spec.parallelism
+  if !same(spec.template, $live.spec.template): invalid spec.template shown 'core.PodTemplateSpec': field is immutable
 
-const balancerUpdate: UpdateRule = (
-  service: Service,
-  live: Service,
-  fieldPath,
-) => {
-  const { spec = {} } = service;
-  const { spec: before = {} } = live;
-  const isBalancer = spec.type === "LoadBalancer" &&
-    before.type === "LoadBalancer";
-  if (isBalancer && spec.loadBalancerClass !== before.loadBalancerClass) {
-    fieldPath.invalid(
-      "spec.loadBalancerClass",
-      spec.loadBalancerClass,
-      "may not change once set",
-    );
-  }
-  const needsHealthPort = isBalancer &&
-    spec.externalTrafficPolicy === "Local" &&
-    before.externalTrafficPolicy === "Local";
-  if (
-    needsHealthPort && spec.healthCheckNodePort !== before.healthCheckNodePort
-  ) {
-    fieldPath.forbidden("spec.healthCheckNodePort", IMMUTABLE);
-  }
-};
+rolebindings.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io
+  use roleRef
 
-const STATEFUL_SET_FIELDS = [
-  "replicas",
-  "template",
-  "updateStrategy",
-  "minReadySeconds",
-  "ordinals",
-  "persistentVolumeClaimRetentionPolicy",
-];
+ingressclasses.networking.k8s.io
+  immutable spec.controller
 
-const statefulSetUpdate: UpdateRule = (
-  object: UntypedObject,
-  live: UntypedObject,
-  fieldPath,
-) => {
-  const fixed = ({ spec }: UntypedObject) =>
-    Object.fromEntries(
-      Object.entries(spec as JsonObject).filter(([name]) =>
-        !STATEFUL_SET_FIELDS.includes(name)
-      ),
-    );
-  if (jsonEquals(fixed(object), fixed(live))) return;
-  fieldPath.forbidden(
-    "spec",
-    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
-  );
-};
+runtimeclasses.node.k8s.io
+  immutable handler
 
-const claimUpdate: UpdateRule = (
-  claim: PersistentVolumeClaim,
-  live: PersistentVolumeClaim,
-  fieldPath,
-) => {
-  const isBound = claim.status?.phase === "Bound";
-  const fixed = ({ spec = {} }: PersistentVolumeClaim) => {
-    const { resources = {}, volumeName, ...rest } = spec;
-    const { storage, ...requests } = resources.requests ?? {};
-    return {
-      ...rest,
-      ...(live.spec?.volumeName ? { volumeName } : {}),
-      resources: {
-        ...resources,
-        requests: { ...requests, ...(isBound ? {} : { storage }) },
-      },
-    };
-  };
-  if (!jsonEquals(fixed(claim), fixed(live))) {
-    fieldPath.forbidden(
-      "spec",
-      "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n",
-    );
-  }
-};
+priorityclasses.scheduling.k8s.io
+  unchanged value: may not be changed in an update.
+  immutable preemptionPolicy
 
-/** Mutable fields of a PersistentVolume spec. */
-const VOLUME_FIELDS = [
-  "accessModes",
-  "capacity",
-  "claimRef",
-  "mountOptions",
-  "nodeAffinity",
-  "persistentVolumeReclaimPolicy",
-  "storageClassName",
-  "volumeMode",
-];
+storageclasses.storage.k8s.io
+  unchanged parameters: updates to parameters are forbidden.
+  unchanged provisioner: updates to provisioner are forbidden.
+  unchanged reclaimPolicy: updates to reclaimPolicy are forbidden.
+  immutable volumeBindingMode
 
-const volumeUpdate: UpdateRule = (
-  volume: PersistentVolume,
-  live: PersistentVolume,
-  fieldPath,
-) => {
-  const source = ({ spec = {} }: PersistentVolume) =>
-    Object.fromEntries(
-      Object.entries(spec).filter(([name]) => !VOLUME_FIELDS.includes(name)),
-    );
-  if (!jsonEquals(source(volume), source(live))) {
-    fieldPath.forbidden(
-      "spec.persistentvolumesource",
-      "spec.persistentvolumesource is immutable after creation\n",
-    );
-  }
-  const mode = volume.spec?.volumeMode;
-  if (mode !== live.spec?.volumeMode) {
-    fieldPath.invalid("volumeMode", mode, IMMUTABLE);
-  }
-  if (!jsonEquals(volume.spec?.nodeAffinity, live.spec?.nodeAffinity)) {
-    fieldPath.invalidShown(
-      "nodeAffinity",
-      volume.spec?.nodeAffinity ? "core.VolumeNodeAffinity" : '"null"',
-      "field is immutable, except for updating from beta label to GA",
-    );
-  }
-};
+csidrivers.storage.k8s.io
+  immutable spec.attachRequired spec.volumeLifecycleModes
 
-const roleRefUpdate: UpdateRule = (
-  object: UntypedObject,
-  live: UntypedObject,
-  fieldPath,
-) => {
-  if (jsonEquals(object.roleRef, live.roleRef)) return;
-  const { apiGroup, kind, name } = object.roleRef as Record<string, string>;
-  fieldPath.invalidShown(
-    "roleRef",
-    `rbac.RoleRef{APIGroup:${JSON.stringify(apiGroup)}, Kind:${
-      JSON.stringify(kind)
-    }, Name:${JSON.stringify(name)}}`,
-    "cannot change roleRef",
-  );
-};
+csistoragecapacities.storage.k8s.io
+  immutable nodeTopology storageClassName
 
-const RULES: ReadonlyMap<string, readonly UpdateRule[]> = new Map([
-  ["configmaps", [frozenData("data", "binaryData")]],
-  ["secrets", [immutable("type"), frozenData("data")]],
-  ["pods", [podUpdate]],
-  ["services", [serviceUpdate, balancerUpdate]],
-  ["persistentvolumeclaims", [claimUpdate]],
-  ["persistentvolumes", [volumeUpdate]],
-  ["deployments.apps", [immutableSelector]],
-  ["replicasets.apps", [immutableSelector]],
-  ["daemonsets.apps", [immutableSelector]],
-  ["statefulsets.apps", [statefulSetUpdate]],
-  ["controllerrevisions.apps", [immutable("data")]],
-  ["jobs.batch", [
-    immutableSelector,
-    immutable(
-      "spec.completionMode",
-      "spec.podFailurePolicy",
-      "spec.backoffLimitPerIndex",
-      "spec.managedBy",
-      "spec.successPolicy",
-    ),
-    (object: UntypedObject, live: UntypedObject, fieldPath: FieldPath) => {
-      const before = at(live, "spec.completions");
-      const isIndexed = at(live, "spec.completionMode") === "Indexed";
-      const after = at(object, "spec.completions");
-      if (!isIndexed && !jsonEquals(after, before)) {
-        fieldPath.invalid("spec.completions", after, IMMUTABLE);
-      } else if (
-        after !== before && after !== at(object, "spec.parallelism")
-      ) {
-        fieldPath.invalid(
-          "spec.completions",
-          after,
-          "can only be modified in tandem with spec.parallelism",
-        );
-      }
-      if (!jsonEquals(at(object, "spec.template"), at(live, "spec.template"))) {
-        fieldPath.invalidShown(
-          "spec.template",
-          "core.PodTemplateSpec",
-          IMMUTABLE,
-        );
-      }
-    },
-  ]],
-  ["rolebindings.rbac.authorization.k8s.io", [roleRefUpdate]],
-  ["clusterrolebindings.rbac.authorization.k8s.io", [roleRefUpdate]],
-  ["ingressclasses.networking.k8s.io", [immutable("spec.controller")]],
-  ["runtimeclasses.node.k8s.io", [immutable("handler")]],
-  ["priorityclasses.scheduling.k8s.io", [
-    forbiddenToChange({ value: "may not be changed in an update." }),
-    immutable("preemptionPolicy"),
-  ]],
-  ["storageclasses.storage.k8s.io", [
-    forbiddenToChange({
-      parameters: "updates to parameters are forbidden.",
-      provisioner: "updates to provisioner are forbidden.",
-      reclaimPolicy: "updates to reclaimPolicy are forbidden.",
-    }),
-    immutable("volumeBindingMode"),
-  ]],
-  ["csidrivers.storage.k8s.io", [
-    immutable("spec.attachRequired", "spec.volumeLifecycleModes"),
-  ]],
-  ["csistoragecapacities.storage.k8s.io", [
-    immutable("nodeTopology", "storageClassName"),
-  ]],
-  ["volumeattachments.storage.k8s.io", [immutable("spec")]],
-  ["endpointslices.discovery.k8s.io", [immutable("addressType")]],
-]);
+volumeattachments.storage.k8s.io
+  immutable spec
 
-/** Validates an update of an object; returns the violations. */
-export function changeCauses(
-  resource: string,
-  object: UntypedObject,
-  live: UntypedObject,
-): StatusCause[] {
-  const causes: StatusCause[] = [];
-  const fieldPath = new FieldPath("", causes);
-  for (const rule of RULES.get(resource) ?? []) {
-    rule(object as never, live as never, fieldPath);
-  }
-  return causes;
-}
+endpointslices.discovery.k8s.io
+  immutable addressType
+`;

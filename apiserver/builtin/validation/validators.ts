@@ -11,8 +11,7 @@
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type { ResourceDefinition } from "../../registry.ts";
 import { definitionOfKind, type GoType, goType } from "../go_types.ts";
-import { typedCauses } from "./typed_validation.ts";
-import { changeCauses } from "./update_rules.ts";
+import { changeCauses, typedCauses } from "./typed_validation.ts";
 
 /**
  * Resources that kube-apiserver validates twice on update: the object as a

@@ -1,0 +1,259 @@
+/**
+ * Language of the rules of built-in kinds: validation, changes and defaults are
+ * tables of text with one rule per line, compiled when a definition is first
+ * used. `rule_text.ts` reads blocks and control words, `expression.ts` the
+ * expressions in them; `validation/rule_words.ts` has the words that report
+ * violations. Must not import a rule.
+ *
+ * @module
+ */
+import {
+  type Expression,
+  ExpressionParser,
+  holds,
+  member,
+  type RuleFunction,
+} from "./expression.ts";
+import { Scope } from "./scope.ts";
+
+/** Compiled statement; true ends the rules of the current value. */
+export type Statement = (scope: Scope) => boolean | void;
+
+/** Compiles a line that is not a control word; undefined if it is unknown. */
+export type LineCompiler = (line: string, rules: RuleText) => Statement;
+
+/** Line of a block with the lines that are indented below it. */
+interface Line {
+  readonly text: string;
+  readonly inner: Line[];
+}
+
+/**
+ * Text of rules. A block starts with a line of definitions (`core.v1.Pod`) in
+ * the first column; its rules are indented. Control words of rules:
+ *
+ * - `if CONDITION: RULE`, `elif CONDITION: RULE`, `else: RULE`, or a block;
+ * - `each LIST …` with a block for the items of lists or entries of maps
+ *   (`$key`, `$index`, `$list`; `every` reports at the struct), `at FIELD` with a block for a struct, absent or not;
+ * - `let $name = EXPRESSION`, `stop` (ends the rules of the item or struct),
+ *   `use NAME` (the rules of the block `rule NAME`) and
+ *   `call NAME` (a function of TypeScript).
+ */
+export class RuleText {
+  /** Functions that expressions call. */
+  readonly functions: Readonly<Record<string, RuleFunction>>;
+  readonly #calls: Readonly<
+    Record<string, (value: never, path: never) => void>
+  >;
+  readonly #compileLine: LineCompiler;
+  readonly #blocks: Map<string, string[]> = new Map();
+  readonly #compiled: Map<string, Statement | undefined> = new Map();
+
+  /** Splits a text into blocks; they are compiled when they are first used. */
+  constructor(options: {
+    readonly text: string;
+    readonly compileLine: LineCompiler;
+    readonly functions: Readonly<Record<string, RuleFunction>>;
+    readonly calls?: Readonly<
+      Record<string, (value: never, path: never) => void>
+    >;
+  }) {
+    this.functions = options.functions;
+    this.#calls = options.calls ?? {};
+    this.#compileLine = options.compileLine;
+    // Blocks are split into lines when they are first used.
+    for (const block of options.text.split(/\n(?=[^\s#])/)) {
+      const end = block.indexOf("\n");
+      const head = block.slice(0, end);
+      if (end <= 0 || head.startsWith("#")) continue;
+      for (
+        const name of /^(?:rule|after) /.test(head) ? [head] : head.split(" ")
+      ) {
+        const bodies = this.#blocks.get(name);
+        if (bodies) bodies.push(block.slice(end + 1));
+        else this.#blocks.set(name, [block.slice(end + 1)]);
+      }
+    }
+  }
+
+  /** Names of all blocks. */
+  get names(): readonly string[] {
+    return [...this.#blocks.keys()];
+  }
+
+  /** Rules of a definition, such as `core.v1.Pod`; undefined if absent. */
+  get(name: string): Statement | undefined {
+    if (this.#compiled.has(name)) return this.#compiled.get(name);
+    const blocks = this.#blocks.get(name);
+    const parts = blocks?.map((block) => this.#block(linesOf(block)));
+    const all: Statement | undefined = parts &&
+      ((scope) => {
+        for (const part of parts) part(scope);
+      });
+    this.#compiled.set(name, all);
+    return all;
+  }
+
+  /** Compiles an expression that fills a text. */
+  expression(source: string): Expression {
+    const parser = new ExpressionParser(source, this.functions);
+    const result = parser.parse();
+    if (parser.rest !== "") {
+      throw new SyntaxError(`Cannot parse a rule: unexpected ${parser.rest}`);
+    }
+    return result;
+  }
+
+  /** Compiles a text with expressions in `%(…)`. */
+  template(text: string): (scope: Scope) => string {
+    const source = text.replaceAll("\\n", "\n");
+    if (!source.includes("%(")) return () => source;
+    const [first = "", ...rest] = source.split("%(");
+    const parts = rest.map((part) => {
+      const parser = new ExpressionParser(part, this.functions);
+      return [parser.parse(), parser.rest.slice(1)] as const;
+    });
+    return (scope) =>
+      first + parts.map(([value, text]) => `${value(scope)}${text}`).join("");
+  }
+
+  #block(lines: readonly Line[]): Statement {
+    const statements: Statement[] = [];
+    for (let index = 0; index < lines.length; index++) {
+      const line = lines[index] as Line;
+      if (!line.text.startsWith("if ")) {
+        statements.push(this.#statement(line));
+        continue;
+      }
+      const choices = [this.#choice(line)];
+      while (/^(?:elif |else:?)/.test(lines[index + 1]?.text ?? "")) {
+        choices.push(this.#choice(lines[++index] as Line));
+      }
+      statements.push((scope) => {
+        for (const [condition, statement] of choices) {
+          if (holds(condition(scope))) return statement(scope);
+        }
+        return false;
+      });
+    }
+    return (scope) => {
+      for (const statement of statements) if (statement(scope)) return true;
+      return false;
+    };
+  }
+
+  #choice({ text, inner }: Line): readonly [Expression, Statement] {
+    if (text.startsWith("else")) {
+      const rest = text.slice("else".length).replace(/^:\s*/, "");
+      return [() => true, this.#body(rest, inner)];
+    }
+    const parser = new ExpressionParser(
+      text,
+      this.functions,
+      text.indexOf(" "),
+    );
+    const condition = parser.parse();
+    return [condition, this.#body(parser.rest.replace(/^:\s*/, ""), inner)];
+  }
+
+  #body(text: string, inner: Line[]): Statement {
+    return text === "" ? this.#block(inner) : this.#statement({ text, inner });
+  }
+
+  #statement({ text, inner }: Line): Statement {
+    const [word = "", ...rest] = text.split(" ");
+    switch (word) {
+      case "stop":
+        return () => true;
+      case "use": {
+        let used: Statement | undefined;
+        return (scope) =>
+          void (used ??= this.get(`rule ${rest.join(" ")}`) as Statement)(
+            scope,
+          );
+      }
+      case "call": {
+        const call = this.#calls[rest.join(" ")];
+        if (!call) throw new SyntaxError(`Cannot compile a rule: no ${text}`);
+        return ({ value, path }) => call(value as never, path as never);
+      }
+      case "let": {
+        const [name = "", , ...source] = rest;
+        const value = this.expression(source.join(" "));
+        return (scope) => {
+          scope.set(name, value(scope));
+        };
+      }
+      case "at": {
+        const body = this.#block(inner);
+        const below = rest.join("");
+        const value = this.expression(below);
+        return (scope) => {
+          body(new Scope(value(scope) ?? {}, below, scope));
+        };
+      }
+      case "each":
+      case "every":
+        return this.#each(word, rest, this.#block(inner));
+      default:
+        return this.#compileLine(text, this);
+    }
+  }
+
+  #each(word: string, lists: readonly string[], body: Statement): Statement {
+    const paths = lists.map((list) =>
+      [list, list.startsWith("$") ? [] : list.split(".")] as const
+    );
+    return (scope) => {
+      const seen = new Map();
+      for (const [list, path] of paths) {
+        const found = path.length === 0 ? scope.variable(list) : scope.value;
+        walk(found, path, "", (value, at, key) => {
+          const below = word === "every" ? "" : at;
+          body(new Scope(value, below, scope, { list, key, seen }));
+        });
+      }
+    };
+  }
+}
+
+/** Lines of a block, each with those that are indented below it. */
+function linesOf(block: string): Line[] {
+  const lines: Line[] = [];
+  const open: (readonly [indent: number, inner: Line[]])[] = [[0, lines]];
+  for (const raw of block.replaceAll("\\`", "`").split("\n")) {
+    const text = raw.trim();
+    if (text === "" || text.startsWith("#")) continue;
+    const indent = raw.length - raw.trimStart().length;
+    while ((open.at(-1)?.[0] ?? 0) >= indent) open.pop();
+    const line: Line = { text, inner: [] };
+    open.at(-1)?.[1].push(line);
+    open.push([indent, line.inner]);
+  }
+  return lines;
+}
+
+/** Visits the items or entries at a path; lists on the way are walked, too. */
+function walk(
+  value: unknown,
+  path: readonly string[],
+  below: string,
+  visit: (value: unknown, below: string, key: string | number) => void,
+): void {
+  const [name = "", ...rest] = path;
+  const found = name === "" ? value : member(value, name);
+  if (typeof found !== "object" || found === null) return;
+  const at = below === "" || name === "" ? below + name : `${below}.${name}`;
+  if (Array.isArray(found)) {
+    for (const [index, item] of found.entries()) {
+      const place = `${at}[${index}]`;
+      if (rest.length > 0) walk(item, rest, place, visit);
+      else visit(item, place, index);
+    }
+  } else if (rest.length > 0) walk(found, rest, at, visit);
+  else {
+    for (const [key, item] of Object.entries(found)) {
+      visit(item, `${at}[${key}]`, key);
+    }
+  }
+}
