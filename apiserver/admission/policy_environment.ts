@@ -2,7 +2,7 @@ import type { Environment } from "@marcbachmann/cel-js";
 import { baseEnvironment } from "../crd/cel/cel_environment.ts";
 import { type CelType, CelTypes, dynamic } from "../crd/cel/cel_types.ts";
 import { evaluationErrorText } from "../crd/cel/compile_error_text.ts";
-import { compile } from "../crd/cel/rule_compiler.ts";
+import { compile, lastCost } from "../crd/cel/rule_compiler.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import { registerAuthorizer } from "./authorizer_functions.ts";
 import type { PolicySpec } from "./policy_hooks.ts";
@@ -48,14 +48,12 @@ export interface PolicyValues {
 
 /** Variables of an evaluation, as values of CEL. */
 export type PolicyInput = Readonly<Record<string, unknown>> & {
-  /** Evaluation steps that are left. */
+  /** Cost that is left. */
   readonly budget: { left: number };
-  /** Number of values in the objects. */
-  readonly size: number;
 };
 
-/** Maximum number of evaluation steps of a policy. */
-const STEP_BUDGET = 10_000_000;
+/** Maximum cost of the evaluations of a policy. */
+const COST_BUDGET = 10_000_000;
 
 const OUT_OF_BUDGET =
   "validation failed due to running out of cost budget, no further validation rules will be run";
@@ -201,7 +199,7 @@ export class PolicyEnvironment {
     if (typeof compiled === "string") {
       return failed(`compilation failed: ${compiled}`);
     }
-    const { type, program, weight } = compiled;
+    const { type, program } = compiled;
     if (types.length > 0 && !types.includes(type)) {
       const wanted = types.length === 1
         ? types[0]
@@ -212,10 +210,10 @@ export class PolicyEnvironment {
       error: undefined,
       type,
       evaluate(input) {
-        input.budget.left -= weight.size * input.size ** weight.depth;
-        if (input.budget.left < 0) throw new PolicyError(OUT_OF_BUDGET);
         try {
-          return program(input);
+          const value = program(input);
+          input.budget.left -= lastCost();
+          if (input.budget.left >= 0) return value;
         } catch (error) {
           const why = error instanceof PolicyError
             ? error.message
@@ -224,6 +222,7 @@ export class PolicyEnvironment {
             `expression '${shown}' resulted in error: ${why}`,
           );
         }
+        throw new PolicyError(OUT_OF_BUDGET);
       },
     };
   }
@@ -238,8 +237,7 @@ export class PolicyEnvironment {
       request: this.#request.convert(values.request),
       params: value(params),
       authorizer,
-      budget: { left: STEP_BUDGET },
-      size: sizeOf([object, oldObject, params]),
+      budget: { left: COST_BUDGET },
     };
     const variables = new this.#lazy();
     for (const [name, expression] of this.#variables) {
@@ -266,10 +264,4 @@ function failed(error: string): PolicyExpression {
 
 function value(json: unknown): unknown {
   return json === undefined ? null : dynamic(json);
-}
-
-/** Number of values in a JSON tree. */
-function sizeOf(json: unknown): number {
-  if (typeof json !== "object" || json === null) return 1;
-  return Object.values(json).reduce((sum, inner) => sum + sizeOf(inner), 1);
 }

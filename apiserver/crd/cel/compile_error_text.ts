@@ -18,9 +18,52 @@ export function compileErrorText(
   isFunction: (name: string) => boolean,
 ): string {
   const details = (error ?? {}) as CelFailureDetails;
-  const why = reason(details, isFunction) ?? String(error);
   const start = errorOffset(details, source);
+  const why = syntaxProblem(details, source) ?? reason(details, isFunction) ??
+    String(error);
   return locatedText(source, start, why);
+}
+
+/** Tokens with which an operand begins, in ANTLR's order. */
+const OPERANDS =
+  "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+
+const TOKENS: Readonly<Record<string, string>> = {
+  RPAREN: "')'",
+  RBRACKET: "']'",
+  RBRACE: "'}'",
+  COLON: "':'",
+  IDENTIFIER: "IDENTIFIER",
+};
+
+/** Problem of an expression that cannot be parsed, in the words of cel-go's parser. */
+function syntaxProblem(
+  { code = "", summary = "", range }: CelFailureDetails,
+  source: string,
+): string | undefined {
+  const rest = source.slice(range?.start ?? 0);
+  const found = rest === "" ? "<EOF>" : /^\w+|^./.exec(rest)?.[0] ?? "";
+  switch (code) {
+    case "unexpected_token":
+      return `Syntax error: mismatched input '${found}' expecting ${OPERANDS}`;
+    case "unexpected_character":
+      // A character of no token, or a token after the end of the expression.
+      return /^Unexpected character: '/.test(summary)
+        ? `Syntax error: ${
+          /^\S+$/.test(rest) ? "extraneous" : "mismatched"
+        } input '${found}' expecting <EOF>`
+        : `Syntax error: token recognition error at: '${
+          rest.slice(0, /^[=&|]/.test(rest) ? 2 : 1)
+        }'`;
+    case "unterminated_string":
+      return `Syntax error: token recognition error at: '${rest}'`;
+  }
+  const expected = /^Expected (\w+), got/.exec(summary)?.[1];
+  if (expected === undefined) return undefined;
+  const token = TOKENS[expected] ?? expected;
+  return expected === "IDENTIFIER"
+    ? `Syntax error: mismatched input '${found}' expecting ${token}`
+    : `Syntax error: missing ${token} at '${found}'`;
 }
 
 /** Error text with position, reason, and the source line with a mark below. */

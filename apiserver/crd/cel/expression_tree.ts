@@ -2,12 +2,6 @@ import { isDuration, matchesFormat } from "../schema/formats.ts";
 import { goRegExp } from "../schema/regular_expression.ts";
 import { unionOf } from "./related_lists.ts";
 
-/** Bound of the work of a rule: number of nodes and nesting depth of loops. */
-export interface RuleWeight {
-  readonly size: number;
-  readonly depth: number;
-}
-
 /** Node of the library's expression tree. */
 interface ExpressionNode {
   readonly op: string;
@@ -28,53 +22,82 @@ const LITERALS: Readonly<Record<string, (text: string) => boolean>> = {
   timestamp: (text) => matchesFormat("date-time", text),
 };
 
+/** Calls a function once for every node. */
+function walk(tree: unknown, onNode: (node: ExpressionNode) => void): void {
+  const seen = new Set<unknown>();
+  const step = (value: unknown): void => {
+    if (typeof value !== "object" || value === null || seen.has(value)) return;
+    seen.add(value);
+    if (Array.isArray(value)) {
+      for (const item of value) step(item);
+      return;
+    }
+    const node = value as ExpressionNode;
+    if (typeof node.op !== "string") return;
+    onNode(node);
+    if (typeof node.args === "object" && node.args !== null) {
+      for (const part of Object.values(node.args)) step(part);
+    }
+  };
+  step(tree);
+}
+
+/** Evaluates a node of the library's tree. */
+type Evaluate = (...args: readonly unknown[]) => unknown;
+
+/** Node whose evaluation can be replaced. */
+interface Replaceable extends ExpressionNode {
+  readonly meta: { readonly evaluate: Evaluate };
+  setMeta(key: "evaluate", value: Evaluate): void;
+}
+
+/** Costs of nodes; those not listed cost one. */
+const COSTS: Readonly<Record<string, number>> = {
+  value: 0,
+  "&&": 0,
+  "||": 0,
+  "?:": 0,
+  list: 10,
+  map: 30,
+};
+
+/** Cost of a step of a loop, besides its expression. */
+const STEP_COST = 3;
+
+/**
+ * Reports the cost of each node that is evaluated, in the units of Kubernetes.
+ *
+ * @param tree Type-checked expression tree; changed in place.
+ */
+export function chargeCosts(
+  tree: unknown,
+  charge: (cost: number) => void,
+): void {
+  const steps = new Set<unknown>();
+  walk(tree, ({ op, args }) => {
+    if (op !== "rcall") return;
+    const [name, , rest] = args as [string, unknown, readonly unknown[]];
+    if (LOOPS.has(name)) steps.add(rest.at(-1));
+  });
+  walk(tree, (node) => {
+    const { meta: { evaluate } } = node as Replaceable;
+    const cost = (COSTS[node.op] ?? 1) + (steps.has(node) ? STEP_COST : 0);
+    if (cost === 0) return;
+    (node as Replaceable).setMeta("evaluate", (...args) => {
+      charge(cost);
+      return evaluate(...args);
+    });
+  });
+}
+
 /** Comprehension macros. */
-const LOOPS: ReadonlySet<unknown> = new Set([
+const LOOPS: ReadonlySet<string> = new Set([
   "all",
   "exists",
   "exists_one",
   "filter",
   "map",
 ]);
-
-function isLoop({ op, args }: ExpressionNode): boolean {
-  return op === "rcall" && LOOPS.has((args as readonly unknown[])[0]);
-}
-
-/** Calls a function once for every node, with the number of enclosing loops. */
-function walk(
-  tree: unknown,
-  onNode: (node: ExpressionNode, depth: number) => void,
-): void {
-  const seen = new Set<unknown>();
-  const step = (value: unknown, depth: number): void => {
-    if (typeof value !== "object" || value === null || seen.has(value)) return;
-    seen.add(value);
-    if (Array.isArray(value)) {
-      for (const item of value) step(item, depth);
-      return;
-    }
-    const node = value as ExpressionNode;
-    if (typeof node.op !== "string") return;
-    const inner = isLoop(node) ? depth + 1 : depth;
-    onNode(node, inner);
-    if (typeof node.args === "object" && node.args !== null) {
-      for (const part of Object.values(node.args)) step(part, inner);
-    }
-  };
-  step(tree, 0);
-}
-
-/** Weight of an expression. */
-export function weightOf(tree: unknown): RuleWeight {
-  let size = 0;
-  let deepest = 0;
-  walk(tree, (_, depth) => {
-    size++;
-    deepest = Math.max(deepest, depth);
-  });
-  return { size, depth: deepest };
-}
 
 /**
  * First construct that the library accepts and Kubernetes rejects: an invalid

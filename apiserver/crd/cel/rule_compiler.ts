@@ -4,12 +4,43 @@ import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { followSchemaPath } from "../schema/schema_path.ts";
 import type { CelType } from "./cel_types.ts";
 import { compileErrorText, locatedText } from "./compile_error_text.ts";
-import {
-  literalProblem,
-  type RuleWeight,
-  uniteSets,
-  weightOf,
-} from "./expression_tree.ts";
+import { CelFailure } from "./cel_failure.ts";
+import { chargeCosts, literalProblem, uniteSets } from "./expression_tree.ts";
+
+/** Maximum cost of one evaluation. */
+const CALL_LIMIT = 1_000_000;
+
+/** Message of an evaluation whose cost exceeds the limit. */
+export const COST_EXCEEDED = "operation cancelled: actual cost limit exceeded";
+
+/** Cost of the running evaluation, and of the last one. */
+let spent = 0;
+let lastSpent = 0;
+
+/** Cost of the last evaluation of a program. */
+export function lastCost(): number {
+  return lastSpent;
+}
+
+function charge(cost: number): void {
+  spent += cost;
+  if (spent > CALL_LIMIT) throw new CelFailure(COST_EXCEEDED);
+}
+
+/** Runs a program with its own count of costs. */
+function limited(run: () => unknown): unknown {
+  const outer = spent;
+  spent = 0;
+  try {
+    const value = run();
+    // An operator may have absorbed the error.
+    charge(0);
+    return value;
+  } finally {
+    lastSpent = spent;
+    spent = outer;
+  }
+}
 
 /** Variables of a rule. */
 export interface RuleVariables {
@@ -34,8 +65,6 @@ export interface CompiledRule {
   readonly usesOldSelf: boolean;
   /** Path of the field to report, relative to the node of the rule. */
   readonly fieldPath: string;
-  /** Weight of the rule, which bounds its evaluation. */
-  readonly weight: RuleWeight;
   /** Expression tree of the rule; undefined if it does not compile. */
   readonly tree?: unknown;
   /** Expression tree of the message; undefined if absent or it does not compile. */
@@ -73,7 +102,6 @@ function compileRule(
     rule,
     usesOldSelf: mentionsOldSelf(rule.rule),
     fieldPath: typeof field === "string" ? "" : field.path,
-    weight: { size: 1, depth: 0 },
   };
   const compiled = compile(rule.rule, environment);
   if (typeof compiled === "string") {
@@ -82,8 +110,8 @@ function compileRule(
   if (compiled.type !== "bool") {
     return { ...base, error: "cel expression must evaluate to a bool" };
   }
-  const { program, weight, tree } = compiled;
-  const ready = { ...base, program, weight, tree };
+  const { program, tree } = compiled;
+  const ready = { ...base, program, tree };
   if (!rule.messageExpression) return ready;
   const message = compile(rule.messageExpression, environment);
   if (typeof message === "string") {
@@ -101,7 +129,6 @@ function compileRule(
 export interface Compiled {
   readonly program: (variables: object) => unknown;
   readonly type: string;
-  readonly weight: RuleWeight;
   readonly tree: unknown;
 }
 
@@ -123,10 +150,10 @@ export function compile(
     const problem = literalProblem(parsed.ast);
     if (problem) return locatedText(source, problem.start, problem.why);
     uniteSets(parsed.ast);
+    chargeCosts(parsed.ast, charge);
     return {
-      program: (variables) => parsed({ ...variables }),
+      program: (variables) => limited(() => parsed({ ...variables })),
       type,
-      weight: weightOf(parsed.ast),
       tree: parsed.ast,
     };
   } catch (error) {

@@ -19,8 +19,12 @@ import { baseEnvironment } from "./cel_environment.ts";
 import { celLibrary, hasRules } from "./cel_library.ts";
 import { type CelType, CelTypes } from "./cel_types.ts";
 import { evaluationErrorText, isNoSuchOverload } from "./compile_error_text.ts";
-import type { RuleWeight } from "./expression_tree.ts";
-import { type CompiledRule, compileNodeRules } from "./rule_compiler.ts";
+import {
+  type CompiledRule,
+  compileNodeRules,
+  COST_EXCEEDED,
+  lastCost,
+} from "./rule_compiler.ts";
 import { ownField } from "../schema/json_tree.ts";
 
 /** Options of a validation. */
@@ -46,8 +50,8 @@ interface RuleNode {
   readonly properties: ReadonlyMap<string, RuleNode>;
 }
 
-/** Maximum number of evaluation steps of one validation. */
-const STEP_BUDGET = 10_000_000;
+/** Maximum cost of the evaluations of one validation. */
+const COST_BUDGET = 10_000_000;
 
 /** Maximum length of the result of a message expression in characters. */
 const MAX_MESSAGE_CHARS = 5_120;
@@ -155,7 +159,7 @@ class RuleRun {
   readonly causes: StatusCause[] = [];
   readonly #types: CelTypes;
   readonly #warn: ((text: string) => void) | undefined;
-  #budget = STEP_BUDGET;
+  #budget = COST_BUDGET;
 
   constructor(types: CelTypes, warn: ((text: string) => void) | undefined) {
     this.#types = types;
@@ -219,7 +223,6 @@ class RuleRun {
   ): void {
     const type = node.schema.type ?? "";
     const field = fieldOf(position.path);
-    const size = sizeOf(value) + sizeOf(old);
     let self: unknown;
     let oldSelf: unknown;
     this.#types.begin();
@@ -234,7 +237,7 @@ class RuleRun {
       return;
     }
     for (const compiled of node.rules) {
-      const { rule, program, error, usesOldSelf, weight } = compiled;
+      const { rule, program, error, usesOldSelf } = compiled;
       if (program === undefined) {
         const why = `rule compile error: ${error ?? ""}`;
         this.causes.push(fieldError.invalid(field, type, why));
@@ -242,16 +245,12 @@ class RuleRun {
       }
       const optional = rule.optionalOldSelf === true;
       if (usesOldSelf && oldSelf === undefined && !optional) continue;
-      this.#budget -= steps(weight, size);
-      if (this.#budget < 0) {
-        this.causes.push(fieldError.invalid(field, type, OUT_OF_BUDGET));
-        return;
-      }
       const variables = {
         self,
         oldSelf: optional ? optionalOf(oldSelf) : oldSelf,
       };
       this.#evaluate(compiled, variables, { position, type });
+      if (this.#budget < 0) return;
     }
   }
 
@@ -267,14 +266,25 @@ class RuleRun {
     let holds: unknown;
     try {
       holds = program?.(variables);
+      this.#budget -= lastCost();
     } catch (error) {
       const text = evaluationErrorText(error);
-      const why = isNoSuchOverload(error)
+      const exceeded = text === COST_EXCEEDED;
+      if (exceeded) this.#budget = -1;
+      const why = exceeded
+        ? `'${text}': no further validation rules will be run due to call cost exceeds limit for rule: ${
+          shownRule(rule)
+        }`
+        : isNoSuchOverload(error)
         ? `'no such overload': call arguments did not match a supported operator, function or macro signature for rule: ${
           shownRule(rule)
         }`
         : `${text} evaluating rule: ${shownRule(rule)}`;
       this.causes.push(fieldError.invalid(field, type, why));
+      return;
+    }
+    if (this.#budget < 0) {
+      this.causes.push(fieldError.invalid(field, type, OUT_OF_BUDGET));
       return;
     }
     if (holds === true) return;
@@ -308,19 +318,6 @@ function below(
 function optionalOf(value: unknown): unknown {
   const { Optional } = celLibrary();
   return value === undefined ? Optional.none() : Optional.of(value);
-}
-
-/** Number of values in a JSON tree. */
-function sizeOf(value: unknown): number {
-  if (typeof value !== "object" || value === null) return 1;
-  let size = 1;
-  for (const inner of Object.values(value)) size += sizeOf(inner);
-  return size;
-}
-
-/** Maximum number of evaluation steps; each loop may iterate over all values. */
-function steps({ size, depth }: RuleWeight, values: number): number {
-  return size * values ** depth;
 }
 
 function shownRule({ rule, message }: ValidationRule): string {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { baseEnvironment } from "../../../apiserver/crd/cel/cel_environment.ts";
+import { compile } from "../../../apiserver/crd/cel/rule_compiler.ts";
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import { Correlation } from "../../../apiserver/crd/schema/correlation.ts";
 import { loadCel } from "../../../apiserver/crd/cel/cel_library.ts";
-import { celName } from "../../../apiserver/crd/cel/cel_names.ts";
 import {
   compileRules,
   type RuleValidator,
@@ -163,35 +164,33 @@ test("Rules are not enforced for unchanged values on update", async () => {
   assert.equal(rules.validate(changed, old, { correlation }).length, 1);
 });
 
-test("The evaluation steps of an object are limited", async () => {
+test("The cost of an evaluation is limited, and ends the validation", async () => {
   const rules = await validator(withRules(
     { list: { type: "array", items: { type: "integer" } } },
-    {
-      rule:
-        "self.list.all(a, self.list.all(b, self.list.all(c, a + b + c >= 0)))",
-    },
+    { rule: "self.list.all(x, self.list.all(y, y == x))" },
     { rule: "false", message: "not reached" },
   ));
-  const list = Array.from({ length: 2_000 }, (_, index) => index);
-  assert.deepEqual(
-    rules.validate({ spec: { list } }, undefined).map((one) => one.message),
-    [
-      'Invalid value: "object": validation failed due to running out of cost budget, no further validation rules will be run',
-    ],
-  );
+  const messages = (length: number) =>
+    rules.validate({ spec: { list: Array(length).fill(20) } }, undefined)
+      .map((one) => one.message);
+  assert.deepEqual(messages(725), [
+    `Invalid value: "object": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: self.list.all(x, self.list.all(y, y == x))`,
+  ]);
+  assert.deepEqual(messages(250), ['Invalid value: "object": not reached']);
 });
 
-test("celName() escapes names that are not identifiers", () => {
-  const names = {
-    plain: "plain",
-    "my-field": "my__dash__field",
-    "a.b/c": "a__dot__b__slash__c",
-    "__x": "__underscores__x",
-    namespace: "__namespace__",
-    "1a": undefined,
-    "a b": undefined,
-  };
-  for (const [field, name] of Object.entries(names)) {
-    assert.equal(celName(field), name);
+test("Expressions that cannot be parsed are syntax errors as of cel-go", async () => {
+  await loadCel();
+  const environment = baseEnvironment().clone()
+    .registerVariable("self", "int");
+  const wrong: [rule: string, why: string][] = [
+    ["self = 42", "1:6: Syntax error: token recognition error at: '= '"],
+    ["self == 1 2", "1:11: Syntax error: extraneous input '2' expecting <EOF>"],
+    ["(self", "1:6: Syntax error: missing ')' at '<EOF>'"],
+    ["self ==", "1:8: Syntax error: mismatched input '<EOF>' expecting {'[',"],
+  ];
+  for (const [rule, why] of wrong) {
+    const text = compile(rule, environment);
+    assert.ok(String(text).includes(`ERROR: <input>:${why}`), String(text));
   }
 });
