@@ -19,9 +19,17 @@ export interface Endpoint {
    * router of built-in resources checks the header earlier and more strictly.
    */
   readonly custom: boolean;
-  /** Whether it can answer Tables. @default true */
+  /**
+   * Whether it can answer Tables.
+   *
+   * @default {true}
+   */
   readonly tables?: boolean | undefined;
-  /** Whether the answer is a watch, which has no form in YAML. @default false */
+  /**
+   * Whether the answer is a watch, which has no form in YAML.
+   *
+   * @default {false}
+   */
   readonly watch?: boolean | undefined;
 }
 
