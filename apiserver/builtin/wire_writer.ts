@@ -35,6 +35,11 @@ export class WireWriter {
 
   /** Writes an integer of at most 64 bits without a tag. */
   varint(value: number): void {
+    if (value >= 0 && value < 128) {
+      const start = this.#grow(1);
+      this.#bytes[start] = value;
+      return;
+    }
     const digits: number[] = [];
     if (value >= 0) {
       for (; value > 0x7f; value = Math.floor(value / 128)) {

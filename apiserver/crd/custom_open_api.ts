@@ -88,7 +88,11 @@ export function customOpenApi(
 }
 
 /** Name of a schema, such as `com.example.v1.Widget` for Widget of `example.com/v1`. */
-function schemaName(group: string, version: string, kind: string): string {
+export function schemaName(
+  group: string,
+  version: string,
+  kind: string,
+): string {
   return [...group.split(".").reverse(), version, kind].join(".");
 }
 

@@ -5,14 +5,8 @@ import {
   type ServerRequest,
   type ServerResponse,
 } from "../http/exchange.ts";
+import { parseAccept } from "../request/negotiation.ts";
 import { servedGroups, type ServedVersion } from "./discovery_documents.ts";
-import {
-  OPENAPI_V2_CONTENT_TYPE,
-  OPENAPI_V2_PROTOBUF,
-  openApiV2,
-  openApiV2Protobuf,
-  patchPaths,
-} from "./openapi_v2.ts";
 
 /** Function that creates the OpenAPI v3 document of one group and version. */
 export type OpenApiSource = (served: ServedVersion) => Promise<unknown>;
@@ -22,18 +16,31 @@ interface Document {
   readonly hash: string;
 }
 
+/** OpenAPI v2 in both encodings; protobuf is encoded on first use. */
+interface DocumentTwo extends Document {
+  readonly generation: number;
+  readonly protobuf: () => Promise<Uint8Array>;
+}
+
+/** Media type with which Go clients request OpenAPI v2 as protobuf. */
+const SWAGGER_PROTOBUF =
+  "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/** Content type of that answer; the requested name is not a valid media type. */
+const SWAGGER_CONTENT_TYPE = SWAGGER_PROTOBUF.replace("@", ".");
+
 const encoder = new TextEncoder();
 
 /**
- * Routes of OpenAPI v3: an index, and a document for each group and version,
- * created on first use and kept until its resources change. OpenAPI v2 is
- * served as far as clients still read it.
+ * Routes of OpenAPI: of version 3 an index, and a document for each group and
+ * version; of version 2 one document. They are created on first use and kept until
+ * their resources change.
  */
 export class OpenApiRoutes {
   readonly #context: ApiContext;
   readonly #source: OpenApiSource;
   #documents: Map<string, Promise<Document>> = new Map();
   #generation = 0;
+  #two: Promise<DocumentTwo> | undefined;
 
   constructor(context: ApiContext, source: OpenApiSource) {
     this.#context = context;
@@ -49,7 +56,9 @@ export class OpenApiRoutes {
     if (path === "/openapi/v3" || path === "/openapi/v3/") {
       return jsonResponse(200, { paths: await this.#index(versions) });
     }
-    if (path === "/openapi/v2") return versionTwo(request, versions);
+    if (path === "/openapi/v2") {
+      return await this.#versionTwo(request, versions);
+    }
     const key = path.replace(/^\/openapi\/v3\//, "");
     const served = versions.get(key);
     if (served === undefined) {
@@ -84,6 +93,35 @@ export class OpenApiRoutes {
     return paths;
   }
 
+  async #versionTwo(
+    request: ServerRequest,
+    versions: ReadonlyMap<string, ServedVersion>,
+  ): Promise<ServerResponse> {
+    const { accept = "", "if-none-match": known } = request.headers;
+    const vary = "Accept-Encoding, Accept";
+    const type = parseAccept(accept || "*/*").map(({ type }) => type).find((
+      type,
+    ) => SWAGGER_TYPES.has(type));
+    if (type === undefined) {
+      return { status: 406, headers: { vary }, body: new Uint8Array() };
+    }
+    const { generation } = this.#context.resources;
+    if ((await this.#two)?.generation !== generation) {
+      this.#two = documentTwo(versions, generation);
+    }
+    const document = await this.#two as DocumentTwo;
+    const media = SWAGGER_TYPES.get(type) as string;
+    const etag = `"${document.hash}"`;
+    const headers = { "content-type": media, etag, vary };
+    return known === etag ? { status: 304, headers, body: new Uint8Array() } : {
+      status: 200,
+      headers,
+      body: media === SWAGGER_CONTENT_TYPE
+        ? await document.protobuf()
+        : document.bytes,
+    };
+  }
+
   #document(key: string, served: ServedVersion): Promise<Document> {
     const { generation } = this.#context.resources;
     if (generation !== this.#generation) {
@@ -107,19 +145,25 @@ export class OpenApiRoutes {
   }
 }
 
-function versionTwo(
-  request: ServerRequest,
+const SWAGGER_TYPES: ReadonlyMap<string, string> = new Map([
+  ["application/json", "application/json"],
+  ["application/*", "application/json"],
+  ["*/*", "application/json"],
+  [SWAGGER_PROTOBUF, SWAGGER_CONTENT_TYPE],
+  [SWAGGER_CONTENT_TYPE, SWAGGER_CONTENT_TYPE],
+]);
+
+async function documentTwo(
   versions: ReadonlyMap<string, ServedVersion>,
-): ServerResponse {
-  const paths = [...versions].flatMap(([root, served]) =>
-    patchPaths(root, served)
-  );
-  const { accept = "" } = request.headers;
-  return accept.includes(OPENAPI_V2_PROTOBUF)
-    ? {
-      status: 200,
-      headers: { "content-type": OPENAPI_V2_CONTENT_TYPE },
-      body: openApiV2Protobuf(paths),
-    }
-    : jsonResponse(200, openApiV2(paths));
+  generation: number,
+): Promise<DocumentTwo> {
+  const { openApiV2 } = await import("./openapi_v2.ts");
+  const bytes = encoder.encode(JSON.stringify(openApiV2(versions)));
+  const hash = createHash("sha512").update(bytes).digest("hex").toUpperCase();
+  let encoded: Promise<Uint8Array> | undefined;
+  const encode = async () => {
+    const { openApiV2Protobuf } = await import("./openapi_v2_protobuf.ts");
+    return openApiV2Protobuf(JSON.parse(new TextDecoder().decode(bytes)));
+  };
+  return { bytes, hash, generation, protobuf: () => encoded ??= encode() };
 }

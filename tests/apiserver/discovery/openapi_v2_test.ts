@@ -1,31 +1,237 @@
+// deno-lint-ignore-file no-explicit-any -- tests look at whatever is there
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
+import { Buffer } from "node:buffer";
+import { readFileSync } from "node:fs";
+import { after, test } from "node:test";
 import {
   wireBytes,
+  wireFields,
   WireReader,
+  wireText,
 } from "../../../apiserver/builtin/wire_reader.ts";
-import {
-  OPENAPI_V2_CONTENT_TYPE,
-  OPENAPI_V2_PROTOBUF,
-  openApiV2,
-  openApiV2Protobuf,
-  type PatchPath,
-} from "../../../apiserver/discovery/openapi_v2.ts";
-import { TestServer } from "../support/test_server.ts";
+import { until } from "../../support/until.ts";
+import { ApiServer } from "../../../apiserver/server.ts";
 
-/** The parts of gnostic's OpenAPIv2 that a client reads, by field number. */
-const DOCUMENT = { swagger: 1, info: 2, paths: 8 } as const;
-const INFO = { title: 1, version: 2 } as const;
-const PATHS = { path: 2 } as const;
-const NAMED_PATH_ITEM = { name: 1, value: 2 } as const;
-const PATH_ITEM = { patch: 8 } as const;
-const OPERATION = { parameters: 8, vendorExtension: 13 } as const;
-const NAMED_ANY = { name: 1, value: 2 } as const;
-const ANY = { yaml: 2 } as const;
-const QUERY_PARAMETER = { in: 2, name: 4, type: 6 } as const;
-/** ParametersItem.parameter, .nonBodyParameter, .queryParameterSubSchema */
-const TO_QUERY_PARAMETER = [1, 2, 3] as const;
+const PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+const server = await ApiServer.start({ port: false, establishingDelay: 0 });
+after(() => server.stop());
+
+async function get(headers: Record<string, string> = {}): Promise<{
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  bytes: Buffer;
+}> {
+  const answer = await server.transport.send({
+    method: "GET",
+    path: "/openapi/v2",
+    headers,
+  });
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of answer.body) chunks.push(Buffer.from(chunk));
+  return { ...answer, bytes: Buffer.concat(chunks) };
+}
+
+async function document(): Promise<any> {
+  return JSON.parse((await get()).bytes.toString());
+}
+
+/** Calls back for each object in a tree. */
+function visit(value: unknown, see: (object: any) => void): void {
+  if (typeof value !== "object" || value === null) return;
+  see(value);
+  for (const inner of Object.values(value)) visit(inner, see);
+}
+
+function withoutDescriptions(value: any): any {
+  if (Array.isArray(value)) return value.map(withoutDescriptions);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).filter(([name, inner]) =>
+      name !== "description" || typeof inner !== "string"
+    ).map(([name, inner]) => [name, withoutDescriptions(inner)]),
+  );
+}
+
+test("/openapi/v2 has all paths and definitions, in its own form", async () => {
+  const { paths, definitions, parameters } = await document();
+  assert(Object.keys(definitions).length > 450);
+  const pod = paths["/api/v1/namespaces/{namespace}/pods/{name}"];
+  assert.equal(pod.get.operationId, "readCoreV1NamespacedPod");
+  assert.deepEqual(pod.put.parameters[0].schema, {
+    $ref: "#/definitions/io.k8s.api.core.v1.Pod",
+  });
+  assert.equal(
+    paths["/api/v1/watch/pods"].get["x-kubernetes-action"],
+    "watchlist",
+  );
+  assert.deepEqual(
+    definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"],
+    { format: "int-or-string", type: "string" },
+  );
+  visit(definitions, ({ oneOf, anyOf, allOf, nullable }) => {
+    assert.deepEqual([oneOf, anyOf, allOf, nullable].filter(Array.isArray), []);
+  });
+  visit([paths, definitions], ({ $ref }) => {
+    if (typeof $ref !== "string") return;
+    const [, kind, name = ""] = $ref.slice(1).split("/");
+    assert((kind === "parameters" ? parameters : definitions)[name], $ref);
+  });
+});
+
+test("/openapi/v2 publishes a CRD as kube-apiserver prunes it", async () => {
+  const before = await get();
+  const file = new URL("../protobuf_answers.json", import.meta.url);
+  const [{ object: crd }] = JSON.parse(readFileSync(file, "utf8"));
+  delete crd.metadata.resourceVersion;
+  const made = await server.transport.send({
+    method: "POST",
+    path: CRDS,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(crd),
+  });
+  assert.equal(made.status, 201);
+  await until("the CRD is served", async () => {
+    const { definitions } = await document();
+    return definitions["com.example.v1.Widget"];
+  });
+  const { definitions, paths } = await document();
+  assert.notEqual((await get()).headers["etag"], before.headers["etag"]);
+  // What kube-apiserver 1.32 publishes of the same CRD.
+  assert.deepEqual(
+    withoutDescriptions(definitions["com.example.v1.Widget"]),
+    {
+      "type": "object",
+      "properties": {
+        "apiVersion": {
+          "type": "string",
+        },
+        "kind": {
+          "type": "string",
+        },
+        "metadata": {
+          "$ref":
+            "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
+        },
+        "spec": {
+          "type": "object",
+          "properties": {
+            "a": {
+              "type": "object",
+              "additionalProperties": true,
+            },
+            "f": {
+              "type": "string",
+            },
+            "i": {
+              "x-kubernetes-int-or-string": true,
+            },
+            "l": {
+              "type": "array",
+              "maxItems": 3,
+              "minItems": 1,
+              "items": {
+                "type": "object",
+                "required": [
+                  "k",
+                ],
+                "properties": {
+                  "k": {
+                    "type": "string",
+                  },
+                },
+              },
+              "x-kubernetes-list-map-keys": [
+                "k",
+              ],
+              "x-kubernetes-list-type": "map",
+            },
+            "m": {
+              "type": "object",
+              "additionalProperties": {
+                "type": "string",
+              },
+            },
+            "n": {
+              "enum": [
+                1,
+                2,
+                null,
+                {
+                  "a": [
+                    1.5,
+                  ],
+                },
+              ],
+            },
+            "o": {
+              "x-kubernetes-embedded-resource": true,
+              "x-kubernetes-preserve-unknown-fields": true,
+            },
+            "s": {
+              "type": "string",
+              "format": "date",
+              "title": "t",
+              "maxLength": 9,
+              "pattern": "^a$",
+            },
+            "z": {
+              "type": "object",
+              "maxProperties": 2,
+              "minProperties": 1,
+              "properties": {
+                "q": {
+                  "type": "number",
+                  "maximum": 1e+21,
+                  "exclusiveMaximum": true,
+                  "minimum": -0.5,
+                  "multipleOf": 0.25,
+                },
+              },
+              "x-kubernetes-map-type": "atomic",
+            },
+          },
+          "x-kubernetes-validations": [
+            {
+              "fieldPath": ".n",
+              "message": "m",
+              "reason": "FieldValueInvalid",
+              "rule": "self.n > 0",
+            },
+          ],
+        },
+      },
+      "x-kubernetes-group-version-kind": [
+        {
+          "group": "example.com",
+          "kind": "Widget",
+          "version": "v1",
+        },
+      ],
+      "x-kubernetes-selectable-fields": [
+        {
+          "fieldPath": "spec.s",
+        },
+      ],
+    },
+  );
+  const base = "/apis/example.com/v1/namespaces/{namespace}/widgets";
+  assert.deepEqual(Object.keys(paths).filter((path) => path.includes("wid")), [
+    base,
+    `${base}/{name}`,
+    "/apis/example.com/v1/widgets",
+    `${base}/{name}/status`,
+    `${base}/{name}/scale`,
+  ]);
+});
+
+test("/openapi/v2 has an ETag, and refuses other media types", async () => {
+  const { headers } = await get();
+  const again = await get({ "if-none-match": headers["etag"] ?? "" });
+  assert.deepEqual([again.status, again.bytes.length], [304, 0]);
+  assert.equal((await get({ accept: "text/html" })).status, 406);
+});
 
 function every(bytes: Uint8Array, number: number): Uint8Array[] {
   const found: Uint8Array[] = [];
@@ -36,117 +242,54 @@ function every(bytes: Uint8Array, number: number): Uint8Array[] {
   return found;
 }
 
-function only(bytes: Uint8Array, number: number): Uint8Array {
-  const [found, ...others] = every(bytes, number);
-  assert(found !== undefined && others.length === 0, `field ${number}`);
-  return found;
+/** The only field at a path of field numbers. */
+function only(bytes: Uint8Array, ...numbers: readonly number[]): Uint8Array {
+  return numbers.reduce((inner, number) => {
+    const [found, ...others] = every(inner, number);
+    assert(found !== undefined && others.length === 0, `field ${number}`);
+    return found;
+  }, bytes);
 }
 
-const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-
-function texts<K extends string>(
-  bytes: Uint8Array,
-  numbers: Readonly<Record<K, number>>,
-): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries<number>(numbers)
-      .map(([name, number]) => [name, text(only(bytes, number))]),
-  );
-}
-
-/** The document that a protobuf message tells of, in its JSON form. */
-function decoded(bytes: Uint8Array): unknown {
-  const items = every(only(bytes, DOCUMENT.paths), PATHS.path);
-  return {
-    swagger: text(only(bytes, DOCUMENT.swagger)),
-    info: texts(only(bytes, DOCUMENT.info), INFO),
-    paths: Object.fromEntries(items.map((item) => {
-      const value = only(item, NAMED_PATH_ITEM.value);
-      return [text(only(item, NAMED_PATH_ITEM.name)), {
-        patch: operation(only(value, PATH_ITEM.patch)),
-      }];
-    })),
-  };
-}
-
-function operation(bytes: Uint8Array): Record<string, unknown> {
-  const extension = only(bytes, OPERATION.vendorExtension);
-  const parameter = TO_QUERY_PARAMETER.reduce(
-    only,
-    only(bytes, OPERATION.parameters),
-  );
-  return {
-    parameters: [texts(parameter, QUERY_PARAMETER)],
-    [text(only(extension, NAMED_ANY.name))]: JSON.parse(
-      text(only(only(extension, NAMED_ANY.value), ANY.yaml)),
-    ),
-  };
-}
-
-const GVK = "x-kubernetes-group-version-kind";
-
-const PATCH_PATHS: readonly PatchPath[] = [
-  {
-    path: "/api/v1/namespaces/{namespace}/pods/{name}",
-    group: "",
-    version: "v1",
-    kind: "Pod",
-  },
-  {
-    // Lengths of more than a byte, and more than an ASCII name.
-    path: `/apis/example.com/v1/${"ü".repeat(9_000)}/{name}`,
-    group: "example.com",
-    version: "v1",
-    kind: "Ümlaut",
-  },
-];
-
-test("openApiV2 has the PATCH path and field validation parameter of each kind", () => {
-  const { swagger, paths, definitions } = openApiV2(PATCH_PATHS) as {
-    swagger: string;
-    paths: Record<string, { patch: Record<string, unknown> }>;
-    definitions: object;
-  };
-  assert.equal(swagger, "2.0");
-  assert.deepEqual(definitions, {});
-  assert.deepEqual(Object.keys(paths), PATCH_PATHS.map(({ path }) => path));
-  const { patch } = paths[PATCH_PATHS[0]!.path]!;
-  assert.deepEqual(patch[GVK], { group: "", version: "v1", kind: "Pod" });
-  assert.deepEqual(patch["parameters"], [
-    { name: "fieldValidation", in: "query", type: "string" },
-  ]);
-});
-
-test("openApiV2Protobuf encodes the same document as openApiV2", () => {
-  const { definitions: _, ...document } = openApiV2(PATCH_PATHS) as {
-    definitions: object;
-    paths: Record<string, { patch: { responses?: object } }>;
-  };
-  // Which answers there are is not written as protobuf: nobody reads it.
-  for (const { patch } of Object.values(document.paths)) delete patch.responses;
-  assert.deepEqual(decoded(openApiV2Protobuf(PATCH_PATHS)), document);
-});
-
-test("OpenAPI v2 is served as protobuf if requested, otherwise as JSON", async () => {
-  const server = new TestServer({ builtin });
-  const get = (accept: string) =>
-    server.send("GET", "/openapi/v2", undefined, { accept });
-  const plain = await get("application/json");
-  assert.equal(plain.headers["content-type"], "application/json");
-  const { paths } = plain.body as {
-    paths: Record<string, { patch: Record<string, unknown> }>;
-  };
+test("/openapi/v2 has the messages of gnostic in protobuf", async () => {
+  const { headers, bytes } = await get({ accept: PROTOBUF });
+  assert.equal(headers["content-type"], PROTOBUF.replace("@", "."));
+  assert.equal(headers["etag"], (await get()).headers["etag"]);
+  const { paths, definitions } = await document();
+  assert.equal(wireText(only(bytes, 1)), "2.0");
+  const named = every(only(bytes, 9), 1);
   assert.deepEqual(
-    paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
-      ?.patch[GVK],
-    { group: "apps", version: "v1", kind: "Deployment" },
+    named.map((item) => wireText(only(item, 1))),
+    Object.keys(definitions),
   );
-  assert.ok(paths["/api/v1/nodes/{name}"], "a kind without namespaces");
-  assert.ok(
-    !Object.keys(paths).some((path) => path.includes("tokenreviews")),
-    "a kind that cannot be patched",
-  );
-  const go = await get(`application/json;q=0.5,${OPENAPI_V2_PROTOBUF}`);
-  assert.equal(go.headers["content-type"], OPENAPI_V2_CONTENT_TYPE);
-  server.stop();
+  const config = named.find((item) =>
+    wireText(only(item, 1)) === "io.k8s.api.core.v1.ConfigMap"
+  ) as Uint8Array;
+  const properties = every(only(config, 2, 25), 1);
+  const data = properties.find((item) => wireText(only(item, 1)) === "data");
+  // TypeItem, and AdditionalPropertiesItem.schema with its TypeItem
+  assert.equal(wireText(only(data as Uint8Array, 2, 22, 1)), "object");
+  assert.equal(wireText(only(data as Uint8Array, 2, 21, 1, 22, 1)), "string");
+  const items = every(only(bytes, 8), 2);
+  assert.equal(items.length, Object.keys(paths).length);
+  const nodes = items.find((item) =>
+    wireText(only(item, 1)) === "/api/v1/nodes/{name}"
+  ) as Uint8Array;
+  const patch = only(nodes, 2, 8);
+  // Old versions of kubectl look for this parameter and for the kind.
+  const parameters = every(patch, 8).flatMap((item) => every(item, 1))
+    .flatMap((one) => every(one, 2)).map((one) => wireText(only(one, 3, 4)));
+  assert.deepEqual(parameters, ["dryRun", "fieldValidation"]);
+  const extensions = every(patch, 13).map((item): [string, unknown] => [
+    wireText(only(item, 1)),
+    JSON.parse(wireText(wireFields(only(item, 2)).get(2))),
+  ]);
+  assert.deepEqual(Object.fromEntries(extensions), {
+    "x-kubernetes-action": "patch",
+    "x-kubernetes-group-version-kind": {
+      group: "",
+      kind: "Node",
+      version: "v1",
+    },
+  });
 });
