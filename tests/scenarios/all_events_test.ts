@@ -266,3 +266,49 @@ scenario(
     await fixture.until(() => expectations.size === 0);
   },
 );
+
+scenario(
+  "In all-events mode the deletion of a paused object is reconciled",
+  async (fixture) => {
+    const seen: boolean[] = [];
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile: (_gadget, ctx) => void seen.push(ctx.deleted),
+    }, { allEvents: true, pauseAnnotation: "example.com/paused" });
+    await fixture.start(operator);
+    await fixture.create("a", {}, {
+      annotations: { "example.com/paused": "true" },
+    });
+    await fixture.settle();
+    assert.deepEqual(seen, []);
+    await fixture.remove("a");
+    await fixture.until(() => seen.length > 0);
+    assert.deepEqual(seen, [true]);
+  },
+);
+
+scenario(
+  "onError is not called for a run that the deletion of its object has aborted",
+  async (fixture) => {
+    const calls: string[] = [];
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      async reconcile(_gadget, { signal }) {
+        calls.push("reconcile");
+        await new Promise((_, reject) =>
+          signal.addEventListener("abort", () => reject(signal.reason))
+        );
+      },
+      onError: () => void calls.push("onError"),
+    });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => calls.length === 1);
+    await fixture.remove("a");
+    await fixture.until(() =>
+      operator.health().controllers.every(({ running }) => running === 0)
+    );
+    await fixture.advance(10_000);
+    assert.deepEqual(calls, ["reconcile"]);
+  },
+);

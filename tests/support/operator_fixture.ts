@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -25,6 +26,7 @@ import {
 import { takeFileLock } from "./file_lock.ts";
 import { removeObjects } from "./remove_objects.ts";
 import { inTime } from "./in_time.ts";
+import { LeakGuard } from "./leaks.ts";
 import { ON_REAL_CLUSTER } from "./scenario_cluster.ts";
 
 /** Spec of a gadget. */
@@ -86,6 +88,7 @@ export class OperatorFixture {
   readonly #requests: RecordingTransport;
   readonly #release: () => Promise<void>;
   readonly #operators: Operator[] = [];
+  readonly #guard: LeakGuard = new LeakGuard();
 
   private constructor(
     cluster: TestCluster,
@@ -224,15 +227,32 @@ export class OperatorFixture {
     await this.client.delete(Gadget, keyOf(name));
   }
 
-  /** Stops all operators and the cluster; removes created objects from a real one. */
+  /**
+   * Stops all operators and the cluster, and asserts that nothing is left of
+   * them; removes created objects from a real one.
+   */
   async stop(): Promise<void> {
     for (const operator of this.#operators) await this.done(operator.stop());
+    await this.settle();
+    const open = [...this.#requests.open.values()];
     if (ON_REAL_CLUSTER) {
       await removeObjects(this.#cluster.client, this.#requests.made);
     }
     await this.client.close();
     await this.#cluster.stop();
+    await this.settle();
     await this.#release();
+    this.#guard.check(this.clock);
+    assert.deepEqual(open, [], "a request or a watch is left");
+    for (const operator of this.#operators) {
+      for (const health of operator.health().controllers) {
+        const { name, primaries, waiting, delayed, failing } = health;
+        assert.deepEqual(
+          { name, primaries, waiting, delayed, failing },
+          { name, primaries: 0, waiting: 0, delayed: 0, failing: 0 },
+        );
+      }
+    }
   }
 
   #logger(context: LogFields): Logger {
@@ -300,8 +320,11 @@ export function scenario(
     const fixture = await OperatorFixture.start(options);
     try {
       await play(fixture);
-    } finally {
-      await fixture.stop();
+    } catch (error) {
+      // Its own failure says more than what is left because of it.
+      await fixture.stop().catch(() => {});
+      throw error;
     }
+    await fixture.stop();
   });
 }

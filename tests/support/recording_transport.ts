@@ -28,6 +28,8 @@ export class RecordingTransport implements Transport {
   readonly requests: RecordedRequest[] = [];
   /** Paths of all created objects, in order. */
   readonly made: string[] = [];
+  /** Targets of requests whose responses have not ended, such as watches. */
+  readonly open: Map<HttpRequest, string> = new Map();
   readonly #inner: Transport;
 
   /** @param inner The transport that sends the requests. */
@@ -37,7 +39,7 @@ export class RecordingTransport implements Transport {
 
   async send(request: HttpRequest): Promise<HttpResponse> {
     const { method, path } = request;
-    const response = await this.#inner.send(request);
+    const response = await this.#send(request);
     const { resource } = readTarget(path) ?? {};
     this.requests.push({
       method,
@@ -57,6 +59,37 @@ export class RecordingTransport implements Transport {
 
   close(): Promise<void> {
     return this.#inner.close();
+  }
+
+  async #send(request: HttpRequest): Promise<HttpResponse> {
+    const { open } = this;
+    open.set(request, `${request.method} ${request.path}`);
+    const end = () => open.delete(request);
+    try {
+      const response = await this.#inner.send(request);
+      if (!/[?&]watch=/.test(request.path)) {
+        end();
+        return response;
+      }
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: (async function* () {
+          try {
+            yield* response.body;
+          } finally {
+            end();
+          }
+        })(),
+        async cancel() {
+          await response.cancel();
+          end();
+        },
+      };
+    } catch (error) {
+      end();
+      throw error;
+    }
   }
 
   /** Reads the name of a created object from its response. */

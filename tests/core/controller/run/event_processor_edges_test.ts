@@ -223,3 +223,32 @@ test("EventProcessor passes a free place of the cap on if it starts no run", asy
   await first.end(KEY);
   assert.deepEqual(third.keys, [KEY]);
 });
+
+test("EventProcessor is idle when all of its runs have ended", async () => {
+  const fixture = started();
+  fixture.add(KEY);
+  fixture.add("default/b");
+  await fixture.settle();
+  let idle = 0;
+  for (let waiter = 0; waiter < 2; waiter++) {
+    void fixture.processor.whenIdle().then(() => idle++);
+  }
+  await fixture.end(KEY);
+  assert.equal(idle, 0, "a run goes on");
+  await fixture.end("default/b");
+  assert.equal(idle, 2);
+});
+
+test("EventProcessor keeps nothing of a deletion that another replica runs", async () => {
+  let isOwned = false;
+  const fixture = started({
+    settings: { allEvents: true },
+    shard: { owns: () => isOwned },
+  });
+  fixture.add(KEY);
+  fixture.delete(KEY);
+  await fixture.settle();
+  isOwned = true;
+  assert(fixture.isForgotten(KEY));
+  assert.deepEqual(fixture.keys, []);
+});

@@ -1,0 +1,71 @@
+/**
+ * What a part that has ended must not leave behind: timers, and listeners of
+ * signals that live on.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { VirtualClock } from "../../testing/virtual_clock.ts";
+
+type Add = typeof AbortSignal.prototype.addEventListener;
+type Remove = typeof AbortSignal.prototype.removeEventListener;
+
+/** A file of ours whose listeners count, in a line of a stack. */
+const SHIPPED = /\/(?:core|sources|workflows)\/[\w/]+\.ts/;
+const guards = new Set<LeakGuard>();
+
+// Signals are made everywhere, so their class is watched.
+const { addEventListener, removeEventListener } = AbortSignal.prototype;
+AbortSignal.prototype.addEventListener = function (
+  this: AbortSignal,
+  ...args: Parameters<Add>
+): void {
+  addEventListener.apply(this, args);
+  for (const guard of guards) guard.added(this, args[1]);
+} as Add;
+AbortSignal.prototype.removeEventListener = function (
+  this: AbortSignal,
+  ...args: Parameters<Remove>
+): void {
+  removeEventListener.apply(this, args);
+  for (const guard of guards) guard.removed(this, args[1]);
+} as Remove;
+
+/** Watches the listeners of all signals from its creation to its check. */
+export class LeakGuard {
+  readonly #listeners: Map<AbortSignal, Map<unknown, Error>> = new Map();
+
+  constructor() {
+    guards.add(this);
+  }
+
+  added(signal: AbortSignal, listener: unknown): void {
+    if (signal.aborted) return;
+    const listeners = this.#listeners.get(signal) ?? new Map();
+    this.#listeners.set(signal, listeners.set(listener, new Error()));
+  }
+
+  removed(signal: AbortSignal, listener: unknown): void {
+    this.#listeners.get(signal)?.delete(listener);
+  }
+
+  /** Asserts that no listener of shipped code and no timer is left. */
+  check(clock: VirtualClock): void {
+    guards.delete(this);
+    const left: string[] = [];
+    for (const [signal, listeners] of this.#listeners) {
+      if (signal.aborted) continue;
+      for (const { stack = "" } of listeners.values()) {
+        const callers = stack.split("\n").filter((line) =>
+          /\.ts\b/.test(line) && !line.includes("support/leaks.ts")
+        );
+        const [caller = ""] = callers;
+        if (SHIPPED.test(caller) && !caller.includes("/tests/")) {
+          left.push(caller.trim());
+        }
+      }
+    }
+    assert.deepEqual(left, [], "a listener is left on a signal");
+    assert.equal(clock.pendingTimers, 0, "a timer is left");
+  }
+}
