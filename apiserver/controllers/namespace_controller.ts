@@ -1,5 +1,6 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { Timer } from "../../core/clock.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
 import type { ApiContext } from "../api_context.ts";
 import { rethrowMissing } from "../settle.ts";
 import { NAMESPACES } from "../namespace_checks.ts";
@@ -7,6 +8,9 @@ import type { ResourceDefinition } from "../registry.ts";
 import { StatusError } from "../status.ts";
 import type { Change } from "../storage/history.ts";
 import type { Collection } from "../storage/collection.ts";
+import type { ResourceRequest } from "../request/resource_request.ts";
+import type { StoredObject } from "../storage/stored_object.ts";
+import { updateObject } from "../write/update.ts";
 import { createObject } from "../write/create.ts";
 import { deleteObject } from "../write/delete.ts";
 import {
@@ -26,7 +30,13 @@ const MANAGER = "kube-controller-manager";
  */
 const EMPTYING_DELAY_MS = 200;
 
-/** Object that every namespace has; it is created again after its deletion. */
+/** Name of the ConfigMap with the certificate of the authority. */
+const ROOT_CERTIFICATE = "kube-root-ca.crt";
+
+/**
+ * Object that every namespace has; it is created again after its deletion, and
+ * its data is restored after a change.
+ */
 interface DefaultObject {
   readonly controller: ControllerName;
   readonly plural: string;
@@ -44,6 +54,8 @@ export class NamespaceController {
   readonly #defaultObjects: readonly DefaultObject[];
   /** Timers of deleted namespaces whose objects are not deleted yet, by name. */
   readonly #emptying: Map<string, Timer> = new Map();
+  /** Default objects that need no change. */
+  readonly #checked: WeakSet<StoredObject> = new WeakSet();
   readonly #queue: WorkQueue<string> = new WorkQueue((name) =>
     this.#reconcile(name)
   );
@@ -81,7 +93,7 @@ export class NamespaceController {
           apiVersion: "v1",
           kind: "ConfigMap",
           metadata: {
-            name: "kube-root-ca.crt",
+            name: ROOT_CERTIFICATE,
             namespace,
             annotations: {
               "kubernetes.io/description":
@@ -124,7 +136,11 @@ export class NamespaceController {
       if (object.terminating && !previous?.terminating) {
         this.#scheduleEmptying(object.name);
       } else this.#queue.add(object.name, object.name);
-    } else if (type === "DELETED" && object.namespace !== "") {
+    } else if (
+      object.namespace !== "" &&
+      (type === "DELETED" ||
+        (object.name === ROOT_CERTIFICATE && resource.plural === "configmaps"))
+    ) {
       this.#queue.add(object.namespace, object.namespace);
     }
   }
@@ -160,13 +176,45 @@ export class NamespaceController {
       if (definition === undefined) continue;
       const wanted = object(namespace);
       const { name } = wanted.metadata;
-      if (store.collectionOf(definition).get(`${namespace}/${name}`)) continue;
-      createObject(
-        internalRequest(this.#context, definition, { namespace, name }),
-        wanted,
-        { options: internalWrite(MANAGER), apply: false },
-      );
+      const stored = store.collectionOf(definition).get(`${namespace}/${name}`);
+      if (stored && this.#checked.has(stored)) continue;
+      const request = internalRequest(this.#context, definition, {
+        namespace,
+        name,
+      });
+      const options = internalWrite(MANAGER);
+      if (stored) this.#restore(request, stored, wanted);
+      else createObject(request, wanted, { options, apply: false });
     }
+  }
+
+  /** Restores the data of a default object. */
+  #restore(
+    request: ResourceRequest,
+    stored: StoredObject,
+    { data, metadata: { annotations = {} } }: UntypedObject,
+  ): void {
+    const { data: found, metadata } = stored.parse();
+    const described = Object.keys(annotations).every((key) =>
+      metadata.annotations?.[key]
+    );
+    if (data === undefined || (described && jsonEquals(data, found))) {
+      this.#checked.add(stored);
+      return;
+    }
+    updateObject(request, {
+      options: internalWrite(MANAGER),
+      conditional: false,
+      mayCreate: false,
+      next: (live) => ({
+        ...live,
+        metadata: {
+          ...live.metadata,
+          annotations: { ...live.metadata.annotations, ...annotations },
+        },
+        data,
+      }),
+    });
   }
 
   /** Deletes the objects of a namespace, and the namespace once it is empty. */

@@ -32,6 +32,31 @@ test("a namespace gets its service account and CA certificate, also after deleti
   });
 });
 
+test("the CA certificate of a namespace is restored when it changes", async () => {
+  await inNamespace(async (server, clock) => {
+    const path = `${N}/x/configmaps/kube-root-ca.crt`;
+    const merge = { "content-type": "application/merge-patch+json" };
+    await server.send("DELETE", path);
+    await clock.settle();
+    const description = "kubernetes.io/description";
+    for (
+      const patch of [
+        { data: { "ca.crt": "another", more: "1" } },
+        { data: null, metadata: { annotations: { [description]: null } } },
+      ]
+    ) {
+      assert.equal(
+        (await server.send("PATCH", path, patch, merge)).status,
+        200,
+      );
+      await clock.settle();
+      const { body } = await server.send("GET", path);
+      assert.deepEqual(body.data, { "ca.crt": "none" });
+      assert.match(body.metadata.annotations[description], /CA bundle/);
+    }
+  });
+});
+
 test("a deleted namespace rejects new objects, is emptied and removed", async () => {
   await inNamespace(async (server, clock) => {
     const { body } = await server.send("DELETE", `${N}/x`);
