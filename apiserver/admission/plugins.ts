@@ -8,6 +8,7 @@ import {
 } from "./defaulting.ts";
 import { LIMIT_RANGER } from "./limit_ranger.ts";
 import { NAMESPACE_LIFECYCLE } from "./namespace_lifecycle.ts";
+import { POD_SECURITY } from "./pod_security.ts";
 import { POD_PRIORITY } from "./priority.ts";
 import { RESOURCE_QUOTA } from "./resource_quota.ts";
 import { SERVICE_ACCOUNT } from "./service_account.ts";
@@ -25,6 +26,7 @@ export function admissionPlugins(
     LIMIT_RANGER,
     SERVICE_ACCOUNT,
     TAINT_NODES,
+    POD_SECURITY,
     POD_PRIORITY,
     DEFAULT_TOLERATION_SECONDS,
     DEFAULT_STORAGE_CLASS,

@@ -80,6 +80,72 @@ function settled(requests: readonly RequestLine[]): RequestLine[] {
   });
 }
 
+function labelled(mode: string, value: string): object {
+  const labels = { [`pod-security.kubernetes.io/${mode}`]: value };
+  return { metadata: { labels } };
+}
+
+/** Pod specs that violate a policy. */
+const INSECURE: readonly object[] = [
+  { hostNetwork: true, hostPID: true, hostIPC: true },
+  {
+    volumes: [{ name: "v", hostPath: { path: "/" } }, {
+      name: "n",
+      nfs: { server: "s", path: "/" },
+    }],
+  },
+  {
+    containers: ["c", "d"].map((name, index) => ({
+      name,
+      image: "i",
+      ports: [{ containerPort: 8, hostPort: 8 + index }],
+      securityContext: {
+        capabilities: { add: ["SYS_ADMIN", "CHOWN"] },
+        seLinuxOptions: { type: "x", user: "u", role: "r" },
+        runAsUser: 0,
+      },
+    })),
+  },
+  {
+    securityContext: {
+      seccompProfile: { type: "Unconfined" },
+      runAsNonRoot: false,
+      runAsUser: 0,
+      sysctls: [{ name: "kernel.sem", value: "1" }, {
+        name: "net.ipv4.tcp_rmem",
+        value: "1",
+      }],
+    },
+  },
+  {
+    initContainers: [{
+      name: "i",
+      image: "i",
+      securityContext: {
+        runAsNonRoot: false,
+        seccompProfile: { type: "Unconfined" },
+        capabilities: { drop: ["ALL"] },
+        allowPrivilegeEscalation: false,
+      },
+    }],
+  },
+];
+
+const SECURE: object = {
+  securityContext: {
+    runAsNonRoot: true,
+    seccompProfile: { type: "RuntimeDefault" },
+  },
+  containers: [{
+    name: "c",
+    image: "i",
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ["ALL"] },
+    },
+  }],
+};
+
 /** Requests that the built-in admission plug-ins change or refuse. */
 export const ADMISSION_CASES: readonly RequestCase[] = [
   {
@@ -239,5 +305,46 @@ export const ADMISSION_CASES: readonly RequestCase[] = [
       ],
       known("best", "pods", "1"),
     ]),
+  },
+  {
+    name: "pod-security",
+    requests: [
+      [`PATCH /api/v1/namespaces/NS`, labelled("enforce", "bad"), MERGE],
+      [`PATCH /api/v1/namespaces/NS`, labelled("warn-version", "1.3"), MERGE],
+      [`POST ${PODS}`, pod("old", { hostPID: true })],
+      [`PATCH /api/v1/namespaces/NS`, labelled("enforce", "baseline"), MERGE],
+      ...INSECURE.map((spec, index): RequestLine => [
+        `POST ${PODS}`,
+        pod(`b${index}`, spec),
+      ]),
+      [`POST ${PODS}`, pod("fine")],
+      [
+        `PATCH /api/v1/namespaces/NS`,
+        labelled("enforce", "restricted"),
+        MERGE,
+      ],
+      ...INSECURE.map((spec, index): RequestLine => [
+        `POST ${PODS}`,
+        pod(`r${index}`, spec),
+      ]),
+      [`POST ${PODS}`, pod("secure", SECURE)],
+      [`PATCH ${PODS}/old`, { metadata: { labels: { a: "b" } } }, MERGE],
+      [`PATCH ${PODS}/fine`, {
+        spec: { containers: [{ name: "c", image: "j" }] },
+      }, {
+        headers: { "content-type": "application/strategic-merge-patch+json" },
+      }],
+      [`POST ${CORE}/replicationcontrollers`, {
+        metadata: { name: "rc" },
+        spec: {
+          replicas: 0,
+          selector: { a: "b" },
+          template: {
+            ...pod("x", { hostNetwork: true }),
+            metadata: { labels: { a: "b" } },
+          },
+        },
+      }],
+    ],
   },
 ];

@@ -237,3 +237,62 @@ test("a pod has the account, the token volume and the priority of its cluster", 
     );
   });
 });
+
+test("the labels of a namespace enforce and warn about pod security", async () => {
+  await withServer(async (server) => {
+    const label = async (mode: string, level: string, query = "") => {
+      const labels = { [`pod-security.kubernetes.io/${mode}`]: level };
+      return await server.send(
+        "PATCH",
+        `/api/v1/namespaces/default${query}`,
+        { metadata: { labels } },
+        { "content-type": "application/merge-patch+json" },
+      );
+    };
+    const wrong = await label("enforce", "strict");
+    assert.equal(wrong.status, 422);
+    assert.match(
+      wrong.body.message,
+      /labels\[pod-security\.kubernetes\.io\/enforce\]: Invalid value: "strict": must be one of privileged, baseline, restricted$/,
+    );
+    const host = { hostNetwork: true };
+    await create(server, PODS, pod("old", {}, host));
+    assert.equal(
+      (await label("enforce", "baseline")).headers.warning,
+      [
+        '299 - "existing pods in namespace \\"default\\" violate the new PodSecurity enforce level \\"baseline:latest\\""',
+        '299 - "old: host namespaces"',
+      ].join(", "),
+    );
+    assert.equal(
+      await refused(server, PODS, {
+        metadata: { name: "p" },
+        spec: {
+          ...host,
+          containers: [{
+            name: "c",
+            image: "i",
+            securityContext: {
+              privileged: true,
+              appArmorProfile: { type: "Unconfined" },
+            },
+            livenessProbe: { httpGet: { port: 1, host: "h" } },
+          }],
+          volumes: [{ name: "v", hostPath: { path: "/" } }],
+        },
+      }),
+      'violates PodSecurity "baseline:latest": forbidden AppArmor profile (container "c" must not set AppArmor profile type to "Unconfined"), host namespaces (hostNetwork=true), hostPath volumes (volume "v"), probe or lifecycle host (container "c" uses probe or lifecycle host "h"), privileged (container "c" must not set securityContext.privileged=true)',
+    );
+    await create(server, PODS, pod("fine"));
+    await label("warn", "restricted");
+    const { status, headers } = await server.send("POST", PODS, pod("warned"));
+    assert.equal(status, 201);
+    assert.match(
+      String(headers.warning),
+      /would violate PodSecurity .*restricted:latest.*: allowPrivilegeEscalation != false/,
+    );
+    await label("enforce", "privileged");
+    await label("warn-version", "v1.7");
+    await create(server, PODS, pod("free", {}, host));
+  });
+});
