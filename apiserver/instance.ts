@@ -24,6 +24,7 @@ import {
   defaultControllers,
 } from "./controllers/controller_names.ts";
 import { QuotaController } from "./controllers/quota_controller.ts";
+import { PolicyController } from "./controllers/policy_controller.ts";
 import { NamespaceController } from "./controllers/namespace_controller.ts";
 import type { ServerRequest } from "./http/exchange.ts";
 import { OpenApiRoutes } from "./discovery/openapi_routes.ts";
@@ -159,6 +160,9 @@ export class Instance {
       ...quotas,
       ...(isEnabled("clusterrole-aggregation-controller")
         ? [new RoleAggregation(context)]
+        : []),
+      ...(isEnabled("validatingadmissionpolicy-status-controller")
+        ? [new PolicyController(context)]
         : []),
       ...observers,
     ];

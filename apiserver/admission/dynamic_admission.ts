@@ -3,6 +3,8 @@
  * loaded for the first request that a rule matches; without configurations a
  * request costs one comparison.
  */
+import { kindSubjectOf } from "../request/resource_request.ts";
+import { invalid } from "../status.ts";
 import { answerOf, isSettling } from "../settle.ts";
 import type { Store } from "../storage/store.ts";
 import type { AdmissionPlugin, Attributes, Operation } from "./admission.ts";
@@ -28,6 +30,27 @@ export function dynamicPlugins(store: Store): readonly AdmissionPlugin[] {
       name: "MutatingAdmissionWebhook",
       operations: ALL,
       mutate: (attributes) => mutate(attributes, relevant(attributes, hooks)),
+    },
+    {
+      // Part of validation in kube-apiserver, but the CEL library must be loaded.
+      name: "AdmissionExpressions",
+      validate(attributes) {
+        const { request, object, oldObject } = attributes;
+        const { definition, subresource } = request;
+        if (definition.group !== ADMISSION_GROUP || !object || subresource) {
+          return;
+        }
+        if (!isSettling()) return;
+        const causes = answerOf(
+          `expressions ${JSON.stringify([object, oldObject])}`,
+          async () => {
+            const { expressionCauses } = await import("./policy_validation.ts");
+            return await expressionCauses(object, oldObject);
+          },
+        );
+        if (causes.length === 0) return;
+        throw invalid(kindSubjectOf(request, object.metadata.name), causes);
+      },
     },
     {
       name: "ValidatingAdmissionPolicy",

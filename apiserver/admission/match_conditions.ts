@@ -1,3 +1,5 @@
+import { accessAttributes } from "../access/attributes.ts";
+import { completed, type User } from "../request/user.ts";
 import { loadCel } from "../crd/cel/cel_library.ts";
 import type { Attributes } from "./admission.ts";
 import {
@@ -7,7 +9,6 @@ import {
   reviewRequest,
 } from "./review_request.ts";
 import { Authorizer } from "./authorizer_functions.ts";
-import { decisionsFor } from "./access_decisions.ts";
 import {
   PolicyEnvironment,
   type PolicyInput,
@@ -28,7 +29,11 @@ export async function policyValues(
     oldObject: await objectFor(oldObject, match),
     namespaceObject: namespaceObject(attributes),
     request: reviewRequest(attributes, match),
-    authorizer: new Authorizer(decisionsFor(request), {
+    authorizer: new Authorizer((verb, check, account) => {
+      const { authorizer } = request.context;
+      const user = account ? accountUser(account) : request.user;
+      return authorizer.decide(user, accessAttributes({ verb, ...check }));
+    }, {
       group: definition.group,
       resource: definition.plural,
       subresource: subresource?.name,
@@ -36,6 +41,18 @@ export async function policyValues(
       name: attributes.name,
     }),
   };
+}
+
+function accountUser(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): User {
+  const groups = ["", `:${namespace}`].map((suffix) =>
+    `system:serviceaccounts${suffix}`
+  );
+  return completed({
+    name: `system:serviceaccount:${namespace}:${name}`,
+    groups,
+  });
 }
 
 const ENVIRONMENTS: WeakMap<object, PolicyEnvironment> = new WeakMap();

@@ -101,12 +101,15 @@ export class PolicyEnvironment {
    */
   constructor(
     { paramKind, variables = [] }: Pick<PolicySpec, "paramKind" | "variables">,
-    typed?: { readonly object: OpenApiSchema; readonly params?: OpenApiSchema },
+    typed?: {
+      readonly object: OpenApiSchema;
+      readonly params?: OpenApiSchema | undefined;
+    },
   ) {
     const environment = baseEnvironment().clone();
     const types = new CelTypes(environment);
     const nameOf = (schema: OpenApiSchema | undefined) =>
-      schema && types.typeOf(schema, true)?.name || "dyn";
+      schema && types.typeOf(schema)?.name || "dyn";
     this.#request = types.typeOf(REQUEST) as CelType;
     environment
       .registerVariable("object", nameOf(typed?.object))

@@ -20,6 +20,7 @@ const CLUSTER_CONTROLLERS = [
   "root-ca-certificate-publisher-controller",
   "serviceaccount-controller",
   "ttl-after-finished-controller",
+  "validatingadmissionpolicy-status-controller",
 ] as const;
 
 /** Controllers of the server, named as in kube-controller-manager. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { until } from "../../support/until.ts";
 import { type ApiSession, withSession } from "../support/api_session.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at whatever is there
@@ -229,10 +230,109 @@ test("A policy sees request, namespace and rights of the user", async () => {
       "namespaceObject.metadata.name == 'default' && namespaceObject.status.phase == 'Active'",
       "authorizer.group('apps').resource('deployments').subresource('status').namespace('default').name('a').check('patch').allowed()",
       "authorizer.requestResource.check('create').allowed() && authorizer.path('/healthz').check('get').allowed()",
+      "!authorizer.serviceAccount('default', 'default').group('').resource('pods').namespace('default').check('delete').allowed()",
       "oldObject == null && object.kind == 'ConfigMap'",
     ];
     for (const [index, expression] of expressions.entries()) {
       await holds(expression, `p${index}`);
     }
+  });
+});
+
+test("Expressions of policies and webhooks must compile", async () => {
+  await withSession(async (session) => {
+    const { status, body } = await session.send(
+      "POST",
+      `${GROUP}/validatingadmissionpolicies`,
+      {
+        metadata: { name: "p" },
+        spec: {
+          matchConstraints: MATCH,
+          variables: [{ name: "v", expression: "object.x +" }],
+          validations: [
+            { expression: "object.metadata.name" },
+            { expression: "params.data == 1", messageExpression: "1" },
+          ],
+        },
+      },
+    );
+    assert.equal(status, 422);
+    assert.deepEqual(
+      body.details.causes.map((
+        { field, message }: Any,
+      ) => [field, message.split("\n")[0]]),
+      [
+        [
+          "spec.variables[0].expression",
+          "Invalid value: \"object.x +\": compilation failed: ERROR: <input>:1:11: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
+        ],
+        [
+          "spec.validations[0].expression",
+          'Invalid value: "object.metadata.name": must evaluate to bool but got dyn',
+        ],
+        [
+          "spec.validations[1].expression",
+          `Invalid value: "params.data == 1": compilation failed: ERROR: <input>:1:1: undeclared reference to 'params' (in container '')`,
+        ],
+        [
+          "spec.validations[1].messageExpression",
+          'Invalid value: "1": must evaluate to string but got int',
+        ],
+      ],
+    );
+  });
+});
+
+test("The types of a policy are checked against the kinds of its rules", async () => {
+  await withSession(async (session) => {
+    const path = `${GROUP}/validatingadmissionpolicies`;
+    await session.create(path, {
+      metadata: { name: "p" },
+      spec: {
+        matchConstraints: {
+          resourceRules: [{
+            operations: ["CREATE"],
+            apiGroups: ["apps"],
+            apiVersions: ["v1"],
+            resources: ["deployments"],
+          }],
+        },
+        validations: [
+          { expression: "object.spec.replicas > '1'" },
+          { expression: "object.spec.maxRetries < 10" },
+          {
+            expression: "object.spec.replicas > 1",
+            messageExpression: "'wants ' + object.spec.replicas",
+          },
+          { expression: "object.metadata.labels['a'] == 'b'" },
+        ],
+      },
+    });
+    let status: Any;
+    await until("the policy is checked", async () => {
+      ({ body: { status } } = await session.send("GET", `${path}/p`));
+      return status?.observedGeneration === 1;
+    });
+    const { expressionWarnings } = status.typeChecking;
+    assert.deepEqual(
+      expressionWarnings.map(({ fieldRef, warning }: Any) => [
+        fieldRef,
+        warning.split("\n")[0],
+      ]),
+      [
+        [
+          "spec.validations[0].expression",
+          "apps/v1, Kind=Deployment: compilation failed: ERROR: <input>:1:22: found no matching overload for '_>_' applied to '(int, string)'",
+        ],
+        [
+          "spec.validations[1].expression",
+          "apps/v1, Kind=Deployment: compilation failed: ERROR: <input>:1:12: undefined field 'maxRetries'",
+        ],
+        [
+          "spec.validations[2].messageExpression",
+          "apps/v1, Kind=Deployment: compilation failed: ERROR: <input>:1:10: found no matching overload for '_+_' applied to '(string, int)'",
+        ],
+      ],
+    );
   });
 });

@@ -1,0 +1,130 @@
+import { apiVersionOf, parseApiVersion } from "../../core/api/kind.ts";
+import type { OpenApiSchema, Schema } from "../../core/patch/schema.ts";
+import { loadCel } from "../crd/cel/cel_library.ts";
+import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
+import type { Resources } from "../resources.ts";
+import { PolicyEnvironment } from "./policy_environment.ts";
+import type { PolicyHook, PolicySpec } from "./policy_hooks.ts";
+
+/** Warning of type checking, as in the status of a policy. */
+export interface ExpressionWarning {
+  readonly fieldRef: string;
+  readonly warning: string;
+}
+
+/** Maximum number of kinds that a policy is checked against. */
+const MAX_KINDS = 10;
+
+/** Maximum depth of the types of an object; deeper values have any type. */
+const MAX_DEPTH = 12;
+
+/** Checks the validations of a policy against the kinds that its rules name. */
+export async function expressionWarnings(
+  { spec }: Pick<PolicyHook, "spec">,
+  resources: Resources,
+): Promise<readonly ExpressionWarning[]> {
+  await loadCel();
+  const kinds = kindsOf(spec, resources).map(({ definition, version }) => {
+    const { group } = definition;
+    const object = typed(version.schema, 0);
+    return {
+      name: `${
+        apiVersionOf({ group, version: version.name })
+      }, Kind=${definition.kind}`,
+      environment: new PolicyEnvironment(spec, {
+        object,
+        params: paramsSchema(spec, resources),
+      }),
+    };
+  });
+  const warnings: ExpressionWarning[] = [];
+  for (const [index, validation] of (spec.validations ?? []).entries()) {
+    for (const field of ["expression", "messageExpression"] as const) {
+      const expression = validation[field];
+      if (!expression) continue;
+      const texts = kinds.flatMap(({ name, environment }) => {
+        const { error } = environment.compile(expression);
+        return error === undefined
+          ? []
+          : [`${name.includes("/") ? name : `/${name}`}: ${error}\n`];
+      });
+      if (texts.length === 0) continue;
+      warnings.push({
+        fieldRef: `spec.validations[${index}].${field}`,
+        warning: texts.join("\n"),
+      });
+    }
+  }
+  return warnings;
+}
+
+/** Kinds that the rules of a policy name without wildcards, sorted. */
+function kindsOf(
+  { matchConstraints }: PolicySpec,
+  resources: Resources,
+): { definition: ResourceDefinition; version: ResourceVersion }[] {
+  const found = new Map<
+    string,
+    { definition: ResourceDefinition; version: ResourceVersion }
+  >();
+  for (const rule of matchConstraints?.resourceRules ?? []) {
+    const { apiGroups = [], apiVersions = [], resources: names = [] } = rule;
+    if ([...apiGroups, ...apiVersions].includes("*")) continue;
+    for (const group of apiGroups) {
+      for (const plural of names.filter((name) => !/[*/]/.test(name))) {
+        const definition = resources.find(group, plural);
+        for (const version of definition?.versions ?? []) {
+          if (!definition || !apiVersions.includes(version.name)) continue;
+          found.set(`${group} ${version.name} ${definition.kind}`, {
+            definition,
+            version,
+          });
+        }
+      }
+    }
+  }
+  return [...found.entries()].sort(([a], [b]) => a < b ? -1 : 1)
+    .slice(0, MAX_KINDS).map(([, kind]) => kind);
+}
+
+function paramsSchema(
+  { paramKind }: PolicySpec,
+  resources: Resources,
+): OpenApiSchema | undefined {
+  if (paramKind === undefined) return undefined;
+  const { group, version } = parseApiVersion(paramKind.apiVersion);
+  const schema = resources.findKind(group, paramKind.kind)?.versions
+    .find(({ name }) => name === version)?.schema;
+  return schema && typed(schema, 0);
+}
+
+const ANYTHING: OpenApiSchema = { "x-kubernetes-int-or-string": true };
+
+/** Schema without references, whose unknown parts have any type. */
+function typed(schema: Schema, depth: number): OpenApiSchema {
+  const { type, intOrString, properties, format } = schema;
+  if (depth > MAX_DEPTH || intOrString) return ANYTHING;
+  if (type === "array") {
+    return {
+      type,
+      items: schema.items ? typed(schema.items, depth + 1) : ANYTHING,
+    };
+  }
+  if (type !== "object" && properties.size === 0) {
+    return type === undefined ? ANYTHING : { type, format };
+  }
+  const others = schema.additionalProperties;
+  if (properties.size === 0) {
+    return others
+      ? { type: "object", additionalProperties: typed(others, depth + 1) }
+      : ANYTHING;
+  }
+  return {
+    type: "object",
+    properties: Object.fromEntries(
+      [...properties].map(([name, inner]) =>
+        [name, typed(inner, depth + 1)] as const
+      ),
+    ),
+  };
+}
