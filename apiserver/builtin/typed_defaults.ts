@@ -1,20 +1,37 @@
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { Schema } from "../../core/patch/schema.ts";
 import { setCrdDefaults } from "../crd/crd_lifecycle.ts";
-import { CLUSTER_DEFAULTS } from "./defaults/cluster_defaults.ts";
-import { CORE_DEFAULTS } from "./defaults/core_defaults.ts";
-import type { DefaultRule } from "./defaults/default_rule.ts";
-import { WORKLOAD_DEFAULTS } from "./defaults/workload_defaults.ts";
+import { FieldPath } from "../validation/field_path.ts";
+import { DEFAULT_RULES } from "./defaults/default_rules.ts";
+import { DEFAULT_FUNCTIONS, defaultLine } from "./defaults/default_words.ts";
 import { type GoType, specialForm, structIn } from "./go_types.ts";
+import { RuleText } from "./rules/rule_text.ts";
+import { Scope } from "./rules/scope.ts";
 
-const RULES: ReadonlyMap<string, DefaultRule> = new Map([
-  ...[...CORE_DEFAULTS, ...WORKLOAD_DEFAULTS, ...CLUSTER_DEFAULTS]
-    .map(([definition, rule]) => [`io.k8s.${definition}`, rule] as const),
-  [
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
-    setCrdDefaults as DefaultRule,
-  ],
-]);
+let rules: RuleText | undefined;
+
+/** Rules of all definitions; read when first used. */
+export function defaultRules(): RuleText {
+  return rules ??= new RuleText({
+    text: DEFAULT_RULES,
+    compileLine: defaultLine,
+    functions: DEFAULT_FUNCTIONS,
+  });
+}
+
+type DefaultRule = (object: JsonObject) => void;
+
+function ruleOf(definition: string): DefaultRule | undefined {
+  if (definition.endsWith(".v1.CustomResourceDefinition")) {
+    return setCrdDefaults as unknown as DefaultRule;
+  }
+  const rule = defaultRules().get(
+    definition.replace(/^io\.k8s\.(?:api\.)?/, ""),
+  );
+  return rule && ((object) => void rule(new Scope(object, NO_PATH)));
+}
+
+const NO_PATH: FieldPath = new FieldPath("", []);
 
 /** Defaults of a field. */
 interface FieldDefaults {
@@ -57,7 +74,7 @@ function defaultsOf(type: GoType): TypeDefaults {
       structs: defaults?.matters ? defaults : undefined,
     });
   }
-  const rule = RULES.get(type.definition);
+  const rule = ruleOf(type.definition);
   const matters = rule !== undefined || fields.length > 0;
   const defaults: TypeDefaults = { rule, fields, matters };
   DEFAULTS.set(type.definition, defaults);
@@ -89,7 +106,7 @@ function setIn(defaults: TypeDefaults, value: unknown): void {
 }
 
 function apply(defaults: TypeDefaults, object: JsonObject): void {
-  defaults.rule?.(object as never);
+  defaults.rule?.(object);
   for (const { name, default: value, structs } of defaults.fields) {
     if (value !== undefined) object[name] ??= value;
     if (structs) setIn(structs, object[name]);

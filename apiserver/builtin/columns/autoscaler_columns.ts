@@ -1,4 +1,3 @@
-import type { UntypedObject } from "../../../core/api/object.ts";
 import type {
   HorizontalPodAutoscaler,
   MetricSpec,
@@ -6,34 +5,12 @@ import type {
   MetricTarget,
   MetricValueStatus,
 } from "../../../core/kinds/autoscaling_v2.ts";
-import { convertAutoscaler } from "../autoscaler_conversion.ts";
-import { ageOf, nameOf } from "./cell_text.ts";
 
 const UNKNOWN = "<unknown>";
 const MAX_METRICS = 2;
 
-/** Table cells of a HorizontalPodAutoscaler of any version. */
-export function autoscalerCells(
-  object: UntypedObject,
-  now: number,
-): readonly unknown[] {
-  const autoscaler = convertAutoscaler(
-    object,
-    "autoscaling/v2",
-  ) as unknown as HorizontalPodAutoscaler;
-  const { spec, status } = autoscaler;
-  return [
-    nameOf(autoscaler),
-    `${spec?.scaleTargetRef.kind}/${spec?.scaleTargetRef.name}`,
-    metricsText(autoscaler),
-    String(spec?.minReplicas ?? "<unset>"),
-    spec?.maxReplicas ?? 0,
-    status?.currentReplicas ?? 0,
-    ageOf(autoscaler, now),
-  ];
-}
-
-function metricsText({ spec, status }: HorizontalPodAutoscaler): string {
+/** Measured and wanted metrics of a HorizontalPodAutoscaler of v2. */
+export function metricsText({ spec, status }: HorizontalPodAutoscaler): string {
   const metrics = spec?.metrics ?? [];
   if (metrics.length === 0) return "<none>";
   const texts = metrics.map((metric, index) =>

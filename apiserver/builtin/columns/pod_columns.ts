@@ -1,6 +1,5 @@
 import type { ContainerStatus, Pod } from "../../../core/kinds/core_v1.ts";
 import { humanAge } from "../../human_duration.ts";
-import { ageOf, nameOf } from "./cell_text.ts";
 
 /** Progress of the containers of a pod, as its columns show it. */
 interface Progress {
@@ -23,11 +22,11 @@ export function podCells(pod: Pod, now: number): readonly unknown[] {
     ? ` (${humanAge(lastRestart, now)} ago)`
     : "";
   return [
-    nameOf(pod),
+    pod.metadata.name ?? "",
     `${ready}/${total}`,
     shownReason(pod, reason),
     `${restarts}${ago}`,
-    ageOf(pod, now),
+    humanAge(pod.metadata.creationTimestamp, now),
     status.podIPs?.[0]?.ip || "<none>",
     spec.nodeName || "<none>",
     status.nominatedNodeName || "<none>",

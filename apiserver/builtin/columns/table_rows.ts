@@ -1,32 +1,49 @@
 /**
- * Table cells of the built-in kinds, as `kubectl get` shows them: one printer for
- * each kind, grouped by area. Pure functions of an object and a time; must not
- * import storage or requests.
+ * Table cells of the built-in kinds, as `kubectl get` shows them. Pure functions
+ * of an object and a time; must not import storage or requests.
  *
  * @module
  */
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type { Pod } from "../../../core/kinds/core_v1.ts";
-import { autoscalerCells } from "./autoscaler_columns.ts";
-import { nameOf, type Printer } from "./cell_text.ts";
-import { CLUSTER_COLUMNS } from "./cluster_columns.ts";
-import { CORE_COLUMNS } from "./core_columns.ts";
-import { NETWORK_COLUMNS } from "./network_columns.ts";
+import { FieldPath } from "../../validation/field_path.ts";
+import { humanAge } from "../../human_duration.ts";
+import { convertAutoscaler } from "../autoscaler_conversion.ts";
+import { convertEvent } from "../event_conversion.ts";
+import { type Expression, ExpressionParser } from "../rules/expression.ts";
+import { blocksOf } from "../rules/rule_text.ts";
+import { Scope } from "../rules/scope.ts";
+import { CELL_FUNCTIONS } from "./column_functions.ts";
+import { CELLS } from "./column_table.ts";
 import { podCells, podRowConditions } from "./pod_columns.ts";
-import { STORAGE_COLUMNS } from "./storage_columns.ts";
-import { WORKLOAD_COLUMNS } from "./workload_columns.ts";
 
-const PRINTERS: ReadonlyMap<string, Printer> = new Map<string, Printer>([
-  ["pods", podCells],
-  ["horizontalpodautoscalers.autoscaling", autoscalerCells],
-  ...[
-    CORE_COLUMNS,
-    WORKLOAD_COLUMNS,
-    NETWORK_COLUMNS,
-    STORAGE_COLUMNS,
-    CLUSTER_COLUMNS,
-  ].flatMap((printers) => Object.entries(printers)),
-]);
+let blocks: ReadonlyMap<string, readonly string[]> | undefined;
+const COMPILED: Map<string, readonly Expression[]> = new Map();
+
+function tableBlocks(): ReadonlyMap<string, readonly string[]> {
+  return blocks ??= blocksOf(CELLS);
+}
+
+/** Cells of a resource; undefined if it has no columns of its own. */
+function cellsOf(resource: string): readonly Expression[] | undefined {
+  const known = COMPILED.get(resource);
+  if (known) return known;
+  const [text] = tableBlocks().get(resource) ?? [];
+  if (text === undefined) return undefined;
+  const cells = text.replace(/\s+/g, " ").split(" | ").map((cell) =>
+    new ExpressionParser(cell, CELL_FUNCTIONS).parseAll()
+  );
+  COMPILED.set(resource, cells);
+  return cells;
+}
+
+/** Version of an object whose fields the cells read. */
+function shownVersion(resource: string, object: UntypedObject): UntypedObject {
+  if (resource.startsWith("horizontalpodautoscalers.")) {
+    return convertAutoscaler(object, "autoscaling/v2");
+  }
+  return /^events(?:\.|$)/.test(resource) ? convertEvent(object, "v1") : object;
+}
 
 /**
  * Table cells of an object, one for each column of the resource. Resources
@@ -39,15 +56,19 @@ export function rowOf(
   object: UntypedObject,
   now: number,
 ): readonly unknown[] {
-  const print = PRINTERS.get(resource);
-  return print === undefined
-    ? [nameOf(object), object.metadata.creationTimestamp ?? ""]
-    : print(object as never, now);
+  const { name = "", creationTimestamp } = object.metadata;
+  if (resource === "pods") return podCells(object as unknown as Pod, now);
+  const cells = cellsOf(resource);
+  if (cells === undefined) return [name, creationTimestamp ?? ""];
+  const scope = new Scope(shownVersion(resource, object), new FieldPath("", []))
+    .set("$name", name).set("$now", now)
+    .set("$age", humanAge(creationTimestamp, now));
+  return cells.map((cell) => cell(scope) ?? "");
 }
 
 /** Whether the resource has columns of its own. */
 export function hasOwnColumns(resource: string): boolean {
-  return PRINTERS.has(resource);
+  return resource === "pods" || tableBlocks().has(resource);
 }
 
 /** Row conditions of an object; undefined for resources without any. */

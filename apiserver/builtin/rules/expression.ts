@@ -30,8 +30,18 @@ type Operator = (a: Expression, b: Expression) => Expression;
 
 /** Binary operators, those that bind weaker first. */
 const OPERATORS: readonly Readonly<Record<string, Operator>>[] = [
-  { "||": (a, b) => (s) => holds(a(s)) || holds(b(s)) },
-  { "&&": (a, b) => (s) => holds(a(s)) && holds(b(s)) },
+  {
+    "||": (a, b) => (s) => {
+      const value = a(s);
+      return holds(value) ? value : b(s);
+    },
+  },
+  {
+    "&&": (a, b) => (s) => {
+      const value = a(s);
+      return holds(value) ? b(s) : value;
+    },
+  },
   {
     "==": (a, b) => (s) => a(s) === b(s),
     "!=": (a, b) => (s) => a(s) !== b(s),
@@ -78,6 +88,13 @@ export class ExpressionParser {
   /** Source text after the expressions that were parsed. */
   get rest(): string {
     return this.#source.slice(this.#at).trimStart();
+  }
+
+  /** Parses an expression that ends with the source text. */
+  parseAll(): Expression {
+    const result = this.parse();
+    if (this.rest !== "") throw this.#error();
+    return result;
   }
 
   /** Parses an expression. */

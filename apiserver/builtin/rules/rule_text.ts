@@ -34,19 +34,16 @@ interface Line {
  *
  * - `if CONDITION: RULE`, `elif CONDITION: RULE`, `else: RULE`, or a block;
  * - `each LIST …` with a block for the items of lists or entries of maps
- *   (`$key`, `$index`, `$list`; `every` reports at the struct), `at FIELD` with a block for a struct, absent or not;
- * - `let $name = EXPRESSION`, `stop` (ends the rules of the item or struct),
- *   `use NAME` (the rules of the block `rule NAME`) and
- *   `call NAME` (a function of TypeScript).
+ *   (`$key`, `$index`, `$list`), `every LIST …` likewise with the path of the
+ *   struct, `at FIELD` with a block for a struct, absent or not;
+ * - `let $name = EXPRESSION`, `stop` (ends the rules of the item or struct) and
+ *   `use NAME` (the rules of the block `rule NAME`).
  */
 export class RuleText {
   /** Functions that expressions call. */
   readonly functions: Readonly<Record<string, RuleFunction>>;
-  readonly #calls: Readonly<
-    Record<string, (value: never, path: never) => void>
-  >;
   readonly #compileLine: LineCompiler;
-  readonly #blocks: Map<string, string[]> = new Map();
+  readonly #blocks: ReadonlyMap<string, readonly string[]>;
   readonly #compiled: Map<string, Statement | undefined> = new Map();
 
   /** Splits a text into blocks; they are compiled when they are first used. */
@@ -54,26 +51,10 @@ export class RuleText {
     readonly text: string;
     readonly compileLine: LineCompiler;
     readonly functions: Readonly<Record<string, RuleFunction>>;
-    readonly calls?: Readonly<
-      Record<string, (value: never, path: never) => void>
-    >;
   }) {
     this.functions = options.functions;
-    this.#calls = options.calls ?? {};
     this.#compileLine = options.compileLine;
-    // Blocks are split into lines when they are first used.
-    for (const block of options.text.split(/\n(?=[^\s#])/)) {
-      const end = block.indexOf("\n");
-      const head = block.slice(0, end);
-      if (end <= 0 || head.startsWith("#")) continue;
-      for (
-        const name of /^(?:rule|after) /.test(head) ? [head] : head.split(" ")
-      ) {
-        const bodies = this.#blocks.get(name);
-        if (bodies) bodies.push(block.slice(end + 1));
-        else this.#blocks.set(name, [block.slice(end + 1)]);
-      }
-    }
+    this.#blocks = blocksOf(options.text);
   }
 
   /** Names of all blocks. */
@@ -96,12 +77,7 @@ export class RuleText {
 
   /** Compiles an expression that fills a text. */
   expression(source: string): Expression {
-    const parser = new ExpressionParser(source, this.functions);
-    const result = parser.parse();
-    if (parser.rest !== "") {
-      throw new SyntaxError(`Cannot parse a rule: unexpected ${parser.rest}`);
-    }
-    return result;
+    return new ExpressionParser(source, this.functions).parseAll();
   }
 
   /** Compiles a text with expressions in `%(…)`. */
@@ -172,11 +148,6 @@ export class RuleText {
             scope,
           );
       }
-      case "call": {
-        const call = this.#calls[rest.join(" ")];
-        if (!call) throw new SyntaxError(`Cannot compile a rule: no ${text}`);
-        return ({ value, path }) => call(value as never, path as never);
-      }
       case "let": {
         const [name = "", , ...source] = rest;
         const value = this.expression(source.join(" "));
@@ -215,6 +186,23 @@ export class RuleText {
       }
     };
   }
+}
+
+/** Blocks of a text by the names in their first lines, each with its other lines. */
+export function blocksOf(text: string): Map<string, string[]> {
+  const blocks = new Map<string, string[]>();
+  for (const block of text.split(/\n(?=[^\s#])/)) {
+    const end = block.indexOf("\n");
+    const head = block.slice(0, Math.max(end, 0));
+    if (head === "" || head.startsWith("#")) continue;
+    const isOneName = /^(?:rule|after) /.test(head);
+    for (const name of isOneName ? [head] : head.split(" ")) {
+      const bodies = blocks.get(name);
+      if (bodies) bodies.push(block.slice(end + 1));
+      else blocks.set(name, [block.slice(end + 1)]);
+    }
+  }
+  return blocks;
 }
 
 /** Lines of a block, each with those that are indented below it. */

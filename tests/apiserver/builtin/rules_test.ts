@@ -4,6 +4,7 @@ import type { StatusCause } from "../../../core/api/api_error.ts";
 import { builtinOpenApiDefinitions } from "../../../apiserver/builtin/go_types.ts";
 import { RuleText } from "../../../apiserver/builtin/rules/rule_text.ts";
 import { Scope } from "../../../apiserver/builtin/rules/scope.ts";
+import { defaultRules } from "../../../apiserver/builtin/typed_defaults.ts";
 import { FUNCTIONS } from "../../../apiserver/builtin/validation/rule_functions.ts";
 import { validationLine } from "../../../apiserver/builtin/validation/rule_words.ts";
 import { validationRules } from "../../../apiserver/builtin/validation/typed_validation.ts";
@@ -102,8 +103,9 @@ for (const { what, rules, value, live, found } of CASES) {
 
 test("rules of all built-in kinds compile and name definitions that exist", () => {
   const definitions = builtinOpenApiDefinitions();
-  for (const name of validationRules().names) {
-    assert.ok(validationRules().get(name), name);
+  const rules = [validationRules(), defaultRules()];
+  for (const name of rules.flatMap(({ names }) => names)) {
+    assert.ok(rules.some((text) => text.get(name)), name);
     const definition = name.replace(/^after /, "");
     if (!/\.v\d/.test(definition)) continue;
     const found = definitions[`io.k8s.api.${definition}`] ??
