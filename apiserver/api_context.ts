@@ -7,6 +7,7 @@ import type { AdmissionChain } from "./admission/admission.ts";
 import type { QuotaTracker } from "./admission/quota_tracker.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { WebhookCaller } from "./admission/webhook_caller.ts";
+import type { FlowControl } from "./flow_control.ts";
 import type { Random } from "./random.ts";
 import type { WatchHub } from "./read/watch_hub.ts";
 import type { Resources } from "./resources.ts";
@@ -29,6 +30,8 @@ export interface ApiContext {
   readonly admission: AdmissionChain;
   /** Usage of the ResourceQuotas. */
   readonly quotas: QuotaTracker;
+  /** Priority and fairness. */
+  readonly flows: Pick<FlowControl, "provide" | "headers">;
   /** Client of webhooks. */
   readonly webhooks: WebhookCaller;
   readonly authenticator: Authenticator;

@@ -29,6 +29,7 @@ import { NamespaceController } from "./controllers/namespace_controller.ts";
 import type { ServerRequest } from "./http/exchange.ts";
 import { OpenApiRoutes } from "./discovery/openapi_routes.ts";
 import type { ServedVersion } from "./discovery/discovery_documents.ts";
+import { FlowControl } from "./flow_control.ts";
 import type { Random } from "./random.ts";
 import { WatchHub } from "./read/watch_hub.ts";
 import type { BuiltinResources, CustomResources } from "./registry.ts";
@@ -114,6 +115,7 @@ export class Instance {
       pods: options.pods ?? {},
       admission: new AdmissionChain(admissionPlugins(dynamicPlugins(store))),
       quotas: new QuotaTracker(store, clock),
+      flows: new FlowControl({ store, resources, clock }),
       webhooks: new WebhookCaller({
         clock,
         services: options.services ?? {},

@@ -136,9 +136,13 @@ export class RequestHandler {
     const annotations: Record<string, string> = {};
     let user = ANONYMOUS;
     let response: ServerResponse;
+    let flow: ResponseHeaders | undefined;
     try {
       user = this.#context.authenticator.authenticate(request);
       user = this.#actingUser(request, user);
+      const { method, target } = request;
+      if (target.includes("timeout=")) checkTimeout(method, info);
+      flow = this.#context.flows.headers(user, verbOf(method, info), info);
       this.#authorize(user, request, info);
       response = await this.#answer({
         http: request,
@@ -150,7 +154,7 @@ export class RequestHandler {
     } catch (error) {
       response = await this.#failure(error, request);
     }
-    response = await finish(request, response, warnings);
+    response = await finish(request, response, { warnings, flow });
     this.#audit?.(auditEvent(request, { info, user, response, annotations }));
     return response;
   }
@@ -181,7 +185,6 @@ export class RequestHandler {
   }): Promise<ServerResponse> {
     const { info, http } = request;
     const { path } = info;
-    if (http.target.includes("timeout=")) checkTimeout(http.method, info);
     if (info.resource) return await route(this.#context, request);
     if (/^\/version\/?$/.test(path)) {
       checkReads(http);
@@ -266,10 +269,14 @@ function checkTimeout(method: string, info: RequestInfo): void {
 async function finish(
   request: ServerRequest,
   response: ServerResponse,
-  warnings: readonly string[],
+  { warnings, flow }: {
+    readonly warnings: readonly string[];
+    readonly flow: ResponseHeaders | undefined;
+  },
 ): Promise<ServerResponse> {
   const headers: ResponseHeaders = {
     "cache-control": "no-cache, private",
+    ...flow,
     ...response.headers,
     ...(warnings.length === 0 ? {} : { warning: warnings.map(warningHeader) }),
   };

@@ -62,6 +62,7 @@ export async function route(
     if (definition.custom) return pageNotFound();
     throw noSuchPath();
   }
+  context.flows.provide(definition);
   const subresource = definition.subresources.find(({ name }) =>
     name === path.subresource
   );

@@ -188,6 +188,11 @@ function typeOf(apiVersion: string, kind: string): GoType {
   );
 }
 
+/** Texts of the `Warning` headers of deprecated kinds. */
+const DEPRECATIONS: ReadonlyMap<string, string> = new Map([
+  ["componentstatuses", "v1 ComponentStatus is deprecated in v1.19+"],
+]);
+
 /** Version of a built-in kind; its schema is loaded lazily. */
 class BuiltinVersion implements ResourceVersion {
   readonly name: string;
@@ -205,6 +210,10 @@ class BuiltinVersion implements ResourceVersion {
     this.scale = SCALES.get(resource);
     this.#resource = resource;
     this.#data = data;
+  }
+
+  get deprecationWarning(): string | undefined {
+    return DEPRECATIONS.get(this.#resource);
   }
 
   get #goType(): GoType {

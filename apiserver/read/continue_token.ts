@@ -7,12 +7,16 @@ export interface ContinueToken {
   readonly revision: number;
   /** First key of the next page. */
   readonly start: string;
+  /** Time of the first page, in seconds since the Unix epoch. */
+  readonly time?: number | undefined;
 }
 
 /** Encodes a token in kube-apiserver's format. */
-export function encodeContinue({ revision, start }: ContinueToken): string {
+export function encodeContinue(
+  { revision, start, time }: ContinueToken,
+): string {
   return Buffer.from(
-    JSON.stringify({ v: "meta.k8s.io/v1", rv: revision, start }),
+    JSON.stringify({ v: "meta.k8s.io/v1", rv: revision, start, t: time }),
   ).toString("base64url");
 }
 
@@ -33,7 +37,7 @@ export function decodeContinue(text: string): ContinueToken {
       }`,
     );
   }
-  const { v, rv, start } = (token ?? {}) as Record<string, unknown>;
+  const { v, rv, start, t } = (token ?? {}) as Record<string, unknown>;
   if (v !== "meta.k8s.io/v1") {
     throw badRequest(
       `invalid continue token: continue key is not valid: server does not recognize this encoded version ${
@@ -46,5 +50,6 @@ export function decodeContinue(text: string): ContinueToken {
       "invalid continue token: continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
     );
   }
-  return { revision: rv, start };
+  const time = typeof t === "number" ? t : undefined;
+  return { revision: rv, start, time };
 }

@@ -55,7 +55,12 @@ interface ListPosition {
   readonly start: string | undefined;
   /** Whether the revision must match exactly. */
   readonly exact: boolean;
+  /** Time of the first page, in seconds since the Unix epoch. */
+  readonly time: number;
 }
+
+/** Age in seconds at which a revision is compacted, as by default in kube-apiserver. */
+const COMPACTION_SECONDS = 300;
 
 /**
  * Collects the objects of one page.
@@ -69,9 +74,15 @@ export function listPage(
 ): Page {
   const { store } = request.context;
   const collection = store.collectionOf(request.definition);
-  const position = positionOf(options, request.query, store.revision);
+  const now = Math.floor(request.context.clock.wallTime() / 1000);
+  const position = positionOf(options, request.query, {
+    revision: store.revision,
+    time: now,
+  });
   const { listFloor } = collection.history;
-  if (position.exact && position.revision < listFloor) {
+  const compacted = position.revision < listFloor ||
+    now - position.time > COMPACTION_SECONDS;
+  if (position.exact && compacted) {
     throw expired(options, position, store.revision);
   }
   const only = selection.name;
@@ -93,6 +104,7 @@ export function listPage(
   const page = cut(candidates, selection, {
     limit: options.limit,
     revision: position.revision,
+    time: position.time,
     continueAt: options.continue !== "" && !position.exact
       ? store.revision
       : position.revision,
@@ -105,7 +117,7 @@ export function listPage(
 function positionOf(
   options: ListOptions,
   query: URLSearchParams,
-  present: number,
+  { revision: present, time }: Pick<ListPosition, "revision" | "time">,
 ): ListPosition {
   const { resourceVersion = 0 } = options;
   if (options.continue !== "") {
@@ -116,9 +128,10 @@ function positionOf(
         "specifying resource version is not allowed when using continue",
       );
     }
+    const { start } = token;
     return token.revision < 0
-      ? { revision: present, start: token.start, exact: false }
-      : { revision: token.revision, start: token.start, exact: true };
+      ? { revision: present, start, exact: false, time }
+      : { ...token, start, exact: true, time: token.time ?? time };
   }
   if (resourceVersion > present) {
     throw tooLargeVersion(resourceVersion, present);
@@ -131,6 +144,7 @@ function positionOf(
     revision: exact ? resourceVersion : present,
     start: undefined,
     exact,
+    time,
   };
 }
 
@@ -140,10 +154,11 @@ function cut(
   page: {
     readonly limit: number;
     readonly revision: number;
+    readonly time: number;
     readonly continueAt: number;
   },
 ): Page {
-  const { limit, revision, continueAt } = page;
+  const { limit, revision, continueAt, time } = page;
   const all = selectsAll(selection);
   const resourceVersion = String(revision);
   if (limit === 0 || candidates.length <= limit) {
@@ -170,6 +185,7 @@ function cut(
       continue: encodeContinue({
         revision: continueAt,
         start: `${last.key}\0`,
+        time,
       }),
       // The number of remaining items that match a selector is unknown.
       ...(all ? { remainingItemCount: candidates.length - seen } : {}),

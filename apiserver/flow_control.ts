@@ -1,0 +1,419 @@
+import { createHash } from "node:crypto";
+import type { UntypedObject } from "../core/api/object.ts";
+import { timestamp } from "../core/api/timestamp.ts";
+import type { Clock } from "../core/clock.ts";
+import type { GroupResource } from "./registry.ts";
+import type { RequestInfo } from "./request/request_info.ts";
+import type { User } from "./request/user.ts";
+import type { Resources } from "./resources.ts";
+import type { Store } from "./storage/store.ts";
+import type { StoredObject } from "./storage/stored_object.ts";
+
+const GROUP = "flowcontrol.apiserver.k8s.io";
+const SCHEMAS: GroupResource = { group: GROUP, plural: "flowschemas" };
+const LEVELS: GroupResource = {
+  group: GROUP,
+  plural: "prioritylevelconfigurations",
+};
+const COMPONENTS: GroupResource = { group: "", plural: "componentstatuses" };
+
+type Spec = Record<string, unknown>;
+
+/** Priority levels: shares, lendable percent, and queues, hand size and length. */
+const LEVEL_DATA: Readonly<Record<string, readonly number[]>> = {
+  "catch-all": [5, 0],
+  exempt: [0, 0],
+  "global-default": [20, 50, 128, 6, 50],
+  "leader-election": [10, 0, 16, 4, 50],
+  "node-high": [40, 25, 64, 6, 50],
+  system: [30, 33, 64, 6, 50],
+  "workload-high": [40, 50, 128, 6, 50],
+  "workload-low": [100, 90, 128, 6, 50],
+};
+
+function levelSpec(name: string): Spec {
+  const [nominalConcurrencyShares, lendablePercent, queues, handSize, length] =
+    LEVEL_DATA[name] ?? [];
+  const shares = { nominalConcurrencyShares, lendablePercent };
+  if (name === "exempt") return { type: "Exempt", exempt: shares };
+  const limitResponse = queues === undefined ? { type: "Reject" } : {
+    type: "Queue",
+    queuing: { queues, handSize, queueLengthLimit: length },
+  };
+  return { type: "Limited", limited: { ...shares, limitResponse } };
+}
+
+const ALL = ["*"];
+const resources = (
+  verbs: string,
+  apiGroups: string,
+  names: string,
+  clusterScope?: true,
+) => ({
+  verbs: verbs.split(","),
+  apiGroups: [apiGroups],
+  resources: names.split(","),
+  ...(clusterScope ? { clusterScope } : {}),
+  namespaces: ALL,
+});
+const EVERYTHING = {
+  resourceRules: [resources("*", "*", "*", true)],
+  nonResourceRules: [{ verbs: ALL, nonResourceURLs: ALL }],
+};
+const LEASES = resources("get,create,update", "coordination.k8s.io", "leases");
+
+const group = (name: string) => ({ kind: "Group", group: { name } });
+const user = (name: string) => ({ kind: "User", user: { name } });
+const account = (name: string) => ({
+  kind: "ServiceAccount",
+  serviceAccount: { namespace: "kube-system", name },
+});
+const ANYBODY = [
+  group("system:unauthenticated"),
+  group("system:authenticated"),
+];
+const MANAGER = user("system:kube-controller-manager");
+const SCHEDULER = user("system:kube-scheduler");
+
+/** Flow schemas: precedence, level, what tells flows apart, subjects and rules. */
+const SCHEMA_DATA: Readonly<
+  Record<string, readonly [number, string, string, Spec[], Spec]>
+> = {
+  "catch-all": [10_000, "catch-all", "ByUser", ANYBODY, EVERYTHING],
+  "endpoint-controller": [150, "workload-high", "ByUser", [
+    MANAGER,
+    account("endpoint-controller"),
+    account("endpointslicemirroring-controller"),
+  ], { resourceRules: [resources("get,create,update", "", "endpoints")] }],
+  exempt: [1, "exempt", "", [group("system:masters")], EVERYTHING],
+  "global-default": [9900, "global-default", "ByUser", ANYBODY, EVERYTHING],
+  "kube-controller-manager": [
+    800,
+    "workload-high",
+    "ByNamespace",
+    [MANAGER],
+    EVERYTHING,
+  ],
+  "kube-scheduler": [
+    800,
+    "workload-high",
+    "ByNamespace",
+    [SCHEDULER],
+    EVERYTHING,
+  ],
+  "kube-system-service-accounts": [
+    900,
+    "workload-high",
+    "ByNamespace",
+    [account("*")],
+    EVERYTHING,
+  ],
+  probes: [2, "exempt", "", ANYBODY, {
+    nonResourceRules: [{
+      verbs: ["get"],
+      nonResourceURLs: ["/healthz", "/readyz", "/livez"],
+    }],
+  }],
+  "service-accounts": [
+    9000,
+    "workload-low",
+    "ByUser",
+    [group("system:serviceaccounts")],
+    EVERYTHING,
+  ],
+  "system-leader-election": [100, "leader-election", "ByUser", [
+    MANAGER,
+    SCHEDULER,
+    account("*"),
+  ], { resourceRules: [LEASES] }],
+  "system-node-high": [400, "node-high", "ByUser", [group("system:nodes")], {
+    resourceRules: [
+      resources("*", "", "nodes,nodes/status", true),
+      resources("*", "coordination.k8s.io", "leases"),
+    ],
+  }],
+  "system-nodes": [
+    500,
+    "system",
+    "ByUser",
+    [group("system:nodes")],
+    EVERYTHING,
+  ],
+  "workload-leader-election": [200, "leader-election", "ByUser", [
+    account("*"),
+  ], {
+    resourceRules: [
+      resources("get,create,update", "", "endpoints,configmaps"),
+      LEASES,
+    ],
+  }],
+};
+
+function levelBody(name: string): Spec {
+  return { spec: levelSpec(name), status: {} };
+}
+
+function schemaBody(name: string, now: number): Spec {
+  const [matchingPrecedence, level = "", type, subjects, rules] =
+    SCHEMA_DATA[name] ?? [];
+  const spec = {
+    priorityLevelConfiguration: { name: level },
+    matchingPrecedence,
+    ...(type === "" ? {} : { distinguisherMethod: { type } }),
+    rules: [{ subjects, ...rules }],
+  };
+  return { spec, status: dangling(level, now, true) };
+}
+
+/** Components whose status is shown; there is no scheduler. */
+const COMPONENT_DATA: Readonly<Record<string, Spec>> = {
+  "controller-manager": { status: "True", message: "ok" },
+  scheduler: {
+    status: "False",
+    message:
+      'Get "https://127.0.0.1:10259/healthz": dial tcp 127.0.0.1:10259: connect: connection refused',
+  },
+  "etcd-0": { status: "True", message: "ok" },
+};
+
+/** Condition that a schema's priority level exists, or does not. */
+function dangling(level: string, now: number, exists: boolean): Spec {
+  const text =
+    `This FlowSchema references the PriorityLevelConfiguration object named ${
+      JSON.stringify(level)
+    } `;
+  return {
+    conditions: [{
+      type: "Dangling",
+      status: exists ? "False" : "True",
+      lastTransitionTime: timestamp(now),
+      reason: exists ? "Found" : "NotFound",
+      message: `${text}${
+        exists ? "and it exists" : "but there is no such object"
+      }`,
+    }],
+  };
+}
+
+interface FlowContext {
+  readonly store: Store;
+  readonly resources: Resources;
+  readonly clock: Clock;
+}
+
+interface Flow {
+  readonly headers: Readonly<Record<string, string>>;
+  matches(user: User, verb: string, info: RequestInfo): boolean;
+}
+
+/**
+ * Objects of priority and fairness, which a server has from its start and creates
+ * when they are first needed, and the flow to which a request belongs. Requests are
+ * neither limited nor queued.
+ */
+export class FlowControl {
+  readonly #context: FlowContext;
+  #flows: readonly Flow[] | undefined;
+  #provided = false;
+
+  constructor(context: FlowContext) {
+    this.#context = context;
+    context.store.listen((change, { resource }) => {
+      if (resource.group !== GROUP) return;
+      this.#flows = undefined;
+      if (resource.plural === SCHEMAS.plural) this.#observe(change.object);
+    });
+  }
+
+  /** Creates the objects of a resource that exist without being created. */
+  provide({ group, plural }: GroupResource): void {
+    if (group === GROUP) this.#provideFlows();
+    else if (plural === COMPONENTS.plural && group === "") {
+      this.#fill(COMPONENTS, COMPONENT_DATA, (name) => ({
+        conditions: [{ type: "Healthy", ...COMPONENT_DATA[name] }],
+      }));
+    }
+  }
+
+  /** Headers that name the flow schema and the priority level of a request. */
+  headers(
+    user: User,
+    verb: string,
+    info: RequestInfo,
+  ): Readonly<Record<string, string>> {
+    this.#flows ??= this.#readFlows();
+    const flow = this.#flows.find((flow) => flow.matches(user, verb, info));
+    return flow?.headers ?? {};
+  }
+
+  #provideFlows(): void {
+    if (this.#provided) return;
+    this.#provided = true;
+    this.#fill(LEVELS, LEVEL_DATA, levelBody);
+    const now = this.#context.clock.wallTime();
+    this.#fill(SCHEMAS, SCHEMA_DATA, (name) => schemaBody(name, now));
+  }
+
+  #fill(
+    resource: GroupResource,
+    data: Readonly<Record<string, unknown>>,
+    make: (name: string) => Spec,
+  ): void {
+    const { store, resources, clock } = this.#context;
+    const definition = resources.find(resource.group, resource.plural);
+    if (definition === undefined) return;
+    const { kind, storageVersion: version, group } = definition;
+    for (const name of Object.keys(data)) {
+      if (store.collection(resource).get(name) !== undefined) continue;
+      store.put(definition, {
+        kind,
+        apiVersion: group === "" ? version : `${group}/${version}`,
+        metadata: {
+          name,
+          uid: this.#uidOf(resource, name),
+          creationTimestamp: timestamp(clock.wallTime()),
+          ...(group === "" ? {} : {
+            generation: 1,
+            annotations: { "apf.kubernetes.io/autoupdate-spec": "true" },
+          }),
+        },
+        ...make(name),
+      });
+    }
+  }
+
+  /** UID of an object that is created when it is needed; it differs by server. */
+  #uidOf({ plural }: GroupResource, name: string): string {
+    const { store } = this.#context;
+    const namespaces = store.collection({ group: "", plural: "namespaces" });
+    const { uid = "" } = namespaces.get("kube-system") ?? {};
+    const hash = createHash("sha256").update(`${uid} ${plural} ${name}`);
+    const text = hash.digest("hex");
+    const parts = [0, 8, 12, 16, 20, 32];
+    return parts.slice(1).map((end, index) => text.slice(parts[index], end))
+      .join("-");
+  }
+
+  /** Sets the condition of a new flow schema, as its controller does. */
+  #observe({ name }: StoredObject): void {
+    queueMicrotask(() => {
+      const { store, clock } = this.#context;
+      const stored = store.collection(SCHEMAS).get(name);
+      const object = stored?.parse();
+      const status = object?.status as { conditions?: unknown[] } | undefined;
+      if (object === undefined || status?.conditions?.length) return;
+      const level = levelOf(object);
+      const exists = store.collection(LEVELS).get(level) !== undefined;
+      object.status = dangling(level, clock.wallTime(), exists);
+      if (stored) store.put(stored.definition, object);
+    });
+  }
+
+  #readFlows(): Flow[] {
+    const { store } = this.#context;
+    const objects = (
+      resource: GroupResource,
+      data: object,
+      body: (name: string) => Spec,
+    ) =>
+      this.#provided
+        ? [...store.collection(resource).values()].map((one) => one.parse())
+        : Object.keys(data).map((name) => ({
+          metadata: { name, uid: this.#uidOf(resource, name) },
+          ...body(name),
+        } as UntypedObject));
+    const levels = new Map(
+      objects(LEVELS, LEVEL_DATA, levelBody)
+        .map(({ metadata: { name, uid = "" } }) => [name, uid]),
+    );
+    return objects(SCHEMAS, SCHEMA_DATA, (name) => schemaBody(name, 0))
+      .sort((a, b) => precedence(a) - precedence(b))
+      .flatMap((schema): Flow[] => {
+        const level = levels.get(levelOf(schema));
+        if (level === undefined) return [];
+        const { rules = [] } = schema.spec as { rules?: readonly Rule[] };
+        return [{
+          headers: {
+            "x-kubernetes-pf-flowschema-uid": schema.metadata.uid ?? "",
+            "x-kubernetes-pf-prioritylevel-uid": level,
+          },
+          matches: (user, verb, info) =>
+            rules.some((rule) =>
+              rule.subjects.some((subject) => isSubject(subject, user)) &&
+              allows(rule, verb, info)
+            ),
+        }];
+      });
+  }
+}
+
+function precedence({ spec }: UntypedObject): number {
+  return (spec as { matchingPrecedence: number }).matchingPrecedence;
+}
+
+function levelOf({ spec }: UntypedObject): string {
+  return (spec as { priorityLevelConfiguration: { name: string } })
+    .priorityLevelConfiguration.name;
+}
+
+interface Subject {
+  readonly user?: { readonly name: string };
+  readonly group?: { readonly name: string };
+  readonly serviceAccount?: {
+    readonly namespace: string;
+    readonly name: string;
+  };
+}
+
+interface Rule {
+  readonly subjects: readonly Subject[];
+  readonly resourceRules?: readonly {
+    readonly verbs: readonly string[];
+    readonly apiGroups: readonly string[];
+    readonly resources: readonly string[];
+    readonly clusterScope?: boolean;
+    readonly namespaces?: readonly string[];
+  }[];
+  readonly nonResourceRules?: readonly {
+    readonly verbs: readonly string[];
+    readonly nonResourceURLs: readonly string[];
+  }[];
+}
+
+function isSubject(
+  { user: one, group, serviceAccount }: Subject,
+  { name, groups }: User,
+): boolean {
+  if (one) return one.name === "*" || one.name === name;
+  if (group) return group.name === "*" || groups.includes(group.name);
+  if (serviceAccount === undefined) return false;
+  const prefix = `system:serviceaccount:${serviceAccount.namespace}:`;
+  return serviceAccount.name === "*"
+    ? name.startsWith(prefix)
+    : name === `${prefix}${serviceAccount.name}`;
+}
+
+function has(list: readonly string[] = [], value: string): boolean {
+  return list.includes("*") || list.includes(value);
+}
+
+function allows(rule: Rule, verb: string, { resource, path }: RequestInfo) {
+  if (resource === undefined) {
+    return (rule.nonResourceRules ?? []).some(({ verbs, nonResourceURLs }) =>
+      has(verbs, verb) &&
+      nonResourceURLs.some((url) =>
+        url === path || url === "*" ||
+        (url.endsWith("/*") && path.startsWith(url.slice(0, -1)))
+      )
+    );
+  }
+  const { group, plural, subresource, namespace } = resource;
+  const name = subresource ? `${plural}/${subresource}` : plural;
+  return (rule.resourceRules ?? []).some((one) =>
+    has(one.verbs, verb) && has(one.apiGroups, group) &&
+    has(one.resources, name) &&
+    (namespace === undefined
+      ? one.clusterScope === true
+      : has(one.namespaces, namespace))
+  );
+}
