@@ -84,6 +84,8 @@ const COMMON_NAME = "2.5.4.3";
 const ORGANIZATION = "2.5.4.10";
 const SUBJECT_KEY_IDENTIFIER = "2.5.29.14";
 const KEY_USAGE = "2.5.29.15";
+/** Attribute of a certificate request with the wanted extensions. */
+const EXTENSION_REQUEST = "1.2.840.113549.1.9.14";
 const SUBJECT_ALTERNATIVE_NAME = "2.5.29.17";
 const BASIC_CONSTRAINTS = "2.5.29.19";
 const AUTHORITY_KEY_IDENTIFIER = "2.5.29.35";
@@ -161,6 +163,106 @@ export function issueCertificate(
     validity: validity(options),
     extensions,
   });
+}
+
+/** Object identifiers of extended key usages in CertificateSigningRequests. */
+const REQUESTED_USAGES: Readonly<Record<string, string>> = {
+  "server auth": USAGES.server,
+  "client auth": USAGES.client,
+  "code signing": "1.3.6.1.5.5.7.3.3",
+  "email protection": "1.3.6.1.5.5.7.3.4",
+};
+
+/** Key usages in CertificateSigningRequests, in the order of their bits. */
+const REQUESTED_BITS = [
+  "digital signature",
+  "content commitment",
+  "key encipherment",
+  "data encipherment",
+  "key agreement",
+  "cert sign",
+  "crl sign",
+  "encipher only",
+];
+
+/**
+ * Signs a certificate request.
+ *
+ * @param authority Authority from {@linkcode createAuthority}.
+ * @param request Request in PEM (PKCS #10), in base64.
+ * @param options Usages as in a CertificateSigningRequest, and validity period.
+ * @returns Certificate in PEM.
+ * @throws {TypeError} If the request cannot be read.
+ */
+export function signRequest(
+  authority: KeyPair,
+  request: string,
+  options: Omit<CertificateOptions, "commonName"> & {
+    readonly usages: readonly string[];
+  },
+): string {
+  const text = Buffer.from(request, "base64").toString();
+  const [, base64 = ""] =
+    /-----BEGIN (?:NEW )?CERTIFICATE REQUEST-----([^-]*)-----END/.exec(text) ??
+      [];
+  const [info] = childrenOf(Buffer.from(base64, "base64"));
+  const [, name, publicKey, attributes] = info ? childrenOf(info.whole) : [];
+  if (name === undefined || publicKey === undefined) {
+    throw new TypeError(
+      "Cannot sign a certificate request: it must be PKCS #10 in PEM",
+    );
+  }
+  const { usages } = options;
+  let bits = 0;
+  for (const [bit, usage] of REQUESTED_BITS.entries()) {
+    const isWanted = usages.includes(usage) ||
+      (bit === 0 && usages.includes("signing"));
+    if (isWanted) bits |= 0b1000_0000 >> bit;
+  }
+  const extended = usages.flatMap((usage) => REQUESTED_USAGES[usage] ?? []);
+  const issuer = subjectOf(authority.certificate);
+  return signedCertificate({
+    privateKey: "",
+    publicKey: publicKey.whole,
+  }, {
+    subject: name.whole,
+    issuer: { name: issuer.name, key: authority.key },
+    validity: validity({ commonName: "", ...options }),
+    extensions: [
+      ...(bits === 0 ? [] : [
+        extension(KEY_USAGE, bitString(Uint8Array.of(bits)), true),
+      ]),
+      ...(extended.length === 0 ? [] : [
+        extension(
+          EXTENDED_KEY_USAGE,
+          sequence(...extended.map(objectIdentifier)),
+        ),
+      ]),
+      extension(BASIC_CONSTRAINTS, sequence(), true),
+      extension(
+        AUTHORITY_KEY_IDENTIFIER,
+        sequence(implicit(0, keyIdentifier(issuer.publicKey))),
+      ),
+      ...requestedNames(attributes?.whole),
+    ],
+  }).certificate;
+}
+
+/** Alternative names that a request asks for, as an extension. */
+function requestedNames(attributes: Der | undefined): Der[] {
+  const wanted = Buffer.from(objectIdentifier(EXTENSION_REQUEST));
+  for (const { whole } of attributes ? childrenOf(attributes) : []) {
+    const [type, values] = childrenOf(whole);
+    if (type === undefined || values === undefined) continue;
+    if (!wanted.equals(type.whole)) continue;
+    const [extensions] = childrenOf(values.whole);
+    const id = Buffer.from(objectIdentifier(SUBJECT_ALTERNATIVE_NAME));
+    return childrenOf(extensions?.whole ?? values.whole).filter(({ whole }) => {
+      const [name] = childrenOf(whole);
+      return name !== undefined && id.equals(name.whole);
+    }).map(({ whole }) => whole);
+  }
+  return [];
 }
 
 /** Key pair: the private key in PEM, the public key in DER. */

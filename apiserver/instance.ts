@@ -90,12 +90,14 @@ export class Instance {
   readonly #controllers: { stop(): void }[];
   readonly #isEnabled: ReturnType<typeof controllerSwitch>;
   readonly #simulate: InstanceOptions["simulate"];
+  readonly #authority: () => KeyPair;
   #loading: Promise<void> | undefined;
   #isStopped = false;
 
   constructor(options: InstanceOptions) {
     const { builtin, crd, clock, random, logger, authority } = options;
     this.#simulate = options.simulate;
+    this.#authority = options.authority;
     const store = new Store({ history: options.history });
     const resources = new Resources(builtin.builtinDefinitions());
     const accountTokens = new ServiceAccountTokens({
@@ -146,6 +148,7 @@ export class Instance {
     const namespaces = new NamespaceController(context, {
       authority: () => authority().certificate,
       isEnabled,
+      hasKubelet: Boolean(simulate),
     });
     const quotas = isEnabled("resourcequota-controller")
       ? [new QuotaController(context)]
@@ -256,6 +259,7 @@ export class Instance {
       await startControllers(this.context, {
         isEnabled: this.#isEnabled,
         nodes: simulate ? nodes : undefined,
+        authority: this.#authority,
       }),
     );
   }

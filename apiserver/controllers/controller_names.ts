@@ -1,8 +1,12 @@
-/** Controllers that create pods or objects with pods. */
+/** Controllers of pods, and of objects whose status depends on pods. */
 const WORKLOAD_CONTROLLERS = [
   "cronjob-controller",
   "daemonset-controller",
   "deployment-controller",
+  "disruption-controller",
+  "endpoints-controller",
+  "endpointslice-controller",
+  "endpointslice-mirroring-controller",
   "job-controller",
   "replicaset-controller",
   "replicationcontroller-controller",
@@ -11,9 +15,11 @@ const WORKLOAD_CONTROLLERS = [
 
 /** Other controllers. */
 const CLUSTER_CONTROLLERS = [
+  "certificatesigningrequest-signing-controller",
   "clusterrole-aggregation-controller",
   "garbage-collector-controller",
   "namespace-controller",
+  "persistentvolume-binder-controller",
   "persistentvolume-protection-controller",
   "persistentvolumeclaim-protection-controller",
   "resourcequota-controller",

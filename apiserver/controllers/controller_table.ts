@@ -5,6 +5,16 @@ import {
 } from "./controller_loop.ts";
 import { ControllerApi } from "./controller_api.ts";
 import type { ControllerName } from "./controller_names.ts";
+import type { KeyPair } from "../certificates.ts";
+import { certificateSigner } from "./cluster/certificates.ts";
+import { CLAIMS, VOLUMES } from "./cluster/volumes.ts";
+import { DISRUPTION_BUDGETS } from "./cluster/disruption.ts";
+import {
+  ENDPOINT_MIRRORS,
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  STALE_ENDPOINTS,
+} from "./cluster/endpoints.ts";
 import { createNodes, kubelet, NODE_REGISTRATION } from "./nodes/kubelet.ts";
 import { SCHEDULER } from "./nodes/scheduler.ts";
 import { CRON_JOBS } from "./workloads/cron_job.ts";
@@ -27,6 +37,13 @@ const CONTROLLERS: readonly ControllerDefinition[] = [
   JOB_ORPHANS,
   EXPIRED_JOBS,
   CRON_JOBS,
+  DISRUPTION_BUDGETS,
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  STALE_ENDPOINTS,
+  ENDPOINT_MIRRORS,
+  VOLUMES,
+  CLAIMS,
 ];
 
 /**
@@ -37,15 +54,17 @@ const CONTROLLERS: readonly ControllerDefinition[] = [
  */
 export async function startControllers(
   context: ApiContext,
-  { isEnabled, nodes }: {
+  { isEnabled, nodes, authority }: {
     readonly isEnabled: (name: ControllerName) => boolean;
     /** Number of simulated nodes; undefined if pods do not run. */
     readonly nodes: number | undefined;
+    /** Authority that signs certificates. */
+    readonly authority: () => KeyPair;
   },
 ): Promise<ControllerLoop> {
-  const definitions = CONTROLLERS.filter(({ name }) =>
-    isEnabled(name as ControllerName)
-  );
+  const definitions = [...CONTROLLERS, certificateSigner(authority)].filter((
+    { name },
+  ) => isEnabled(name as ControllerName));
   if (nodes !== undefined) {
     definitions.push(NODE_REGISTRATION, SCHEDULER, kubelet(context));
     await createNodes(new ControllerApi(context, "kubelet"), nodes);

@@ -144,8 +144,23 @@ export class GarbageCollector {
       return;
     }
     if (stored.terminating) return;
-    const foreground = waiting.length > 0 &&
-      this.#dependentsOf(stored.uid).length > 0;
+    const dependents = waiting.length > 0 ? this.#dependentsOf(stored.uid) : [];
+    const foreground = dependents.length > 0;
+    // A cycle of owners in which each waits for the next would never end.
+    const isBlocking = stored.owners.some(({ blockOwnerDeletion }) =>
+      blockOwnerDeletion
+    );
+    if (
+      isBlocking &&
+      dependents.some((one) => one.terminating && isDeletingDependents(one))
+    ) {
+      // The change has it collected again.
+      return this.#change(stored, ({ metadata }) => {
+        for (const owner of metadata.ownerReferences ?? []) {
+          owner.blockOwnerDeletion = false;
+        }
+      });
+    }
     deleteObject(
       this.#request(stored),
       stored,

@@ -18,6 +18,12 @@ import {
   internalRequest,
   internalWrite,
 } from "./internal_request.ts";
+import { timestamp } from "../../core/api/timestamp.ts";
+import {
+  type Condition,
+  withCondition,
+  withoutCondition,
+} from "./conditions.ts";
 import type { ControllerName } from "./controller_names.ts";
 import { WorkQueue } from "./work_queue.ts";
 
@@ -50,6 +56,7 @@ interface DefaultObject {
  */
 export class NamespaceController {
   readonly #context: ApiContext;
+  readonly #hasKubelet: boolean;
   readonly #empties: boolean;
   readonly #defaultObjects: readonly DefaultObject[];
   /** Timers of deleted namespaces whose objects are not deleted yet, by name. */
@@ -69,12 +76,14 @@ export class NamespaceController {
    */
   constructor(
     context: ApiContext,
-    { authority, isEnabled }: {
+    { authority, isEnabled, hasKubelet }: {
       readonly authority: () => string;
       readonly isEnabled: (name: ControllerName) => boolean;
+      readonly hasKubelet: boolean;
     },
   ) {
     this.#context = context;
+    this.#hasKubelet = hasKubelet;
     this.#empties = isEnabled("namespace-controller");
     const defaults: readonly DefaultObject[] = [
       {
@@ -217,32 +226,75 @@ export class NamespaceController {
     });
   }
 
-  /** Deletes the objects of a namespace, and the namespace once it is empty. */
+  /**
+   * Deletes the objects of a namespace, pods first, and the namespace once it is
+   * empty.
+   */
   #empty(namespace: string): void {
     const { resources } = this.#context;
     const seen = new Set<Collection>();
-    let left = 0;
-    for (const definition of resources.definitions()) {
-      if (definition.scope !== "Namespaced") continue;
-      const collection = this.#context.store.collectionOf(definition);
-      if (seen.has(collection)) continue;
-      seen.add(collection);
-      left += this.#deleteAll(resources.home(definition), namespace);
+    const left: StoredObject[] = [];
+    const definitions = [...resources.definitions()];
+    const pods = definitions.filter(isPods);
+    const others = definitions.filter((one) => !isPods(one));
+    for (const part of [pods, others]) {
+      for (const definition of part) {
+        if (definition.scope !== "Namespaced") continue;
+        const collection = this.#context.store.collectionOf(definition);
+        if (seen.has(collection)) continue;
+        seen.add(collection);
+        left.push(...this.#deleteAll(resources.home(definition), namespace));
+      }
+      if (left.length > 0) break;
     }
-    if (left === 0) this.#finish(namespace);
+    if (left.length === 0) this.#finish(namespace);
+    else this.#report(namespace, left);
   }
 
-  #deleteAll(definition: ResourceDefinition, namespace: string): number {
+  /** Reports in the status of a namespace which objects remain. */
+  #report(name: string, left: readonly StoredObject[]): void {
+    const { store, clock } = this.#context;
+    const stored = store.collection(NAMESPACES).get(name);
+    if (stored === undefined) return;
+    const object = stored.parse();
+    const status = (object.status ?? {}) as { conditions?: Condition[] };
+    const time = timestamp(clock.wallTime());
+    let { conditions } = status;
+    for (const [type, status, reason, message] of remaining(left)) {
+      const before = conditions?.find((one) => one.type === type);
+      // The counts in the message change without another reason.
+      if (before !== undefined && before.message !== message) {
+        conditions = withoutCondition(conditions, type);
+      }
+      conditions = withCondition(conditions, {
+        type,
+        status,
+        lastTransitionTime: before?.status === status
+          ? before.lastTransitionTime
+          : time,
+        reason,
+        message,
+      });
+    }
+    if (jsonEquals(conditions, status.conditions)) return;
+    object.status = { ...status, conditions };
+    store.put(stored.definition, object);
+  }
+
+  #deleteAll(
+    definition: ResourceDefinition,
+    namespace: string,
+  ): readonly StoredObject[] {
     const collection = this.#context.store.collectionOf(definition);
     for (const stored of collection.scan({ namespace })) {
       if (stored.terminating && definition.gracePeriod === undefined) continue;
       const request = internalRequest(this.#context, definition, stored);
       try {
-        // No kubelet runs here that would have to stop pods.
+        // Without a kubelet nobody would stop the pods.
         deleteObject(
           request,
           stored,
-          internalDelete({ gracePeriodSeconds: 0 }),
+          internalDelete(this.#hasKubelet ? {} : { gracePeriodSeconds: 0 }),
         );
       } catch (error) {
         rethrowMissing(error);
@@ -254,7 +306,7 @@ export class NamespaceController {
         });
       }
     }
-    return collection.scan({ namespace }).length;
+    return collection.scan({ namespace });
   }
 
   #finish(name: string): void {
@@ -274,4 +326,70 @@ export class NamespaceController {
       store.put(definition, object);
     }
   }
+}
+
+function isPods({ group, plural }: ResourceDefinition): boolean {
+  return group === "" && plural === "pods";
+}
+
+/** Conditions of a namespace in which objects remain: type, status, reason, message. */
+function remaining(
+  left: readonly StoredObject[],
+): (readonly [string, string, string, string])[] {
+  const kinds = new Map<string, number>();
+  const finalizers = new Map<string, number>();
+  const count = (counts: Map<string, number>, name: string) =>
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  for (const stored of left) {
+    const { group, plural } = stored.definition;
+    count(kinds, `${plural}.${group}`);
+    for (const name of stored.parse().metadata.finalizers ?? []) {
+      count(finalizers, name);
+    }
+  }
+  const list = (counts: Map<string, number>, verb: string) =>
+    [...counts].map(([name, number]) =>
+      `${name} ${verb} ${number} resource instances`
+    ).sort().join(", ");
+  return [
+    [
+      "NamespaceDeletionDiscoveryFailure",
+      "False",
+      "ResourcesDiscovered",
+      "All resources successfully discovered",
+    ],
+    [
+      "NamespaceDeletionGroupVersionParsingFailure",
+      "False",
+      "ParsedGroupVersions",
+      "All legacy kube types successfully parsed",
+    ],
+    [
+      "NamespaceDeletionContentFailure",
+      "False",
+      "ContentDeleted",
+      "All content successfully deleted, may be waiting on finalization",
+    ],
+    [
+      "NamespaceContentRemaining",
+      "True",
+      "SomeResourcesRemain",
+      `Some resources are remaining: ${list(kinds, "has")}`,
+    ],
+    finalizers.size > 0
+      ? [
+        "NamespaceFinalizersRemaining",
+        "True",
+        "SomeFinalizersRemain",
+        `Some content in the namespace has finalizers remaining: ${
+          list(finalizers, "in")
+        }`,
+      ]
+      : [
+        "NamespaceFinalizersRemaining",
+        "False",
+        "ContentHasNoFinalizers",
+        "All content-preserving finalizers finished",
+      ],
+  ];
 }

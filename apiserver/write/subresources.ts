@@ -17,6 +17,7 @@ import {
 import { settle } from "../settle.ts";
 import { bindPod } from "./bind.ts";
 import { deleteObject } from "./delete.ts";
+import { takeDisruption } from "./disruption_budgets.ts";
 import { requestToken } from "./service_account_token.ts";
 import { checkPath } from "./update.ts";
 
@@ -38,7 +39,7 @@ export async function postSubresource(
   }
 }
 
-/** Evicts a pod; disruption budgets are ignored, since no pod runs. */
+/** Evicts a pod, if its disruption budget permits it. */
 async function evictPod(
   request: ResourceRequest,
   kind: string,
@@ -55,12 +56,15 @@ async function evictPod(
     request.query,
     isJsonObject(eviction.deleteOptions) ? eviction.deleteOptions : {},
   );
-  await settle(() =>
-    deleteObject(
+  const dryRun = options.dryRun || write.dryRun;
+  await settle(() => {
+    takeDisruption(request.context, findStored(request), dryRun);
+    return deleteObject(
       { ...request, subresource: undefined },
       findStored(request),
-      { ...options, dryRun: options.dryRun || write.dryRun },
+      { ...options, dryRun },
       true,
-    ), request.warnings);
+    );
+  }, request.warnings);
   return await respondCreated(request);
 }

@@ -13,7 +13,8 @@ import { jsonEquals } from "../../../core/patch/json_value.ts";
 import type { ApiContext } from "../../api_context.ts";
 import type { ControllerApi } from "../controller_api.ts";
 import type { ControllerDefinition, Sync } from "../controller_loop.ts";
-import { isFinished, podCondition, withCondition } from "../workloads/pods.ts";
+import { withCondition } from "../conditions.ts";
+import { isFinished, podCondition } from "../workloads/pods.ts";
 
 /** Time until the containers of a new pod run, in milliseconds. */
 const START_MS = 500;

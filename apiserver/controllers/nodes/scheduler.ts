@@ -12,7 +12,8 @@ import { assign } from "../../write/bind.ts";
 import { type ControllerApi, decode } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
 import { internalRequest } from "../internal_request.ts";
-import { isFinished, podCondition, withCondition } from "../workloads/pods.ts";
+import { withCondition } from "../conditions.ts";
+import { isFinished, podCondition } from "../workloads/pods.ts";
 
 type Term = NonNullable<
   NonNullable<

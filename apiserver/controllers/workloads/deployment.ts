@@ -14,13 +14,8 @@ import {
 } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
 import { templateHash } from "./hashes.ts";
-import {
-  byAge,
-  isFinished,
-  scaled,
-  withCondition,
-  withoutCondition,
-} from "./pods.ts";
+import { withCondition, withoutCondition } from "../conditions.ts";
+import { byAge, isFinished, scaled } from "./pods.ts";
 
 const HASH_LABEL = "pod-template-hash";
 const REVISION = "deployment.kubernetes.io/revision";

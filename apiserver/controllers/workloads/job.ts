@@ -12,13 +12,13 @@ import {
 import type { ControllerDefinition } from "../controller_loop.ts";
 import { formatIndexes, parseIndexes } from "./indexes.ts";
 import { failureAction } from "./pod_failure_policy.ts";
+import { withCondition } from "../conditions.ts";
 import {
   deletionOrder,
   isActive,
   isFinished,
   isReady,
   podFrom,
-  withCondition,
 } from "./pods.ts";
 
 const TRACKING = "batch.kubernetes.io/job-tracking";

@@ -11,43 +11,6 @@ import {
   type Draft,
 } from "../controller_api.ts";
 
-/** Condition of a workload's status. */
-export interface Condition {
-  type: string;
-  status: string;
-  reason?: string | undefined;
-  message?: string | undefined;
-  lastTransitionTime?: string | undefined;
-}
-
-/**
- * Conditions with a new one. It is kept as it was if status and reason are the
- * same, and keeps its transition time if the status is the same.
- */
-export function withCondition<T extends Condition>(
-  conditions: readonly T[] | undefined,
-  condition: T,
-): T[] {
-  const before = conditions?.find(({ type }) => type === condition.type);
-  const { status, reason } = condition;
-  if (before?.status === status && before.reason === reason) {
-    return [...conditions ?? []];
-  }
-  return [
-    ...conditions?.filter((other) => other !== before) ?? [],
-    before?.status === status
-      ? { ...condition, lastTransitionTime: before.lastTransitionTime }
-      : condition,
-  ];
-}
-
-export function withoutCondition<T extends Condition>(
-  conditions: readonly T[] | undefined,
-  type: string,
-): T[] {
-  return conditions?.filter((condition) => condition.type !== type) ?? [];
-}
-
 export function podCondition(
   { status }: Pod,
   type: string,

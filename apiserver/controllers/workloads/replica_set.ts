@@ -9,6 +9,7 @@ import {
 import { Pod, ReplicationController } from "../../../core/kinds/core_v1.ts";
 import type { ControllerApi } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
+import { withCondition, withoutCondition } from "../conditions.ts";
 import {
   createPods,
   deletionOrder,
@@ -16,8 +17,6 @@ import {
   matchesTemplate,
   podFrom,
   readiness,
-  withCondition,
-  withoutCondition,
 } from "./pods.ts";
 
 /** Greatest number of pods that one sync creates or deletes. */

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ConfigMap, Namespace, Pod } from "../../../core/kinds/core_v1.ts";
+import { workloadTest } from "../support/workload_case.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { TestServer } from "../support/test_server.ts";
 
@@ -98,3 +100,45 @@ test("the built-in namespaces cannot be deleted", async () => {
     }
   });
 });
+
+test(
+  "the ConfigMap of the root certificate is restored when it is changed",
+  workloadTest({}, async ({ client, clock, server }) => {
+    const key = { namespace: "default", name: "kube-root-ca.crt" };
+    await client.patch(ConfigMap, key, { data: { "ca.crt": "forged" } });
+    await clock.advance(10);
+    const { data } = await client.get(ConfigMap, key);
+    assert.equal(data?.["ca.crt"], server.certificateAuthority);
+    await client.delete(ConfigMap, key);
+    await clock.advance(10);
+    assert.ok(await client.get(ConfigMap, key));
+  }),
+);
+
+test(
+  "a namespace is emptied of its pods first, and says what remains",
+  workloadTest({ simulate: true }, async ({ client, clock }) => {
+    const metadata = { name: "old" };
+    await client.create(Namespace, { metadata });
+    const key = { namespace: "old", name: "a" };
+    await client.create(Pod, {
+      metadata: key,
+      spec: { containers: [{ name: "c", image: "i" }] },
+    });
+    await client.create(ConfigMap, { metadata: key });
+    await clock.advance(1_000);
+    await client.delete(Namespace, metadata);
+    await clock.advance(300);
+    assert.ok(await client.get(ConfigMap, key));
+    const { status } = await client.get(Namespace, metadata);
+    assert.equal(
+      status?.conditions?.find(({ type }) =>
+        type === "NamespaceContentRemaining"
+      )?.message,
+      "Some resources are remaining: pods. has 1 resource instances",
+    );
+    await clock.advance(1_000);
+    const { items } = await client.list(Namespace);
+    assert.ok(!items.some(({ metadata: { name } }) => name === "old"));
+  }),
+);

@@ -1,0 +1,123 @@
+import {
+  labelRequirements,
+  type LabelSelector,
+  matchesLabels,
+} from "../../core/api/label_selector.ts";
+import { timestamp } from "../../core/api/timestamp.ts";
+import type { Pod } from "../../core/kinds/core_v1.ts";
+import type { PodDisruptionBudget } from "../../core/kinds/policy_v1.ts";
+import type { ApiContext } from "../api_context.ts";
+import { StatusError } from "../status.ts";
+import type { Store } from "../storage/store.ts";
+import type { StoredObject } from "../storage/stored_object.ts";
+
+const BUDGETS = { group: "policy", plural: "poddisruptionbudgets" };
+
+/** Largest number of evicted pods that a budget remembers. */
+const MAX_DISRUPTED = 2_000;
+
+type Labels = Readonly<Record<string, string>> | undefined;
+
+/** Function that says whether a budget selects a pod; without a selector it selects none. */
+export function selectsPods(
+  selector: LabelSelector | undefined,
+): (labels: Labels) => boolean {
+  if (selector === undefined) return () => false;
+  const requirements = labelRequirements(selector);
+  return (labels = {}) => matchesLabels(requirements, labels);
+}
+
+/** Disruption budgets that select a pod. */
+export function budgetsOf(
+  store: Store,
+  { namespace, labels }: StoredObject,
+): StoredObject[] {
+  const budgets = store.collection(BUDGETS);
+  if (budgets.size === 0) return [];
+  return budgets.scan({ namespace }).filter((stored) => {
+    const { spec } = stored.parse() as unknown as PodDisruptionBudget;
+    return selectsPods(spec?.selector)(labels);
+  });
+}
+
+/**
+ * Takes the eviction of a pod from its disruption budget.
+ *
+ * @throws {StatusError} 429 if the budget does not permit it, 500 if the pod has
+ * several budgets.
+ */
+export function takeDisruption(
+  { store, clock }: ApiContext,
+  stored: StoredObject,
+  dryRun: boolean,
+): void {
+  const pod = stored.parse() as unknown as Pod;
+  const { phase, conditions } = pod.status ?? {};
+  // Pods that do not run, or end anyway, disrupt nobody.
+  if (phase !== "Running" || stored.terminating) return;
+  const [found, ...others] = budgetsOf(store, stored);
+  if (found === undefined) return;
+  if (others.length > 0) {
+    throw new StatusError({
+      code: 500,
+      message:
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+    });
+  }
+  const object = found.parse();
+  const budget = object as unknown as PodDisruptionBudget;
+  const { unhealthyPodEvictionPolicy } = budget.spec ?? {};
+  const { status } = budget;
+  const {
+    currentHealthy = 0,
+    desiredHealthy = 0,
+    disruptionsAllowed = 0,
+    disruptedPods = {},
+  } = status ?? {};
+  const isReady = conditions?.some(({ type, status }) =>
+    type === "Ready" && status === "True"
+  );
+  const isSpare = unhealthyPodEvictionPolicy === "AlwaysAllow" ||
+    (currentHealthy >= desiredHealthy && desiredHealthy > 0);
+  if (!isReady && isSpare) return;
+  const isStale = (status?.observedGeneration ?? 0) <
+    (budget.metadata.generation ?? 0);
+  if (isStale) {
+    throw violation(
+      `The disruption budget ${found.name} is still being processed by the server.`,
+      10,
+    );
+  }
+  if (
+    disruptionsAllowed <= 0 ||
+    Object.keys(disruptedPods).length > MAX_DISRUPTED
+  ) {
+    throw violation(
+      `The disruption budget ${found.name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`,
+      undefined,
+    );
+  }
+  if (dryRun || status === undefined) return;
+  status.disruptionsAllowed = disruptionsAllowed - 1;
+  status.disruptedPods = {
+    ...disruptedPods,
+    [stored.name]: timestamp(clock.wallTime()),
+  };
+  store.put(found.definition, object);
+}
+
+function violation(
+  message: string,
+  retryAfterSeconds: number | undefined,
+): StatusError {
+  return new StatusError({
+    code: 429,
+    reason: "TooManyRequests",
+    message:
+      "Cannot evict pod as it would violate the pod's disruption budget.",
+    details: {
+      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+      causes: [{ reason: "DisruptionBudget", message }],
+    },
+  });
+}
