@@ -10,22 +10,14 @@ import type { CrdManifest } from "../core/crd/crd_object.ts";
 import { applyCrd } from "../core/crd/install_crd.ts";
 import { RequestRecord } from "../testing/request_record.ts";
 import type { Command } from "./command.ts";
-import {
-  DEV_USER_AGENT,
-  type DevRun,
-  runDev,
-  uncaughtErrors,
-} from "./dev_run.ts";
+import { type DevAccount, missingRights, userOf } from "./dev_rights.ts";
+import { type DevRun, runDev, uncaughtErrors } from "./dev_run.ts";
 import { definitionsOf } from "./kinds_command.ts";
+import { nameOf, RIGHTS_FLAGS } from "./manifests_command.ts";
 import { startMain } from "./main_process.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { DATA_FLAG, startServer } from "./embedded_server.ts";
 import { portOf, textOf, writeSecretFile } from "./serving.ts";
-
-/** Clients of people, whose requests are not those of an operator. */
-const PEOPLE = new RegExp(
-  `^(?:${DEV_USER_AGENT}|kubectl|k9s|curl|helm|Mozilla)`,
-);
 
 /** Time that a process has to end, in milliseconds. */
 const STOP_TIMEOUT_MS = "Deno" in globalThis ? 3_000 : 12_000;
@@ -39,7 +31,8 @@ export const devCommand: Command = {
     "Runs an operator file with an API server of its own: no cluster is needed or\n" +
     "changed. It installs the kinds of the operator, and prints each run and its\n" +
     "cause, and each deletion, until Ctrl-C. Pods run on a simulated node, without\n" +
-    "containers.",
+    "containers. The operator has the rights that coracle manifests prints for it; a\n" +
+    "missing one is reported with the rule to add.",
   flags: [
     { name: "watch", help: "restart the operator when its code changes" },
     { name: "debug", help: "log at debug level" },
@@ -64,8 +57,11 @@ export const devCommand: Command = {
     {
       name: "record",
       value: "FILE",
-      help: "file to record requests in, for coracle manifests --recorded",
+      help:
+        "file to record requests in, for --recorded; the operator has all rights",
     },
+    ...RIGHTS_FLAGS,
+    { name: "admin", help: "run the operator with all rights" },
   ],
   async run({ flags, operands, terminal }) {
     const [file = ""] = operands;
@@ -73,6 +69,13 @@ export const devCommand: Command = {
     const crd = textOf(flags, "crd");
     const definitions = crd === undefined ? [] : await definitionsOf(crd);
     const port = portOf(flags);
+    const record = textOf(flags, "record");
+    const account: DevAccount = {
+      name: nameOf(file),
+      admin: flags["admin"] === true || record !== undefined,
+      manages: textOf(flags, "manages") ?? "",
+      recorded: textOf(flags, "recorded"),
+    };
     const interrupts = terminal.interrupts();
     const folder = await mkdtemp(join(tmpdir(), "coracle-"));
     const named = textOf(flags, "kubeconfig");
@@ -89,16 +92,25 @@ export const devCommand: Command = {
       const server = await startServer({
         port,
         data: textOf(flags, "data"),
-        audit: recorder(textOf(flags, "record")),
+        audit: record === undefined
+          ? missingRights(account, terminal.say)
+          : recorder(record, account),
         simulate: true,
       });
       try {
         await install(definitions, server);
         await writeSecretFile(kubeconfig, server.kubeconfig);
         isWritten = true;
-        process.env["KUBECONFIG"] = kubeconfig;
+        const operatorKubeconfig = join(folder, "operator");
+        await writeSecretFile(
+          operatorKubeconfig,
+          server.kubeconfigFor({ name: userOf(account) }),
+        );
+        process.env["KUBECONFIG"] = operatorKubeconfig;
         const run: DevRun = {
           kubeconfig,
+          operatorKubeconfig,
+          account,
           debug: flags["debug"] === true,
           export: textOf(flags, EXPORT_FLAG.name),
           greeted: join(folder, "greeted"),
@@ -124,7 +136,7 @@ async function install(
   definitions: readonly CrdManifest[],
   { transport }: ApiServer,
 ): Promise<void> {
-  const client = new Client({ transport }, { userAgent: DEV_USER_AGENT });
+  const client = new Client({ transport });
   for (const definition of definitions) await applyCrd(client, definition, {});
 }
 
@@ -162,12 +174,12 @@ async function runInChild(
 
 /** Adds the requests of operators to a file. */
 function recorder(
-  file: string | undefined,
-): ((event: AuditEvent) => void) | undefined {
-  if (file === undefined) return undefined;
+  file: string,
+  account: DevAccount,
+): (event: AuditEvent) => void {
   const record = new RequestRecord(file);
-  return ({ verb, group, resource, subresource, namespace, userAgent }) => {
-    if (resource === "" || PEOPLE.test(userAgent)) return;
+  return ({ verb, group, resource, subresource, namespace, user }) => {
+    if (resource === "" || user !== userOf(account)) return;
     record.add({
       verb,
       group,

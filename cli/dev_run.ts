@@ -12,6 +12,7 @@ import type {
   OperatorHandle,
 } from "../core/operator/development.ts";
 import { builtInKinds } from "./built_in_kinds.ts";
+import { type DevAccount, grantRights } from "./dev_rights.ts";
 import { reportError, type Terminal } from "./command.ts";
 import {
   exportsText,
@@ -27,7 +28,12 @@ import { aborted } from "./serving.ts";
 
 /** How the operators of a file run against a server; plain data. */
 export interface DevRun {
+  /** Kubeconfig with all rights. */
   readonly kubeconfig: string;
+  /** Kubeconfig of the operators. */
+  readonly operatorKubeconfig: string;
+  /** Service account of the operators. */
+  readonly account: DevAccount;
   /** Whether to log at debug level. */
   readonly debug: boolean;
   /** Value of `--export`. */
@@ -35,9 +41,6 @@ export interface DevRun {
   /** File that exists once the greeting was printed, over restarts. */
   readonly greeted: string;
 }
-
-/** User agent of what the command itself does, which is not recorded. */
-export const DEV_USER_AGENT = "coracle-dev";
 
 /**
  * Imports a file and runs its operators until the user ends them or one fails.
@@ -93,24 +96,25 @@ async function runOperators(
     colors: terminal.colors,
     level: debug ? "debug" : "info",
   });
+  const starting: OperatorHandle[] = [];
   const started = new Set<OperatorHandle>();
   // The main module may be evaluated while the configuration is read.
   const loading = load({
     runs: true,
     logger,
-    async operatorStarting({ controllers }) {
-      const kinds = controllers.flatMap((controller) => [
+    async operatorStarting(operator) {
+      starting.push(operator);
+      const kinds = operator.controllers.flatMap((controller) => [
         controller.kind,
         ...controller.secondaryKinds,
         ...controller.readOnlyKinds,
       ]);
-      const client = new Client(await loadConfig({ kubeconfig }), {
-        userAgent: DEV_USER_AGENT,
-      });
+      const client = new Client(await loadConfig({ kubeconfig }));
       try {
         for (const kind of new Set<Kind>(kinds)) {
           if (isDefinedKind(kind)) await installCrd(client, kind);
         }
+        await grantRights(client, starting, deps.account);
       } finally {
         await client.close();
       }
@@ -120,7 +124,10 @@ async function runOperators(
       if (started.size === 1) void greet(operator, deps);
     },
   });
-  const client = new Client(await loadConfig({ kubeconfig }), { logger });
+  const client = new Client(
+    await loadConfig({ kubeconfig: deps.operatorKubeconfig }),
+    { logger },
+  );
   const module = await loading;
   const ended = aborted(interrupts);
   // A file that starts its operators itself is done when they have stopped.

@@ -28,6 +28,22 @@ import {
 import { printManifests } from "./manifest_output.ts";
 import { textOf } from "./serving.ts";
 
+/** Flags for what the roles of an operator cannot be derived from. */
+export const RIGHTS_FLAGS: Command["flags"] = [
+  {
+    name: "manages",
+    value: "KINDS",
+    help:
+      "built-in kinds that the operator only writes, such as ConfigMap,Service",
+  },
+  {
+    name: "recorded",
+    value: "FILE",
+    help:
+      "requests that coracle dev --record, or tests with CORACLE_RECORD, wrote",
+  },
+];
+
 export const manifestsCommand: Command = {
   name: "manifests",
   operands: "FILE…",
@@ -56,18 +72,7 @@ export const manifestsCommand: Command = {
       value: "NAME",
       help: "namespace of the operator; by default NAME-system",
     },
-    {
-      name: "manages",
-      value: "KINDS",
-      help:
-        "built-in kinds that the operator only writes, such as ConfigMap,Service",
-    },
-    {
-      name: "recorded",
-      value: "FILE",
-      help:
-        "requests that coracle dev --record, or tests with CORACLE_RECORD, wrote",
-    },
+    ...RIGHTS_FLAGS,
   ],
   async run({ flags, operands, terminal }) {
     const name = textOf(flags, "name") ?? nameOf(operands[0] ?? "");
@@ -114,7 +119,7 @@ function requireLabel(flag: string, name: string): void {
 }
 
 /** Object name derived from the name of a file. */
-function nameOf(file: string): string {
+export function nameOf(file: string): string {
   const name = basename(file).replace(/\..*$/, "").toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-+|-+$/g, "");
   if (name !== "") return name;
@@ -124,7 +129,7 @@ function nameOf(file: string): string {
 }
 
 /** Built-in kinds of a list such as `ConfigMap,Service`. */
-async function managedKinds(list: string): Promise<readonly Kind[]> {
+export async function managedKinds(list: string): Promise<readonly Kind[]> {
   const names = list.split(",").map((name) => name.trim())
     .filter((name) => name !== "");
   if (names.length === 0) return [];

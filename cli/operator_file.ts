@@ -90,15 +90,22 @@ export async function describeModule(
     const manifest = crdManifest(kind);
     definitions.set(manifest.metadata.name, manifest);
   }
-  const builtIn = await builtInKinds();
   return {
-    operators: selected.map(({ controllers, settings }) => ({
-      controllers: controllers.map((one) => plainController(one, builtIn)),
-      settings: plainSettings(settings),
-    })),
+    operators: await describeOperators(selected),
     definitions: [...definitions.values()],
     exported: exportsText(exports),
   };
+}
+
+/** Describes operators as plain data, with the plurals of built-in kinds. */
+export async function describeOperators(
+  operators: readonly OperatorHandle[],
+): Promise<readonly OperatorDescription[]> {
+  const builtIn = await builtInKinds();
+  return operators.map(({ controllers, settings }) => ({
+    controllers: controllers.map((one) => plainController(one, builtIn)),
+    settings: plainSettings(settings),
+  }));
 }
 
 type Controller = OperatorHandle["controllers"][number];

@@ -1,4 +1,6 @@
 import { appendFileSync, readFileSync } from "node:fs";
+import { readTarget, verbOf } from "../apiserver/request/request_info.ts";
+import type { HttpRequest } from "../core/client/transport/transport.ts";
 
 /** Request that an operator has sent, in the terms of RBAC rules. */
 export interface RecordedRequest {
@@ -13,6 +15,25 @@ export interface RecordedRequest {
    * {@linkcode ANY_WATCHED_NAMESPACE} for the namespace of a test.
    */
   readonly namespace?: string | undefined;
+}
+
+/**
+ * Access that a request needs; undefined for requests without a resource, such
+ * as discovery and health checks.
+ */
+export function accessOf(
+  method: HttpRequest["method"],
+  path: string,
+): RecordedRequest | undefined {
+  const target = readTarget(path);
+  if (target?.resource === undefined) return undefined;
+  const { group, plural, subresource, namespace } = target.resource;
+  return {
+    verb: verbOf(method, target),
+    group,
+    resource: subresource === undefined ? plural : `${plural}/${subresource}`,
+    namespace,
+  };
 }
 
 /** Namespace of a test, which stands for any that the operator watches. */

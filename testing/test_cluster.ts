@@ -28,9 +28,11 @@ import {
   type RecordedRequest,
   RequestRecord,
 } from "./request_record.ts";
-import { RestrictedTransport } from "./restricted_transport.ts";
+import { ActingTransport } from "./acting_transport.ts";
 import { ApiServer } from "../apiserver/server.ts";
-import type { RbacManifest } from "../core/crd/rbac.ts";
+import { type RbacManifest, rbacManifests } from "../core/crd/rbac.ts";
+import type { OperatorHandle } from "../core/operator/development.ts";
+import { operatorAccess } from "../core/operator/operator_access.ts";
 import type { DefinedKind } from "../core/crd/kind_definition.ts";
 import type { ApiServerOptions } from "../apiserver/server_options.ts";
 
@@ -83,7 +85,7 @@ export interface TestClusterOptions {
   /**
    * Creates the operator, which is started after kinds and objects are applied.
    * It gets options to pass on to `new Operator()`, as `coracle dev` passes them:
-   * the restricted client, clock and logger of the cluster and the namespace of
+   * the client, clock and logger of the cluster and the namespace of
    * the test. Without it no operator is started.
    */
   readonly operator?:
@@ -99,10 +101,13 @@ export interface TestClusterOptions {
     }) => TestedOperator)
     | undefined;
   /**
-   * RBAC rules of `operatorClient`; other requests are rejected with 403. Without
-   * them every request is permitted.
+   * Rights of the operator, which the server enforces: all of them, those of the
+   * roles that `coracle manifests` prints for it, or RBAC rules. With any but
+   * `"all"` the operator runs as a service account of its own.
+   *
+   * @default {"all"}
    */
-  readonly permissions?: RbacManifest["rules"];
+  readonly rights?: "all" | "manifests" | NonNullable<RbacManifest["rules"]>;
   /**
    * File to which the requests of the operator are appended, for
    * `coracle manifests --recorded FILE`. Defaults to the environment variable
@@ -128,13 +133,13 @@ const TEST_CLUSTER_RULES: OptionRules<TestClusterOptions> = {
   kinds: "array?",
   objects: "array?",
   operator: "function?",
-  permissions: "array?",
+  rights: "any?",
   record: "name?",
   clock: "clock?",
   server: "object?",
 };
 
-const PERMISSION_PARTS = {
+const RIGHT_PARTS = {
   apiGroups: "strings?",
   resources: "strings?",
   verbs: "strings",
@@ -160,7 +165,7 @@ export class TestCluster {
   readonly namespace: string;
   /** Client with all rights, for the test itself. */
   readonly client: Client;
-  /** Client for the operator, restricted to `permissions`. */
+  /** Client for the operator, with its `rights`. */
   readonly operatorClient: Client;
   /** Transport to the server, with all rights. */
   readonly transport: Transport;
@@ -176,10 +181,12 @@ export class TestCluster {
   readonly #log: LogTail;
   readonly #ownNamespace: boolean;
   #operator: TestedOperator | undefined;
+  /** Deletions of the cluster-scoped roles that a real cluster would keep. */
+  readonly #given: (() => Promise<unknown>)[] = [];
 
   private constructor(target: Target, options: TestClusterOptions) {
     const { transport, server, faults } = target;
-    const { clock = systemClock, permissions } = options;
+    const { clock = systemClock, rights = "all" } = options;
     this.transport = transport;
     // The test itself runs in real time; retries on a virtual clock would hang.
     this.client = new Client({ transport }, { retry: false });
@@ -191,12 +198,12 @@ export class TestCluster {
       `test-${crypto.randomUUID().slice(0, 8)}`;
     this.#log = new LogTail(() => clock.wallTime());
     this.operatorClient = new Client({
-      transport: new RestrictedTransport(
-        { send: (request) => transport.send(request), close: async () => {} },
-        permissions ??
-          [{ apiGroups: ["*"], resources: ["*"], verbs: ["*" as "get"] }],
-        { user: "operator", record: this.#recorder(options.record) },
-      ),
+      transport: new ActingTransport(transport, {
+        user: rights === "all"
+          ? undefined
+          : `system:serviceaccount:${this.namespace}:${this.#account}`,
+        record: this.#recorder(options.record),
+      }),
     }, { clock, logger: this.#log.logger, retry: false });
   }
 
@@ -208,9 +215,7 @@ export class TestCluster {
    */
   static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
     checkOptions(options, TEST_CLUSTER_RULES, "a test cluster");
-    for (const rule of options.permissions ?? []) {
-      checkParts(rule, PERMISSION_PARTS, "a test cluster, permissions");
-    }
+    checkRights(options);
     const cluster = new TestCluster(await target(options), options);
     try {
       await cluster.#slowly(cluster.#prepare(options));
@@ -218,6 +223,7 @@ export class TestCluster {
       const namespaces = [namespace] as const;
       const passed = { client, clock, logger, namespaces };
       cluster.#operator = options.operator?.(passed);
+      await cluster.#slowly(cluster.#grant(options.rights));
       if (cluster.#operator) await cluster.complete(cluster.#operator.start());
       return cluster;
     } catch (error) {
@@ -237,6 +243,51 @@ export class TestCluster {
       const namespace = isHere ? ANY_WATCHED_NAMESPACE : request.namespace;
       record.add({ ...request, namespace });
     };
+  }
+
+  /** Name of the service account and of the roles of the operator. */
+  get #account(): string {
+    return `operator-${this.namespace}`;
+  }
+
+  /** Creates the service account of the operator and its roles. */
+  async #grant(rights: TestClusterOptions["rights"] = "all"): Promise<void> {
+    if (rights === "all") return;
+    const { namespace } = this;
+    const name = this.#account;
+    const operator = this.#operator as OperatorHandle | undefined;
+    const access = rights === "manifests" && operator
+      ? operatorAccess(operator, { namespace })
+      : [];
+    const manifests = rbacManifests({
+      name,
+      namespace,
+      access: await Promise.all(
+        access.map(async (one) => ({
+          ...one,
+          kind: await this.client.resolve(one.kind),
+        })),
+      ),
+    });
+    for (const manifest of manifests) await this.#give(manifest);
+    if (rights === "manifests") return;
+    const group = "rbac.authorization.k8s.io";
+    const role = { apiVersion: `${group}/v1`, metadata: { name } };
+    await this.#give({ ...role, kind: "ClusterRole", rules: rights });
+    await this.#give({
+      ...role,
+      kind: "ClusterRoleBinding",
+      roleRef: { apiGroup: group, kind: "ClusterRole", name },
+      subjects: [{ kind: "ServiceAccount", name, namespace }],
+    });
+  }
+
+  async #give(manifest: RbacManifest): Promise<void> {
+    const { kind, apiVersion, metadata } = manifest;
+    await this.apply(manifest as object as UntypedObject);
+    if (this.server !== undefined || metadata.namespace !== undefined) return;
+    const given = untyped({ ...parseApiVersion(apiVersion), kind });
+    this.#given.push(() => this.client.delete(given, metadata));
   }
 
   /** Creates namespace, kinds and objects. */
@@ -438,10 +489,27 @@ export class TestCluster {
       }
     } finally {
       await this.stopOperator();
+      for (const remove of this.#given.splice(0)) await remove();
       await this.operatorClient.close();
       await this.client.close();
       await this.server?.stop();
     }
+  }
+}
+
+function checkRights({ rights = "all", operator }: TestClusterOptions): void {
+  const subject = "a test cluster";
+  if (typeof rights === "string") {
+    const known = ["all", "manifests"] as const;
+    checkOption(rights, known, { name: "rights", subject });
+    if (rights === "all" || operator !== undefined) return;
+    throw new TypeError(
+      'Cannot start a test cluster: "manifests" needs the option operator, whose roles it gives',
+    );
+  }
+  checkOption(rights, "array", { name: "rights", subject });
+  for (const rule of rights) {
+    checkParts(rule, RIGHT_PARTS, `${subject}, rights`);
   }
 }
 

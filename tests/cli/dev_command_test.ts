@@ -252,3 +252,41 @@ test("coracle dev --watch restarts a changed file and keeps the objects", async 
     await dev.kill();
   }
 });
+
+test("coracle dev reports a missing right with its rule, unless it runs as admin", async () => {
+  const file = operatorFile(`
+const operator = new Operator();
+operator.register(CronJob, {
+  async reconcile(job, ctx) {
+    const kind = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" };
+    const metadata = { namespace: "default", name: job.metadata.name };
+    await ctx.client.create(kind, { metadata });
+  },
+}, { retry: false });
+await operator.run();
+`);
+  const { kubeconfig, folder } = places();
+  for (
+    const [flag, says] of [
+      [
+        "--debug",
+        /may not create configmaps in namespace default.*\n\n {2}- apiGroups: \[""\]\n {4}resources: \["configmaps"\]\n {4}verbs: \["create"\]/,
+      ],
+      ["--admin", /cronjob default\/a .*Reconciled/],
+      ["--manages=ConfigMap", /cronjob default\/a .*Reconciled/],
+    ] as const
+  ) {
+    const dev = new Program(
+      coracle("dev", "--kubeconfig", kubeconfig, flag, file),
+      { env: { TMPDIR: folder } },
+    );
+    try {
+      await dev.says(/Press Ctrl-C/);
+      await createJob(kubeconfig, "a");
+      await dev.says(says);
+      assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+    } finally {
+      await dev.kill();
+    }
+  }
+});

@@ -74,7 +74,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "workflows/phases": [...OUTSIDE, "workflows/conditions"],
   "workflows/apply": [...OUTSIDE, "workflows/graph", "workflows/kstatus"],
   "apiserver": SHARED,
-  "testing": [...SHARED, "apiserver"],
+  "testing": [...SHARED, "apiserver", "core/operator"],
   "cli": [
     ...CORE,
     "core/kinds",

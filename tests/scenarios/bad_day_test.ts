@@ -1,24 +1,18 @@
 import assert from "node:assert/strict";
-import { Client } from "../../core/client/client.ts";
+import type { Client } from "../../core/client/client.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import type { PolicyRule } from "../../core/crd/rbac.ts";
-import {
-  ClusterRole,
-  ClusterRoleBinding,
-  ConfigMap,
-} from "../../core/kinds/mod.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
 import type { Operator } from "../../core/operator/operator.ts";
-import { RestrictedTransport } from "../../testing/restricted_transport.ts";
+import { limitedClient } from "../support/limited_client.ts";
 import {
   Gadget,
   type Gadget as GadgetObject,
   type OperatorFixture,
   scenario,
 } from "../support/operator_fixture.ts";
-import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 
 const MINUTE = 60_000;
-const USER = "bad-day";
 
 /** Database that a reconciler needs. */
 class Database {
@@ -244,74 +238,10 @@ const WRITE: PolicyRule = {
   verbs: ["get", "create", "patch"],
 };
 
-/** Client of a user with few rights, and the function that grants others. */
-async function limited(
-  fixture: OperatorFixture,
-  rules: readonly PolicyRule[],
-): Promise<{ client: Client; grant(rule: PolicyRule): Promise<void> }> {
-  const granted = [...rules];
-  const { clock, transport } = fixture;
-  if (!ON_REAL_CLUSTER) {
-    const restricted = new RestrictedTransport(transport, granted, {
-      user: USER,
-    });
-    return {
-      client: new Client({ transport: restricted, namespace: "default" }, {
-        clock,
-      }),
-      grant(rule) {
-        granted.push(rule);
-        return Promise.resolve();
-      },
-    };
-  }
-  const metadata = { name: USER };
-  const write = () =>
-    fixture.client.apply(ClusterRole, {
-      metadata,
-      rules: granted.map(({ apiGroups, resources, verbs }) => ({
-        apiGroups: [...apiGroups],
-        resources: [...resources],
-        verbs: [...verbs],
-      })),
-    });
-  await write();
-  await fixture.client.apply(ClusterRoleBinding, {
-    metadata,
-    roleRef: {
-      apiGroup: "rbac.authorization.k8s.io",
-      kind: "ClusterRole",
-      name: USER,
-    },
-    subjects: [{
-      apiGroup: "rbac.authorization.k8s.io",
-      kind: "User",
-      name: USER,
-    }],
-  });
-  const impersonating = {
-    send: (request: Parameters<typeof transport.send>[0]) =>
-      transport.send({
-        ...request,
-        headers: { ...request.headers, "impersonate-user": USER },
-      }),
-    close: () => Promise.resolve(),
-  };
-  return {
-    client: new Client({ transport: impersonating, namespace: "default" }, {
-      clock,
-    }),
-    async grant(rule) {
-      granted.push(rule);
-      await write();
-    },
-  };
-}
-
 scenario(
   "A right to write that is granted late is used without a restart",
   async (fixture) => {
-    const { client, grant } = await limited(fixture, BASIC);
+    const { client, grant } = await limitedClient(fixture, BASIC);
     const operator = gadgets(fixture, { client });
     await fixture.start(operator);
     await fixture.create("a");
@@ -321,7 +251,7 @@ scenario(
       message.startsWith("Run failed")
     );
     assert.match(String(failure?.fields["error"]), /forbidden.*configmaps/s);
-    await grant(WRITE);
+    await grant([...BASIC, WRITE]);
     await endsWell(fixture, operator, ["a"]);
   },
 );
@@ -329,7 +259,10 @@ scenario(
 scenario(
   "A right to watch that is granted late is used by the restarts of the kubelet",
   async (fixture) => {
-    const { client, grant } = await limited(fixture, BASIC.slice(0, 2));
+    const { client, grant } = await limitedClient(
+      fixture,
+      BASIC.slice(0, 2),
+    );
     await fixture.create("a");
     let restarts = 0;
     for (;;) {
@@ -343,8 +276,7 @@ scenario(
         assert.match(String(error), /configmaps/);
         await fixture.advance(20_000);
         if (restarts < 3) continue;
-        for (const rule of BASIC.slice(2)) await grant(rule);
-        await grant(WRITE);
+        await grant([...BASIC, WRITE]);
       }
     }
     assert.equal(restarts, 3);

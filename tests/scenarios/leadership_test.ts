@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RestrictedTransport } from "../../testing/restricted_transport.ts";
+import { limitedClient } from "../support/limited_client.ts";
 import { Client } from "../../core/client/client.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Lease, Namespace } from "../../core/kinds/mod.ts";
@@ -248,7 +248,7 @@ scenario(
 scenario(
   "A missing permission on the lease fails the start and is named [LeaderElectionPermissionIT]",
   async (fixture) => {
-    const transport = new RestrictedTransport(fixture.transport, [
+    const { client } = await limitedClient(fixture, [
       {
         apiGroups: ["sample.coracle.dev"],
         resources: ["*"],
@@ -259,10 +259,7 @@ scenario(
         resources: ["leases"],
         verbs: ["get"],
       },
-    ], { user: "operator" });
-    const client = new Client({ transport, namespace: "default" }, {
-      clock: fixture.clock,
-    });
+    ]);
     const operator = fixture.operator({
       client,
       leaderElection: { name: "lock" },

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { RestrictedTransport } from "../../testing/restricted_transport.ts";
-import { Client } from "../../core/client/client.ts";
+import { limitedClient } from "../support/limited_client.ts";
 import { patchResourceAndStatus } from "../../core/controller/result.ts";
-import { type PolicyRule, policyRules } from "../../core/crd/rbac.ts";
+import { policyRules } from "../../core/crd/rbac.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { operatorAccess } from "../../core/operator/operator_access.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
@@ -12,20 +11,14 @@ import { Gadget, scenario } from "../support/operator_fixture.ts";
 scenario(
   "The permissions of the manifest suffice for every feature",
   async (fixture) => {
-    const rules: PolicyRule[] = [];
-    const transport = new RestrictedTransport(fixture.transport, rules, {
-      user: "system:serviceaccount:default:operator",
-    });
-    const client = new Client({ transport }, { clock: fixture.clock });
+    const { client, grant } = await limitedClient(fixture, []);
     const sources = [watch<Gadget, ConfigMap>(ConfigMap)];
     const planned = fixture.operator({ client });
     planned.register(Gadget, { reconcile() {}, cleanup() {} }, {
       sources,
       install: true,
     });
-    rules.push(
-      ...policyRules(operatorAccess(planned, { namespace: "default" })),
-    );
+    await grant(policyRules(operatorAccess(planned, { namespace: "default" })));
     let cleaned = false;
     const { controller, runs } = await startGadgets(
       fixture,

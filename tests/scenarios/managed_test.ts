@@ -113,7 +113,7 @@ test(
     withTestCluster({
       kinds: [Gadget],
       clock: new VirtualClock(),
-      permissions: [{
+      rights: [{
         apiGroups: ["sample.coracle.dev"],
         resources: ["gadgets", "gadgets/status"],
         verbs: ["get", "list", "watch", "patch"],

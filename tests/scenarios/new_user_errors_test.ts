@@ -3,8 +3,7 @@
  * what to do.
  */
 import assert from "node:assert/strict";
-import { RestrictedTransport } from "../../testing/restricted_transport.ts";
-import { Client } from "../../core/client/client.ts";
+import { limitedClient } from "../support/limited_client.ts";
 import { untyped } from "../../core/api/kind.ts";
 import {
   keepFinalizer,
@@ -200,11 +199,8 @@ const LATER: readonly Mistake[] = [
   },
   {
     what: "a missing right",
-    make(fixture) {
-      const transport = new RestrictedTransport(fixture.transport, [], {
-        user: "system:serviceaccount:default:operator",
-      });
-      const client = new Client({ transport }, { clock: fixture.clock });
+    async make(fixture) {
+      const { client } = await limitedClient(fixture, []);
       const operator = fixture.operator({ client });
       operator.register(Gadget, nothing);
       return fixture.start(operator);

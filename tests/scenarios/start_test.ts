@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { untyped } from "../../core/api/kind.ts";
-import { RestrictedTransport } from "../../testing/restricted_transport.ts";
 import { Client } from "../../core/client/client.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
@@ -11,6 +10,7 @@ import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
 import type { OperatorOptions } from "../../core/operator/operator_options.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { z } from "zod";
+import { limitedClient } from "../support/limited_client.ts";
 import {
   Gadget,
   type OperatorFixture,
@@ -32,19 +32,6 @@ const MAPS: PolicyRule = {
   resources: ["configmaps"],
   verbs: ["get", "list", "watch", "patch"],
 };
-
-/** Client with the permissions of the rules, which may change. */
-function restricted(
-  fixture: OperatorFixture,
-  rules: readonly PolicyRule[],
-): Client {
-  const transport = new RestrictedTransport(fixture.transport, rules, {
-    user: "system:serviceaccount:default:operator",
-  });
-  return new Client({ transport, namespace: "default" }, {
-    clock: fixture.clock,
-  });
-}
 
 /**
  * Operator that reports the objects it has seen, with ConfigMaps as secondaries.
@@ -75,7 +62,7 @@ scenario(
   "A missing permission on the primary fails the start and is named [InformerRelatedBehaviorITS]",
   async (fixture) => {
     const operator = reporting(fixture, {
-      client: restricted(fixture, [MAPS]),
+      client: (await limitedClient(fixture, [MAPS])).client,
     });
     await assert.rejects(
       fixture.start(operator),
@@ -93,7 +80,8 @@ scenario(
 scenario(
   "A missing permission in one of two namespaces fails the start and is named [InformerRelatedBehaviorITS]",
   async (fixture) => {
-    const operator = fixture.operator({ client: restricted(fixture, []) });
+    const { client } = await limitedClient(fixture, []);
+    const operator = fixture.operator({ client });
     operator.register(Gadget, { reconcile() {} }, {
       namespaces: ["default", "other"],
     });
@@ -108,7 +96,7 @@ scenario(
   "A missing permission on a secondary makes the start time out with the reason [InformerRelatedBehaviorITS]",
   async (fixture) => {
     const operator = reporting(fixture, {
-      client: restricted(fixture, [GADGETS]),
+      client: (await limitedClient(fixture, [GADGETS])).client,
       syncTimeout: "20s",
     });
     await assert.rejects(
@@ -122,9 +110,9 @@ scenario(
   "A waiting operator starts when its permissions are granted [InformerErrorHandlerStartIT] [InformerRelatedBehaviorITS]",
   async (fixture) => {
     for (const first of [[], [MAPS], [GADGETS]]) {
-      const rules: PolicyRule[] = [...first];
+      const { client, grant } = await limitedClient(fixture, first);
       const operator = reporting(fixture, {
-        client: restricted(fixture, rules),
+        client,
         startErrors: "wait",
         syncTimeout: "5s",
       });
@@ -136,10 +124,10 @@ scenario(
           message.startsWith("A controller cannot start yet")
         ),
       );
-      rules.push(EVERYTHING);
+      await grant([EVERYTHING]);
       await reconciled(
         fixture,
-        `gadget-${first.length}-${rules.length}${first[0]?.resources[0] ?? ""}`,
+        `gadget-${first.length}${first[0]?.resources[0] ?? ""}`,
       );
       assert.equal(operator.health().ready, true);
       await fixture.done(operator.stop());
@@ -152,9 +140,7 @@ scenario(
   async (fixture) => {
     await fixture.client.create(Namespace, { metadata: { name: "other" } });
     const { transport } = fixture;
-    const refusing = new RestrictedTransport(transport, [], {
-      user: "operator",
-    });
+    const { transport: refusing } = await limitedClient(fixture, []);
     let isRefused = true;
     const client = new Client({
       transport: {
@@ -194,16 +180,16 @@ scenario(
 scenario(
   "Lost permissions do not stop an operator, and it recovers with them [InformerRelatedBehaviorITS]",
   async (fixture) => {
-    const rules: PolicyRule[] = [EVERYTHING];
-    const operator = reporting(fixture, { client: restricted(fixture, rules) });
+    const { client, grant } = await limitedClient(fixture, [EVERYTHING]);
+    const operator = reporting(fixture, { client });
     await fixture.start(operator);
     await reconciled(fixture, "before");
-    rules.length = 0;
+    await grant([]);
     fixture.faults.expireWatches();
     await fixture.advance(120_000);
     assert.equal(operator.health().started, true);
     assert.equal(operator.health().healthy, false, "and it shows");
-    rules.push(EVERYTHING);
+    await grant([EVERYTHING]);
     await reconciled(fixture, "after");
     await fixture.until(() => operator.health().healthy);
   },

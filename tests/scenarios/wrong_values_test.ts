@@ -153,7 +153,7 @@ test("The test kit refuses values of wrong types", async () => {
   await refuses("advance", (time) => clock.advance(time), [5]);
   await refuses("runUntil", (condition) => clock.runUntil(condition));
   await refuses("body", (body) => withTestCluster({}, body));
-  for (const option of ["kinds", "objects", "permissions"] as const) {
+  for (const option of ["kinds", "objects", "rights"] as const) {
     await refuses(
       option,
       (entry) => TestCluster.start({ [option]: [entry] }),

@@ -1,4 +1,4 @@
-import { accessOf } from "../../testing/restricted_transport.ts";
+import { accessOf } from "../../testing/request_record.ts";
 import { readTarget } from "../../apiserver/request/request_info.ts";
 import type {
   HttpRequest,

@@ -1,0 +1,144 @@
+import {
+  isResolved,
+  type Kind,
+  parseApiVersion,
+  untyped,
+} from "../core/api/kind.ts";
+import type { UntypedObject } from "../core/api/object.ts";
+import type { Client } from "../core/client/client.ts";
+import type { RbacManifest } from "../core/crd/rbac.ts";
+import type { OperatorHandle } from "../core/operator/development.ts";
+import { readRequests } from "../testing/request_record.ts";
+import type { AuditEvent } from "../apiserver/request_handler.ts";
+import { managedKinds, operatorManifests } from "./manifests_command.ts";
+import {
+  describeOperators,
+  type OperatorDescription,
+} from "./operator_file.ts";
+
+/** Namespace in which operators run. */
+const NAMESPACE = "default";
+const RBAC_GROUP = "rbac.authorization.k8s.io";
+
+/** Service account of the operators of `coracle dev`; plain data. */
+export interface DevAccount {
+  /** Name of the account and its roles. */
+  readonly name: string;
+  /** Whether the account has all rights. */
+  readonly admin: boolean;
+  /** Value of `--manages`. */
+  readonly manages: string;
+  /** Value of `--recorded`. */
+  readonly recorded: string | undefined;
+}
+
+/** User name of a service account. */
+export function userOf({ name }: DevAccount): string {
+  return `system:serviceaccount:${NAMESPACE}:${name}`;
+}
+
+/** Creates the service account and roles that `coracle manifests` prints. */
+export async function grantRights(
+  client: Client,
+  operators: readonly OperatorHandle[],
+  account: DevAccount,
+): Promise<void> {
+  const { name, admin, manages, recorded } = account;
+  const manifests = admin ? everything(name) : operatorManifests({
+    name,
+    namespace: NAMESPACE,
+    image: "none",
+    operators: await Promise.all(
+      (await describeOperators(operators)).map((one) => resolved(client, one)),
+    ),
+    definitions: [],
+    managed: await managedKinds(manages),
+    recorded: recorded === undefined ? undefined : readRequests(recorded),
+  });
+  for (const manifest of manifests as readonly RbacManifest[]) {
+    const { apiVersion, kind } = manifest;
+    if (!/^(?:ServiceAccount|(?:Cluster)?Role(?:Binding)?)$/.test(kind)) {
+      continue;
+    }
+    await client.apply(
+      untyped({ ...parseApiVersion(apiVersion), kind }),
+      manifest as object as UntypedObject,
+      { force: true },
+    );
+  }
+}
+
+/** Operator with kinds that the server knows; others need no rights yet. */
+async function resolved(
+  client: Client,
+  { controllers, settings }: OperatorDescription,
+): Promise<OperatorDescription> {
+  const known = async (kinds: readonly Kind[]) => {
+    const found = kinds.map((kind) =>
+      isResolved(kind) ? kind : client.resolve(kind).catch(() => [])
+    );
+    return (await Promise.all(found)).flat();
+  };
+  const all = controllers.map(async (controller) => {
+    const { kind, secondaryKinds, readOnlyKinds } = controller;
+    const own = await known([kind]);
+    const others = {
+      secondaryKinds: await known(secondaryKinds),
+      readOnlyKinds: await known(readOnlyKinds),
+    };
+    return own.map((kind) => ({ ...controller, kind, ...others }));
+  });
+  return { controllers: (await Promise.all(all)).flat(), settings };
+}
+
+/** Service account with all rights. */
+function everything(name: string): readonly RbacManifest[] {
+  return [
+    {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name, namespace: NAMESPACE },
+    },
+    {
+      apiVersion: `${RBAC_GROUP}/v1`,
+      kind: "ClusterRoleBinding",
+      metadata: { name: `${name}-admin` },
+      roleRef: {
+        apiGroup: RBAC_GROUP,
+        kind: "ClusterRole",
+        name: "cluster-admin",
+      },
+      subjects: [{ kind: "ServiceAccount", name, namespace: NAMESPACE }],
+    },
+  ];
+}
+
+/**
+ * Audit function that reports each right that the operator lacks once, with the
+ * rule that grants it.
+ */
+export function missingRights(
+  account: DevAccount,
+  say: (text: string) => void,
+): (event: AuditEvent) => void {
+  const reported = new Set<string>();
+  const user = userOf(account);
+  return (event) => {
+    if (event.status !== 403 || event.user !== user) return;
+    const { verb, group, subresource, namespace } = event;
+    const resource = subresource === ""
+      ? event.resource
+      : `${event.resource}/${subresource}`;
+    const key = JSON.stringify([verb, group, resource]);
+    if (resource === "" || reported.has(key)) return;
+    reported.add(key);
+    const place = namespace === "" ? "" : ` in namespace ${namespace}`;
+    say(
+      `The operator may not ${verb} ${resource}${place}. Its role needs this rule:\n\n` +
+        `  - apiGroups: [${JSON.stringify(group)}]\n` +
+        `    resources: [${JSON.stringify(resource)}]\n` +
+        `    verbs: [${JSON.stringify(verb)}]\n\n` +
+        "Add the kind to owns or --manages, or record a run with --record FILE and pass --recorded FILE,\nhere and to coracle manifests. --admin runs the operator with all rights.\n\n",
+    );
+  };
+}

@@ -1,0 +1,62 @@
+import type {
+  HttpRequest,
+  HttpResponse,
+  StreamConnection,
+  StreamRequest,
+  Transport,
+} from "../core/client/transport/transport.ts";
+import { accessOf, type RecordedRequest } from "./request_record.ts";
+
+/**
+ * Transport of an operator under test: acts as a user by impersonation, so that
+ * the server enforces the rights of that user, and records what was requested.
+ */
+export class ActingTransport implements Transport {
+  readonly #inner: Transport;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #record: ((request: RecordedRequest) => void) | undefined;
+
+  /**
+   * Creates a transport that sends requests through another one, which stays
+   * open.
+   *
+   * @param options.user User to act as; by default that of the other transport.
+   * @param options.record Called with each request.
+   */
+  constructor(
+    inner: Transport,
+    { user, record }: {
+      readonly user?: string | undefined;
+      readonly record?: ((request: RecordedRequest) => void) | undefined;
+    },
+  ) {
+    this.#inner = inner;
+    this.#headers = user === undefined ? {} : { "impersonate-user": user };
+    this.#record = record;
+  }
+
+  async send(request: HttpRequest): Promise<HttpResponse> {
+    return await this.#inner.send(this.#acting(request, request.method));
+  }
+
+  async connect(request: StreamRequest): Promise<StreamConnection> {
+    if (this.#inner.connect === undefined) {
+      throw new Error("Cannot open a stream: the transport has none");
+    }
+    return await this.#inner.connect(this.#acting(request, "POST"));
+  }
+
+  #acting<R extends HttpRequest | StreamRequest>(
+    request: R,
+    method: HttpRequest["method"],
+  ): R {
+    const access = accessOf(method, request.path);
+    if (access !== undefined) this.#record?.(access);
+    const headers = { ...request.headers, ...this.#headers };
+    return { ...request, headers };
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}

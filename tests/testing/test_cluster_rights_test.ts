@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
+import { Operator } from "../../core/operator/operator.ts";
+import { readRequests } from "../../testing/request_record.ts";
+import { TestCluster, withTestCluster } from "../../testing/test_cluster.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { Gadget } from "../support/operator_fixture.ts";
+import { temporaryFolder } from "../support/temporary_folder.ts";
+
+const cluster = "embedded";
+
+test("an operator runs with the rights that its manifests have", async () => {
+  const record = `${temporaryFolder()}/record`;
+  const seen: string[] = [];
+  await withTestCluster({
+    cluster,
+    kinds: [Gadget],
+    clock: new VirtualClock(),
+    rights: "manifests",
+    record,
+    operator(options) {
+      const operator = new Operator(options);
+      operator.register(Gadget, {
+        async reconcile(gadget, ctx) {
+          const { namespace = "", name } = gadget.metadata;
+          const object = { metadata: { namespace, name }, data: {} };
+          await ctx.client.create(ConfigMap, object).catch((error: Error) => {
+            seen.push(error.message);
+          });
+        },
+      });
+      return operator;
+    },
+  }, async (kit) => {
+    const { client, namespace } = kit;
+    await client.create(Gadget, {
+      metadata: { namespace, name: "a" },
+      spec: { value: "first" },
+    });
+    await kit.until(() => seen.length > 0);
+    assert.match(seen[0] ?? "", /cannot create resource "configmaps"/);
+    assert.ok(!kit.log.includes("gadgets"), kit.log);
+  })();
+  assert.ok(
+    readRequests(record).some(({ verb, resource }) =>
+      verb === "create" && resource === "configmaps"
+    ),
+  );
+});
+
+test("rules are the rights of the operator's client, in all namespaces", () =>
+  withTestCluster({
+    cluster,
+    rights: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["list"] }],
+  }, async ({ operatorClient, namespace }) => {
+    await operatorClient.list(ConfigMap);
+    await assert.rejects(operatorClient.list(Secret), {
+      status: 403,
+      message: new RegExp(
+        `User \\"system:serviceaccount:${namespace}:operator-${namespace}\\" cannot list`,
+      ),
+    });
+  })());
+
+test("rights of manifests need an operator, and other texts are refused", async () => {
+  await assert.rejects(
+    TestCluster.start({ cluster, rights: "manifests" }),
+    /"manifests" needs the option operator/,
+  );
+  await assert.rejects(
+    TestCluster.start({ cluster, rights: "some" as "all" }),
+    RangeError,
+  );
+});
