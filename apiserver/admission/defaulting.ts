@@ -117,22 +117,3 @@ function precedes(
   const { creationTimestamp: known = "" } = other;
   return time === known ? one.name < other.name : time > known;
 }
-
-/** Finalizers of volumes and claims that a controller removes once they are unused. */
-const PROTECTIONS: Readonly<Record<string, string>> = {
-  persistentvolumes: "kubernetes.io/pv-protection",
-  persistentvolumeclaims: "kubernetes.io/pvc-protection",
-};
-
-/** Adds the finalizers that protect volumes and claims in use. */
-export const STORAGE_PROTECTION: AdmissionPlugin = {
-  name: "StorageObjectInUseProtection",
-  operations: ["CREATE"],
-  resources: Object.keys(PROTECTIONS),
-  mutate({ object, request }): void {
-    const { metadata } = object as UntypedObject;
-    const finalizer = PROTECTIONS[request.definition.plural] ?? "";
-    if (metadata.finalizers?.includes(finalizer)) return;
-    metadata.finalizers = [...metadata.finalizers ?? [], finalizer];
-  },
-};

@@ -1,9 +1,13 @@
 import type { AdmissionPlugin } from "./admission.ts";
 import {
+  CERTIFICATE_APPROVAL,
+  CERTIFICATE_SIGNING,
+  CERTIFICATE_SUBJECT,
+} from "./certificates.ts";
+import {
   DEFAULT_INGRESS_CLASS,
   DEFAULT_STORAGE_CLASS,
   DEFAULT_TOLERATION_SECONDS,
-  STORAGE_PROTECTION,
   TAINT_NODES,
 } from "./defaulting.ts";
 import { LIMIT_RANGER } from "./limit_ranger.ts";
@@ -11,6 +15,8 @@ import { NAMESPACE_LIFECYCLE } from "./namespace_lifecycle.ts";
 import { POD_SECURITY } from "./pod_security.ts";
 import { POD_PRIORITY } from "./priority.ts";
 import { RESOURCE_QUOTA } from "./resource_quota.ts";
+import { RUNTIME_CLASS } from "./runtime_class.ts";
+import { CLAIM_RESIZE, STORAGE_PROTECTION } from "./storage.ts";
 import { SERVICE_ACCOUNT } from "./service_account.ts";
 
 /**
@@ -31,6 +37,11 @@ export function admissionPlugins(
     DEFAULT_TOLERATION_SECONDS,
     DEFAULT_STORAGE_CLASS,
     STORAGE_PROTECTION,
+    CLAIM_RESIZE,
+    RUNTIME_CLASS,
+    CERTIFICATE_APPROVAL,
+    CERTIFICATE_SIGNING,
+    CERTIFICATE_SUBJECT,
     DEFAULT_INGRESS_CLASS,
     ...policies,
     RESOURCE_QUOTA,

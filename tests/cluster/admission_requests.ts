@@ -347,4 +347,78 @@ export const ADMISSION_CASES: readonly RequestCase[] = [
       }],
     ],
   },
+  {
+    name: "runtime-classes",
+    requests: [
+      [`POST /apis/node.k8s.io/v1/runtimeclasses`, {
+        metadata: { name: "NS" },
+        handler: "h",
+        overhead: { podFixed: { cpu: "100m" } },
+        scheduling: {
+          nodeSelector: { a: "b" },
+          tolerations: [{ key: "k", operator: "Exists" }, {
+            key: "node.kubernetes.io/not-ready",
+            operator: "Exists",
+          }],
+        },
+      }],
+      [`POST ${PODS}`, pod("a", { runtimeClassName: "nope" })],
+      [`POST ${PODS}`, pod("b", { runtimeClassName: "NS" })],
+      [`POST ${PODS}`, pod("c", { overhead: { cpu: "1" } })],
+      [
+        `POST ${PODS}`,
+        pod("d", { runtimeClassName: "NS", overhead: { cpu: "1" } }),
+      ],
+      [
+        `POST ${PODS}`,
+        pod("e", { runtimeClassName: "NS", nodeSelector: { a: "c" } }),
+      ],
+      [
+        `POST ${PODS}`,
+        pod("f", {
+          runtimeClassName: "NS",
+          overhead: { cpu: "0.1" },
+          nodeSelector: { a: "b", c: "d" },
+          tolerations: [{ key: "k", operator: "Equal", value: "v" }],
+        }),
+      ],
+    ],
+  },
+  {
+    name: "claims",
+    requests: [
+      [`POST /apis/storage.k8s.io/v1/storageclasses`, {
+        metadata: {
+          name: "NS",
+          annotations: {
+            "storageclass.kubernetes.io/is-default-class": "true",
+          },
+        },
+        provisioner: "p",
+      }],
+      [`POST ${CLAIMS}`, claim("a", "1Gi")],
+      [
+        `PATCH ${CLAIMS}/a`,
+        { spec: { resources: { requests: { storage: "2Gi" } } } },
+        MERGE,
+      ],
+      [`PATCH ${CLAIMS}/a/status`, { status: { phase: "Bound" } }, MERGE],
+      [
+        `PATCH ${CLAIMS}/a`,
+        { spec: { resources: { requests: { storage: "2Gi" } } } },
+        MERGE,
+      ],
+      [
+        `PATCH /apis/storage.k8s.io/v1/storageclasses/NS`,
+        { allowVolumeExpansion: true },
+        MERGE,
+      ],
+      [
+        `PATCH ${CLAIMS}/a`,
+        { spec: { resources: { requests: { storage: "2Gi" } } } },
+        MERGE,
+      ],
+      ["DELETE /apis/storage.k8s.io/v1/storageclasses/NS"],
+    ],
+  },
 ];

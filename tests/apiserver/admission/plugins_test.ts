@@ -296,3 +296,152 @@ test("the labels of a namespace enforce and warn about pod security", async () =
     await create(server, PODS, pod("free", {}, host));
   });
 });
+
+test("a runtime class sets overhead and scheduling, and refuses others", async () => {
+  await withServer(async (server) => {
+    const runtimeClassName = "r";
+    await create(server, "/apis/node.k8s.io/v1/runtimeclasses", {
+      metadata: { name: runtimeClassName },
+      handler: "h",
+      overhead: { podFixed: { cpu: "100m" } },
+      scheduling: {
+        nodeSelector: { a: "b" },
+        tolerations: [{ key: "k", operator: "Exists" }],
+      },
+    });
+    const refusal = (spec: object) => refused(server, PODS, pod("p", {}, spec));
+    assert.equal(
+      await refusal({ runtimeClassName: "nope" }),
+      'pod rejected: RuntimeClass "nope" not found',
+    );
+    assert.equal(
+      await refusal({ overhead: { cpu: "1" } }),
+      "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+    );
+    assert.equal(
+      await refusal({ runtimeClassName, overhead: { cpu: "1" } }),
+      "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+    );
+    assert.equal(
+      await refusal({ runtimeClassName, nodeSelector: { a: "c" } }),
+      "conflict: runtimeClass.scheduling.nodeSelector[a] = b; pod.spec.nodeSelector[a] = c",
+    );
+    const { spec } = await create(
+      server,
+      PODS,
+      pod("p", {}, {
+        runtimeClassName,
+        tolerations: [{ key: "k", operator: "Equal", value: "v" }],
+      }),
+    );
+    assert.deepEqual(spec.overhead, { cpu: "100m" });
+    assert.deepEqual(spec.nodeSelector, { a: "b" });
+    assert.deepEqual(spec.tolerations.at(-1), { key: "k", operator: "Exists" });
+    assert.equal(spec.tolerations.length, 3);
+  });
+});
+
+test("a claim grows if it is bound and its class allows it", async () => {
+  await withServer(async (server) => {
+    const merge = { "content-type": "application/merge-patch+json" };
+    const classes = "/apis/storage.k8s.io/v1/storageclasses";
+    await create(server, classes, {
+      metadata: {
+        name: "s",
+        annotations: { "storageclass.kubernetes.io/is-default-class": "true" },
+      },
+      provisioner: "p",
+    });
+    const path = `${CORE}/persistentvolumeclaims`;
+    const requests = (storage: string) => ({
+      resources: { requests: { storage } },
+    });
+    const { spec, metadata } = await create(server, path, {
+      metadata: { name: "c" },
+      spec: { accessModes: ["ReadWriteOnce"], ...requests("1Gi") },
+    });
+    assert.equal(spec.storageClassName, "s");
+    assert.deepEqual(metadata.finalizers, ["kubernetes.io/pvc-protection"]);
+    const grow = async () =>
+      await server.send("PATCH", `${path}/c`, { spec: requests("2Gi") }, merge);
+    assert.equal((await grow()).status, 422);
+    const status = { phase: "Bound" };
+    await server.send("PATCH", `${path}/c/status`, { status }, merge);
+    assert.match((await grow()).body.message, /must support resize$/);
+    const allowed = { allowVolumeExpansion: true };
+    await server.send("PATCH", `${classes}/s`, allowed, merge);
+    assert.equal((await grow()).status, 200);
+  });
+});
+
+/** Certificate request in PEM of a subject, in base64. */
+const CSR = {
+  masters:
+    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIaE1JR0hBZ0VBTUNVeEZ6QVZCZ05WQkFvTURuTjVjM1JsYlRwdFlYTjBaWEp6TVFvd0NBWURWUVFEREFGNApNRmt3RXdZSEtvWkl6ajBDQVFZSUtvWkl6ajBEQVFjRFFnQUVEV0NVZzdHbWEwVzc3TVlHdUprbVlpbzg2OG5nCjhnWGlDRjRCckFxSHhiWG16di9iSjBKbkM3R2lqS0FiZ3lsdWc3eDlaV1g1ZUE3RUFuRzFiczJWb3FBQU1Bb0cKQ0NxR1NNNDlCQU1DQTBrQU1FWUNJUUQ3bXlHSVpvSzlkR0Jab3E3Ymw5QmZaaUgvYk5JNWZhMHo4M2Vkak0zMQpKUUloQUl4NjdCVnFXVjBGQlJ0dTdOK2J6ZzdaZmhEbkFsY3lhL2d3eEJCdlcvZE8KLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg==",
+  other:
+    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIWE1INENBUUF3SERFT01Bd0dBMVVFQ2d3RmIzUm9aWEl4Q2pBSUJnTlZCQU1NQVhnd1dUQVRCZ2NxaGtqTwpQUUlCQmdncWhrak9QUU1CQndOQ0FBUU5ZSlNEc2FaclJidnN4Z2E0bVNaaUtqenJ5ZUR5QmVJSVhnR3NDb2ZGCnRlYk8vOXNuUW1jTHNhS01vQnVES1c2RHZIMWxaZmw0RHNRQ2NiVnV6Wldpb0FBd0NnWUlLb1pJemowRUF3SUQKU1FBd1JnSWhBTDgrc3ZOdFlUbTI2QlppWTdKZmVrV3BBK0srK0krWXNFRWYwNXg4WG82d0FpRUF0WE9hK1NXVApTZDJ1NkF2SkRPMTBXb0gxV29nUUVPZVJ2aUVMRC9MOEltRT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg==",
+};
+
+test("a certificate needs a right to its signer, and never makes a master", async () => {
+  await withServer(async (server) => {
+    const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    const csr = (name: string, request: string) => ({
+      metadata: { name },
+      spec: {
+        request,
+        signerName: "kubernetes.io/kube-apiserver-client",
+        usages: ["client auth"],
+      },
+    });
+    assert.equal(
+      await refused(server, path, csr("m", CSR.masters)),
+      "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed",
+    );
+    await create(server, path, csr("c", CSR.other));
+    const rbac = "/apis/rbac.authorization.k8s.io/v1";
+    const rule = { apiGroups: ["certificates.k8s.io"] };
+    const grant = async (name: string, rules: object[]) => {
+      await create(server, `${rbac}/clusterroles`, {
+        metadata: { name },
+        rules,
+      });
+      await create(server, `${rbac}/clusterrolebindings`, {
+        metadata: { name },
+        roleRef: {
+          apiGroup: "rbac.authorization.k8s.io",
+          kind: "ClusterRole",
+          name,
+        },
+        subjects: [{ kind: "User", name: "ann" }],
+      });
+    };
+    await grant("writer", [{
+      ...rule,
+      resources: ["approval", "status"].map((name) =>
+        `certificatesigningrequests/${name}`
+      ),
+      verbs: ["patch"],
+    }]);
+    const approve = async (subresource: string, type: string) =>
+      await server.send("PATCH", `${path}/c/${subresource}`, {
+        status: { conditions: [{ type, status: "True", reason: "r" }] },
+      }, {
+        "content-type": "application/merge-patch+json",
+        "impersonate-user": "ann",
+      });
+    const early = await approve("approval", "Approved");
+    assert.match(
+      early.body.message,
+      /user not permitted to approve requests with signerName "kubernetes.io\/kube-apiserver-client"$/,
+    );
+    const sign = await approve("status", "Failed");
+    assert.match(sign.body.message, /not permitted to sign requests/);
+    await grant("signer", [{
+      ...rule,
+      resources: ["signers"],
+      resourceNames: ["kubernetes.io/*"],
+      verbs: ["approve"],
+    }]);
+    assert.equal((await approve("approval", "Approved")).status, 200);
+  });
+});
