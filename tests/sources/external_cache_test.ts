@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ExternalCache } from "../../sources/external_cache.ts";
+import { fc } from "../support/property.ts";
 
 interface Item {
   readonly id: string;
@@ -83,4 +84,53 @@ test("ExternalCache ignores one fetch from before we deleted and created a resou
     assert.equal(cache.replace("p", [item("a", value)]), false);
     assert.deepEqual(cache.of("p"), [item("a", value)]);
   }
+});
+
+/** What happens between two fetches: own writes and deletions, one per id. */
+const round = fc.record({
+  own: fc.uniqueArray(
+    fc.record({
+      id: fc.constantFrom("a", "b", "c"),
+      value: fc.option(fc.nat(3), { nil: undefined }),
+    }),
+    { selector: ({ id }) => id },
+  ),
+  /** Value that others give to an id, after the fetch that came too late. */
+  foreign: fc.option(
+    fc.record({ id: fc.constantFrom("a", "b", "c"), value: fc.nat(3) }),
+    { nil: undefined },
+  ),
+});
+
+test("ExternalCache shows own changes over a fetch from before, then what there is", () => {
+  fc.assert(fc.property(fc.array(round, { maxLength: 6 }), (rounds) => {
+    const cache = new ExternalCache<Item>(byId);
+    const there = new Map<string, Item>();
+    const shown = () => new Map(cache.of("p").map((one) => [one.id, one]));
+    const sorted = (items: Iterable<Item>) =>
+      [...items].sort((a, b) => a.id < b.id ? -1 : 1);
+    for (const { own, foreign } of rounds) {
+      const before = [...there.values()];
+      for (const { id, value } of own) {
+        const known = there.get(id);
+        if (value !== undefined) {
+          there.set(id, item(id, value));
+          cache.ownWrite("p", item(id, value));
+        } else if (known !== undefined) {
+          there.delete(id);
+          cache.ownDelete("p", known);
+        }
+      }
+      assert.deepEqual(sorted(shown().values()), sorted(there.values()));
+      cache.replace("p", before);
+      assert.deepEqual(sorted(shown().values()), sorted(there.values()));
+      if (foreign !== undefined) {
+        there.set(foreign.id, item(foreign.id, foreign.value));
+      }
+      cache.replace("p", there.values());
+      assert.deepEqual(sorted(shown().values()), sorted(there.values()));
+      assert.equal(cache.replace("p", there.values()), false);
+    }
+    assert.deepEqual(cache.of("other"), []);
+  }));
 });

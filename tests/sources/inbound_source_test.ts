@@ -101,6 +101,10 @@ test("timerSource triggers once or again and again, until the primary is deleted
   source.schedule(key, { after: "5s" });
   await clock.advance(4_000);
   assert.equal(context.triggered.length, 4, "the newer schedule replaced it");
+  source.cancel(key);
+  source.schedule(key, { after: "1s", every: "10s" });
+  await clock.advance(20_999);
+  assert.equal(context.triggered.length, 6, "after 1 and 11 seconds");
   await source.stop();
   assert.equal(clock.pendingTimers, 0);
 });

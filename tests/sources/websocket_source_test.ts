@@ -123,7 +123,9 @@ test("websocketSource reconnects after a lost connection, and triggers everythin
   await clock.advance(500);
   const second = await until("a second one", () => server.sockets[1]);
   await until("triggers", () => context.triggered.length === 2);
+  await until("healthy", () => source.health?.().status === "healthy");
   second.close();
+  await until("unhealthy", () => source.health?.().status === "unhealthy");
   await until("a pause", () => clock.pendingTimers > 0);
   await clock.advance(1_000);
   await until("a third one", () => server.sockets[2]);

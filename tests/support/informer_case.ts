@@ -1,10 +1,10 @@
-import assert from "node:assert/strict";
 import { Informer } from "../../core/cache/informer/informer.ts";
 import type { InformerOptions } from "../../core/cache/informer/informer_options.ts";
 import type { Client } from "../../core/client/client.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { stateOf, Widget } from "./fake_watch_call.ts";
 import { FakeWatchServer } from "./fake_watch_server.ts";
+import { LeakGuard } from "./leaks.ts";
 import { until } from "./until.ts";
 
 /** Event in the form that tests compare. */
@@ -35,6 +35,7 @@ export async function withInformer(
   options: InformerOptions = {},
 ): Promise<void> {
   const server = await FakeWatchServer.start();
+  const guard = new LeakGuard();
   const clock = new VirtualClock();
   const client = await server.client();
   const informer = new Informer(client, Widget, {
@@ -89,7 +90,7 @@ export async function withInformer(
     await test(parts);
   } finally {
     await informer.stop();
-    assert.equal(clock.pendingTimers, 0, "a timer is left after stop");
+    guard.check(clock);
     await server.stop();
   }
 }

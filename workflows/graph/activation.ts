@@ -230,6 +230,9 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
   }
 
   async #start(): Promise<void> {
+    const life = Symbol(this.name);
+    // Before the pause, so that a stop during it ends this start, too.
+    this.#life = life;
     await this.#closing;
     const context = this.#context;
     if (context === undefined) {
@@ -237,8 +240,6 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
         `Cannot use the source "${this.name}": it is not started: register the workflow, or its sources, with a controller`,
       );
     }
-    const life = Symbol(this.name);
-    this.#life = life;
     await this.#inner.start({
       ...context,
       namespaces: this.#namespaces,

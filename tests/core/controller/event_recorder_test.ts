@@ -143,6 +143,50 @@ test("EventRecorder writes events that repeat before the write once, with a coun
   await server.stop();
 });
 
+test("EventRecorder keeps the first and last time of an event that waits [L41]", async () => {
+  const clock = new VirtualClock();
+  const answered = Promise.withResolvers<undefined>();
+  const created: Event[] = [];
+  const recorder = new EventRecorder({
+    client: {
+      find: () => answered.promise,
+      create: (_kind: unknown, event: Event) => {
+        created.push(event);
+        return Promise.resolve(event);
+      },
+    } as unknown as Client,
+    clock,
+    log: silentLogger,
+    controller: "engines",
+    instance: "replica-1",
+  });
+  const record = (message: string) =>
+    recorder.record(OBJECT, ConfigMap, {
+      type: "Warning",
+      reason: "Overheated",
+      message,
+    });
+  record("95 degrees");
+  await clock.settle();
+  record("96 degrees");
+  await clock.advance(60_000);
+  record("96 degrees");
+  answered.resolve(undefined);
+  await recorder.flush();
+  record("97 degrees");
+  await recorder.close();
+  record("98 degrees");
+  await recorder.flush();
+  assert.deepEqual(
+    created.map(({ count, firstTimestamp, lastTimestamp }) => [
+      count,
+      Date.parse(`${lastTimestamp}`) - Date.parse(`${firstTimestamp}`),
+    ]),
+    [[1, 0], [2, 60_000], [1, 0]],
+  );
+  assert.equal(clock.pendingTimers, 0);
+});
+
 test("EventRecorder drops an event that the server forbids, without failing [L41]", async () => {
   const warnings: string[] = [];
   const forbidden = new ApiError("Cannot create: the namespace ends", {

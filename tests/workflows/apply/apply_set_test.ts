@@ -93,7 +93,11 @@ applyTest(
       configMap("goes"),
       secret({ a: "YQ==" }),
       configMap("kept", {}, { [`${GROUP}/prune`]: "disabled" }),
+      configMap("ignored"),
     ], { owner: OWNER });
+    await client.patch(ConfigMap, { namespace: "default", name: "ignored" }, {
+      metadata: { annotations: { [`${GROUP}/apply`]: "Ignore" } },
+    });
     const theirs = { namespace: "default", name: "theirs" };
     await client.create(ConfigMap, { metadata: theirs });
     writes.length = 0;
@@ -111,6 +115,7 @@ applyTest(
       "Secret/login deleted",
       "ConfigMap/theirs skipped",
       "ConfigMap/kept skipped",
+      "ConfigMap/ignored skipped",
       "ConfigMap/goes deleted",
     ]);
     assert.deepEqual(writes.map(({ verb }) => verb), ["delete", "delete"]);

@@ -10,6 +10,7 @@ import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { GatedSource } from "../../../workflows/graph/activation.ts";
 import { CrdPresence } from "../../../workflows/graph/crd_presence.ts";
+import { fc } from "../../support/property.ts";
 import { recordedContext } from "../../support/source_context.ts";
 
 const MAP: ConfigMap = { metadata: { namespace: "default", name: "a" } };
@@ -183,4 +184,78 @@ test("CrdPresence ignores a change that ends after it was stopped", async () => 
   await Promise.all([started, stopped]);
   assert.equal(presence.present, false);
   assert.deepEqual(context.triggered, []);
+});
+
+/** Action of a workflow on a gated source. */
+type Act =
+  | { do: "hold" | "release"; node: string; primary: string }
+  | { do: "deleted"; primary: string }
+  | { do: "settle" };
+
+const node = fc.constantFrom("first", "second");
+const primary = fc.constantFrom("default/a", "default/b");
+const act: fc.Arbitrary<Act> = fc.oneof(
+  fc.record({ do: fc.constantFrom("hold", "release"), node, primary }),
+  fc.record({ do: fc.constant("deleted"), primary }),
+  fc.record({ do: fc.constant("settle") }),
+);
+
+test("GatedSource is open exactly while a node holds it, and never starts twice", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(act, { maxLength: 30, size: "max" }),
+      async (acts) => {
+        let state = "stopped";
+        const faults: string[] = [];
+        const slow = (from: string, via: string, to: string) => async () => {
+          if (state !== from) faults.push(`${via} while it is ${state}`);
+          state = via;
+          await new Promise<void>((resolve) => clock.setTimer(resolve, 10));
+          if (state === via) state = to;
+        };
+        const { source, context, clock } = gated({
+          start: slow("stopped", "starting", "started"),
+          // It may be stopped while it starts.
+          stop: () => {
+            if (state === "stopped") return Promise.resolve();
+            if (state === "starting") state = "started";
+            return slow("started", "stopping", "stopped")();
+          },
+        });
+        await source.start(context);
+        const holders = new Set<string>();
+        for (const step of acts) {
+          if (step.do === "settle") await clock.advance(100);
+          else if (step.do === "deleted") {
+            const [namespace, name = ""] = step.primary.split("/");
+            const key = { namespace, name } as {
+              namespace: string;
+              name: string;
+            };
+            source.onPrimary({ type: "deleted", key, object: undefined });
+            for (const holder of holders) {
+              if (holder.endsWith(step.primary)) holders.delete(holder);
+            }
+          } else {
+            const holder = `${step.node} ${step.primary}`;
+            if (step.do === "hold") holders.add(holder);
+            else holders.delete(holder);
+            source[step.do](step.node, step.primary).catch(() => {});
+          }
+          if (step.do !== "settle") continue;
+          assert.equal(state, holders.size > 0 ? "started" : "stopped");
+          assert.equal((await source.list()).length, holders.size > 0 ? 1 : 0);
+        }
+        const stopped = source.stop();
+        await clock.advance(100);
+        await stopped;
+        assert.deepEqual([state, faults, clock.pendingTimers], [
+          "stopped",
+          [],
+          0,
+        ]);
+      },
+    ),
+    { numRuns: 300 },
+  );
 });
