@@ -15,96 +15,56 @@ function reader(path: string, absent = ""): FieldReader {
   };
 }
 
-function readers(
-  ...paths: readonly string[]
-): ReadonlyMap<string, FieldReader> {
-  return new Map(paths.map((path) => [path, reader(path)]));
-}
+/**
+ * Selectable fields by resource: `FIELD`, or `FIELD=PATH` if the field has
+ * another name than its path, with the value of an absent one after `?`.
+ */
+const FIELDS = `
+pods: spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName status.phase status.podIP status.nominatedNodeName spec.hostNetwork?false spec.host=spec.nodeName status.podIPs=status.podIP
+nodes: spec.unschedulable?false
+namespaces: status.phase
+secrets: type
+services: spec.clusterIP spec.type
+replicationcontrollers: status.replicas?0
+jobs.batch: status.successful=status.succeeded?0
+certificatesigningrequests.certificates.k8s.io: spec.signerName
+events: involvedObject.kind involvedObject.namespace involvedObject.name involvedObject.uid involvedObject.apiVersion involvedObject.resourceVersion involvedObject.fieldPath reason type reportingComponent
+events.events.k8s.io: regarding.kind regarding.namespace regarding.name regarding.uid regarding.apiVersion regarding.resourceVersion regarding.fieldPath reason type reportingController
+`;
 
-const INVOLVED = [
-  "kind",
-  "namespace",
-  "name",
-  "uid",
-  "apiVersion",
-  "resourceVersion",
-  "fieldPath",
-];
+const SELECTABLE: ReadonlyMap<string, ReadonlyMap<string, FieldReader>> =
+  new Map(
+    FIELDS.trim().split("\n").map((line) => {
+      const [resource = "", fields = ""] = line.split(": ");
+      return [resource, readers(fields)];
+    }),
+  );
 
-function eventFields(
-  object: string,
-  controller: string,
-  source: string,
-): ReadonlyMap<string, FieldReader> {
-  const reporter = reader(controller);
-  const component = reader(`${source}.component`);
-  return new Map([
-    ...INVOLVED.map((name): [string, FieldReader] => [
-      `${object === "regarding" ? object : "involvedObject"}.${name}`,
-      reader(`${object}.${name}`),
-    ]),
-    ["reason", reader("reason")],
-    ["type", reader("type")],
-    [
-      object === "regarding" ? "reportingController" : "reportingComponent",
-      reporter,
-    ],
-    ...(object === "regarding" ? [] : [
-      ["source", (event: UntypedObject) => component(event) || reporter(event)],
-    ] as [string, FieldReader][]),
-  ]);
+function readers(fields: string): Map<string, FieldReader> {
+  return new Map(
+    fields.split(" ").map((text) => {
+      const [, field = "", path = field, absent] =
+        /^([^=?]+)(?:=([^?]+))?(?:\?(.*))?$/.exec(text) ?? [];
+      return [field, reader(path, absent)];
+    }),
+  );
 }
 
 const NONE: ReadonlyMap<string, FieldReader> = new Map();
 
-const SELECTABLE: ReadonlyMap<string, ReadonlyMap<string, FieldReader>> =
-  new Map([
-    [
-      "pods",
-      new Map([
-        ...readers(
-          "spec.nodeName",
-          "spec.restartPolicy",
-          "spec.schedulerName",
-          "spec.serviceAccountName",
-          "status.phase",
-          "status.podIP",
-          "status.nominatedNodeName",
-        ),
-        ["spec.hostNetwork", reader("spec.hostNetwork", "false")],
-        ["spec.host", reader("spec.nodeName")],
-        ["status.podIPs", reader("status.podIP")],
-      ]),
-    ],
-    [
-      "nodes",
-      new Map([["spec.unschedulable", reader("spec.unschedulable", "false")]]),
-    ],
-    ["namespaces", readers("status.phase")],
-    ["secrets", readers("type")],
-    ["services", readers("spec.clusterIP", "spec.type")],
-    [
-      "replicationcontrollers",
-      new Map([["status.replicas", reader("status.replicas", "0")]]),
-    ],
-    [
-      "jobs.batch",
-      new Map([["status.successful", reader("status.succeeded", "0")]]),
-    ],
-    [
-      "certificatesigningrequests.certificates.k8s.io",
-      readers("spec.signerName"),
-    ],
-    ["events", eventFields("involvedObject", "reportingComponent", "source")],
-    [
-      "events.events.k8s.io",
-      eventFields("regarding", "reportingController", "deprecatedSource"),
-    ],
-  ]);
+// An Event has one more field: its source, or else the controller that reports it.
+const component = reader("source.component");
+const reporter = reader("reportingComponent");
+const EVENT_FIELDS: ReadonlyMap<string, FieldReader> = new Map([
+  ...SELECTABLE.get("events") ?? NONE,
+  ["source", (event) => component(event) || reporter(event)],
+]);
 
 /** Selectable fields of a resource, besides name and namespace. */
 export function selectableFieldsOf(
   resource: string,
 ): ReadonlyMap<string, FieldReader> {
-  return SELECTABLE.get(resource) ?? NONE;
+  return resource === "events"
+    ? EVENT_FIELDS
+    : SELECTABLE.get(resource) ?? NONE;
 }

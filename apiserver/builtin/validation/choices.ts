@@ -27,33 +27,24 @@ export const CHOICES: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /** Enumerated fields that are not checked, or that a rule of their own checks. */
-export const CHECKED_BY_RULE: ReadonlySet<string> = new Set([
-  "DaemonSetUpdateStrategy.type",
-  "DeploymentStrategy.type",
-  "StatefulSetSpec.podManagementPolicy",
-  "StatefulSetUpdateStrategy.type",
-  "PersistentVolumeClaimSpec.accessModes",
-  "PersistentVolumeSpec.accessModes",
-  "NodeSelectorRequirement.operator",
-  "ServiceSpec.ipFamilies",
-  "SecurityContext.procMount",
-  "ValidatingWebhook.sideEffects",
-  "MutatingWebhook.sideEffects",
-  "PodOS.name",
-  "StorageClass.reclaimPolicy",
-  "CSIDriverSpec.volumeLifecycleModes",
-  "PriorityClass.preemptionPolicy",
-]);
+export const CHECKED_BY_RULE: ReadonlySet<string> = new Set(
+  `DaemonSetUpdateStrategy.type DeploymentStrategy.type
+  StatefulSetSpec.podManagementPolicy StatefulSetUpdateStrategy.type
+  PersistentVolumeClaimSpec.accessModes PersistentVolumeSpec.accessModes
+  NodeSelectorRequirement.operator ServiceSpec.ipFamilies
+  SecurityContext.procMount ValidatingWebhook.sideEffects
+  MutatingWebhook.sideEffects PodOS.name StorageClass.reclaimPolicy
+  CSIDriverSpec.volumeLifecycleModes PriorityClass.preemptionPolicy`.split(
+    /\s+/,
+  ),
+);
 
 /** Fields whose content is not checked; upstream validates it when it is used. */
-export const UNCHECKED: ReadonlySet<string> = new Set([
-  "StatefulSetSpec.template",
-  "StatefulSetSpec.volumeClaimTemplates",
-  "NodeSpec.taints",
-  "ObjectMetricSource.metric",
-  "PodsMetricSource.metric",
-  "ExternalMetricSource.metric",
-]);
+export const UNCHECKED: ReadonlySet<string> = new Set(
+  `StatefulSetSpec.template StatefulSetSpec.volumeClaimTemplates
+  NodeSpec.taints ObjectMetricSource.metric PodsMetricSource.metric
+  ExternalMetricSource.metric`.split(/\s+/),
+);
 
 /** Names of fields in messages, where they differ from the JSON names. */
 export const SHOWN_AS: ReadonlyMap<string, string> = new Map([
