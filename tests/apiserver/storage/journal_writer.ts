@@ -1,0 +1,26 @@
+/**
+ * Program that changes objects in a journal without end and prints the number of
+ * each change once it is acknowledged: `journal_writer.ts FILE`.
+ *
+ * @module
+ */
+import { writeSync } from "node:fs";
+import process from "node:process";
+import { FileJournal } from "../../../apiserver/storage/file_journal.ts";
+import { Store } from "../../../apiserver/storage/store.ts";
+import { plainDefinition } from "../support/plain_kinds.ts";
+
+const definition = plainDefinition({ plural: "widgets", kind: "Widget" });
+const store = new Store();
+const [path = ""] = process.argv.slice(2);
+store.attach(new FileJournal(path, store, { minRewriteBytes: 4_000 }));
+for (let number = 1;; number++) {
+  const name = `w${number % 7}`;
+  store.put(definition, {
+    kind: "Widget",
+    apiVersion: "v1",
+    metadata: { namespace: "a", name, uid: name },
+    number,
+  });
+  writeSync(1, `${number}\n`);
+}
