@@ -25,7 +25,7 @@ import {
   type PolicyInput,
 } from "./policy_environment.ts";
 import type { PolicyBinding, PolicyHook } from "./policy_hooks.ts";
-import { paramsOf } from "./policy_params.ts";
+import { paramsOf, UnknownParams } from "./policy_params.ts";
 import type { Match } from "./review_request.ts";
 
 /** Mutation of a policy. */
@@ -68,7 +68,9 @@ export async function mutateByPolicies(
         params = await paramsOf(policy, binding, attributes);
       } catch (error) {
         if (!(error instanceof PolicyError)) throw error;
-        fail(`failed to configure binding: ${error.message}`, binding);
+        if (error instanceof UnknownParams) {
+          fail(`failed to configure policy: ${error.message}`);
+        } else fail(`failed to configure binding: ${error.message}`, binding);
         continue;
       }
       for (const param of params) {

@@ -1,6 +1,7 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import {
   applyJsonPatch,
+  JsonPatchError,
   type JsonPatchOperation,
 } from "../../core/patch/json_patch.ts";
 import { badRequest, internalError } from "../status.ts";
@@ -120,14 +121,13 @@ function applied(
 ): boolean {
   if (answer.patch === "") return false;
   let result: unknown;
+  let patch: JsonPatchOperation[] = [];
   try {
     const bytes = Uint8Array.from(
       atob(answer.patch),
       (character) => character.charCodeAt(0),
     );
-    const patch = JSON.parse(
-      new TextDecoder().decode(bytes),
-    ) as JsonPatchOperation[];
+    patch = JSON.parse(new TextDecoder().decode(bytes));
     if (patch.length === 0) return false;
     if (object === undefined) {
       throw badRequest(
@@ -140,9 +140,24 @@ function applied(
       maxCopied: MAX_COPIED,
     });
   } catch (error) {
-    throw internalError((error as Error).message);
+    throw internalError(patchProblem(error as Error, patch));
   }
   return mutated.set(result as UntypedObject, match);
+}
+
+/** Message of Go's library for a patch that does not apply. */
+function patchProblem(
+  error: Error,
+  patch: readonly JsonPatchOperation[],
+): string {
+  const failed = error instanceof JsonPatchError && patch[error.index];
+  if (!failed) return error.message;
+  const { op, path } = failed;
+  return op === "test"
+    ? `testing value ${path} failed: test failed`
+    : `${op} operation does not apply: doc is missing path: ${
+      JSON.stringify(path)
+    }: missing value`;
 }
 
 /** Maximum number of characters that the copies of a JSON patch add. */

@@ -116,7 +116,8 @@ export class PolicyEnvironment {
       .registerVariable("oldObject", nameOf(typed?.object))
       .registerVariable("namespaceObject", "dyn")
       .registerVariable("request", this.#request.name);
-    if (paramKind) {
+    // Type checking does not know parameters of an unknown kind.
+    if (paramKind && (typed === undefined || typed.params)) {
       environment.registerVariable("params", nameOf(typed?.params));
     }
     registerAuthorizer(environment);
@@ -247,7 +248,18 @@ export class PolicyEnvironment {
       let known: { readonly value: unknown } | undefined;
       Object.defineProperty(variables, name, {
         enumerable: true,
-        get: () => (known ??= { value: expression.evaluate(input) }).value,
+        get() {
+          try {
+            known ??= { value: expression.evaluate(input) };
+          } catch (error) {
+            const why = (error as Error).message
+              .replace(/^expression '[^]*' resulted in error: /, "");
+            throw new PolicyError(
+              `composited variable "${name}" fails to evaluate: ${why}`,
+            );
+          }
+          return known.value;
+        },
       });
     }
     input.variables = variables;

@@ -10,6 +10,9 @@ import type { Attributes } from "./admission.ts";
 import { PolicyError } from "./policy_environment.ts";
 import type { PolicyBinding, PolicyHook } from "./policy_hooks.ts";
 
+/** Error of a policy whose kind of parameters is not served. */
+export class UnknownParams extends PolicyError {}
+
 /**
  * Parameters of a binding: the policy is evaluated once for each of them.
  *
@@ -28,10 +31,8 @@ export async function paramsOf(
     one.name === version && one.served
   );
   if (definition === undefined || served === undefined) {
-    throw new PolicyError(
-      `failed to find resource referenced by paramKind: '${
-        group === "" ? "" : `${group}/`
-      }${version}, Kind=${paramKind.kind}'`,
+    throw new UnknownParams(
+      `failed to find resource referenced by paramKind: '${group}/${version}, Kind=${paramKind.kind}'`,
     );
   }
   const { name, selector, parameterNotFoundAction } = paramRef;

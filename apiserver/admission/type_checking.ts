@@ -44,9 +44,11 @@ export async function expressionWarnings(
       if (!expression) continue;
       const texts = kinds.flatMap(({ name, environment }) => {
         const { error } = environment.compile(expression);
-        return error === undefined
-          ? []
-          : [`${name.includes("/") ? name : `/${name}`}: ${error}\n`];
+        return error === undefined ? [] : [
+          `${name.includes("/") ? name : `/${name}`}: ${
+            error.replace(/^compilation failed: /, "")
+          }\n`,
+        ];
       });
       if (texts.length === 0) continue;
       warnings.push({

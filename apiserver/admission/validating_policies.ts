@@ -9,7 +9,7 @@ import {
 import { criteriaOf, matchOf } from "./matching.ts";
 import type { PolicyEnvironment, PolicyInput } from "./policy_environment.ts";
 import type { PolicyBinding, PolicyHook } from "./policy_hooks.ts";
-import { paramsOf } from "./policy_params.ts";
+import { paramsOf, UnknownParams } from "./policy_params.ts";
 import { type Verdict, VerdictBuilder } from "./verdict.ts";
 
 /** Denial by a policy. */
@@ -82,7 +82,11 @@ export async function validateByPolicies(
           if (error instanceof StatusError) throw error;
           if (!fails) continue;
           const why = (error as Error).message;
-          deny({ message: `failed to configure binding: ${why}` }, binding);
+          if (error instanceof UnknownParams) {
+            deny({ message: `failed to configure policy: ${why}` });
+          } else {
+            deny({ message: `failed to configure binding: ${why}` }, binding);
+          }
           continue;
         }
         for (const { denials, annotations, errors } of results) {

@@ -283,7 +283,10 @@ function connectionText({ message }: Error, host: string): string {
   if (/ECONNREFUSED|refused/i.test(why)) {
     return `dial tcp ${host}: connect: connection refused`;
   }
-  return /certificate|self.signed|UnknownIssuer/i.test(why)
-    ? `tls: failed to verify certificate: x509: ${why}`
-    : why;
+  if (!/certificate|self.signed|UnknownIssuer/i.test(why)) return why;
+  const unknown = /verify|issuer|self.signed|unknown/i.test(why) &&
+    !/altnames|hostname|NotValidForName/i.test(why);
+  return `tls: failed to verify certificate: x509: ${
+    unknown ? "certificate signed by unknown authority" : why
+  }`;
 }

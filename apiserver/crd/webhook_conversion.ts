@@ -61,7 +61,7 @@ export class WebhookConversion {
     const key = others.map((object) => answerKey(object, apiVersion));
     const converted = answerOf(
       `list ${key.join()}`,
-      () => this.#ask(others, apiVersion, true),
+      () => this.#ask(others, apiVersion),
     );
     for (const [index, object] of converted.entries()) {
       provideAnswer(key[index] ?? "", object);
@@ -71,7 +71,6 @@ export class WebhookConversion {
   async #ask(
     objects: readonly UntypedObject[],
     desiredAPIVersion: string,
-    isList = false,
   ): Promise<UntypedObject[]> {
     const [{ apiVersion = "", kind = "" } = {}] = objects;
     const shown = `${apiVersion}, Kind=${kind}`;
@@ -105,23 +104,17 @@ export class WebhookConversion {
     }
     return converted.map((object, index) => {
       const original = objects[index] as UntypedObject;
-      const at = isList ? `converted object at index ${index}` : "object";
       const type = typeProblem(original, object, desiredAPIVersion);
       if (type !== undefined) {
-        const place = isList ? at : "object at index 0";
-        throw failure(`returned invalid ${place}: ${type}`);
+        throw failure(`returned invalid object at index 0: ${type}`);
       }
       const problem = identityProblem(original, object as UntypedObject);
       if (problem !== undefined) {
-        throw failure(`returned invalid ${at}: ${problem}`);
+        throw failure(`returned invalid object: ${problem}`);
       }
       const metadata = restoredMetadata(original, object as UntypedObject);
       if (typeof metadata === "string") {
-        throw failure(
-          isList
-            ? `returned invalid metadata in object at index ${index}: ${metadata}`
-            : `returned invalid metadata: ${metadata}`,
-        );
+        throw failure(`returned invalid metadata: ${metadata}`);
       }
       return { ...object as UntypedObject, metadata };
     });

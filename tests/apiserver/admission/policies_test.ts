@@ -105,7 +105,10 @@ test("Variables of a policy are evaluated lazily and see earlier ones", async ()
       MAPS,
       map("b", { a: "", b: "" }),
     );
-    assert.match(body.message, /no such key: none$/);
+    assert.match(
+      body.message,
+      /resulted in error: composited variable "odd" fails to evaluate: no such key: none$/,
+    );
     const { body: third } = await session.send(
       "POST",
       MAPS,
@@ -322,15 +325,15 @@ test("The types of a policy are checked against the kinds of its rules", async (
       [
         [
           "spec.validations[0].expression",
-          "apps/v1, Kind=Deployment: compilation failed: ERROR: <input>:1:22: found no matching overload for '_>_' applied to '(int, string)'",
+          "apps/v1, Kind=Deployment: ERROR: <input>:1:22: found no matching overload for '_>_' applied to '(int, string)'",
         ],
         [
           "spec.validations[1].expression",
-          "apps/v1, Kind=Deployment: compilation failed: ERROR: <input>:1:12: undefined field 'maxRetries'",
+          "apps/v1, Kind=Deployment: ERROR: <input>:1:12: undefined field 'maxRetries'",
         ],
         [
           "spec.validations[2].messageExpression",
-          "apps/v1, Kind=Deployment: compilation failed: ERROR: <input>:1:10: found no matching overload for '_+_' applied to '(string, int)'",
+          "apps/v1, Kind=Deployment: ERROR: <input>:1:10: found no matching overload for '_+_' applied to '(string, int)'",
         ],
       ],
     );

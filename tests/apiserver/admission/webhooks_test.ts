@@ -171,6 +171,24 @@ test("Mutating webhooks patch the object in the order of their names", async () 
   }, services({ a: add("a"), b: add("b"), c: (review) => answer(review, {}) }));
 });
 
+test("A patch that does not apply is refused as by kube-apiserver", async () => {
+  await withSession(
+    async (session) => {
+      await configure(session, "Mutating", "a");
+      const { status, body } = await session.send("POST", MAPS, map("m"));
+      assert.equal(status, 500);
+      assert.equal(
+        body.message,
+        'Internal error occurred: remove operation does not apply: doc is missing path: "/no/thing": missing value',
+      );
+    },
+    services({
+      a: (review) =>
+        answer(review, patchOf([{ op: "remove", path: "/no/thing" }])),
+    }),
+  );
+});
+
 test("A mutating webhook sees neither UID nor generated name", async () => {
   const seen: Any[] = [];
   await withSession(
