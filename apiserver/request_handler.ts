@@ -20,6 +20,7 @@ import {
   textResponse,
 } from "./http/exchange.ts";
 import { healthResponse } from "./health.ts";
+import { ServerMetrics } from "./metrics.ts";
 import { respondValue } from "./read/respond.ts";
 import { failureMedia } from "./request/negotiation.ts";
 import {
@@ -102,11 +103,13 @@ const NOTHING = new Uint8Array();
 export class RequestHandler {
   readonly #context: ApiContext;
   readonly #openApi: OpenApiRoutes;
+  readonly #metrics: ServerMetrics;
   readonly #audit: ((event: AuditEvent) => void) | undefined;
 
   constructor({ context, openApi, audit }: RequestHandlerOptions) {
     this.#context = context;
     this.#openApi = openApi;
+    this.#metrics = new ServerMetrics(context.store, context.clock.wallTime());
     this.#audit = audit;
   }
 
@@ -132,6 +135,8 @@ export class RequestHandler {
   async handle(request: ServerRequest): Promise<ServerResponse> {
     const info = readTarget(request.target);
     if (info === undefined) return textResponse(400, "400 Bad Request");
+    const started = this.#context.clock.now();
+    this.#metrics.flight(request.method, 1);
     const warnings: string[] = [];
     const annotations: Record<string, string> = {};
     let user = ANONYMOUS;
@@ -155,6 +160,11 @@ export class RequestHandler {
       response = await this.#failure(error, request);
     }
     response = await finish(request, response, { warnings, flow });
+    this.#metrics.flight(request.method, -1);
+    this.#metrics.observe(verbOf(request.method, info), info, {
+      status: response.status,
+      duration: this.#context.clock.now() - started,
+    });
     this.#audit?.(auditEvent(request, { info, user, response, annotations }));
     return response;
   }
@@ -192,6 +202,10 @@ export class RequestHandler {
     }
     if (HEALTH_PATHS.test(path)) {
       return healthResponse(path, info.query);
+    }
+    if (path === "/metrics") {
+      checkReads(http);
+      return this.#metrics.respond();
     }
     if (path === "/openapi" || path.startsWith("/openapi/")) {
       return await this.#openApi.respond(http, path);
