@@ -7,7 +7,7 @@ import { StatusError } from "../status.ts";
 import type { Collection } from "../storage/collection.ts";
 import type { Change } from "../storage/history.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
-import { ControllerApi, controllerOf, decode } from "./controller_api.ts";
+import { ControllerApi, controllerOf } from "./controller_api.ts";
 
 /** Number of keys processed before other tasks of the event loop run. */
 const SLICE = 64;
@@ -39,6 +39,8 @@ export interface ControllerDefinition {
    * @default {"kube-controller-manager"}
    */
   readonly manager?: string;
+  /** Whether an object concerns it; all do by default. */
+  readonly concerns?: (object: StoredObject) => boolean;
   /** Kinds whose objects it manages by owner references and, without an owner, by labels. */
   readonly owns?: readonly ResolvedKind[];
   /** Keys of objects to sync because an object of another kind changed. */
@@ -105,7 +107,9 @@ export class ControllerLoop {
     const { kind, manager = "kube-controller-manager" } = definition;
     const api = new ControllerApi(this.#context, manager);
     const controller: Running = { definition, api };
+    const { concerns = () => true } = definition;
     this.#on(kind, ({ type, object }) => {
+      if (!concerns(object)) return;
       if (type !== "DELETED") this.#enqueue(controller, object.key);
       else this.#forget(controller, object);
     });
@@ -205,7 +209,9 @@ export class ControllerLoop {
       const stored = this.#context.store.collection(definition.kind).get(key);
       if (stored !== undefined) {
         const wake = () => this.#enqueue(controller, key);
-        delay = await definition.sync(decode(stored), api, wake) ?? undefined;
+        // Not decode(): of many pods each would keep its decoded state.
+        const object = stored.parse();
+        delay = await definition.sync(object, api, wake) ?? undefined;
       }
       item.failures = 0;
     } catch (error) {

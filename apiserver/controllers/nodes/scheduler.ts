@@ -9,7 +9,7 @@ import {
   matchesLabels,
 } from "../../../core/api/label_selector.ts";
 import { assign } from "../../write/bind.ts";
-import { type ControllerApi, decode } from "../controller_api.ts";
+import type { ControllerApi } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
 import { internalRequest } from "../internal_request.ts";
 import { withCondition } from "../conditions.ts";
@@ -82,7 +82,7 @@ export const SCHEDULER: ControllerDefinition = {
     kind: Node,
     *keys(_, api) {
       for (const pod of api.context.store.collection(Pod).values()) {
-        if (isWaiting(decode(pod))) yield pod.key;
+        if (isWaiting(pod.parse() as unknown as Pod)) yield pod.key;
       }
     },
   }],

@@ -48,6 +48,8 @@ export const JOBS: ControllerDefinition = {
 export const JOB_ORPHANS: ControllerDefinition = {
   name: "job-controller",
   kind: Pod,
+  concerns: ({ labels }) =>
+    labels?.["batch.kubernetes.io/job-name"] !== undefined,
   async sync(object, api) {
     const pod = object as Pod;
     if (!isTracked(pod)) return;

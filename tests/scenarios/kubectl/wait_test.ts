@@ -79,3 +79,27 @@ kubectlTest(
   },
   { simulate: true },
 );
+
+kubectlTest(
+  "kubectl rollout history lists the revisions, and undo restores the last one",
+  async (kubectl) => {
+    await kubectl.feed(DEPLOYMENT, "apply -f -");
+    await kubectl.run("rollout status deploy web --timeout=20s");
+    await kubectl.run("set image deploy web *=other");
+    await kubectl.run("rollout status deploy web --timeout=20s");
+    assert.match(
+      await kubectl.run("rollout history deploy web"),
+      /REVISION.*\n1 .*\n2 /,
+    );
+    const image = "get deploy web -o jsonpath={..containers[0].image}";
+    assert.equal(await kubectl.run(image), "other");
+    await kubectl.run("rollout undo deploy web");
+    await kubectl.run("rollout status deploy web --timeout=20s");
+    assert.notEqual(await kubectl.run(image), "other");
+    assert.match(
+      await kubectl.run("get pods --no-headers"),
+      /^web-[a-z0-9]+-[a-z0-9]{5} +1\/1 +Running +0 /m,
+    );
+  },
+  { simulate: true },
+);
