@@ -2,21 +2,17 @@
  * Embedded Kubernetes API server for development and tests. It answers as
  * kube-apiserver 1.32 does, without a cluster, and supports fault injection.
  *
- * Differences from a cluster: pods do not run (hooks provide `logs` and `exec`,
- * and `simulate` makes workloads ready). There is no admission by webhooks,
- * policies, LimitRanges or ResourceQuotas, and no conversion by webhooks:
- * reading a custom resource in another version than the stored one fails with
- * an error that names the webhook. RBAC roles are stored but not enforced: the
- * bearer token has all rights, other users have almost none, and impersonation
- * is not supported; `permissions` of `TestCluster` (in `./testing`) checks an
- * operator's roles. `kubectl explain` shows the fields of built-in kinds
- * without descriptions.
+ * Differences from a cluster: containers do not run. Pods stay pending, or run on
+ * simulated nodes (`simulate`), where hooks say how they end and provide `logs`
+ * and `exec`. Requests are never queued by priority and fairness, and `kubectl
+ * explain` shows the fields of built-in kinds without descriptions.
  *
  * Imports the parts of `core` below the cache (api, json, patch, crd, client,
  * config, kinds, clock, logger), and nothing of cache, controller or operator.
  * A request passes `http/` (listener or in-process transport),
- * `request_handler.ts`, `router.ts`, `read/` or `write/`, and `storage/`;
- * `registry.ts` defines how a resource is described.
+ * `request_handler.ts`, `access/` (authentication, roles), `router.ts`, `read/` or
+ * `write/` (with `admission/`), and `storage/`; `registry.ts` defines how a
+ * resource is described. `controllers/` reconcile what was stored.
  *
  * @example Write objects, and inject a failure
  * ```ts
