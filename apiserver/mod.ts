@@ -5,7 +5,8 @@
  * Differences from a cluster: containers do not run. Pods stay pending, or run on
  * simulated nodes (`simulate`), where hooks say how they end and provide `logs`
  * and `exec`. Requests are never queued by priority and fairness, and `kubectl
- * explain` shows the fields of built-in kinds without descriptions.
+ * explain` shows the fields of built-in kinds without descriptions. On Bun client
+ * certificates are ignored, since its servers do not show them.
  *
  * Imports the parts of `core` below the cache (api, json, patch, crd, client,
  * config, kinds, clock, logger), and nothing of cache, controller or operator.

@@ -1,3 +1,4 @@
+import type { User } from "./request/user.ts";
 import type { StatusCause } from "../core/api/api_error.ts";
 import type { Scope } from "../core/api/kind.ts";
 import type { ObjectKey } from "../core/api/object_key.ts";
@@ -47,8 +48,7 @@ export interface HookContext {
   readonly dryRun: boolean;
   /** Whether the write is a server-side apply. */
   readonly apply: boolean;
-  /** Name of the user. */
-  readonly user: string;
+  readonly user: User;
   /** Finds another stored object; frozen, in its storage version. */
   find(resource: GroupResource, key: ObjectKey): UntypedObject | undefined;
   /** Stored objects of a resource, of one namespace or all; frozen. */

@@ -1,6 +1,37 @@
+import { readFile } from "node:fs/promises";
+import type { ApiServerOptions } from "../apiserver/server_options.ts";
 import type { Command } from "./command.ts";
 import { DATA_FLAG, startServer } from "./embedded_server.ts";
 import { aborted, portOf, textOf, writeSecretFile } from "./serving.ts";
+
+/**
+ * Reads a file of tokens and users, in CSV.
+ *
+ * @throws {Error} If a line has fewer than three columns.
+ */
+async function readUsers(
+  file: string,
+): Promise<NonNullable<ApiServerOptions["users"]>> {
+  const lines = (await readFile(file, "utf8")).split("\n")
+    .map((line) => line.trim());
+  return lines.flatMap((line, index) => {
+    if (line === "" || line.startsWith("#")) return [];
+    const cells = [...line.matchAll(/(?:^|,) *(?:"((?:[^"]|"")*)"|([^,]*))/g)]
+      .map(([, quoted, plain]) =>
+        quoted?.replaceAll('""', '"') ?? plain?.trim() ?? ""
+      );
+    const [token, name, uid, groups = ""] = cells;
+    if (token && name && uid !== undefined) {
+      const names = groups.split(",").filter((group) => group !== "");
+      return [{ token, name, uid: uid || undefined, groups: names }];
+    }
+    throw new Error(
+      `Cannot read ${file}: line ${
+        index + 1
+      } must have a token, a user name and a UID`,
+    );
+  });
+}
 
 export const apiserverCommand: Command = {
   name: "apiserver",
@@ -26,6 +57,12 @@ export const apiserverCommand: Command = {
     },
     DATA_FLAG,
     {
+      name: "token-auth-file",
+      value: "FILE",
+      help:
+        'CSV with users, as in kube-apiserver: token,user,uid,"group1,group2"',
+    },
+    {
       name: "controllers",
       value: "LIST",
       help: "controllers to run, as in kube-controller-manager; all by default",
@@ -37,10 +74,12 @@ export const apiserverCommand: Command = {
   ],
   async run({ flags, terminal }) {
     const kubeconfig = textOf(flags, "kubeconfig") ?? "";
+    const tokens = textOf(flags, "token-auth-file");
     const interrupts = terminal.interrupts();
     const server = await startServer({
       port: portOf(flags),
       data: textOf(flags, "data"),
+      users: tokens === undefined ? undefined : await readUsers(tokens),
       controllers: textOf(flags, "controllers")?.split(",").filter(Boolean) ??
         ["*"],
       simulate: flags["simulate"] === true,

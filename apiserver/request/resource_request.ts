@@ -78,7 +78,7 @@ export function hookContext(
     now: fixed("now", () => context.clock.wallTime()),
     dryRun: write.dryRun,
     apply: write.apply,
-    user: user.name,
+    user,
     find: ({ group, plural }, { namespace = "", name }) =>
       context.store.collection({ group, plural })
         .get(storageKey({ namespace, name }))?.parse(),

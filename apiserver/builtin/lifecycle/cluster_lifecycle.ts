@@ -1,3 +1,4 @@
+import { userInfo } from "../../request/user.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type {
   Namespace,
@@ -146,7 +147,7 @@ const SIGNING_REQUEST: Lifecycle = {
   prepareForCreate(object, { user }): void {
     const { username: _, uid: __, groups: ___, extra: ____, ...spec } = object
       .spec as Record<string, unknown>;
-    object.spec = { ...spec, username: user };
+    object.spec = { ...spec, ...userInfo(user) };
     object.status = {};
     // kube-apiserver cannot track field ownership of the byte strings of this kind.
     delete object.metadata.managedFields;

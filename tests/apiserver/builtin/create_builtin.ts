@@ -1,5 +1,6 @@
 import { parseApiVersion } from "../../../core/api/kind.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
+import { ADMINISTRATOR } from "../../../apiserver/request/user.ts";
 import { builtinDefinitions } from "../../../apiserver/builtin/builtin_definitions.ts";
 import { updateManagedFields } from "../../../apiserver/field_management.ts";
 import {
@@ -51,7 +52,7 @@ export function hookContext(
     now: NOW,
     dryRun: false,
     apply: false,
-    user: "tester",
+    user: ADMINISTRATOR,
     find: ({ group, plural }, { name, namespace }) =>
       within(group, plural).find(({ metadata }) =>
         metadata.name === name &&

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { UntypedObject } from "../../../core/api/object.ts";
+import { ADMINISTRATOR } from "../../../apiserver/request/user.ts";
 import { customOpenApi } from "../../../apiserver/crd/custom_open_api.ts";
 import { customResourceDefinition } from "../../../apiserver/crd/custom_definition.ts";
 import type {
@@ -77,7 +78,7 @@ function context(version = "v1", subresource?: string): HookContext {
     now: 0,
     dryRun: false,
     apply: false,
-    user: "tester",
+    user: ADMINISTRATOR,
     find: () => undefined,
     list: () => [],
     warn: () => {},

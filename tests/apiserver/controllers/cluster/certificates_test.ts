@@ -39,15 +39,20 @@ async function approved(
   spec: Partial<CertificateSigningRequest["spec"]>,
 ) {
   const key = { name: "jane" };
-  await client.create(CertificateSigningRequest, {
-    metadata: key,
-    spec: {
-      request: certificateRequest("jane"),
-      signerName: "kubernetes.io/kube-apiserver-client",
-      usages: ["client auth"],
-      ...spec,
+  const { spec: { username, groups } } = await client.create(
+    CertificateSigningRequest,
+    {
+      metadata: key,
+      spec: {
+        request: certificateRequest("jane"),
+        signerName: "kubernetes.io/kube-apiserver-client",
+        usages: ["client auth"],
+        ...spec,
+      },
     },
-  });
+  );
+  assert.equal(username, "kubernetes-admin");
+  assert.deepEqual(groups, ["system:masters", "system:authenticated"]);
   await clock.advance(10);
   const { status } = await client.get(CertificateSigningRequest, key);
   assert.equal(status?.certificate, undefined);

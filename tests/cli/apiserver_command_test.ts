@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { untyped } from "../../core/api/kind.ts";
+import { Client } from "../../core/client/client.ts";
+import { loadConfig } from "../../core/config/load_config.ts";
+import { coracle, Program } from "../support/program.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
+
+test("coracle apiserver reads users from a file as kube-apiserver does", async () => {
+  const folder = temporaryFolder();
+  const kubeconfig = join(folder, "kubeconfig");
+  const users = writeText(
+    folder,
+    "tokens.csv",
+    'token-of-ann,ann,7,"dev,ops"\n# nobody\ntoken-of-bob, bob,,\n',
+  );
+  const server = new Program(coracle(
+    "apiserver",
+    "--port=0",
+    "--kubeconfig",
+    kubeconfig,
+    "--token-auth-file",
+    users,
+  ));
+  try {
+    await server.says(/Serving on/);
+    const config = await loadConfig({ kubeconfig });
+    const reviews = untyped({
+      group: "authentication.k8s.io",
+      version: "v1",
+      kind: "SelfSubjectReview",
+      plural: "selfsubjectreviews",
+      scope: "Cluster",
+    });
+    for (
+      const [token, expected] of [
+        ["token-of-ann", {
+          username: "ann",
+          uid: "7",
+          groups: ["dev", "ops", "system:authenticated"],
+        }],
+        ["token-of-bob", {
+          username: "bob",
+          groups: ["system:authenticated"],
+        }],
+      ] as const
+    ) {
+      const client = new Client({ ...config, credentials: { token } });
+      const { status } = await client.create(reviews, { metadata: {} });
+      const { userInfo } = status as { userInfo: unknown };
+      assert.deepEqual(userInfo, expected);
+      await client.close();
+    }
+    assert.equal(await server.end("SIGTERM"), 0);
+  } finally {
+    await server.kill();
+  }
+});
+
+test("coracle apiserver refuses a file of users with an incomplete line", async () => {
+  const folder = temporaryFolder();
+  const users = writeText(folder, "tokens.csv", "token\n");
+  const server = new Program(coracle(
+    "apiserver",
+    "--port=0",
+    "--kubeconfig",
+    join(folder, "kubeconfig"),
+    "--token-auth-file",
+    users,
+  ));
+  await assert.rejects(server.says(/Serving on/), /line 1 must have a token/);
+  await server.kill();
+});
