@@ -3,7 +3,6 @@ import type { Logger } from "../core/logger.ts";
 import type { Authenticator } from "./access/authenticator.ts";
 import type { RoleAuthorizer } from "./access/role_authorizer.ts";
 import type { ServiceAccountTokens } from "./access/service_account_tokens.ts";
-import type { AdmissionChain } from "./admission/admission.ts";
 import type { QuotaTracker } from "./admission/quota_tracker.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { WebhookCaller } from "./admission/webhook_caller.ts";
@@ -13,6 +12,16 @@ import type { WatchHub } from "./read/watch_hub.ts";
 import type { Resources } from "./resources.ts";
 import type { FeatureGates } from "./feature_gates.ts";
 import type { Store } from "./storage/store.ts";
+
+/** Ordered admission plug-ins: an `AdmissionChain`, whose attributes have this context. */
+export interface AdmissionRunner {
+  /**
+   * Runs one phase on attributes, as `attributesOf` makes them.
+   *
+   * @throws {StatusError} If a plug-in rejects the request.
+   */
+  run(phase: "mutate" | "validate", attributes: object): void;
+}
 
 /** State shared by the request handlers of one server. */
 export interface ApiContext {
@@ -27,7 +36,7 @@ export interface ApiContext {
   /** Hooks for logs, programs and ports of pods. */
   readonly pods: PodHooks;
   /** Admission plug-ins. */
-  readonly admission: AdmissionChain;
+  readonly admission: AdmissionRunner;
   /** Usage of the ResourceQuotas. */
   readonly quotas: QuotaTracker;
   /** Priority and fairness. */

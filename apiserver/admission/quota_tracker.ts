@@ -7,11 +7,17 @@ import type { Collection } from "../storage/collection.ts";
 import type { Change } from "../storage/history.ts";
 import type { Store } from "../storage/store.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
-import { difference, sum } from "./pod_resources.ts";
+import { type Amounts, difference, sum } from "./pod_resources.ts";
 import { inScopes, isIgnored, usageOf } from "./quota_usage.ts";
-import type { QuotaState } from "./resource_quota.ts";
 
 const QUOTAS: GroupResource = { group: "", plural: "resourcequotas" };
+
+/** Quota with the amounts that are in use. */
+export interface QuotaState {
+  readonly quota: ResourceQuota;
+  /** Amounts in use, by the names of `spec.hard`. */
+  readonly used: Amounts;
+}
 
 interface Tracked extends QuotaState {
   quota: ResourceQuota;

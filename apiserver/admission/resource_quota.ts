@@ -1,4 +1,5 @@
-import type { Pod, ResourceQuota } from "../../core/kinds/core_v1.ts";
+import type { Pod } from "../../core/kinds/core_v1.ts";
+import type { QuotaState } from "./quota_tracker.ts";
 import { type AdmissionPlugin, type Attributes, refusal } from "./admission.ts";
 import { type Amounts, amountsOf, difference, sum } from "./pod_resources.ts";
 import {
@@ -8,13 +9,6 @@ import {
   missingResources,
   usageOf,
 } from "./quota_usage.ts";
-
-/** Quota with the amounts that are in use. */
-export interface QuotaState {
-  readonly quota: ResourceQuota;
-  /** Amounts in use, by the names of `spec.hard`. */
-  readonly used: Amounts;
-}
 
 /** Refuses requests that exceed a ResourceQuota of their namespace. */
 export const RESOURCE_QUOTA: AdmissionPlugin = {
