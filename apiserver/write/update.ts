@@ -7,7 +7,7 @@ import type { ServerResponse } from "../http/exchange.ts";
 import { checkEscalation } from "../access/role_escalation.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { holdsContent } from "../namespace_checks.ts";
-import { settle } from "../settle.ts";
+import { fixed, settle } from "../settle.ts";
 import { objectIn } from "../storage/object_view.ts";
 import { representationOf } from "../read/respond.ts";
 import { readObjectBody } from "../request/object_body.ts";
@@ -251,7 +251,7 @@ function recordOwners(
     version,
     manager: how.options.fieldManager,
     subresource: subresource?.name,
-    time: timestamp(context.clock.wallTime()),
+    time: timestamp(fixed("now", () => context.clock.wallTime())),
   });
   setManagedFields(next, compared.metadata.managedFields);
 }

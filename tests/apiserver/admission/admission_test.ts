@@ -7,6 +7,8 @@ import {
   type Phase,
 } from "../../../apiserver/admission/admission.ts";
 import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
+import { answerOf } from "../../../apiserver/settle.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const NAMESPACE = "/api/v1/namespaces/default";
@@ -15,8 +17,9 @@ const NAMESPACE = "/api/v1/namespaces/default";
 function recorded(
   seen: string[],
   react?: (phase: Phase, attributes: Attributes) => void,
+  clock?: VirtualClock,
 ): TestServer {
-  const server = new TestServer({ builtin });
+  const server = new TestServer({ builtin, ...clock && { clock } });
   const handle = (phase: Phase) => (attributes: Attributes) => {
     const { operation, name, namespace, request } = attributes;
     // The server's controllers write without HTTP.
@@ -166,5 +169,32 @@ test("audit annotations reach the audit event", async () => {
   });
   assert.equal((await handler.handle(request)).status, 201);
   assert.deepEqual(annotations, { "example.com/why": "because" });
+  server.stop();
+});
+
+test("a write that waits for an answer asks once, however long it takes", async () => {
+  const clock = new VirtualClock();
+  const asked: string[] = [];
+  const server = recorded([], (phase, { object, operation, request }) => {
+    if (phase === "mutate" || request.definition.plural !== "configmaps") {
+      return;
+    }
+    const key = JSON.stringify(object ?? null);
+    answerOf(key, async () => {
+      asked.push(operation);
+      await clock.advance(2_000);
+    });
+  }, clock);
+  const maps = `${NAMESPACE}/configmaps`;
+  const map = { metadata: { name: "m" }, data: { a: "1" } };
+  const merge = { "content-type": "application/merge-patch+json" };
+  assert.equal((await server.send("POST", maps, map)).status, 201);
+  const put = { ...map, data: { a: "2" } };
+  assert.equal((await server.send("PUT", `${maps}/m`, put)).status, 200);
+  const patch = { data: { a: "3" } };
+  const { status } = await server.send("PATCH", `${maps}/m`, patch, merge);
+  assert.equal(status, 200);
+  assert.equal((await server.send("DELETE", `${maps}/m`)).status, 200);
+  assert.deepEqual(asked, ["CREATE", "UPDATE", "UPDATE", "DELETE"]);
   server.stop();
 });
