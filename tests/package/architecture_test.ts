@@ -44,7 +44,7 @@ test("importFault refuses imports against the arrows and imports of a mod.ts", (
     ["apiserver/server.ts", "../core/controller/controller.ts"],
     ["apiserver/server.ts", "../core/cache/informer/informer.ts"],
     ["apiserver/server.ts", "../core/queue/scheduling_queue.ts"],
-    ["testing/test_cluster.ts", "../core/operator/operator.ts"],
+    ["testing/test_cluster.ts", "../core/controller/controller.ts"],
     ["testing/test_cluster.ts", "../cli/bin.ts"],
     ["sources/timer_source.ts", "../workflows/graph/graph.ts"],
     ["sources/timer_source.ts", "../core/mod.ts"],
