@@ -3,8 +3,8 @@
  * strategic merge patch, and server-side apply with `managedFields`
  * (`structured_merge.ts` is structured-merge-diff's merge, the `typed_*.ts` files
  * its operations on typed values). Arguments are never modified, except where
- * {@linkcode updateManagedFields} says so. This folder imports only `core/api`
- * and `core/patch`.
+ * {@linkcode updateManagedFields} says so. This folder imports only `core/api`,
+ * `core/patch` and the formatting of values in `validation/go_value.ts`.
  *
  * @module
  */
@@ -15,14 +15,13 @@ import type {
 import { ApplyError, conflictError } from "./apply_error.ts";
 import {
   decodeOwners,
-  encodeOwners,
   type FieldOwner,
   type FieldOwners,
-  mergeOldOwners,
   ownerId,
 } from "../../core/patch/field_owner.ts";
 import { FieldSet } from "../../core/patch/field_set.ts";
 import { conflictsBesideLastApplied, withLastApplied } from "./last_applied.ts";
+import { encodeOwners, mergeOldOwners } from "./owner_entries.ts";
 import {
   FieldConflictError,
   mergeApply,

@@ -1,10 +1,9 @@
 import {
-  goText,
-  goTypeName,
   isJsonObject,
   jsonEquals,
   type JsonObject,
 } from "../../core/patch/json_value.ts";
+import { goText, goTypeName } from "../validation/go_value.ts";
 import type { Schema } from "../../core/patch/schema.ts";
 
 /** Category of a failed strategic merge patch. */

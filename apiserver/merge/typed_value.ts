@@ -5,13 +5,8 @@ import {
   type PathElement,
   valueElement,
 } from "../../core/patch/path_element.ts";
-import {
-  goLiteral,
-  goText,
-  goTypeName,
-  isJsonObject,
-  type JsonObject,
-} from "../../core/patch/json_value.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import { goSyntax, goText, goTypeName } from "../validation/go_value.ts";
 import { Schema } from "../../core/patch/schema.ts";
 
 /** Form of a value in a traversal: a map, a list or a scalar. */
@@ -279,7 +274,7 @@ export function scalarProblem(
       return typeof value === "string"
         ? undefined
         : `expected string, got &value.valueUnstructured{Value:${
-          goLiteral(value)
+          goSyntax(value)
         }}`;
   }
   return typeof value === "object"

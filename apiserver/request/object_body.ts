@@ -1,10 +1,7 @@
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
-import {
-  goTypeName,
-  isJsonObject,
-  type JsonObject,
-} from "../../core/patch/json_value.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import { goTypeName } from "../validation/go_value.ts";
 import { apiVersionIn } from "../storage/object_view.ts";
 import { badRequest, type StatusError } from "../status.ts";
 import {

@@ -1,3 +1,5 @@
+import { isJsonObject } from "../../core/patch/json_value.ts";
+
 /**
  * Number as Go prints it: with an exponent from 1e21 on and below 0.0001, of at
  * least two digits.
@@ -51,4 +53,26 @@ export function goShown(value: unknown): string {
 export function goJsonType(value: unknown): string {
   if (Array.isArray(value)) return "array";
   return typeof value === "boolean" ? "bool" : typeof value;
+}
+
+/** Formats a value as Go's `%v`, which messages of kube-apiserver contain. */
+export function goText(value: unknown): string {
+  if (value === null || value === undefined) return "<nil>";
+  if (Array.isArray(value)) return `[${value.map(goText).join(" ")}]`;
+  if (isJsonObject(value)) {
+    const fields = Object.keys(value).sort()
+      .map((name) => `${name}:${goText(value[name])}`);
+    return `map[${fields.join(" ")}]`;
+  }
+  return String(value);
+}
+
+/** Name of the Go type that a JSON value is decoded into. */
+export function goTypeName(value: unknown): string {
+  if (value === null || value === undefined) return "<nil>";
+  if (Array.isArray(value)) return "[]interface {}";
+  if (isJsonObject(value)) return "map[string]interface {}";
+  if (typeof value === "boolean") return "bool";
+  if (typeof value === "string") return "string";
+  return Number.isInteger(value) ? "int64" : "float64";
 }

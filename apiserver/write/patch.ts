@@ -4,11 +4,8 @@ import {
   applyJsonPatch,
   type JsonPatchOperation,
 } from "../../core/patch/json_patch.ts";
-import {
-  goText,
-  isJsonObject,
-  type JsonObject,
-} from "../../core/patch/json_value.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import { goText } from "../validation/go_value.ts";
 import { applyMergePatch } from "../../core/patch/merge_patch.ts";
 import {
   applyStrategicMergePatch,
