@@ -84,6 +84,8 @@ export class WatchGroup<P extends KubernetesObject> {
     // The watch of all namespaces replaces those of single ones when it has
     // synced; namespaces that are not wanted are left immediately.
     if (names !== undefined) await this.#keep(names);
+    // Nothing would close what a replaced or stopped call opens from here on.
+    if (call !== this.#latest) return;
     if (partly && names !== undefined && names.length > 1) {
       await this.#attachPartly(names, call);
       return;

@@ -190,3 +190,27 @@ scenario(
   },
   { embedded: "it cuts watches" },
 );
+
+scenario(
+  "An operator that stops while its namespaces change leaves no watch",
+  async (fixture) => {
+    const operators = ["first", "second"].map((identity) => {
+      const operator = fixture.operator({
+        sharding: { name: "lock", identity },
+      });
+      const handle = operator.register(Gadget, { reconcile() {} }, {
+        sources: [watch(ConfigMap)],
+      });
+      return { operator, handle };
+    });
+    for (const { operator } of operators) await fixture.start(operator);
+    const changes = operators.map(({ handle }) =>
+      handle.changeNamespaces(["default"]).catch(() => {})
+    );
+    // The fixture asserts that no watch is open after this.
+    for (const { operator } of operators) {
+      await fixture.done(operator.stop());
+    }
+    await Promise.all(changes);
+  },
+);
