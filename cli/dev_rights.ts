@@ -10,11 +10,11 @@ import type { RbacManifest } from "../core/crd/rbac.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
 import { readRequests } from "../testing/request_record.ts";
 import type { AuditEvent } from "../apiserver/request_handler.ts";
-import { managedKinds, operatorManifests } from "./manifests_command.ts";
+import { managedKinds, operatorManifests } from "./operator_manifests.ts";
 import {
   describeOperators,
   type OperatorDescription,
-} from "./operator_file.ts";
+} from "./operator_description.ts";
 
 /** Namespace in which operators run. */
 const NAMESPACE = "default";

@@ -1,30 +1,17 @@
 import { basename } from "node:path";
-import type { Kind } from "../core/api/kind.ts";
-import type { CrdManifest } from "../core/crd/crd_object.ts";
-import { rbacManifests } from "../core/crd/rbac.ts";
+import { isBuiltIn, roleAccess } from "../core/operator/operator_access.ts";
+import { readRequests } from "../testing/request_record.ts";
+import { type Command, UsageError } from "./command.ts";
+import { isLoopback } from "./operator_deployment.ts";
+import { describeFile, type FileDescription } from "./operator_file.ts";
 import {
-  isBuiltIn,
-  operatorAccess,
-  roleAccess,
-} from "../core/operator/operator_access.ts";
-import {
-  readRequests,
-  type RecordedRequest,
-} from "../testing/request_record.ts";
-import { builtInKinds } from "./built_in_kinds.ts";
-import { type Command, suggestion, UsageError } from "./command.ts";
-import { isLoopback, operatorDeployment } from "./operator_deployment.ts";
-import {
-  describeFile,
-  type FileDescription,
-  type OperatorDescription,
-} from "./operator_file.ts";
+  managedKinds,
+  type OperatorManifestInput,
+  operatorManifests,
+  resourceOf,
+} from "./operator_manifests.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
-import {
-  recordedAccess,
-  recordText,
-  writtenResources,
-} from "./recorded_access.ts";
+import { recordText } from "./recorded_access.ts";
 import { printManifests } from "./manifest_output.ts";
 import { textOf } from "./serving.ts";
 
@@ -126,91 +113,6 @@ export function nameOf(file: string): string {
   throw new UsageError(
     `Cannot name the operator after ${file}: write --name NAME`,
   );
-}
-
-/** Built-in kinds of a list such as `ConfigMap,Service`. */
-export async function managedKinds(list: string): Promise<readonly Kind[]> {
-  const names = list.split(",").map((name) => name.trim())
-    .filter((name) => name !== "");
-  if (names.length === 0) return [];
-  const kinds = new Map(
-    (await builtInKinds()).map((kind) => [kind.kind, kind]),
-  );
-  return names.map((name) => {
-    const kind = kinds.get(name);
-    if (kind !== undefined) return kind;
-    throw new UsageError(
-      `Cannot run manifests: --manages takes kinds of @coracle/operator/kinds: received "${name}"${
-        suggestion(name, [...kinds.keys()])
-      }`,
-    );
-  });
-}
-
-export interface OperatorManifestInput {
-  readonly name: string;
-  readonly namespace: string;
-  readonly image: string;
-  readonly operators: readonly OperatorDescription[];
-  readonly definitions: readonly CrdManifest[];
-  /** Kinds that are written but not watched. */
-  readonly managed: readonly Kind[];
-  /** Requests of a recorded run; undefined if there was none. */
-  readonly recorded: readonly RecordedRequest[] | undefined;
-}
-
-/** Manifests that deploy an operator, in the order to apply them. */
-export function operatorManifests(
-  input: OperatorManifestInput,
-): readonly unknown[] {
-  const { name, namespace, image, operators, managed, recorded = [] } = input;
-  const definitions = new Map(
-    input.definitions.map((manifest) => [manifest.metadata.name, manifest]),
-  );
-  const writesOthers = othersWritten(input).length > 0;
-  const access = operators.flatMap((operator) =>
-    operatorAccess(operator, { namespace, managed, writesOthers })
-  );
-  return [
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
-    ...definitions.values(),
-    ...rbacManifests({
-      name,
-      namespace,
-      access: [...access, ...recordedAccess(recorded, watchedBy(input))],
-    }),
-    operatorDeployment({ name, namespace, image, operators }),
-  ];
-}
-
-/** Namespaces that any of the controllers watches. */
-function watchedBy(
-  { operators, namespace }: OperatorManifestInput,
-): "all" | readonly string[] {
-  const all = operators.flatMap(({ controllers, settings }) =>
-    controllers.map((controller) =>
-      controller.settings.namespaces ?? settings.namespaces
-    )
-  );
-  if (all.includes("all")) return "all";
-  return all.flatMap((names) =>
-    typeof names === "string" ? [namespace] : names
-  );
-}
-
-/** Recorded resources that the operator writes, besides its primaries and Events. */
-function othersWritten(
-  { operators, recorded = [] }: OperatorManifestInput,
-): readonly string[] {
-  const own = operators.flatMap(({ controllers }) =>
-    controllers.map(({ kind }) => resourceOf(kind))
-  );
-  const known = ["events", "leases.coordination.k8s.io", ...own];
-  return writtenResources(recorded).filter((name) => !known.includes(name));
-}
-
-function resourceOf({ group, plural }: Kind): string {
-  return group === "" ? `${plural}` : `${plural}.${group}`;
 }
 
 /** What was assumed, for standard error. */

@@ -1,4 +1,4 @@
-import type { OperatorDescription } from "./operator_file.ts";
+import type { OperatorDescription } from "./operator_description.ts";
 
 /** User and group of the container; the kubelet checks only numbers. */
 const USER_ID = 1000;

@@ -1,4 +1,4 @@
-import { isResolved, type Kind, type ResolvedKind } from "../core/api/kind.ts";
+import type { Kind } from "../core/api/kind.ts";
 import { crdManifest } from "../core/crd/crd_manifest.ts";
 import type { CrdManifest } from "../core/crd/crd_object.ts";
 import { isDefinedKind } from "../core/crd/kind_definition.ts";
@@ -7,10 +7,12 @@ import {
   setDevelopment,
 } from "../core/operator/development.ts";
 import { silentLogger } from "../core/logger.ts";
-import { hasStatus } from "../core/operator/operator_access.ts";
 import { UsageError } from "./command.ts";
-import { builtInKinds } from "./built_in_kinds.ts";
 import { runAsMain } from "./main_process.ts";
+import {
+  describeOperators,
+  type OperatorDescription,
+} from "./operator_description.ts";
 import {
   type DescribeOptions,
   exportsText,
@@ -20,12 +22,6 @@ import {
   type OperatorModule,
   selectOperators,
 } from "./operator_module.ts";
-
-/** What tools need to know of an operator; plain data. */
-export type OperatorDescription = Pick<
-  OperatorHandle,
-  "controllers" | "settings"
->;
 
 /** Operators and kinds of a file; plain data. */
 export interface FileDescription {
@@ -97,66 +93,12 @@ export async function describeModule(
   };
 }
 
-/** Describes operators as plain data, with the plurals of built-in kinds. */
-export async function describeOperators(
-  operators: readonly OperatorHandle[],
-): Promise<readonly OperatorDescription[]> {
-  const builtIn = await builtInKinds();
-  return operators.map(({ controllers, settings }) => ({
-    controllers: controllers.map((one) => plainController(one, builtIn)),
-    settings: plainSettings(settings),
-  }));
-}
-
 type Controller = OperatorHandle["controllers"][number];
 
 /** Kinds of a controller: its primaries and all that it watches. */
 function kindsOf(controller: Controller): readonly Kind[] {
   const { kind, secondaryKinds, readOnlyKinds } = controller;
   return [kind, ...secondaryKinds, ...readOnlyKinds];
-}
-
-function plainController(
-  controller: Controller,
-  builtIn: readonly ResolvedKind[],
-): Controller {
-  const { name, kind, secondaryKinds, readOnlyKinds, settings } = controller;
-  const { install, namespaces, usesFinalizer } = settings;
-  const plainKind = (given: Kind): Kind => {
-    const { group, version, kind, plural, scope } = isResolved(given)
-      ? given
-      : builtIn.find((known) =>
-        known.kind === given.kind && known.group === given.group
-      ) ?? given;
-    return { group, version, kind, plural, scope };
-  };
-  return {
-    name,
-    kind: plainKind(kind),
-    secondaryKinds: secondaryKinds.map(plainKind),
-    readOnlyKinds: readOnlyKinds.map(plainKind),
-    settings: {
-      install,
-      namespaces,
-      usesFinalizer,
-      hasStatus: hasStatus(kind),
-    },
-  };
-}
-
-function plainSettings(
-  settings: OperatorHandle["settings"],
-): OperatorHandle["settings"] {
-  const { namespaces, leaderElection, sharding, probes } = settings;
-  const lease = (options: typeof leaderElection) =>
-    options && { name: options.name, namespace: options.namespace };
-  return {
-    namespaces,
-    leaderElection: lease(leaderElection),
-    sharding: lease(sharding),
-    probes: probes &&
-      { port: probes.port, host: probes.host, debug: probes.debug },
-  };
 }
 
 function isKind(value: unknown): value is Kind {

@@ -1,0 +1,66 @@
+import { isResolved, type Kind, type ResolvedKind } from "../core/api/kind.ts";
+import type { OperatorHandle } from "../core/operator/development.ts";
+import { hasStatus } from "../core/operator/operator_access.ts";
+import { builtInKinds } from "./built_in_kinds.ts";
+
+/** What tools need to know of an operator; plain data. */
+export type OperatorDescription = Pick<
+  OperatorHandle,
+  "controllers" | "settings"
+>;
+
+/** Describes operators as plain data, with the plurals of built-in kinds. */
+export async function describeOperators(
+  operators: readonly OperatorHandle[],
+): Promise<readonly OperatorDescription[]> {
+  const builtIn = await builtInKinds();
+  return operators.map(({ controllers, settings }) => ({
+    controllers: controllers.map((one) => plainController(one, builtIn)),
+    settings: plainSettings(settings),
+  }));
+}
+
+type Controller = OperatorHandle["controllers"][number];
+
+function plainController(
+  controller: Controller,
+  builtIn: readonly ResolvedKind[],
+): Controller {
+  const { name, kind, secondaryKinds, readOnlyKinds, settings } = controller;
+  const { install, namespaces, usesFinalizer } = settings;
+  const plainKind = (given: Kind): Kind => {
+    const { group, version, kind, plural, scope } = isResolved(given)
+      ? given
+      : builtIn.find((known) =>
+        known.kind === given.kind && known.group === given.group
+      ) ?? given;
+    return { group, version, kind, plural, scope };
+  };
+  return {
+    name,
+    kind: plainKind(kind),
+    secondaryKinds: secondaryKinds.map(plainKind),
+    readOnlyKinds: readOnlyKinds.map(plainKind),
+    settings: {
+      install,
+      namespaces,
+      usesFinalizer,
+      hasStatus: hasStatus(kind),
+    },
+  };
+}
+
+function plainSettings(
+  settings: OperatorHandle["settings"],
+): OperatorHandle["settings"] {
+  const { namespaces, leaderElection, sharding, probes } = settings;
+  const lease = (options: typeof leaderElection) =>
+    options && { name: options.name, namespace: options.namespace };
+  return {
+    namespaces,
+    leaderElection: lease(leaderElection),
+    sharding: lease(sharding),
+    probes: probes &&
+      { port: probes.port, host: probes.host, debug: probes.debug },
+  };
+}
