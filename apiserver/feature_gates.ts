@@ -1,5 +1,5 @@
 /**
- * Feature gates of the server: features that kube-apiserver 1.32 does not have,
+ * Feature gates of the server: features that kube-apiserver 1.36 does not have,
  * named like upstream's gates.
  */
 export interface FeatureGates {

@@ -35,12 +35,12 @@ import { badRequest, StatusError } from "./status.ts";
 /** Kubernetes version whose behaviour the server reproduces. */
 const VERSION = {
   major: "1",
-  minor: "32",
-  gitVersion: "v1.32.13",
+  minor: "36",
+  gitVersion: "v1.36.3",
   gitCommit: "0000000000000000000000000000000000000000",
   gitTreeState: "clean",
   buildDate: "1970-01-01T00:00:00Z",
-  goVersion: "go1.23",
+  goVersion: "go1.26.8",
   compiler: "gc",
   platform: "linux/amd64",
 };

@@ -45,7 +45,7 @@ interface Kinds {
 
 /**
  * Kubernetes API server in the current process. It answers as kube-apiserver
- * 1.32 does, with the controllers that belong to every cluster (garbage
+ * 1.36 does, with the controllers that belong to every cluster (garbage
  * collection, namespaces, custom resource definitions); it does not run pods.
  */
 export class ApiServer {

@@ -80,7 +80,9 @@ function defaultClass({ hooks }: Attributes): PriorityClass | undefined {
   for (const object of hooks.list(PRIORITY_CLASSES)) {
     const candidate = object as unknown as PriorityClass;
     if (!candidate.globalDefault) continue;
-    if (!found || candidate.value < found.value) found = candidate;
+    if (!found || (candidate.value ?? 0) < (found.value ?? 0)) {
+      found = candidate;
+    }
   }
   return found;
 }

@@ -1,5 +1,5 @@
 /**
- * Resource definitions of the built-in kinds of Kubernetes 1.32: decoding, defaults,
+ * Resource definitions of the built-in kinds of Kubernetes 1.36: decoding, defaults,
  * validation, lifecycle, conversion and table columns, each in a folder or file of
  * its own, over the OpenAPI data in `data`. Promises the answers of kube-apiserver
  * byte for byte, and that making the definitions costs next to nothing (data is

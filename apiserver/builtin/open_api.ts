@@ -59,7 +59,7 @@ export function builtinOpenApi(path: string): unknown {
   }
   return {
     openapi: "3.0.0",
-    info: { title: "Kubernetes", version: "v1.32" },
+    info: { title: "Kubernetes", version: "v1.36" },
     paths,
     components: {
       schemas: referencedDefinitions(

@@ -148,7 +148,7 @@ export function openApiV2(
   }
   return {
     swagger: "2.0",
-    info: { title: "Kubernetes", version: "v1.32.13" },
+    info: { title: "Kubernetes", version: "v1.36.3" },
     paths,
     definitions: mapValues({
       ...referencedDefinitions([paths, custom], builtin),

@@ -4,6 +4,11 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Condition, LabelSelector } from "./meta_v1.ts";
 
+/** Type of `Mutation.applyConfiguration` (admissionregistration/v1). */
+export interface ApplyConfiguration {
+  expression?: string | undefined;
+}
+
 /** Type of `ValidatingAdmissionPolicySpec.auditAnnotations` (admissionregistration/v1). */
 export interface AuditAnnotation {
   key: string;
@@ -16,19 +21,55 @@ export interface ExpressionWarning {
   warning: string;
 }
 
-/** Type of `MutatingWebhook.matchConditions`, `ValidatingAdmissionPolicySpec.matchConditions` and 1 more (admissionregistration/v1). */
+/** Type of `Mutation.jsonPatch` (admissionregistration/v1). */
+export interface JSONPatch {
+  expression?: string | undefined;
+}
+
+/** Type of `MutatingAdmissionPolicySpec.matchConditions`, `MutatingWebhook.matchConditions` and 2 more (admissionregistration/v1). */
 export interface MatchCondition {
   expression: string;
   name: string;
 }
 
-/** Type of `ValidatingAdmissionPolicyBindingSpec.matchResources` and `ValidatingAdmissionPolicySpec.matchConstraints` (admissionregistration/v1). */
+/** Type of `MutatingAdmissionPolicyBindingSpec.matchResources`, `MutatingAdmissionPolicySpec.matchConstraints` and 2 more (admissionregistration/v1). */
 export interface MatchResources {
   excludeResourceRules?: NamedRuleWithOperations[] | undefined;
   matchPolicy?: "Equivalent" | "Exact" | undefined;
   namespaceSelector?: LabelSelector | undefined;
   objectSelector?: LabelSelector | undefined;
   resourceRules?: NamedRuleWithOperations[] | undefined;
+}
+
+/** Object of the kind MutatingAdmissionPolicy (admissionregistration/v1), see https://kubernetes.io/docs/reference/kubernetes-api/admissionregistration/mutating-admission-policy-v1/ */
+export interface MutatingAdmissionPolicy extends KubernetesObject {
+  spec?: MutatingAdmissionPolicySpec | undefined;
+}
+export const MutatingAdmissionPolicy: ResolvedKind<MutatingAdmissionPolicy> = { group: "admissionregistration.k8s.io", version: "v1", kind: "MutatingAdmissionPolicy", plural: "mutatingadmissionpolicies", scope: "Cluster" };
+
+/** Object of the kind MutatingAdmissionPolicyBinding (admissionregistration/v1), see https://kubernetes.io/docs/reference/kubernetes-api/admissionregistration/mutating-admission-policy-binding-v1/ */
+export interface MutatingAdmissionPolicyBinding extends KubernetesObject {
+  spec?: MutatingAdmissionPolicyBindingSpec | undefined;
+}
+export const MutatingAdmissionPolicyBinding: ResolvedKind<MutatingAdmissionPolicyBinding> = { group: "admissionregistration.k8s.io", version: "v1", kind: "MutatingAdmissionPolicyBinding", plural: "mutatingadmissionpolicybindings", scope: "Cluster" };
+
+/** Type of `MutatingAdmissionPolicyBinding.spec` (admissionregistration/v1). */
+export interface MutatingAdmissionPolicyBindingSpec {
+  matchResources?: MatchResources | undefined;
+  paramRef?: ParamRef | undefined;
+  policyName?: string | undefined;
+}
+
+/** Type of `MutatingAdmissionPolicy.spec` (admissionregistration/v1). */
+export interface MutatingAdmissionPolicySpec {
+  failurePolicy?: "Fail" | "Ignore" | undefined;
+  /** List with the key `name`. */
+  matchConditions?: MatchCondition[] | undefined;
+  matchConstraints?: MatchResources | undefined;
+  mutations?: Mutation[] | undefined;
+  paramKind?: ParamKind | undefined;
+  reinvocationPolicy?: "IfNeeded" | "Never" | undefined;
+  variables?: Variable[] | undefined;
 }
 
 /** Type of `MutatingWebhookConfiguration.webhooks` (admissionregistration/v1). */
@@ -55,6 +96,13 @@ export interface MutatingWebhookConfiguration extends KubernetesObject {
 }
 export const MutatingWebhookConfiguration: ResolvedKind<MutatingWebhookConfiguration> = { group: "admissionregistration.k8s.io", version: "v1", kind: "MutatingWebhookConfiguration", plural: "mutatingwebhookconfigurations", scope: "Cluster" };
 
+/** Type of `MutatingAdmissionPolicySpec.mutations` (admissionregistration/v1). */
+export interface Mutation {
+  applyConfiguration?: ApplyConfiguration | undefined;
+  jsonPatch?: JSONPatch | undefined;
+  patchType: "ApplyConfiguration" | "JSONPatch";
+}
+
 /** Type of `MatchResources.excludeResourceRules` and `MatchResources.resourceRules` (admissionregistration/v1). */
 export interface NamedRuleWithOperations {
   apiGroups?: string[] | undefined;
@@ -62,16 +110,16 @@ export interface NamedRuleWithOperations {
   operations?: ("*" | "CONNECT" | "CREATE" | "DELETE" | "UPDATE")[] | undefined;
   resourceNames?: string[] | undefined;
   resources?: string[] | undefined;
-  scope?: string | undefined;
+  scope?: "*" | "Cluster" | "Namespaced" | undefined;
 }
 
-/** Type of `ValidatingAdmissionPolicySpec.paramKind` (admissionregistration/v1). */
+/** Type of `MutatingAdmissionPolicySpec.paramKind` and `ValidatingAdmissionPolicySpec.paramKind` (admissionregistration/v1). */
 export interface ParamKind {
   apiVersion?: string | undefined;
   kind?: string | undefined;
 }
 
-/** Type of `ValidatingAdmissionPolicyBindingSpec.paramRef` (admissionregistration/v1). */
+/** Type of `MutatingAdmissionPolicyBindingSpec.paramRef` and `ValidatingAdmissionPolicyBindingSpec.paramRef` (admissionregistration/v1). */
 export interface ParamRef {
   name?: string | undefined;
   namespace?: string | undefined;
@@ -85,7 +133,7 @@ export interface RuleWithOperations {
   apiVersions?: string[] | undefined;
   operations?: ("*" | "CONNECT" | "CREATE" | "DELETE" | "UPDATE")[] | undefined;
   resources?: string[] | undefined;
-  scope?: string | undefined;
+  scope?: "*" | "Cluster" | "Namespaced" | undefined;
 }
 
 /** Type of `WebhookClientConfig.service` (admissionregistration/v1). */
@@ -110,7 +158,7 @@ export const ValidatingAdmissionPolicy: ResolvedKind<ValidatingAdmissionPolicy> 
 
 /** Object of the kind ValidatingAdmissionPolicyBinding (admissionregistration/v1), see https://kubernetes.io/docs/reference/kubernetes-api/admissionregistration/validating-admission-policy-binding-v1/ */
 export interface ValidatingAdmissionPolicyBinding extends KubernetesObject {
-  spec?: ValidatingAdmissionPolicyBindingSpec | undefined;
+  spec: ValidatingAdmissionPolicyBindingSpec;
 }
 export const ValidatingAdmissionPolicyBinding: ResolvedKind<ValidatingAdmissionPolicyBinding> = { group: "admissionregistration.k8s.io", version: "v1", kind: "ValidatingAdmissionPolicyBinding", plural: "validatingadmissionpolicybindings", scope: "Cluster" };
 
@@ -118,9 +166,9 @@ export const ValidatingAdmissionPolicyBinding: ResolvedKind<ValidatingAdmissionP
 export interface ValidatingAdmissionPolicyBindingSpec {
   matchResources?: MatchResources | undefined;
   paramRef?: ParamRef | undefined;
-  policyName?: string | undefined;
+  policyName: string;
   /** Set of values. */
-  validationActions?: ("Audit" | "Deny" | "Warn")[] | undefined;
+  validationActions: ("Audit" | "Deny" | "Warn")[];
 }
 
 /** Type of `ValidatingAdmissionPolicy.spec` (admissionregistration/v1). */
@@ -176,7 +224,7 @@ export interface Validation {
   reason?: string | undefined;
 }
 
-/** Type of `ValidatingAdmissionPolicySpec.variables` (admissionregistration/v1). */
+/** Type of `MutatingAdmissionPolicySpec.variables` and `ValidatingAdmissionPolicySpec.variables` (admissionregistration/v1). */
 export interface Variable {
   expression: string;
   name: string;

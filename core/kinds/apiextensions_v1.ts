@@ -48,6 +48,8 @@ export interface CustomResourceDefinitionCondition {
   /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
   message?: string | undefined;
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
+  observedGeneration?: number | undefined;
   reason?: string | undefined;
   status: string;
   type: string;
@@ -78,6 +80,8 @@ export interface CustomResourceDefinitionStatus {
   acceptedNames: CustomResourceDefinitionNames;
   /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: CustomResourceDefinitionCondition[] | undefined;
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
+  observedGeneration?: number | undefined;
   storedVersions?: string[] | undefined;
 }
 

@@ -126,6 +126,7 @@ export interface DeploymentStatus {
   readyReplicas?: number | undefined;
   /** Number of pods, ready or not. */
   replicas?: number | undefined;
+  terminatingReplicas?: number | undefined;
   /** Number of pods that are still missing or not available. */
   unavailableReplicas?: number | undefined;
   /** Number of pods of the newest template. */
@@ -182,6 +183,7 @@ export interface ReplicaSetStatus {
   readyReplicas?: number | undefined;
   /** Number of pods, ready or not. */
   replicas: number;
+  terminatingReplicas?: number | undefined;
 }
 
 /** Type of `DaemonSetUpdateStrategy.rollingUpdate` (apps/v1). */
@@ -247,7 +249,7 @@ export interface StatefulSetSpec {
   /** Selector of the pods that belong to it; must match the labels of `template`, and cannot be changed. */
   selector: LabelSelector;
   /** Headless Service that gives the pods their DNS names. */
-  serviceName: string;
+  serviceName?: string | undefined;
   /** Template of the pods. */
   template: PodTemplateSpec;
   /** How pods are replaced after a change of the template. */

@@ -25,21 +25,21 @@ export interface SelfSubjectReviewStatus {
 
 /** Object of the kind TokenRequest (authentication/v1). */
 export interface TokenRequest extends KubernetesObject {
-  spec: TokenRequestSpec;
+  spec?: TokenRequestSpec | undefined;
   status?: TokenRequestStatus | undefined;
 }
 
 /** Type of `TokenRequest.spec` (authentication/v1). */
 export interface TokenRequestSpec {
-  audiences: string[];
+  audiences?: string[] | undefined;
   boundObjectRef?: BoundObjectReference | undefined;
   expirationSeconds?: number | undefined;
 }
 
 /** Type of `TokenRequest.status` (authentication/v1). */
 export interface TokenRequestStatus {
-  expirationTimestamp: Time;
-  token: string;
+  expirationTimestamp?: Time | undefined;
+  token?: string | undefined;
 }
 
 /** Object of the kind TokenReview (authentication/v1), see https://kubernetes.io/docs/reference/kubernetes-api/ */
@@ -52,7 +52,7 @@ export const TokenReview: ResolvedKind<TokenReview> = { group: "authentication.k
 /** Type of `TokenReview.spec` (authentication/v1). */
 export interface TokenReviewSpec {
   audiences?: string[] | undefined;
-  token?: string | undefined;
+  token: string;
 }
 
 /** Type of `TokenReview.status` (authentication/v1). */

@@ -53,6 +53,7 @@ export interface HPAScalingRules {
   policies?: HPAScalingPolicy[] | undefined;
   selectPolicy?: string | undefined;
   stabilizationWindowSeconds?: number | undefined;
+  tolerance?: Quantity | undefined;
 }
 
 /** Object of the kind HorizontalPodAutoscaler (autoscaling/v2), see https://kubernetes.io/docs/reference/kubernetes-api/autoscaling/horizontal-pod-autoscaler-v2/ */

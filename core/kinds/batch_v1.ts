@@ -135,7 +135,7 @@ export interface PodFailurePolicyOnExitCodesRequirement {
 
 /** Type of `PodFailurePolicyRule.onPodConditions` (batch/v1). */
 export interface PodFailurePolicyOnPodConditionsPattern {
-  status: string;
+  status?: string | undefined;
   type: string;
 }
 

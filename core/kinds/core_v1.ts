@@ -249,6 +249,7 @@ export interface Container {
   resources?: ResourceRequirements | undefined;
   /** `Always` makes an init container a sidecar, which runs as long as the pod. */
   restartPolicy?: string | undefined;
+  restartPolicyRules?: ContainerRestartRule[] | undefined;
   /** Security settings, which go before those of the pod. */
   securityContext?: SecurityContext | undefined;
   /** Probe that must succeed before the other probes begin, for slow starts. */
@@ -266,6 +267,13 @@ export interface Container {
   volumeMounts?: VolumeMount[] | undefined;
   /** Working directory; that of the image if absent. */
   workingDir?: string | undefined;
+}
+
+/** Type of `PodExtendedResourceClaimStatus.requestMappings` (core/v1). */
+export interface ContainerExtendedResourceRequest {
+  containerName: string;
+  requestName: string;
+  resourceName: string;
 }
 
 /** Type of `NodeStatus.images` (core/v1). */
@@ -291,6 +299,19 @@ export interface ContainerPort {
 export interface ContainerResizePolicy {
   resourceName: string;
   restartPolicy: string;
+}
+
+/** Type of `Container.restartPolicyRules` and `EphemeralContainer.restartPolicyRules` (core/v1). */
+export interface ContainerRestartRule {
+  action: string;
+  exitCodes?: ContainerRestartRuleOnExitCodes | undefined;
+}
+
+/** Type of `ContainerRestartRule.exitCodes` (core/v1). */
+export interface ContainerRestartRuleOnExitCodes {
+  operator: string;
+  /** Set of values. */
+  values?: number[] | undefined;
 }
 
 /** Type of `ContainerStatus.lastState` and `ContainerStatus.state` (core/v1). */
@@ -345,6 +366,7 @@ export interface ContainerStatus {
   started?: boolean | undefined;
   /** Current state: waiting, running or terminated. */
   state?: ContainerState | undefined;
+  stopSignal?: "SIGABRT" | "SIGALRM" | "SIGBUS" | "SIGCHLD" | "SIGCLD" | "SIGCONT" | "SIGFPE" | "SIGHUP" | "SIGILL" | "SIGINT" | "SIGIO" | "SIGIOT" | "SIGKILL" | "SIGPIPE" | "SIGPOLL" | "SIGPROF" | "SIGPWR" | "SIGQUIT" | "SIGRTMAX" | "SIGRTMAX-1" | "SIGRTMAX-10" | "SIGRTMAX-11" | "SIGRTMAX-12" | "SIGRTMAX-13" | "SIGRTMAX-14" | "SIGRTMAX-2" | "SIGRTMAX-3" | "SIGRTMAX-4" | "SIGRTMAX-5" | "SIGRTMAX-6" | "SIGRTMAX-7" | "SIGRTMAX-8" | "SIGRTMAX-9" | "SIGRTMIN" | "SIGRTMIN+1" | "SIGRTMIN+10" | "SIGRTMIN+11" | "SIGRTMIN+12" | "SIGRTMIN+13" | "SIGRTMIN+14" | "SIGRTMIN+15" | "SIGRTMIN+2" | "SIGRTMIN+3" | "SIGRTMIN+4" | "SIGRTMIN+5" | "SIGRTMIN+6" | "SIGRTMIN+7" | "SIGRTMIN+8" | "SIGRTMIN+9" | "SIGSEGV" | "SIGSTKFLT" | "SIGSTOP" | "SIGSYS" | "SIGTERM" | "SIGTRAP" | "SIGTSTP" | "SIGTTIN" | "SIGTTOU" | "SIGURG" | "SIGUSR1" | "SIGUSR2" | "SIGVTALRM" | "SIGWINCH" | "SIGXCPU" | "SIGXFSZ" | undefined;
   user?: ContainerUser | undefined;
   /** List with the key `mountPath`. */
   volumeMounts?: VolumeMountStatus[] | undefined;
@@ -442,6 +464,7 @@ export interface EnvVarSource {
   configMapKeyRef?: ConfigMapKeySelector | undefined;
   /** Field of the pod, such as `metadata.name` or `status.podIP`. */
   fieldRef?: ObjectFieldSelector | undefined;
+  fileKeyRef?: FileKeySelector | undefined;
   /** Request or limit of a container. */
   resourceFieldRef?: ResourceFieldSelector | undefined;
   /** Key of a Secret. */
@@ -466,6 +489,7 @@ export interface EphemeralContainer {
   resizePolicy?: ContainerResizePolicy[] | undefined;
   resources?: ResourceRequirements | undefined;
   restartPolicy?: string | undefined;
+  restartPolicyRules?: ContainerRestartRule[] | undefined;
   securityContext?: SecurityContext | undefined;
   startupProbe?: Probe | undefined;
   stdin?: boolean | undefined;
@@ -535,6 +559,14 @@ export interface FCVolumeSource {
   readOnly?: boolean | undefined;
   targetWWNs?: string[] | undefined;
   wwids?: string[] | undefined;
+}
+
+/** Type of `EnvVarSource.fileKeyRef` (core/v1). */
+export interface FileKeySelector {
+  key: string;
+  optional?: boolean | undefined;
+  path: string;
+  volumeName: string;
 }
 
 /** Type of `PersistentVolumeSpec.flexVolume` (core/v1). */
@@ -673,6 +705,11 @@ export interface ImageVolumeSource {
   reference?: string | undefined;
 }
 
+/** Type of `VolumeStatus.image` (core/v1). */
+export interface ImageVolumeStatus {
+  imageRef: string;
+}
+
 /** Type of `ConfigMapProjection.items`, `ConfigMapVolumeSource.items` and 2 more (core/v1). */
 export interface KeyToPath {
   /** Key in the data. */
@@ -689,6 +726,7 @@ export interface Lifecycle {
   postStart?: LifecycleHandler | undefined;
   /** Action before the container gets `SIGTERM`. */
   preStop?: LifecycleHandler | undefined;
+  stopSignal?: "SIGABRT" | "SIGALRM" | "SIGBUS" | "SIGCHLD" | "SIGCLD" | "SIGCONT" | "SIGFPE" | "SIGHUP" | "SIGILL" | "SIGINT" | "SIGIO" | "SIGIOT" | "SIGKILL" | "SIGPIPE" | "SIGPOLL" | "SIGPROF" | "SIGPWR" | "SIGQUIT" | "SIGRTMAX" | "SIGRTMAX-1" | "SIGRTMAX-10" | "SIGRTMAX-11" | "SIGRTMAX-12" | "SIGRTMAX-13" | "SIGRTMAX-14" | "SIGRTMAX-2" | "SIGRTMAX-3" | "SIGRTMAX-4" | "SIGRTMAX-5" | "SIGRTMAX-6" | "SIGRTMAX-7" | "SIGRTMAX-8" | "SIGRTMAX-9" | "SIGRTMIN" | "SIGRTMIN+1" | "SIGRTMIN+10" | "SIGRTMIN+11" | "SIGRTMIN+12" | "SIGRTMIN+13" | "SIGRTMIN+14" | "SIGRTMIN+15" | "SIGRTMIN+2" | "SIGRTMIN+3" | "SIGRTMIN+4" | "SIGRTMIN+5" | "SIGRTMIN+6" | "SIGRTMIN+7" | "SIGRTMIN+8" | "SIGRTMIN+9" | "SIGSEGV" | "SIGSTKFLT" | "SIGSTOP" | "SIGSYS" | "SIGTERM" | "SIGTRAP" | "SIGTSTP" | "SIGTTIN" | "SIGTTOU" | "SIGURG" | "SIGUSR1" | "SIGUSR2" | "SIGVTALRM" | "SIGWINCH" | "SIGXCPU" | "SIGXFSZ" | undefined;
 }
 
 /** Type of `Lifecycle.postStart` and `Lifecycle.preStop` (core/v1). */
@@ -819,6 +857,14 @@ export interface NodeAffinity {
   requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector | undefined;
 }
 
+/** Type of `PodStatus.nodeAllocatableResourceClaimStatuses` (core/v1). */
+export interface NodeAllocatableResourceClaimStatus {
+  /** Set of values. */
+  containers?: string[] | undefined;
+  resourceClaimName: string;
+  resources: Record<string, Quantity>;
+}
+
 /** Type of `NodeStatus.conditions` (core/v1). */
 export interface NodeCondition {
   lastHeartbeatTime?: Time | undefined;
@@ -865,7 +911,7 @@ export interface NodeRuntimeHandlerFeatures {
   userNamespaces?: boolean | undefined;
 }
 
-/** Type of `NodeAffinity.requiredDuringSchedulingIgnoredDuringExecution` and `VolumeNodeAffinity.required` (core/v1). */
+/** Type of `NodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`, `VolumeNodeAffinity.required` and 3 more (core/v1). */
 export interface NodeSelector {
   nodeSelectorTerms: NodeSelectorTerm[];
 }
@@ -909,6 +955,7 @@ export interface NodeStatus {
   conditions?: NodeCondition[] | undefined;
   config?: NodeConfigStatus | undefined;
   daemonEndpoints?: NodeDaemonEndpoints | undefined;
+  declaredFeatures?: string[] | undefined;
   features?: NodeFeatures | undefined;
   images?: ContainerImage[] | undefined;
   nodeInfo: NodeSystemInfo;
@@ -916,6 +963,11 @@ export interface NodeStatus {
   runtimeHandlers?: NodeRuntimeHandler[] | undefined;
   volumesAttached?: AttachedVolume[] | undefined;
   volumesInUse?: string[] | undefined;
+}
+
+/** Type of `NodeSystemInfo.swap` (core/v1). */
+export interface NodeSwapStatus {
+  capacity?: number | undefined;
 }
 
 /** Type of `NodeStatus.nodeInfo` (core/v1). */
@@ -929,6 +981,7 @@ export interface NodeSystemInfo {
   machineID: string;
   operatingSystem: string;
   osImage: string;
+  swap?: NodeSwapStatus | undefined;
   systemUUID: string;
 }
 
@@ -1099,12 +1152,25 @@ export interface PodAntiAffinity {
   requiredDuringSchedulingIgnoredDuringExecution?: PodAffinityTerm[] | undefined;
 }
 
+/** Type of `VolumeProjection.podCertificate` (core/v1). */
+export interface PodCertificateProjection {
+  certificateChainPath?: string | undefined;
+  credentialBundlePath?: string | undefined;
+  keyPath?: string | undefined;
+  keyType: string;
+  maxExpirationSeconds?: number | undefined;
+  signerName: string;
+  userAnnotations?: Record<string, string> | undefined;
+}
+
 /** Type of `PodStatus.conditions` (core/v1). */
 export interface PodCondition {
   lastProbeTime?: Time | undefined;
   /** Time at which `status` changed last. */
   lastTransitionTime?: Time | undefined;
   message?: string | undefined;
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
+  observedGeneration?: number | undefined;
   reason?: string | undefined;
   status: string;
   type: string;
@@ -1121,6 +1187,12 @@ export interface PodDNSConfig {
 export interface PodDNSConfigOption {
   name?: string | undefined;
   value?: string | undefined;
+}
+
+/** Type of `PodStatus.extendedResourceClaimStatus` (core/v1). */
+export interface PodExtendedResourceClaimStatus {
+  requestMappings: ContainerExtendedResourceRequest[];
+  resourceClaimName: string;
 }
 
 /** Type of `PodStatus.podIPs` (core/v1). */
@@ -1154,6 +1226,11 @@ export interface PodResourceClaimStatus {
 /** Type of `PodSpec.schedulingGates` (core/v1). */
 export interface PodSchedulingGate {
   name: string;
+}
+
+/** Type of `PodSpec.schedulingGroup` (core/v1). */
+export interface PodSchedulingGroup {
+  podGroupName?: string | undefined;
 }
 
 /** Type of `PodSpec.securityContext` (core/v1). */
@@ -1203,6 +1280,7 @@ export interface PodSpec {
   hostPID?: boolean | undefined;
   hostUsers?: boolean | undefined;
   hostname?: string | undefined;
+  hostnameOverride?: string | undefined;
   /** Secrets with credentials of image registries. */
   imagePullSecrets?: LocalObjectReference[] | undefined;
   /** Containers that run to their end, one after the other, before `containers` start. */
@@ -1228,6 +1306,7 @@ export interface PodSpec {
   schedulerName?: string | undefined;
   /** List with the key `name`. */
   schedulingGates?: PodSchedulingGate[] | undefined;
+  schedulingGroup?: PodSchedulingGroup | undefined;
   /** Security settings of all containers. */
   securityContext?: PodSecurityContext | undefined;
   serviceAccount?: string | undefined;
@@ -1249,17 +1328,22 @@ export interface PodSpec {
 
 /** Type of `Pod.status` (core/v1). */
 export interface PodStatus {
+  allocatedResources?: Record<string, Quantity> | undefined;
   /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: PodCondition[] | undefined;
   /** States of the containers. */
   containerStatuses?: ContainerStatus[] | undefined;
   ephemeralContainerStatuses?: ContainerStatus[] | undefined;
+  extendedResourceClaimStatus?: PodExtendedResourceClaimStatus | undefined;
   /** IP address of the node. */
   hostIP?: string | undefined;
   hostIPs?: HostIP[] | undefined;
   initContainerStatuses?: ContainerStatus[] | undefined;
   message?: string | undefined;
+  nodeAllocatableResourceClaimStatuses?: NodeAllocatableResourceClaimStatus[] | undefined;
   nominatedNodeName?: string | undefined;
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
+  observedGeneration?: number | undefined;
   /** `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`. */
   phase?: "Failed" | "Pending" | "Running" | "Succeeded" | "Unknown" | undefined;
   /** IP address of the pod. */
@@ -1273,6 +1357,7 @@ export interface PodStatus {
   resize?: string | undefined;
   /** List with the key `name`. */
   resourceClaimStatuses?: PodResourceClaimStatus[] | undefined;
+  resources?: ResourceRequirements | undefined;
   /** Time at which the kubelet accepted the pod. */
   startTime?: Time | undefined;
 }
@@ -1433,6 +1518,7 @@ export interface ResourceFieldSelector {
 /** Type of `ResourceStatus.resources` (core/v1). */
 export interface ResourceHealth {
   health?: string | undefined;
+  message?: string | undefined;
   resourceID: string;
 }
 
@@ -1449,7 +1535,7 @@ export interface ResourceQuotaSpec {
   hard?: Record<string, Quantity> | undefined;
   scopeSelector?: ScopeSelector | undefined;
   /** Which objects count; all if absent. */
-  scopes?: ("BestEffort" | "CrossNamespacePodAffinity" | "NotBestEffort" | "NotTerminating" | "PriorityClass" | "Terminating")[] | undefined;
+  scopes?: ("BestEffort" | "CrossNamespacePodAffinity" | "NotBestEffort" | "NotTerminating" | "PriorityClass" | "Terminating" | "VolumeAttributesClass")[] | undefined;
 }
 
 /** Type of `ResourceQuota.status` (core/v1). */
@@ -1460,7 +1546,7 @@ export interface ResourceQuotaStatus {
   used?: Record<string, Quantity> | undefined;
 }
 
-/** Type of `Container.resources`, `ContainerStatus.resources` and 2 more (core/v1). */
+/** Type of `Container.resources`, `ContainerStatus.resources` and 3 more (core/v1). */
 export interface ResourceRequirements {
   /** List with the key `name`. */
   claims?: ResourceClaim[] | undefined;
@@ -1525,7 +1611,7 @@ export interface ScopeSelector {
 /** Type of `ScopeSelector.matchExpressions` (core/v1). */
 export interface ScopedResourceSelectorRequirement {
   operator: "DoesNotExist" | "Exists" | "In" | "NotIn";
-  scopeName: "BestEffort" | "CrossNamespacePodAffinity" | "NotBestEffort" | "NotTerminating" | "PriorityClass" | "Terminating";
+  scopeName: "BestEffort" | "CrossNamespacePodAffinity" | "NotBestEffort" | "NotTerminating" | "PriorityClass" | "Terminating" | "VolumeAttributesClass";
   values?: string[] | undefined;
 }
 
@@ -1752,7 +1838,7 @@ export interface Toleration {
   /** Key of the taint; all if absent, with `Exists`. */
   key?: string | undefined;
   /** `Equal` (if absent) compares the value, `Exists` does not. */
-  operator?: "Equal" | "Exists" | undefined;
+  operator?: "Equal" | "Exists" | "Gt" | "Lt" | undefined;
   /** Seconds until an eviction by `NoExecute`; never if absent. */
   tolerationSeconds?: number | undefined;
   /** Value of the taint. */
@@ -1874,6 +1960,7 @@ export interface VolumeMountStatus {
   name: string;
   readOnly?: boolean | undefined;
   recursiveReadOnly?: string | undefined;
+  volumeStatus?: VolumeStatus | undefined;
 }
 
 /** Type of `PersistentVolumeSpec.nodeAffinity` (core/v1). */
@@ -1886,6 +1973,7 @@ export interface VolumeProjection {
   clusterTrustBundle?: ClusterTrustBundleProjection | undefined;
   configMap?: ConfigMapProjection | undefined;
   downwardAPI?: DownwardAPIProjection | undefined;
+  podCertificate?: PodCertificateProjection | undefined;
   secret?: SecretProjection | undefined;
   serviceAccountToken?: ServiceAccountTokenProjection | undefined;
 }
@@ -1894,6 +1982,11 @@ export interface VolumeProjection {
 export interface VolumeResourceRequirements {
   limits?: Record<string, Quantity> | undefined;
   requests?: Record<string, Quantity> | undefined;
+}
+
+/** Type of `VolumeMountStatus.volumeStatus` (core/v1). */
+export interface VolumeStatus {
+  image?: ImageVolumeStatus | undefined;
 }
 
 /** Type of `PersistentVolumeSpec.vsphereVolume` and `Volume.vsphereVolume` (core/v1). */

@@ -35,16 +35,22 @@ export interface EndpointConditions {
 
 /** Type of `Endpoint.hints` (discovery/v1). */
 export interface EndpointHints {
+  forNodes?: ForNode[] | undefined;
   forZones?: ForZone[] | undefined;
 }
 
 /** Object of the kind EndpointSlice (discovery/v1), see https://kubernetes.io/docs/reference/kubernetes-api/discovery/endpoint-slice-v1/ */
 export interface EndpointSlice extends KubernetesObject {
   addressType: "FQDN" | "IPv4" | "IPv6";
-  endpoints: Endpoint[];
+  endpoints?: Endpoint[] | undefined;
   ports?: DiscoveryEndpointPort[] | undefined;
 }
 export const EndpointSlice: ResolvedKind<EndpointSlice> = { group: "discovery.k8s.io", version: "v1", kind: "EndpointSlice", plural: "endpointslices", scope: "Namespaced" };
+
+/** Type of `EndpointHints.forNodes` (discovery/v1). */
+export interface ForNode {
+  name: string;
+}
 
 /** Type of `EndpointHints.forZones` (discovery/v1). */
 export interface ForZone {

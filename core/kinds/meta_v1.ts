@@ -2,7 +2,7 @@
 // deno-fmt-ignore-file
 import type { Time } from "./values.ts";
 
-/** Type of `ServiceStatus.conditions`, `ValidatingAdmissionPolicyStatus.conditions` and 1 more (meta/v1). */
+/** Type of `ServiceStatus.conditions`, `ServiceCIDRStatus.conditions` and 3 more (meta/v1). */
 export interface Condition {
   /** Time at which `status` changed last. */
   lastTransitionTime: Time;

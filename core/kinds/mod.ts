@@ -47,5 +47,6 @@ export * from "./networking_v1.ts";
 export * from "./node_v1.ts";
 export * from "./policy_v1.ts";
 export * from "./rbac_v1.ts";
+export * from "./resource_v1.ts";
 export * from "./scheduling_v1.ts";
 export * from "./storage_v1.ts";

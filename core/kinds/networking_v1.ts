@@ -3,7 +3,7 @@
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { TypedLocalObjectReference } from "./core_v1.ts";
-import type { LabelSelector } from "./meta_v1.ts";
+import type { Condition, LabelSelector } from "./meta_v1.ts";
 import type { IntOrString } from "./values.ts";
 
 /** Type of `HTTPIngressRuleValue.paths` (networking/v1). */
@@ -19,6 +19,17 @@ export interface HTTPIngressPath {
 /** Type of `IngressRule.http` (networking/v1). */
 export interface HTTPIngressRuleValue {
   paths: HTTPIngressPath[];
+}
+
+/** Object of the kind IPAddress (networking/v1), see https://kubernetes.io/docs/reference/kubernetes-api/networking/ip-address-v1/ */
+export interface IPAddress extends KubernetesObject {
+  spec: IPAddressSpec;
+}
+export const IPAddress: ResolvedKind<IPAddress> = { group: "networking.k8s.io", version: "v1", kind: "IPAddress", plural: "ipaddresses", scope: "Cluster" };
+
+/** Type of `IPAddress.spec` (networking/v1). */
+export interface IPAddressSpec {
+  parentRef: ParentReference;
 }
 
 /** Type of `NetworkPolicyPeer.ipBlock` (networking/v1). */
@@ -127,7 +138,7 @@ export interface IngressTLS {
 
 /** Object of the kind NetworkPolicy (networking/v1), see https://kubernetes.io/docs/reference/kubernetes-api/networking/network-policy-v1/ */
 export interface NetworkPolicy extends KubernetesObject {
-  spec: NetworkPolicySpec;
+  spec?: NetworkPolicySpec | undefined;
 }
 export const NetworkPolicy: ResolvedKind<NetworkPolicy> = { group: "networking.k8s.io", version: "v1", kind: "NetworkPolicy", plural: "networkpolicies", scope: "Namespaced" };
 
@@ -174,9 +185,17 @@ export interface NetworkPolicySpec {
   /** Connections that the pods may get; none if empty. */
   ingress?: NetworkPolicyIngressRule[] | undefined;
   /** Selector of the pods that the policy is for; all if empty. */
-  podSelector: LabelSelector;
+  podSelector?: LabelSelector | undefined;
   /** Directions that are restricted: `Ingress`, and `Egress` if there is a rule for it, if absent. */
   policyTypes?: ("Egress" | "Ingress")[] | undefined;
+}
+
+/** Type of `IPAddressSpec.parentRef` (networking/v1). */
+export interface ParentReference {
+  group?: string | undefined;
+  name: string;
+  namespace?: string | undefined;
+  resource: string;
 }
 
 /** Type of `IngressServiceBackend.port` (networking/v1). */
@@ -185,4 +204,22 @@ export interface ServiceBackendPort {
   name?: string | undefined;
   /** Number of the port, instead of `name`. */
   number?: number | undefined;
+}
+
+/** Object of the kind ServiceCIDR (networking/v1), see https://kubernetes.io/docs/reference/kubernetes-api/networking/service-cidr-v1/ */
+export interface ServiceCIDR extends KubernetesObject {
+  spec?: ServiceCIDRSpec | undefined;
+  status?: ServiceCIDRStatus | undefined;
+}
+export const ServiceCIDR: ResolvedKind<ServiceCIDR> = { group: "networking.k8s.io", version: "v1", kind: "ServiceCIDR", plural: "servicecidrs", scope: "Cluster" };
+
+/** Type of `ServiceCIDR.spec` (networking/v1). */
+export interface ServiceCIDRSpec {
+  cidrs?: string[] | undefined;
+}
+
+/** Type of `ServiceCIDR.status` (networking/v1). */
+export interface ServiceCIDRStatus {
+  /** Latest observations of the state, one per type, such as `Ready`. */
+  conditions?: Condition[] | undefined;
 }

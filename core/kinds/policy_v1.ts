@@ -32,11 +32,11 @@ export interface PodDisruptionBudgetSpec {
 export interface PodDisruptionBudgetStatus {
   /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: Condition[] | undefined;
-  currentHealthy: number;
-  desiredHealthy: number;
+  currentHealthy?: number | undefined;
+  desiredHealthy?: number | undefined;
   disruptedPods?: Record<string, Time> | undefined;
-  disruptionsAllowed: number;
-  expectedPods: number;
+  disruptionsAllowed?: number | undefined;
+  expectedPods?: number | undefined;
   /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
 }

@@ -61,7 +61,7 @@ export const RoleBinding: ResolvedKind<RoleBinding> = { group: "rbac.authorizati
 /** Type of `ClusterRoleBinding.roleRef` and `RoleBinding.roleRef` (rbac/v1). */
 export interface RoleRef {
   /** `rbac.authorization.k8s.io`. */
-  apiGroup: string;
+  apiGroup?: string | undefined;
   /** `Role` or `ClusterRole`. */
   kind: string;
   /** Name of the role. */

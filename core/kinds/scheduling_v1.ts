@@ -8,6 +8,6 @@ export interface PriorityClass extends KubernetesObject {
   description?: string | undefined;
   globalDefault?: boolean | undefined;
   preemptionPolicy?: "Never" | "PreemptLowerPriority" | undefined;
-  value: number;
+  value?: number | undefined;
 }
 export const PriorityClass: ResolvedKind<PriorityClass> = { group: "scheduling.k8s.io", version: "v1", kind: "PriorityClass", plural: "priorityclasses", scope: "Cluster" };

@@ -16,9 +16,12 @@ export const CSIDriver: ResolvedKind<CSIDriver> = { group: "storage.k8s.io", ver
 export interface CSIDriverSpec {
   attachRequired?: boolean | undefined;
   fsGroupPolicy?: string | undefined;
+  nodeAllocatableUpdatePeriodSeconds?: number | undefined;
   podInfoOnMount?: boolean | undefined;
+  preventPodSchedulingIfMissing?: boolean | undefined;
   requiresRepublish?: boolean | undefined;
   seLinuxMount?: boolean | undefined;
+  serviceAccountTokenInSecrets?: boolean | undefined;
   storageCapacity?: boolean | undefined;
   tokenRequests?: StorageTokenRequest[] | undefined;
   /** Set of values. */
@@ -104,8 +107,16 @@ export interface VolumeAttachmentStatus {
   detachError?: VolumeError | undefined;
 }
 
+/** Object of the kind VolumeAttributesClass (storage/v1), see https://kubernetes.io/docs/reference/kubernetes-api/storage/volume-attributes-class-v1/ */
+export interface VolumeAttributesClass extends KubernetesObject {
+  driverName: string;
+  parameters?: Record<string, string> | undefined;
+}
+export const VolumeAttributesClass: ResolvedKind<VolumeAttributesClass> = { group: "storage.k8s.io", version: "v1", kind: "VolumeAttributesClass", plural: "volumeattributesclasses", scope: "Cluster" };
+
 /** Type of `VolumeAttachmentStatus.attachError` and `VolumeAttachmentStatus.detachError` (storage/v1). */
 export interface VolumeError {
+  errorCode?: number | undefined;
   message?: string | undefined;
   time?: Time | undefined;
 }

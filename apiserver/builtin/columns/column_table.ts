@@ -59,9 +59,9 @@ configmaps
 secrets
   $name | type | count(data) | $age
 serviceaccounts
-  $name | len(secrets) | $age
+  $name | $age
 resourcequotas
-  $name | $age | quota(status, false) | quota(status, true)
+  $name | quota(status, false) | quota(status, true) | $age
 nodes
   $name | state(status.conditions, 'Ready', 'NotReady') + (spec.unschedulable ? ',SchedulingDisabled' : '')
   | roles(metadata.labels) || '<none>' | $age | status.nodeInfo.kubeletVersion
@@ -89,7 +89,9 @@ mutatingwebhookconfigurations.admissionregistration.k8s.io validatingwebhookconf
   $name | len(webhooks) | $age
 validatingadmissionpolicies.admissionregistration.k8s.io
   $name | len(spec.validations) | spec.paramKind ? path(spec.paramKind.apiVersion, spec.paramKind.kind) : '<unset>' | $age
-validatingadmissionpolicybindings.admissionregistration.k8s.io
+mutatingadmissionpolicies.admissionregistration.k8s.io
+  $name | len(spec.mutations) | spec.paramKind ? path(spec.paramKind.apiVersion, spec.paramKind.kind) : '<unset>' | $age
+validatingadmissionpolicybindings.admissionregistration.k8s.io mutatingadmissionpolicybindings.admissionregistration.k8s.io
   $name | spec.policyName | spec.paramRef.name ? path(spec.paramRef.namespace || '*', spec.paramRef.name) : has(spec.paramRef.selector) ? goSelector(spec.paramRef.selector) : '<unset>' | $age
 apiservices.apiregistration.k8s.io
   $name | spec.service ? path(spec.service.namespace, spec.service.name) : 'Local' | availability(status.conditions) | $age
@@ -126,4 +128,19 @@ csinodes.storage.k8s.io
   $name | len(spec.drivers) | $age
 volumeattachments.storage.k8s.io
   $name | spec.attacher | spec.source.persistentVolumeName | spec.nodeName | status.attached ?? false | $age
+volumeattributesclasses.storage.k8s.io
+  $name | driverName | $age
+deviceclasses.resource.k8s.io resourceclaimtemplates.resource.k8s.io
+  $name | $age
+resourceclaims.resource.k8s.io
+  $name | (metadata.deletionTimestamp ? status.allocation ? 'deleted,' : 'deleted' : '')
+    + (status.allocation ? 'allocated' : metadata.deletionTimestamp ? '' : 'pending')
+    + (status.allocation && status.reservedFor ? ',reserved' : '') | $age
+resourceslices.resource.k8s.io
+  $name | spec.nodeName | spec.driver | spec.pool.name | $age
+ipaddresses.networking.k8s.io
+  $name | spec.parentRef ? lower(spec.parentRef.resource + (spec.parentRef.group ? '.' + spec.parentRef.group : ''))
+    + (spec.parentRef.namespace ? '/' + spec.parentRef.namespace : '') + '/' + spec.parentRef.name : '<none>' | $age
+servicecidrs.networking.k8s.io
+  $name | join(spec.cidrs, ',') | $age
 `;

@@ -64,7 +64,8 @@ test("rowOf returns a cell for each column of every built-in resource", () => {
       } as unknown as UntypedObject;
       assert.equal(
         version.cells(object, 0).length,
-        version.columns.length,
+        // kube-apiserver gives addresses an age, but no column for it.
+        version.columns.length + (plural === "ipaddresses" ? 1 : 0),
         `${plural} in ${apiVersion}`,
       );
     }
