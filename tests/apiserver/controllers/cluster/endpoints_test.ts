@@ -37,7 +37,7 @@ test(
     const [slice, ...more] = await slices();
     assert.equal(more.length, 0);
     assert.deepEqual(
-      slice?.endpoints.map(({ targetRef, conditions }) => [
+      slice?.endpoints?.map(({ targetRef, conditions }) => [
         targetRef?.name,
         conditions?.ready,
       ]),
@@ -49,7 +49,7 @@ test(
     await client.delete(Pod, { namespace: "default", name: "a" });
     await clock.advance(1_000);
     const [left] = await slices();
-    assert.deepEqual(left?.endpoints.map(({ targetRef }) => targetRef?.name), [
+    assert.deepEqual(left?.endpoints?.map(({ targetRef }) => targetRef?.name), [
       "b",
     ]);
     assert.equal(left?.metadata.name, slice?.metadata.name);
@@ -74,7 +74,7 @@ test(
     await clock.advance(10);
     const addresses = async () =>
       (await client.list(EndpointSlice)).items.flatMap(({ endpoints }) =>
-        endpoints.flatMap(({ addresses }) => addresses)
+        endpoints?.flatMap(({ addresses }) => addresses) ?? []
       );
     assert.deepEqual(await addresses(), ["10.0.0.1"]);
     await client.patch(Endpoints, key, subset("10.0.0.2"));
