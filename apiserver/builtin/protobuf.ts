@@ -114,7 +114,7 @@ function readValue(
 ): unknown {
   switch (wireForm(schema)) {
     case "quantity":
-      return wireText(wireFields(wireBytes(value)).get(1));
+      return wireText(wireFields(wireBytes(value)).get(1)) || "0";
     case "intOrString":
       return readIntOrString(wireBytes(value));
     case "time":

@@ -88,12 +88,9 @@ function writeField(
   const value = object[name];
   if (value === undefined || value === null) {
     const isPointer = presence === "pointer" || presence === "nullPointer";
-    if (presence === "struct") {
-      nest(writer, number, () => {
-        if (wireForm(schema) === undefined && schema.definition) {
-          writeMessage(writer, schema.definition, {});
-        }
-      });
+    // A time that JSON omits when it is zero is a message nevertheless.
+    if (presence === "struct" || !isPointer && wireForm(schema) === "time") {
+      writeEmpty(writer, number, schema);
     } else if (!isPointer) writeZero(writer, number, schema);
     return;
   }
@@ -135,6 +132,19 @@ function writeEntry(writer: WireWriter, schema: Schema, value: unknown): void {
       }
     });
   }
+}
+
+/** Writes the zero of a struct, which Go writes if the field is no pointer. */
+function writeEmpty(writer: WireWriter, number: number, schema: Schema): void {
+  const form = wireForm(schema);
+  if (form === "quantity" || form === "intOrString") {
+    return writeValue(writer, number, { schema, value: 0 });
+  }
+  nest(writer, number, () => {
+    if (form === undefined && schema.definition) {
+      writeMessage(writer, schema.definition, {});
+    }
+  });
 }
 
 /** Writes the zero of a scalar, which Go writes if the field is no pointer. */

@@ -2,7 +2,7 @@
  * Writes `data/protobuf.json` from the protobuf descriptions that the Go
  * modules of Kubernetes carry:
  * `node tools/kubernetes/protobuf_data.ts API APIMACHINERY APIEXTENSIONS AGGREGATOR`,
- * each the folder of a module: `k8s.io/api@v0.32.2`, `k8s.io/apimachinery@…`,
+ * each the folder of a module: `k8s.io/api@v0.36.3`, `k8s.io/apimachinery@…`,
  * `k8s.io/apiextensions-apiserver@…` and `k8s.io/kube-aggregator@…`.
  *
  * @module
