@@ -25,6 +25,7 @@ const NAME_RULES: Readonly<Partial<Record<NameRule, ReadonlySet<string>>>> = {
 };
 
 const WITH_GENERATION: ReadonlySet<string> = resources(`
+  pods deviceclasses.resource.k8s.io resourceslices.resource.k8s.io
   podtemplates replicationcontrollers daemonsets.apps deployments.apps
   replicasets.apps statefulsets.apps cronjobs.batch jobs.batch
   ingressclasses.networking.k8s.io ingresses.networking.k8s.io
@@ -36,6 +37,8 @@ const WITH_GENERATION: ReadonlySet<string> = resources(`
   validatingwebhookconfigurations.admissionregistration.k8s.io
   validatingadmissionpolicies.admissionregistration.k8s.io
   validatingadmissionpolicybindings.admissionregistration.k8s.io
+  mutatingadmissionpolicies.admissionregistration.k8s.io
+  mutatingadmissionpolicybindings.admissionregistration.k8s.io
   customresourcedefinitions.apiextensions.k8s.io`);
 
 const CREATED_BY_UPDATE: ReadonlySet<string> = resources(`
@@ -53,6 +56,8 @@ const CONDITIONAL: ReadonlySet<string> = resources(`
   leases.coordination.k8s.io
   validatingadmissionpolicies.admissionregistration.k8s.io
   validatingadmissionpolicybindings.admissionregistration.k8s.io
+  mutatingadmissionpolicies.admissionregistration.k8s.io
+  mutatingadmissionpolicybindings.admissionregistration.k8s.io
   mutatingwebhookconfigurations.admissionregistration.k8s.io
   validatingwebhookconfigurations.admissionregistration.k8s.io
   customresourcedefinitions.apiextensions.k8s.io
@@ -63,7 +68,9 @@ const RETURNS_DELETED: ReadonlySet<string> = resources(`
   namespaces persistentvolumeclaims persistentvolumes pods podtemplates
   resourcequotas serviceaccounts services csidrivers.storage.k8s.io
   csinodes.storage.k8s.io storageclasses.storage.k8s.io
-  volumeattachments.storage.k8s.io`);
+  volumeattachments.storage.k8s.io volumeattributesclasses.storage.k8s.io
+  deviceclasses.resource.k8s.io resourceclaims.resource.k8s.io
+  resourceclaimtemplates.resource.k8s.io resourceslices.resource.k8s.io`);
 
 /** Resources whose dependents are orphaned by default. */
 const ORPHANING: ReadonlySet<string> = resources(`

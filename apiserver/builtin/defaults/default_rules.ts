@@ -241,13 +241,17 @@ admissionregistration.v1.RuleWithOperations admissionregistration.v1.NamedRuleWi
 admissionregistration.v1.ServiceReference kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference
   port ?= 443
 
-admissionregistration.v1.ValidatingAdmissionPolicySpec
+admissionregistration.v1.ValidatingAdmissionPolicySpec admissionregistration.v1.MutatingAdmissionPolicySpec
   failurePolicy ?= 'Fail'
 
 admissionregistration.v1.MatchResources
   matchPolicy ?= 'Equivalent'
   namespaceSelector ?= empty()
   objectSelector ?= empty()
+
+resource.v1.ExactDeviceRequest resource.v1.DeviceSubRequest
+  allocationMode |= 'ExactCount'
+  if allocationMode == 'ExactCount': count |= 1
 
 flowcontrol.v1.FlowSchemaSpec
   matchingPrecedence |= 1000

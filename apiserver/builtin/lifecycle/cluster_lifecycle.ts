@@ -202,6 +202,16 @@ export const CLUSTER_LIFECYCLES: Lifecycles = [
     "validatingadmissionpolicybindings.admissionregistration.k8s.io",
     generationLifecycle("spec"),
   ],
+  [
+    "mutatingadmissionpolicies.admissionregistration.k8s.io",
+    generationLifecycle("spec"),
+  ],
+  [
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+    generationLifecycle("spec"),
+  ],
+  ["deviceclasses.resource.k8s.io", generationLifecycle("spec")],
+  ["resourceslices.resource.k8s.io", generationLifecycle("spec")],
   ["serviceaccounts", SERVICE_ACCOUNT],
   ["volumeattachments.storage.k8s.io", {
     prepareForCreate(object): void {

@@ -3,7 +3,7 @@ import type { UntypedObject } from "../../../core/api/object.ts";
 import type { Pod, ResourceRequirements } from "../../../core/kinds/core_v1.ts";
 import { FieldSet } from "../../../core/patch/field_set.ts";
 import { timestamp } from "../../../core/api/timestamp.ts";
-import type { Lifecycle } from "./lifecycle.ts";
+import { generationLifecycle, type Lifecycle } from "./lifecycle.ts";
 
 const STATUS_RESET: FieldSet = FieldSet.of([
   ["f:spec"],
@@ -17,6 +17,8 @@ function limitGracePeriod({ spec }: ReturnType<typeof asPod>): void {
     spec.terminationGracePeriodSeconds = 1;
   }
 }
+
+const GENERATION = generationLifecycle("spec");
 
 /** Lifecycle of Pods. */
 export const POD_LIFECYCLE: Lifecycle = {
@@ -35,9 +37,10 @@ export const POD_LIFECYCLE: Lifecycle = {
       message: "Scheduling is blocked due to non-empty scheduling gates",
     }];
   },
-  prepareForUpdate(object, live, { subresource }): void {
+  prepareForUpdate(object, live, context): void {
     limitGracePeriod(asPod(object));
-    if (subresource !== "status") return;
+    GENERATION.prepareForUpdate?.(object, live, context);
+    if (context.subresource !== "status") return;
     const { metadata, status } = asPod(object);
     const before = asPod(live);
     const { ownerReferences } = before.metadata;

@@ -163,6 +163,24 @@ admissionregistration.v1.ValidatingAdmissionPolicySpec
     missing validations: validations or auditAnnotations must contain at least one item
     missing auditAnnotations: validations or auditAnnotations must contain at least one item
 
+admissionregistration.v1.MutatingAdmissionPolicySpec
+  if !matchConstraints: missing matchConstraints
+  elif !matchConstraints.resourceRules: missing matchConstraints.resourceRules
+  use match conditions
+  mutations required: mutations must contain at least one item
+
+admissionregistration.v1.Mutation
+  if !patchType: missing patchType
+  elif patchType == 'JSONPatch'
+    if !has(jsonPatch): missing jsonPatch: must be specified when patchType is JSONPatch
+    if has(applyConfiguration): invalid applyConfiguration = '{applyConfiguration}': must not be specified when patchType is JSONPatch
+  elif patchType == 'ApplyConfiguration'
+    if !has(applyConfiguration): missing applyConfiguration: must be specified when patchType is ApplyConfiguration
+    if has(jsonPatch): invalid jsonPatch = '{jsonPatch}': must not be specified when patchType is ApplyConfiguration
+
+admissionregistration.v1.MutatingAdmissionPolicyBindingSpec
+  policyName is subdomain!
+
 admissionregistration.v1.MatchResources
   each resourceRules excludeResourceRules
     each resourceNames

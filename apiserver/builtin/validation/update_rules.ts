@@ -98,6 +98,10 @@ csistoragecapacities.storage.k8s.io
 volumeattachments.storage.k8s.io
   immutable spec
 
+volumeattributesclasses.storage.k8s.io
+  if driverName != $live.driverName: forbidden driverName: updates to driverName are forbidden.
+  if !same(parameters, $live.parameters): forbidden parameters: updates to parameters are forbidden.
+
 endpointslices.discovery.k8s.io
   immutable addressType
 `;

@@ -197,6 +197,9 @@ storage.v1.StorageClass
         distinct .
       key is qualifiedName
 
+storage.v1.VolumeAttributesClass
+  driverName = lower(driverName) is qualifiedName!
+
 storage.v1.CSINode
   each spec.drivers
     let $field = 'name'

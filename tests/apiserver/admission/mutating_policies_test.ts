@@ -2,42 +2,51 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rewriteInitializers } from "../../../apiserver/admission/object_initializers.ts";
 import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
-import type { ResourceDefinition } from "../../../apiserver/registry.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const PODS = "/api/v1/namespaces/default/pods";
-const GROUP = "admissionregistration.k8s.io";
 
-/** Stores an object as if its kind were served. */
-function put(
-  { instance: { context } }: TestServer,
+/** Adds or replaces an object of the group. */
+async function put(
+  server: TestServer,
   plural: string,
-  name: string,
-  spec: unknown,
-): void {
-  const definition = { group: GROUP, plural } as ResourceDefinition;
-  context.store.put(definition, { metadata: { name }, spec });
+  object: {
+    readonly metadata: { readonly name: string };
+    readonly spec: unknown;
+  },
+): Promise<void> {
+  const path = `/apis/admissionregistration.k8s.io/v1/${plural}`;
+  await server.send("DELETE", `${path}/${object.metadata.name}`);
+  const { status, body } = await server.send("POST", path, object);
+  assert.equal(status, 201, body.message);
 }
 
-function policy(
+async function policy(
   server: TestServer,
   name: string,
   spec: Record<string, unknown>,
-): void {
-  put(server, "mutatingadmissionpolicies", name, {
-    matchConstraints: {
-      resourceRules: [{
-        operations: ["CREATE"],
-        apiGroups: [""],
-        apiVersions: ["v1"],
-        resources: ["configmaps", "pods"],
-      }],
+): Promise<void> {
+  const metadata = { name };
+  await put(server, "mutatingadmissionpolicies", {
+    metadata,
+    spec: {
+      matchConstraints: {
+        resourceRules: [{
+          operations: ["CREATE"],
+          apiGroups: [""],
+          apiVersions: ["v1"],
+          resources: ["configmaps", "pods"],
+        }],
+      },
+      reinvocationPolicy: "Never",
+      ...spec,
     },
-    reinvocationPolicy: "Never",
-    ...spec,
   });
-  put(server, "mutatingadmissionpolicybindings", name, { policyName: name });
+  await put(server, "mutatingadmissionpolicybindings", {
+    metadata,
+    spec: { policyName: name },
+  });
 }
 
 const applied = (expression: string) => ({
@@ -89,7 +98,7 @@ test("Initializers of objects become maps, outside of texts and comments", () =>
 
 test("A mutating policy merges its apply configuration", async () => {
   await withServer(async (server) => {
-    policy(server, "p", {
+    await policy(server, "p", {
       variables: [{
         name: "team",
         expression: "object.metadata.name + '-team'",
@@ -113,7 +122,7 @@ test("A mutating policy adds to keyed lists and changes no atomic ones", async (
       metadata: { name: "p" },
       spec: { containers: [{ name: "main", image: "i" }] },
     };
-    policy(server, "p", {
+    await policy(server, "p", {
       mutations: [applied(`Object{
         spec: Object.spec{
           initContainers: [
@@ -125,7 +134,7 @@ test("A mutating policy adds to keyed lists and changes no atomic ones", async (
     const { body } = await server.send("POST", PODS, pod);
     assert.equal(body.spec?.initContainers?.[0].name, "side", body.message);
     assert.equal(body.spec.containers[0].name, "main");
-    policy(server, "p", {
+    await policy(server, "p", {
       mutations: [applied(
         'Object{spec: Object.spec{containers: [Object.spec.containers{name: "main", args: ["a"]}]}}',
       )],
@@ -145,7 +154,7 @@ test("A mutating policy adds to keyed lists and changes no atomic ones", async (
 
 test("A mutating policy applies a JSON patch, unless its test fails", async () => {
   await withServer(async (server) => {
-    policy(server, "p", {
+    await policy(server, "p", {
       mutations: [
         jsonPatch(`[
           JSONPatch{op: "test", path: "/data/x", value: "1"},
@@ -169,11 +178,11 @@ test("A mutating policy runs again if a later one changed the object", async () 
       applied(
         `Object{data: {'${key}': string(object.data.size())}}`,
       );
-    policy(server, "a", {
+    await policy(server, "a", {
       mutations: [count("a")],
       reinvocationPolicy: "IfNeeded",
     });
-    policy(server, "b", { mutations: [count("b")] });
+    await policy(server, "b", { mutations: [count("b")] });
     const { body } = await server.send("POST", MAPS, map("m", { x: "" }));
     assert.deepEqual(body.data, { x: "", a: "3", b: "2" });
   });
@@ -182,7 +191,7 @@ test("A mutating policy runs again if a later one changed the object", async () 
 test("A mutating policy that fails refuses the request, or is ignored", async () => {
   await withServer(async (server) => {
     const mutations = [applied("Object{data: {'a': object.data.none}}")];
-    policy(server, "p", { mutations });
+    await policy(server, "p", { mutations });
     const { status, body } = await server.send(
       "POST",
       MAPS,
@@ -194,8 +203,54 @@ test("A mutating policy that fails refuses the request, or is ignored", async ()
       /^policy 'p' with binding 'p' denied request: expression '.*' resulted in error: no such key: none$/,
     );
     assert.deepEqual(body.details.causes, [{ message: body.message }]);
-    policy(server, "p", { mutations, failurePolicy: "Ignore" });
+    await policy(server, "p", { mutations, failurePolicy: "Ignore" });
     const ignored = await server.send("POST", MAPS, map("a", { x: "" }));
     assert.equal(ignored.status, 201);
+  });
+});
+
+test("A mutating policy is stored with defaults, and an invalid one refused", async () => {
+  await withServer(async (server) => {
+    await policy(server, "p", { mutations: [applied("Object{}")] });
+    const path =
+      "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies";
+    const { body } = await server.send("GET", `${path}/p`);
+    assert.equal(body.metadata.generation, 1);
+    assert.equal(body.spec.failurePolicy, "Fail");
+    assert.equal(body.spec.matchConstraints.matchPolicy, "Equivalent");
+    const refused = await server.send("POST", path, {
+      metadata: { name: "q" },
+      spec: {
+        matchConstraints: { resourceRules: [] },
+        mutations: [{ patchType: "JSONPatch", applyConfiguration: {} }],
+        reinvocationPolicy: "Sometimes",
+      },
+    });
+    assert.equal(refused.status, 422);
+    assert.deepEqual(
+      // deno-lint-ignore no-explicit-any -- tests look at whatever is there
+      refused.body.details.causes.map((cause: any) => [
+        cause.field,
+        cause.message,
+      ]).sort(),
+      [
+        [
+          "spec.matchConstraints.resourceRules",
+          "Required value",
+        ],
+        [
+          "spec.mutations[0].applyConfiguration",
+          'Invalid value: "{applyConfiguration}": must not be specified when patchType is JSONPatch',
+        ],
+        [
+          "spec.mutations[0].jsonPatch",
+          "Required value: must be specified when patchType is JSONPatch",
+        ],
+        [
+          "spec.reinvocationPolicy",
+          'Unsupported value: "Sometimes": supported values: "IfNeeded", "Never"',
+        ],
+      ],
+    );
   });
 });

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { createBuiltin } from "./create_builtin.ts";
 
-/** Request body with the object that Kubernetes 1.32 stored for it. */
+/** Request body with the object that kube-apiserver stored for it. */
 interface DefaultingPair {
   readonly request: { readonly body: UntypedObject };
   readonly stored: UntypedObject;
