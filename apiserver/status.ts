@@ -225,7 +225,9 @@ export const fieldError = {
   }),
   tooMany: (field: string, count: number, limit: number): StatusCause => ({
     reason: "FieldValueTooMany",
-    message: `Too many: ${count}: must have at most ${limit} items`,
+    message: `Too many: ${count}: must have at most ${limit} item${
+      limit === 1 ? "" : "s"
+    }`,
     field,
   }),
   notFound: (field: string, value: unknown): StatusCause => ({

@@ -267,12 +267,11 @@ function managerProblems(manager: string): StatusCause[] {
 /** Validates `dryRun`; the only valid value is `All`. */
 export function dryRunProblems(values: readonly string[]): StatusCause[] {
   if (values.every((value) => value === "All")) return [];
-  const shown = `[]string{${
-    values.map((value) => JSON.stringify(value)).join(", ")
-  }}`;
   return [{
     reason: "FieldValueNotSupported",
-    message: `Unsupported value: ${shown}: supported values: "All"`,
+    message: `Unsupported value: ${
+      JSON.stringify(values)
+    }: supported values: "All"`,
     field: "dryRun",
   }];
 }

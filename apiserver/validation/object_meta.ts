@@ -253,19 +253,19 @@ function ownerProblems(owners: readonly OwnerReference[]): StatusCause[] {
   const field = "metadata.ownerReferences";
   let controller: string | undefined;
   for (const owner of owners) {
-    const must = (part: string, value: string | undefined, name = part) => {
+    const must = (part: string, value: string | undefined, subject = "") => {
       if (!value) {
         causes.push(
           fieldError.invalid(
             `${field}.${part}`,
             value ?? "",
-            `${name} must not be empty`,
+            `${subject}must not be empty`,
           ),
         );
       }
     };
     const { group, version } = parseApiVersion(owner.apiVersion ?? "");
-    must("apiVersion", version, "version");
+    must("apiVersion", version, "version ");
     must("kind", owner.kind);
     must("name", owner.name);
     must("uid", owner.uid);

@@ -328,7 +328,7 @@ function checkVersion(
     if (conditional && !request.definition.allowUnconditionalUpdate) {
       throw invalid(subjectOf(request), [{
         reason: "FieldValueInvalid",
-        message: "Invalid value: 0x0: must be specified for an update",
+        message: "Invalid value: 0: must be specified for an update",
         field: "metadata.resourceVersion",
       }]);
     }

@@ -10,7 +10,7 @@ import { findingText, readTranscripts, Replay } from "./replay.ts";
 import type { Transcript } from "./transcript.ts";
 
 /**
- * Replays what a real kube-apiserver 1.32 answered against the embedded server,
+ * Replays what a real kube-apiserver answered against the embedded server,
  * or against the real cluster of the run. TRANSCRIPTS_ONLY is a pattern of
  * scenario names.
  */

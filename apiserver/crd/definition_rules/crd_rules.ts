@@ -190,7 +190,6 @@ function versionsCauses(
     if (!anySchema && schemaOf(version) === undefined) {
       causes.push(fieldError.required(
         `spec.versions[${index}].schema.openAPIV3Schema`,
-        "schemas are required",
       ));
     }
   }
@@ -388,7 +387,7 @@ function storedVersionCauses(
       known.has(name) ? [] : [
         wrong(
           goQuote(name),
-          "must appear in spec.versions",
+          `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`,
           keyPath(field, index),
         ),
       ]

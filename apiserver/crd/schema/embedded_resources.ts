@@ -132,7 +132,7 @@ function resourceCauses(object: JsonObject, path: string): StatusCause[] {
 
 function textCauses(value: unknown, field: string): StatusCause[] {
   if (value === undefined) {
-    return [fieldError.required(field, "must not be empty")];
+    return [fieldError.required(field)];
   }
   if (typeof value !== "string") {
     return [fieldError.invalid(field, value, "must be a string")];

@@ -96,7 +96,7 @@ test("updateCauses() rejects the removal of stored versions", () => {
   });
   next.status = { storedVersions: ["v1", "v2"] };
   assert.deepEqual(causeTexts(updateCauses(next, live)), [
-    'FieldValueInvalid status.storedVersions[0]: Invalid value: "v1": must appear in spec.versions',
+    'FieldValueInvalid status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions',
   ]);
 });
 
