@@ -46,7 +46,7 @@ export interface ApiServerOptions {
     | readonly {
       /** User name. */
       readonly name: string;
-      /** Groups, besides `system:authenticated`. */
+      /** Groups of the user, in addition to `system:authenticated`. */
       readonly groups?: readonly string[] | undefined;
       /** Bearer token. */
       readonly token: string;

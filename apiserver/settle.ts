@@ -63,7 +63,7 @@ export function settle<T>(
 }
 
 /**
- * Answer of an asynchronous call, in a step of {@linkcode settle}.
+ * Returns the answer of an asynchronous call in a step of {@linkcode settle}, which is repeated once it is there.
  *
  * @param key Everything on which the answer depends.
  */

@@ -17,7 +17,7 @@ export type MainTask =
 
 /** Environment variable with the {@linkcode MainTask} of a process, as JSON. */
 const TASK_VARIABLE = "CORACLE_MAIN_TASK";
-/** Time limit of a file that is only described, in milliseconds. */
+/** Time limit, in milliseconds, for loading a file that is only described. */
 const DESCRIBE_TIMEOUT_MS = 30_000;
 
 /** Task of this process, if its main module is that of the task. */

@@ -152,7 +152,7 @@ function readValue(
   }
 }
 
-/** Schema in a union, without the zeros that its message contains. */
+/** Reads the schema in a protobuf union, and leaves out fields that encode zero values. */
 function readSchema(
   value: number | Uint8Array | undefined,
 ): JsonObject | undefined {

@@ -206,7 +206,7 @@ function classifyBlock(): Code {
   ].flat();
 }
 
-/** Change of depth over the positions of a mask. */
+/** Sums the changes of the JSON nesting depth at the positions of a bit mask. */
 function growth(mask: Code): Code {
   const count = (brackets: number) =>
     op("i64.popcnt", op("i64.and", get(brackets), mask));

@@ -152,7 +152,7 @@ export class Sharding extends RenewedLease<ShardingDeps>
     await this.deps.store.leave(signal);
   }
 
-  /** Renews the Lease, observes the others and advances to their membership. */
+  /** Renews the Lease of this replica, reads those of the others and adopts the membership that follows. */
   protected override async renew(
     sentAt: number,
     signal: AbortSignal,

@@ -123,7 +123,7 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
   #open = false;
   #closing: Promise<void> = Promise.resolve();
 
-  /** `presences` of definitions activate the node for all primaries. */
+  /** Creates a source; its node is active while the definitions of `presences` exist. */
   constructor(
     inner: EventSource<P, S>,
     presences: Iterable<CrdPresence<P>> = [],

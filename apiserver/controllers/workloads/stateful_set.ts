@@ -119,7 +119,7 @@ function ordinalOf({ metadata }: StatefulSet, pod: Pod): number | undefined {
   return match?.[1] === metadata.name ? Number(match[2]) : undefined;
 }
 
-/** One step towards the wanted pods, in the order of their ordinals. */
+/** Step of a StatefulSet towards its wanted pods, in the order of their ordinals. */
 class Update {
   readonly #set: StatefulSet;
   readonly #current: ControllerRevision;

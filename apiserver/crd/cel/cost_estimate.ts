@@ -52,7 +52,7 @@ const LOOPS: ReadonlySet<string> = new Set([
   "map 3",
 ]);
 
-/** Namespaces of functions, which are not values. */
+/** CEL names that only qualify functions and are no variables. */
 const NAMESPACES: ReadonlySet<string> = new Set([
   "sets",
   "strings",
@@ -176,7 +176,7 @@ class Estimator {
   }
 
   /**
-   * Origin of a part of a value. As in kube-apiserver, a value that does not come
+   * Schema path that a field or item of a value comes from. As in kube-apiserver, a value that does not come
    * from the schema is treated as `self`.
    */
   #below(

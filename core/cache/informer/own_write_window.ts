@@ -56,7 +56,7 @@ interface Held<S> extends HeldEvent<S> {
 export class OwnWriteWindow<S> {
   /** Number of writes that have begun. */
   #begun = 0;
-  /** Writes under way, in the order of their begin. */
+  /** Writes in progress, in the order in which they began. */
   readonly #active: Set<number> = new Set();
   /** ResourceVersions of ended writes whose echo has not arrived. */
   #own: string[] = [];
@@ -115,7 +115,7 @@ export class OwnWriteWindow<S> {
     return this.#decide();
   }
 
-  /** Takes an event that changed the cache. */
+  /** Records a watch event that changed the cache while own writes are in progress. */
   event(event: HeldEvent<S>): Release<S> {
     this.#held.push({
       ...event,

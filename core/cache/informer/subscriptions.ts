@@ -44,7 +44,7 @@ export interface SubscriptionDeps<T extends KubernetesObject> {
   /** Name of the handler, for logs and metrics. */
   readonly name: string;
   readonly store: ObjectStore<T>;
-  /** Writes the responses to own writes into the store. */
+  /** Writer that stores the responses to own writes. */
   readonly writer: {
     /** Scanner of responses to writes, in the form that the cache keeps. */
     readonly responses: ResponseScanner<T>;

@@ -195,7 +195,7 @@ function makeSegment(entries: number, depth: number): Segment {
   return { entries: new Uint32Array(entries), used: 0, depth };
 }
 
-/** Start of the search for a hash: by bits that neither directory nor fingerprint use. */
+/** First slot to search for a hash, from bits that neither directory nor fingerprint use. */
 function home(hash: number, segment: Segment): number {
   return (hash >>> FINGERPRINT_BITS) & (segment.entries.length - 1);
 }

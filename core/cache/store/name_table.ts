@@ -182,7 +182,7 @@ export class NameTable {
   }
 }
 
-/** Maximum number of a namespace, of two bytes; 0 is for cluster-scoped objects. */
+/** Largest number of a namespace, which has two bytes; 0 is for cluster-scoped objects. */
 const MAX_NAMESPACES = 0xffff;
 
 interface Namespace {

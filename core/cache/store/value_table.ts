@@ -23,7 +23,7 @@ const MAX_PACKED_LENGTH = Math.floor(MAX_NAME_BYTES / 3);
  */
 export class ValueTable {
   /**
-   * Value of the owner by number. The owner must set it after `enter` and before
+   * First value of each entry, by number. The owner must set it after `enter` and before
    * any other call, to another value than -1, which marks free numbers.
    */
   readonly first: PagedInts = new PagedInts(NONE);

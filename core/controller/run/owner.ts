@@ -26,7 +26,7 @@ import {
 /** How an object names the primary as its owner. */
 export type Relation = "reference" | "annotations" | "none";
 
-/** Object of the user with its place and its relation to the primary. */
+/** Object of a reconciler with its namespace, name and relation to the primary. */
 export interface Placed<O> {
   readonly intent: O;
   readonly relation: Relation;

@@ -770,7 +770,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 }
 
-/** Key of an object that a reconciler names, refused if it is no key. */
+/** Checks the key of an object that a reconciler names, and returns it. */
 function checkedKey(kind: Kind, key: ObjectKey): ObjectKey {
   const { name, namespace } = Object(key) as Partial<ObjectKey>;
   const isKey = typeof name === "string" &&
