@@ -2,10 +2,7 @@
 export class LatestMap<V> {
   readonly #limit: number;
   readonly #values: Map<string, V> = new Map();
-  /**
-   * Oldest keys first. One iterator for good: a new one would pass over all keys
-   * that were removed since the last growth of the map.
-   */
+  // One iterator, as a new one would pass over all keys that were removed.
   readonly #oldest: Iterator<string, undefined> = this.#values.keys();
 
   /** @param limit Maximum number of keys. */

@@ -288,11 +288,9 @@ export class SourceGroup<P extends KubernetesObject> {
 
   /** Begins an own write in the caches of a kind. */
   beginWrites(kind: Kind, key: ObjectKey): OwnWrite[] {
-    const writes: OwnWrite[] = [];
-    for (const source of this.ofKind(kind)) {
-      if (source.beginWrite !== undefined) writes.push(source.beginWrite(key));
-    }
-    return writes;
+    return this.ofKind(kind).flatMap((source) =>
+      source.beginWrite === undefined ? [] : source.beginWrite(key)
+    );
   }
 
   /** Starts a source once, and not after a stop. */

@@ -160,7 +160,7 @@ export class WholeBody implements AsyncIterable<Uint8Array> {
     this.bytes = bytes;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
     if (this.bytes.length > 0) yield this.bytes;
   }
 }

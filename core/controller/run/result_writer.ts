@@ -156,10 +156,19 @@ export class ResultWriter<P extends KubernetesObject> {
     },
     options: SendOptions,
   ): Promise<Written<P>> {
+    const { kind } = this.#deps.runDeps;
     const wanted = this.#withFinalizer(fields);
-    return method === undefined
-      ? this.#merge(context, { primary, fields: wanted }, options)
-      : this.#sendChanged(context, { method, primary, wanted }, options);
+    if (method !== undefined) {
+      return this.#sendChanged(context, { method, primary, wanted }, options);
+    }
+    const { uid } = primary.metadata;
+    const patch = {
+      ...wanted,
+      metadata: { ...wanted["metadata"] as Body, uid },
+    };
+    return mentionsKeyedList(wanted, objectSchemaOf(kind))
+      ? this.#mergeLists(context, { primary, patch }, options)
+      : context.sendPatch(kind, keyOf(primary), patch, options);
   }
 
   /** Sends the object with the wanted fields, or a JSON Patch that makes it so. */
@@ -173,8 +182,6 @@ export class ResultWriter<P extends KubernetesObject> {
     options: SendOptions,
   ): Promise<Written<P>> {
     const { kind } = this.#deps.runDeps;
-    const { uid } = primary.metadata;
-    const key = keyOf(primary);
     const base = await this.#base(primary, options.signal);
     const states = { given: base, current: base };
     const object = applyMergePatch(
@@ -185,28 +192,13 @@ export class ResultWriter<P extends KubernetesObject> {
       return { object: await context.replace(kind, object, options) };
     }
     const patch: JsonPatchOperation[] = [
-      { op: "test", path: "/metadata/uid", value: uid },
+      { op: "test", path: "/metadata/uid", value: primary.metadata.uid },
       ...diffJsonPatch(base, object),
     ];
-    return await context.sendPatch(kind, key, patch, {
+    return await context.sendPatch(kind, keyOf(primary), patch, {
       ...options,
       type: "json",
     });
-  }
-
-  /** Sends a merge patch; conditional only if it mentions keyed lists. */
-  #merge(
-    context: RunContext<P>,
-    { primary, fields }: { readonly primary: P; readonly fields: Body },
-    options: SendOptions,
-  ): Promise<Written<P>> {
-    const { kind } = this.#deps.runDeps;
-    const { uid } = primary.metadata;
-    const metadata = { ...fields["metadata"] as Body, uid };
-    const patch = { ...fields, metadata };
-    return mentionsKeyedList(fields, objectSchemaOf(kind))
-      ? this.#mergeLists(context, { primary, patch }, options)
-      : context.sendPatch(kind, keyOf(primary), patch, options);
   }
 
   /** Sends keyed lists complete, and merged again after a conflict. */
@@ -222,18 +214,15 @@ export class ResultWriter<P extends KubernetesObject> {
     const { uid } = primary.metadata;
     const key = keyOf(primary);
     const schema = objectSchemaOf(kind);
-    const { signal } = options;
-    const read = () => client.find(kind, key, { signal });
+    const read = () => client.find(kind, key, { signal: options.signal });
     let current = cacheIsPartial
       ? await read()
       : context.current?.metadata.uid === uid
       ? context.current
       : primary;
     for (let attempt = 1;; attempt++) {
-      const merged = mergeKeyedLists(patch, schema, {
-        given: primary,
-        current,
-      }) as typeof patch;
+      const states = { given: primary, current };
+      const merged = mergeKeyedLists(patch, schema, states) as typeof patch;
       const { resourceVersion } = current?.metadata ?? {};
       try {
         return await context.sendPatch(kind, key, {
