@@ -1,3 +1,4 @@
+import type { Step } from "../transcripts/transcript.ts";
 import type { RequestCase, RequestLine } from "./comparison.ts";
 
 const CORE = "/api/v1/namespaces/NS";
@@ -6,6 +7,8 @@ const CLAIMS = `${CORE}/persistentvolumeclaims`;
 const MERGE = {
   headers: { "content-type": "application/merge-patch+json" },
 };
+/** A change whose warnings name the pods that were seen, in any order. */
+const UNORDERED = { ...MERGE, ignoreHeaders: ["warning"] };
 
 function pod(name: string, spec: object = {}, resources?: object): object {
   return {
@@ -85,6 +88,23 @@ function labelled(mode: string, value: string): object {
   return { metadata: { labels } };
 }
 
+/**
+ * Waits until the labels of the namespace are enforced: kube-apiserver sees them
+ * a moment after their change.
+ *
+ * @param violation Pod that they refuse.
+ */
+function enforced(violation: object): Step {
+  return {
+    id: "",
+    method: "POST",
+    poll: `${PODS}?dryRun=All`,
+    body: violation,
+    until: { status: 403 },
+    compare: "none",
+  };
+}
+
 /** Pod specs that violate a policy. */
 const INSECURE: readonly object[] = [
   { hostNetwork: true, hostPID: true, hostIPC: true },
@@ -153,12 +173,27 @@ export const ADMISSION_CASES: readonly RequestCase[] = [
     requests: [
       [`POST ${PODS}`, pod("a", { serviceAccountName: "nobody" })],
       [`POST ${PODS}`, pod("b", { automountServiceAccountToken: false })],
-      [`PATCH ${CORE}/serviceaccounts/default`, {
+      // A new one: kube-apiserver asks for accounts that its cache lacks, but
+      // sees a change of one that it knows only later.
+      [`POST ${CORE}/serviceaccounts`, {
+        metadata: { name: "pulling" },
         automountServiceAccountToken: false,
         imagePullSecrets: [{ name: "pull" }],
-      }, MERGE],
-      [`POST ${PODS}`, pod("c", { automountServiceAccountToken: undefined })],
-      [`POST ${PODS}`, pod("d", { imagePullSecrets: [{ name: "own" }] })],
+      }],
+      [
+        `POST ${PODS}`,
+        pod("c", {
+          serviceAccountName: "pulling",
+          automountServiceAccountToken: undefined,
+        }),
+      ],
+      [
+        `POST ${PODS}`,
+        pod("d", {
+          serviceAccountName: "pulling",
+          imagePullSecrets: [{ name: "own" }],
+        }),
+      ],
     ],
   },
   {
@@ -244,6 +279,8 @@ export const ADMISSION_CASES: readonly RequestCase[] = [
       [`DELETE ${PODS}/b`],
       known("a", "pods", "0"),
       [`POST ${CORE}/configmaps`, { metadata: { name: "a" } }],
+      // The recount after the deletion may come before this object is seen.
+      known("a", "count/configmaps", "2"),
       [`POST ${CORE}/configmaps`, { metadata: { name: "b" } }],
       [`POST ${CORE}/secrets`, { metadata: { name: "a" } }],
       [`POST ${CORE}/secrets`, { metadata: { name: "b" } }],
@@ -312,7 +349,12 @@ export const ADMISSION_CASES: readonly RequestCase[] = [
       [`PATCH /api/v1/namespaces/NS`, labelled("enforce", "bad"), MERGE],
       [`PATCH /api/v1/namespaces/NS`, labelled("warn-version", "1.3"), MERGE],
       [`POST ${PODS}`, pod("old", { hostPID: true })],
-      [`PATCH /api/v1/namespaces/NS`, labelled("enforce", "baseline"), MERGE],
+      [
+        `PATCH /api/v1/namespaces/NS`,
+        labelled("enforce", "baseline"),
+        UNORDERED,
+      ],
+      enforced(pod("probe", { hostPID: true })),
       ...INSECURE.map((spec, index): RequestLine => [
         `POST ${PODS}`,
         pod(`b${index}`, spec),
@@ -321,8 +363,9 @@ export const ADMISSION_CASES: readonly RequestCase[] = [
       [
         `PATCH /api/v1/namespaces/NS`,
         labelled("enforce", "restricted"),
-        MERGE,
+        UNORDERED,
       ],
+      enforced(pod("probe")),
       ...INSECURE.map((spec, index): RequestLine => [
         `POST ${PODS}`,
         pod(`r${index}`, spec),

@@ -128,7 +128,7 @@ function definitionSteps(definition: object, index: number): Step[] {
 function stepOf(request: RequestLine, index: number): Step {
   const id = `s${index}`;
   if (!Array.isArray(request)) {
-    return { ...request as Step, id: (request as Step).id ?? id };
+    return { ...request as Step, id: (request as Step).id || id };
   }
   const [line, body, more] = request as [
     string,

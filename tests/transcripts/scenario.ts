@@ -93,9 +93,12 @@ export class ScenarioRun {
     const end = Date.now() + limit;
     const until = this.#substitute(step.until ?? {}) as Condition;
     const request = {
-      method: "GET",
+      method: step.method ?? "GET",
       path: this.#fill(step.poll ?? "", encodeURIComponent),
       headers: step.headers ?? {},
+      payload: step.body === undefined
+        ? undefined
+        : JSON.stringify(this.#substitute(step.body)),
       auth: step.auth,
     };
     for (let pause = 10;; pause = Math.min(pause * 1.5, 200)) {
