@@ -35,7 +35,9 @@ export function readProtobuf(body: Uint8Array): JsonObject {
   const meta = wireFields(wireBytes(envelope.get(1)));
   const apiVersion = wireText(meta.get(1));
   const kind = wireText(meta.get(2));
-  const definition = definitionOfKind(apiVersion, kind);
+  // Go registers the options of a deletion in every group version.
+  const group = kind === "DeleteOptions" ? "v1" : apiVersion;
+  const definition = definitionOfKind(group, kind);
   if (definition === undefined) {
     throw malformed(`a kind that has none: ${apiVersion} ${kind}`);
   }

@@ -240,3 +240,23 @@ test("protobuf of every built-in kind reads back as it was written", () => {
     }
   }
 });
+
+test("readProtobuf reads the options of a deletion in any group version", () => {
+  const text = (value: string) => Buffer.from(value);
+  for (
+    const version of ["v1", "apps/v1", "apiextensions.k8s.io/v1", "x.y/v2"]
+  ) {
+    const meta = message([1, version], [2, "DeleteOptions"]);
+    // Field 4 is propagationPolicy.
+    const options = message([4, text("Orphan")]);
+    const body = Buffer.concat([
+      text("k8s\0"),
+      message([1, meta], [2, options]),
+    ]);
+    assert.deepEqual(readProtobuf(body), {
+      apiVersion: version,
+      kind: "DeleteOptions",
+      propagationPolicy: "Orphan",
+    });
+  }
+});
