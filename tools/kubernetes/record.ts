@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { fileURLToPath } from "node:url";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
@@ -164,7 +165,8 @@ async function main(): Promise<number> {
   return 0;
 }
 
-const DATA = join(import.meta.dirname, "data");
+const FOLDER = fileURLToPath(new URL(".", import.meta.url));
+const DATA = join(FOLDER, "data");
 
 /** Writes what is only in the Go modules of the release. */
 async function writeFromModules(
@@ -199,7 +201,7 @@ async function writeFromModules(
     ]
   ) {
     const [script = "", ...args] = command;
-    const file = join(import.meta.dirname, script);
+    const file = join(FOLDER, script);
     const { code, stderr } = await runCommand(["node", file, ...args]);
     if (code !== 0) throw new Error(`Cannot run ${script}: ${stderr}`);
   }
