@@ -22,5 +22,18 @@ for (let number = 1;; number++) {
     metadata: { namespace: "a", name, uid: name },
     number,
   });
-  writeSync(1, `${number}\n`);
+  acknowledge(number);
+}
+
+/** Prints a number; waits while the pipe is full because its reader is busy. */
+function acknowledge(number: number): void {
+  for (;;) {
+    try {
+      writeSync(1, `${number}\n`);
+      return;
+    } catch (error) {
+      if ((error as { code?: string }).code !== "EAGAIN") throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
 }
