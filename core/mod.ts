@@ -84,7 +84,6 @@ export type {
 } from "./client/middleware.ts";
 export { ContainerProcess } from "./client/pods/container_process.ts";
 export type {
-  AttachOptions,
   ExecOptions,
   LogOptions,
   PortForwardOptions,

@@ -18,7 +18,7 @@ import type {
 } from "../http/exchange.ts";
 import { badRequest } from "../status.ts";
 import type { MessageStream } from "../http/message_stream.ts";
-import type { PodHooks, PodLogCall } from "./pod_hooks.ts";
+import type { HookCall, PodHooks } from "./pod_hooks.ts";
 import { servePort, serveProcess } from "./serve_streams.ts";
 
 /** Request to a container of an existing pod. */
@@ -93,7 +93,7 @@ function upgraded(
 
 function logOptions(
   query: URLSearchParams,
-): Omit<PodLogCall, "pod" | "container" | "signal"> {
+): Omit<HookCall<"logs">, "pod" | "container" | "signal"> {
   const number = (name: string) =>
     query.has(name) ? Number(query.get(name)) : undefined;
   return {
@@ -106,7 +106,7 @@ function logOptions(
 
 function logStream(
   logs: NonNullable<PodHooks["logs"]>,
-  call: Omit<PodLogCall, "signal">,
+  call: Omit<HookCall<"logs">, "signal">,
 ): ResponseStream {
   return {
     start(writer) {

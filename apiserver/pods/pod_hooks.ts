@@ -10,18 +10,6 @@ export interface PodCall {
   readonly signal: AbortSignal;
 }
 
-/** Request for the log of a container. */
-export interface PodLogCall extends PodCall {
-  /** Whether to keep sending new lines until the caller disconnects. */
-  readonly follow: boolean;
-  /** Maximum number of lines, counted from the end; all lines if undefined. */
-  readonly tailLines: number | undefined;
-  /** Maximum age of the lines in seconds; all lines if undefined. */
-  readonly sinceSeconds: number | undefined;
-  /** Whether the log of the previous, terminated container is requested. */
-  readonly previous: boolean;
-}
-
 /** Process in a container, seen from the pod. */
 export interface PodProcess extends PodCall {
   /** Program and arguments; empty for `attach`, where the process already runs. */
@@ -38,16 +26,6 @@ export interface PodProcess extends PodCall {
   write(output: string | Uint8Array): Promise<void>;
   /** Writes to the standard error output. */
   writeError(output: string | Uint8Array): Promise<void>;
-}
-
-/** Connection to a port of a pod, seen from the pod. */
-export interface PodPort extends PodCall {
-  /** Port number. */
-  readonly port: number;
-  /** Data that the caller sends. */
-  readonly data: AsyncIterable<Uint8Array>;
-  /** Sends data to the caller; fulfilled when it can accept more. */
-  write(data: string | Uint8Array): Promise<void>;
 }
 
 /**
@@ -97,12 +75,39 @@ export interface PodHooks {
     | undefined;
   /** Yields the log of a container in chunks of any size. */
   readonly logs?:
-    | ((call: PodLogCall) => Iterable<string> | AsyncIterable<string>)
+    | ((
+      call: PodCall & {
+        /** Whether to keep sending new lines until the caller disconnects. */
+        readonly follow: boolean;
+        /** Maximum number of lines, counted from the end; all lines if undefined. */
+        readonly tailLines: number | undefined;
+        /** Maximum age of the lines in seconds; all lines if undefined. */
+        readonly sinceSeconds: number | undefined;
+        /** Whether the log of the previous, terminated container is requested. */
+        readonly previous: boolean;
+      },
+    ) => Iterable<string> | AsyncIterable<string>)
     | undefined;
   /** Runs a command; returns its exit code. */
   readonly exec?: ((process: PodProcess) => Promise<number>) | undefined;
   /** Attaches to the running process; returns its exit code when it ends. */
   readonly attach?: ((process: PodProcess) => Promise<number>) | undefined;
   /** Serves a connection to a port; the connection closes when the promise is fulfilled. */
-  readonly portForward?: ((port: PodPort) => Promise<void>) | undefined;
+  readonly portForward?:
+    | ((
+      port: PodCall & {
+        /** Port number. */
+        readonly port: number;
+        /** Data that the caller sends. */
+        readonly data: AsyncIterable<Uint8Array>;
+        /** Sends data to the caller; fulfilled when it can accept more. */
+        write(data: string | Uint8Array): Promise<void>;
+      },
+    ) => Promise<void>)
+    | undefined;
 }
+
+/** Argument of a hook. */
+export type HookCall<H extends keyof PodHooks> = Parameters<
+  NonNullable<PodHooks[H]>
+>[0];

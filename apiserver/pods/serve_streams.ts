@@ -7,7 +7,7 @@
 import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import type { MessageStream } from "../http/message_stream.ts";
-import type { PodCall, PodPort, PodProcess } from "./pod_hooks.ts";
+import type { HookCall, PodCall, PodProcess } from "./pod_hooks.ts";
 
 const PROCESS = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4 };
 const PORT = { data: 0, error: 1 };
@@ -42,8 +42,8 @@ export async function serveProcess(
 /** Serves the stream of a connection to a port. */
 export async function servePort(
   stream: MessageStream,
-  call: Omit<PodCall, "signal"> & Pick<PodPort, "port">,
-  serve: (port: PodPort) => Promise<void>,
+  call: Omit<PodCall, "signal"> & { readonly port: number },
+  serve: (port: HookCall<"portForward">) => Promise<void>,
 ): Promise<void> {
   const channels = receive(stream, [PORT.data]);
   // Both channels begin with the port number, little-endian.

@@ -40,7 +40,6 @@ import {
 import type { Middleware } from "./middleware.ts";
 import { ContainerProcess } from "./pods/container_process.ts";
 import {
-  type AttachOptions,
   attachRequest,
   type ExecOptions,
   execRequest,
@@ -426,7 +425,7 @@ export class Client {
   /** Attaches to the main process of a container. */
   async attach(
     key: ObjectKey,
-    options: AttachOptions = {},
+    options: Omit<ExecOptions, "command"> = {},
   ): Promise<ContainerProcess> {
     const request = attachRequest(key, options);
     const stream = await this.#connection.stream(request);

@@ -1,18 +1,13 @@
-import type { KubernetesObject } from "../api/object.ts";
+import type { DeepPartial, KubernetesObject } from "../api/object.ts";
 import type { Context } from "./context.ts";
-import type {
-  CleanupResult,
-  ReconcileResult,
-  ResourcePatch,
-  StatusPatch,
-} from "./result.ts";
+import type { CleanupResult, ReconcileResult, StatusPatch } from "./result.ts";
 
 /** Value, or promise of a value. */
 export type MaybePromise<T> = T | Promise<T>;
 
 /** Return type of `reconcile` and `onError` for a kind. */
 export type ReconcileReturn<P extends KubernetesObject> = MaybePromise<
-  ReconcileResult<StatusPatch<P>, ResourcePatch<P>> | void
+  ReconcileResult<StatusPatch<P>, DeepPartial<Omit<P, "status">>> | void
 >;
 
 /**

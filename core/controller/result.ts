@@ -7,11 +7,6 @@ export type StatusPatch<P extends KubernetesObject> = DeepPartial<
   P extends { status?: infer S } ? NonNullable<S> : Record<string, unknown>
 >;
 
-/** Argument of `patchResource` for a kind. */
-export type ResourcePatch<P extends KubernetesObject> = DeepPartial<
-  Omit<P, "status">
->;
-
 /** Options of the results of `reconcile` and `onError`. */
 export interface ResultOptions {
   /**

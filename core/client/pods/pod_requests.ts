@@ -71,7 +71,7 @@ export function execRequest(
 /** Builds the request that attaches to the main process of a container. */
 export function attachRequest(
   key: ObjectKey,
-  options: AttachOptions = {},
+  options: Omit<ExecOptions, "command"> = {},
 ): ApiStreamRequest {
   checkOptions(options, POD_RULES.attach, "attach");
   return streamRequest(key, "attach", {
@@ -179,8 +179,10 @@ export interface LogOptions extends RequestOptions {
   readonly timestamps?: boolean | undefined;
 }
 
-/** Options of `client.attach`. */
-export interface AttachOptions extends RequestOptions {
+/** Options of `client.exec`; those of `client.attach` have no command. */
+export interface ExecOptions extends RequestOptions {
+  /** Program and arguments; they are not interpreted by a shell. */
+  readonly command: readonly string[];
   /**
    * Name of the container; required if the pod has several.
    */
@@ -210,11 +212,7 @@ export interface AttachOptions extends RequestOptions {
   readonly tty?: boolean | undefined;
 }
 
-/** Options of `client.exec`. */
-export interface ExecOptions extends AttachOptions {
-  /** Program and arguments; they are not interpreted by a shell. */
-  readonly command: readonly string[];
-}
+type AttachOptions = Omit<ExecOptions, "command">;
 
 /** Options of `client.portForward`. */
 export interface PortForwardOptions extends RequestOptions {
