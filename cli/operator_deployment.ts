@@ -8,8 +8,8 @@ const USER_ID = 1000;
  * Node, Deno and glibc; other runtimes and libraries ignore it.
  */
 const ENVIRONMENT: Readonly<Record<string, string>> = {
-  NODE_OPTIONS: "--max-semi-space-size=2",
-  DENO_V8_FLAGS: "--max-semi-space-size=2,--heap-growing-percent=50",
+  NODE_OPTIONS: "--max-semi-space-size=4",
+  DENO_V8_FLAGS: "--max-semi-space-size=4,--heap-growing-percent=50",
   MALLOC_ARENA_MAX: "2",
   MALLOC_MMAP_THRESHOLD_: "131072",
 };

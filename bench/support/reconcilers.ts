@@ -22,11 +22,11 @@ type RuntimeName = "node" | "deno" | "bun";
  * prints. All of them are installed in the project.
  */
 const RUNTIMES: Readonly<Record<RuntimeName, readonly string[]>> = {
-  node: [program("node"), "--max-semi-space-size=2"],
+  node: [program("node"), "--max-semi-space-size=4"],
   deno: [
     program("deno"),
     ...["run", "-A", "--no-check"],
-    "--v8-flags=--max-semi-space-size=2,--heap-growing-percent=50",
+    "--v8-flags=--max-semi-space-size=4,--heap-growing-percent=50",
   ],
   bun: [program("bun")],
 };

@@ -83,7 +83,7 @@ export function operatorBudget(
  * first, from the program itself and not from a library.
  *
  * @returns Whether the runtime supports this at run time: Node does. On Deno,
- * `--v8-flags=--max-semi-space-size=2,--heap-growing-percent=50` has the same
+ * `--v8-flags=--max-semi-space-size=4,--heap-growing-percent=50` has the same
  * effect.
  *
  * @example A small container

@@ -279,7 +279,7 @@ test("coracle manifests takes ports, probes and user of the operator", async () 
     ports: [{ name: "probes", containerPort: 8081 }],
     livenessProbe: { httpGet: { path: "/healthz", port: 8081 } },
     readinessProbe: { httpGet: { path: "/readyz", port: 8081 } },
-    env: [{ name: "NODE_OPTIONS", value: "--max-semi-space-size=2" }],
+    env: [{ name: "NODE_OPTIONS", value: "--max-semi-space-size=4" }],
     resources: { limits: { memory: "384Mi" } },
   });
   assert.doesNotMatch(said, /probes/);
