@@ -1,0 +1,373 @@
+/**
+ * Derivation of plans from the trace of a reference run: what can go wrong at each
+ * write and at each event, without what cannot matter.
+ *
+ * @module
+ */
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import type { Perturbation, Plan } from "./plan.ts";
+import { eventsOf, type RunRecord, writesOf } from "./run_record.ts";
+import { isLeftOut, metadataOf, stateKey } from "./state.ts";
+import type { TracedEvent, TracedWrite } from "./trace.ts";
+import type { Scenario } from "./workload.ts";
+
+/** Kinds of plans, in the order in which they are run, with their descriptions. */
+export const PLAN_KINDS = {
+  crash: "the operator is killed at a write",
+  stale: "a restarted operator sees an older state for a while",
+  missed: "an event is missed, and so is the one that cancels it",
+  order: "an event comes after the next one of another kind",
+  conflict: "an update conflicts, twice",
+  lost: "the answer of a write is lost",
+  leader: "leadership is lost at a write",
+  delete: "someone deletes an owned object",
+  edit: "someone changes an owned field",
+  refuse: "a write is refused three times",
+  late: "pods become ready late",
+  flap: "pods become ready, unready and ready again",
+  cut: "a watch is cut before an event",
+  expire: "a watch expires before an event",
+  throttle: "the server answers 429 for an hour",
+  clock: "the clock jumps",
+  upgrade: "the operator replaces an older one",
+} as const;
+
+export type PlanKind = keyof typeof PLAN_KINDS;
+
+/** Plans of a scenario. */
+export interface DerivedPlans {
+  readonly plans: readonly Plan[];
+  /** Number of plans that were left out because they cannot matter. */
+  readonly pruned: number;
+}
+
+/** Maximum number of deliveries over which two events change places. */
+const ORDER_WINDOW = 3;
+/** Maximum number of fields of an object that someone changes. */
+const MAX_FIELDS = 8;
+/** Time for which a restarted operator sees an older state, in milliseconds. */
+const STALE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+/** Kinds whose pods the cluster simulates. */
+const WORKLOADS = /^(Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|Pod)$/;
+
+/**
+ * Derives the plans of a scenario.
+ *
+ * @param scenario The scenario.
+ * @param run Its reference run.
+ * @param options.seen Signatures of situations that other scenarios have had;
+ * those of this one are added.
+ */
+export function derivePlans(
+  scenario: Scenario,
+  run: RunRecord,
+  { seen = new Set(), upgrades = false, elects = false }: {
+    readonly seen?: Set<string>;
+    /** Whether there is an older build. */
+    readonly upgrades?: boolean;
+    /** Whether the operator elects a leader. */
+    readonly elects?: boolean;
+  } = {},
+): DerivedPlans {
+  const found: Perturbation[] = [];
+  let pruned = 0;
+  const add = (perturbation: Perturbation, situation?: string) => {
+    const signature = situation === undefined
+      ? undefined
+      : `${perturbation.do} ${situation}`;
+    if (signature !== undefined && seen.has(signature)) {
+      pruned++;
+      return;
+    }
+    if (signature !== undefined) seen.add(signature);
+    found.push(perturbation);
+  };
+  const writes = writesOf(run).filter(({ disturbed }) => !disturbed);
+  const events = eventsOf(run);
+  const isKnown = (step: number) => step < scenario.known;
+  writes.forEach((write, at) => {
+    const { number, step } = write;
+    const before = writes[at - 1];
+    if (write.effect === "nothing") {
+      // A write that changed nothing leaves the state as the one before it.
+      pruned += 3;
+      return;
+    }
+    if (isKnown(step)) {
+      pruned += 3;
+      return;
+    }
+    const situation = situationOf(writes, at);
+    // Killed before a write is killed after the one before it, unless something
+    // else happened in between.
+    const follows = before !== undefined && before.step === step &&
+      before.effect !== "nothing" &&
+      !isBetween(run, before, write);
+    if (follows) pruned++;
+    else {add(
+        { do: "crash", write: number, place: "before" },
+        `${situation} before`,
+      );}
+    add(
+      { do: "crash", write: number, place: "unanswered" },
+      `${situation} unanswered`,
+    );
+    add({ do: "crash", write: number, place: "after" }, `${situation} after`);
+    if (write.verb !== "delete" && write.effect !== "created") {
+      add({ do: "conflict", write: number, times: 2 }, situation);
+    }
+    if (write.effect !== "changed" || write.verb !== "apply") {
+      add({ do: "lost", write: number }, situation);
+    }
+    add({ do: "refuse", write: number, times: 3 }, situation);
+    if (elects) add({ do: "leader", write: number }, situation);
+    if (before === undefined || before.step !== step) {
+      add({ do: "throttle", write: number, ms: HOUR_MS }, situation);
+      add({ do: "clock", write: number, ms: 25 * HOUR_MS }, situation);
+      add({ do: "clock", write: number, ms: -HOUR_MS }, situation);
+    }
+  });
+  for (const one of stalePlans(scenario, run, writes)) add(one);
+  for (const one of missedPlans(scenario, events)) add(one);
+  for (const [one, situation] of orderPlans(scenario, events)) {
+    add(one, situation);
+  }
+  for (const [one, situation] of cutPlans(scenario, events)) {
+    add(one, situation);
+  }
+  for (const [one, situation] of foreignPlans(scenario, run, writes)) {
+    add(one, situation);
+  }
+  if (writes.some(({ kind }) => WORKLOADS.test(kind))) {
+    const situation = writes.filter(({ kind }) => WORKLOADS.test(kind))
+      .map(signatureOf).join();
+    add({ do: "late", ms: HOUR_MS / 6 }, situation);
+    add({ do: "flap", times: 3 }, situation);
+  }
+  if (upgrades && scenario.steps.length > 1) add({ do: "upgrade", step: 0 });
+  return {
+    plans: found.map((one) => ({
+      scenario: scenario.name,
+      perturbations: [one],
+    })),
+    pruned,
+  };
+}
+
+/** What a write does, without names. */
+function signatureOf(write: TracedWrite): string {
+  const { verb, kind, subresource, effect } = write;
+  return `${verb} ${kind}/${subresource} ${effect}`;
+}
+
+/** A write with those before it in its step: what the state looks like then. */
+function situationOf(writes: readonly TracedWrite[], at: number): string {
+  const { step } = writes[at]!;
+  const same = writes.slice(0, at + 1).filter((one) => one.step === step);
+  const names = same.map((write) => {
+    const body = JSON.stringify(write.body ?? null);
+    return `${signatureOf(write)} ${write.namespace}/${write.name} ${body}`;
+  });
+  return names.join("; ");
+}
+
+function isBetween(
+  { trace }: RunRecord,
+  first: TracedWrite,
+  second: TracedWrite,
+): boolean {
+  const [from, to] = [trace.indexOf(first), trace.indexOf(second)];
+  return trace.slice(from + 1, to).some((entry) =>
+    entry.type === "event" && entry.uid !== first.uid ||
+    entry.type === "note" && entry.what === "external"
+  ) || second.at - first.at > 1_000;
+}
+
+/**
+ * A restart at the end of a step into the state before an earlier destructive
+ * write, or at the end of an earlier step.
+ */
+function stalePlans(
+  scenario: Scenario,
+  { steps }: RunRecord,
+  writes: readonly TracedWrite[],
+): readonly Perturbation[] {
+  const found: Perturbation[] = [];
+  steps.forEach(({ revision }, step) => {
+    if (step < scenario.known || scenario.steps[step]?.settle === false) return;
+    for (let past = 0; past < step; past++) {
+      const older = steps[past]!;
+      if (older.revision >= revision) continue;
+      // Without a write since then the older state leads to the same decisions.
+      const since = writes.some((write) =>
+        write.step > past && write.step <= step && write.effect !== "nothing"
+      );
+      if (!since) continue;
+      found.push({ do: "stale", step, past, ms: STALE_MS });
+    }
+  });
+  return found;
+}
+
+/** An event and the one that cancels it: both are missed. */
+function missedPlans(
+  scenario: Scenario,
+  events: readonly TracedEvent[],
+): readonly Perturbation[] {
+  const found: Perturbation[] = [];
+  events.forEach((event, at) => {
+    if (event.step < scenario.known) return;
+    const next = events.slice(at + 1).find((other) =>
+      other.resource === event.resource && other.group === event.group &&
+      other.namespace === event.namespace && other.name === event.name &&
+      other.event !== "MODIFIED"
+    );
+    if (next === undefined || event.event === "MODIFIED") return;
+    if (next.event === event.event) return;
+    const { resource, name, revision: from } = event;
+    const common = { do: "missed", resource, name, from };
+    found.push({ ...common, to: next.revision });
+  });
+  return found;
+}
+
+/** An event that is delivered after one of another kind which followed it. */
+function orderPlans(
+  scenario: Scenario,
+  events: readonly TracedEvent[],
+): readonly (readonly [Perturbation, string])[] {
+  const found: (readonly [Perturbation, string])[] = [];
+  events.forEach((event, at) => {
+    if (event.step < scenario.known) return;
+    for (const other of events.slice(at + 1, at + 1 + ORDER_WINDOW)) {
+      if (other.step !== event.step) break;
+      if (other.resource === event.resource && other.group === event.group) {
+        continue;
+      }
+      found.push([
+        { do: "order", event: event.number, after: other.number },
+        `${deliveryOf(event, events)} after ${deliveryOf(other, events)}`,
+      ]);
+    }
+  });
+  return found;
+}
+
+function cutPlans(
+  scenario: Scenario,
+  events: readonly TracedEvent[],
+): readonly (readonly [Perturbation, string])[] {
+  return events.filter(({ step }) => step >= scenario.known).flatMap(
+    (event) => {
+      const situation = deliveryOf(event, events);
+      return (["cut", "expire"] as const).map((name) =>
+        [{ do: name, event: event.number }, situation] as const
+      );
+    },
+  );
+}
+
+/** A delivery by what it tells, and how often that was told in its step. */
+function deliveryOf(
+  event: TracedEvent,
+  events: readonly TracedEvent[],
+): string {
+  const { resource, event: type, name, step } = event;
+  const before = events.filter((other) =>
+    other.step === step && other.number < event.number &&
+    other.resource === resource && other.name === name && other.event === type
+  );
+  return `${type} ${resource} ${name} ${before.length}`;
+}
+
+/** Owned objects are deleted, and their fields changed, after a step. */
+function foreignPlans(
+  scenario: Scenario,
+  { steps, before }: RunRecord,
+  writes: readonly TracedWrite[],
+): readonly (readonly [Perturbation, string])[] {
+  const found: (readonly [Perturbation, string])[] = [];
+  const given = new Set(before);
+  const byUser = new Set(
+    scenario.steps.flatMap((step) =>
+      "apply" in step ? [stateKey(step.apply)] : []
+    ),
+  );
+  steps.forEach(({ objects }, step) => {
+    if (step < scenario.known || scenario.steps[step]?.settle === false) return;
+    for (const object of objects) {
+      const key = stateKey(object);
+      const { uid, name, namespace, deletionTimestamp } = metadataOf(object);
+      if (given.has(key) || byUser.has(key) || isLeftOut(object)) continue;
+      if (deletionTimestamp !== undefined) continue;
+      const own = writes.filter((write) =>
+        write.uid === uid && write.subresource === "" && write.step <= step
+      );
+      if (!own.some(({ effect }) => effect === "created")) continue;
+      const address = {
+        step,
+        apiVersion: String(object["apiVersion"]),
+        kind: String(object["kind"]),
+        ...(namespace === undefined ? {} : { namespace: String(namespace) }),
+        name: String(name),
+      };
+      const content = contentOf(object);
+      found.push([{ do: "delete", ...address }, `${key} ${content}`]);
+      const fields = ownFields(own).filter(({ path }) =>
+        valueAt(object, path) !== undefined
+      );
+      for (const { path } of fields.slice(0, MAX_FIELDS)) {
+        const pointer = path.map(escaped).join("/");
+        found.push([
+          { do: "edit", ...address, field: pointer },
+          `${key} ${pointer} ${content}`,
+        ]);
+      }
+    }
+  });
+  return found;
+}
+
+function contentOf(object: JsonObject): string {
+  const { metadata: _, status: __, ...content } = object;
+  return JSON.stringify(content);
+}
+
+/** Fields that an operator has written, as paths of leaves. */
+function ownFields(
+  writes: readonly TracedWrite[],
+): readonly { readonly path: readonly string[] }[] {
+  const paths = new Map<string, readonly string[]>();
+  const walk = (value: unknown, path: readonly string[]) => {
+    if (isJsonObject(value)) {
+      for (const [name, inner] of Object.entries(value)) {
+        walk(inner, [...path, name]);
+      }
+    } else if (value !== null && !Array.isArray(value)) {
+      paths.set(path.join("/"), path);
+    }
+  };
+  for (const { body } of writes) {
+    if (!isJsonObject(body)) continue;
+    const { apiVersion: _, kind: __, metadata, status: ___, ...content } = body;
+    walk(content, []);
+    const labels = isJsonObject(metadata) ? metadata["labels"] : undefined;
+    walk(labels ?? {}, ["metadata", "labels"]);
+  }
+  return [...paths.values()].map((path) => ({ path }));
+}
+
+/** Value at a path of fields. */
+export function valueAt(value: unknown, path: readonly string[]): unknown {
+  let found = value;
+  for (const name of path) {
+    found = isJsonObject(found) ? found[name] : undefined;
+  }
+  return found;
+}
+
+function escaped(name: string): string {
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}

@@ -1,0 +1,581 @@
+/**
+ * Oracles: what a run must have in common with the reference run, and what every
+ * run must fulfil. Pure functions.
+ *
+ * @module
+ */
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import {
+  clusterState,
+  differenceName,
+  differencesText,
+  metadataOf,
+  type StateDifference,
+  stateDifferences,
+  stateKey,
+} from "./state.ts";
+import type { Plan } from "./plan.ts";
+import { notesOf, type RunRecord, writesOf, writeText } from "./run_record.ts";
+import type { TracedWrite } from "./trace.ts";
+import type { Scenario } from "./workload.ts";
+
+/** A violation that an oracle has found in a run. */
+export interface Violation {
+  /** Name of the oracle. */
+  readonly oracle: string;
+  /** Sentence for a person. */
+  readonly text: string;
+  /** Writes that it is about. */
+  readonly writes: readonly string[];
+  /** Differences of the states; empty if it is about something else. */
+  readonly diff: string;
+  /** Step of the workload after which it shows. */
+  readonly step: number;
+  /** What makes it the same finding as another one. */
+  readonly signature: string;
+}
+
+/** What oracles judge. */
+export interface Case {
+  readonly scenario: Scenario;
+  readonly plan: Plan;
+  readonly reference: RunRecord;
+  readonly run: RunRecord;
+  /** Places that differ between reference runs of different seeds. */
+  readonly masked: ReadonlySet<string>;
+  /** Keys of the primaries' kinds, such as `WebPage`. */
+  readonly primaryKinds: ReadonlySet<string>;
+}
+
+/** Writes of a step that are always too many. */
+const MAX_WRITES = 300;
+/** Writes of the idle day that are too many: one every ten minutes. */
+const MAX_IDLE_WRITES = 144;
+/** Kinds whose objects hold data and may outlive their owner. */
+const DATA_KINDS =
+  /^(PersistentVolumeClaim|PersistentVolume|VolumeSnapshot|Secret)$/;
+
+/**
+ * Judges a run of a plan by all oracles.
+ *
+ * @returns Violations, those that explain others first.
+ */
+export function judge(one: Case): readonly Violation[] {
+  return [
+    ...unhandled(one),
+    ...rights(one),
+    ...ownInvariants(one),
+    ...settles(one),
+    ...stuckFinalizers(one),
+    ...extraWrites(one),
+    ...extraCalls(one),
+    ...endStates(one),
+    ...statusTruth(one),
+    ...bounded(one),
+    ...idle(one),
+  ];
+}
+
+/** Judges the reference run, which has nothing to be compared with. */
+export function judgeReference(
+  one: Omit<Case, "run" | "plan">,
+): readonly Violation[] {
+  const plan = { scenario: one.scenario.name, perturbations: [] };
+  const own = { ...one, plan, run: one.reference };
+  return [
+    ...unhandled(own),
+    ...rights(own),
+    ...ownInvariants(own),
+    ...settles(own),
+    ...stuckFinalizers(own),
+    ...leftBehind(own),
+    ...statusTruth(own),
+    ...bounded(own),
+    ...idle(own),
+  ];
+}
+
+function violation(
+  oracle: string,
+  text: string,
+  rest: Partial<Violation> = {},
+): Violation {
+  return {
+    oracle,
+    text,
+    writes: [],
+    diff: "",
+    step: 0,
+    signature: `${oracle} ${text}`,
+    ...rest,
+  };
+}
+
+function unhandled({ run }: Case): readonly Violation[] {
+  return notesOf(run, "rejection").slice(0, 1).map(({ text, step }) =>
+    violation("rejection", `an error was not handled: ${text}`, { step })
+  );
+}
+
+/** Every refusal for lack of rights is named. */
+function rights({ run }: Case): readonly Violation[] {
+  const refused = writesOf(run).filter(({ code, disturbed }) =>
+    code === 403 && !disturbed
+  ).map((write) => ({ text: writeText(write), step: write.step }));
+  const found = new Map(
+    [...refused, ...notesOf(run, "forbidden")].map((one) => [one.text, one]),
+  );
+  return [...found.values()].map(({ text, step }) =>
+    violation("rights", `the operator may not ${text}`, {
+      step,
+      writes: [text],
+    })
+  );
+}
+
+function ownInvariants({ run }: Case): readonly Violation[] {
+  const found = new Map(run.violations.map((one) => [one.oracle, one]));
+  return [...found.values()].map(({ oracle, text, step }) =>
+    violation(oracle, text, { step, signature: oracle })
+  );
+}
+
+/** The operator comes to rest after each step. */
+function settles({ run, scenario }: Case): readonly Violation[] {
+  const step = run.steps.findIndex(({ quiet }) => !quiet);
+  if (step < 0) return [];
+  const writes = writesOf(run).filter((write) => write.step === step);
+  const often = mostFrequent(writes.map(writeText));
+  return [
+    violation(
+      "settles",
+      `the operator does not come to rest after "${run.steps[step]?.text}"${
+        often === undefined ? "" : `: it repeats "${often}"`
+      }`,
+      {
+        step,
+        writes: often === undefined ? [] : [often],
+        signature: `settles ${scenario.name} ${often}`,
+      },
+    ),
+  ];
+}
+
+function mostFrequent(texts: readonly string[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0];
+}
+
+function stuckFinalizers({ run }: Case): readonly Violation[] {
+  const found = new Map<string, Violation>();
+  run.steps.forEach(({ objects, quiet }, step) => {
+    if (!quiet) return;
+    for (const object of objects) {
+      const { deletionTimestamp, finalizers } = metadataOf(object);
+      if (deletionTimestamp === undefined) continue;
+      const key = stateKey(object);
+      if (found.has(key)) continue;
+      found.set(
+        key,
+        violation(
+          "finalizer",
+          `${key} is deleted, but its finalizers stay: ${
+            JSON.stringify(finalizers ?? [])
+          }`,
+          {
+            step,
+            writes: [`delete ${key}`],
+            signature: `finalizer ${object["kind"]}`,
+          },
+        ),
+      );
+    }
+  });
+  return [...found.values()];
+}
+
+/** Successful creations and deletions by object. */
+function summary(run: RunRecord): ReadonlyMap<string, readonly TracedWrite[]> {
+  const found = new Map<string, TracedWrite[]>();
+  for (const write of writesOf(run)) {
+    if (write.effect !== "created" && write.effect !== "deleted") continue;
+    const at = write.namespace === "" ? "" : `${write.namespace}/`;
+    const name = generatedPrefix(write) ?? write.name;
+    const key = `${write.effect} ${write.kind} ${at}${name}`;
+    const list = found.get(key) ?? [];
+    list.push(write);
+    found.set(key, list);
+  }
+  return found;
+}
+
+function generatedPrefix({ body }: TracedWrite): string | undefined {
+  const metadata = isJsonObject(body) ? body["metadata"] : undefined;
+  const prefix = isJsonObject(metadata) ? metadata["generateName"] : undefined;
+  return typeof prefix === "string" ? `${prefix}*` : undefined;
+}
+
+/** No object is created or deleted more often than in the reference. */
+function extraWrites(
+  { reference, run, plan }: Case,
+): readonly Violation[] {
+  // What others delete is created once more, as it must be.
+  const restored = plan.perturbations.filter((one) => one.do === "delete")
+    .map((one) =>
+      `${one["kind"]} ${
+        one["namespace"] === undefined ? "" : `${one["namespace"]}/`
+      }${one["name"]}`
+    );
+  const isForeign = restored.length > 0 ||
+    plan.perturbations.some((one) => one.do === "edit");
+  const usual = summary(reference);
+  const found: Violation[] = [];
+  for (const [key, writes] of summary(run)) {
+    const expected = usual.get(key)?.length ?? 0;
+    if (writes.length <= expected) continue;
+    const [effect] = key.split(" ", 1);
+    const object = key.slice(key.indexOf(" ") + 1);
+    // An object that was changed by others may be made anew from its definition.
+    if (isForeign && (restored.length > 0 || effect === "created")) continue;
+    const extra = writes.at(-1)!;
+    const isData = effect === "deleted" && DATA_KINDS.test(extra.kind);
+    found.push(
+      violation(
+        "extra-writes",
+        `${object} is ${effect} ${times(writes.length)}, in the reference ${
+          times(expected)
+        }${isData ? ": its data is lost" : ""}`,
+        {
+          step: extra.step,
+          writes: [writeText(extra)],
+          signature: `extra ${effect} ${extra.kind}`,
+        },
+      ),
+    );
+  }
+  return found;
+}
+
+function times(count: number): string {
+  return count === 0 ? "never" : count === 1 ? "once" : `${count} times`;
+}
+
+/** No external action is done more often than in the reference. */
+function extraCalls({ reference, run }: Case): readonly Violation[] {
+  const count = (record: RunRecord) => {
+    const counts = new Map<string, { count: number; step: number }>();
+    for (const { text, step } of notesOf(record, "external")) {
+      if (/^(GET|HEAD|OPTIONS) /.test(text)) continue;
+      counts.set(text, { count: (counts.get(text)?.count ?? 0) + 1, step });
+    }
+    return counts;
+  };
+  const usual = count(reference);
+  return [...count(run)].flatMap(([text, { count, step }]) => {
+    const expected = usual.get(text)?.count ?? 0;
+    if (count <= expected) return [];
+    return [
+      violation(
+        "external",
+        `"${text}" is done ${
+          times(count)
+        } outside the cluster, in the reference ${times(expected)}`,
+        { step, writes: [text], signature: `external ${text}` },
+      ),
+    ];
+  });
+}
+
+/** The first step after which the state differs from that of the reference. */
+function endStates(one: Case): readonly Violation[] {
+  const { reference, run, masked, scenario } = one;
+  const ignored = new Set(reference.before);
+  for (const [step, expected] of reference.steps.entries()) {
+    const found = run.steps[step];
+    if (found === undefined || !found.quiet) return [];
+    if (scenario.steps[step]?.settle === false) continue;
+    const differences = stateDifferences(
+      clusterState(expected.objects, ignored),
+      clusterState(found.objects, ignored),
+      masked,
+    );
+    if (differences.length === 0) continue;
+    return [differing(one, step, differences)];
+  }
+  return [];
+}
+
+function differing(
+  { reference, run }: Case,
+  step: number,
+  differences: readonly StateDifference[],
+): Violation {
+  const [first] = differences;
+  const after = `after "${run.steps[step]?.text}"`;
+  const objects = [...new Set(differences.map(({ object }) => object))];
+  const missing = differences.filter(({ path, found }) =>
+    path === "" && found === undefined
+  );
+  const extra = differences.filter(({ path, expected }) =>
+    path === "" && expected === undefined
+  );
+  const text = missing.length > 0
+    ? `${missing[0]?.object} is missing ${after}`
+    : extra.length > 0
+    ? `${extra[0]?.object} is left ${after}`
+    : `${first?.object} has another ${first?.path.slice(1)} ${after}`;
+  const isStatus = differences.every(({ path }) => path.startsWith(".status"));
+  return violation(isStatus ? "status" : "end-state", text, {
+    step,
+    diff: differencesText(differences),
+    writes: differingWrites(reference, run, objects),
+    signature: `end-state ${
+      [...new Set(differences.map(differenceName))].slice(0, 3).join()
+    } ${missing.length > 0 ? "missing" : extra.length > 0 ? "left" : ""}`,
+  });
+}
+
+/** Writes to objects that only one of two runs has. */
+function differingWrites(
+  reference: RunRecord,
+  run: RunRecord,
+  objects: readonly string[],
+): readonly string[] {
+  const isAbout = (write: TracedWrite) => {
+    const at = write.namespace === "" ? "" : `${write.namespace}/`;
+    const name = generatedPrefix(write) ?? write.name;
+    return objects.some((object) =>
+      object.replace(/ \(\d+\)$/, "") === `${write.kind} ${at}${name}`
+    );
+  };
+  const counted = (record: RunRecord) => {
+    const counts = new Map<string, number>();
+    for (const write of writesOf(record)) {
+      if (!isAbout(write) || write.effect === "nothing") continue;
+      const text = writeText(write);
+      counts.set(text, (counts.get(text) ?? 0) + 1);
+    }
+    return counts;
+  };
+  const [usual, found] = [counted(reference), counted(run)];
+  const missing = [...usual].filter(([text, count]) =>
+    count > (found.get(text) ?? 0)
+  ).map(([text]) => `missing: ${text}`);
+  const extra = [...found].filter(([text, count]) =>
+    count > (usual.get(text) ?? 0)
+  ).map(([text]) => text);
+  const both = [...missing, ...extra];
+  return both.length > 0 ? both : [...usual.keys()];
+}
+
+/** Objects of the operator that stay when all primaries are gone. */
+function leftBehind(
+  { reference, scenario, primaryKinds }: Case,
+): readonly Violation[] {
+  const given = new Set(reference.before);
+  const applied = new Set(
+    scenario.steps.flatMap((step) =>
+      "apply" in step ? [stateKey(step.apply)] : []
+    ),
+  );
+  const found = new Map<string, Violation>();
+  reference.steps.forEach(({ objects, text, quiet }, step) => {
+    const hasPrimaries = objects.some((object) =>
+      primaryKinds.has(String(object["kind"]))
+    );
+    if (hasPrimaries || !quiet || !("delete" in (scenario.steps[step] ?? {}))) {
+      return;
+    }
+    for (const [key, object] of clusterState(objects, given)) {
+      const kind = String(object["kind"]);
+      if (applied.has(key) || DATA_KINDS.test(kind) || found.has(key)) continue;
+      const made = writesOf(reference).find((write) =>
+        write.effect === "created" && write.kind === kind &&
+        key.endsWith(write.name)
+      );
+      if (made === undefined) continue;
+      found.set(
+        key,
+        violation("orphan", `${key} is left after "${text}"`, {
+          step,
+          writes: [writeText(made)],
+          signature: `orphan ${kind}`,
+        }),
+      );
+    }
+  });
+  return [...found.values()];
+}
+
+/** Status of primaries: of the newest generation, with conditions in form. */
+function statusTruth(
+  { run, reference, primaryKinds, scenario }: Case,
+): readonly Violation[] {
+  const found = new Map<string, Violation>();
+  run.steps.forEach(({ objects, quiet, text }, step) => {
+    if (!quiet || scenario.steps[step]?.settle === false) return;
+    for (const object of objects) {
+      const kind = String(object["kind"]);
+      if (!primaryKinds.has(kind)) continue;
+      for (const why of statusFaults(object)) {
+        const signature = `status ${kind} ${why}`;
+        // What the reference does as well is reported for it alone.
+        const same = run !== reference &&
+          reference.steps[step]?.objects.some((other) =>
+            stateKey(other) === stateKey(object) &&
+            statusFaults(other).includes(why)
+          );
+        if (same || found.has(signature)) continue;
+        found.set(
+          signature,
+          violation(
+            "status",
+            `the status of ${stateKey(object)} ${why} after "${text}"`,
+            {
+              step,
+              writes: [`status of ${stateKey(object)}`],
+              signature,
+            },
+          ),
+        );
+      }
+    }
+  });
+  return [...found.values()];
+}
+
+/** What is wrong with the status of an object that is at rest. */
+export function statusFaults(object: JsonObject): readonly string[] {
+  const { status } = object;
+  const { generation } = metadataOf(object);
+  if (!isJsonObject(status)) return [];
+  const faults: string[] = [];
+  const { observedGeneration: observed, conditions } = status;
+  if (typeof observed === "number" && observed !== generation) {
+    faults.push(
+      `has observedGeneration ${
+        observed > Number(generation) ? "after" : "before"
+      } the generation`,
+    );
+  }
+  if (!Array.isArray(conditions)) return faults;
+  const types = new Set<unknown>();
+  for (const condition of conditions) {
+    if (!isJsonObject(condition)) continue;
+    const { type } = condition;
+    if (types.has(type)) faults.push(`has the condition ${type} twice`);
+    types.add(type);
+    if (!["True", "False", "Unknown"].includes(String(condition["status"]))) {
+      faults.push(
+        `has a condition ${type} that is neither True, False nor Unknown`,
+      );
+    }
+    const of = condition["observedGeneration"];
+    if (
+      type === "Ready" && condition["status"] === "True" &&
+      typeof of === "number" && of !== generation
+    ) {
+      faults.push("is Ready for an older generation");
+    }
+  }
+  return faults;
+}
+
+/** The number of writes is bounded. */
+function bounded({ run, reference, scenario }: Case): readonly Violation[] {
+  for (const step of scenario.steps.keys()) {
+    const count = (record: RunRecord) =>
+      writesOf(record).filter((write) => write.step === step).length;
+    const [expected, found] = [count(reference), count(run)];
+    const limit = run === reference
+      ? MAX_WRITES
+      : Math.max(MAX_WRITES, 20 * expected);
+    if (found <= limit) continue;
+    const often = mostFrequent(
+      writesOf(run).filter((write) => write.step === step).map(writeText),
+    );
+    return [
+      violation(
+        "bounded",
+        `the operator writes ${found} times after "${
+          run.steps[step]?.text
+        }", most often "${often}"`,
+        {
+          step,
+          writes: often === undefined ? [] : [often],
+          signature: `bounded ${often}`,
+        },
+      ),
+    ];
+  }
+  return [];
+}
+
+/** Nothing is written while nothing changes. */
+function idle({ run, reference, scenario }: Case): readonly Violation[] {
+  const { writes, duration } = run.idle;
+  const limit = run === reference
+    ? MAX_IDLE_WRITES
+    : Math.max(MAX_IDLE_WRITES, reference.idle.writes * 2);
+  if (writes <= limit) return [];
+  const late = writesOf(run).filter(({ step }) =>
+    step >= scenario.steps.length
+  );
+  const often = mostFrequent(late.map(writeText));
+  return [
+    violation(
+      "stays",
+      `the operator writes ${writes} times in ${
+        Math.round(duration / 3_600_000)
+      } hours in which nothing changes, most often "${often}"`,
+      {
+        step: scenario.steps.length - 1,
+        writes: often === undefined ? [] : [often],
+        signature: `stays ${often}`,
+      },
+    ),
+  ];
+}
+
+/** The state by one path is the state by another. */
+export function judgePaths(
+  direct: RunRecord,
+  other: RunRecord,
+  { scenario, masked }: {
+    readonly scenario: Scenario;
+    readonly masked: ReadonlySet<string>;
+  },
+): readonly Violation[] {
+  const { sameAs } = scenario;
+  const found = other.steps[sameAs?.step ?? -1];
+  const expected = direct.steps.at(-1);
+  if (found === undefined || expected === undefined) return [];
+  const differences = stateDifferences(
+    clusterState(expected.objects, new Set(direct.before)),
+    clusterState(found.objects, new Set(other.before)),
+    masked,
+  );
+  if (differences.length === 0) return [];
+  const [first] = differences;
+  return [
+    violation(
+      "path",
+      `${first?.object} is another after "${sameAs?.scenario}" than if it had been created so${
+        first?.path === "" ? "" : `: ${first?.path.slice(1)}`
+      }`,
+      {
+        step: sameAs?.step ?? 0,
+        diff: differencesText(differences),
+        writes: differingWrites(
+          direct,
+          other,
+          differences.map(({ object }) => object),
+        ),
+        signature: `path ${
+          [...new Set(differences.map(differenceName))].slice(0, 3).join()
+        }`,
+      },
+    ),
+  ];
+}

@@ -1,0 +1,95 @@
+/** Sequence of writes and events of a run, as text and as a Mermaid diagram. */
+import { type RunRecord, writeText } from "./run_record.ts";
+import type { TraceEntry } from "./trace.ts";
+
+/** Number of entries before and after the point of interest. */
+const BEFORE = 8;
+const AFTER = 24;
+
+/** Entries to show: around the first disturbance, without what repeats. */
+function shownEntries({ trace }: RunRecord): readonly TraceEntry[] {
+  const first = trace.findIndex(isDisturbance);
+  if (first < 0) return trace.slice(-(BEFORE + AFTER));
+  return trace.slice(Math.max(first - BEFORE, 0), first + AFTER);
+}
+
+function isDisturbance(entry: TraceEntry): boolean {
+  return entry.type === "write" && entry.disturbed ||
+    entry.type === "note" &&
+      (entry.what === "kill" || entry.what === "disturbance");
+}
+
+/** Writes and events as lines, with their virtual time. */
+export function sequenceText(run: RunRecord): string {
+  return shownEntries(run).map((entry) => {
+    const at = `${(entry.at / 1000).toFixed(3).padStart(10)} s`;
+    return `${at}  ${entryText(entry)}`;
+  }).join("\n");
+}
+
+function entryText(entry: TraceEntry): string {
+  switch (entry.type) {
+    case "write":
+      return `operator  #${entry.number} ${writeText(entry)} → ${
+        answerText(entry)
+      }`;
+    case "event":
+      return `event     ${entry.event} ${entry.kind} ${entry.namespace}/${entry.name} @${entry.revision}`;
+    case "note":
+      return entry.what === "step"
+        ? `user      ${entry.text}`
+        : isDisturbance(entry)
+        ? `>>>       ${entry.text}`
+        : `${entry.what.padEnd(9)} ${entry.text}`;
+  }
+}
+
+function answerText(
+  { code, reason, effect, disturbed }: Extract<TraceEntry, { type: "write" }>,
+): string {
+  const answer = code === 0
+    ? "no answer"
+    : `${code}${reason === "" ? "" : ` ${reason}`}`;
+  const done = code !== 0 && code < 300 || code === 0 && effect !== "nothing"
+    ? `, ${effect}`
+    : "";
+  return `${answer}${done}${disturbed ? "   <<< disturbed" : ""}`;
+}
+
+/** The same as a Mermaid sequence diagram. */
+export function sequenceDiagram(run: RunRecord): string {
+  const lines = shownEntries(run).flatMap((entry): readonly string[] => {
+    switch (entry.type) {
+      case "write": {
+        const text = safe(`#${entry.number} ${writeText(entry)}`);
+        const answer = safe(answerText(entry));
+        return entry.code === 0
+          ? [`Operator-x Server: ${text} (${answer})`]
+          : [`Operator->>Server: ${text}`, `Server-->>Operator: ${answer}`];
+      }
+      case "event":
+        return [
+          `Server--)Operator: ${
+            safe(`${entry.event} ${entry.kind} ${entry.name}`)
+          }`,
+        ];
+      case "note":
+        return entry.what === "step"
+          ? [`User->>Server: ${safe(entry.text)}`]
+          : [`Note over Operator: ${safe(entry.text)}`];
+    }
+  });
+  return [
+    "sequenceDiagram",
+    "  participant User",
+    "  participant Operator",
+    "  participant Server",
+    ...lines.map((line) => `  ${line}`),
+  ].join("\n");
+}
+
+/** Text without characters that have a meaning in Mermaid. */
+function safe(text: string): string {
+  return text.replace(/[;#]/g, (found) => `#${found.charCodeAt(0)};`)
+    .replace(/\n/g, " ");
+}

@@ -1,0 +1,279 @@
+/**
+ * States of a cluster in a form in which two runs can be compared: what differs
+ * from run to run by nature is replaced, such as times and UIDs.
+ *
+ * @module
+ */
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+
+/** Objects of a cluster by their key, such as `ConfigMap default/a`. */
+export type ClusterState = ReadonlyMap<string, JsonObject>;
+
+/** A place in which two states differ. */
+export interface StateDifference {
+  /** Key of the object. */
+  readonly object: string;
+  /** Path of the field; empty for the whole object. */
+  readonly path: string;
+  /** Value in the reference; undefined if absent. */
+  readonly expected: unknown;
+  /** Value in the run; undefined if absent. */
+  readonly found: unknown;
+}
+
+const TIME_REGEXP =
+  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
+const UID_REGEXP =
+  /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+
+/** Metadata that the server sets. */
+const SERVER_METADATA: ReadonlySet<string> = new Set([
+  "uid",
+  "resourceVersion",
+  "creationTimestamp",
+  "managedFields",
+  "selfLink",
+  "generation",
+]);
+
+/** Fields that servers and controllers allocate. */
+const ALLOCATED: ReadonlySet<string> = new Set([
+  "clusterIP",
+  "clusterIPs",
+  "nodePort",
+  "healthCheckNodePort",
+  "podIP",
+  "podIPs",
+  "hostIP",
+  "hostIPs",
+  "nodeName",
+  "volumeName",
+  "deployment.kubernetes.io/revision",
+  "collisionCount",
+]);
+
+/** Kinds that tell of the operator's work, or that a cluster keeps for itself. */
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  "Event",
+  "Lease",
+  "Node",
+  "CSINode",
+  "Namespace",
+  "Endpoints",
+  "EndpointSlice",
+  "ControllerRevision",
+  "CustomResourceDefinition",
+  "APIService",
+  "FlowSchema",
+  "PriorityLevelConfiguration",
+  "PriorityClass",
+]);
+
+/** Controllers of a cluster, whose objects follow from those of the operator. */
+const BUILT_IN_OWNERS: ReadonlySet<string> = new Set([
+  "Deployment",
+  "ReplicaSet",
+  "StatefulSet",
+  "DaemonSet",
+  "Job",
+  "CronJob",
+  "ReplicationController",
+  "Node",
+]);
+
+/** Key of an object, by its name or the prefix from which its name was made. */
+export function stateKey(object: JsonObject): string {
+  const metadata = metadataOf(object);
+  const { namespace, name, generateName } = metadata;
+  const shown = typeof generateName === "string" ? `${generateName}*` : name;
+  const at = namespace === undefined ? shown : `${namespace}/${shown}`;
+  return `${object["kind"]} ${at}`;
+}
+
+/**
+ * State of a cluster from its objects.
+ *
+ * @param objects All objects of the cluster.
+ * @param ignored Keys of objects that were there before.
+ */
+export function clusterState(
+  objects: readonly JsonObject[],
+  ignored: ReadonlySet<string> = new Set(),
+): ClusterState {
+  const keys = new Map<string, string>();
+  const kept: (readonly [string, JsonObject])[] = [];
+  const counts = new Map<string, number>();
+  const byAge = objects.toSorted((a, b) => revisionOf(a) - revisionOf(b));
+  for (const object of byAge) {
+    const plain = stateKey(object);
+    const count = (counts.get(plain) ?? 0) + 1;
+    counts.set(plain, count);
+    const key = count === 1 ? plain : `${plain} (${count})`;
+    keys.set(String(metadataOf(object)["uid"]), key);
+    if (!ignored.has(key) && !isLeftOut(object)) kept.push([key, object]);
+  }
+  const named = (text: string) =>
+    text.replace(
+      UID_REGEXP,
+      (uid) => `<uid of ${keys.get(uid) ?? "no object"}>`,
+    );
+  return new Map(
+    kept.sort(([a], [b]) => a < b ? -1 : 1).map(([key, object]) => [
+      key,
+      comparable(object, named),
+    ]),
+  );
+}
+
+/** Whether an object tells nothing of the operator. */
+export function isLeftOut(object: JsonObject): boolean {
+  if (LEFT_OUT.has(String(object["kind"]))) return true;
+  const { ownerReferences, name } = metadataOf(object);
+  if (object["kind"] === "ConfigMap" && name === "kube-root-ca.crt") {
+    return true;
+  }
+  return Array.isArray(ownerReferences) &&
+    ownerReferences.some((owner) =>
+      owner.controller === true && BUILT_IN_OWNERS.has(owner.kind) &&
+      /^(apps|batch)\/|^v1$/.test(owner.apiVersion)
+    );
+}
+
+function comparable(
+  object: JsonObject,
+  named: (text: string) => string,
+): JsonObject {
+  const { generation } = metadataOf(object);
+  const walk = (value: unknown, name: string, inMetadata: boolean): unknown => {
+    if (ALLOCATED.has(name)) return "<allocated>";
+    if (typeof value === "string") {
+      return TIME_REGEXP.test(value) ? "<time>" : named(value);
+    }
+    if (name === "observedGeneration" && typeof value === "number") {
+      return value === generation ? "<generation>" : "<older generation>";
+    }
+    if (Array.isArray(value)) return value.map((item) => walk(item, "", false));
+    if (!isJsonObject(value)) return value;
+    const fields = Object.entries(value).filter(([field]) =>
+      !inMetadata || !SERVER_METADATA.has(field)
+    );
+    return Object.fromEntries(
+      fields.map(([field, inner]) => [field, walk(inner, field, false)]),
+    );
+  };
+  return Object.fromEntries(
+    Object.entries(object).map(([field, value]) => {
+      const isMetadata = field === "metadata";
+      const walked = walk(value, field, isMetadata);
+      const nameless = isMetadata && isJsonObject(walked) &&
+        typeof walked["generateName"] === "string";
+      return [field, nameless ? { ...walked, name: "<generated>" } : walked];
+    }),
+  );
+}
+
+/**
+ * Differences of two states.
+ *
+ * @param masked Paths that differ by nature, as {@linkcode differenceName} has
+ * them.
+ */
+export function stateDifferences(
+  expected: ClusterState,
+  found: ClusterState,
+  masked: ReadonlySet<string> = new Set(),
+): readonly StateDifference[] {
+  const differences: StateDifference[] = [];
+  for (const object of new Set([...expected.keys(), ...found.keys()])) {
+    const [before, after] = [expected.get(object), found.get(object)];
+    if (before === undefined || after === undefined) {
+      differences.push({ object, path: "", expected: before, found: after });
+    } else compare(object, "", before, after, differences);
+  }
+  return differences.filter((one) => !masked.has(differenceName(one)));
+}
+
+/** Name of a place without names of objects and positions in lists. */
+export function differenceName({ object, path }: StateDifference): string {
+  const [kind] = object.split(" ", 1);
+  return `${kind} ${path.replace(/\[\d+\]/g, "[]")}`;
+}
+
+function compare(
+  object: string,
+  path: string,
+  expected: unknown,
+  found: unknown,
+  differences: StateDifference[],
+): void {
+  if (isJsonObject(expected) && isJsonObject(found)) {
+    for (
+      const name of new Set([...Object.keys(expected), ...Object.keys(found)])
+    ) {
+      const at = /^[\w-]+$/.test(name)
+        ? `${path}.${name}`
+        : `${path}["${name}"]`;
+      compare(object, at, expected[name], found[name], differences);
+    }
+  } else if (
+    Array.isArray(expected) && Array.isArray(found) &&
+    expected.length === found.length
+  ) {
+    expected.forEach((item, at) =>
+      compare(object, `${path}[${at}]`, item, found[at], differences)
+    );
+  } else if (JSON.stringify(expected) !== JSON.stringify(found)) {
+    differences.push({ object, path, expected, found });
+  }
+}
+
+/** Maximum length of a value in a text. */
+const MAX_VALUE = 200;
+/** Maximum number of differences in a text. */
+const MAX_DIFFERENCES = 12;
+
+/** Differences as a text in the manner of `diff`. */
+export function differencesText(
+  differences: readonly StateDifference[],
+): string {
+  const lines: string[] = [];
+  let last: string | undefined;
+  for (const one of differences.slice(0, MAX_DIFFERENCES)) {
+    const { object, path, expected, found } = one;
+    if (path === "") {
+      lines.push(
+        found === undefined
+          ? `- ${object}   (missing)`
+          : `+ ${object}   (not in the reference)`,
+      );
+      last = undefined;
+      continue;
+    }
+    if (object !== last) lines.push(`  ${object}`);
+    last = object;
+    if (expected !== undefined) {
+      lines.push(`-   ${path}: ${shown(expected, object)}`);
+    }
+    if (found !== undefined) lines.push(`+   ${path}: ${shown(found, object)}`);
+  }
+  const more = differences.length - MAX_DIFFERENCES;
+  if (more > 0) lines.push(`  … and ${more} more differences`);
+  return lines.join("\n");
+}
+
+function shown(value: unknown, object: string): string {
+  if (object.startsWith("Secret ")) return "<not shown: it is a Secret>";
+  const text = JSON.stringify(value);
+  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
+}
+
+/** Metadata of an object. */
+export function metadataOf(object: JsonObject): JsonObject {
+  const { metadata } = object;
+  return isJsonObject(metadata) ? metadata : {};
+}
+
+function revisionOf(object: JsonObject): number {
+  const { creationTimestamp } = metadataOf(object);
+  return Date.parse(String(creationTimestamp)) || 0;
+}

@@ -1,0 +1,298 @@
+/**
+ * Workloads: scenarios in which a user creates, changes and deletes objects, from
+ * examples or from the schemas of the kinds.
+ *
+ * @module
+ */
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import type { CrdManifest } from "../../core/crd/crd_object.ts";
+import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import {
+  changed,
+  fittingValue,
+  type LeafChange,
+  leafChanges,
+} from "./schema_values.ts";
+import { metadataOf } from "./state.ts";
+
+/** Step of a user, after which the cluster settles. */
+export type CheckStep =
+  & {
+    /** Whether the next step waits until nothing is left to do. @default {true} */
+    readonly settle?: boolean | undefined;
+  }
+  & (
+    /** Creates the object, or changes it so that it is as given. */
+    | { readonly apply: JsonObject }
+    /** Merge patch; names the object by apiVersion, kind and metadata. */
+    | { readonly patch: JsonObject }
+    /** Deletes the object. */
+    | { readonly delete: JsonObject }
+    /** Lets time pass, such as `1h`. */
+    | { readonly wait: string }
+  );
+
+/** Steps in a cluster of their own. */
+export interface Scenario {
+  /** Name, such as `change-spec.replicas`. */
+  readonly name: string;
+  /** Steps of the user. */
+  readonly steps: readonly CheckStep[];
+  /** Steps before the first one in which the operator can be disturbed. */
+  readonly known: number;
+  /** Scenario whose end state must be the same, by another path. */
+  readonly sameAs?: { readonly scenario: string; readonly step: number };
+}
+
+/** Name of generated objects. */
+const NAME = "sample";
+/** Maximum number of changes of one object. */
+const MAX_CHANGES = 24;
+/** Namespace of objects without one. */
+const NAMESPACE = "default";
+
+/**
+ * Example objects of a kind, from its structural schema: with all optional fields,
+ * with none of them, and in between.
+ *
+ * @param manifest CustomResourceDefinition.
+ * @returns Objects to try, the best first; CEL rules may refuse them.
+ */
+export function generatedObjects(manifest: CrdManifest): readonly JsonObject[] {
+  const { schema, apiVersion } = storedSchema(manifest);
+  const { kind } = manifest.spec.names;
+  const properties = Object.entries(schema.properties ?? {}).filter(([name]) =>
+    !["apiVersion", "kind", "metadata", "status"].includes(name)
+  );
+  const namespace = manifest.spec.scope === "Cluster"
+    ? {}
+    : { namespace: NAMESPACE };
+  const made = [false, true].map((optional): JsonObject => {
+    const fields = properties.flatMap(([name, field]) => {
+      const isRequired = schema.required?.includes(name) || name === "spec";
+      const value = optional || isRequired
+        ? fittingValue(field, { optional, name })
+        : undefined;
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    return {
+      apiVersion,
+      kind,
+      metadata: { ...namespace, name: NAME },
+      ...Object.fromEntries(fields),
+    };
+  });
+  const [least, most] = made as [JsonObject, JsonObject];
+  return [most, least, ...between(least, most)];
+}
+
+/** The smallest object with one optional field of the spec each. */
+function between(least: JsonObject, most: JsonObject): readonly JsonObject[] {
+  const [some, all] = [least["spec"], most["spec"]];
+  if (!isJsonObject(some) || !isJsonObject(all)) return [];
+  return Object.keys(all).filter((name) => !(name in some)).map((name) => ({
+    ...least,
+    spec: { ...some, [name]: all[name] },
+  }));
+}
+
+/** Schema of the stored version of a kind. */
+export function storedSchema(
+  { spec }: CrdManifest,
+): { readonly schema: OpenApiSchema; readonly apiVersion: string } {
+  const version = spec.versions.find(({ storage }) => storage) ??
+    spec.versions[0];
+  return {
+    schema: version?.schema.openAPIV3Schema ?? {},
+    apiVersion: `${spec.group}/${version?.name}`,
+  };
+}
+
+/** Changes of the desired state of an object: each leaf, one at a time. */
+export function objectChanges(
+  object: JsonObject,
+  schema: OpenApiSchema,
+): readonly LeafChange[] {
+  const found = Object.entries(schema.properties ?? {}).flatMap(
+    ([name, field]) =>
+      ["apiVersion", "kind", "metadata", "status"].includes(name)
+        ? []
+        : leafChanges(field, object[name], [name]),
+  );
+  // The whole spec is not a leaf, and cannot be removed.
+  return found.filter(({ path, value }) =>
+    path.length > 1 || value !== undefined
+  ).slice(0, MAX_CHANGES * 4);
+}
+
+/** Whether the server accepts an object, or a change of it from another one. */
+export type Accepts = (
+  object: JsonObject,
+  from?: JsonObject,
+) => Promise<boolean>;
+
+/**
+ * Scenarios for example objects: they are created, changed at each leaf and back,
+ * deleted, created again under the same name, and stand beside another one.
+ *
+ * @param examples Objects, in the order in which they are created.
+ * @param options.definitions CustomResourceDefinitions of kinds to change.
+ * @param options.accepts Asks the server, by a dry run.
+ */
+export async function scenarios(
+  examples: readonly JsonObject[],
+  { definitions, accepts }: {
+    readonly definitions: readonly CrdManifest[];
+    readonly accepts: Accepts;
+  },
+): Promise<readonly Scenario[]> {
+  const isOwn = (object: JsonObject) =>
+    definitions.some((one) => isOf(object, one));
+  const own = examples.filter(isOwn);
+  const others = examples.filter((object) => !isOwn(object));
+  const given = others.map((object): CheckStep => ({
+    apply: object,
+    settle: false,
+  }));
+  const subjects = own.length > 0 ? own : examples;
+  if (subjects.length === 0) return [];
+  const before = own.length > 0 ? given : [];
+  const create = subjects.map((object): CheckStep => ({ apply: object }));
+  const remove = subjects.toReversed().map((object): CheckStep => ({
+    delete: nameOf(object),
+  }));
+  const known = before.length;
+  const found: Scenario[] = [
+    {
+      name: "life",
+      known,
+      steps: [...before, ...create, ...remove, ...create],
+    },
+    {
+      name: "recreate",
+      known: known + create.length,
+      steps: [
+        ...before,
+        ...create,
+        ...unsettled(remove),
+        ...create,
+        ...remove,
+      ],
+    },
+    {
+      name: "brief",
+      known,
+      steps: [...before, ...unsettled(create), ...remove],
+    },
+  ];
+  for (const subject of subjects) {
+    const second = renamed(subject);
+    if (!await accepts(second)) continue;
+    found.push({
+      name: unique("share", found),
+      known: known + create.length,
+      steps: [
+        ...before,
+        ...create,
+        { apply: second },
+        { delete: nameOf(subject) },
+        { delete: nameOf(second) },
+      ],
+    });
+    break;
+  }
+  for (const subject of subjects) {
+    const definition = definitions.find((one) => isOf(subject, one));
+    if (definition === undefined) continue;
+    const { schema } = storedSchema(definition);
+    let count = 0;
+    for (const change of objectChanges(subject, schema)) {
+      if (count >= MAX_CHANGES) break;
+      const other = changed(subject, change) as JsonObject;
+      if (!await accepts(other, subject)) continue;
+      count++;
+      const isBack = await accepts(subject, other);
+      const name = unique(`change-${pathText(change)}`, found);
+      found.push({
+        name,
+        known: known + create.length,
+        steps: [
+          ...before,
+          ...create,
+          { apply: other },
+          ...(isBack ? [{ apply: subject }] : []),
+        ],
+      });
+      if (await accepts(other)) {
+        const at = known + create.length;
+        found.push({
+          name: `direct-${name}`,
+          known: Infinity,
+          steps: [
+            ...before,
+            ...subjects.map((one): CheckStep => ({
+              apply: one === subject ? other : one,
+            })),
+          ],
+          sameAs: { scenario: name, step: at },
+        });
+      }
+    }
+  }
+  return found;
+}
+
+function unsettled(steps: readonly CheckStep[]): readonly CheckStep[] {
+  return steps.map((step) => ({ ...step, settle: false }));
+}
+
+function pathText({ path, value }: LeafChange): string {
+  const names = path.filter((part) => typeof part === "string").join(".");
+  return value === undefined ? `${names}-removed` : names;
+}
+
+function unique(name: string, taken: readonly Scenario[]): string {
+  const used = new Set(taken.map((one) => one.name));
+  if (!used.has(name)) return name;
+  let number = 2;
+  while (used.has(`${name}-${number}`)) number++;
+  return `${name}-${number}`;
+}
+
+/** Whether an object is of the kind of a definition. */
+export function isOf(object: JsonObject, { spec }: CrdManifest): boolean {
+  const [group] = String(object["apiVersion"]).split("/");
+  return group === spec.group && object["kind"] === spec.names.kind;
+}
+
+/** What names an object: apiVersion, kind, namespace and name. */
+export function nameOf(object: JsonObject): JsonObject {
+  const { apiVersion, kind } = object;
+  const { namespace, name } = metadataOf(object);
+  return {
+    apiVersion,
+    kind,
+    metadata: namespace === undefined ? { name } : { namespace, name },
+  };
+}
+
+function renamed(object: JsonObject): JsonObject {
+  const metadata = metadataOf(object);
+  return {
+    ...object,
+    metadata: { ...metadata, name: `${metadata["name"]}-2` },
+  };
+}
+
+/** Step as a text for a person. */
+export function stepText(step: CheckStep): string {
+  if ("wait" in step) return `wait ${step.wait}`;
+  const [verb, object] = "apply" in step
+    ? ["apply", step.apply]
+    : "patch" in step
+    ? ["patch", step.patch]
+    : ["delete", step.delete];
+  const { namespace, name } = metadataOf(object);
+  const at = namespace === undefined ? name : `${namespace}/${name}`;
+  return `${verb} ${object["kind"]} ${at}`;
+}

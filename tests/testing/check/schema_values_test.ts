@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { validateSchema } from "../../../apiserver/crd/schema/schema_validator.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { textMatching } from "../../../testing/check/pattern_text.ts";
+import {
+  changed,
+  fittingValue,
+  leafChanges,
+} from "../../../testing/check/schema_values.ts";
+import { fc } from "../../support/property.ts";
+
+const scalar: fc.Arbitrary<OpenApiSchema> = fc.oneof(
+  fc.constant({ type: "boolean" }),
+  fc.record({
+    type: fc.constantFrom("integer", "number"),
+    minimum: fc.integer({ min: -50, max: 50 }),
+    maximum: fc.integer({ min: 53, max: 500 }),
+  }),
+  fc.record({
+    type: fc.constant("integer"),
+    multipleOf: fc.integer({ min: 1, max: 9 }),
+  }),
+  fc.record({
+    type: fc.constant("string"),
+    minLength: fc.integer({ min: 0, max: 20 }),
+    maxLength: fc.integer({ min: 20, max: 90 }),
+  }),
+  fc.record({
+    type: fc.constant("string"),
+    enum: fc.uniqueArray(fc.string(), { minLength: 1, maxLength: 4 }),
+  }),
+  fc.record({
+    type: fc.constant("string"),
+    format: fc.constantFrom(
+      "date-time",
+      "date",
+      "uri",
+      "ipv4",
+      "uuid",
+      "email",
+    ),
+  }),
+  fc.record({
+    type: fc.constant("string"),
+    pattern: fc.constantFrom(
+      "^[a-z][a-z0-9-]{2,10}$",
+      "^(\\d+)(ms|s|m|h)$",
+      "^v\\d+\\.\\d+\\.\\d+$",
+      "^[^/]+/[^:]+(:[\\w.-]+)?$",
+    ),
+  }),
+  fc.constant({ "x-kubernetes-int-or-string": true }),
+);
+
+const { schema } = fc.letrec<{ schema: OpenApiSchema }>((tie) => ({
+  schema: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    scalar,
+    fc.dictionary(fc.stringMatching(/^[a-z]{1,6}$/), tie("schema"), {
+      minKeys: 1,
+      maxKeys: 4,
+    }).chain((properties) =>
+      fc.subarray(Object.keys(properties)).map((required) => ({
+        type: "object",
+        properties,
+        ...(required.length > 0 && { required }),
+      }))
+    ),
+    fc.record({
+      type: fc.constant("array"),
+      items: tie("schema"),
+      minItems: fc.integer({ min: 0, max: 2 }),
+      maxItems: fc.integer({ min: 2, max: 4 }),
+    }),
+    fc.record({
+      type: fc.constant("object"),
+      additionalProperties: tie("schema"),
+    }),
+  ),
+}));
+
+test("Generated values and their changes fit their structural schema", () => {
+  fc.assert(
+    fc.property(schema, fc.boolean(), (schema, optional) => {
+      const value = fittingValue(schema, { optional });
+      assert.notEqual(value, undefined);
+      assert.deepEqual(validateSchema(value, schema), []);
+      for (const change of leafChanges(schema, value)) {
+        const other = changed(value, change);
+        if (other === undefined) continue;
+        assert.deepEqual(validateSchema(other, schema), []);
+        assert.notDeepEqual(other, value);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("Each leaf of a value is changed, lists and maps grow and shrink", () => {
+  const schema: OpenApiSchema = {
+    type: "object",
+    required: ["replicas"],
+    properties: {
+      replicas: { type: "integer", minimum: 1, maximum: 2 },
+      mode: { type: "string", enum: ["fast", "safe"] },
+      labels: { type: "object", additionalProperties: { type: "string" } },
+      ports: { type: "array", items: { type: "integer" } },
+    },
+  };
+  const value = { replicas: 1, mode: "fast", labels: { a: "b" }, ports: [80] };
+  const results = leafChanges(schema, value).map((change) =>
+    JSON.stringify(changed(value, change))
+  );
+  for (
+    const expected of [
+      { ...value, replicas: 2 },
+      { ...value, mode: "safe" },
+      { replicas: 1, labels: { a: "b" }, ports: [80] },
+      { ...value, labels: {} },
+      { ...value, ports: [] },
+      { ...value, ports: [80, 2] },
+    ]
+  ) assert.ok(results.includes(JSON.stringify(expected)), results.join("\n"));
+});
+
+test("Texts match patterns of schemas, and unknown patterns give none", () => {
+  for (
+    const pattern of [
+      "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+      "^(a|b){2}c+$",
+      "^[A-Z_][A-Z0-9_]*$",
+      "^\\d{4}-\\d{2}$",
+      "^(?:https?|ftp)://[^\\s/]+/?$",
+    ]
+  ) {
+    for (const variant of [0, 1, 2]) {
+      assert.match(textMatching(pattern, variant) ?? "", new RegExp(pattern));
+    }
+  }
+  assert.equal(textMatching("^(?=.*[A-Z])(?=.*\\d).{8}$", 0), undefined);
+  assert.notEqual(textMatching("^[a-z]+$", 0), textMatching("^[a-z]+$", 1));
+});

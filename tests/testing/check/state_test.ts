@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { JsonObject } from "../../../core/patch/json_value.ts";
+import {
+  clusterState,
+  differenceName,
+  differencesText,
+  stateDifferences,
+} from "../../../testing/check/state.ts";
+
+const uid = (digit: number) =>
+  `${String(digit).repeat(8)}-1111-4111-8111-111111111111`;
+
+function object(
+  kind: string,
+  name: string,
+  more: JsonObject & { metadata?: JsonObject } = {},
+): JsonObject {
+  const { metadata, ...rest } = more;
+  return {
+    apiVersion: "v1",
+    kind,
+    metadata: { namespace: "default", name, uid: uid(1), ...metadata },
+    ...rest,
+  };
+}
+
+function differ(before: JsonObject[], after: JsonObject[]) {
+  return stateDifferences(clusterState(before), clusterState(after));
+}
+
+test("States are equal if only times, UIDs, versions and addresses differ", () => {
+  const run = (digit: number, day: string) => [
+    object("Gadget", "a", {
+      metadata: {
+        uid: uid(digit),
+        generation: digit,
+        resourceVersion: `${digit}`,
+      },
+      status: { observedGeneration: digit, since: `2026-01-0${day}T00:00:00Z` },
+    }),
+    object("Service", "a", {
+      metadata: {
+        uid: uid(digit + 2),
+        ownerReferences: [{ kind: "Gadget", name: "a", uid: uid(digit) }],
+      },
+      spec: { clusterIP: `10.0.0.${digit}` },
+    }),
+  ];
+  assert.deepEqual(differ(run(1, "1"), run(2, "2")), []);
+});
+
+test("An owner that is gone and an older observed generation are differences", () => {
+  const owned = (owner: string) => [
+    object("Gadget", "a", {
+      metadata: { generation: 2 },
+      status: { observedGeneration: owner === uid(1) ? 2 : 1 },
+    }),
+    object("Service", "a", {
+      metadata: { uid: uid(3), ownerReferences: [{ uid: owner }] },
+    }),
+  ];
+  const found = differ(owned(uid(1)), owned(uid(7)));
+  assert.equal(
+    differencesText(found),
+    [
+      "  Gadget default/a",
+      '-   .status.observedGeneration: "<generation>"',
+      '+   .status.observedGeneration: "<older generation>"',
+      "  Service default/a",
+      '-   .metadata.ownerReferences[0].uid: "<uid of Gadget default/a>"',
+      '+   .metadata.ownerReferences[0].uid: "<uid of no object>"',
+    ].join("\n"),
+  );
+});
+
+test("Missing, extra and doubly generated objects are named", () => {
+  const job = (name: string) =>
+    object("Job", name, {
+      metadata: { generateName: "job-", uid: uid(name === "job-x" ? 4 : 5) },
+    });
+  const found = differ(
+    [object("ConfigMap", "a"), job("job-x")],
+    [object("Secret", "b"), job("job-y"), job("job-x")],
+  );
+  assert.deepEqual(differencesText(found).split("\n").sort(), [
+    "+ Job default/job-* (2)   (not in the reference)",
+    "+ Secret default/b   (not in the reference)",
+    "- ConfigMap default/a   (missing)",
+  ]);
+});
+
+test("Values of Secrets are never shown", () => {
+  const secret = (
+    value: string,
+  ) => [object("Secret", "a", { data: { k: value } })];
+  const text = differencesText(differ(secret("b25l"), secret("dHdv")));
+  assert.doesNotMatch(text, /b25l|dHdv/);
+  assert.match(text, /\.data\.k/);
+});
+
+test("Objects of the cluster's own controllers are left out", () => {
+  const pod = object("Pod", "a-1", {
+    metadata: {
+      ownerReferences: [{
+        apiVersion: "apps/v1",
+        kind: "ReplicaSet",
+        controller: true,
+      }],
+    },
+  });
+  assert.deepEqual(
+    differ([], [pod, object("Event", "e"), object("Lease", "l")]),
+    [],
+  );
+});
+
+test("A masked place is no difference, whatever the object and the index", () => {
+  const pods = (
+    ip: string,
+  ) => [object("Gadget", "a", { spec: { hosts: [{ ip }] } })];
+  const [found] = differ(pods("1"), pods("2"));
+  const masked = new Set([differenceName(found!)]);
+  assert.deepEqual([...masked], ["Gadget .spec.hosts[].ip"]);
+  const states = [clusterState(pods("1")), clusterState(pods("2"))] as const;
+  assert.deepEqual(stateDifferences(...states, masked), []);
+});
