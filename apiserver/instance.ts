@@ -3,7 +3,10 @@ import type { Logger } from "../core/logger.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import { Authenticator } from "./access/authenticator.ts";
 import { RoleAuthorizer } from "./access/role_authorizer.ts";
-import { ServiceAccountTokens } from "./access/service_account_tokens.ts";
+import {
+  type ServiceAccountSettings,
+  ServiceAccountTokens,
+} from "./access/service_account_tokens.ts";
 import type { ApiContext } from "./api_context.ts";
 import { AdmissionChain } from "./admission/admission.ts";
 import { dynamicPlugins } from "./admission/dynamic_admission.ts";
@@ -76,6 +79,10 @@ export interface InstanceOptions {
   readonly authorization?: "none" | "rbac" | undefined;
   /** Certificate authority, created when it is first needed. */
   readonly authority: () => KeyPair;
+  /** Settings of the tokens of service accounts; by default there are none. */
+  readonly serviceAccounts?: ServiceAccountSettings | undefined;
+  /** Names of admission plug-ins that are off; by default all are on. */
+  readonly disabledAdmission?: readonly string[] | undefined;
   /** Objects from an earlier instance or a file. */
   readonly content: JournalContent | undefined;
 }
@@ -105,6 +112,7 @@ export class Instance {
       clock,
       random,
       key: () => authority().key,
+      settings: options.serviceAccounts,
     });
     const context: ApiContext = {
       store,
@@ -115,7 +123,11 @@ export class Instance {
       logger,
       featureGates: options.featureGates ?? {},
       pods: options.pods ?? {},
-      admission: new AdmissionChain(admissionPlugins(dynamicPlugins(store))),
+      admission: new AdmissionChain(
+        admissionPlugins(dynamicPlugins(store)).filter(({ name }) =>
+          !options.disabledAdmission?.includes(name)
+        ),
+      ),
       quotas: new QuotaTracker(store, clock),
       flows: new FlowControl({ store, resources, clock }),
       webhooks: new WebhookCaller({

@@ -145,6 +145,8 @@ export class ApiServer {
       authenticate: (token) => this.#authenticate(token),
       authorization: this.#options.authorization,
       authority: () => this.#authorityPair(),
+      serviceAccounts: this.#options.serviceAccounts,
+      disabledAdmission: this.#options.disabledAdmission,
       content,
     });
     if (content !== undefined || this.#options.simulate) {
@@ -221,13 +223,18 @@ export class ApiServer {
 
   #serverCertificate(): { cert: string; key: string; ca: string } {
     if (this.#certificate === undefined) {
+      const { serving, clientAuthorities } = this.#options;
+      const ca = clientAuthorities ?? this.certificateAuthority;
+      if (serving) {
+        const { certificate, key } = serving;
+        return this.#certificate = { cert: certificate, key, ca };
+      }
       const host = this.#options.host ?? "127.0.0.1";
       const { certificate, key } = issueCertificate(this.#authorityPair(), {
         commonName: "kube-apiserver",
         usage: "server",
         hosts: [...new Set(["localhost", "127.0.0.1", "::1", host])],
       });
-      const ca = this.certificateAuthority;
       this.#certificate = { cert: certificate, key, ca };
     }
     return this.#certificate;

@@ -69,6 +69,40 @@ export interface ApiServerOptions {
    */
   readonly authority?: KeyPair | undefined;
   /**
+   * Certificate that the server presents; by default one that `authority` has
+   * signed for the loopback addresses and `host`.
+   */
+  readonly serving?: KeyPair | undefined;
+  /**
+   * Certificates, in PEM, of the authorities whose client certificates are
+   * users; by default that of `authority`.
+   */
+  readonly clientAuthorities?: string | undefined;
+  /** Tokens of service accounts, as the flags `--service-account-*` say. */
+  readonly serviceAccounts?:
+    | {
+      /**
+       * Issuers whose tokens are accepted; the first one issues.
+       *
+       * @default {["https://kubernetes.default.svc"]}
+       */
+      readonly issuers?: readonly string[] | undefined;
+      /** Audiences of the server; the first issuer by default. */
+      readonly audiences?: readonly string[] | undefined;
+      /** Private key that signs, in PEM; by default that of `authority`. */
+      readonly signingKey?: string | undefined;
+      /** Keys or certificates that verify, in PEM; by default `signingKey`. */
+      readonly keys?: readonly string[] | undefined;
+    }
+    | undefined;
+  /**
+   * Admission plug-ins that are switched off, by the names that kube-apiserver
+   * uses.
+   *
+   * @default {[]}
+   */
+  readonly disabledAdmission?: readonly string[] | undefined;
+  /**
    * File that persists all objects over restarts. By default objects are in
    * memory only.
    */
@@ -158,6 +192,10 @@ const RULES: OptionRules<ApiServerOptions> = {
   users: "array?",
   authorization: ["none", "rbac", undefined],
   authority: "object?",
+  serving: "object?",
+  clientAuthorities: "name?",
+  serviceAccounts: "object?",
+  disabledAdmission: "strings?",
   data: "name?",
   audit: "function?",
   clock: "clock?",
@@ -175,6 +213,14 @@ const USER_RULES = { name: "name", groups: "strings?" } as const;
 const TOKEN_RULES: OptionRules<
   NonNullable<ApiServerOptions["users"]>[number]
 > = { ...USER_RULES, token: "name", uid: "name?" };
+const ACCOUNT_RULES: OptionRules<
+  NonNullable<ApiServerOptions["serviceAccounts"]>
+> = {
+  issuers: "strings?",
+  audiences: "strings?",
+  signingKey: "name?",
+  keys: "strings?",
+};
 const HISTORY_RULES: OptionRules<HistoryLimits> = {
   changes: "size",
   bytes: "size",
@@ -233,7 +279,8 @@ export function checkServerOptions(options: ApiServerOptions): void {
     }
     tokens.add(user.token);
   }
-  const { controllers, simulate } = options;
+  const { controllers, simulate, serviceAccounts = {} } = options;
+  checkOptions(serviceAccounts, ACCOUNT_RULES, `${subject}, serviceAccounts`);
   checkOptions(featureGates, GATE_RULES, `${subject}, featureGates`);
   checkOptions(pods, POD_RULES, `${subject}, pods`);
   controllerSwitch(controllers ?? []);

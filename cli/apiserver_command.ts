@@ -1,37 +1,7 @@
-import { readFile } from "node:fs/promises";
-import type { ApiServerOptions } from "../apiserver/server_options.ts";
 import type { Command } from "./command.ts";
 import { DATA_FLAG, startServer } from "./embedded_server.ts";
 import { aborted, portOf, textOf, writeSecretFile } from "./serving.ts";
-
-/**
- * Reads a file of tokens and users, in CSV.
- *
- * @throws {Error} If a line has fewer than three columns.
- */
-async function readUsers(
-  file: string,
-): Promise<NonNullable<ApiServerOptions["users"]>> {
-  const lines = (await readFile(file, "utf8")).split("\n")
-    .map((line) => line.trim());
-  return lines.flatMap((line, index) => {
-    if (line === "" || line.startsWith("#")) return [];
-    const cells = [...line.matchAll(/(?:^|,) *(?:"((?:[^"]|"")*)"|([^,]*))/g)]
-      .map(([, quoted, plain]) =>
-        quoted?.replaceAll('""', '"') ?? plain?.trim() ?? ""
-      );
-    const [token, name, uid, groups = ""] = cells;
-    if (token && name && uid !== undefined) {
-      const names = groups.split(",").filter((group) => group !== "");
-      return [{ token, name, uid: uid || undefined, groups: names }];
-    }
-    throw new Error(
-      `Cannot read ${file}: line ${
-        index + 1
-      } must have a token, a user name and a UID`,
-    );
-  });
-}
+import { readUsers } from "./token_file.ts";
 
 export const apiserverCommand: Command = {
   name: "apiserver",
@@ -79,7 +49,7 @@ export const apiserverCommand: Command = {
     const server = await startServer({
       port: portOf(flags),
       data: textOf(flags, "data"),
-      users: tokens === undefined ? undefined : await readUsers(tokens),
+      users: tokens === undefined ? undefined : readUsers(tokens),
       controllers: textOf(flags, "controllers")?.split(",").filter(Boolean) ??
         ["*"],
       simulate: flags["simulate"] === true,

@@ -2,6 +2,7 @@ import { apiserverCommand } from "./apiserver_command.ts";
 import type { Command } from "./command.ts";
 import { crdCommand } from "./crd_command.ts";
 import { devCommand } from "./dev_command.ts";
+import { envtestCommand } from "./envtest_command.ts";
 import { kindsCommand } from "./kinds_command.ts";
 import { manifestsCommand } from "./manifests_command.ts";
 import { whyCommand } from "./why_command.ts";
@@ -13,5 +14,6 @@ export const COMMANDS: readonly Command[] = [
   kindsCommand,
   manifestsCommand,
   apiserverCommand,
+  envtestCommand,
   whyCommand,
 ];

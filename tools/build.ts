@@ -60,8 +60,9 @@ const { exports, bin, imports } = JSON.parse(
 const entryPoints = [
   ...Object.values(exports).map((paths) => paths.default),
   ...Object.values(bin),
-  // Loaded by its path, in processes that the command line starts.
+  // Loaded by their paths, in processes that the command line starts.
   "./dist/cli/main_file.js",
+  "./dist/cli/envtest/etcd.js",
 ].map(sourceOf);
 
 rmSync("dist", { recursive: true, force: true });

@@ -6,14 +6,10 @@ import {
   type User,
 } from "../request/user.ts";
 import { StatusError } from "../status.ts";
-import {
-  ISSUER,
-  type ServiceAccountTokens,
-  type TokenUser,
+import type {
+  ServiceAccountTokens,
+  TokenUser,
 } from "./service_account_tokens.ts";
-
-/** Audiences of the server. */
-const AUDIENCES: readonly string[] = [ISSUER];
 
 /**
  * Authenticator of requests: by client certificate, by the tokens of the options
@@ -49,7 +45,7 @@ export class Authenticator {
     const token = bearerToken(headers.authorization ?? "");
     if (token === undefined && certificate === undefined) return ANONYMOUS;
     try {
-      const found = token && this.review(token, AUDIENCES);
+      const found = token && this.review(token);
       if (found) return found.user;
     } catch {
       // Answered below, without the reason as kube-apiserver does.
@@ -70,13 +66,15 @@ export class Authenticator {
    */
   review(
     token: string,
-    audiences: readonly string[] = AUDIENCES,
+    audiences: readonly string[] = this.#accounts.audiences,
   ): TokenUser | undefined {
     const user = this.#userOf(token);
     if (user === undefined) {
       return this.#accounts.authenticate(token, audiences);
     }
-    const common = AUDIENCES.filter((one) => audiences.includes(one));
+    const common = this.#accounts.audiences.filter((one) =>
+      audiences.includes(one)
+    );
     return common.length === 0 ? undefined : { user, audiences: common };
   }
 }

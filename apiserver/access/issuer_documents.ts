@@ -3,7 +3,7 @@ import {
   type ServerRequest,
   type ServerResponse,
 } from "../http/exchange.ts";
-import { ISSUER, type ServiceAccountTokens } from "./service_account_tokens.ts";
+import type { ServiceAccountTokens } from "./service_account_tokens.ts";
 
 const KEYS_PATH = "/openid/v1/jwks";
 
@@ -17,19 +17,21 @@ export function issuerDocument(
   path: string,
 ): ServerResponse | undefined {
   const cached = { "cache-control": "public, max-age=3600" };
-  const key = tokens.publicKey();
+  const keys = tokens.publicKeys();
   if (path === KEYS_PATH) {
-    return jsonResponse(200, { keys: [key] }, {
+    return jsonResponse(200, { keys }, {
       ...cached,
       "content-type": "application/jwk-set+json",
     });
   }
   if (path !== "/.well-known/openid-configuration") return undefined;
   return jsonResponse(200, {
-    issuer: ISSUER,
+    issuer: tokens.issuer,
     jwks_uri: `https://${headers.host ?? "localhost"}${KEYS_PATH}`,
     response_types_supported: ["id_token"],
     subject_types_supported: ["public"],
-    id_token_signing_alg_values_supported: [key.alg],
+    id_token_signing_alg_values_supported: [
+      ...new Set(keys.map(({ alg }) => alg)),
+    ],
   }, cached);
 }

@@ -14,8 +14,8 @@ import { accountGroups, accountUser, type User } from "../request/user.ts";
 import type { Store } from "../storage/store.ts";
 import { storageKey } from "../storage/stored_object.ts";
 
-/** Issuer of the tokens, which is also the audience of the server. */
-export const ISSUER = "https://kubernetes.default.svc";
+/** Issuer of the tokens by default, which is also the audience of the server. */
+const ISSUER = "https://kubernetes.default.svc";
 
 /** Tolerance for the clocks of others, in seconds. */
 const LEEWAY_S = 60;
@@ -60,27 +60,43 @@ export interface TokenUser {
 /** Refusal of a token, in the words of kube-apiserver. */
 export class TokenError extends Error {}
 
-/** Keys of the signatures, with the fields of JWTs that depend on them. */
-interface Keys {
-  readonly privateKey: KeyObject;
+/** Key of signatures, with the fields of JWTs that depend on it. */
+interface Key {
   readonly publicKey: KeyObject;
   readonly algorithm: "ES256" | "RS256";
   readonly id: string;
 }
 
 /**
- * Tokens of service accounts: JSON Web Tokens signed with the key of the
- * server's authority. A token is valid until it expires, and as long as its
+ * Tokens of service accounts: JSON Web Tokens signed with one key, by default
+ * that of the server's authority. A token is valid until it expires, and as long as its
  * service account and the object that it is bound to exist.
  */
 export class ServiceAccountTokens {
   readonly #deps: ServiceAccountTokensDeps;
   /** Claims of tokens with a valid signature. */
   readonly #known: Map<string, Claims> = new Map();
-  #keys: Keys | undefined;
+  #signing: Key & { readonly privateKey: KeyObject } | undefined;
+  #verifying: readonly Key[] | undefined;
 
   constructor(deps: ServiceAccountTokensDeps) {
     this.#deps = deps;
+  }
+
+  /** Issuer of new tokens. */
+  get issuer(): string {
+    return this.#issuers[0] ?? ISSUER;
+  }
+
+  /** Audiences of the server. */
+  get audiences(): readonly string[] {
+    const { audiences } = this.#deps.settings ?? {};
+    return audiences?.length ? audiences : [this.issuer];
+  }
+
+  get #issuers(): readonly string[] {
+    const { issuers } = this.#deps.settings ?? {};
+    return issuers?.length ? issuers : [ISSUER];
   }
 
   /** Issues a token. */
@@ -97,18 +113,18 @@ export class ServiceAccountTokens {
       aud: audiences,
       exp: now + seconds,
       iat: now,
-      iss: ISSUER,
+      iss: this.issuer,
       jti: random.uid(),
       "kubernetes.io": subject,
       nbf: now,
       sub: accountUser(subject.namespace, subject.serviceaccount.name),
     };
-    const keys = this.#keyPair();
-    const content = `${encoded({ alg: keys.algorithm, kid: keys.id })}.${
+    const { privateKey, algorithm, id } = this.#signingKey();
+    const content = `${encoded({ alg: algorithm, kid: id })}.${
       encoded(claims)
     }`;
     const signature = sign("sha256", Buffer.from(content), {
-      key: keys.privateKey,
+      key: privateKey,
       dsaEncoding: "ieee-p1363",
     });
     return `${content}.${signature.toString("base64url")}`;
@@ -153,15 +169,20 @@ export class ServiceAccountTokens {
     if (known !== undefined) return known;
     const [head = "", body = "", signature = "", ...rest] = token.split(".");
     const claims = decoded(body);
-    if (claims?.iss !== ISSUER || signature === "" || rest.length > 0) {
+    if (
+      !this.#issuers.includes(String(claims?.iss)) || signature === "" ||
+      rest.length > 0
+    ) {
       return undefined;
     }
-    const { publicKey, algorithm } = this.#keyPair();
-    const isSigned = decoded(head)?.alg === algorithm &&
+    const written = decoded(head)?.alg;
+    const isSigned = this.#verifyingKeys().some(({ publicKey, algorithm }) =>
+      written === algorithm &&
       verify("sha256", Buffer.from(`${head}.${body}`), {
         key: publicKey,
         dsaEncoding: "ieee-p1363",
-      }, Buffer.from(signature, "base64url"));
+      }, Buffer.from(signature, "base64url"))
+    );
     if (!isSigned) {
       throw new TokenError("failed to verify signature");
     }
@@ -213,20 +234,38 @@ export class ServiceAccountTokens {
       .get(storageKey({ namespace, name }));
   }
 
-  #keyPair(): Keys {
-    return this.#keys ??= keysOf(this.#deps.key());
+  #signingKey(): Key & { readonly privateKey: KeyObject } {
+    if (this.#signing === undefined) {
+      const pem = this.#deps.settings?.signingKey ?? this.#deps.key();
+      this.#signing = { ...keyOf(pem), privateKey: createPrivateKey(pem) };
+    }
+    return this.#signing;
   }
 
-  /** Public key as a JSON Web Key. */
-  publicKey(): Record<string, unknown> {
-    const { publicKey, algorithm, id } = this.#keyPair();
-    return {
+  #verifyingKeys(): readonly Key[] {
+    return this.#verifying ??= this.#deps.settings?.keys?.map(keyOf) ??
+      [this.#signingKey()];
+  }
+
+  /** Public keys as JSON Web Keys. */
+  publicKeys(): readonly (Record<string, unknown> & {
+    readonly alg: string;
+  })[] {
+    return this.#verifyingKeys().map(({ publicKey, algorithm, id }) => ({
       use: "sig",
       ...publicKey.export({ format: "jwk" }),
       kid: id,
       alg: algorithm,
-    };
+    }));
   }
+}
+
+/** Settings of the tokens of service accounts. */
+export interface ServiceAccountSettings {
+  readonly issuers?: readonly string[] | undefined;
+  readonly audiences?: readonly string[] | undefined;
+  readonly signingKey?: string | undefined;
+  readonly keys?: readonly string[] | undefined;
 }
 
 /** Dependencies of {@linkcode ServiceAccountTokens}. */
@@ -234,18 +273,18 @@ export interface ServiceAccountTokensDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
-  /** Private key in PEM: elliptic (P-256) or RSA. */
+  /** Private key in PEM that signs by default: elliptic (P-256) or RSA. */
   readonly key: () => string;
+  readonly settings?: ServiceAccountSettings | undefined;
 }
 
-function keysOf(pem: string): Keys {
-  const privateKey = createPrivateKey(pem);
+/** Key of a PEM: a private key, a public key or a certificate. */
+function keyOf(pem: string): Key {
   const publicKey = createPublicKey(pem);
   const der = publicKey.export({ type: "spki", format: "der" });
   return {
-    privateKey,
     publicKey,
-    algorithm: privateKey.asymmetricKeyType === "rsa" ? "RS256" : "ES256",
+    algorithm: publicKey.asymmetricKeyType === "rsa" ? "RS256" : "ES256",
     id: createHash("sha256").update(der).digest("base64url"),
   };
 }

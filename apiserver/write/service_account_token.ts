@@ -3,7 +3,7 @@ import { readWriteOptions } from "../request/query_options.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
-import { ISSUER, type TokenSubject } from "../access/service_account_tokens.ts";
+import type { TokenSubject } from "../access/service_account_tokens.ts";
 import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
 import { findStored } from "../read/get.ts";
 import { asObject } from "../request/body.ts";
@@ -42,9 +42,10 @@ export async function requestToken(
   const now = clock.wallTime();
   const audiences = Array.isArray(spec.audiences) && spec.audiences.length > 0
     ? spec.audiences.map(String)
-    : [ISSUER];
+    : accountTokens.audiences;
   const isExtended = subject.pod !== undefined &&
-    seconds === EXTENDED_SECONDS && audiences.every((one) => one === ISSUER);
+    seconds === EXTENDED_SECONDS &&
+    audiences.every((one) => accountTokens.audiences.includes(one));
   const token = accountTokens.issue(
     isExtended
       ? { ...subject, warnafter: Math.floor(now / 1000) + seconds }

@@ -3,6 +3,8 @@ import { Buffer } from "node:buffer";
 import { createPublicKey, verify } from "node:crypto";
 import { test } from "node:test";
 import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
+import { createAuthority } from "../../../apiserver/certificates.ts";
+import type { ApiServerOptions } from "../../../apiserver/server_options.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { TestServer } from "../support/test_server.ts";
 
@@ -19,9 +21,12 @@ interface TokenServer {
   whoIs(token: string): Promise<Record<string, unknown> | number>;
 }
 
-async function onServer(run: (server: TokenServer) => Promise<void>) {
+async function onServer(
+  run: (server: TokenServer) => Promise<void>,
+  options: Pick<ApiServerOptions, "serviceAccounts"> = {},
+) {
   const clock = new VirtualClock();
-  const server = new TestServer({ builtin, clock });
+  const server = new TestServer({ builtin, clock, ...options });
   const made = await server.send("POST", `${SPACE}/serviceaccounts`, {
     metadata: { name: "robot" },
   });
@@ -228,3 +233,54 @@ test("requests without credentials are anonymous and may read little", () =>
     assert.equal(await get("/api", "Basic YTpi"), 403);
     assert.equal(await get("/version", "Bearer wrong"), 401);
   }));
+
+test("issuer, audience and keys of service account tokens are options", async () => {
+  const [old, signing] = ["old", "new"].map((commonName) =>
+    createAuthority({ commonName })
+  );
+  const tokens: string[] = [];
+  for (
+    const serviceAccounts of [
+      { issuers: ["https://old.example"], signingKey: old?.key },
+      {
+        issuers: ["https://new.example", "https://old.example"],
+        audiences: ["api", "https://old.example"],
+        signingKey: signing?.key,
+        keys: [old?.certificate ?? "", signing?.certificate ?? ""],
+      },
+      {
+        issuers: ["https://new.example"],
+        signingKey: signing?.key,
+        keys: [old?.certificate ?? ""],
+      },
+    ]
+  ) {
+    await onServer(async ({ server, token, whoIs }) => {
+      tokens.push(await token());
+      const [first = "", second = ""] = tokens;
+      if (tokens.length === 1) {
+        assert.equal(typeof await whoIs(first), "object");
+        return;
+      }
+      const claims = JSON.parse(
+        Buffer.from(second.split(".")[1] ?? "", "base64url").toString(),
+      );
+      assert.equal(claims.iss, "https://new.example");
+      assert.deepEqual(claims.aud, ["api", "https://old.example"]);
+      const { body: keys } = await server.send("GET", "/openid/v1/jwks");
+      assert.equal(keys.keys.length, tokens.length === 2 ? 2 : 1);
+      // All of these servers create accounts with the same UIDs.
+      const review = async (jwt: string) =>
+        (await server.send("POST", `${IDENTITY}/tokenreviews`, {
+          spec: { token: jwt },
+        })).body.status;
+      if (tokens.length === 2) {
+        assert.equal((await review(first)).authenticated, true);
+        assert.equal(typeof await whoIs(second), "object");
+      } else {
+        const { error } = await review(second);
+        assert.match(error, /failed to verify signature/);
+      }
+    }, { serviceAccounts });
+  }
+});

@@ -1,7 +1,7 @@
 import { systemClock } from "../../../core/clock.ts";
 import { InProcessTransport } from "../../../apiserver/http/in_process_transport.ts";
 import { createAuthority } from "../../../apiserver/certificates.ts";
-import { Instance } from "../../../apiserver/instance.ts";
+import { Instance, type InstanceOptions } from "../../../apiserver/instance.ts";
 import { seededRandom } from "../../../apiserver/random.ts";
 import type { BuiltinResources } from "../../../apiserver/registry.ts";
 import { ADMINISTRATOR } from "../../../apiserver/request/user.ts";
@@ -33,6 +33,7 @@ export class TestServer {
       readonly clock?: Clock;
       /** The built-in kinds; plain ones without. */
       readonly builtin?: BuiltinResources;
+      readonly serviceAccounts?: InstanceOptions["serviceAccounts"];
     } = {},
   ) {
     this.instance = new Instance({
@@ -47,6 +48,7 @@ export class TestServer {
       audit: undefined,
       authenticate: (token) => token === "secret" ? ADMINISTRATOR : undefined,
       authority: () => AUTHORITY,
+      serviceAccounts: options.serviceAccounts,
       content: undefined,
     });
     this.transport = new InProcessTransport((request) =>

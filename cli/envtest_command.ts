@@ -1,0 +1,85 @@
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { controllerSwitch } from "../apiserver/controllers/controller_names.ts";
+import type { Command } from "./command.ts";
+import { envtestScripts } from "./envtest/scripts.ts";
+import type { EnvtestSettings } from "./envtest/etcd_stand_in.ts";
+import { textOf } from "./serving.ts";
+
+/** Command that runs the process of etcd with the runtime of this process. */
+function serverCommand(settings: EnvtestSettings): readonly string[] {
+  const own = new URL(import.meta.url).pathname;
+  // The same from cli/, dist/cli/ and dist/chunks/.
+  const file = fileURLToPath(
+    new URL(
+      `../cli/envtest/etcd${own.slice(own.lastIndexOf("."))}`,
+      import.meta.url,
+    ),
+  );
+  const { deno, bun } = process.versions as Record<string, string | undefined>;
+  const flags = deno !== undefined
+    ? ["run", "-A", "--no-check"]
+    : bun !== undefined
+    ? []
+    : process.execArgv.filter((flag) => !flag.startsWith("--test"));
+  return [process.execPath, ...flags, file, JSON.stringify(settings)];
+}
+
+export const envtestCommand: Command = {
+  name: "envtest",
+  operands: "DIR",
+  count: [1, 1],
+  summary: "write etcd and kube-apiserver for KUBEBUILDER_ASSETS",
+  description:
+    "Writes the programs etcd, kube-apiserver and kubectl into a folder, for tests with\n" +
+    "controller-runtime's envtest and others that start a control plane of these\n" +
+    "programs: they run the embedded API server and take the same flags. As in\n" +
+    "envtest, no controllers run unless selected. kubectl runs that of the path.",
+  flags: [
+    {
+      name: "controllers",
+      value: "LIST",
+      help:
+        "controllers to run, as in kube-controller-manager; none by default",
+    },
+    {
+      name: "simulate",
+      help: "run pods on a simulated node, without containers",
+    },
+  ],
+  async run({ flags, operands, terminal }) {
+    if (process.platform === "win32") {
+      throw new Error(
+        "Cannot write the programs of envtest: they are shell scripts, which Windows does not run",
+      );
+    }
+    if ("Bun" in globalThis) {
+      throw new Error(
+        "Cannot write the programs of envtest with Bun: its servers do not show client certificates, by which envtest's users are known; run the command with Node or Deno",
+      );
+    }
+    const folder = resolve(operands[0] ?? "");
+    const controllers = textOf(flags, "controllers")?.split(",")
+      .filter(Boolean) ?? [];
+    controllerSwitch(controllers);
+    const command = serverCommand({
+      controllers,
+      simulate: flags["simulate"] === true,
+    });
+    await mkdir(folder, { recursive: true });
+    for (
+      const [name, text] of Object.entries(envtestScripts({ folder, command }))
+    ) {
+      const file = join(folder, name);
+      await writeFile(file, text);
+      await chmod(file, 0o755);
+    }
+    terminal.say(`Wrote etcd, kube-apiserver and kubectl of Kubernetes 1.36\n`);
+    terminal.out(
+      `export KUBEBUILDER_ASSETS='${folder.replaceAll("'", "'\\''")}'\n`,
+    );
+    return 0;
+  },
+};
