@@ -54,12 +54,9 @@ export async function grantRights(
     definitions: [],
     managed: await managedKinds(manages),
     recorded: recorded === undefined ? undefined : readRequests(recorded),
-  });
-  for (const manifest of manifests as readonly RbacManifest[]) {
+  }).rbac;
+  for (const manifest of manifests) {
     const { apiVersion, kind } = manifest;
-    if (!/^(?:ServiceAccount|(?:Cluster)?Role(?:Binding)?)$/.test(kind)) {
-      continue;
-    }
     await client.apply(
       untyped({ ...parseApiVersion(apiVersion), kind }),
       manifest as object as UntypedObject,

@@ -1,7 +1,12 @@
 import { basename } from "node:path";
 import { isBuiltIn, roleAccess } from "../core/operator/operator_access.ts";
 import { readRequests } from "../testing/request_record.ts";
-import { type Command, UsageError } from "./command.ts";
+import {
+  type Command,
+  type FlagValues,
+  suggestion,
+  UsageError,
+} from "./command.ts";
 import { isLoopback } from "./operator_deployment.ts";
 import { describeFile, type FileDescription } from "./operator_file.ts";
 import {
@@ -12,7 +17,12 @@ import {
 } from "./operator_manifests.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
 import { recordText } from "./recorded_access.ts";
-import { printManifests } from "./manifest_output.ts";
+import {
+  printManifests,
+  sayRefusals,
+  writeManifests,
+  yamlWriter,
+} from "./manifest_output.ts";
 import { textOf } from "./serving.ts";
 
 /** Flags for what the roles of an operator cannot be derived from. */
@@ -38,15 +48,28 @@ export const manifestsCommand: Command = {
   summary: "print the manifests that deploy the operators of files",
   description:
     "Prints, as YAML, a Namespace, the CustomResourceDefinitions, a ServiceAccount\n" +
-    "with the least RBAC rules, and a Deployment. The rules follow from what the\n" +
-    "operators reconcile, own and watch, and from the requests of a recorded run;\n" +
-    "standard error says what was assumed.",
+    "with the least RBAC rules, and a Deployment; or writes them as a Helm chart or a\n" +
+    "kustomization, which have a ServiceMonitor, a PodDisruptionBudget and a\n" +
+    "NetworkPolicy to switch on. A file that you edit, such as values.yaml, is not\n" +
+    "written again. The rules follow from what the operators reconcile, own and\n" +
+    "watch, and from the requests of a recorded run; standard error says what was\n" +
+    "assumed.",
   flags: [
     {
       name: "image",
       value: "IMAGE",
       required: true,
       help: "image whose command runs the operator",
+    },
+    {
+      name: "format",
+      value: "FORMAT",
+      help: "yaml, kustomize or helm; by default yaml",
+    },
+    {
+      name: "output",
+      value: "FOLDER",
+      help: "folder to write a Helm chart or a kustomization to",
     },
     EXPORT_FLAG,
     {
@@ -66,21 +89,22 @@ export const manifestsCommand: Command = {
     const namespace = textOf(flags, "namespace") ?? `${name}-system`;
     requireLabel("--name", name);
     requireLabel("--namespace", namespace);
-    const files: FileDescription[] = [];
+    const output = outputOf(flags);
+    const described: FileDescription[] = [];
     for (const file of operands) {
       const found = await describeFile(file, {
         export: textOf(flags, EXPORT_FLAG.name),
         operators: true,
       });
-      files.push(found);
+      described.push(found);
     }
     const record = textOf(flags, "recorded");
     const input: OperatorManifestInput = {
       name,
       namespace,
       image: textOf(flags, "image") ?? "",
-      operators: files.flatMap(({ operators }) => operators),
-      definitions: files.flatMap(({ definitions }) => definitions),
+      operators: described.flatMap(({ operators }) => operators),
+      definitions: described.flatMap(({ definitions }) => definitions),
       managed: await managedKinds(textOf(flags, "manages") ?? ""),
       recorded: record === undefined ? undefined : readRequests(record),
     };
@@ -88,14 +112,66 @@ export const manifestsCommand: Command = {
       `Seen in ${record}, and granted besides the rules of the operator:\n${
         recordText(input.recorded)
       }`;
-    return await printManifests(terminal, {
-      objects: operatorManifests(input),
-      notes: assumptions(input).map((note) => `${note}\n`).join("") +
-        (seen ?? ""),
-      definitions: input.definitions,
-    });
+    const text = assumptions(input).map((note) => `${note}\n`).join("") +
+      (seen ?? "");
+    if (output === undefined) {
+      const { namespace, definitions, rbac, deployment } = operatorManifests(
+        input,
+      );
+      return await printManifests(terminal, {
+        objects: [namespace, ...definitions, ...rbac, deployment],
+        notes: text,
+        definitions,
+      });
+    }
+    const toYaml = await yamlWriter();
+    const files = output.format === "helm"
+      ? (await import("./helm_chart.ts")).helmChart(input, toYaml)
+      : (await import("./kustomization.ts")).kustomization(input, toYaml);
+    const kept = await writeManifests(output.folder, files);
+    terminal.say(text);
+    for (const path of kept) {
+      terminal.say(
+        `Kept ${output.folder}/${path}, which you may have edited.\n`,
+      );
+    }
+    return await sayRefusals(terminal, input.definitions);
   },
 };
+
+/** Format and folder of files; undefined for YAML on standard output. */
+function outputOf(
+  flags: FlagValues,
+):
+  | { readonly format: "helm" | "kustomize"; readonly folder: string }
+  | undefined {
+  const format = textOf(flags, "format") ?? "yaml";
+  const folder = textOf(flags, "output");
+  if (format === "yaml") {
+    if (folder === undefined) return undefined;
+    throw new UsageError(
+      "Cannot run manifests: YAML goes to standard output: leave --output out, or write --format helm or --format kustomize",
+    );
+  }
+  if (format !== "helm" && format !== "kustomize") {
+    throw new UsageError(
+      `Cannot run manifests: --format must be yaml, kustomize or helm: received "${format}"${
+        suggestion(format, ["yaml", "kustomize", "helm"])
+      }`,
+    );
+  }
+  if (folder === undefined) {
+    throw new UsageError(
+      `Cannot run manifests: --format ${format} writes files: write --output FOLDER`,
+    );
+  }
+  if (format === "helm" && flags["namespace"] !== undefined) {
+    throw new UsageError(
+      "Cannot run manifests: a chart is installed into the namespace of its release: leave --namespace out",
+    );
+  }
+  return { format, folder };
+}
 
 /** Refuses a name that the server would refuse. */
 function requireLabel(flag: string, name: string): void {

@@ -16,84 +16,127 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
 
 const MEMORY_LIMIT = "384Mi";
 
+export type PodSettings = Readonly<
+  Record<
+    "podSecurityContext" | "env" | "resources" | "securityContext",
+    unknown
+  >
+>;
+
+/** Settings of the pod that a deployment may change. */
+export const POD_SETTINGS: PodSettings = {
+  podSecurityContext: {
+    runAsNonRoot: true,
+    runAsUser: USER_ID,
+    runAsGroup: USER_ID,
+    seccompProfile: { type: "RuntimeDefault" },
+  },
+  env: Object.entries(ENVIRONMENT).map(([name, value]) => ({ name, value })),
+  resources: {
+    requests: { cpu: "50m", memory: "96Mi" },
+    limits: { memory: MEMORY_LIMIT },
+  },
+  securityContext: {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ["ALL"] },
+  },
+};
+
 /** Whether only processes in the same pod reach an address. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host.startsWith("127.");
 }
 
+/** Label that selects the pods of an operator. */
+export function operatorLabels(name: string): Readonly<Record<string, string>> {
+  return { "app.kubernetes.io/name": name };
+}
+
+/** Whether several replicas of the operators divide the work or elect a leader. */
+export function isShared(operators: readonly OperatorDescription[]): boolean {
+  return operators.every(({ settings: { leaderElection, sharding } }) =>
+    leaderElection !== undefined || sharding !== undefined
+  );
+}
+
+/** Ports of the probes that the kubelet reaches. */
+export function probePorts(
+  operators: readonly OperatorDescription[],
+): readonly { readonly name: string; readonly containerPort: number }[] {
+  return operators.flatMap(({ settings: { probes } }) =>
+    probes === undefined || probes.port === 0 || isLoopback(probes.host)
+      ? []
+      : [probes.port]
+  ).map((containerPort, index) => ({
+    name: index === 0 ? "probes" : `probes-${index + 1}`,
+    containerPort,
+  }));
+}
+
+/** Ports and probes of the container; empty without ports. */
+export function containerProbes(
+  operators: readonly OperatorDescription[],
+): Readonly<Record<string, unknown>> {
+  const ports = probePorts(operators);
+  const [first] = ports;
+  if (first === undefined) return {};
+  const get = (path: string) => ({
+    httpGet: { path, port: first.containerPort },
+  });
+  return {
+    ports,
+    livenessProbe: get("/healthz"),
+    readinessProbe: get("/readyz"),
+  };
+}
+
 /** Deployment of operators that run in one process. */
 export function operatorDeployment(
-  { name, namespace, image, operators }: {
+  { name, namespace, image, operators, ...more }: {
     readonly name: string;
     readonly namespace: string;
     readonly image: string;
     readonly operators: readonly OperatorDescription[];
+    readonly replicas?: unknown;
+    readonly account?: string;
+    /** Settings of the pod; the default ones if absent. */
+    readonly settings?: PodSettings;
+    /** Further fields of the pod's metadata, its spec and its container. */
+    readonly metadata?: object;
+    readonly pod?: object;
+    readonly container?: object;
   },
 ): unknown {
-  const labels = { "app.kubernetes.io/name": name };
-  const settings = operators.map((operator) => operator.settings);
-  const isShared = settings.every(({ leaderElection, sharding }) =>
-    leaderElection !== undefined || sharding !== undefined
-  );
-  const ports = settings.flatMap(({ probes }) =>
-    probes === undefined || probes.port === 0 || isLoopback(probes.host)
-      ? []
-      : [probes.port]
-  );
+  const labels = operatorLabels(name);
+  const { podSecurityContext, env, resources, securityContext } =
+    more.settings ?? POD_SETTINGS;
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
     metadata: { name, namespace, labels },
     spec: {
-      replicas: 1,
+      replicas: more.replicas ?? 1,
       // Two replicas at the same time would reconcile everything twice.
-      ...!isShared && { strategy: { type: "Recreate" } },
+      ...!isShared(operators) && { strategy: { type: "Recreate" } },
       selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: podSpec(name, image, ports) },
+      template: {
+        metadata: { labels, ...more.metadata },
+        spec: {
+          serviceAccountName: more.account ?? name,
+          securityContext: podSecurityContext,
+          ...more.pod,
+          containers: [{
+            name: "operator",
+            image,
+            ...more.container,
+            env,
+            ...containerProbes(operators),
+            resources,
+            securityContext,
+          }],
+        },
+      },
     },
-  };
-}
-
-/** Pod spec with one unprivileged container. */
-function podSpec(
-  name: string,
-  image: string,
-  ports: readonly number[],
-): unknown {
-  const [port] = ports;
-  const get = (path: string) => ({ httpGet: { path, port } });
-  return {
-    serviceAccountName: name,
-    securityContext: {
-      runAsNonRoot: true,
-      runAsUser: USER_ID,
-      runAsGroup: USER_ID,
-      seccompProfile: { type: "RuntimeDefault" },
-    },
-    containers: [{
-      name: "operator",
-      image,
-      env: Object.entries(ENVIRONMENT).map(([name, value]) => ({
-        name,
-        value,
-      })),
-      ...port !== undefined && {
-        ports: ports.map((containerPort, index) => ({
-          name: index === 0 ? "probes" : `probes-${index + 1}`,
-          containerPort,
-        })),
-        livenessProbe: get("/healthz"),
-        readinessProbe: get("/readyz"),
-      },
-      resources: {
-        requests: { cpu: "50m", memory: "96Mi" },
-        limits: { memory: MEMORY_LIMIT },
-      },
-      securityContext: {
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ["ALL"] },
-      },
-    }],
   };
 }

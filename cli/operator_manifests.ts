@@ -1,6 +1,6 @@
 import type { Kind } from "../core/api/kind.ts";
 import type { CrdManifest } from "../core/crd/crd_object.ts";
-import { rbacManifests } from "../core/crd/rbac.ts";
+import { type RbacManifest, rbacManifests } from "../core/crd/rbac.ts";
 import { operatorAccess } from "../core/operator/operator_access.ts";
 import type { RecordedRequest } from "../testing/request_record.ts";
 import { builtInKinds } from "./built_in_kinds.ts";
@@ -42,9 +42,17 @@ export interface OperatorManifestInput {
 }
 
 /** Manifests that deploy an operator, in the order to apply them. */
+export interface OperatorManifests {
+  readonly namespace: unknown;
+  readonly definitions: readonly CrdManifest[];
+  /** Service account, roles and bindings. */
+  readonly rbac: readonly RbacManifest[];
+  readonly deployment: unknown;
+}
+
 export function operatorManifests(
   input: OperatorManifestInput,
-): readonly unknown[] {
+): OperatorManifests {
   const { name, namespace, image, operators, managed, recorded = [] } = input;
   const definitions = new Map(
     input.definitions.map((manifest) => [manifest.metadata.name, manifest]),
@@ -53,16 +61,20 @@ export function operatorManifests(
   const access = operators.flatMap((operator) =>
     operatorAccess(operator, { namespace, managed, writesOthers })
   );
-  return [
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
-    ...definitions.values(),
-    ...rbacManifests({
+  return {
+    namespace: {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: namespace },
+    },
+    definitions: [...definitions.values()],
+    rbac: rbacManifests({
       name,
       namespace,
       access: [...access, ...recordedAccess(recorded, watchedBy(input))],
     }),
-    operatorDeployment({ name, namespace, image, operators }),
-  ];
+    deployment: operatorDeployment({ name, namespace, image, operators }),
+  };
 }
 
 /** Namespaces that any of the controllers watches. */

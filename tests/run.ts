@@ -38,7 +38,9 @@ interface Step {
   readonly workers: number;
   /** Files per process. */
   readonly batch: number;
-  /** Whether it needs a real control plane; it runs only when it is named. */
+  /** Whether it runs only when it is named. */
+  readonly onDemand?: boolean | undefined;
+  /** Whether it needs a real control plane. */
   readonly cluster?: boolean | undefined;
   /** Milliseconds after which a process is killed and has failed. */
   readonly limit: number;
@@ -82,6 +84,8 @@ const TESTS = "{tests,examples}/**/*_test.ts";
 const SHIPPED =
   "{mod.ts,{core,sources,workflows,apiserver,testing,cli}/**/*.ts}";
 const PACKAGE = "tests/package/**/*_test.ts";
+/** Tests with Helm and actionlint, which are built from their Go modules. */
+const DEPLOY = "tests/deploy/**/*_test.ts";
 /** Tests that pass against a real control plane, too. */
 const ON_CLUSTER =
   "tests/{scenarios,transcripts,core/cache,cluster}/**/*_test.ts";
@@ -116,8 +120,16 @@ const STEPS: readonly Step[] = [
   },
   { ...tests("node", () => files(PACKAGE)), name: "package" },
   {
+    ...tests("node", () => files(DEPLOY)),
+    name: "deploy",
+    onDemand: true,
+    limit: 30 * MINUTE_MS,
+    silence: undefined,
+  },
+  {
     ...tests("node", () => files(ON_CLUSTER).filter(canRunOnCluster)),
     name: "cluster",
+    onDemand: true,
     cluster: true,
     silence: CLUSTER_SILENCE_MS,
   },
@@ -187,6 +199,7 @@ function files(pattern: string): readonly string[] {
 function everywhere(): readonly string[] {
   const once = new Set([
     ...files(PACKAGE),
+    ...files(DEPLOY),
     ...files("tests/cluster/**/*_test.ts"),
   ]);
   return files(TESTS).filter((file) => !once.has(file));
@@ -432,7 +445,7 @@ function printReport(step: Step, report: TestReport, seconds: number): void {
 
 async function main(args: readonly string[]): Promise<number> {
   process.chdir(PROJECT);
-  const defaults = STEPS.filter((step) => !step.cluster).map((s) => s.name);
+  const defaults = STEPS.filter((step) => !step.onDemand).map((s) => s.name);
   const only = args.filter((arg) => /[/.]/.test(arg)).map((path) =>
     path.replace(/\/+$/, "")
   );

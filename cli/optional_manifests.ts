@@ -1,0 +1,83 @@
+import { operatorLabels } from "./operator_deployment.ts";
+
+/** Metadata of the objects that go beside a Deployment. */
+interface Place {
+  readonly name: string;
+  readonly namespace: string;
+  /** Ports of the pods. */
+  readonly ports: readonly { readonly name: string }[];
+}
+
+/** Service of the ports of an operator, by which Prometheus finds its pods. */
+export function metricsService({ name, namespace, ports }: Place): unknown {
+  const labels = operatorLabels(name);
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name, namespace, labels },
+    spec: {
+      // One address for each pod: a scrape is of one replica.
+      clusterIP: "None",
+      selector: labels,
+      ports: ports.map(({ name }, index) => ({
+        name,
+        port: 8080 + index,
+        targetPort: name,
+      })),
+    },
+  };
+}
+
+/** ServiceMonitor of the Prometheus operator. */
+export function serviceMonitor({ name, namespace, ports }: Place): unknown {
+  const labels = operatorLabels(name);
+  return {
+    apiVersion: "monitoring.coreos.com/v1",
+    kind: "ServiceMonitor",
+    metadata: { name, namespace, labels },
+    spec: {
+      selector: { matchLabels: labels },
+      endpoints: ports.map(({ name: port }) => ({ port, interval: "30s" })),
+    },
+  };
+}
+
+/** PodDisruptionBudget that lets a drain evict one replica after another. */
+export function disruptionBudget({ name, namespace }: Place): unknown {
+  const labels = operatorLabels(name);
+  return {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name, namespace, labels },
+    spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
+  };
+}
+
+/** Connections that an operator needs besides those of your own code. */
+export const EGRESS: readonly unknown[] = [
+  {
+    ports: [{ port: 53, protocol: "UDP" }, { port: 53, protocol: "TCP" }],
+  },
+  // The API server, by its Service and by its usual port.
+  {
+    ports: [{ port: 443, protocol: "TCP" }, { port: 6443, protocol: "TCP" }],
+  },
+];
+
+/** NetworkPolicy for probes, metrics, name resolution and the API server. */
+export function networkPolicy({ name, namespace, ports }: Place): unknown {
+  const labels = operatorLabels(name);
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "NetworkPolicy",
+    metadata: { name, namespace, labels },
+    spec: {
+      podSelector: { matchLabels: labels },
+      policyTypes: ["Ingress", "Egress"],
+      ingress: ports.length === 0 ? [] : [{
+        ports: ports.map(({ name: port }) => ({ port, protocol: "TCP" })),
+      }],
+      egress: EGRESS,
+    },
+  };
+}

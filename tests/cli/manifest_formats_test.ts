@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { parse, parseAllDocuments } from "yaml";
+import { runCommandLine } from "../../cli/main.ts";
+import { manifestsCommand } from "../../cli/manifests_command.ts";
+import { runCommand } from "../support/child_process.ts";
+import { NO_KUBECTL } from "../support/kubectl.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
+
+const url = (path: string) => new URL(`../../${path}`, import.meta.url).href;
+
+function operatorFile(folder: string, kinds: readonly string[]): string {
+  return writeText(
+    folder,
+    `boats-${kinds.length}.mjs`,
+    `
+import { defineKind, Operator } from "${url("mod.ts")}";
+import { z } from "${url("node_modules/zod/index.js")}";
+const names = { group: "test.coracle.dev", version: "v1", spec: z.object({}) };
+export const operator = new Operator({
+  leaderElection: { name: "boats" },
+  probes: { port: 8080 },
+});
+for (const kind of ${JSON.stringify(kinds)}) {
+  operator.register(defineKind({ ...names, kind }), { reconcile() {} });
+}
+`,
+  );
+}
+
+async function manifests(
+  ...args: readonly string[]
+): Promise<{ code: number; out: string; said: string }> {
+  let out = "";
+  let said = "";
+  const code = await runCommandLine(
+    ["manifests", ...args],
+    {
+      colors: false,
+      out: (text) => void (out += text),
+      say: (text) => void (said += text),
+      interrupts: () => new AbortController().signal,
+    },
+    [manifestsCommand],
+  );
+  return { code, out, said };
+}
+
+function filesOf(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) =>
+      join(parentPath, name).slice(folder.length + 1)
+    ).toSorted();
+}
+
+async function write(
+  folder: string,
+  format: "helm" | "kustomize",
+  kinds: readonly string[] = ["Boat"],
+): Promise<string> {
+  const output = join(folder, "out");
+  const { code, out, said } = await manifests(
+    operatorFile(folder, kinds),
+    "--image=registry.test:5000/boats:1.2.0",
+    "--name=boats",
+    `--format=${format}`,
+    `--output=${output}`,
+  );
+  assert.equal(code, 0, said);
+  assert.equal(out, "");
+  return said;
+}
+
+test("coracle manifests writes a Helm chart with values and their schema", async () => {
+  const folder = temporaryFolder();
+  await write(folder, "helm");
+  const chart = join(folder, "out");
+  assert.deepEqual(filesOf(chart), [
+    "Chart.yaml",
+    "templates/NOTES.txt",
+    "templates/_helpers.tpl",
+    "templates/crds/boats.test.coracle.dev.yaml",
+    "templates/deployment.yaml",
+    "templates/networkpolicy.yaml",
+    "templates/poddisruptionbudget.yaml",
+    "templates/rbac.yaml",
+    "templates/serviceaccount.yaml",
+    "templates/servicemonitor.yaml",
+    "values.schema.json",
+    "values.yaml",
+  ]);
+  const read = (path: string) => readFileSync(join(chart, path), "utf8");
+  assert.partialDeepStrictEqual(parse(read("Chart.yaml")), {
+    name: "boats",
+    appVersion: "1.2.0",
+  });
+  const values = parse(read("values.yaml"));
+  assert.partialDeepStrictEqual(values, {
+    image: { repository: "registry.test:5000/boats", tag: "1.2.0" },
+    replicas: 1,
+    crds: { install: true, keep: true },
+  });
+  const { properties } = JSON.parse(read("values.schema.json"));
+  assert.deepEqual(
+    Object.keys(properties).filter((name) => name !== "global").toSorted(),
+    Object.keys(values).toSorted(),
+  );
+});
+
+test("coracle manifests writes a kustomization with components", async () => {
+  const folder = temporaryFolder();
+  await write(folder, "kustomize");
+  const root = join(folder, "out");
+  const read = (path: string) => readFileSync(join(root, path), "utf8");
+  const { resources, images } = parse(read("kustomization.yaml"));
+  assert.deepEqual(resources, [
+    "namespace.yaml",
+    "crds.yaml",
+    "rbac.yaml",
+    "deployment.yaml",
+  ]);
+  assert.deepEqual(images, [
+    { name: "registry.test:5000/boats", newTag: "1.2.0" },
+  ]);
+  for (const name of readdirSync(join(root, "components"))) {
+    const { kind, resources } = parse(
+      read(`components/${name}/kustomization.yaml`),
+    );
+    assert.equal(kind, "Component");
+    assert(existsSync(join(root, "components", name, resources[0])));
+  }
+});
+
+test("kubectl builds the kustomization with all components", {
+  skip: NO_KUBECTL,
+}, async () => {
+  const folder = temporaryFolder();
+  await write(folder, "kustomize");
+  const file = join(folder, "out", "kustomization.yaml");
+  const text = readFileSync(file, "utf8");
+  assert.match(text, /^# components:\n# {3}- /m);
+  writeFileSync(
+    file,
+    text.replace("# components", "components").replaceAll(
+      /^# {3}-/gm,
+      "  -",
+    ).replace("count: 1", "count: 3"),
+  );
+  const { code, stdout, stderr } = await runCommand(
+    ["kubectl", "kustomize", join(folder, "out")],
+  );
+  assert.equal(code, 0, stderr);
+  const found = parseAllDocuments(stdout).map((one) => one.toJSON());
+  assert.deepEqual(found.map(({ kind }) => kind).toSorted(), [
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+    "Deployment",
+    "Namespace",
+    "NetworkPolicy",
+    "PodDisruptionBudget",
+    "Role",
+    "RoleBinding",
+    "Service",
+    "ServiceAccount",
+    "ServiceMonitor",
+  ]);
+  const deployment = found.find(({ kind }) => kind === "Deployment");
+  assert.equal(deployment.spec.replicas, 3);
+});
+
+test("coracle manifests leaves edited files and removes stale ones", async () => {
+  const folder = temporaryFolder();
+  await write(folder, "helm", ["Boat", "Raft"]);
+  const path = (name: string) => join(folder, "out", name);
+  writeFileSync(path("values.yaml"), "replicas: 2\n");
+  writeFileSync(path("templates/mine.yaml"), "# mine\n");
+  const said = await write(folder, "helm", ["Boat"]);
+  assert.match(said, /^Kept .*values\.yaml, which you may have edited\.$/m);
+  assert.equal(readFileSync(path("values.yaml"), "utf8"), "replicas: 2\n");
+  assert(existsSync(path("templates/mine.yaml")));
+  assert(existsSync(path("templates/crds/boats.test.coracle.dev.yaml")));
+  assert(!existsSync(path("templates/crds/rafts.test.coracle.dev.yaml")));
+});
+
+const REFUSALS: readonly (readonly [flags: readonly string[], RegExp])[] = [
+  [["--format=hlem"], /--format must be .* "hlem" \(did you mean "helm"\?\)/],
+  [["--format=helm"], /--format helm writes files: write --output FOLDER/],
+  [["--output=a"], /YAML goes to standard output: leave --output out/],
+  [
+    ["--format=helm", "--output=a", "--namespace=b"],
+    /installed into the namespace of its release: leave --namespace out/,
+  ],
+];
+
+for (const [flags, message] of REFUSALS) {
+  test(`coracle manifests refuses ${flags.join(" ")}`, async () => {
+    const folder = temporaryFolder();
+    const file = operatorFile(folder, ["Boat"]);
+    const { code, out, said } = await manifests(file, "--image=a", ...flags);
+    assert.equal(code, 2);
+    assert.equal(out, "");
+    assert.match(said, message);
+    assert(!existsSync("a"));
+  });
+}
