@@ -19,11 +19,10 @@ const Reminder = defineKind({
 
 function reminders(options: OperatorOptions): Operator {
   const operator = new Operator(options);
-  const now = () => options.clock?.wallTime() ?? Date.now();
   operator.register(Reminder, {
-    reconcile({ metadata, spec }) {
+    reconcile({ metadata, spec }, { clock }) {
       const made = Date.parse(metadata.creationTimestamp ?? "");
-      const left = made + spec.hours * 3_600_000 - now();
+      const left = made + spec.hours * 3_600_000 - clock.wallTime();
       return left <= 0
         ? patchStatus({ rung: true })
         : patchStatus({ rung: false }).rescheduleAfter(left);

@@ -8,6 +8,7 @@ import type {
 import type { Duration } from "../api/duration.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
+import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { RunCause } from "./cause.ts";
 import type { EventOptions } from "./event_recorder.ts";
@@ -163,6 +164,11 @@ export interface Context<P extends KubernetesObject> {
   readonly client: Client;
   /** Logger with the controller and the object among its fields. */
   readonly log: Logger;
+  /**
+   * Clock of the operator, which a test can advance: `ctx.clock.wallTime()` is
+   * the time of day in milliseconds since 1970.
+   */
+  readonly clock: Clock;
   /** Position of the run in a series of retries. */
   readonly retry: RetryInfo;
   /** Cause of the run. */

@@ -1,3 +1,4 @@
+import type { Clock } from "../../clock.ts";
 import { ApiError } from "../../api/api_error.ts";
 import {
   checkKind,
@@ -78,6 +79,7 @@ export interface RunDeps<P extends KubernetesObject> {
   /** Whether the cache of primaries leaves out more than managed fields. */
   readonly cacheIsPartial: boolean;
   readonly client: Client;
+  readonly clock: Clock;
   readonly log: Logger;
   readonly primaries: PrimarySource<P>;
   readonly sources: SourceGroup<P>;
@@ -171,6 +173,10 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
 
   get client(): Client {
     return this.#deps.client;
+  }
+
+  get clock(): Clock {
+    return this.#deps.clock;
   }
 
   get log(): Logger {
