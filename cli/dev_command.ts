@@ -12,6 +12,7 @@ import { RequestRecord } from "../testing/request_record.ts";
 import type { Command } from "./command.ts";
 import { type DevAccount, missingRights, userOf } from "./dev_rights.ts";
 import { type DevRun, runDev, uncaughtErrors } from "./dev_run.ts";
+import { objectsOf } from "./dev_objects.ts";
 import { definitionsOf } from "./kinds_command.ts";
 import { nameOf, RIGHTS_FLAGS } from "./manifests_command.ts";
 import { startMain } from "./main_process.ts";
@@ -42,6 +43,12 @@ export const devCommand: Command = {
       help:
         "YAML with the CustomResourceDefinitions of others, to install first",
     },
+    {
+      name: "apply",
+      value: "PATH",
+      help:
+        "YAML file, or folder of such files, with objects to create at the start",
+    },
     EXPORT_FLAG,
     {
       name: "port",
@@ -68,6 +75,8 @@ export const devCommand: Command = {
     await findOperatorFile(file);
     const crd = textOf(flags, "crd");
     const definitions = crd === undefined ? [] : await definitionsOf(crd);
+    const apply = textOf(flags, "apply");
+    if (apply !== undefined) await objectsOf(apply);
     const port = portOf(flags);
     const record = textOf(flags, "record");
     const account: DevAccount = {
@@ -113,6 +122,7 @@ export const devCommand: Command = {
           account,
           debug: flags["debug"] === true,
           export: textOf(flags, EXPORT_FLAG.name),
+          apply,
           greeted: join(folder, "greeted"),
         };
         const watch = flags["watch"] === true;

@@ -12,6 +12,7 @@ import type {
   OperatorHandle,
 } from "../core/operator/development.ts";
 import { builtInKinds } from "./built_in_kinds.ts";
+import { applyObjects } from "./dev_objects.ts";
 import { type DevAccount, grantRights } from "./dev_rights.ts";
 import { reportError, type Terminal } from "./command.ts";
 import {
@@ -38,6 +39,8 @@ export interface DevRun {
   readonly debug: boolean;
   /** Value of `--export`. */
   readonly export: string | undefined;
+  /** Value of `--apply`. */
+  readonly apply: string | undefined;
   /** File that exists once the greeting was printed, over restarts. */
   readonly greeted: string;
 }
@@ -182,8 +185,10 @@ async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
   } catch {
     return; // Greeted before a restart.
   }
+  if (deps.apply !== undefined) await applyObjects(deps.apply, deps);
   const sample = file.replace(/\.[cm]?[jt]sx?$/, ".yaml");
-  const hasSample = await access(sample).then(() => true, () => false);
+  const hasSample = deps.apply === undefined &&
+    await access(sample).then(() => true, () => false);
   const kind = operator.controllers.map((controller) => controller.kind)
     .find(isResolved);
   const lines = [`export KUBECONFIG=${kubeconfig}`];

@@ -22,23 +22,23 @@ export const kindsCommand: Command = {
 };
 
 /** A YAML document, as far as it is known. */
-interface Document {
+export interface Document {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly items?: readonly Document[];
 }
 
-/** CustomResourceDefinitions of a YAML file. */
-export async function definitionsOf(
+/** Objects of a YAML file, those of lists one by one. */
+export async function documentsOf(
   file: string,
-): Promise<readonly CrdManifest[]> {
+): Promise<readonly Document[]> {
   const text = await readFile(file, "utf8").catch((error: Error) => {
     throw new UsageError(
       `Cannot read ${file}: it must be a readable file: received ${error.message}`,
     );
   });
   const { parseAllDocuments } = await import("yaml");
-  const documents = parseAllDocuments(text).flatMap((document) => {
+  return parseAllDocuments(text).flatMap((document) => {
     const [error] = document.errors;
     if (error !== undefined) {
       throw new UsageError(
@@ -50,6 +50,13 @@ export async function definitionsOf(
     const value: Document | null = document.toJS();
     return value?.items ?? (value === null ? [] : [value]);
   });
+}
+
+/** CustomResourceDefinitions of a YAML file. */
+export async function definitionsOf(
+  file: string,
+): Promise<readonly CrdManifest[]> {
+  const documents = await documentsOf(file);
   const definitions = documents.filter(({ kind }) =>
     kind === "CustomResourceDefinition"
   );

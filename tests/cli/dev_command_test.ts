@@ -211,6 +211,40 @@ for (const [what, body] of Object.entries(FAILURES)) {
   });
 }
 
+test("coracle dev --apply creates the objects of a folder", async () => {
+  const { folder, kubeconfig } = places();
+  const header = `apiVersion: ${GROUP}/v1\nkind: CronJob\nmetadata:\n`;
+  writeText(
+    folder,
+    "examples/a.yaml",
+    `${header}  name: one\nspec: {}\n---\n${header}  name: two\n  namespace: kube-system\nspec: {}\n`,
+  );
+  writeText(folder, "examples/b.yml", `${header}  name: three\nspec: {}\n`);
+  const flags = ["--kubeconfig", kubeconfig, "--apply", `${folder}/examples`];
+  const file = operatorFile("export const operator = make;");
+  const dev = new Program(coracle("dev", ...flags, file), {
+    env: { TMPDIR: folder },
+  });
+  try {
+    for (const name of ["default/one", "kube-system/two", "default/three"]) {
+      await dev.says(new RegExp(`${name}  Reconciled`));
+    }
+    assert.equal(await dev.end("SIGINT"), 0, dev.describe());
+  } finally {
+    await dev.kill();
+  }
+});
+
+test("coracle dev --apply refuses a file without objects", async () => {
+  const { folder } = places();
+  const file = writeText(folder, "a.yaml", "a: 1\n");
+  const dev = new Program(
+    coracle("dev", "--apply", file, operatorFile("await make().run();")),
+  );
+  await dev.says(/Cannot apply .*a\.yaml: an object must have apiVersion/);
+  assert.equal(await dev.end(), 2);
+});
+
 test("coracle dev ends and leaves nothing when nobody reads its output", async () => {
   const { folder, kubeconfig, isEmpty } = places();
   const file = operatorFile(
