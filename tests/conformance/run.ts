@@ -4,16 +4,26 @@
  * end-to-end suite and the suites of controller-runtime, built from their Go
  * modules.
  *
- * `npm run test:conformance` runs all; `-- --suite e2e` one suite;
- * `-- --focus REGEX` the specs whose text matches; `-- --json FILE` writes the
- * results. `-- --record` runs them on the real control plane instead, and keeps
- * the list of those that pass (with `--focus`, of those that match). `-- --kubernetes 1.35` selects a version.
+ * `npm run test:conformance` runs all that the real one passes.
+ *
+ * - `-- --suite e2e`: one suite; `-- --focus REGEX`: specs whose text matches.
+ * - `-- --resume`: only specs without a result, or which exceeded the limit.
+ * - `-- --failed`: only specs that failed in the last run.
+ * - `-- --limit SECONDS`, `-- --workers N`: limit of a process, and how many run.
+ * - `-- --report`: runs nothing and prints the results of the last run.
+ * - `-- --record`: runs all candidates on the real control plane instead, and
+ *   keeps their outcomes in `tests/conformance/SUITE-VERSION.txt`.
+ * - `-- --json FILE`: writes the comparison.
+ * - `-- --kubernetes 1.35`: another version.
+ *
+ * Each outcome is written when its spec ends, so a run that is cut keeps what it
+ * has; outcomes of the embedded server are in `.cache/conformance`.
  *
  * @module
  */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { startControlPlane } from "../cluster/control_plane.ts";
@@ -23,8 +33,8 @@ import { coracle, Program } from "../support/program.ts";
 import type { Outcome, Spec, Suite } from "./suites.ts";
 import { controllerRuntime, endToEnd } from "./suites.ts";
 
-/** Processes of specs at a time. */
-const WORKERS = 2;
+/** Seconds of a process: more than any time-out of a spec that passes. */
+const LIMIT_S = 480;
 
 /** A server that specs run on. */
 interface Server {
@@ -60,7 +70,7 @@ class ReplacedServer {
   }
 
   async ended(outcomes: readonly Outcome[]): Promise<void> {
-    if (outcomes.some(({ passed }) => !passed)) await this.stop();
+    if (outcomes.some(({ state }) => state !== "passed")) await this.stop();
   }
 
   async stop(): Promise<void> {
@@ -69,31 +79,95 @@ class ReplacedServer {
   }
 }
 
-/** Runs units a few at a time; specs that are serial have the servers alone. */
+/** Outcomes of specs in a file, one per line: the state, the name, the failure. */
+class OutcomeFile {
+  readonly #file: string;
+  readonly #outcomes: Map<string, Outcome> = new Map();
+  #written: Promise<void> = Promise.resolve();
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  async read(): Promise<ReadonlyMap<string, Outcome>> {
+    const text = await readFile(this.#file, "utf8").catch(() => "");
+    for (const line of text.split("\n")) {
+      const [state, name, failure] = line.split("\t");
+      if (!state || !name) continue;
+      this.#outcomes.set(name, {
+        state: state as Outcome["state"],
+        name,
+        failure,
+      });
+    }
+    return this.#outcomes;
+  }
+
+  forget(names: Iterable<string>): void {
+    for (const name of names) this.#outcomes.delete(name);
+  }
+
+  /** Adds outcomes, and writes the file with all of them in order. */
+  add(outcomes: readonly Outcome[], withFailures: boolean): Promise<void> {
+    for (const one of outcomes) this.#outcomes.set(one.name, one);
+    const lines = [...this.#outcomes.values()].map((
+      { state, name, failure },
+    ) => `${state}\t${name}${withFailures && failure ? `\t${failure}` : ""}\n`);
+    this.#written = this.#written.then(async () => {
+      await mkdir(dirname(this.#file), { recursive: true });
+      const text = lines.toSorted((a, b) => order(a) < order(b) ? -1 : 1);
+      await writeFile(this.#file, text.join(""));
+    });
+    return this.#written;
+  }
+}
+
+/** What lines of outcomes are sorted by. */
+function order(line: string): string {
+  return line.slice(line.indexOf("\t"));
+}
+
+/** Which specs run, and how. */
+interface Selection {
+  readonly kubernetes: string;
+  readonly focus: RegExp;
+  readonly resume: boolean;
+  readonly failed: boolean;
+  readonly report: boolean;
+  /** Milliseconds. */
+  readonly limit: number;
+  readonly workers: number;
+}
+
+/** Runs units a few at a time; on a shared server, serial specs run alone. */
 async function runUnits(
   suite: Suite,
   specs: readonly Spec[],
-  serverOf: (
-    folder: string,
-  ) => Pick<ReplacedServer, "current" | "ended" | "stop">,
-  shared = false,
-): Promise<readonly Outcome[]> {
+  { limit, workers }: Selection,
+  { shared, serverOf, ended }: {
+    readonly shared: boolean;
+    readonly serverOf: (
+      folder: string,
+    ) => Pick<ReplacedServer, "current" | "ended" | "stop">;
+    readonly ended: (outcomes: readonly Outcome[]) => Promise<void>;
+  },
+): Promise<void> {
   const alone = (spec: Spec) =>
     shared && (spec.name.includes("[Serial]") || suite.name !== "e2e");
   const serial = suite.units(specs.filter(alone));
   const queue = [...suite.units(specs.filter((spec) => !alone(spec)))];
-  const outcomes: Outcome[] = [];
   const total = queue.length + serial.length;
   let done = 0;
   const work = async (units: (readonly Spec[])[]) => {
+    if (units.length === 0) return;
     const folder = await mkdtemp(join(tmpdir(), "coracle-conformance-"));
     const server = serverOf(folder);
     try {
       for (let unit = units.shift(); unit; unit = units.shift()) {
         const { kubeconfig } = await server.current();
-        const ended = await suite.run(unit, { kubeconfig, folder });
-        await server.ended(ended);
-        outcomes.push(...ended);
+        const outcomes = await suite.run(unit, { kubeconfig, folder, limit });
+        await ended(outcomes);
+        await server.ended(outcomes);
         done++;
         if (process.stderr.isTTY) {
           process.stderr.write(`\r\x1b[K${suite.name} ${done}/${total}`);
@@ -104,50 +178,57 @@ async function runUnits(
       await rm(folder, { recursive: true, force: true });
     }
   };
-  await Promise.all(Array.from({ length: WORKERS }, () => work(queue)));
+  await Promise.all(Array.from({ length: workers }, () => work(queue)));
   await work([...serial]);
   if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
-  return outcomes;
 }
 
+/** Outcomes on the real control plane, kept in the tree. */
 function listFile(suite: Suite, kubernetes: string): string {
-  return join(
-    PROJECT,
-    "tests",
-    "conformance",
-    `${suite.name}-${kubernetes}.txt`,
-  );
+  const name = `${suite.name}-${kubernetes}.txt`;
+  return join(PROJECT, "tests", "conformance", name);
 }
 
-/** Runs the candidates on the real control plane and keeps those that pass. */
-async function record(
-  suite: Suite,
-  kubernetes: string,
-  focus: RegExp,
-): Promise<number> {
+/** Runs the candidates on the real control plane and keeps their outcomes. */
+async function record(suite: Suite, selection: Selection): Promise<number> {
+  const { kubernetes, focus, resume } = selection;
+  const file = new OutcomeFile(listFile(suite, kubernetes));
+  const known = await file.read();
+  const candidates = await suite.candidates();
+  const specs = candidates.filter((spec) => {
+    if (!focus.test(spec.name)) return false;
+    const before = [...known.values()].filter(({ name }) =>
+      suite.name === "e2e" ? name === spec.name : name.startsWith(spec.name)
+    );
+    if (!resume) file.forget(before.map(({ name }) => name));
+    return !resume || before.length === 0 ||
+      before.some(({ state }) => state === "timedout");
+  }).toSorted((a, b) => rank(a) - rank(b));
   const plane = await startControlPlane({ kubernetes, controllers: ["*"] });
   if (plane === undefined) return missingGo();
   try {
-    const specs = (await suite.candidates()).filter(({ name }) =>
-      focus.test(name)
-    );
     print(`${suite.name}: ${specs.length} candidates on ${plane.origin}`);
-    const outcomes = await runUnits(suite, specs, () => ({
-      current: () => Promise.resolve(plane),
-      ended: () => Promise.resolve(),
-      stop: () => Promise.resolve(),
-    }), true);
-    const passed = outcomes.filter((one) => one.passed).map((one) => one.name);
-    const file = listFile(suite, kubernetes);
-    const before = (await readFile(file, "utf8").catch(() => "")).split("\n");
-    const others = before.filter((name) => name && !focus.test(name));
-    const names = [...new Set([...others, ...passed])].toSorted();
-    await writeFile(file, `${names.join("\n")}\n`);
-    print(`${suite.name}: ${passed.length} of ${outcomes.length} pass there`);
+    await runUnits(suite, specs, selection, {
+      shared: true,
+      serverOf: () => ({
+        current: () => Promise.resolve(plane),
+        ended: () => Promise.resolve(),
+        stop: () => Promise.resolve(),
+      }),
+      ended: (outcomes) => file.add(outcomes, false),
+    });
+    const all = [...known.values()];
+    const passed = all.filter(({ state }) => state === "passed").length;
+    print(`${suite.name}: ${passed} of ${all.length} pass there`);
     return 0;
   } finally {
     await plane.stop();
   }
+}
+
+/** Specs of conformance run first. */
+function rank({ name }: Spec): number {
+  return name.includes("[Conformance]") ? 0 : 1;
 }
 
 /** Results of a suite on the embedded server. */
@@ -161,28 +242,46 @@ interface Comparison {
 
 async function compare(
   suite: Suite,
-  kubernetes: string,
-  focus: RegExp,
+  selection: Selection,
 ): Promise<Comparison> {
-  const text = await readFile(listFile(suite, kubernetes), "utf8").catch(() => {
+  const { kubernetes, focus, resume, failed, report } = selection;
+  const real = await new OutcomeFile(listFile(suite, kubernetes)).read();
+  if (real.size === 0) {
     throw new Error(
       `Cannot compare ${suite.name}: no list of ${kubernetes} is kept; --record writes it from the real control plane`,
     );
-  });
-  const names = text.split("\n").filter((name) => name && focus.test(name));
-  const specs = names.map((name) => ({ name }));
-  const outcomes = new Map(
-    (await runUnits(suite, specs, (folder) => new ReplacedServer(folder)))
-      .map((one) => [one.name, one]),
+  }
+  const specs = [...real.values()].filter(({ state, name }) =>
+    state === "passed" && focus.test(name)
   );
-  const differences = names.map((name) =>
-    outcomes.get(name) ?? { name, passed: false, failure: "It did not run" }
-  ).filter(({ passed }) => !passed);
+  const file = new OutcomeFile(
+    join(PROJECT, ".cache", "conformance", `${suite.name}-${kubernetes}.txt`),
+  );
+  const results = await file.read();
+  const asked = report ? [] : specs.filter(({ name }) => {
+    const state = results.get(name)?.state;
+    if (failed) return state !== "passed";
+    return !resume || state === undefined || state === "timedout";
+  });
+  file.forget(asked.map(({ name }) => name));
+  await runUnits(
+    suite,
+    asked.toSorted((a, b) => rank(a) - rank(b)),
+    selection,
+    {
+      shared: false,
+      serverOf: (folder) => new ReplacedServer(folder),
+      ended: (outcomes) => file.add(outcomes, true),
+    },
+  );
+  const differences = specs.map(({ name }): Outcome =>
+    results.get(name) ?? { name, state: "skipped", failure: "It did not run" }
+  ).filter(({ state }) => state !== "passed");
   return {
     suite: suite.name,
     kubernetes,
-    asReal: names.length - differences.length,
-    total: names.length,
+    asReal: specs.length - differences.length,
+    total: specs.length,
     differences,
   };
 }
@@ -203,6 +302,11 @@ async function main(): Promise<number> {
       focus: { type: "string", default: "" },
       json: { type: "string" },
       record: { type: "boolean", default: false },
+      report: { type: "boolean", default: false },
+      resume: { type: "boolean", default: false },
+      failed: { type: "boolean", default: false },
+      limit: { type: "string", default: String(LIMIT_S) },
+      workers: { type: "string", default: "2" },
       kubernetes: { type: "string", default: DEFAULT_KUBERNETES },
     },
   });
@@ -218,19 +322,37 @@ async function main(): Promise<number> {
     );
     return 2;
   }
-  const focus = new RegExp(values.focus);
+  const numbers = {
+    limit: Number(values.limit),
+    workers: Number(values.workers),
+  };
+  for (const [name, value] of Object.entries(numbers)) {
+    if (Number.isInteger(value) && value > 0) continue;
+    print(
+      `Cannot run specs: --${name} must be a positive integer: received ${
+        values[name as "limit"]
+      }`,
+    );
+    return 2;
+  }
+  const selection: Selection = {
+    ...values,
+    focus: new RegExp(values.focus),
+    limit: numbers.limit * 1_000,
+    workers: numbers.workers,
+  };
   const results: Comparison[] = [];
   for (const suite of suites) {
     if (!await suite.build()) return missingGo();
     if (values.record) {
-      const code = await record(suite, kubernetes, focus);
+      const code = await record(suite, selection);
       if (code !== 0) return code;
       continue;
     }
-    const result = await compare(suite, kubernetes, focus);
+    const result = await compare(suite, selection);
     results.push(result);
-    for (const { name, failure } of result.differences) {
-      print(`  ${name}\n    ${failure}`);
+    for (const { name, state, failure } of result.differences) {
+      print(`  ${name}\n    ${failure ?? state}`);
     }
     print(
       `${suite.name} ${kubernetes}: ${result.asReal} of ${result.total} as on the real one`,

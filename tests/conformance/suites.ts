@@ -17,7 +17,7 @@ export interface Spec {
 /** How a spec ended. */
 export interface Outcome {
   readonly name: string;
-  readonly passed: boolean;
+  readonly state: "passed" | "failed" | "skipped" | "timedout";
   /** First line of the failure. */
   readonly failure?: string | undefined;
 }
@@ -34,16 +34,17 @@ export interface Suite {
   /** Runs the specs of a unit against a server. */
   run(
     specs: readonly Spec[],
-    server: { readonly kubeconfig: string; readonly folder: string },
+    server: {
+      readonly kubeconfig: string;
+      readonly folder: string;
+      /** Limit of the process in milliseconds. */
+      readonly limit: number;
+    },
   ): Promise<readonly Outcome[]>;
 }
 
-/** Limit of a spec in milliseconds. */
-const SPEC_LIMIT_MS = 90_000;
-/** Specs that a process runs, whose start costs a second. */
-const SPECS_A_PROCESS = 8;
-/** Limit of a package of controller-runtime in milliseconds. */
-const PACKAGE_LIMIT_MS = 15 * 60_000;
+/** Milliseconds that a process may take to end after its limit. */
+const GRACE_MS = 60_000;
 
 /** What Ginkgo reports of a spec. */
 interface SpecReport {
@@ -74,13 +75,14 @@ function textOf({ ContainerHierarchyTexts, LeafNodeText }: SpecReport): string {
 }
 
 function outcomeOf(name: string, report: SpecReport): Outcome {
-  const passed = report.State === "passed";
+  const { State, Failure } = report;
+  if (State === "passed" || State === "skipped") return { name, state: State };
   return {
     name,
-    passed,
-    failure: passed
-      ? undefined
-      : firstLine(report.Failure?.Message) ?? report.State,
+    state: State === "timedout" || State === "interrupted"
+      ? "timedout"
+      : "failed",
+    failure: firstLine(Failure?.Message) ?? State,
   };
 }
 
@@ -91,13 +93,6 @@ function firstLine(text = ""): string | undefined {
 
 function escaped(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
-}
-
-function chunks<T>(items: readonly T[], size: number): readonly T[][] {
-  return Array.from(
-    { length: Math.ceil(items.length / size) },
-    (_, index) => items.slice(index * size, (index + 1) * size),
-  );
 }
 
 const GINKGO = ["--ginkgo.no-color", "--ginkgo.succinct"] as const;
@@ -137,70 +132,37 @@ export function endToEnd(release: Release): Suite {
       }
       return specs;
     },
-    units: (specs) => chunks(specs, SPECS_A_PROCESS),
-    async run(specs, { kubeconfig, folder }) {
+    // A process for each: a limit then cuts short no other spec.
+    units: (specs) => specs.map((spec) => [spec]),
+    async run([spec], { kubeconfig, folder, limit }) {
+      if (spec === undefined) return [];
+      const { name } = spec;
       const report = join(folder, "e2e.json");
-      const outcomes: Outcome[] = [];
-      let rest = specs.map(({ name }) => name);
-      while (rest.length > 0) {
-        const { code, stdout, stderr } = await runCommand([
-          program,
-          ...flags,
-          `--kubeconfig=${kubeconfig}`,
-          ...rest.map((name) => `--ginkgo.focus=${escaped(name)}$`),
-          `--ginkgo.json-report=${report}`,
-          `--ginkgo.timeout=${SPEC_LIMIT_MS}ms`,
-          "--ginkgo.grace-period=5s",
-        ], { limit: SPEC_LIMIT_MS + 60_000, cwd: folder });
-        const ended = new Map(
-          (await readReport(report)).map((one) => [textOf(one), one]),
-        );
-        const done = new Set<string>();
-        for (const name of rest) {
-          const one = ended.get(name);
-          // What the limit of the process cut short runs again, first.
-          const short = one === undefined || one.State === "skipped" ||
-            (one.State !== "passed" && one.State !== "failed" &&
-              one.RunTime < (SPEC_LIMIT_MS - 5_000) * 1e6);
-          if (short && rest.length > 1 && code !== 124) continue;
-          done.add(name);
-          outcomes.push(
-            one ? outcomeOf(name, one) : {
-              name,
-              passed: false,
-              failure: code === 124
-                ? "It did not end within its limit"
-                : firstLine(stderr) ?? firstLine(stdout),
-            },
-          );
-        }
-        if (done.size === 0) {
-          // None ended: the first runs alone, which is then its result.
-          const [first, ...others] = specs.filter(({ name }) =>
-            rest.includes(name)
-          );
-          const server = { kubeconfig, folder };
-          for (const part of [[first], others]) {
-            const some = part.filter((one) => one !== undefined);
-            if (some.length > 0) {
-              outcomes.push(...await this.run(some, server));
-            }
-          }
-          break;
-        }
-        rest = rest.filter((name) => !done.has(name));
-      }
-      return outcomes;
+      const { code, stdout, stderr } = await runCommand([
+        program,
+        ...flags,
+        `--kubeconfig=${kubeconfig}`,
+        `--ginkgo.focus=${escaped(name)}$`,
+        `--ginkgo.json-report=${report}`,
+        `--ginkgo.timeout=${limit}ms`,
+        "--ginkgo.grace-period=5s",
+      ], { limit: limit + GRACE_MS, cwd: folder });
+      const one = (await readReport(report)).find((one) =>
+        textOf(one) === name
+      );
+      if (one) return [outcomeOf(name, one)];
+      const failure = firstLine(stderr) ?? firstLine(stdout) ?? "no report";
+      return [{ name, state: code === 124 ? "timedout" : "failed", failure }];
     },
   };
 }
 
 /** Files whose specs all run pods, or test other things than the API. */
 const OTHER_FILES =
-  /\/(storage\/(testsuites|drivers|csimock|external|vsphere|utils)|network\/(netpol|scale|dual_stack|dns|proxy|networking|ingress|kube_proxy|conntrack|hostport|firewall|loadbalancer)|common\/(node|storage|network)\/(?!configmap\.go|secrets\.go|podtemplates\.go|lease\.go|runtimeclass\.go|pod_admission)|scheduling\/(?!limit_range)|instrumentation\/(?!events|core_events)|node\/(?!events|kubelet_authz|runtimeclass|node_lifecycle|ssh))/;
+  /\/e2e\/(storage\/(testsuites|drivers|csimock|external|vsphere|utils)|network\/(netpol|scale|dual_stack|dns|proxy|networking|kube_proxy|conntrack|hostport|firewall|loadbalancer)|common\/(node|storage|network)\/(?!configmap|secrets|podtemplates|pods\.go|lease|runtimeclass|pod_admission|pod_hostname)|scheduling\/(?!limit_range|preemption)|instrumentation\/(?!events|core_events)|node\/(?!events|kubelet_authz|runtimeclass|node_lifecycle|pods\.go|ssh))/;
 /** Specs of other files that run pods by helpers, or reach nodes. */
 const OTHER_SPECS =
-  /PersistentVolumes(-local|-expansion| NFS)|Subpath|Volume metrics|PVC? Protection|Flexvolumes|EmptyDir wrapper|CronJob should (?!support CronJob API|not emit)|Daemon set .*(run and stop|retry|surge|update pod)|Port forwarding|Simple pod|all pod logs|Guestbook|Update Demo|Kubectl copy|StatefulSet |Traffic Distribution|(TTLAfterFinished j|\] J)ob should|iterative rollouts|eployment (should delete old|should support (proportional|rollover)|deployment reaping)|(Recreate|RollingUpdate)Deployment|basic image on each|adopt matching|release no longer|orphaning and adoption|functioning NodePort|up and down services|ports exposed by restartable|service-proxy-name|work after the service|named targetPorts|external IP is not assigned|different Service CIDRs|latency should not|SSH|kubelet API/;
+  /AdmissionWebhook|be consumable|SidecarContainers|PersistentVolumes(-local|-expansion| NFS)|Subpath|Volume metrics|PVC? Protection|Flexvolumes|EmptyDir wrapper|CronJob should (?!support CronJob API|not emit|delete|replace)|Daemon set .*(run and stop|retry|surge|update pod)|Port forwarding|Simple pod|all pod logs|Guestbook|Update Demo|Kubectl copy|StatefulSet |Traffic Distribution|(TTLAfterFinished j|\] J)ob should|iterative rollouts|eployment (should delete old|should support (proportional|rollover)|deployment reaping)|(Recreate|RollingUpdate)Deployment|basic image on each|adopt matching|release no longer|orphaning and adoption|functioning NodePort|up and down services|ports exposed by restartable|service-proxy-name|work after the service|named targetPorts|external IP is not assigned|different Service CIDRs|latency should not|SSH|kubelet API/;
 /** Source of specs that wait for pods or nodes. */
 const RUNS_PODS =
   /CreateSync|WaitFor\w*(Pod|Replica|Ready|Running|Complete|Endpoint|Daemon|Deployment|StatefulSet)|WaitTimeoutFor\w*Pod|e2enode\.|ExecCommand|ExecShell|RunHostCmd|e2eoutput\.|GetPodLogs|TestContainerOutput|PodClientNS|SkipUnlessProvider|SkipUnlessNodeCount|SkipUnlessSSH|RunRC|deployWebhook|deployCustomResourceWebhook|SetUpSampleAPIServer|EnsureJob|createPausePod|"run", /i;
@@ -256,7 +218,8 @@ export function controllerRuntime(version: string): Suite {
   const module = `sigs.k8s.io/controller-runtime@${version}`;
   const fileOf = (unit: string) =>
     join(binaries, `${unit.replaceAll("/", "_")}.test`);
-  const run: Suite["run"] = async ([first], { kubeconfig, folder }) => {
+  const run: Suite["run"] = async ([first], server) => {
+    const { kubeconfig, folder, limit } = server;
     if (first === undefined) return [];
     const unit = unitOf(first);
     const report = join(folder, "specs.json");
@@ -264,10 +227,11 @@ export function controllerRuntime(version: string): Suite {
       fileOf(unit),
       ...GINKGO,
       `--ginkgo.json-report=${report}`,
+      `--ginkgo.timeout=${limit}ms`,
       "--test.v",
     ], {
       cwd: join(await moduleFolder(module), "pkg", unit),
-      limit: PACKAGE_LIMIT_MS,
+      limit: limit + GRACE_MS,
       env: { KUBECONFIG: kubeconfig, USE_EXISTING_CLUSTER: "true" },
     });
     const outcomes = (await readReport(report))
@@ -284,7 +248,7 @@ export function controllerRuntime(version: string): Suite {
       const passed = state === "PASS";
       outcomes.push({
         name: `${unit}: ${name}`,
-        passed,
+        state: passed ? "passed" : "failed",
         failure: passed ? undefined : failure,
       });
     }
