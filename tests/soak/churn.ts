@@ -4,6 +4,11 @@ import { type Clock, sleep } from "../../core/clock.ts";
 import { Buoy } from "./buoy.ts";
 import type { Random } from "./random.ts";
 
+/** Highest number of changes a second that are made one after another. */
+const LANE_RATE = 25;
+/** Longest delay that later changes make up for. */
+const MAX_LATE_MS = 1_000;
+
 /** Dependencies and rates of a {@linkcode Churn}. */
 export interface ChurnDeps {
   readonly client: Client;
@@ -32,13 +37,25 @@ export class Churn {
     }
   }
 
-  /** Makes one change after another until the signal fires. */
+  /**
+   * Makes changes until the signal fires: one after another, but many at once
+   * where one after another would be too slow.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, changesPerSecond } = this.#deps;
-    while (!signal.aborted) {
-      await sleep(1_000 / changesPerSecond, { clock, signal }).catch(() => {});
-      if (!signal.aborted) await this.#change();
-    }
+    const lanes = Math.ceil(changesPerSecond / LANE_RATE);
+    const pause = 1_000 * lanes / changesPerSecond;
+    await Promise.all(
+      Array.from({ length: lanes }, async () => {
+        let next = clock.now();
+        while (!signal.aborted) {
+          next = Math.max(next + pause, clock.now() - MAX_LATE_MS);
+          const wait = next - clock.now();
+          if (wait > 0) await sleep(wait, { clock, signal }).catch(() => {});
+          if (!signal.aborted) await this.#change();
+        }
+      }),
+    );
   }
 
   async #change(): Promise<void> {

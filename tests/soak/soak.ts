@@ -3,17 +3,22 @@
  * faults, and fails when it loses a change, counts wrong or leaks:
  *
  * ```sh
- * npm run soak -- --minutes 10 --objects 100 --seed 1
+ * npm run soak -- --minutes 10 --objects 100 --changes 20 --seed 1
+ * npm run soak -- --minutes 30 --objects 50000 --changes 200 --charts charts
  * ```
+ *
+ * `--changes` is their number a second; `--charts` draws memory, handles and
+ * lag of the event loop over the time after the warm-up.
  *
  * @module
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -22,6 +27,7 @@ import { runInNewContext } from "node:vm";
 import { Client } from "../../core/client/client.ts";
 import { sleep, systemClock as clock } from "../../core/clock.ts";
 import { MetricsRegistry } from "../../core/operator/metrics_registry.ts";
+import { curveChart } from "../../bench/support/curve_chart.ts";
 import { until } from "../support/until.ts";
 import { Random } from "./random.ts";
 import { SoakedOperator } from "./soaked_operator.ts";
@@ -31,11 +37,14 @@ const MEBIBYTE = 2 ** 20;
 /** Share of the duration before the first sample. */
 const WARM_UP = 0.2;
 const SAMPLES = 60;
+const LAG_RESOLUTION_MS = 10;
 
 const values = readArguments();
 const duration = positive("minutes") * 60_000;
+const { charts } = values;
 
 positive("objects");
+positive("changes");
 
 /** Reads the arguments; reports unknown ones and ends the process. */
 function readArguments() {
@@ -46,12 +55,14 @@ function readArguments() {
         // So few that the run history of each object is full before the first
         // sample: filling it is not a leak.
         objects: { type: "string", default: "100" },
+        changes: { type: "string", default: "20" },
         seed: { type: "string", default: "1" },
+        charts: { type: "string" },
       },
     }).values;
   } catch (error) {
     process.stderr.write(
-      `Cannot soak: it takes --minutes N, --objects N and --seed N: received ${
+      `Cannot soak: it takes --minutes N, --objects N, --changes N, --seed N and --charts FOLDER: received ${
         process.argv.slice(2).join(" ")
       } (${(error as Error).message})\n`,
     );
@@ -60,7 +71,7 @@ function readArguments() {
 }
 
 /** Reads a positive number from the arguments; ends the process if it is not one. */
-function positive(name: "minutes" | "objects"): number {
+function positive(name: "minutes" | "objects" | "changes"): number {
   const value = Number(values[name]);
   if (value > 0 && value < Infinity) return value;
   process.stderr.write(
@@ -82,12 +93,13 @@ async function startServer(kubeconfig: string) {
     kubeconfig,
     values.objects,
     values.seed,
+    values.changes,
   ], { stdio: ["pipe", "pipe", "inherit"] });
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text) => output += text);
   const says = (pattern: RegExp) =>
     until(`the server says ${pattern}`, () => pattern.exec(output), {
-      within: 120_000,
+      within: 300_000,
     });
   await says(/ready/);
   return { child, says };
@@ -98,16 +110,61 @@ interface Sample {
   readonly heap: number;
   readonly external: number;
   readonly handles: number;
+  /** 99th percentile of the delays of the event loop, in milliseconds. */
+  readonly lag: number;
 }
 
+const loopDelay = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
+loopDelay.enable();
+
 async function sample(): Promise<Sample> {
+  const lag = loopDelay.percentile(99) / 1e6 - LAG_RESOLUTION_MS;
   collectGarbage();
   await new Promise(setImmediate); // Finalizers run after a collection.
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   const handles = process.getActiveResourcesInfo().length;
-  return { heap: heapUsed, external, handles };
+  loopDelay.reset(); // The collections above are no delays of the operator.
+  return { heap: heapUsed, external, handles, lag };
 }
+
+/** What must stay flat: it may grow by a share of its mean and a constant. */
+const MEASURES: readonly {
+  readonly what: string;
+  readonly file: string;
+  readonly read: (sample: Sample) => number;
+  readonly share: number;
+  readonly more: number;
+}[] = [
+  {
+    what: "Heap in MiB",
+    file: "heap.svg",
+    read: ({ heap }) => heap / MEBIBYTE,
+    share: 0.05,
+    more: 1,
+  },
+  {
+    what: "External memory in MiB",
+    file: "external.svg",
+    read: ({ external }) => external / MEBIBYTE,
+    share: 0.05,
+    more: 1,
+  },
+  {
+    what: "Handles",
+    file: "handles.svg",
+    read: ({ handles }) => handles,
+    share: 0.1,
+    more: 2,
+  },
+  {
+    what: "Event-loop lag (p99) in ms",
+    file: "lag.svg",
+    read: ({ lag }) => lag,
+    share: 0.2,
+    more: 5,
+  },
+];
 
 /** Fails if a resource grows by more than a share of its mean plus a constant. */
 function checkFlat(
@@ -139,11 +196,13 @@ const soaked = new SoakedOperator({ client, metrics, clock, random });
 await soaked.operator.start();
 
 process.stderr.write(
-  `Soaking ${values.objects} objects for ${values.minutes} minutes, seed ${values.seed}…\n`,
+  `Soaking ${values.objects} objects for ${values.minutes} minutes with ${values.changes} changes a second, seed ${values.seed}…\n`,
 );
 
+if (charts !== undefined) await mkdir(charts, { recursive: true });
 const samples: Sample[] = [];
 await sleep(duration * WARM_UP, { clock });
+loopDelay.reset();
 for (let count = 0; count < SAMPLES; count++) {
   await sleep(duration * (1 - WARM_UP) / SAMPLES, { clock });
   samples.push(await sample());
@@ -165,13 +224,21 @@ child.stdin.end("end\n");
 await ended;
 await rm(folder, { recursive: true });
 
-const of = (read: (sample: Sample) => number) => trend(samples.map(read));
-checkFlat("Heap in MiB", of(({ heap }) => heap / MEBIBYTE), {
-  share: 0.05,
-  more: 1,
-});
-checkFlat("External memory in MiB", of(({ external }) => external / MEBIBYTE), {
-  share: 0.05,
-  more: 1,
-});
-checkFlat("Handles", of(({ handles }) => handles), { share: 0.1, more: 2 });
+for (const { what, file, read, share, more } of MEASURES) {
+  const values = samples.map(read);
+  const found = trend(values);
+  if (charts !== undefined) {
+    const curve = values.map((value, index) =>
+      [duration / 1_000 * (index + 1) / SAMPLES, value] as const
+    );
+    const limit = {
+      value: Math.ceil(found.mean * (1 + share) + more),
+      name: "limit",
+    };
+    await writeFile(
+      join(charts, file),
+      curveChart(curve, { title: what, limit }),
+    );
+  }
+  checkFlat(what, found, { share, more });
+}

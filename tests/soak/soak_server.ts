@@ -13,7 +13,7 @@ import { Churn } from "./churn.ts";
 import { Random } from "./random.ts";
 import { Weather } from "./weather.ts";
 
-const [kubeconfig = "", objects, seed] = process.argv.slice(2);
+const [kubeconfig = "", objects, seed, changes] = process.argv.slice(2);
 const clock = systemClock;
 const random = new Random(Number(seed));
 const server = await ApiServer.start({ seed: Number(seed) });
@@ -24,7 +24,7 @@ const churn = new Churn({
   clock,
   random,
   objects: Number(objects),
-  changesPerSecond: 20,
+  changesPerSecond: Number(changes),
 });
 const weather = new Weather({ server, clock, random, period: 5_000 });
 await churn.fill();
