@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { Perturbation, Plan } from "./plan.ts";
 import { eventsOf, type RunRecord, writesOf } from "./run_record.ts";
 import { isLeftOut, metadataOf, stateKey } from "./state.ts";
-import type { TracedEvent, TracedWrite } from "./trace.ts";
+import type { TracedEvent, TracedWrite } from "./run_trace.ts";
 import type { Scenario } from "./workload.ts";
 
 /** Kinds of plans, in the order in which they are run, with their descriptions. */
@@ -195,7 +195,8 @@ function stalePlans(
   writes: readonly TracedWrite[],
 ): readonly Perturbation[] {
   const found: Perturbation[] = [];
-  steps.forEach(({ revision }, step) => {
+  steps.forEach(({ revision, writes: last }, step) => {
+    if (last === 0) return;
     if (step < scenario.known || scenario.steps[step]?.settle === false) return;
     for (let past = 0; past < step; past++) {
       const older = steps[past]!;
@@ -205,7 +206,12 @@ function stalePlans(
         write.step > past && write.step <= step && write.effect !== "nothing"
       );
       if (!since) continue;
-      found.push({ do: "stale", step, past, ms: STALE_MS });
+      found.push({
+        do: "stale",
+        write: last,
+        revision: older.revision,
+        ms: STALE_MS,
+      });
     }
   });
   return found;
@@ -226,9 +232,8 @@ function missedPlans(
     );
     if (next === undefined || event.event === "MODIFIED") return;
     if (next.event === event.event) return;
-    const { resource, name, revision: from } = event;
-    const common = { do: "missed", resource, name, from };
-    found.push({ ...common, to: next.revision });
+    const { resource, group, revision: from } = event;
+    found.push({ do: "missed", resource, group, from, to: next.revision });
   });
   return found;
 }

@@ -16,7 +16,7 @@ import {
 } from "./state.ts";
 import type { Plan } from "./plan.ts";
 import { notesOf, type RunRecord, writesOf, writeText } from "./run_record.ts";
-import type { TracedWrite } from "./trace.ts";
+import type { TracedWrite } from "./run_trace.ts";
 import type { Scenario } from "./workload.ts";
 
 /** A violation that an oracle has found in a run. */

@@ -4,7 +4,7 @@ import type {
   TracedNote,
   TracedWrite,
   TraceEntry,
-} from "./trace.ts";
+} from "./run_trace.ts";
 
 /** State of the cluster after a step of the workload. */
 export interface SettledStep {

@@ -1,6 +1,6 @@
 /** Sequence of writes and events of a run, as text and as a Mermaid diagram. */
 import { type RunRecord, writeText } from "./run_record.ts";
-import type { TraceEntry } from "./trace.ts";
+import type { TraceEntry } from "./run_trace.ts";
 
 /** Number of entries before and after the point of interest. */
 const BEFORE = 8;

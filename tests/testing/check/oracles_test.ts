@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { JsonObject } from "../../../core/patch/json_value.ts";
+import {
+  type Case,
+  judge,
+  judgePaths,
+  judgeReference,
+} from "../../../testing/check/oracles.ts";
+import type { RunRecord } from "../../../testing/check/run_record.ts";
+import {
+  checkedObject,
+  event,
+  note,
+  run,
+  scenario,
+  write,
+} from "./check_case.ts";
+
+const gadget = checkedObject("Gadget", "a");
+const service = checkedObject("Service", "a", { spec: { port: 80 } });
+const create = write("create Service a");
+const reference = run([event("ADDED Gadget a"), create], [[gadget, service]]);
+
+function judged(found: RunRecord, more: Partial<Case> = {}) {
+  return judge({
+    scenario: scenario("apply"),
+    plan: { scenario: "life", perturbations: [] },
+    reference,
+    run: found,
+    masked: new Set(),
+    primaryKinds: new Set(["Gadget"]),
+    ...more,
+  });
+}
+
+function clean(found: RunRecord, ...steps: ("apply" | "delete")[]) {
+  return judgeReference({
+    scenario: scenario(...steps),
+    reference: found,
+    masked: new Set(),
+    primaryKinds: new Set(["Gadget"]),
+  });
+}
+
+function only(violations: ReturnType<typeof judge>) {
+  assert.equal(violations.length, 1, JSON.stringify(violations, undefined, 1));
+  return violations[0]!;
+}
+
+test("A run that is the same as the reference violates nothing", () => {
+  assert.deepEqual(judged(reference), []);
+  assert.deepEqual(clean(reference, "apply"), []);
+});
+
+test("A missing object is found, and the write that did not happen is named", () => {
+  const found = only(judged(run([event("ADDED Gadget a")], [[gadget]])));
+  assert.equal(found.oracle, "end-state");
+  assert.equal(found.text, 'Service default/a is missing after "step 0"');
+  assert.deepEqual(found.writes, ["missing: create Service default/a"]);
+  assert.equal(found.diff, "- Service default/a   (missing)");
+});
+
+test("A field that differs is found unless it is masked", () => {
+  const other = checkedObject("Service", "a", { spec: { port: 81 } });
+  const record = run([create], [[gadget, other]]);
+  const found = only(judged(record));
+  assert.match(found.text, /Service default\/a has another spec\.port after/);
+  assert.deepEqual(
+    judged(record, { masked: new Set(["Service .spec.port"]) }),
+    [],
+  );
+});
+
+test("An object that is deleted and created once more is found", () => {
+  const trace = [create, write("delete Service a"), create];
+  const oracles = judged(run(trace, [[gadget, service]]));
+  assert.deepEqual(oracles.map(({ text }) => text), [
+    "Service default/a is created twice, in the reference once".replace(
+      "twice",
+      "2 times",
+    ),
+    "Service default/a is deleted once, in the reference never",
+  ]);
+  assert.deepEqual(oracles[1]?.writes, ["delete Service default/a"]);
+});
+
+test("The loss of data is named", () => {
+  const trace = [create, write("delete PersistentVolumeClaim a")];
+  const found = only(judged(run(trace, [[gadget, service]])));
+  assert.match(found.text, /: its data is lost$/);
+});
+
+test("An object that others deleted may be created once more", () => {
+  const trace = [create, create];
+  const perturbations = [{
+    do: "delete",
+    kind: "Service",
+    namespace: "default",
+    name: "a",
+  }];
+  const plan = { scenario: "life", perturbations };
+  assert.deepEqual(judged(run(trace, [[gadget, service]]), { plan }), []);
+});
+
+test("Objects with generated names are counted by their prefix", () => {
+  const job = (name: string) =>
+    write(`create Job ${name}`, { body: { metadata: { generateName: "j-" } } });
+  const usual = run([job("j-1")], [[gadget]]);
+  const found = judged(run([job("j-2"), job("j-3")], [[gadget]]), {
+    reference: usual,
+  });
+  assert.equal(
+    only(found).text,
+    "Job default/j-* is created 2 times, in the reference once",
+  );
+});
+
+test("An operator that does not come to rest repeats a write, which is named", () => {
+  const trace = Array.from({ length: 5 }, () => write("patch Service a"));
+  const record = run([create, ...trace], [[gadget, service]]);
+  const steps = record.steps.map((step) => ({ ...step, quiet: false }));
+  const found = only(judged({ ...record, steps }));
+  assert.equal(found.oracle, "settles");
+  assert.match(found.text, /it repeats "patch Service default\/a"$/);
+});
+
+test("A stuck finalizer is found", () => {
+  const stuck = checkedObject("Gadget", "a", {
+    metadata: { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["f"] },
+  });
+  const [found] = judged(run([create], [[stuck, service]]));
+  assert.equal(found?.oracle, "finalizer");
+  assert.match(found?.text ?? "", /its finalizers stay: \["f"\]$/);
+});
+
+test("An object that is left when the last primary is gone is an orphan", () => {
+  const record = run([create], [[gadget, service], [service]]);
+  const found = only(clean(record, "apply", "delete"));
+  assert.equal(found.oracle, "orphan");
+  assert.deepEqual(found.writes, ["create Service default/a"]);
+  const secret = checkedObject("Secret", "a");
+  const kept = run([write("create Secret a")], [[gadget, secret], [secret]]);
+  assert.deepEqual(clean(kept, "apply", "delete"), []);
+});
+
+test("A status of an older generation or with odd conditions is found", () => {
+  const faulty = (status: JsonObject) =>
+    clean(
+      run([], [[
+        checkedObject("Gadget", "a", { metadata: { generation: 2 }, status }),
+      ]]),
+      "apply",
+    ).map(({ text }) => text);
+  assert.deepEqual(faulty({ observedGeneration: 2 }), []);
+  assert.match(
+    faulty({ observedGeneration: 1 })[0] ?? "",
+    /before the generation/,
+  );
+  const ready = { type: "Ready", status: "True", observedGeneration: 1 };
+  assert.match(faulty({ conditions: [ready] })[0] ?? "", /older generation/);
+  assert.match(
+    faulty({ conditions: [{ type: "A", status: "yes" }] })[0] ?? "",
+    /neither True, False nor Unknown/,
+  );
+});
+
+test("Missing rights, unhandled errors and external actions are named", () => {
+  const trace = [
+    create,
+    note("rejection", "boom"),
+    note("forbidden", "list secrets"),
+    note("external", "POST http://example.com/a"),
+    note("external", "GET http://example.com/b"),
+  ];
+  const oracles = judged(run(trace, [[gadget, service]]));
+  assert.deepEqual(oracles.map(({ oracle, text }) => `${oracle}: ${text}`), [
+    "rejection: an error was not handled: boom",
+    "rights: the operator may not list secrets",
+    'external: "POST http://example.com/a" is done once outside the cluster, in the reference never',
+  ]);
+});
+
+test("Too many writes in a step and on an idle day are found", () => {
+  const many = Array.from(
+    { length: 400 },
+    () => write("patch Service a", { effect: "nothing" }),
+  );
+  const record = run([create, ...many], [[gadget, service]]);
+  assert.equal(only(judged(record)).oracle, "bounded");
+  const idle = { duration: 86_400_000, writes: 1_000, changes: 0 };
+  const late = run([create, write("patch Service a", { step: 1 })], [[
+    gadget,
+    service,
+  ]], { idle });
+  const found = only(clean(late, "apply"));
+  assert.equal(found.oracle, "stays");
+  assert.match(found.text, /1000 times in 24 hours in which nothing changes/);
+});
+
+test("Own invariants that do not hold are findings of their name", () => {
+  const violations = [{ oracle: "always:one", text: "two leaders", step: 0 }];
+  const record = run([create], [[gadget, service]], { violations });
+  assert.equal(only(judged(record)).oracle, "always:one");
+});
+
+test("A state that depends on the path to it is found", () => {
+  const sameAs = { scenario: "change", step: 0 };
+  const other = checkedObject("Service", "a", {
+    spec: { port: 80, old: true },
+  });
+  const changed = run([create], [[gadget, other]]);
+  const options = {
+    scenario: { ...scenario("apply"), sameAs },
+    masked: new Set<string>(),
+  };
+  const found = only(judgePaths(reference, changed, options));
+  assert.match(
+    found.text,
+    /is another after "change" than if it had been created so: spec\.old$/,
+  );
+  assert.deepEqual(judgePaths(reference, reference, options), []);
+});
