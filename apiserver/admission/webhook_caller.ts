@@ -91,8 +91,8 @@ export class WebhookCaller {
     const { namespace = "", name = "", path = "", port = 443 } =
       config.service ?? {};
     const base = config.service === undefined
-      ? config.url ?? ""
-      : `https://${name}.${namespace}.svc:${port}/${path.replace(/^\//, "")}`;
+      ? cleanUrl(config.url ?? "")
+      : cleanUrl(`https://${name}.${namespace}.svc:${port}/${path}`);
     const url = showsTimeout
       ? `${base}?timeout=${Math.ceil(timeout / 1000)}s`
       : base;
@@ -200,6 +200,14 @@ export class WebhookCaller {
     }
     this.#transports.clear();
   }
+}
+
+/** URL without empty segments of its path, as client-go cleans it. */
+function cleanUrl(url: string): string {
+  const [, server = "", path = ""] = /^(https?:\/\/[^/]*)(.*)$/.exec(url) ?? [];
+  return server === ""
+    ? url
+    : `${server}/${path.split("/").filter(Boolean).join("/")}`;
 }
 
 /** Answer of a handler in the current process, as if it had been sent. */

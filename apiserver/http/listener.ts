@@ -89,6 +89,8 @@ export class Listener {
       // Client certificates are optional, and judged by the handler.
       requestCert: true,
       rejectUnauthorized: false,
+      // As in Go, each certificate of the bundle is trusted, signed by whomever.
+      allowPartialTrustChain: true,
     }) as unknown as Server;
     const listener = new Listener(server, options);
     await new Promise<void>((resolve, reject) => {

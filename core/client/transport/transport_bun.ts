@@ -18,7 +18,10 @@ export async function openHttpTransport(
   return new FetchTransport(options, {
     init: {
       tls: {
-        ...(certificateAuthority && { ca: certificateAuthority }),
+        ...(certificateAuthority && {
+          ca: certificateAuthority,
+          allowPartialTrustChain: true,
+        }),
         ...(certificate && { cert: certificate, key }),
         ...(serverName && { serverName }),
         rejectUnauthorized: !options.insecureSkipTlsVerify,

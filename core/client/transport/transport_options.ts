@@ -93,14 +93,23 @@ export function basicAuthorization(username: string, password: string): string {
 /** TLS options of Node. */
 export type TlsOptions = Pick<
   ConnectionOptions,
-  "ca" | "cert" | "key" | "rejectUnauthorized" | "servername"
+  | "allowPartialTrustChain"
+  | "ca"
+  | "cert"
+  | "key"
+  | "rejectUnauthorized"
+  | "servername"
 >;
 
 /** Derives the TLS options of Node from those of a transport. */
 export function tlsOptions(options: TransportOptions): TlsOptions {
   const { certificateAuthority, certificate, key, serverName } = options;
   return {
-    ...(certificateAuthority && { ca: certificateAuthority }),
+    ...(certificateAuthority && {
+      ca: certificateAuthority,
+      // As in Go, each certificate of the bundle is trusted, signed by whomever.
+      allowPartialTrustChain: true,
+    }),
     ...(certificate && { cert: certificate, key }),
     ...(serverName && { servername: serverName }),
     rejectUnauthorized: !options.insecureSkipTlsVerify,

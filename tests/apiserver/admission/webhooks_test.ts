@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
+import {
+  createAuthority,
+  issueCertificate,
+} from "../../../apiserver/certificates.ts";
 import type { ApiServerOptions } from "../../../apiserver/server_options.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { type ApiSession, withSession } from "../support/api_session.ts";
@@ -439,6 +445,46 @@ test("A webhook that fails refuses the request, or is ignored", async () => {
       );
     }
   }, services(broken));
+});
+
+test("The path of a webhook's URL is sent without empty segments", async () => {
+  const authority = createAuthority({ commonName: "webhooks" });
+  const serving = issueCertificate(authority, {
+    commonName: "webhook",
+    usage: "server",
+    hosts: ["127.0.0.1"],
+  });
+  const paths: string[] = [];
+  const server = createServer(
+    { cert: serving.certificate, key: serving.key },
+    async (request, response) => {
+      paths.push(request.url ?? "");
+      let text = "";
+      for await (const chunk of request) text += chunk;
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(answer(JSON.parse(text), {})));
+    },
+  );
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  const { port } = server.address() as AddressInfo;
+  try {
+    await withSession(async (session) => {
+      await configure(session, "Validating", "remote", {
+        clientConfig: {
+          url: `https://127.0.0.1:${port}//review//all/`,
+          // envtest gives the certificate of the server itself.
+          caBundle: btoa(
+            "Deno" in globalThis ? authority.certificate : serving.certificate,
+          ),
+        },
+      });
+      await session.create(MAPS, { metadata: { name: "one" } });
+    });
+    assert.deepEqual(paths, ["/review/all?timeout=10s"]);
+  } finally {
+    server.closeAllConnections();
+    await new Promise((closed) => server.close(closed));
+  }
 });
 
 test("A slow webhook is given up after its time-out, on the server's clock", async () => {
