@@ -4,7 +4,7 @@ import {
   referencedDefinitions,
 } from "../builtin/go_types.ts";
 import type { ResourceDefinition } from "../registry.ts";
-import { publishedList } from "./published_schema.ts";
+import { describedMetadata, publishedList } from "./published_schema.ts";
 
 /** Group and version of an OpenAPI document. */
 interface GroupVersion {
@@ -13,6 +13,8 @@ interface GroupVersion {
 }
 
 type PathItem = Record<string, unknown>;
+
+const METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /** HTTP methods of the collection path, with the prefixes of their operation ids. */
 const COLLECTION: readonly (readonly [string, string])[] = [
@@ -74,6 +76,8 @@ export function customOpenApi(
     };
     addPaths(paths, definition, version);
   }
+  const builtin = builtinOpenApiDefinitions();
+  builtin[METADATA] = describedMetadata(builtin[METADATA] ?? {});
   return {
     openapi: "3.0.0",
     info: { title: "Kubernetes CRD Swagger", version: "v0.1.0" },
@@ -81,7 +85,7 @@ export function customOpenApi(
     components: {
       schemas: {
         ...schemas,
-        ...referencedDefinitions(schemas, builtinOpenApiDefinitions()),
+        ...referencedDefinitions(schemas, builtin),
       },
     },
   };

@@ -393,8 +393,12 @@ function addSchemas(
       fieldPath,
     })),
   };
+  const { source } = version.schema;
   schemas[name] = {
-    ...prunedSchema(version.schema.source),
+    // kubectl would refuse unknown fields beside properties.
+    ...(source["x-kubernetes-preserve-unknown-fields"]
+      ? { type: "object" }
+      : prunedSchema(source)),
     ...gvk(kind),
     ...selectable,
   };

@@ -268,7 +268,11 @@ test("customOpenApi() describes whole objects, lists and write parameters", () =
   );
   const pod = schemas["dev.a.v1.Boat"]?.properties?.spec?.properties?.pod;
   assert.deepEqual(pod?.required, ["kind", "apiVersion"]);
-  assert.ok(schemas["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]);
+  const meta = schemas["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"];
+  for (const [name, field] of Object.entries(meta?.properties ?? {})) {
+    assert.match(String(field.description), new RegExp(`^${name}`, "i"));
+  }
+  assert.ok(meta?.properties?.creationTimestamp);
   assert.ok(schemas["dev.a.v1.BoatList"]);
   const path = "/apis/a.dev/v1/namespaces/{namespace}/boats/{name}";
   assert.equal(

@@ -226,6 +226,41 @@ test("/openapi/v2 publishes a CRD as kube-apiserver prunes it", async () => {
   ]);
 });
 
+test("/openapi/v2 has no fields of a root that keeps unknown ones", async () => {
+  const group = "keeps.example.com";
+  const openAPIV3Schema = {
+    type: "object",
+    "x-kubernetes-preserve-unknown-fields": true,
+    properties: { spec: { type: "object" } },
+  };
+  const version = { name: "v1", served: true, storage: true };
+  const made = await server.transport.send({
+    method: "POST",
+    path: CRDS,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata: { name: `boxes.${group}` },
+      spec: {
+        group,
+        scope: "Namespaced",
+        names: { plural: "boxes", kind: "Box" },
+        versions: [{ ...version, schema: { openAPIV3Schema } }],
+      },
+    }),
+  });
+  assert.equal(made.status, 201);
+  const box = await until(
+    "the CRD is published",
+    async () => (await document()).definitions["com.example.keeps.v1.Box"],
+  );
+  assert.deepEqual(box, {
+    type: "object",
+    "x-kubernetes-group-version-kind": [{ group, kind: "Box", version: "v1" }],
+  });
+});
+
 test("/openapi/v2 has an ETag, and refuses other media types", async () => {
   const { headers } = await get();
   const again = await get({ "if-none-match": headers["etag"] ?? "" });
