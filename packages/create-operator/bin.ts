@@ -1,0 +1,5 @@
+#!/usr/bin/env node
+import process from "node:process";
+import { main } from "./main.ts";
+
+process.exitCode = await main(process.argv.slice(2));

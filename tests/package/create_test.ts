@@ -1,0 +1,193 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { after, before, test } from "node:test";
+import { parse } from "yaml";
+import { Client } from "../../core/client/client.ts";
+import { loadConfig } from "../../core/config/load_config.ts";
+import { applyCrd } from "../../core/crd/install_crd.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { untyped } from "../../core/api/kind.ts";
+import { PROJECT, runCommand } from "../support/child_process.ts";
+import { runDockerfile } from "../support/dockerfile.ts";
+import {
+  type NpmRegistry,
+  startRegistry,
+  userEnvironment,
+} from "../support/npm_registry.ts";
+import { coracle, Program } from "../support/program.ts";
+import { until } from "../support/until.ts";
+import { packageJson } from "./shipped_files.ts";
+
+/** Tools of the projects, with their programs for this machine. */
+const TOOLS = ["typescript", "esbuild", "oxlint"].flatMap((name) => [
+  name,
+  ...Object.keys(
+    JSON.parse(
+      readFileSync(join(PROJECT, "node_modules", name, "package.json"), "utf8"),
+    ).optionalDependencies,
+  ).filter((name) =>
+    statSync(join(PROJECT, "node_modules", name), {
+      throwIfNoEntry: false,
+    })
+  ),
+]);
+const FIRST_RUN_LIMIT_MS = 60_000;
+const LAYER_LIMIT_BYTES = 2_000_000;
+
+let home: string;
+let registry: NpmRegistry;
+let env: Readonly<Record<string, string | undefined>>;
+
+before(async () => {
+  home = await mkdtemp(join(tmpdir(), "coracle-create-"));
+  const folder = join(home, "tarballs");
+  await mkdir(folder);
+  const create = join(PROJECT, "packages/create-operator");
+  await run("npm run -s build", create);
+  registry = await startRegistry({
+    sources: [PROJECT, create],
+    installed: [
+      ...Object.keys(packageJson().dependencies),
+      ...["zod", "@types/node", "undici-types"],
+      ...TOOLS,
+    ],
+    folder,
+  });
+  env = userEnvironment(registry, home);
+}, { timeout: 180_000 });
+
+after(async () => {
+  await registry?.stop();
+  await rm(home, { recursive: true, force: true });
+});
+
+async function run(command: string, cwd: string): Promise<string> {
+  // The runner kills what writes nothing for long.
+  process.stdout.write(`${command}\n`);
+  const words = command.split(" ");
+  const result = await runCommand(words, { cwd, env, limit: 120_000 });
+  const { code, stdout, stderr } = result;
+  assert.equal(code, 0, `${command}: ${stdout}${stderr}`);
+  return stdout + stderr;
+}
+
+const NAMES = "--kind Boat --group sea.example.org --yes";
+/** Commands that a user types: create, install, and those of the project. */
+const USERS = {
+  node: {
+    create: `npm create @coracle/operator harbour -- ${NAMES}`,
+    install: "npm install",
+    run: "npm run",
+  },
+  deno: {
+    create:
+      `deno run -A npm:@coracle/create-operator harbour --runtime deno ${NAMES}`,
+    install: "deno install",
+    run: "deno task",
+  },
+  bun: {
+    create: `bun create @coracle/operator harbour ${NAMES}`,
+    install: "bun install",
+    run: "bun run",
+  },
+} as const;
+
+function contents(folder: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .map((path) => join(folder, path))
+      .filter((file) => statSync(file).isFile())
+      .map((file) => [file, readFileSync(file, "utf8")]),
+  );
+}
+
+for (const [runtime, user] of Object.entries(USERS)) {
+  test(`A created project for ${runtime} passes its checks and deploys`, {
+    timeout: 600_000,
+  }, async () => {
+    const folder = join(home, runtime);
+    const project = join(folder, "harbour");
+    await mkdir(folder);
+    const began = performance.now();
+    await run(user.create, folder);
+    await run(user.install, project);
+    const dev = new Program([...user.run.split(" "), "dev"], {
+      cwd: project,
+      env: { ...env, PORT: "0" },
+    });
+    try {
+      await dev.says(/default\/hello {2}Reconciled/, FIRST_RUN_LIMIT_MS);
+      assert(performance.now() - began < FIRST_RUN_LIMIT_MS, dev.describe());
+    } finally {
+      await dev.kill();
+    }
+    for (const script of ["lint", "check", "test", "build"]) {
+      await run(`${user.run} ${script}`, project);
+    }
+    const chart = contents(join(project, "chart"));
+    await run(`${user.run} chart`, project);
+    assert.deepEqual(contents(join(project, "chart")), chart);
+
+    const stages = join(folder, "stages");
+    await mkdir(stages);
+    const image = await runDockerfile({
+      context: project,
+      folder: stages,
+      env: { ...env, DENO_DIR: join(stages, "deno-dir") },
+    });
+    assert.match(image.user, /^[1-9]\d*$/);
+    const size = Object.keys(contents(image.root))
+      .reduce((sum, file) => sum + statSync(file).size, 0);
+    assert(size <= LAYER_LIMIT_BYTES, `${size} bytes`);
+    await reconciles(image, project);
+  });
+}
+
+/** Runs the command of an image against an API server until it has reconciled. */
+async function reconciles(
+  { command, cwd }: {
+    readonly command: readonly string[];
+    readonly cwd: string;
+  },
+  project: string,
+): Promise<void> {
+  const kubeconfig = join(project, "kubeconfig");
+  const server = new Program(
+    coracle("apiserver", "--port=0", `--kubeconfig=${kubeconfig}`),
+  );
+  const program: Program[] = [server];
+  try {
+    await server.says(/Serving on https:/);
+    const client = new Client(await loadConfig({ kubeconfig }));
+    const template = readFileSync(
+      join(project, "chart/templates/crds/boats.sea.example.org.yaml"),
+      "utf8",
+    );
+    await applyCrd(client, parse(template.replaceAll(/^.*\{\{.*$/gm, "")), {});
+    const operator = new Program(command, {
+      cwd,
+      env: { ...env, KUBECONFIG: kubeconfig, PORT: "0" },
+    });
+    program.push(operator);
+    await operator.says(/Operator started/);
+    const [group, version, kind] = ["sea.example.org", "v1", "Boat"];
+    const key = { namespace: "default", name: "hello" };
+    await client.create(untyped({ group, version, kind }), {
+      metadata: key,
+      spec: { message: "Ahoy" },
+    });
+    await until(
+      "The operator writes the ConfigMap",
+      async () =>
+        (await client.find(ConfigMap, key))?.data?.["message"] === "Ahoy",
+    );
+    await client.close();
+    assert.equal(await operator.end("SIGTERM"), 0, operator.describe());
+  } finally {
+    for (const one of program) await one.kill();
+  }
+}
