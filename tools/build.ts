@@ -86,9 +86,23 @@ run(
   "--chunk-names=chunks/[name]-[hash]",
   "--log-level=warning",
 );
-for (const file of globSync("dist/**/*.js")) {
+const outputs = globSync("dist/**/*.js");
+for (const file of outputs) {
   writeFileSync(file, linked(readFileSync(file, "utf8")));
 }
+// Without indentation the package is smaller by an eighth; names and lines stay
+// for stack traces.
+run(
+  "esbuild",
+  ...outputs,
+  "--minify-whitespace",
+  "--line-limit=100",
+  "--target=node22",
+  "--outdir=dist",
+  "--outbase=dist",
+  "--allow-overwrite",
+  "--log-level=warning",
+);
 for (const [name, entry] of Object.entries(VENDORED)) vendor(name, entry);
 
 /** Removes the declarations that those of the entry points do not import. */

@@ -59,6 +59,13 @@ test("The tarball contains declarations and code that entry points need", () => 
   assert.deepEqual([...expected], []);
 });
 
+test("The tarball is small", () => {
+  const { files, size, unpackedSize } = installed;
+  assert(size <= 1_200_000, `${size} bytes`);
+  assert(unpackedSize <= 4_000_000, `${unpackedSize} bytes of files`);
+  assert(files.length <= 1000, `${files.length} files`);
+});
+
 test("npm runs no script of the package when it is installed", () => {
   const installing = ["preinstall", "install", "postinstall", "prepare"];
   assert.deepEqual(

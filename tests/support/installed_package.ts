@@ -10,6 +10,10 @@ export interface InstalledPackage {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Paths in the tarball. */
   readonly files: readonly string[];
+  /** Bytes of the tarball. */
+  readonly size: number;
+  /** Bytes of its files. */
+  readonly unpackedSize: number;
   remove(): Promise<void>;
 }
 
@@ -39,7 +43,10 @@ export async function installPackage(
   const pack = ["pack", "--json", `--pack-destination=${folder}`];
   const [packed] = JSON.parse(await npm([...pack, "."])) as {
     files: { path: string }[];
+    size: number;
+    unpackedSize: number;
   }[];
+  if (packed === undefined) throw new Error("npm pack: no package");
   // The examples import zod, which users install themselves.
   const installed = [...dependencies, "zod"].map((name) =>
     `./node_modules/${name}`
@@ -63,7 +70,9 @@ export async function installPackage(
   return {
     folder,
     env,
-    files: packed?.files.map((file) => file.path) ?? [],
+    files: packed.files.map((file) => file.path),
+    size: packed.size,
+    unpackedSize: packed.unpackedSize,
     remove: () => rm(folder, { recursive: true, force: true }),
   };
 }
