@@ -8,7 +8,7 @@
  *
  * - `-- --suite e2e`: one suite; `-- --focus REGEX`: specs whose text matches.
  * - `-- --resume`: only specs without a result, or which exceeded the limit.
- * - `-- --failed`: only specs that failed in the last run.
+ * - `-- --failed`: only specs that did not pass in the last run.
  * - `-- --limit SECONDS`, `-- --workers N`: limit of a process, and how many run.
  * - `-- --report`: runs nothing and prints the results of the last run.
  * - `-- --record`: runs all candidates on the real control plane instead, and
@@ -191,19 +191,31 @@ function listFile(suite: Suite, kubernetes: string): string {
 
 /** Runs the candidates on the real control plane and keeps their outcomes. */
 async function record(suite: Suite, selection: Selection): Promise<number> {
-  const { kubernetes, focus, resume } = selection;
+  const { kubernetes, focus, resume, failed } = selection;
   const file = new OutcomeFile(listFile(suite, kubernetes));
   const known = await file.read();
-  const candidates = await suite.candidates();
+  const candidates = (await suite.candidates()).toSorted((a, b) =>
+    rank(a) - rank(b)
+  );
+  const outcomesOf = ({ name }: Spec) =>
+    [...known.values()].filter((one) =>
+      suite.name === "e2e" ? one.name === name : one.name.startsWith(name)
+    );
+  // What the filter no longer takes leaves the list.
+  const kept = new Set(candidates.flatMap(outcomesOf));
+  file.forget([...known.values()].filter((one) => !kept.has(one)).map(nameOf));
   const specs = candidates.filter((spec) => {
     if (!focus.test(spec.name)) return false;
-    const before = [...known.values()].filter(({ name }) =>
-      suite.name === "e2e" ? name === spec.name : name.startsWith(spec.name)
-    );
-    if (!resume) file.forget(before.map(({ name }) => name));
+    const before = outcomesOf(spec);
+    if (failed) return before.some(({ state }) => state !== "passed");
+    if (!resume) file.forget(before.map(nameOf));
     return !resume || before.length === 0 ||
       before.some(({ state }) => state === "timedout");
-  }).toSorted((a, b) => rank(a) - rank(b));
+  });
+  // What passed once passes there, even if a busy machine fails it later.
+  const passedBefore = new Set(
+    [...known.values()].filter(({ state }) => state === "passed").map(nameOf),
+  );
   const plane = await startControlPlane({ kubernetes, controllers: ["*"] });
   if (plane === undefined) return missingGo();
   try {
@@ -215,7 +227,8 @@ async function record(suite: Suite, selection: Selection): Promise<number> {
         ended: () => Promise.resolve(),
         stop: () => Promise.resolve(),
       }),
-      ended: (outcomes) => file.add(outcomes, false),
+      ended: (outcomes) =>
+        file.add(outcomes.filter(({ name }) => !passedBefore.has(name)), false),
     });
     const all = [...known.values()];
     const passed = all.filter(({ state }) => state === "passed").length;
@@ -224,6 +237,10 @@ async function record(suite: Suite, selection: Selection): Promise<number> {
   } finally {
     await plane.stop();
   }
+}
+
+function nameOf({ name }: Spec): string {
+  return name;
 }
 
 /** Specs of conformance run first. */
