@@ -31,6 +31,33 @@ export function bootstrap(
     });
   }
   if (services) store.put(services, ownService(system()));
+  const networks = resources.find("networking.k8s.io", "servicecidrs");
+  if (networks) store.put(networks, serviceNetwork(system()));
+}
+
+/** ServiceCIDR `kubernetes`, from which Services get their cluster IPs. */
+function serviceNetwork(
+  system: { readonly uid: string; readonly creationTimestamp: string },
+): UntypedObject {
+  return {
+    kind: "ServiceCIDR",
+    apiVersion: "networking.k8s.io/v1",
+    metadata: {
+      name: "kubernetes",
+      ...system,
+      finalizers: ["networking.k8s.io/service-cidr-finalizer"],
+    },
+    spec: { cidrs: ["10.96.0.0/12"] },
+    status: {
+      conditions: [{
+        type: "Ready",
+        status: "True",
+        lastTransitionTime: system.creationTimestamp,
+        reason: "",
+        message: "Kubernetes Service CIDR is ready",
+      }],
+    },
+  };
 }
 
 /** Service `kubernetes`, by which pods reach the API server. */

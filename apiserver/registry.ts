@@ -171,6 +171,7 @@ export type NameRule =
   | "dns-subdomain"
   | "dns-label"
   | "dns-1035-label"
+  | "ip-address"
   | "path-segment";
 
 /**

@@ -1,3 +1,4 @@
+import { strictAddressProblems } from "../builtin/validation/value_problems.ts";
 import { fieldError } from "../status.ts";
 import type { NameRule } from "../registry.ts";
 
@@ -143,6 +144,8 @@ export function nameProblems(name: string, rule: NameRule): string[] {
       return labelProblems(name);
     case "dns-1035-label":
       return label1035Problems(name);
+    case "ip-address":
+      return strictAddressProblems(name);
     case "path-segment":
       return pathSegmentProblems(name);
   }

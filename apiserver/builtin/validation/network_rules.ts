@@ -119,6 +119,24 @@ networking.v1.IngressClass
         if scope == 'Namespace' && !has(namespace): missing namespace: \`parameters.scope\` is set to 'Namespace'
         if scope == 'Cluster' && has(namespace): forbidden namespace: \`parameters.scope\` is set to 'Cluster'
 
+networking.v1.IPAddress
+  if !has(spec.parentRef): missing spec.parentRef
+  else
+    at spec.parentRef
+      group is subdomain?
+      resource is pathSegment!
+      name is pathSegment!
+      namespace is pathSegment?
+
+networking.v1.ServiceCIDR
+  at spec
+    if !cidrs: missing cidrs: at least one CIDR required
+    elif len(cidrs) > 2: invalid cidrs shown '{"CIDRs":' + json(cidrs) + '}': may only hold up to 2 values
+    else
+      each cidrs
+        . is strictNetwork
+      if twoOfAFamily(cidrs): invalid cidrs shown json(cidrs): may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64
+
 core.v1.Endpoints
   each subsets
     if !addresses && !notReadyAddresses: missing .: must specify \`addresses\` or \`notReadyAddresses\`

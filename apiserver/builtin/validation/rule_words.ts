@@ -25,6 +25,8 @@ import {
   networkProblems,
   portNameProblems,
   portProblems,
+  strictAddressProblems,
+  strictNetworkProblems,
 } from "./value_problems.ts";
 
 /** Formats of `PATH is FORMAT`: each returns the violations of a value. */
@@ -50,6 +52,8 @@ export const FORMATS: Readonly<
       ? []
       : ["must be a number between 0 and 0777 (octal), both inclusive"],
   lowerSubdomain: (name: string) => subdomainProblems(name.toLowerCase()),
+  strictAddress: strictAddressProblems,
+  strictNetwork: strictNetworkProblems,
   subdomain: subdomainProblems,
 };
 

@@ -76,6 +76,17 @@ rolebindings.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8
 ingressclasses.networking.k8s.io
   immutable spec.controller
 
+ipaddresses.networking.k8s.io
+  let $to = spec.parentRef
+  if !same($to, $live.spec.parentRef): invalid spec.parentRef shown '{"Group":' + json($to.group ?? '') + ',"Resource":' + json($to.resource ?? '') + ',"Namespace":' + json($to.namespace ?? '') + ',"Name":' + json($to.name ?? '') + '}': field is immutable
+
+servicecidrs.networking.k8s.io
+  let $before = $live.spec.cidrs
+  if len($before) != len(spec.cidrs) && !(len($before) == 1 && len(spec.cidrs) == 2): invalid spec.cidrs shown json(spec.cidrs ?? []): field is immutable
+  else
+    each spec.cidrs
+      if $index < len($before) && . != $before[$index]: invalid .: field is immutable
+
 runtimeclasses.node.k8s.io
   immutable handler
 

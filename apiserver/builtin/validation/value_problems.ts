@@ -1,3 +1,5 @@
+import { CidrBlock, IpAddress } from "../../crd/cel/ip_address.ts";
+
 /** Checks a port number; returns the violations. */
 export function portProblems(port: number): string[] {
   return port >= 1 && port <= 65_535
@@ -88,4 +90,46 @@ export function networkProblems(text: string): string[] {
   return fits
     ? []
     : ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"];
+}
+
+/** Checks an IP address in canonical form; returns the violations. */
+export function strictAddressProblems(text: string): string[] {
+  const address = IpAddress.parse(text);
+  if (address !== undefined) return canonicalProblems(text, `${address}`);
+  const plain = withoutLeadingZeros(text);
+  if (plain === text || !isAddress(plain)) {
+    return isAddress(text)
+      ? ["must not be an IPv4-mapped IPv6 address"]
+      : addressProblems(text);
+  }
+  return ["must not have leading 0s"];
+}
+
+/** Checks a network of CIDR notation in canonical form; returns the violations. */
+export function strictNetworkProblems(text: string): string[] {
+  const block = CidrBlock.parse(text);
+  if (block !== undefined) {
+    const { address, length } = block;
+    return address.masked(length).bits === address.bits
+      ? canonicalProblems(text, `${block}`)
+      : ["must not have bits set beyond the prefix length"];
+  }
+  const plain = withoutLeadingZeros(text);
+  if (plain === text || networkProblems(plain).length > 0) {
+    return networkProblems(text).length === 0
+      ? ["must not have an IPv4-mapped IPv6 address"]
+      : networkProblems(text);
+  }
+  return ["must not have leading 0s in IP or prefix length"];
+}
+
+function canonicalProblems(text: string, canonical: string): string[] {
+  return text === canonical
+    ? []
+    : [`must be in canonical form ("${canonical}")`];
+}
+
+/** Text without zeros that numbers of an IPv4 address or a length begin with. */
+function withoutLeadingZeros(text: string): string {
+  return text.replaceAll(/(^|[./])0+(?=\d)/g, "$1");
 }
