@@ -35,6 +35,7 @@ import {
   lockJournal,
   readJournal,
 } from "./storage/file_journal.ts";
+import type { Store } from "./storage/store.ts";
 
 /** Parts of a server that are slow to load, loaded once. */
 interface Kinds {
@@ -43,12 +44,19 @@ interface Kinds {
   readonly Client: typeof Client;
 }
 
+/** Store of a server, for tools of this project; undefined while it is down. */
+export let storeOf: (server: ApiServer) => Store | undefined;
+
 /**
  * Kubernetes API server in the current process. It answers as kube-apiserver
  * 1.36 does, with the controllers that belong to every cluster (garbage
  * collection, namespaces, custom resource definitions); it does not run pods.
  */
 export class ApiServer {
+  static {
+    storeOf = (server) => server.#instance?.context.store;
+  }
+
   readonly #options: ApiServerOptions;
   readonly #kinds: Kinds;
   readonly #clock: Clock;
@@ -195,13 +203,13 @@ export class ApiServer {
   async #handle(request: ServerRequest): Promise<ServerResponse | undefined> {
     return await this.#faults.around(
       request,
-      async () => {
-        await this.#kinds.crd.prepareRequest(request);
+      async (asked) => {
+        await this.#kinds.crd.prepareRequest(asked);
         const instance = this.#instance;
-        if (instance?.needsControllers(request)) {
+        if (instance?.needsControllers(asked)) {
           await instance.startControllers();
         }
-        return await this.#instance?.handler.handle(request);
+        return await this.#instance?.handler.handle(asked);
       },
     );
   }

@@ -276,7 +276,8 @@ export class VirtualClock implements Clock {
   }
 }
 
-interface TimerEntry {
+/** Pending timer. */
+export interface TimerEntry {
   readonly due: number;
   /** Sequence number; timers with equal due times fire in this order. */
   readonly order: number;
@@ -284,7 +285,7 @@ interface TimerEntry {
 }
 
 /** Pending timers in the order in which they fire. */
-class TimerList {
+export class TimerList {
   /** The timer that fires next is at the end, where removal is cheap. */
   readonly #entries: TimerEntry[] = [];
   #order = 0;

@@ -21,6 +21,7 @@ import {
 } from "./fault_rule.ts";
 import type { Faults, RestartOptions } from "./faults.ts";
 import { withBodyFaults } from "./faulty_stream.ts";
+import { type Answer, staleAnswer } from "./stale_answer.ts";
 
 /** Open watch with fault injection. */
 export interface FaultyWatch {
@@ -53,6 +54,8 @@ interface Rule {
   readonly rule: FaultRule;
   hits: number;
   seen: number;
+  /** Ends effects that last, when the rule is removed. */
+  readonly endings: Set<() => void>;
 }
 
 /**
@@ -79,20 +82,24 @@ export class FaultInjector implements Faults {
 
   add(rule: FaultRule): ActiveFault {
     checkFaultRule(rule);
-    const active: Rule = { rule, hits: 0, seen: 0 };
+    const active: Rule = { rule, hits: 0, seen: 0, endings: new Set() };
     this.#rules.add(active);
     return {
       get hits() {
         return active.hits;
       },
-      remove: () => {
-        this.#rules.delete(active);
-      },
+      remove: () => this.#remove(active),
     };
   }
 
   clear(): void {
-    this.#rules.clear();
+    for (const rule of this.#rules) this.#remove(rule);
+  }
+
+  #remove(rule: Rule): void {
+    this.#rules.delete(rule);
+    for (const end of rule.endings) end();
+    rule.endings.clear();
   }
 
   cutWatches(match: FaultMatch = {}): number {
@@ -158,21 +165,26 @@ export class FaultInjector implements Faults {
    * Answers a request with matching faults applied.
    *
    * @param request The request.
-   * @param answer Computes the server's own answer; undefined while it is down.
+   * @param answer Computes the server's own answer to that request, or to another
+   * one in its place; undefined while it is down.
    * @returns undefined if the connection is to be broken.
    */
   async around(
     request: ServerRequest,
-    answer: () => Promise<ServerResponse | undefined>,
+    answer: Answer,
   ): Promise<ServerResponse | undefined> {
-    if (this.#rules.size === 0) return await answer();
+    if (this.#rules.size === 0) return await answer(request);
     const subject = subjectOf(request);
-    const effects = [...this.#rules].filter((rule) => this.#hits(rule, subject))
-      .map(({ rule }) => rule.effect);
-    for (const effect of effects) {
+    const hit = [...this.#rules].filter((rule) => this.#hits(rule, subject));
+    let ask = answer;
+    for (const { rule: { effect }, endings } of hit) {
       if ("delay" in effect) await this.#wait(effect.delay);
-      else if ("reset" in effect) return undefined;
-      else {
+      else if ("reset" in effect) {
+        if (effect.reset === "answer") await answer(request);
+        return undefined;
+      } else if ("staleAt" in effect) {
+        ask = staleAnswer(answer, { revision: effect.staleAt, endings });
+      } else {
         const refusal = refusalOf(effect, subject);
         if (refusal) {
           return jsonResponse(
@@ -183,9 +195,9 @@ export class FaultInjector implements Faults {
         }
       }
     }
-    const response = await answer();
-    return response && effects.reduce(
-      (result, effect) => withBodyFaults(result, bodyFaults(effect)),
+    const response = await ask(request);
+    return response && hit.reduce(
+      (result, { rule }) => withBodyFaults(result, bodyFaults(rule.effect)),
       response,
     );
   }
@@ -240,7 +252,11 @@ function isPossible(
     return (verb === "list" && query?.has("continue") === true) ||
       (verb === "watch" && Number(query?.get("resourceVersion") ?? 0) > 0);
   }
-  if ("stallAfter" in effect || "withoutEndBookmark" in effect) {
+  if ("staleAt" in effect) return verb === "list" || verb === "watch";
+  if (
+    "stallAfter" in effect || "withoutEndBookmark" in effect ||
+    "withhold" in effect
+  ) {
     return verb === "watch";
   }
   return true;
@@ -259,15 +275,22 @@ function refusalOf(
   if ("expired" in effect) return tooOld();
   if (!("status" in effect)) return undefined;
   const { status, retryAfter } = effect;
+  const refused = `${resource}${group && `.${group}`} "${name}" is`;
   return new StatusError({
     code: status,
     reason: REASONS[status],
-    message: MESSAGES[status],
+    message: status === 403
+      ? `${refused} forbidden: a fault was injected`
+      : status === 422
+      ? `${refused} invalid: a fault was injected`
+      : MESSAGES[status],
     details: retryAfter === undefined ? {} : { retryAfterSeconds: retryAfter },
   }, retryAfter === undefined ? {} : { "retry-after": String(retryAfter) });
 }
 
 const REASONS = {
+  403: "Forbidden",
+  422: "Invalid",
   429: "TooManyRequests",
   500: "InternalError",
   502: "InternalError",
@@ -294,5 +317,6 @@ function tooOld(): StatusError {
 function bodyFaults(effect: FaultEffect): Parameters<typeof withBodyFaults>[1] {
   if ("cutAfter" in effect) return { cutAfter: effect.cutAfter };
   if ("stallAfter" in effect) return { stallAfter: effect.stallAfter };
+  if ("withhold" in effect) return { withhold: effect.withhold };
   return "withoutEndBookmark" in effect ? { withoutEndBookmark: true } : {};
 }

@@ -59,7 +59,7 @@ export class FaultProxy implements Transport {
     this.#outer = new InProcessTransport((request) =>
       this.#faults.around(
         request,
-        async () => this.#down ? undefined : await this.#forward(request),
+        async (asked) => this.#down ? undefined : await this.#forward(asked),
       )
     );
   }

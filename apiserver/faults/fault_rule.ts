@@ -21,9 +21,12 @@ export interface FaultMatch {
 
 /** Effect of a fault on a request. */
 export type FaultEffect =
-  /** Answers with this status instead of the server's own. */
+  /**
+   * Answers with this status instead of the server's own: 403 and 422 refuse a
+   * request as admission, a quota or missing rights do.
+   */
   | {
-    readonly status: 429 | 500 | 502 | 503 | 504;
+    readonly status: 403 | 422 | 429 | 500 | 502 | 503 | 504;
     /** Value of the `Retry-After` header, in seconds. */
     readonly retryAfter?: number | undefined;
   }
@@ -33,8 +36,22 @@ export type FaultEffect =
   | { readonly expired: true }
   /** Delays the answer by this number of milliseconds. */
   | { readonly delay: number }
-  /** Breaks the connection before the answer. */
-  | { readonly reset: "request" }
+  /**
+   * Breaks the connection: before the server handles the request, or after it did
+   * and before the answer, so that the client does not know the outcome.
+   */
+  | { readonly reset: "request" | "answer" }
+  /**
+   * Answers lists with the state of an earlier revision, and starts watches with
+   * it, as an API server does that lags behind the others. Watches receive later
+   * changes when the rule is removed.
+   */
+  | { readonly staleAt: number }
+  /**
+   * Withholds the events of a watch from one revision to before another, and
+   * delivers those that follow.
+   */
+  | { readonly withhold: { readonly from: number; readonly to: number } }
   /** Breaks the connection after this many bytes of the body. */
   | { readonly cutAfter: number }
   /** Stalls a watch after this many events. */
@@ -128,6 +145,8 @@ const EFFECT_RULES = {
   expired: "any?",
   delay: "any?",
   reset: "any?",
+  staleAt: "count?",
+  withhold: "object?",
   cutAfter: "any?",
   stallAfter: "any?",
   withoutEndBookmark: "any?",

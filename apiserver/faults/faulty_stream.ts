@@ -12,6 +12,10 @@ export interface BodyFaults {
   /** Stalls after this many chunks, each of which is an event of a watch. */
   readonly stallAfter?: number | undefined;
   readonly withoutEndBookmark?: boolean | undefined;
+  /** Drops the events from one revision to before another. */
+  readonly withhold?:
+    | { readonly from: number; readonly to: number }
+    | undefined;
 }
 
 const END_BOOKMARK = new TextEncoder().encode("k8s.io/initial-events-end");
@@ -72,10 +76,14 @@ class FaultyWriter implements StreamWriter {
   }
 
   write(chunk: Uint8Array): void {
-    const { cutAfter, stallAfter, withoutEndBookmark } = this.#faults;
+    const { cutAfter, stallAfter, withoutEndBookmark, withhold } = this.#faults;
     if (stallAfter !== undefined && this.#chunks >= stallAfter) return;
     this.#chunks++;
     if (withoutEndBookmark && includes(chunk, END_BOOKMARK)) return;
+    if (withhold !== undefined) {
+      const revision = eventRevision(chunk);
+      if (revision >= withhold.from && revision < withhold.to) return;
+    }
     if (cutAfter === undefined || this.#bytes + chunk.length <= cutAfter) {
       this.#bytes += chunk.length;
       this.#writer.write(chunk);
@@ -93,6 +101,17 @@ class FaultyWriter implements StreamWriter {
   destroy(): void {
     this.#writer.destroy();
   }
+}
+
+const decoder = new TextDecoder();
+
+/** Revision of an event of a watch, which is one chunk of JSON. */
+export function eventRevision(chunk: Uint8Array): number {
+  const text = decoder.decode(chunk);
+  if (!text.startsWith("{")) return 0;
+  const { type, object } = JSON.parse(text.split("\n", 1)[0] as string);
+  if (type === "ERROR") return 0;
+  return Number(object?.metadata?.resourceVersion ?? 0);
 }
 
 function includes(bytes: Uint8Array, part: Uint8Array): boolean {

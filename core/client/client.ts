@@ -31,6 +31,7 @@ import {
   clientSettings,
   type ClientTarget,
 } from "./client_options.ts";
+import { simulatedWorld } from "./simulated_world.ts";
 import { Connection, openConnection } from "./connection.ts";
 import {
   type DiscoveredResource,
@@ -192,6 +193,15 @@ export class Client {
   static async load(
     options: LoadConfigOptions & ClientOptions = {},
   ): Promise<Client> {
+    const world = simulatedWorld();
+    if (world !== undefined) {
+      const { clock = world.clock, random = world.random, logger } = options;
+      const { fieldManager, userAgent, retry, rateLimit, metrics } = options;
+      return new Client({ transport: world.transport() }, {
+        ...{ clock, random, logger, fieldManager, userAgent },
+        ...{ retry, rateLimit, metrics },
+      });
+    }
     const { loadCluster } = await import("../config/load_config.ts");
     const { config, others } = await loadCluster(options);
     return new Client(config, others);

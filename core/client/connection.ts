@@ -34,6 +34,7 @@ import {
   readResponse,
   responseError,
 } from "./response.ts";
+import { simulatedWorld } from "./simulated_world.ts";
 import { ClusterTransport } from "./transport/cluster_transport.ts";
 import { WholeBody } from "./transport/chunk_queue.ts";
 import type {
@@ -209,8 +210,11 @@ export function openConnection(
   ];
   let transport: Transport;
   let connect: Connect = (request) => connectOver(transport, request);
+  const world = simulatedWorld();
   if ("transport" in target) {
     transport = target.transport;
+  } else if (world !== undefined) {
+    transport = world.transport();
   } else {
     const credentials = credentialSource(target.credentials);
     const { impersonate } = target;

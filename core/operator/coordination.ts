@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Client } from "../client/client.ts";
+import { simulatedWorld } from "../client/simulated_world.ts";
 import type { Clock } from "../clock.ts";
 import type { ShardAssignment } from "../controller/shard.ts";
 import type { Logger } from "../logger.ts";
@@ -116,7 +117,7 @@ export class Coordination {
 
   #elect(settings: LeaderElectionSettings): LeaderElection {
     const { controllers } = this.#deps;
-    const identity = settings.identity ?? `${hostname()}_${randomSuffix()}`;
+    const identity = settings.identity ?? `${hostName()}_${randomSuffix()}`;
     const lease = this.#leaseDeps(settings, identity);
     return new LeaderElection({
       ...lease,
@@ -135,7 +136,7 @@ export class Coordination {
     const { controllers } = this.#deps;
     // A replica that was killed and starts again under its name is another member:
     // its earlier runs are only over for certain when their Lease has expired.
-    const identity = `${settings.identity ?? hostname()}-${randomSuffix()}`
+    const identity = `${settings.identity ?? hostName()}-${randomSuffix()}`
       .toLowerCase();
     const lease = this.#leaseDeps(settings, identity);
     return new Sharding({
@@ -171,6 +172,10 @@ export class Coordination {
       log: log.with({ lease: `${namespace}/${name}` }),
     };
   }
+}
+
+function hostName(): string {
+  return simulatedWorld()?.host ?? hostname();
 }
 
 function randomSuffix(): string {

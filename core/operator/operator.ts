@@ -19,6 +19,7 @@ import type { ObjectKey } from "../api/object_key.ts";
 import { abortable } from "../signals.ts";
 import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
+import { simulatedWorld } from "../client/simulated_world.ts";
 import { traceRequests } from "../client/middleware.ts";
 import { ConcurrencyCap } from "../controller/run/concurrency_cap.ts";
 import {
@@ -279,8 +280,9 @@ export class Operator {
       const stopped = new Promise<void>((resolve) =>
         this.#stopped.push(resolve)
       );
-      await this.start();
-      await stopped;
+      const started = this.start().then(() => stopped);
+      // A world that ends leaves no module that waits for its operator.
+      await Promise.race([started, simulatedWorld()?.ended ?? started]);
     } finally {
       removeListener();
     }
@@ -355,7 +357,8 @@ export class Operator {
     checkControllerNames([...this.#controllers.keys()], config);
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
-    if (probes !== undefined) await this.#probes.start(probes);
+    const isServed = probes !== undefined && simulatedWorld() === undefined;
+    if (isServed) await this.#probes.start(probes);
     signal.throwIfAborted();
     const deps = await this.#connect();
     signal.throwIfAborted();
@@ -453,7 +456,7 @@ export class Operator {
       log: logger,
       shard,
       mayRun: () => coordination.mayRun,
-      instance: hostname(),
+      instance: simulatedWorld()?.host ?? hostname(),
       currentNamespace: base.namespace,
       successLevel: development() === undefined ? "debug" : "info",
     };

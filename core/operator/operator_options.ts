@@ -12,6 +12,7 @@ import {
   type ReconnectOptions,
 } from "../cache/watch/reconnect.ts";
 import type { Client } from "../client/client.ts";
+import { simulatedWorld } from "../client/simulated_world.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import {
   type Namespaces,
@@ -246,7 +247,12 @@ export function operatorSettings(
   defaultLogger: Logger | undefined,
 ): OperatorSettings {
   checkOptions(options, OPERATOR_OPTIONS, "an operator");
-  const settings = resolveOptions(options, OPERATOR_OPTIONS);
+  const world = simulatedWorld();
+  const settings = resolveOptions({
+    ...options,
+    clock: options.clock ?? world?.clock,
+    random: options.random ?? world?.random,
+  }, OPERATOR_OPTIONS);
   if (settings.leaderElection && settings.sharding) {
     throw new TypeError(
       'Cannot make an operator: with "sharding" every replica runs its part, so that there is no leader; leave out "leaderElection"',

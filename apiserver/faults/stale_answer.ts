@@ -1,0 +1,164 @@
+import { Buffer } from "node:buffer";
+import {
+  isStream,
+  type ResponseStream,
+  type ServerRequest,
+  type ServerResponse,
+  type StreamWriter,
+} from "../http/exchange.ts";
+import { readTarget, verbOf } from "../request/request_info.ts";
+import { eventRevision } from "./faulty_stream.ts";
+
+const encoder = new TextEncoder();
+
+/** Computes the server's own answer to a request. */
+export type Answer = (
+  request: ServerRequest,
+) => Promise<ServerResponse | undefined>;
+
+/** List as it is answered. */
+interface ListDocument {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly metadata: { readonly resourceVersion: string };
+  readonly items: readonly object[];
+}
+
+/**
+ * Answers lists and watches as a server does that has seen the changes only up to
+ * a revision. A state that is no longer known is answered by the current one.
+ *
+ * @param answer Answer of the server.
+ * @param stale.revision Revision.
+ * @param stale.endings Functions that let open watches catch up.
+ */
+export function staleAnswer(
+  answer: Answer,
+  { revision, endings }: {
+    readonly revision: number;
+    readonly endings: Set<() => void>;
+  },
+): Answer {
+  return async (request) => {
+    const info = readTarget(request.target);
+    if (info === undefined) return await answer(request);
+    const withQuery = (
+      changes: Readonly<Record<string, string | undefined>>,
+    ) => {
+      const query = new URLSearchParams(info.query);
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === undefined) query.delete(name);
+        else query.set(name, value);
+      }
+      const target = `${request.target.split("?", 1)[0]}?${query}`;
+      return { ...request, target };
+    };
+    const past = {
+      resourceVersion: String(revision),
+      resourceVersionMatch: "Exact",
+    };
+    if (verbOf(request.method, info) === "list") {
+      if (info.query.has("continue")) return await answer(request);
+      const list = await answer(withQuery(past));
+      return list?.status === 410 ? await answer(request) : list;
+    }
+    const known = Number(info.query.get("resourceVersion") ?? 0);
+    if (known > 0 && info.query.get("sendInitialEvents") !== "true") {
+      return held(await answer(request), { revision, endings, initial: [] });
+    }
+    const list = await answer(withQuery({
+      ...past,
+      watch: undefined,
+      sendInitialEvents: undefined,
+      allowWatchBookmarks: undefined,
+      timeoutSeconds: undefined,
+    }));
+    if (list?.status !== 200 || isStream(list.body)) {
+      return await answer(request);
+    }
+    const watch = await answer(withQuery({
+      resourceVersion: String(revision),
+      resourceVersionMatch: undefined,
+      sendInitialEvents: undefined,
+    }));
+    const { body } = list;
+    const blocks = body instanceof Uint8Array ? [body] : [...body];
+    const document = JSON.parse(Buffer.concat(blocks).toString());
+    const initial = initialEvents(
+      document,
+      info.query.get("sendInitialEvents") === "true",
+    );
+    return held(watch, { revision, endings, initial });
+  };
+}
+
+/** Events with which a watch begins in a state. */
+function initialEvents(
+  { kind, apiVersion, items, metadata: { resourceVersion } }: ListDocument,
+  endBookmark: boolean,
+): Uint8Array[] {
+  const type = { kind: kind.replace(/List$/, ""), apiVersion };
+  const events: object[] = items.map((item) => ({
+    type: "ADDED",
+    object: { ...type, ...item },
+  }));
+  if (endBookmark) {
+    const annotations = { "k8s.io/initial-events-end": "true" };
+    const metadata = { resourceVersion, annotations };
+    events.push({ type: "BOOKMARK", object: { ...type, metadata } });
+  }
+  return events.map((event) => encoder.encode(`${JSON.stringify(event)}\n`));
+}
+
+interface HoldOptions {
+  readonly revision: number;
+  readonly endings: Set<() => void>;
+  /** Events before those of the watch. */
+  readonly initial: readonly Uint8Array[];
+}
+
+function held(
+  response: ServerResponse | undefined,
+  options: HoldOptions,
+): ServerResponse | undefined {
+  if (response === undefined || !isStream(response.body)) return response;
+  return { ...response, body: new HeldStream(response.body, options) };
+}
+
+/** Stream of a watch whose events after a revision wait until it is released. */
+class HeldStream implements ResponseStream {
+  readonly #stream: ResponseStream;
+  readonly #options: HoldOptions;
+
+  constructor(stream: ResponseStream, options: HoldOptions) {
+    this.#stream = stream;
+    this.#options = options;
+  }
+
+  start(writer: StreamWriter): () => void {
+    const { revision, endings, initial } = this.#options;
+    for (const event of initial) writer.write(event);
+    const waiting: Uint8Array[] = [];
+    let isHeld = true;
+    const release = () => {
+      isHeld = false;
+      for (const chunk of waiting.splice(0)) writer.write(chunk);
+    };
+    endings.add(release);
+    const stop = this.#stream.start({
+      get pending() {
+        return writer.pending;
+      },
+      write(chunk) {
+        if (!isHeld || eventRevision(chunk) <= revision) writer.write(chunk);
+        else waiting.push(chunk);
+      },
+      end: () => writer.end(),
+      destroy: () => writer.destroy(),
+    });
+    return () => {
+      endings.delete(release);
+      stop();
+    };
+  }
+}

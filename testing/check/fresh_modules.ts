@@ -1,0 +1,113 @@
+import * as nodeModule from "node:module";
+import { dirname } from "node:path";
+import { pathToFileURL } from "node:url";
+
+/** Root of this library: its sources, or its package. */
+const LIBRARY = new URL("../../", import.meta.url).href;
+/** Folders of the library, in a checkout that holds more. */
+const LIBRARY_PART =
+  /^(?:core|apiserver|sources|workflows|testing|cli|dist|mod\.[jt]s)/;
+const FRESH = /[?&]incarnation=\d+$/;
+
+interface ResolveResult {
+  readonly url: string;
+}
+type NextResolve = (specifier: string, context: object) => ResolveResult;
+/** `module.registerHooks` of Node and Deno; Bun has none. */
+const { registerHooks } = nodeModule as {
+  registerHooks?: (hooks: {
+    resolve(
+      specifier: string,
+      context: { readonly parentURL?: string | undefined },
+      next: NextResolve,
+    ): ResolveResult;
+  }) => void;
+};
+
+/** Plugins of Bun, which resolve what modules import. */
+const { Bun } = globalThis as {
+  Bun?: {
+    plugin(plugin: {
+      readonly name: string;
+      setup(build: {
+        onResolve(
+          options: { readonly filter: RegExp },
+          resolve: (
+            given: { readonly path: string; readonly importer: string },
+          ) => { readonly path: string } | undefined,
+        ): void;
+      }): void;
+    }): void;
+    resolveSync(path: string, folder: string): string;
+  };
+};
+
+let isHooked = false;
+/** Query of the modules that Bun imports now. */
+let query = "";
+
+/**
+ * Imports a module, and everything that it imports, as a new process would: the
+ * state that modules keep begins again. The library itself, packages under
+ * `node_modules` and modules of the runtime are shared with earlier imports.
+ *
+ * @param path Absolute path of the module.
+ * @param incarnation Number that differs from those of earlier imports.
+ */
+export async function importFresh(
+  path: string,
+  incarnation: number,
+): Promise<Readonly<Record<string, unknown>>> {
+  query = `?incarnation=${incarnation}`;
+  if (!isHooked && Bun !== undefined) {
+    Bun.plugin({
+      name: "coracle-fresh-modules",
+      setup: (build) =>
+        build.onResolve({ filter: /^\.\.?\// }, resolveFreshInBun),
+    });
+  } else if (!isHooked) registerHooks?.({ resolve: resolveFresh });
+  isHooked = true;
+  const { href } = pathToFileURL(path);
+  // deno-lint-ignore coracle/literal-import -- the user names the file
+  return await import(`${Bun === undefined ? href : path}${query}`);
+}
+
+let isResolving = false;
+
+/** Bun does not pass the query of the importing module on. */
+function resolveFreshInBun(
+  { path, importer }: { readonly path: string; readonly importer: string },
+): { readonly path: string } | undefined {
+  if (isResolving || Bun === undefined || path.includes("?")) return undefined;
+  if (!isOwn(pathToFileURL(importer).href)) return undefined;
+  isResolving = true;
+  try {
+    const file = Bun.resolveSync(path, dirname(importer));
+    return isOwn(pathToFileURL(file).href)
+      ? { path: `${file}${query}` }
+      : undefined;
+  } finally {
+    isResolving = false;
+  }
+}
+
+/** Passes the incarnation of a module on to the modules that it imports. */
+function resolveFresh(
+  specifier: string,
+  context: { readonly parentURL?: string | undefined },
+  next: NextResolve,
+): ResolveResult {
+  const resolved = next(specifier, context);
+  const incarnation = FRESH.exec(context.parentURL ?? "")?.[0].slice(1);
+  if (incarnation === undefined || !isOwn(resolved.url)) return resolved;
+  const mark = resolved.url.includes("?") ? "&" : "?";
+  return { ...resolved, url: `${resolved.url}${mark}${incarnation}` };
+}
+
+/** Whether a module belongs to the program, and not to a library. */
+function isOwn(url: string): boolean {
+  if (!url.startsWith("file:") || url.includes("/node_modules/")) return false;
+  if (FRESH.test(url)) return false;
+  return !url.startsWith(LIBRARY) ||
+    !LIBRARY_PART.test(url.slice(LIBRARY.length));
+}

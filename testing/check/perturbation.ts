@@ -1,0 +1,87 @@
+/** Object that a step or a perturbation is about. */
+export interface ObjectReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string | undefined;
+}
+
+/** Change of an object by someone else: a JSON merge patch, or its deletion. */
+export interface ObjectChange {
+  readonly patch?: object | undefined;
+  readonly delete?: true | undefined;
+}
+
+/**
+ * One thing that goes wrong in a world, as plain JSON. Writes and events are
+ * named by their number in the trace of a clean run, which a perturbed run
+ * equals up to that point.
+ */
+export type Perturbation =
+  /** Kills the operator at a write; the next incarnation starts after `downMs`. */
+  | {
+    readonly do: "crash";
+    readonly write: number;
+    readonly place: "before" | "unanswered" | "after";
+    /** @default {0} */
+    readonly downMs?: number | undefined;
+  }
+  /**
+   * Lists and watches answer with an earlier revision, as from an API server that
+   * lags behind. With `write` the operator is killed after that write first. Ends
+   * before the next write, or after `forMs`.
+   */
+  | {
+    readonly do: "stale";
+    readonly write?: number | undefined;
+    readonly revision: number;
+    readonly forMs: number;
+  }
+  /** Events of a resource are not delivered: from `from` to before `to`. */
+  | {
+    readonly do: "withhold";
+    readonly resource: string;
+    readonly group?: string | undefined;
+    readonly from: number;
+    readonly to: number;
+  }
+  /** Event `event` waits until event `after` is delivered, or for 30 seconds. */
+  | { readonly do: "delay"; readonly event: number; readonly after: number }
+  /** The watch breaks before an event. */
+  | { readonly do: "cut"; readonly event: number }
+  /** The watch ends with 410 instead of an event. */
+  | { readonly do: "expire"; readonly event: number }
+  /** A write is answered with 409. */
+  | {
+    readonly do: "conflict";
+    readonly write: number;
+    /** @default {1} */
+    readonly times?: number | undefined;
+  }
+  /** A write is refused, by admission, quota or missing rights. */
+  | {
+    readonly do: "refuse";
+    readonly write: number;
+    readonly code: 403 | 422 | 500 | 503;
+    /** @default {1} */
+    readonly times?: number | undefined;
+  }
+  /** From a write on, every request is answered with 429 for a while. */
+  | { readonly do: "throttle"; readonly write: number; readonly forMs: number }
+  /** A write is committed, but its connection breaks before the answer. */
+  | { readonly do: "lose"; readonly write: number }
+  /** Before a write another replica takes the Leases, for a minute. */
+  | { readonly do: "depose"; readonly write: number }
+  /** Before a write a second incarnation starts beside the first. */
+  | { readonly do: "twins"; readonly write: number }
+  /** Someone else changes or deletes an object before a write, or after a step. */
+  | ObjectChange & {
+    readonly do: "edit";
+    readonly write?: number | undefined;
+    readonly step?: number | undefined;
+    readonly target: ObjectReference;
+  }
+  /** The wall clock jumps before a write. */
+  | { readonly do: "clock"; readonly write: number; readonly jumpMs: number }
+  /** Containers of simulated pods become ready late, now and then, or never. */
+  | { readonly do: "dependents"; readonly mode: "late" | "flap" | "never" };

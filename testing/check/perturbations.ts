@@ -1,0 +1,261 @@
+import { untyped } from "../../core/api/kind.ts";
+import type { Client } from "../../core/client/client.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { FaultEffect } from "../../apiserver/faults/fault_rule.ts";
+import type {
+  ObjectChange,
+  ObjectReference,
+  Perturbation,
+} from "./perturbation.ts";
+import type { WorldClock } from "./world_clock.ts";
+
+/** Longest time that a delayed event waits, in milliseconds. */
+const DELAY_LIMIT_MS = 30_000;
+/** Time that another replica keeps the Leases, in milliseconds. */
+const DEPOSED_MS = 60_000;
+
+const LEASE = untyped({
+  group: "coordination.k8s.io",
+  version: "v1",
+  kind: "Lease",
+});
+
+/** What perturbations act on. */
+export interface PerturbedWorld {
+  readonly client: Client;
+  readonly clock: WorldClock;
+  /** Clock whose timers survive the operator. */
+  readonly outside: Clock;
+  twin(): void;
+  edit(
+    target: ObjectReference,
+    change: ObjectChange,
+  ): Promise<void>;
+}
+
+/** What becomes of a write. */
+export interface WriteVerdict {
+  /** Perturbation that decides. */
+  readonly fault?: string | undefined;
+  /** The operator is killed: before the write, before the answer, or after it. */
+  readonly crash?: {
+    readonly place: "before" | "unanswered" | "after";
+    readonly why: string;
+    readonly downMs: number;
+  } | undefined;
+  /** Effect by the faults of the server. */
+  readonly effect?: FaultEffect | undefined;
+}
+
+type Kind<D extends Perturbation["do"]> = Extract<
+  Perturbation,
+  { readonly do: D }
+>;
+
+/** Perturbations of a world, each of which acts when its write or event comes. */
+export class Perturbations {
+  readonly #all: readonly Perturbation[];
+  readonly hits: number[];
+  #world: PerturbedWorld | undefined;
+  #stale: { readonly revision: number; readonly until: number } | undefined;
+  /** Ends the staleness of open watches. */
+  readonly #staleWatches: Set<() => void> = new Set();
+  #throttledUntil = -Infinity;
+  /** Number of the last event that was delivered. */
+  #delivered = 0;
+  /** Times at which delayed events began to wait. */
+  readonly #delayedSince: Map<number, number> = new Map();
+  readonly #due: Set<number> = new Set();
+
+  constructor(all: readonly Perturbation[]) {
+    this.#all = all;
+    this.hits = all.map(() => 0);
+  }
+
+  attach(world: PerturbedWorld): void {
+    this.#world = world;
+    for (const one of this.#of("stale")) {
+      if (one.write === undefined) this.#becomeStale(one);
+    }
+  }
+
+  *#of<D extends Perturbation["do"]>(kind: D): Iterable<Kind<D>> {
+    for (const one of this.#all) if (one.do === kind) yield one as Kind<D>;
+  }
+
+  #hit(one: Perturbation): void {
+    const index = this.#all.indexOf(one);
+    this.hits[index] = (this.hits[index] ?? 0) + 1;
+  }
+
+  get #now(): number {
+    return this.#world?.clock.now() ?? 0;
+  }
+
+  /** How simulated containers become ready; undefined if as usual. */
+  get dependents(): "late" | "flap" | "never" | undefined {
+    const [one] = this.#of("dependents");
+    if (one !== undefined) this.#hit(one);
+    return one?.mode;
+  }
+
+  /** Acts before a write, and says what becomes of it. */
+  async beforeWrite(write: number): Promise<WriteVerdict> {
+    const world = this.#world as PerturbedWorld;
+    this.#catchUp();
+    let verdict: WriteVerdict = {};
+    for (const one of this.#all) {
+      if (!("write" in one) || one.write === undefined) continue;
+      const times = "times" in one ? one.times ?? 1 : 1;
+      const index = this.#all.indexOf(one);
+      if (write < one.write || write >= one.write + times) continue;
+      if ((this.hits[index] ?? 0) >= times) continue;
+      this.#hit(one);
+      const fault = one.do;
+      switch (one.do) {
+        case "crash": {
+          const why = `write ${write}, ${one.place}`;
+          const { place, downMs = 0 } = one;
+          verdict = { fault, crash: { place, why, downMs } };
+          break;
+        }
+        case "stale": {
+          this.#becomeStale(one);
+          const why = `write ${write}, after`;
+          verdict = { fault, crash: { place: "after", why, downMs: 0 } };
+          break;
+        }
+        case "conflict":
+          verdict = { fault, effect: { conflict: true } };
+          break;
+        case "refuse":
+          verdict = { fault, effect: { status: one.code } };
+          break;
+        case "lose":
+          verdict = { fault, effect: { reset: "answer" } };
+          break;
+        case "throttle":
+          this.#throttledUntil = world.clock.now() + one.forMs;
+          break;
+        case "clock":
+          world.clock.jump(one.jumpMs);
+          break;
+        case "twins":
+          world.twin();
+          break;
+        case "depose":
+          await this.#depose(world);
+          break;
+        case "edit":
+          await world.edit(one.target, one);
+      }
+    }
+    return verdict;
+  }
+
+  /** Effect on any request; undefined if there is none. */
+  effect(verb: string): FaultEffect | undefined {
+    if (this.#now < this.#throttledUntil) return { status: 429, retryAfter: 1 };
+    if (verb !== "list" && verb !== "watch") return undefined;
+    if (this.#stale === undefined) return undefined;
+    return { staleAt: this.#stale.revision };
+  }
+
+  /** Registers a watch that is stale until the server has caught up. */
+  staleWatch(release: () => void): void {
+    this.#staleWatches.add(release);
+  }
+
+  #becomeStale({ revision, forMs }: Kind<"stale">): void {
+    const world = this.#world as PerturbedWorld;
+    this.#stale = { revision, until: world.clock.now() + forMs };
+    world.outside.setTimer(() => this.#catchUp(true), forMs);
+  }
+
+  /** Ends the staleness, which lasts until a write of the next incarnation. */
+  #catchUp(now = this.#staleWatches.size > 0): void {
+    if (!now) return;
+    this.#stale = undefined;
+    for (const release of this.#staleWatches) release();
+    this.#staleWatches.clear();
+  }
+
+  /** Another replica holds all Leases for a while. */
+  async #depose({ client, clock, outside }: PerturbedWorld): Promise<void> {
+    const { items } = await client.list(LEASE);
+    const now = new Date(clock.wallTime()).toISOString().replace("Z", "000Z");
+    for (const { metadata, ...lease } of items) {
+      const { namespace = "", name = "" } = metadata ?? {};
+      if (namespace.startsWith("kube-")) continue;
+      const { spec = {} } = lease as {
+        spec?: { leaseTransitions?: number };
+      };
+      const { leaseTransitions = 0 } = spec;
+      const set = (holderIdentity: string | null) =>
+        client.patch(LEASE, { namespace, name }, {
+          spec: {
+            holderIdentity,
+            renewTime: now,
+            acquireTime: now,
+            leaseDurationSeconds: DEPOSED_MS / 1000,
+            leaseTransitions: leaseTransitions + 1,
+          },
+        }, { fieldManager: "check" });
+      await set("check");
+      outside.setTimer(() => void set("").catch(() => {}), DEPOSED_MS);
+    }
+  }
+
+  /** Whether an event has to wait for another one. */
+  isDelayed(event: number): boolean {
+    for (const one of this.#of("delay")) {
+      if (one.event !== event || this.#delivered >= one.after) continue;
+      const since = this.#delayedSince.get(event);
+      if (since === undefined) {
+        this.#delayedSince.set(event, this.#now);
+        this.#hit(one);
+        // So that the time comes when nothing else is due.
+        this.#world?.outside.setTimer(
+          () => this.#due.add(event),
+          DELAY_LIMIT_MS,
+        );
+      }
+      if (!this.#due.has(event)) return true;
+    }
+    return false;
+  }
+
+  /** What becomes of an event. */
+  onEvent(
+    { n, group, resource, revision }: {
+      readonly n: number;
+      readonly group: string;
+      readonly resource: string;
+      readonly revision: number;
+    },
+  ): "cut" | "expire" | "withhold" | undefined {
+    this.#delivered = Math.max(this.#delivered, n);
+    for (const one of this.#all) {
+      if (one.do === "cut" || one.do === "expire") {
+        const index = this.#all.indexOf(one);
+        if (one.event !== n || (this.hits[index] ?? 0) > 0) continue;
+      } else if (one.do === "withhold") {
+        const { group: wanted = group } = one;
+        if (one.resource !== resource || wanted !== group) continue;
+        if (revision < one.from || revision >= one.to) continue;
+      } else continue;
+      this.#hit(one);
+      return one.do;
+    }
+    return undefined;
+  }
+
+  /** Edits that follow a step of the workload. */
+  *afterStep(step: number): Iterable<Kind<"edit">> {
+    for (const one of this.#of("edit")) {
+      if (one.step !== step) continue;
+      this.#hit(one);
+      yield one;
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import { createHash } from "node:crypto";
+import type { WorldRun } from "./world.ts";
+
+/** Request of an operator, in the order in which the server handled them. */
+export interface RequestEntry {
+  readonly type: "request";
+  /** Virtual time, in milliseconds since the start of the world. */
+  at: number;
+  /** Number of the request among those of the operator. */
+  n: number;
+  /**
+   * Number of the write among those of the operator; undefined for reads, dry
+   * runs, reviews, Leases and Events.
+   */
+  write?: number | undefined;
+  readonly incarnation: number;
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  name: string;
+  /** Path and query. */
+  readonly path: string;
+  readonly body?: string | undefined;
+  readonly dryRun: boolean;
+  /** HTTP status; 0 if the server did not handle the request. */
+  code: number;
+  reason?: string | undefined;
+  /** Whether the request changed an object. */
+  changed: boolean;
+  /** resourceVersion and uid of the object in the answer. */
+  revision?: number | undefined;
+  uid?: string | undefined;
+  /** Whether the operator received the answer. */
+  answered: boolean;
+  /** Perturbation that decided the outcome. */
+  fault?: string | undefined;
+  /** Call that made the request, with the option `callSites`. */
+  readonly site?: string | undefined;
+}
+
+/** Event of a watch of an operator, in the order of deliveries. */
+export interface EventEntry {
+  readonly type: "event";
+  readonly at: number;
+  /** Number of the event; undefined for bookmarks, Leases and Events. */
+  readonly n?: number | undefined;
+  readonly incarnation: number;
+  readonly watch: number;
+  readonly event: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly revision: number;
+  /** Perturbation that replaced or dropped the event. */
+  fault?: string | undefined;
+}
+
+/** Entry of the trace of a world. */
+export type TraceEntry =
+  | RequestEntry
+  | EventEntry
+  /** Change by someone other than the operator. */
+  | {
+    readonly type: "actor";
+    readonly at: number;
+    readonly who: "user" | "cluster" | "check";
+    readonly change: string;
+    readonly group: string;
+    readonly resource: string;
+    readonly namespace: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly revision: number;
+  }
+  | {
+    readonly type: "start" | "kill" | "exit";
+    readonly at: number;
+    readonly incarnation: number;
+    readonly why: string;
+  }
+  | {
+    readonly type: "log";
+    readonly at: number;
+    readonly incarnation: number;
+    readonly level: string;
+    readonly message: string;
+    /** Fields as JSON; their texts may differ by runtime. */
+    readonly fields: string;
+  }
+  | {
+    readonly type: "rejection";
+    readonly at: number;
+    readonly message: string;
+  }
+  | {
+    readonly type: "external";
+    readonly at: number;
+    readonly incarnation: number;
+    readonly method: string;
+    readonly url: string;
+    readonly body?: string | undefined;
+    readonly status: number;
+  };
+
+/** Parts of an entry whose text depends on the runtime. */
+const RUNTIME_TEXT = new Set(["fields", "site", "message"]);
+
+/** Line of the trace that is the same on every runtime. */
+export function traceLine(entry: TraceEntry): string {
+  return JSON.stringify(
+    entry,
+    (name, value) =>
+      RUNTIME_TEXT.has(name) && entry.type !== "log" ||
+        name === "fields"
+        ? undefined
+        : value,
+  );
+}
+
+/** Digest of a trace: equal for equal runs on every runtime. */
+export function fingerprint(trace: readonly TraceEntry[]): string {
+  const digest = createHash("sha256");
+  for (const entry of trace) digest.update(`${traceLine(entry)}\n`);
+  return digest.digest("hex");
+}
+
+/** First entry in which two runs differ. */
+export interface TraceDifference {
+  /** Index in both traces. */
+  readonly index: number;
+  readonly a: TraceEntry | undefined;
+  readonly b: TraceEntry | undefined;
+  /** Sentence that names both, and the calls that made them. */
+  readonly text: string;
+}
+
+/** Returns the first difference of two runs; undefined if there is none. */
+export function firstDifference(
+  a: Pick<WorldRun, "trace">,
+  b: Pick<WorldRun, "trace">,
+): TraceDifference | undefined {
+  const length = Math.max(a.trace.length, b.trace.length);
+  for (let index = 0; index < length; index++) {
+    const [one, other] = [a.trace[index], b.trace[index]];
+    if (one && other && traceLine(one) === traceLine(other)) continue;
+    const text = `Entry ${index + 1} differs between two runs: ${
+      nameOf(one)
+    }, then ${nameOf(other)}`;
+    return { index, a: one, b: other, text };
+  }
+  return undefined;
+}
+
+function nameOf(entry: TraceEntry | undefined): string {
+  if (entry === undefined) return "nothing";
+  const site = "site" in entry && entry.site ? `, called ${entry.site}` : "";
+  return `${traceLine(entry)}${site}`;
+}

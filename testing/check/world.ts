@@ -1,0 +1,901 @@
+import process from "node:process";
+import { parseApiVersion, sameKind, untyped } from "../../core/api/kind.ts";
+import type { KubernetesObject, UntypedObject } from "../../core/api/object.ts";
+import { Client } from "../../core/client/client.ts";
+import { setSimulatedWorld } from "../../core/client/simulated_world.ts";
+import type { Clock } from "../../core/clock.ts";
+import { nextTurn } from "../../core/clock.ts";
+import { CRD_KIND, type CrdManifest } from "../../core/crd/crd_object.ts";
+import { applyCrd, installCrd } from "../../core/crd/install_crd.ts";
+import type { DefinedKind } from "../../core/crd/kind_definition.ts";
+import type { LogFields, Logger, LogLevel } from "../../core/logger.ts";
+import {
+  development,
+  type OperatorHandle,
+  setDevelopment,
+} from "../../core/operator/development.ts";
+import { defaultControllers } from "../../apiserver/controllers/controller_names.ts";
+import { type Random, seededRandom } from "../../apiserver/random.ts";
+import { ApiServer, storeOf } from "../../apiserver/server.ts";
+import type { Change } from "../../apiserver/storage/history.ts";
+import type { Store } from "../../apiserver/storage/store.ts";
+import type { PodHooks } from "../../apiserver/pods/pod_hooks.ts";
+import type {
+  ObjectChange,
+  ObjectReference,
+  Perturbation,
+} from "./perturbation.ts";
+import { Perturbations } from "./perturbations.ts";
+import type { TraceEntry } from "./trace.ts";
+import { WorldClock } from "./world_clock.ts";
+import { replaceGlobals } from "./world_globals.ts";
+import { Schedule } from "./world_schedule.ts";
+import { type Surroundings, WorldTransport } from "./world_transport.ts";
+
+/** Turns of the event loop without activity after which work has settled. */
+const QUIET_TURNS = 4;
+/** Maximum number of turns for one step of work. */
+const MAX_TURNS = 5_000;
+/** Maximum real time for work outside of the world, in milliseconds. */
+const MAX_REAL_MS = 20_000;
+/** Delay until an operator that could not start is started again. */
+const RESTART_MS = { first: 10_000, longest: 300_000 };
+
+const MINUTE_MS = 60_000;
+/** Thrown where the process would have ended. */
+const EXIT = new Error("Cannot go on: the process of the operator has ended");
+const realSetTimeout = globalThis.setTimeout;
+const realNow = performance.now.bind(performance);
+
+/** What one incarnation of the operator is started with. */
+export interface WorldStart {
+  /** Number of the incarnation, from 1. */
+  readonly incarnation: number;
+  /** Operators that were created in this incarnation so far. */
+  readonly made: readonly OperatorHandle[];
+  /** Options for an operator that takes them. */
+  readonly cluster: {
+    readonly client: Client;
+    readonly clock: Clock;
+    readonly logger: Logger;
+    readonly namespaces: readonly string[];
+  };
+}
+
+/** Options of a world. */
+export interface WorldOptions {
+  /** Decides names, times and, with `order`, the order of concurrent work. */
+  readonly seed: number;
+  /**
+   * Loads one incarnation of the operator, with time, random numbers and `fetch`
+   * of the world in force. The result is started; nothing, if it starts by itself.
+   */
+  readonly load: (
+    start: WorldStart,
+  ) =>
+    | Promise<{ start(): Promise<void> } | undefined>
+    | { start(): Promise<void> }
+    | undefined;
+  /** Kinds that are installed first. */
+  readonly kinds?: readonly DefinedKind[] | undefined;
+  /** Objects that are applied first. */
+  readonly objects?: readonly UntypedObject[] | undefined;
+  /** Namespaces for the operator; all by default. */
+  readonly namespaces?: readonly string[] | undefined;
+  /**
+   * Whether pods run on a simulated node.
+   *
+   * @default {true}
+   */
+  readonly simulate?: boolean | undefined;
+  readonly perturbations?: readonly Perturbation[] | undefined;
+  /**
+   * Order of requests and deliveries that are pending at the same time.
+   *
+   * @default {"canonical"}
+   */
+  readonly order?: "canonical" | "seeded" | undefined;
+  /** Whether the trace names the call that made each request. */
+  readonly callSites?: boolean | undefined;
+  /** User as whom the operator acts, with the rights that roles give. */
+  readonly user?: string | undefined;
+  /** Maximum number of requests, deliveries and timers; by default 100,000. */
+  readonly maxActions?: number | undefined;
+  /** What the operator reaches by `fetch`; nothing by default. */
+  readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
+}
+
+/** Step of a workload. */
+export type WorldStep =
+  & (
+    | { readonly apply: UntypedObject }
+    | { readonly patch: UntypedObject }
+    | { readonly delete: ObjectReference }
+    | { readonly advance: number }
+    | { readonly quiet: { readonly within?: number; readonly still?: number } }
+  )
+  & {
+    /**
+     * Whether the world becomes quiet after the step.
+     *
+     * @default {true}
+     */
+    readonly settle?: boolean | undefined;
+  };
+
+/** Objects by `apiVersion kind namespace/name`. */
+export type WorldObjects = Readonly<Record<string, UntypedObject>>;
+
+/** Result of a run, as plain data. */
+export interface WorldRun {
+  readonly trace: readonly TraceEntry[];
+  /** Objects at the end. */
+  readonly end: WorldObjects;
+  /** Objects after each step. */
+  readonly after: readonly WorldObjects[];
+  /** Whether the world was quiet after every step. */
+  readonly quiet: boolean;
+  /** Index of the first step after which it was not; undefined if none. */
+  readonly busyAfter: number | undefined;
+  readonly incarnations: number;
+  /** How often each perturbation acted. */
+  readonly hits: readonly number[];
+  readonly revision: number;
+  readonly virtualMs: number;
+  /** Requests, deliveries and timers in all. */
+  readonly actions: number;
+}
+
+/** One process of the operator. */
+interface Incarnation {
+  readonly number: number;
+  readonly clock: ReturnType<WorldClock["view"]>;
+  readonly transport: WorldTransport;
+  readonly random: Random;
+  readonly made: OperatorHandle[];
+  alive: boolean;
+}
+
+let active: World | undefined;
+
+/**
+ * Deterministic world of one operator: an embedded API server, a virtual clock and
+ * the operator in one process. Requests are handled and events delivered one at a
+ * time, each after everything before it has settled, so that one seed gives one
+ * trace on every runtime.
+ *
+ * Only one world can exist at a time, since it replaces globals of the process.
+ */
+export class World {
+  readonly trace: TraceEntry[] = [];
+  /** Client of the user; await its promises with {@linkcode World.complete}. */
+  readonly client: Client;
+  readonly #options: WorldOptions;
+  readonly #clock: WorldClock;
+  readonly #server: ApiServer;
+  readonly #store: Store;
+  readonly #schedule: Schedule;
+  readonly #perturbations: Perturbations;
+  readonly #outside: ReturnType<WorldClock["view"]>;
+  readonly #random: Random;
+  readonly #restore: (() => void)[] = [];
+  readonly #ended: PromiseWithResolvers<void> = Promise.withResolvers();
+  readonly #bootstrap: Map<string, number> = new Map();
+  readonly #incarnations: Incarnation[] = [];
+  readonly #changes: Change[] = [];
+  readonly #surroundings: Surroundings;
+  /** Object that the user or the check is changing. */
+  #acting: { who: "user" | "check"; key: string } | undefined;
+  #lastChange = 0;
+  #activity = 0;
+  #actions = 0;
+  #failedStarts = 0;
+  /** Incarnations whose modules are being loaded. */
+  #spawning = 0;
+  /** Aborts the run: an error of the world itself. */
+  #failure: { readonly error: unknown } | undefined;
+
+  private constructor(
+    options: WorldOptions,
+    clock: WorldClock,
+    server: ApiServer,
+    perturbations: Perturbations,
+  ) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#server = server;
+    this.#outside = clock.view();
+    this.#random = seededRandom(options.seed * 1_000);
+    this.#store = storeOf(server) as Store;
+    this.client = new Client({ transport: server.transport }, {
+      clock: this.#outside,
+      random: this.#random.next,
+      retry: false,
+    });
+    this.#schedule = new Schedule(
+      options.order === "seeded"
+        ? seededRandom(options.seed * 1_000 + 999).next
+        : undefined,
+    );
+    this.#perturbations = perturbations;
+    const { user, callSites = false } = options;
+    this.#surroundings = {
+      inner: server.transport,
+      faults: server.faults,
+      schedule: this.#schedule,
+      perturbations,
+      trace: this.trace,
+      counters: { requests: 0, writes: 0, events: 0, watches: 0 },
+      now: () => this.now,
+      active: () => this.#activity++,
+      takeChanges: () => this.#changes.splice(0),
+      attribute: (changes) => this.#attribute(changes),
+      crash: (why, downMs) => this.#crash(why, downMs),
+      user,
+      callSites,
+    };
+  }
+
+  /**
+   * Starts a world: server, kinds, objects and the first incarnation of the
+   * operator, which is starting when the promise is fulfilled.
+   *
+   * @throws {Error} If another world exists.
+   */
+  static async start(options: WorldOptions): Promise<World> {
+    if (active !== undefined) {
+      throw new Error("Cannot start a world: another one has not ended");
+    }
+    const { seed, simulate = true } = options;
+    const clock = new WorldClock();
+    const perturbations = new Perturbations(options.perturbations ?? []);
+    const server = await ApiServer.start({
+      port: false,
+      clock: clock.view(),
+      seed,
+      token: "world",
+      simulate,
+      pods: podHooks(perturbations, clock),
+      controllers: [
+        ...defaultControllers(simulate),
+        // Its certificate would differ from run to run.
+        "-root-ca-certificate-publisher-controller",
+      ],
+    });
+    const world = new World(options, clock, server, perturbations);
+    active = world;
+    try {
+      await world.#begin();
+    } catch (error) {
+      await world.end();
+      throw error;
+    }
+    return world;
+  }
+
+  /** Number of the last incarnation. */
+  get incarnation(): number {
+    return this.#incarnations.length;
+  }
+
+  /** How often each perturbation acted. */
+  get hits(): readonly number[] {
+    return this.#perturbations.hits;
+  }
+
+  /** Virtual milliseconds since the start. */
+  get now(): number {
+    return this.#clock.now();
+  }
+
+  /** Revision of the server. */
+  get revision(): number {
+    return this.#store.revision;
+  }
+
+  /** Requests, deliveries and timers so far. */
+  get actions(): number {
+    return this.#actions;
+  }
+
+  async #begin(): Promise<void> {
+    const { kinds = [], objects = [] } = this.#options;
+    this.#perturbations.attach({
+      client: this.client,
+      clock: this.#clock,
+      outside: this.#outside,
+      twin: () => this.#spawnAside("a second replica"),
+      edit: (target, change) => this.#edit(target, change),
+    });
+    this.#replaceGlobals();
+    await this.#settle();
+    for (const collection of this.#store.collections()) {
+      for (const stored of collection.values()) {
+        this.#bootstrap.set(
+          `${collection.resource.group}/${collection.resource.plural}/${stored.key}`,
+          stored.revision,
+        );
+      }
+    }
+    this.#store.listen((change) => {
+      this.#activity++;
+      this.#changes.push(change);
+    });
+    for (const kind of kinds) {
+      await this.complete(installCrd(this.client, kind));
+    }
+    for (const object of objects) await this.apply(object);
+    await this.#spawn("the start");
+  }
+
+  #replaceGlobals(): void {
+    const current = () => this.#current;
+    const clock = () => current()?.clock ?? this.#outside;
+    const random = () => (current()?.random ?? this.#random).next();
+    const host = "operator-0";
+    const before = development();
+    setSimulatedWorld({
+      transport: () => {
+        const { transport } = current() ?? {};
+        if (transport !== undefined) return transport;
+        throw new Error("Cannot connect: no operator runs in this world");
+      },
+      get clock() {
+        return clock();
+      },
+      random,
+      host,
+      ended: this.#ended.promise,
+    });
+    setDevelopment({
+      runs: true,
+      logger: this.#logger({}),
+      operatorMade: (operator) => void current()?.made.push(operator),
+    });
+    const rejected = (error: unknown) => this.#rejected(error);
+    const { exit } = process;
+    process.exit = (code) => this.#exit(`process.exit(${code ?? ""})`);
+    process.on("unhandledRejection", rejected);
+    process.on("uncaughtException", rejected);
+    const signals = ["SIGTERM", "SIGINT"] as const;
+    const listeners = signals.map((signal) => process.listeners(signal));
+    this.#restore.push(
+      () => {
+        signals.forEach((signal, index) => {
+          for (const listener of process.listeners(signal)) {
+            if (listeners[index]?.includes(listener)) continue;
+            process.off(signal, listener as () => void);
+          }
+        });
+      },
+      () => {
+        process.exit = exit;
+      },
+      () => process.off("unhandledRejection", rejected),
+      () => process.off("uncaughtException", rejected),
+      () => setDevelopment(before),
+      () => setSimulatedWorld(undefined),
+      replaceGlobals({
+        clock,
+        random,
+        uuid: () => (current()?.random ?? this.#random).uid(),
+        fetch: (request) => this.#fetch(request),
+      }),
+    );
+  }
+
+  get #current(): Incarnation | undefined {
+    return this.#incarnations.findLast(({ alive }) => alive);
+  }
+
+  #logger(fixed: LogFields, incarnation?: number): Logger {
+    const write = (level: LogLevel) => (message: string, fields?: LogFields) =>
+      this.#log(level, message, { fixed, fields, incarnation });
+    return {
+      debug: () => {},
+      info: () => {},
+      warn: write("warn"),
+      error: write("error"),
+      with: (fields) => this.#logger({ ...fixed, ...fields }, incarnation),
+    };
+  }
+
+  #log(
+    level: LogLevel,
+    message: string,
+    { fixed, fields, incarnation = this.incarnation }: {
+      readonly fixed: LogFields;
+      readonly fields: LogFields | undefined;
+      readonly incarnation: number | undefined;
+    },
+  ): void {
+    const { trace } = this;
+    const at = this.now;
+    const text = JSON.stringify(
+      { ...fixed, ...fields },
+      (_, value) => value instanceof Error ? String(value) : value,
+    );
+    trace.push({ type: "log", at, incarnation, level, message, fields: text });
+  }
+
+  #rejected(error: unknown): void {
+    if (error === EXIT) return;
+    const message = error instanceof Error
+      ? error.stack ?? String(error)
+      : String(error);
+    this.trace.push({ type: "rejection", at: this.now, message });
+  }
+
+  async #fetch(request: Request): Promise<Response> {
+    const { method, url } = request;
+    const at = this.now;
+    const { incarnation } = this;
+    const entry = { type: "external", at, incarnation, method, url } as const;
+    const body = await request.clone().text() || undefined;
+    this.#activity++;
+    const { fetch } = this.#options;
+    if (fetch === undefined) {
+      this.trace.push({ ...entry, body, status: 0 });
+      // deno-lint-ignore coracle/error-message -- as the runtimes word it
+      throw new TypeError("fetch failed");
+    }
+    const response = await fetch(request);
+    this.#activity++;
+    this.trace.push({ ...entry, body, status: response.status });
+    return response;
+  }
+
+  /** Starts an incarnation of the operator. */
+  async #spawn(why: string): Promise<void> {
+    const number = this.#incarnations.length + 1;
+    const { seed, namespaces = [] } = this.#options;
+    const clock = this.#clock.view();
+    const random = seededRandom(seed * 1_000 + number);
+    const incarnation: Incarnation = {
+      number,
+      clock,
+      random,
+      made: [],
+      alive: true,
+      transport: new WorldTransport(number, this.#surroundings),
+    };
+    this.#incarnations.push(incarnation);
+    this.#lastChange = this.now;
+    this.trace.push({ type: "start", at: this.now, incarnation: number, why });
+    const logger = this.#logger({}, number);
+    const { transport } = incarnation;
+    const cluster = {
+      client: new Client({ transport }, { clock, logger, random: random.next }),
+      clock,
+      logger,
+      namespaces,
+    };
+    let loaded = false;
+    const load = async () => {
+      const start = { incarnation: number, made: incarnation.made, cluster };
+      const operator = await this.#options.load(start);
+      loaded = true;
+      this.#activity++;
+      await operator?.start();
+    };
+    load().then(() => {
+      this.#activity++;
+      this.#failedStarts = 0;
+    }, (error) => this.#exited(incarnation, messageOf(error)));
+    // Loading modules takes real time, in which the world stands still.
+    const end = realNow() + MAX_REAL_MS;
+    const isRunning = () => loaded || transport.isUsed || !incarnation.alive;
+    while (!isRunning()) {
+      await this.#settle();
+      if (isRunning()) break;
+      if (realNow() > end) {
+        throw new Error(
+          `Cannot start the operator: its module was not loaded within ${MAX_REAL_MS} ms, and sent no request`,
+        );
+      }
+      await realSleep(1);
+    }
+  }
+
+  /** Ends the process of the operator, which calls for it. */
+  #exit(why: string): never {
+    const incarnation = this.#current;
+    if (incarnation !== undefined) this.#exited(incarnation, why);
+    throw EXIT;
+  }
+
+  /** A process that exits by itself is started again, later each time. */
+  #exited(incarnation: Incarnation, why: string): void {
+    this.#activity++;
+    if (!incarnation.alive) return;
+    this.#drop(incarnation);
+    const { number } = incarnation;
+    this.trace.push({ type: "exit", at: this.now, incarnation: number, why });
+    const wait = RESTART_MS.first * 2 ** this.#failedStarts++;
+    this.#later(Math.min(wait, RESTART_MS.longest), "an exit");
+  }
+
+  #later(delay: number, why: string): void {
+    this.#outside.setTimer(() => this.#spawnAside(why), delay);
+  }
+
+  /** Starts an incarnation within a step of the world, which stands still. */
+  #spawnAside(why: string): void {
+    this.#spawning++;
+    this.#spawn(why).catch((error) => this.#failure ??= { error })
+      .finally(() => {
+        this.#spawning--;
+        this.#activity++;
+      });
+  }
+
+  /** Kills all incarnations at a write, and starts the next one. */
+  #crash(why: string, downMs: number): void {
+    for (const incarnation of this.#incarnations) {
+      if (!incarnation.alive) continue;
+      this.#drop(incarnation);
+      const { number } = incarnation;
+      this.trace.push({ type: "kill", at: this.now, incarnation: number, why });
+    }
+    this.#later(downMs, why);
+  }
+
+  #drop(incarnation: Incarnation): void {
+    incarnation.alive = false;
+    incarnation.clock.drop();
+    incarnation.transport.drop();
+  }
+
+  /** Kills the operator, as a power cut would. */
+  async kill(why = "the check"): Promise<void> {
+    await this.#settle();
+    for (const incarnation of this.#incarnations) {
+      if (!incarnation.alive) continue;
+      this.#drop(incarnation);
+      const { number } = incarnation;
+      this.trace.push({ type: "kill", at: this.now, incarnation: number, why });
+    }
+  }
+
+  /** Kills the operator if it is alive and starts its next incarnation. */
+  async restart(why = "the check"): Promise<void> {
+    await this.kill(why);
+    await this.#spawn(why);
+  }
+
+  /** Reports changes that no request of an operator made. */
+  #attribute(changes: readonly Change[]): void {
+    for (const { type, object, revision } of changes) {
+      const { group, plural } = object.definition;
+      if (plural === "events" || plural === "leases") continue;
+      this.#lastChange = this.now;
+      const { namespace, name, uid } = object;
+      const acting = this.#acting;
+      const isOwn = acting?.key === `${group}/${plural}/${object.key}`;
+      this.trace.push({
+        type: "actor",
+        at: this.now,
+        who: isOwn ? acting.who : "cluster",
+        change: type,
+        group,
+        resource: plural,
+        namespace,
+        name,
+        uid,
+        revision,
+      });
+    }
+  }
+
+  /** Waits until promises and in-process I/O have settled. */
+  async #settle(): Promise<void> {
+    let seen = -1;
+    let quiet = 0;
+    let waits = 0;
+    for (let turns = 0; turns < MAX_TURNS; turns++) {
+      await nextTurn();
+      const activity = this.#clock.activity + this.#activity;
+      quiet = activity === seen ? quiet + 1 : 0;
+      seen = activity;
+      if (quiet < QUIET_TURNS) continue;
+      // The server may load a module for its first request of a kind.
+      if (!this.#isServing || waits++ > 20) break;
+      await realSleep(1);
+    }
+    if (this.#changes.length > 0 && !this.#isServing) {
+      this.#attribute(this.#changes.splice(0));
+    }
+  }
+
+  get #isServing(): boolean {
+    return this.#incarnations.some(({ transport }) => transport.isServing);
+  }
+
+  /**
+   * Handles requests, delivers events and fires timers until a condition holds.
+   *
+   * @param until Time beyond which no timer fires.
+   * @returns Whether the condition holds; false if the time has come.
+   */
+  async #run(done: () => boolean, until: () => number): Promise<boolean> {
+    const { maxActions = 100_000 } = this.#options;
+    for (;;) {
+      await this.#settle();
+      if (this.#failure) throw this.#failure.error;
+      if (this.#spawning > 0) {
+        await realSleep(1);
+        continue;
+      }
+      if (done()) return true;
+      if (this.#actions >= maxActions) return false;
+      const end = until();
+      const next = this.#schedule.next();
+      if (next !== undefined) {
+        this.#actions++;
+        if (next.isWrite) this.#lastChange = this.now;
+        next.run();
+      } else {
+        try {
+          if (!this.#clock.fireNext(end)) {
+            this.#clock.moveTo(end);
+            return done();
+          }
+        } catch (error) {
+          this.#rejected(error);
+        }
+        this.#actions++;
+      }
+    }
+  }
+
+  /** Advances the time, and runs everything that is due meanwhile. */
+  async advance(milliseconds: number): Promise<void> {
+    const end = this.now + milliseconds;
+    await this.#run(() => false, () => end);
+  }
+
+  /**
+   * Runs until a promise is settled.
+   *
+   * @throws {Error} If it is not within a virtual hour.
+   */
+  async complete<T>(work: Promise<T>): Promise<T> {
+    let settled = false;
+    const end = () => {
+      settled = true;
+      this.#activity++;
+    };
+    work.then(end, end);
+    const limit = this.now + 60 * MINUTE_MS;
+    await this.#run(() => settled, () => limit);
+    if (settled) return await work;
+    throw new Error("Cannot complete the work: a virtual hour has passed");
+  }
+
+  /**
+   * Runs until the operator has tried no write, and nothing but Leases and Events
+   * has changed, for a while.
+   *
+   * @param options.within Limit, in virtual milliseconds; by default two hours.
+   * @param options.still Virtual milliseconds without change; by default five
+   * minutes.
+   */
+  async quiet(
+    { within = 120 * MINUTE_MS, still = 5 * MINUTE_MS }: {
+      readonly within?: number | undefined;
+      readonly still?: number | undefined;
+    } = {},
+  ): Promise<"quiet" | "busy"> {
+    const limit = this.now + within;
+    this.#lastChange = this.now;
+    const end = () => this.#lastChange + still;
+    const isQuiet = () =>
+      this.now >= end() && this.#current !== undefined &&
+      !this.#schedule.waiting;
+    const reached = await this.#run(
+      isQuiet,
+      () => this.#current === undefined ? limit : Math.min(end(), limit),
+    );
+    return reached ? "quiet" : "busy";
+  }
+
+  /** Applies an object as the user; a CRD is served when this resolves. */
+  async apply(object: UntypedObject): Promise<void> {
+    const { apiVersion = "", kind: name = "" } = object;
+    const kind = untyped({ ...parseApiVersion(apiVersion), kind: name });
+    if (sameKind(kind, CRD_KIND)) {
+      const crd: object = object;
+      const options = { fieldManager: "user" };
+      await this.complete(applyCrd(this.client, crd as CrdManifest, options));
+      return;
+    }
+    await this.#act(
+      "user",
+      referenceOf(object),
+      (namespace) =>
+        this.client.apply(
+          kind,
+          { ...object, metadata: { ...object.metadata, namespace } },
+          { force: true, fieldManager: "user" },
+        ),
+    );
+  }
+
+  /** Changes an object as the user: its fields are a JSON merge patch. */
+  async patch(object: UntypedObject): Promise<void> {
+    await this.#change("user", referenceOf(object), { patch: object });
+  }
+
+  /** Deletes an object as the user. */
+  async delete(target: ObjectReference): Promise<void> {
+    await this.#change("user", target, { delete: true });
+  }
+
+  async #edit(
+    target: ObjectReference,
+    change: ObjectChange,
+  ): Promise<void> {
+    await this.#change("check", target, change).catch(() => {});
+  }
+
+  async #change(
+    who: "user" | "check",
+    target: ObjectReference,
+    { patch = {}, delete: deletes }: ObjectChange,
+  ): Promise<void> {
+    const { apiVersion, kind: name } = target;
+    const kind = untyped({ ...parseApiVersion(apiVersion), kind: name });
+    await this.#act(
+      who,
+      target,
+      (namespace) => {
+        const key = { name: target.name, namespace };
+        return deletes
+          ? this.client.delete(kind, key)
+          : this.client.patch(kind, key, patch, { fieldManager: who });
+      },
+    );
+  }
+
+  async #act(
+    who: "user" | "check",
+    target: ObjectReference,
+    act: (namespace: string | undefined) => Promise<unknown>,
+  ): Promise<void> {
+    const { apiVersion, kind: name } = target;
+    const kind = untyped({ ...parseApiVersion(apiVersion), kind: name });
+    const work = async () => {
+      const resolved = await this.client.resolve(kind);
+      const namespace = resolved.scope === "Cluster"
+        ? undefined
+        : target.namespace ?? "default";
+      const own = namespace === undefined ? "" : `${namespace}/`;
+      const { group } = parseApiVersion(apiVersion);
+      const key = `${group}/${resolved.plural}/${own}${target.name}`;
+      this.#attribute(this.#changes.splice(0));
+      this.#acting = { who, key };
+      try {
+        await act(namespace);
+      } finally {
+        this.#attribute(this.#changes.splice(0));
+        this.#acting = undefined;
+      }
+    };
+    // A perturbation acts within a step of the world, which waits for it.
+    await (who === "check" ? work() : this.complete(work()));
+  }
+
+  /** Runs one step of a workload. */
+  async step(
+    step: WorldStep,
+    index = 0,
+  ): Promise<"quiet" | "busy" | undefined> {
+    if ("apply" in step) await this.apply(step.apply);
+    else if ("patch" in step) await this.patch(step.patch);
+    else if ("delete" in step) await this.delete(step.delete);
+    else if ("advance" in step) await this.advance(step.advance);
+    for (const one of this.#perturbations.afterStep(index)) {
+      await this.#edit(one.target, one);
+    }
+    if ("quiet" in step) return await this.quiet(step.quiet);
+    if ("advance" in step || step.settle === false) return undefined;
+    return await this.quiet();
+  }
+
+  /** All objects but Events, and but those that every server has. */
+  snapshot(): WorldObjects {
+    const objects: [string, UntypedObject][] = [];
+    for (const collection of this.#store.collections()) {
+      const { group, plural } = collection.resource;
+      if (plural === "events") continue;
+      for (const stored of collection.values()) {
+        const known = `${group}/${plural}/${stored.key}`;
+        if (this.#bootstrap.get(known) === stored.revision) continue;
+        const object = stored.parse();
+        const key = `${object.apiVersion} ${object.kind} ${stored.key}`;
+        objects.push([key, object]);
+      }
+    }
+    return Object.fromEntries(objects.sort(([a], [b]) => a < b ? -1 : 1));
+  }
+
+  /** Ends the world and gives the process its globals back. */
+  async end(): Promise<void> {
+    for (const incarnation of this.#incarnations) this.#drop(incarnation);
+    this.#outside.drop();
+    this.#ended.resolve();
+    await this.#settle();
+    for (const restore of this.#restore.splice(0)) restore();
+    await this.client.close();
+    await this.#server.stop();
+    if (active === this) active = undefined;
+  }
+}
+
+/** Runs a workload in a world of its own. */
+export async function runWorld(
+  options: WorldOptions & { readonly steps: readonly WorldStep[] },
+): Promise<WorldRun> {
+  const { steps, ...others } = options;
+  const world = await World.start(others);
+  try {
+    const after: WorldObjects[] = [];
+    let busyAfter: number | undefined;
+    await world.quiet();
+    for (const [index, step] of steps.entries()) {
+      const outcome = await world.step(step, index);
+      if (outcome === "busy") busyAfter ??= index;
+      after.push(world.snapshot());
+    }
+    return {
+      trace: world.trace,
+      end: world.snapshot(),
+      after,
+      quiet: busyAfter === undefined,
+      busyAfter,
+      incarnations: world.incarnation,
+      hits: world.hits,
+      revision: world.revision,
+      virtualMs: world.now,
+      actions: world.actions,
+    };
+  } finally {
+    await world.end();
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function referenceOf(object: UntypedObject): ObjectReference {
+  const { apiVersion = "", kind = "", metadata } = object as KubernetesObject;
+  const { name = "", namespace } = metadata ?? {};
+  return { apiVersion, kind, name, namespace };
+}
+
+function podHooks(
+  perturbations: Perturbations,
+  clock: WorldClock,
+): PodHooks | undefined {
+  const mode = perturbations.dependents;
+  if (mode === undefined) return undefined;
+  const view = clock.view();
+  return {
+    run({ ready }) {
+      ready(false);
+      let isReady = false;
+      const turn = () => {
+        isReady = !isReady;
+        ready(isReady);
+        if (mode === "flap") view.setTimer(turn, MINUTE_MS);
+      };
+      if (mode !== "never") view.setTimer(turn, 3 * MINUTE_MS);
+      return new Promise(() => {});
+    },
+  };
+}
+
+function realSleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => realSetTimeout(resolve, milliseconds));
+}

@@ -1,0 +1,86 @@
+import type { Clock, Timer } from "../../core/clock.ts";
+import { type TimerEntry, TimerList } from "../virtual_clock.ts";
+
+/** Wall time at which every world starts. */
+const START_MS = Date.UTC(2026, 0, 1);
+
+/**
+ * Time of a world: stands still until the world fires the next timer. Each
+ * incarnation of the operator has its own view, whose timers end with it.
+ */
+export class WorldClock {
+  readonly #timers: TimerList = new TimerList();
+  #now = 0;
+  #skew = 0;
+  /** Incremented whenever a timer is set or cancelled: work is in progress. */
+  activity = 0;
+
+  /** Milliseconds since the start of the world. */
+  now(): number {
+    return this.#now;
+  }
+
+  /** Milliseconds since the Unix epoch. */
+  wallTime(): number {
+    return START_MS + this.#now + this.#skew;
+  }
+
+  /** Moves the wall time, as a correction of a machine's clock does. */
+  jump(milliseconds: number): void {
+    this.#skew += milliseconds;
+  }
+
+  /** Due time of the next timer. */
+  get nextDue(): number | undefined {
+    return this.#timers.next?.due;
+  }
+
+  /** Moves to the next timer and fires it; false if there is none until then. */
+  fireNext(until: number): boolean {
+    const { next } = this.#timers;
+    if (next === undefined || next.due > until) return false;
+    this.#timers.remove(next);
+    this.#now = Math.max(this.#now, next.due);
+    this.activity++;
+    next.callback();
+    return true;
+  }
+
+  /** Moves to a time without firing timers. */
+  moveTo(time: number): void {
+    this.#now = Math.max(this.#now, time);
+  }
+
+  /** A view of the time whose timers can be dropped together. */
+  view(): Clock & { drop(): void } {
+    const pending = new Set<TimerEntry>();
+    let dropped = false;
+    return {
+      now: () => this.#now,
+      wallTime: () => this.wallTime(),
+      setTimer: (callback, delay): Timer => {
+        if (dropped) return { cancel: () => {} };
+        this.activity++;
+        // NaN fires immediately, as with setTimeout.
+        const due = this.#now + (delay > 0 ? delay : 0);
+        const entry: TimerEntry = this.#timers.add(due, () => {
+          pending.delete(entry);
+          callback();
+        });
+        pending.add(entry);
+        return {
+          cancel: () => {
+            if (!pending.delete(entry)) return;
+            this.#timers.remove(entry);
+            this.activity++;
+          },
+        };
+      },
+      drop: () => {
+        dropped = true;
+        for (const entry of pending) this.#timers.remove(entry);
+        pending.clear();
+      },
+    };
+  }
+}

@@ -1,0 +1,141 @@
+import type { Clock, Timer } from "../../core/clock.ts";
+
+/** What the globals of a world are made of. */
+export interface GlobalSources {
+  /** Clock of the incarnation that is alive. */
+  readonly clock: () => Clock;
+  readonly random: () => number;
+  readonly uuid: () => string;
+  readonly fetch: (request: Request) => Promise<Response>;
+}
+
+/**
+ * Replaces the time, the timers, the random numbers and `fetch` of the process by
+ * those of a world.
+ *
+ * `setImmediate`, `queueMicrotask` and modules of the runtime such as
+ * `node:crypto` stay as they are.
+ *
+ * @returns A function that restores them.
+ */
+export function replaceGlobals(sources: GlobalSources): () => void {
+  const { clock, random, uuid } = sources;
+  const wallTime = () => Math.floor(clock().wallTime());
+  const timers = new Map<number, Timer>();
+  let lastId = 0;
+  const setTimer = (
+    callback: (...values: unknown[]) => void,
+    delay: number | undefined,
+    { repeats, values }: { repeats: boolean; values: readonly unknown[] },
+  ) => {
+    const id = ++lastId;
+    const wait = Math.max(Number(delay) || 0, 1);
+    const { setTimer } = clock();
+    const arm = () => {
+      const timer = setTimer(() => {
+        if (repeats) arm();
+        else timers.delete(id);
+        callback(...values);
+      }, wait);
+      timers.set(id, timer);
+    };
+    arm();
+    const handle = {
+      ref: () => handle,
+      unref: () => handle,
+      hasRef: () => true,
+      refresh() {
+        timers.get(id)?.cancel();
+        arm();
+        return handle;
+      },
+      close: () => clear(id),
+      [Symbol.toPrimitive]: () => id,
+      [Symbol.dispose]: () => clear(id),
+    };
+    return handle;
+  };
+  const clear = (handle: unknown) => {
+    const id = Number(handle ?? 0);
+    timers.get(id)?.cancel();
+    timers.delete(id);
+  };
+  type Callback = (...values: unknown[]) => void;
+  const restore = [
+    replace(globalThis, "Date", worldDate(wallTime)),
+    replace(
+      globalThis,
+      "setTimeout",
+      (callback: Callback, delay?: number, ...values: unknown[]) =>
+        setTimer(callback, delay, { repeats: false, values }),
+    ),
+    replace(
+      globalThis,
+      "setInterval",
+      (callback: Callback, delay?: number, ...values: unknown[]) =>
+        setTimer(callback, delay, { repeats: true, values }),
+    ),
+    replace(globalThis, "clearTimeout", clear),
+    replace(globalThis, "clearInterval", clear),
+    replace(
+      globalThis,
+      "fetch",
+      async (input: RequestInfo | URL, init?: RequestInit) =>
+        await sources.fetch(new Request(input, init)),
+    ),
+    replace(performance, "now", () => clock().now()),
+    replace(Math, "random", random),
+    replace(crypto, "randomUUID", uuid),
+    replace(crypto, "getRandomValues", (array: ArrayBufferView) => {
+      const bytes = new Uint8Array(
+        array.buffer,
+        array.byteOffset,
+        array.byteLength,
+      );
+      for (let at = 0; at < bytes.length; at++) bytes[at] = random() * 256;
+      return array;
+    }),
+    replace(AbortSignal, "timeout", (delay: number) => {
+      const controller = new AbortController();
+      clock().setTimer(() =>
+        controller.abort(
+          new DOMException(
+            "The operation was aborted due to timeout",
+            "TimeoutError",
+          ),
+        ), delay);
+      return controller.signal;
+    }),
+  ];
+  return () => {
+    for (const undo of restore) undo();
+  };
+}
+
+/** Replaces a property, also one that is inherited; returns the way back. */
+function replace(owner: object, name: string, value: unknown): () => void {
+  const before = Object.getOwnPropertyDescriptor(owner, name);
+  Object.defineProperty(owner, name, {
+    value,
+    configurable: true,
+    writable: true,
+    enumerable: before?.enumerable ?? true,
+  });
+  return () => {
+    if (before === undefined) Reflect.deleteProperty(owner, name);
+    else Object.defineProperty(owner, name, before);
+  };
+}
+
+function worldDate(wallTime: () => number): DateConstructor {
+  return new Proxy(Date, {
+    construct: (real, values, target) =>
+      Reflect.construct(
+        real,
+        values.length === 0 ? [wallTime()] : values,
+        target,
+      ),
+    apply: (Real) => new Real(wallTime()).toString(),
+    get: (real, name) => name === "now" ? wallTime : Reflect.get(real, name),
+  });
+}

@@ -1,0 +1,85 @@
+/** Request to handle or event to deliver. */
+export interface Action {
+  /** Watch whose events stay in order; undefined for requests. */
+  readonly watch?: number | undefined;
+  /** Revision of an event. */
+  readonly revision?: number | undefined;
+  /** Order among requests that arrived together. */
+  readonly key?: string | undefined;
+  /** Whether it is a write of the operator. */
+  readonly isWrite?: boolean | undefined;
+  /** Whether it must wait. */
+  readonly blocked?: (() => boolean) | undefined;
+  readonly run: () => void;
+}
+
+/**
+ * Pending actions of a world. Actions that arrive together are put into an order
+ * that does not depend on how many turns of the event loop each has taken.
+ */
+export class Schedule {
+  readonly #random: (() => number) | undefined;
+  #arrived: Action[] = [];
+  #ready: Action[] = [];
+
+  /**
+   * Creates an empty schedule.
+   *
+   * @param random Chooses among the pending actions; by default the first one is
+   * taken.
+   */
+  constructor(random: (() => number) | undefined) {
+    this.#random = random;
+  }
+
+  add(action: Action): void {
+    this.#arrived.push(action);
+  }
+
+  /** Removes an action that did not happen. */
+  delete(action: Action): void {
+    this.#arrived = this.#arrived.filter((other) => other !== action);
+    this.#ready = this.#ready.filter((other) => other !== action);
+  }
+
+  /** Whether any action is pending. */
+  get waiting(): boolean {
+    return this.#arrived.length > 0 || this.#ready.length > 0;
+  }
+
+  /** Takes the next action; undefined if none may happen now. */
+  next(): Action | undefined {
+    if (this.#arrived.length > 0) {
+      this.#ready.push(...this.#arrived.sort(byArrival));
+      this.#arrived = [];
+    }
+    const choices: number[] = [];
+    const seen = new Set<number>();
+    for (const [index, { watch, blocked }] of this.#ready.entries()) {
+      if (watch !== undefined) {
+        if (seen.has(watch)) continue;
+        seen.add(watch);
+      }
+      if (blocked?.()) continue;
+      choices.push(index);
+      if (this.#random === undefined) break;
+    }
+    if (choices.length === 0) return undefined;
+    const choice = choices.length === 1 || this.#random === undefined
+      ? choices[0]
+      : choices[Math.floor(this.#random() * choices.length)];
+    return this.#ready.splice(choice as number, 1)[0];
+  }
+}
+
+function byArrival(a: Action, b: Action): number {
+  if (a.watch !== undefined || b.watch !== undefined) {
+    if (a.watch === undefined) return 1;
+    if (b.watch === undefined) return -1;
+    // Events of one watch stay in the order in which they were sent.
+    if (a.watch === b.watch) return 0;
+    return (a.revision ?? 0) - (b.revision ?? 0) || a.watch - b.watch;
+  }
+  const [x = "", y = ""] = [a.key, b.key];
+  return x < y ? -1 : x > y ? 1 : 0;
+}

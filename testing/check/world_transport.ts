@@ -1,0 +1,494 @@
+import {
+  ChunkQueue,
+  WholeBody,
+} from "../../core/client/transport/chunk_queue.ts";
+import type {
+  HttpRequest,
+  HttpResponse,
+  StreamConnection,
+  StreamRequest,
+  Transport,
+} from "../../core/client/transport/transport.ts";
+import type { ActiveFault } from "../../apiserver/faults/fault_rule.ts";
+import type { Faults } from "../../apiserver/faults/faults.ts";
+import { readTarget, verbOf } from "../../apiserver/request/request_info.ts";
+import type { Change } from "../../apiserver/storage/history.ts";
+import type { Perturbations, WriteVerdict } from "./perturbations.ts";
+import type { EventEntry, RequestEntry, TraceEntry } from "./trace.ts";
+import type { Action, Schedule } from "./world_schedule.ts";
+
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+const READS = new Set(["get", "list", "watch"]);
+
+/** Parts of a world that its transports share. */
+export interface Surroundings {
+  /** Transport to the server. */
+  readonly inner: Transport;
+  readonly faults: Faults;
+  readonly schedule: Schedule;
+  readonly perturbations: Perturbations;
+  readonly trace: TraceEntry[];
+  /** Numbers that go on over the incarnations. */
+  readonly counters: {
+    requests: number;
+    writes: number;
+    events: number;
+    watches: number;
+  };
+  readonly now: () => number;
+  /** Called at every sign of work. */
+  readonly active: () => void;
+  /** Changes of the store since the last call. */
+  readonly takeChanges: () => Change[];
+  /** Reports changes that were not made by the operator. */
+  readonly attribute: (changes: readonly Change[]) => void;
+  readonly crash: (why: string, downMs: number) => void;
+  readonly user: string | undefined;
+  readonly callSites: boolean;
+}
+
+interface Pending {
+  readonly request: HttpRequest;
+  readonly entry: RequestEntry;
+  readonly resolve: (response: HttpResponse) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Event of a watch. */
+interface WatchEvent {
+  readonly type: string;
+  readonly object: {
+    readonly metadata?: {
+      readonly name?: string;
+      readonly namespace?: string;
+      readonly uid?: string;
+      readonly resourceVersion?: string;
+    };
+  };
+  /** Number of the event. */
+  readonly n: number | undefined;
+  /** The event as the server sent it. */
+  readonly line: string;
+}
+
+interface OpenWatch {
+  readonly id: number;
+  readonly queue: ChunkQueue;
+  close(): void;
+}
+
+/**
+ * Transport of one incarnation: every request waits until the world handles it,
+ * and every event of a watch until the world delivers it.
+ */
+export class WorldTransport implements Transport {
+  readonly #incarnation: number;
+  readonly #world: Surroundings;
+  readonly #actions: Set<Action> = new Set();
+  readonly #watches: Set<OpenWatch> = new Set();
+  #dropped = false;
+  #serving = 0;
+  /** Whether the operator has sent a request. */
+  isUsed = false;
+
+  constructor(incarnation: number, world: Surroundings) {
+    this.#incarnation = incarnation;
+    this.#world = world;
+  }
+
+  /** Whether the server is handling a request. */
+  get isServing(): boolean {
+    return this.#serving > 0;
+  }
+
+  send(request: HttpRequest): Promise<HttpResponse> {
+    const site = this.#world.callSites ? callSite() : undefined;
+    return new Promise((resolve, reject) => {
+      if (this.#dropped) return;
+      const { signal, method, path } = request;
+      if (signal?.aborted) return reject(signal.reason);
+      this.#world.active();
+      this.isUsed = true;
+      const entry = this.#entryOf(request, site);
+      const isWrite = isCounted(entry);
+      const onAbort = () => {
+        this.#forget(action);
+        reject(signal?.reason);
+      };
+      const action: Action = {
+        key: `${this.#incarnation} ${method} ${path} ${entry.body ?? ""}`,
+        isWrite,
+        run: () => {
+          signal?.removeEventListener("abort", onAbort);
+          this.#actions.delete(action);
+          void this.#serve({ request, entry, resolve, reject });
+        },
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
+      this.#actions.add(action);
+      this.#world.schedule.add(action);
+    });
+  }
+
+  #forget(action: Action): void {
+    this.#actions.delete(action);
+    this.#world.schedule.delete(action);
+  }
+
+  #entryOf(request: HttpRequest, site: string | undefined): RequestEntry {
+    const { method, path, body } = request;
+    const info = readTarget(path);
+    const { group = "", plural = "", namespace = "", name = "", subresource } =
+      info?.resource ?? {};
+    return {
+      type: "request",
+      at: 0,
+      n: 0,
+      write: undefined,
+      incarnation: this.#incarnation,
+      verb: info === undefined ? method.toLowerCase() : verbOf(method, info),
+      group,
+      resource: plural,
+      subresource: subresource ?? "",
+      namespace,
+      name,
+      path,
+      body: body === undefined || typeof body === "string"
+        ? body
+        : decoder.decode(body),
+      dryRun: info?.query.has("dryRun") ?? false,
+      code: 0,
+      changed: false,
+      answered: false,
+      site,
+    };
+  }
+
+  async #serve(pending: Pending): Promise<void> {
+    this.#serving++;
+    try {
+      await this.#handle(pending);
+    } catch (error) {
+      pending.reject(error);
+    } finally {
+      this.#serving--;
+      this.#world.active();
+    }
+  }
+
+  async #handle({ request, entry, resolve, reject }: Pending): Promise<void> {
+    const world = this.#world;
+    const { counters, perturbations, trace } = world;
+    request.beforeSend?.();
+    entry.at = world.now();
+    entry.n = ++counters.requests;
+    if (isCounted(entry)) entry.write = ++counters.writes;
+    world.attribute(world.takeChanges());
+    const verdict: WriteVerdict = entry.write === undefined
+      ? {}
+      : await perturbations.beforeWrite(entry.write);
+    const { crash } = verdict;
+    entry.fault = verdict.fault;
+    if (crash?.place === "before") {
+      trace.push(entry);
+      world.crash(crash.why, crash.downMs);
+      return;
+    }
+    const effect = verdict.effect ?? perturbations.effect(entry.verb);
+    const fault = effect && world.faults.add({ effect, count: 1 });
+    const isWatch = entry.verb === "watch";
+    const closing = new AbortController();
+    const sent = world.inner.send({
+      method: request.method,
+      path: request.path,
+      headers: this.#headers(request),
+      repeatedHeaders: request.repeatedHeaders,
+      body: request.body,
+      signal: isWatch ? closing.signal : undefined,
+    });
+    const isStale = effect !== undefined && "staleAt" in effect;
+    if (!isStale || !isWatch) fault?.remove();
+    let response: HttpResponse;
+    try {
+      response = await sent;
+    } catch (error) {
+      trace.push(entry);
+      this.#noteChanges(entry);
+      if (!this.#dropped) reject(error);
+      return;
+    }
+    entry.code = response.status;
+    trace.push(entry);
+    if (isWatch && response.status === 200) {
+      if (this.#dropped) return closing.abort();
+      entry.answered = true;
+      const body = this.#open(entry, response, { request, closing, fault });
+      resolve({
+        ...response,
+        body,
+        cancel: () => body.return().then(() => {}),
+      });
+      return;
+    }
+    const bytes = await readAll(response.body);
+    this.#noteAnswer(entry, bytes);
+    this.#noteChanges(entry);
+    if (crash?.place === "unanswered") {
+      world.crash(crash.why, crash.downMs);
+      return;
+    }
+    if (this.#dropped) return;
+    entry.answered = true;
+    resolve({ ...response, body: new WholeBody(bytes) });
+    if (crash !== undefined) {
+      // The operator sees the answer, but sends nothing any more.
+      world.crash(crash.why, crash.downMs);
+    }
+  }
+
+  #headers({ headers }: HttpRequest): Record<string, string> {
+    // Compression takes turns of the event loop that differ by runtime.
+    const { "accept-encoding": _, ...others } = headers;
+    const { user } = this.#world;
+    return user === undefined
+      ? others
+      : { ...others, "impersonate-user": user };
+  }
+
+  /** Reads the outcome of a get or a write from its answer. */
+  #noteAnswer(entry: RequestEntry, bytes: Uint8Array): void {
+    if (entry.verb === "list" || entry.resource === "") return;
+    try {
+      const { metadata, reason, details } = JSON.parse(decoder.decode(bytes));
+      entry.reason = entry.code >= 300 ? reason : undefined;
+      entry.uid = metadata?.uid ?? details?.uid;
+      if (metadata?.resourceVersion) {
+        entry.revision = Number(metadata.resourceVersion);
+      }
+      if (entry.name === "" && metadata?.name) entry.name = metadata.name;
+    } catch {
+      // Not JSON: a log, or the answer of a pod.
+    }
+  }
+
+  /** Splits the changes of the store into those of the request and others. */
+  #noteChanges(entry: RequestEntry): void {
+    const { name, verb, group, resource, namespace } = entry;
+    const others: Change[] = [];
+    for (const change of this.#world.takeChanges()) {
+      const { object } = change;
+      const { definition } = object;
+      const isOwn = !READS.has(verb) && definition.group === group &&
+        definition.plural === resource && object.namespace === namespace &&
+        (object.name === name || name === "");
+      if (isOwn) {
+        entry.changed = true;
+        entry.revision ??= change.revision;
+        entry.uid ??= object.uid;
+      } else others.push(change);
+    }
+    this.#world.attribute(others);
+  }
+
+  #open(
+    entry: RequestEntry,
+    response: HttpResponse,
+    { request, closing, fault }: {
+      readonly request: HttpRequest;
+      readonly closing: AbortController;
+      readonly fault: ActiveFault | undefined;
+    },
+  ): ChunkQueue {
+    const { schedule, counters, perturbations, active } = this.#world;
+    const id = ++counters.watches;
+    const actions = new Set<Action>();
+    const { signal } = request;
+    const onAbort = () => {
+      queue.fail(signal?.reason);
+      watch.close();
+    };
+    const queue = new ChunkQueue({
+      pause() {},
+      resume() {},
+      leave: () => watch.close(),
+    }, { highWaterMark: Infinity });
+    const watch: OpenWatch = {
+      id,
+      queue,
+      close: () => {
+        if (!this.#watches.delete(watch)) return;
+        active();
+        signal?.removeEventListener("abort", onAbort);
+        closing.abort();
+        fault?.remove();
+        for (const action of actions) schedule.delete(action);
+      },
+    };
+    this.#watches.add(watch);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    if (fault !== undefined) perturbations.staleWatch(() => fault.remove());
+    let last = 0;
+    const add = (
+      revision: number,
+      run: (n: number | undefined) => void,
+      isCounted = false,
+    ) => {
+      last = Math.max(last, revision);
+      let n: number | undefined;
+      const action: Action = {
+        watch: id,
+        revision: last,
+        blocked() {
+          if (!isCounted) return false;
+          const isDelayed = perturbations.isDelayed(n ?? counters.events + 1);
+          // A delayed event keeps its number, as those that overtake it do.
+          if (isDelayed) n ??= ++counters.events;
+          return isDelayed;
+        },
+        run: () => {
+          actions.delete(action);
+          active();
+          run(isCounted ? n ?? ++counters.events : undefined);
+        },
+      };
+      actions.add(action);
+      active();
+      schedule.add(action);
+    };
+    const isQuiet = entry.resource === "leases" || entry.resource === "events";
+    const pump = async () => {
+      let rest = "";
+      for await (const chunk of response.body) {
+        const lines = (rest + decoder.decode(chunk)).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) {
+          const event = JSON.parse(line);
+          const revision = Number(event.object?.metadata?.resourceVersion ?? 0);
+          add(
+            revision,
+            (n) => this.#deliver(watch, entry, { ...event, n, line }),
+            !isQuiet && event.type !== "BOOKMARK" && event.type !== "ERROR",
+          );
+        }
+      }
+    };
+    pump().then(
+      () => add(last, () => this.#finish(watch, () => queue.end())),
+      (error) => add(last, () => this.#finish(watch, () => queue.fail(error))),
+    );
+    return queue;
+  }
+
+  #finish(watch: OpenWatch, end: () => void): void {
+    end();
+    watch.close();
+  }
+
+  #deliver(
+    watch: OpenWatch,
+    { group, resource }: RequestEntry,
+    { type, object, n, line }: WatchEvent,
+  ): void {
+    const { perturbations, trace, now } = this.#world;
+    const { name = "", namespace = "", uid = "", resourceVersion = "0" } =
+      object.metadata ?? {};
+    const revision = Number(resourceVersion);
+    const entry: EventEntry = {
+      type: "event",
+      at: now(),
+      n,
+      incarnation: this.#incarnation,
+      watch: watch.id,
+      event: type,
+      group,
+      resource,
+      namespace,
+      name,
+      uid,
+      revision,
+    };
+    trace.push(entry);
+    if (n !== undefined) {
+      entry.fault = perturbations.onEvent({ n, group, resource, revision });
+    }
+    const { queue } = watch;
+    if (entry.fault === "withhold") return;
+    if (entry.fault === "cut") {
+      const error = new Error("Cannot read on: the connection was broken");
+      return this.#finish(watch, () => queue.fail(error));
+    }
+    if (entry.fault === "expire") {
+      queue.push(encoder.encode(`${EXPIRED}\n`));
+      return this.#finish(watch, () => queue.end());
+    }
+    queue.push(encoder.encode(`${line}\n`));
+  }
+
+  /** Leaves every request without an answer, and ends every watch silently. */
+  drop(): void {
+    this.#dropped = true;
+    for (const action of this.#actions) this.#world.schedule.delete(action);
+    this.#actions.clear();
+    for (const watch of [...this.#watches]) watch.close();
+  }
+
+  async connect(request: StreamRequest): Promise<StreamConnection> {
+    const { inner } = this.#world;
+    if (inner.connect === undefined) {
+      throw new Error("Cannot open a stream: the transport has none");
+    }
+    return await inner.connect(request);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+const EXPIRED = JSON.stringify({
+  type: "ERROR",
+  object: {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message: "too old resource version",
+    reason: "Expired",
+    code: 410,
+  },
+});
+
+/** Whether a request is one of the writes that are numbered. */
+function isCounted(
+  { verb, resource, subresource, dryRun }: RequestEntry,
+): boolean {
+  return !READS.has(verb) && resource !== "" && !dryRun &&
+    resource !== "leases" && resource !== "events" &&
+    !/reviews?$/.test(resource) && subresource !== "token";
+}
+
+async function readAll(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    size += chunk.length;
+  }
+  if (chunks.length === 1) return chunks[0] as Uint8Array;
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+/** First frame of the stack outside of the library. */
+function callSite(): string | undefined {
+  const { stack = "" } = new Error();
+  const frames = stack.split("\n").filter((line) => /:\d+:\d+/.test(line));
+  return frames.find((line) => !/\/(?:core|testing|apiserver)\//.test(line))
+    ?.trim() ?? frames.at(-1)?.trim();
+}

@@ -1,0 +1,59 @@
+/**
+ * Operator for the tests of worlds, as a user writes one: for each Copier it
+ * applies a ConfigMap with values that the world decides, then a Secret, then the
+ * status.
+ */
+import process from "node:process";
+import { z } from "zod";
+import { patchStatus } from "../../../core/controller/result.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
+import { Operator } from "../../../core/operator/operator.ts";
+import { state } from "./copier_state.ts";
+
+const Copier = defineKind({
+  group: "world.coracle.dev",
+  version: "v1",
+  kind: "Copier",
+  spec: z.object({ text: z.string() }),
+  status: z.object({ runs: z.number(), text: z.string() }).partial(),
+});
+
+const operator = new Operator(
+  process.env["COPIER_LEASE"] === undefined
+    ? {}
+    : { leaderElection: { name: "copier", namespace: "default" } },
+);
+
+operator.register(Copier, {
+  async reconcile(copier, ctx) {
+    state.runs++;
+    const { name } = copier.metadata;
+    const { text } = copier.spec;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await ctx.apply(ConfigMap, {
+      metadata: { name },
+      data: { text },
+    });
+    await ctx.apply(Secret, {
+      metadata: { name },
+      stringData: { text },
+    });
+    if (text === "external") {
+      const stamp = [
+        Date.now(),
+        new Date().toISOString(),
+        Math.random(),
+        crypto.randomUUID(),
+        performance.now(),
+      ];
+      await fetch("http://dns.example.com/records", {
+        method: "POST",
+        body: JSON.stringify(stamp),
+      });
+    }
+    return patchStatus({ runs: state.runs, text });
+  },
+}, { install: true });
+
+await operator.run();
