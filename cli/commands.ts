@@ -1,4 +1,5 @@
 import { apiserverCommand } from "./apiserver_command.ts";
+import { checkCommand } from "./check_command.ts";
 import type { Command } from "./command.ts";
 import { crdCommand } from "./crd_command.ts";
 import { devCommand } from "./dev_command.ts";
@@ -15,5 +16,6 @@ export const COMMANDS: readonly Command[] = [
   manifestsCommand,
   apiserverCommand,
   envtestCommand,
+  checkCommand,
   whyCommand,
 ];

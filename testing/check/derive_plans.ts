@@ -15,7 +15,7 @@ import type { Scenario } from "./workload.ts";
 export const PLAN_KINDS = {
   crash: "the operator is killed at a write",
   stale: "a restarted operator sees an older state for a while",
-  missed: "an event is missed, and so is the one that cancels it",
+  missed: "an event is missed that the next one cancels",
   order: "an event comes after the next one of another kind",
   conflict: "an update conflicts, twice",
   lost: "the answer of a write is lost",
@@ -217,23 +217,33 @@ function stalePlans(
   return found;
 }
 
-/** An event and the one that cancels it: both are missed. */
+/**
+ * An event is missed that the next one of its object cancels, before the operator
+ * can come to rest: a relist shows no more than the last state either.
+ */
 function missedPlans(
   scenario: Scenario,
   events: readonly TracedEvent[],
 ): readonly Perturbation[] {
   const found: Perturbation[] = [];
   events.forEach((event, at) => {
-    if (event.step < scenario.known) return;
+    if (event.step < scenario.known || event.event === "MODIFIED") return;
     const next = events.slice(at + 1).find((other) =>
       other.resource === event.resource && other.group === event.group &&
       other.namespace === event.namespace && other.name === event.name &&
       other.event !== "MODIFIED"
     );
-    if (next === undefined || event.event === "MODIFIED") return;
-    if (next.event === event.event) return;
-    const { resource, group, revision: from } = event;
-    found.push({ do: "missed", resource, group, from, to: next.revision });
+    if (next === undefined || next.event === event.event) return;
+    const between = scenario.steps.slice(event.step, next.step);
+    if (between.some(({ settle }) => settle !== false)) return;
+    const { resource, group, revision } = event;
+    found.push({
+      do: "missed",
+      resource,
+      group,
+      from: revision,
+      to: revision + 1,
+    });
   });
   return found;
 }

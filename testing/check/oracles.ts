@@ -239,6 +239,11 @@ function extraWrites(
     // An object that was changed by others may be made anew from its definition.
     if (isForeign && (restored.length > 0 || effect === "created")) continue;
     const extra = writes.at(-1)!;
+    // An object of the same name can only be created once more if it was deleted:
+    // by the operator, which is found by itself, or by the garbage collector.
+    const isSame = generatedPrefix(extra) === undefined &&
+      !DATA_KINDS.test(extra.kind);
+    if (effect === "created" && isSame) continue;
     const isData = effect === "deleted" && DATA_KINDS.test(extra.kind);
     found.push(
       violation(

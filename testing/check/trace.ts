@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import type { WorldRun } from "./world.ts";
 
 /** Request of an operator, in the order in which the server handled them. */
 export interface RequestEntry {
@@ -140,8 +139,8 @@ export interface TraceDifference {
 
 /** Returns the first difference of two runs; undefined if there is none. */
 export function firstDifference(
-  a: Pick<WorldRun, "trace">,
-  b: Pick<WorldRun, "trace">,
+  a: { readonly trace: readonly TraceEntry[] },
+  b: { readonly trace: readonly TraceEntry[] },
 ): TraceDifference | undefined {
   const length = Math.max(a.trace.length, b.trace.length);
   for (let index = 0; index < length; index++) {

@@ -18,7 +18,11 @@ import { metadataOf } from "./state.ts";
 /** Step of a user, after which the cluster settles. */
 export type CheckStep =
   & {
-    /** Whether the next step waits until nothing is left to do. @default {true} */
+    /**
+     * Whether the next step waits until nothing is left to do.
+     *
+     * @default {true}
+     */
     readonly settle?: boolean | undefined;
   }
   & (

@@ -42,6 +42,8 @@ const MAX_REAL_MS = 20_000;
 const RESTART_MS = { first: 10_000, longest: 300_000 };
 
 const MINUTE_MS = 60_000;
+/** Requests and deliveries of one instant after which time passes with each. */
+const MAX_CROWD = 200;
 /** Thrown where the process would have ended. */
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
@@ -101,6 +103,8 @@ export interface WorldOptions {
   readonly user?: string | undefined;
   /** Maximum number of requests, deliveries and timers; by default 100,000. */
   readonly maxActions?: number | undefined;
+  /** Called after each change of an object. */
+  readonly onChange?: (() => void) | undefined;
   /** What the operator reaches by `fetch`; nothing by default. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
@@ -318,6 +322,7 @@ export class World {
       }
     }
     this.#store.listen((change) => {
+      this.#options.onChange?.();
       this.#activity++;
       this.#changes.push(change);
     });
@@ -619,6 +624,8 @@ export class World {
    */
   async #run(done: () => boolean, until: () => number): Promise<boolean> {
     const { maxActions = 100_000 } = this.#options;
+    let instant = this.now;
+    let crowd = 0;
     for (;;) {
       await this.#settle();
       if (this.#failure) throw this.#failure.error;
@@ -632,6 +639,12 @@ export class World {
       const next = this.#schedule.next();
       if (next !== undefined) {
         this.#actions++;
+        // A loop of requests takes time, in which the timers of others end it.
+        if (this.now !== instant) [instant, crowd] = [this.now, 0];
+        if (++crowd > MAX_CROWD) {
+          const later = this.now + 1;
+          if (!this.#clock.fireNext(later)) this.#clock.moveTo(later);
+        }
         if (next.isWrite) this.#lastChange = this.now;
         next.run();
       } else {

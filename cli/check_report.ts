@@ -1,0 +1,123 @@
+import type { CheckReport, Progress } from "../testing/check/check_operator.ts";
+import type { Terminal } from "./command.ts";
+
+type Finding = CheckReport["findings"][number];
+
+/** Width of the progress bar in characters. */
+const BAR = 24;
+
+/** Report as a text for a person. */
+export function checkedText(
+  { plans, findings, coverage }: CheckReport,
+): string {
+  const found = findings.map((one, at) => findingText(one, at + 1)).join("\n");
+  const byKind = Object.entries(coverage.byKind).map(([kind, count]) =>
+    `${kind} ${count}`
+  ).join(", ");
+  const left = coverage.planned - plans;
+  const lines = [
+    `${counted(plans, "plan")} ran${byKind === "" ? "" : ` (${byKind})`}; ${
+      counted(coverage.pruned, "plan")
+    } cannot matter${left > 0 ? `; ${left} did not run` : ""}.`,
+    `The workload has ${counted(coverage.scenarios, "scenario")} with ${
+      counted(coverage.writes, "write")
+    } and ${counted(coverage.events, "event")} of the operator.`,
+    ...(coverage.unstable > 0
+      ? [
+        `${
+          counted(coverage.unstable, "finding")
+        } did not show a second time: the operator depends on something that the check does not control.`,
+      ]
+      : []),
+    findings.length === 0
+      ? "Nothing was found."
+      : `${counted(findings.length, "finding")}.`,
+  ];
+  return `${found === "" ? "" : `${found}\n`}${lines.join("\n")}\n`;
+}
+
+function findingText(finding: Finding, number: number): string {
+  const { title, oracle, disturbance, writes, diff, sequence, replay, plans } =
+    finding;
+  const more = plans > 1 ? ` (and ${plans - 1} more plans)` : "";
+  const blocks = [
+    `${number}. ${upper(title)}   [${oracle}]`,
+    `   When ${disturbance}${more}.`,
+    ...(writes.length === 0
+      ? []
+      : ["   Writes:", indented(writes.join("\n"), "     ")]),
+    ...(diff === ""
+      ? []
+      : ["   State, - expected, + found:", indented(diff, "     ")]),
+    ...(sequence === "" ? [] : ["   Sequence:", indented(sequence, "     ")]),
+    `   Run it again: ${replay}`,
+  ];
+  return `${blocks.join("\n")}\n`;
+}
+
+function indented(text: string, by: string): string {
+  return text.split("\n").map((line) => `${by}${line}`.trimEnd()).join("\n");
+}
+
+function upper(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** Progress bar on a terminal; a line now and then elsewhere. */
+export function progressText(
+  terminal: Terminal,
+): { show(progress: Progress): void; end(): void } {
+  let shown = "";
+  const erase = () => {
+    if (shown !== "" && terminal.colors) terminal.say("\r\x1b[K");
+    shown = "";
+  };
+  return {
+    show({ phase, done, total, findings }) {
+      const share = total === 0 ? 1 : done / total;
+      const what = phase === "reference" ? "Reference runs" : "Plans";
+      const text = `${what} ${done}/${total}, ${counted(findings, "finding")}`;
+      if (terminal.colors) {
+        const full = Math.round(share * BAR);
+        erase();
+        shown = `${"█".repeat(full)}${"░".repeat(BAR - full)} ${text}`;
+        terminal.say(shown);
+      } else if (done === total || done % 100 === 0) terminal.say(`${text}\n`);
+    },
+    end: erase,
+  };
+}
+
+/** A test file that replays each finding. */
+export function testFileText(
+  { findings }: CheckReport,
+  specifier: string,
+): string {
+  const path = specifier.startsWith(".") ? specifier : `./${specifier}`;
+  const tests = findings.map(({ title, disturbance, plan, writes }) =>
+    [
+      `// When ${disturbance}.`,
+      ...writes.map((write) => `//   ${write}`),
+      `test(${JSON.stringify(upper(title))}, async () => {`,
+      "  const { findings } = await checkOperator({",
+      "    operator,",
+      `    replay: ${JSON.stringify(plan)},`,
+      "  });",
+      "  assert.deepEqual(findings.map(({ title }) => title), []);",
+      "});",
+    ].join("\n")
+  );
+  return `// Written by coracle check. Each test fails until its finding is mended.
+import { checkOperator } from "@coracle/operator/testing";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const operator = new URL(${JSON.stringify(path)}, import.meta.url);
+
+${tests.join("\n\n")}
+`;
+}

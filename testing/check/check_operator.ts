@@ -1,0 +1,541 @@
+/**
+ * Check of an operator: a workload, a reference run, plans derived from it, and
+ * oracles that judge the runs of the plans.
+ *
+ * @module
+ */
+import process from "node:process";
+import { type Duration, milliseconds } from "../../core/api/duration.ts";
+import { checkOptions, type OptionRules } from "../../core/api/options.ts";
+import { crdManifest } from "../../core/crd/crd_manifest.ts";
+import type { DefinedKind } from "../../core/crd/kind_definition.ts";
+import type { JsonObject } from "../../core/patch/json_value.ts";
+import type { Invariants } from "./check_run.ts";
+import { CheckSession, type Job, type Judgement } from "./check_session.ts";
+import { derivePlans, PLAN_KINDS, type PlanKind } from "./derive_plans.ts";
+import { exampleObjects, scratchServer } from "./examples.ts";
+import type { Violation } from "./oracles.ts";
+import type { GivenOperator, OperatorSource } from "./operator_source.ts";
+import { type Plan, planText, readPlan } from "./plan.ts";
+import type { RunRecord } from "./run_record.ts";
+import { clusterState, differenceName, stateDifferences } from "./state.ts";
+import { type CheckStep, type Scenario, scenarios } from "./workload.ts";
+
+/** Result of {@linkcode checkOperator}; plain data. */
+export interface CheckReport {
+  /** Number of plans that ran. */
+  readonly plans: number;
+  /** What was found, each with the smallest plan that shows it. */
+  readonly findings: readonly {
+    /** Oracle that found it, such as `end-state`. */
+    readonly oracle: string;
+    /** What happened, in one sentence. */
+    readonly title: string;
+    /** Plan, as `--replay` takes it. */
+    readonly plan: string;
+    /** What the plan does. */
+    readonly disturbance: string;
+    /**
+     * Writes that it is about: first that at which the plan intervenes, then those
+     * that only one of the two runs has.
+     */
+    readonly writes: readonly string[];
+    /** Differences from the state of the reference run. */
+    readonly diff: string;
+    /** Writes and events around the disturbance, as text. */
+    readonly sequence: string;
+    /** The same as a Mermaid sequence diagram. */
+    readonly mermaid: string;
+    /** Command that runs the plan again. */
+    readonly replay: string;
+    /** Number of plans that show the same. */
+    readonly plans: number;
+  }[];
+  /** What was covered. */
+  readonly coverage: {
+    /** Number of scenarios of the workload. */
+    readonly scenarios: number;
+    /** Number of writes in the reference runs. */
+    readonly writes: number;
+    /** Number of watch events in the reference runs. */
+    readonly events: number;
+    /** Number of derived plans. */
+    readonly planned: number;
+    /** Number of plans that were left out because they cannot matter. */
+    readonly pruned: number;
+    /** Number of plans that ran, by kind. */
+    readonly byKind: Readonly<Record<string, number>>;
+    /** Number of findings that did not show again, and are not reported. */
+    readonly unstable: number;
+    /** CPU time of the runs, in milliseconds. */
+    readonly cpu: number;
+  };
+}
+
+export type Finding = CheckReport["findings"][number];
+
+/** Options of {@linkcode checkOperator}. */
+export interface CheckOptions {
+  readonly operator: GivenOperator;
+  readonly kinds?: readonly DefinedKind[] | undefined;
+  readonly examples?: readonly object[] | undefined;
+  readonly workload?: readonly CheckStep[] | undefined;
+  readonly plans?: number | undefined;
+  readonly budget?: Duration | undefined;
+  readonly seed?: number | undefined;
+  readonly only?: readonly string[] | undefined;
+  readonly replay?: string | undefined;
+  readonly from?: string | undefined;
+  readonly export?: string | undefined;
+  readonly externals?: ((request: Request) => Promise<Response>) | undefined;
+  readonly invariants?: Invariants | undefined;
+  /** Called after each plan. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  /** Runs jobs in other processes; by default they run in this one. */
+  readonly runner?: ((settings: RunnerSettings) => Promise<Runner>) | undefined;
+}
+
+/** Progress of a check. */
+export interface Progress {
+  readonly phase: "reference" | "plans";
+  readonly done: number;
+  readonly total: number;
+  readonly findings: number;
+}
+
+/** What workers must know. */
+export interface RunnerSettings {
+  readonly seed: number;
+  readonly simulate: boolean;
+}
+
+/** Runs jobs, perhaps several at the same time. */
+export interface Runner {
+  /** Number of jobs at the same time. */
+  readonly size: number;
+  run(job: Job): Promise<RunRecord | Judgement>;
+  close(): Promise<void>;
+}
+
+const RULES: OptionRules<CheckOptions> = {
+  operator: "any",
+  kinds: "array?",
+  examples: "array?",
+  workload: "array?",
+  plans: "count?",
+  budget: "duration?",
+  seed: "any?",
+  only: "array?",
+  replay: "name?",
+  from: "name?",
+  export: "name?",
+  externals: "function?",
+  invariants: "object?",
+  onProgress: "function?",
+  runner: "function?",
+};
+
+/** Number of scenarios whose reference runs are repeated with another seed. */
+const MASKING_RUNS = 6;
+/** Kinds whose pods are simulated. */
+const SIMULATED =
+  /^(Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|CronJob|Pod)$/;
+
+/**
+ * Checks an operator: runs a workload, then the same with a crash at each write,
+ * with older and missed events, conflicts, lost answers and more, and compares.
+ *
+ * Each run has an embedded server and a virtual clock of its own, and is the same
+ * for the same seed.
+ *
+ * @param options.operator Function that creates the operator with the client it
+ * is given, or the path or URL of a file that creates it.
+ * @param options.kinds Kinds to install that the operator does not register.
+ * @param options.examples Objects to create; generated from the schemas of the
+ * kinds by default.
+ * @param options.workload Steps of a user, instead of those that are made from
+ * the examples: `{ apply }`, `{ patch }` and `{ delete }` with an object, and
+ * `{ wait: "1h" }`.
+ * @param options.plans Maximum number of plans.
+ * @param options.budget Time limit; `"10m"` by default.
+ * @param options.seed Seed of names, UIDs and jitter; 1 by default.
+ * @param options.only Kinds of plans to run, such as `crash`.
+ * @param options.replay Plan to run alone, as a finding has it.
+ * @param options.from File of an older build, for plans that upgrade.
+ * @param options.externals Answers of servers outside the cluster.
+ * @param options.invariants Own invariants: functions of the objects that return
+ * false or a text if they do not hold; `always` after each change, `eventually`
+ * when the operator is at rest.
+ * @throws {TypeError | RangeError} If an option is unknown or invalid, or the file
+ * creates no operator.
+ * @throws {Error} If the operator does not run at all.
+ */
+export async function checkOperator(
+  options: CheckOptions,
+): Promise<CheckReport> {
+  checkOptions(options, RULES, "a check");
+  for (const kind of options.only ?? []) {
+    if (kind in PLAN_KINDS || kind === "none") continue;
+    throw new RangeError(
+      `Cannot check: "only" must name kinds of plans, ${
+        Object.keys(PLAN_KINDS).join(", ")
+      } or none: received "${kind}"`,
+    );
+  }
+  return await new Check(options).run();
+}
+
+/** One check. */
+class Check {
+  readonly #options: CheckOptions;
+  readonly #seed: number;
+  readonly #end: number;
+  readonly #findings: Map<string, Finding> = new Map();
+  readonly #byKind: Record<string, number> = {};
+  #masked: readonly string[] = [];
+  #runner: Runner | undefined;
+  #done = 0;
+  #unstable = 0;
+  #cpu = 0;
+
+  constructor(options: CheckOptions) {
+    this.#options = options;
+    this.#seed = options.seed ?? 1;
+    this.#end = performance.now() +
+      milliseconds(options.budget ?? "10m", "budget");
+  }
+
+  async run(): Promise<CheckReport> {
+    const { operator, kinds, from, export: name } = this.#options;
+    const given = { operator, kinds, from, export: name, seed: this.#seed };
+    const first = await CheckSession.open({ ...given, simulate: false });
+    const all = await this.#scenarios(first.source);
+    const simulate = await this.#isSimulated(first, all);
+    const { invariants, externals } = this.#options;
+    const settings = { seed: this.#seed, simulate };
+    this.#runner = await this.#options.runner?.(settings) ??
+      oneByOne(
+        await CheckSession.open({ ...given, simulate, invariants, externals }),
+      );
+    try {
+      return await this.#check(all, first.source);
+    } finally {
+      await this.#runner.close();
+    }
+  }
+
+  async #scenarios(source: OperatorSource): Promise<readonly Scenario[]> {
+    const { workload, examples } = this.#options;
+    if (workload !== undefined) {
+      return [{ name: "workload", steps: workload, known: 0 }];
+    }
+    const definitions = source.kinds.map(crdManifest);
+    const server = await scratchServer(source.kinds);
+    try {
+      const found = await exampleObjects({
+        given: examples as readonly JsonObject[] | undefined,
+        source,
+        server,
+      });
+      if (found.length === 0) {
+        throw new Error(
+          "Cannot check the operator: no object for its kinds could be made from their schemas: give examples",
+        );
+      }
+      const primaries = definitions.filter(({ spec }) =>
+        source.primaries.some((kind) =>
+          kind.group === spec.group && kind.kind === spec.names.kind
+        )
+      );
+      return await scenarios(found, {
+        definitions: primaries,
+        accepts: server.accepts,
+      });
+    } finally {
+      await server.close();
+    }
+  }
+
+  /** Whether the operator writes objects with pods. */
+  async #isSimulated(
+    session: CheckSession,
+    [first]: readonly Scenario[],
+  ): Promise<boolean> {
+    if (first === undefined) return false;
+    const { trace } = await session.reference(first);
+    return trace.some((entry) =>
+      entry.type === "write" && SIMULATED.test(entry.kind)
+    );
+  }
+
+  async #check(
+    all: readonly Scenario[],
+    source: OperatorSource,
+  ): Promise<CheckReport> {
+    const { replay, only, from } = this.#options;
+    if (replay !== undefined) return await this.#replay(readPlan(replay), all);
+    const references = await this.#references(all);
+    let pruned = 0;
+    const seen = new Set<string>();
+    const planned: Plan[] = [];
+    for (const [scenario, run] of references) {
+      if (scenario.sameAs !== undefined) continue;
+      const derived = derivePlans(scenario, run, {
+        seen,
+        upgrades: from !== undefined,
+        elects: source.elects,
+      });
+      pruned += derived.pruned;
+      planned.push(...derived.plans);
+    }
+    const wanted = planned.filter((plan) =>
+      only === undefined || only.includes(kindOf(plan))
+    );
+    const chosen = inTurns(wanted).slice(0, this.#options.plans);
+    await this.#judgeClean(all);
+    const names = new Map(all.map((one) => [one.name, one]));
+    await this.#inParallel(chosen, async (plan) => {
+      if (performance.now() > this.#end) return;
+      await this.#runPlan(plan, names.get(plan.scenario)!);
+      this.#done++;
+      this.#byKind[kindOf(plan)] = (this.#byKind[kindOf(plan)] ?? 0) + 1;
+      this.#progress("plans", this.#done, chosen.length);
+    });
+    const runs = [...references.values()];
+    const count = (type: string) =>
+      runs.flatMap(({ trace }) => trace).filter((one) => one.type === type)
+        .length;
+    return this.#report({
+      scenarios: all.length,
+      writes: count("write"),
+      events: count("event"),
+      planned: planned.length,
+      pruned,
+    });
+  }
+
+  #report(
+    coverage: Omit<CheckReport["coverage"], "byKind" | "unstable" | "cpu">,
+  ): CheckReport {
+    return {
+      plans: this.#done,
+      findings: [...this.#findings.values()],
+      coverage: {
+        ...coverage,
+        byKind: this.#byKind,
+        unstable: this.#unstable,
+        cpu: Math.round(this.#cpu),
+      },
+    };
+  }
+
+  /** Reference runs; places that differ with another seed are masked. */
+  async #references(
+    all: readonly Scenario[],
+  ): Promise<ReadonlyMap<Scenario, RunRecord>> {
+    const runs = new Map<Scenario, RunRecord>();
+    const masked = new Set<string>();
+    let done = 0;
+    await this.#inParallel(all, async (scenario) => {
+      const job = { do: "reference", scenario } as const;
+      const run = await this.#runner!.run(job) as RunRecord;
+      runs.set(scenario, run);
+      this.#cpu += run.cpu;
+      if (all.indexOf(scenario) < MASKING_RUNS) {
+        const other = await this.#runner!.run({ ...job, seed: this.#seed + 1 });
+        for (const name of differingPlaces(run, other as RunRecord)) {
+          masked.add(name);
+        }
+      }
+      this.#progress("reference", ++done, all.length);
+    });
+    this.#masked = [...masked];
+    return new Map(all.map((scenario) => [scenario, runs.get(scenario)!]));
+  }
+
+  async #judgeClean(all: readonly Scenario[]): Promise<void> {
+    const names = new Map(all.map((one) => [one.name, one]));
+    await this.#inParallel(all, async (scenario) => {
+      const other = scenario.sameAs && names.get(scenario.sameAs.scenario);
+      const plan = { scenario: scenario.name, perturbations: [] };
+      const masked = this.#masked;
+      const judged = await this.#runner!.run({
+        do: "clean",
+        scenario,
+        other,
+        masked,
+      }) as Judgement;
+      this.#add(plan, judged, judged.violations);
+    });
+  }
+
+  /** Runs a plan; what it finds must show a second time. */
+  async #runPlan(plan: Plan, scenario: Scenario): Promise<void> {
+    const { perturbations } = plan;
+    const job: Job = {
+      do: "plan",
+      scenario,
+      perturbations,
+      masked: this.#masked,
+    };
+    const judged = await this.#runner!.run(job) as Judgement;
+    this.#cpu += judged.cpu;
+    const [first] = judged.violations;
+    if (first === undefined) return;
+    if (!this.#findings.has(first.signature)) {
+      const again = await this.#runner!.run(job) as Judgement;
+      const isStable = again.violations.some(({ signature }) =>
+        signature === first.signature
+      );
+      if (!isStable) {
+        this.#unstable++;
+        return;
+      }
+    }
+    // The others follow from the first.
+    this.#add(plan, judged, [first]);
+  }
+
+  async #replay(
+    plan: Plan,
+    all: readonly Scenario[],
+  ): Promise<CheckReport> {
+    const scenario = all.find(({ name }) => name === plan.scenario);
+    if (scenario === undefined) {
+      throw new RangeError(
+        `Cannot replay the plan: its scenario must be one of ${
+          all.map(({ name }) => name).join(", ")
+        }: received "${plan.scenario}"`,
+      );
+    }
+    await this.#references([scenario]);
+    if (plan.perturbations.length > 0) await this.#runPlan(plan, scenario);
+    else await this.#judgeClean([scenario]);
+    this.#done = 1;
+    return this.#report({
+      scenarios: 1,
+      writes: 0,
+      events: 0,
+      planned: 1,
+      pruned: 0,
+    });
+  }
+
+  #add(
+    plan: Plan,
+    judged: Judgement,
+    violations: readonly Violation[],
+  ): void {
+    for (const violation of violations) {
+      const { signature } = violation;
+      const known = this.#findings.get(signature);
+      if (known !== undefined) {
+        this.#findings.set(signature, { ...known, plans: known.plans + 1 });
+        continue;
+      }
+      const text = planText(plan);
+      this.#findings.set(signature, {
+        oracle: violation.oracle,
+        title: violation.text,
+        plan: text,
+        disturbance: disturbanceText(plan, judged.disturbed),
+        writes: [...judged.disturbed, ...violation.writes],
+        diff: violation.diff,
+        sequence: judged.sequence,
+        mermaid: judged.mermaid,
+        replay: this.#replayCommand(text),
+        plans: 1,
+      });
+    }
+  }
+
+  #replayCommand(plan: string): string {
+    const { operator } = this.#options;
+    const seed = this.#seed === 1 ? "" : ` --seed ${this.#seed}`;
+    return typeof operator === "function"
+      ? `checkOperator({ …, seed: ${this.#seed}, replay: "${plan}" })`
+      : `npx coracle check ${shownPath(operator)}${seed} --replay '${plan}'`;
+  }
+
+  #progress(phase: Progress["phase"], done: number, total: number): void {
+    const findings = this.#findings.size;
+    this.#options.onProgress?.({ phase, done, total, findings });
+  }
+
+  async #inParallel<T>(
+    all: readonly T[],
+    work: (one: T) => Promise<void>,
+  ): Promise<void> {
+    const waiting = all.values();
+    const lane = async () => {
+      for (const one of waiting) await work(one);
+    };
+    await Promise.all(Array.from({ length: this.#runner!.size }, lane));
+  }
+}
+
+function shownPath(operator: string | URL): string {
+  const path = operator instanceof URL || operator.startsWith("file:")
+    ? new URL(operator).pathname
+    : operator;
+  const here = `${process.cwd()}/`;
+  return path.startsWith(here) ? path.slice(here.length) : path;
+}
+
+function oneByOne(session: CheckSession): Runner {
+  return {
+    size: 1,
+    run: (job) => session.run(job),
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Places in which two reference runs of different seeds differ. */
+function differingPlaces(a: RunRecord, b: RunRecord): ReadonlySet<string> {
+  const [ignored, others] = [new Set(a.before), new Set(b.before)];
+  return new Set(a.steps.flatMap(({ objects }, at) => {
+    const other = b.steps[at];
+    return other === undefined ? [] : stateDifferences(
+      clusterState(objects, ignored),
+      clusterState(other.objects, others),
+    ).map(differenceName);
+  }));
+}
+
+function kindOf({ perturbations }: Plan): string {
+  return perturbations[0]?.do ?? "none";
+}
+
+/** Plans of all kinds in turns, so that a budget covers each of them. */
+function inTurns(plans: readonly Plan[]): readonly Plan[] {
+  const order = Object.keys(PLAN_KINDS);
+  const groups = Map.groupBy(plans, kindOf);
+  const ranked = [...groups].sort(([a], [b]) =>
+    order.indexOf(a) - order.indexOf(b)
+  );
+  const longest = Math.max(0, ...ranked.map(([, group]) => group.length));
+  return Array.from(
+    { length: longest },
+    (_, at) => ranked.flatMap(([, group]) => group[at] ?? []),
+  ).flat();
+}
+
+/** What a plan does, in one sentence. */
+function disturbanceText(
+  { perturbations }: Plan,
+  disturbed: readonly string[],
+): string {
+  if (perturbations.length === 0) return "nothing is disturbed";
+  return perturbations.map((one, at) => {
+    const what = PLAN_KINDS[one.do as PlanKind] ?? one.do;
+    const where = disturbed[at];
+    const place = typeof one["place"] === "string"
+      ? {
+        before: ", before the server has it",
+        unanswered: ", after the server has done it, without an answer",
+        after: ", after its answer",
+      }[one["place"]] ?? ""
+      : "";
+    return `${what}${where === undefined ? "" : `: ${where}`}${place}`;
+  }).join("; then ");
+}

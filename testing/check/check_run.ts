@@ -1,0 +1,476 @@
+/**
+ * One run of a scenario in a world of its own.
+ *
+ * @module
+ */
+import process from "node:process";
+import { isDeepStrictEqual } from "node:util";
+import { milliseconds } from "../../core/api/duration.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import type { OperatorSource } from "./operator_source.ts";
+import type { Perturbation } from "./plan.ts";
+import type { ObjectReference } from "./perturbation.ts";
+import type { RunRecord, SettledStep } from "./run_record.ts";
+import { clusterState, metadataOf } from "./state.ts";
+import type { TraceEntry } from "./run_trace.ts";
+import { type CheckStep, type Scenario, stepText } from "./workload.ts";
+import type { TraceEntry as WorldEntry } from "./trace.ts";
+import { World } from "./world.ts";
+import { type ForeignChange, worldPlan } from "./world_plan.ts";
+import { valueAt } from "./derive_plans.ts";
+
+/** State of the cluster for own invariants. */
+export interface CheckedState {
+  /** Objects of a kind, such as `ConfigMap`. */
+  list(kind: string): readonly JsonObject[];
+}
+
+/** Own invariant: false or a text is a violation. */
+export type Invariant = (state: CheckedState) => boolean | string | void;
+
+/** Own invariants by name. */
+export interface Invariants {
+  /** Must hold after each change. */
+  readonly always?: Readonly<Record<string, Invariant>> | undefined;
+  /** Must hold whenever the operator is at rest. */
+  readonly eventually?: Readonly<Record<string, Invariant>> | undefined;
+}
+
+/** What a run needs besides its plan. */
+export interface RunSetup {
+  readonly source: OperatorSource;
+  readonly seed: number;
+  /** Whether pods run on simulated nodes. */
+  readonly simulate: boolean;
+  readonly invariants?: Invariants | undefined;
+  /** Fake of the world outside the cluster. */
+  readonly externals?: ((request: Request) => Promise<Response>) | undefined;
+  /** Time in which nothing is done at the end, in milliseconds. */
+  readonly idle?: number | undefined;
+}
+
+/** Limit of the virtual time until an operator is at rest. */
+const SETTLE_MS = 6 * 3_600_000;
+/** Time without a write after which an operator is at rest. */
+const STILL_MS = 5 * 60_000;
+
+/** Requests, deliveries and timers after which an operator is never at rest. */
+const MAX_ACTIONS = 20_000;
+
+/** Runs a scenario with the perturbations of a plan. */
+export async function runScenario(
+  scenario: Scenario,
+  perturbations: readonly Perturbation[],
+  setup: RunSetup,
+): Promise<RunRecord> {
+  const before = process.cpuUsage();
+  const plan = worldPlan(perturbations);
+  const violations = new Violations(setup.invariants);
+  const { source, seed, simulate, externals } = setup;
+  const begun: { world?: World } = {};
+  const world = await World.start({
+    seed,
+    simulate,
+    kinds: source.kinds,
+    perturbations: plan.perturbations,
+    maxActions: MAX_ACTIONS,
+    fetch: externals,
+    load: (start) =>
+      source.load(
+        start,
+        plan.upgradeAfter !== undefined && start.incarnation === 1,
+      ),
+    ...(setup.invariants?.always && {
+      onChange: () => begun.world && violations.always(begun.world),
+    }),
+  });
+  begun.world = world;
+  const steps: SettledStep[] = [];
+  const bounds: number[] = [];
+  let acted = 0;
+  try {
+    await settled(world, violations, 0);
+    const given = [...clusterState(objectsOf(world)).keys()];
+    for (const [at, step] of scenario.steps.entries()) {
+      violations.step = at;
+      bounds.push(world.trace.length);
+      await play(world, step);
+      let quiet = step.settle === false ||
+        await settled(world, violations, at);
+      const hits = world.hits.reduce((sum, one) => sum + one, 0);
+      if (quiet && hits > acted && step.settle !== false) {
+        // A refused operator is at rest between its retries.
+        await world.advance(plan.aftermath);
+        quiet = await settled(world, violations, at);
+      }
+      acted = hits;
+      for (const change of plan.foreign) {
+        if (change.step !== at) continue;
+        await makeChange(world, change);
+        quiet = await settled(world, violations, at) && quiet;
+      }
+      if (plan.upgradeAfter === at) {
+        await world.kill("upgrade");
+        await world.restart();
+        quiet = await settled(world, violations, at) && quiet;
+      }
+      steps.push({
+        text: stepText(step),
+        quiet,
+        objects: objectsOf(world),
+        revision: world.revision,
+        writes: lastNumber(world.trace, "request", "write"),
+        events: lastNumber(world.trace, "event", "n"),
+      });
+      if (!quiet) break;
+    }
+    bounds.push(world.trace.length);
+    const idle = setup.idle ?? 0;
+    if (idle > 0) await world.advance(idle);
+    const trace = tracedEntries(world.trace, bounds, {
+      steps: scenario.steps,
+      kindOf: (group, resource) => source.kindOf(group, resource),
+    });
+    const late = trace.filter((entry) =>
+      entry.type === "write" && entry.step >= scenario.steps.length
+    );
+    const { user, system } = process.cpuUsage(before);
+    return {
+      steps,
+      trace,
+      before: given,
+      idle: {
+        duration: idle,
+        writes: late.length,
+        changes: late.filter((entry) =>
+          entry.type === "write" && entry.effect !== "nothing"
+        ).length,
+      },
+      violations: violations.found,
+      cpu: (user + system) / 1000,
+    };
+  } finally {
+    await world.end();
+  }
+}
+
+/** Waits until the operator is at rest; checks invariants then. */
+async function settled(
+  world: World,
+  violations: Violations,
+  step: number,
+): Promise<boolean> {
+  const outcome = await world.quiet({ within: SETTLE_MS, still: STILL_MS });
+  if (outcome !== "quiet") return false;
+  violations.step = step;
+  violations.eventually(world);
+  return true;
+}
+
+function objectsOf(world: World): readonly JsonObject[] {
+  return Object.values(world.snapshot()) as unknown as readonly JsonObject[];
+}
+
+function lastNumber(
+  trace: readonly WorldEntry[],
+  type: string,
+  field: string,
+): number {
+  for (let at = trace.length - 1; at >= 0; at--) {
+    const entry = trace[at] as unknown as JsonObject;
+    if (entry["type"] === type && typeof entry[field] === "number") {
+      return entry[field];
+    }
+  }
+  return 0;
+}
+
+/** Plays a step; what the server refuses leaves the state as it was. */
+async function play(world: World, step: CheckStep): Promise<void> {
+  if ("wait" in step) {
+    await world.advance(milliseconds(step.wait, "wait"));
+    return;
+  }
+  const work = "apply" in step
+    ? world.apply(step.apply as unknown as UntypedObject)
+    : "patch" in step
+    ? world.patch(step.patch as unknown as UntypedObject)
+    : world.delete(referenceOf(step.delete));
+  await work.catch((error: unknown) => {
+    if (!isApiError(error)) throw error;
+  });
+}
+
+function isApiError(error: unknown): boolean {
+  return error instanceof Error && error.name === "ApiError";
+}
+
+/** Deletes an owned object, or changes a field of it. */
+async function makeChange(world: World, change: ForeignChange): Promise<void> {
+  const { target, field } = change;
+  const work = () => {
+    if (field === undefined) return world.delete(target);
+    const path = field.split("/").map((part) =>
+      part.replaceAll("~1", "/").replaceAll("~0", "~")
+    );
+    const object = objectsOf(world).find((one) =>
+      isDeepStrictEqual(referenceOf(one), referenceOf(target))
+    );
+    const other = otherValue(valueAt(object, path));
+    if (other === undefined) return Promise.resolve();
+    const patch = path.reduceRight<unknown>(
+      (inner, part) => ({ [part]: inner }),
+      other,
+    ) as JsonObject;
+    const { apiVersion, kind, name, namespace } = target;
+    return world.patch(
+      {
+        ...patch,
+        apiVersion,
+        kind,
+        metadata: { ...patch["metadata"] as object, name, namespace },
+      } as UntypedObject,
+    );
+  };
+  await work().catch((error: unknown) => {
+    if (!isApiError(error)) throw error;
+  });
+}
+
+/** What names an object, in one place. */
+function referenceOf(
+  object: JsonObject | ForeignChange["target"],
+): ObjectReference {
+  const { apiVersion, kind, name, namespace } = {
+    ...object,
+    ...metadataOf(object as JsonObject),
+  } as JsonObject;
+  return {
+    apiVersion: String(apiVersion),
+    kind: String(kind),
+    name: String(name),
+    ...(namespace !== undefined && { namespace: String(namespace) }),
+  };
+}
+
+/** Another value of the same type. */
+function otherValue(value: unknown): unknown {
+  switch (typeof value) {
+    case "string":
+      return /^\d+$/.test(value) ? String(Number(value) + 1) : `${value}-x`;
+    case "number":
+      return value + 1;
+    case "boolean":
+      return !value;
+    default:
+      return undefined;
+  }
+}
+
+/** Violations of own invariants, each once. */
+class Violations {
+  readonly #invariants: Invariants;
+  readonly #found: Map<string, RunRecord["violations"][number]> = new Map();
+  step = 0;
+
+  constructor(invariants: Invariants = {}) {
+    this.#invariants = invariants;
+  }
+
+  get found(): RunRecord["violations"] {
+    return [...this.#found.values()];
+  }
+
+  always(world: World): void {
+    this.#check("always", this.#invariants.always, world);
+  }
+
+  eventually(world: World): void {
+    this.#check("eventually", this.#invariants.eventually, world);
+  }
+
+  #check(
+    when: string,
+    invariants: Readonly<Record<string, Invariant>> = {},
+    world: World,
+  ): void {
+    let objects: readonly JsonObject[] | undefined;
+    const state: CheckedState = {
+      list: (kind) =>
+        (objects ??= objectsOf(world)).filter((one) => one["kind"] === kind),
+    };
+    for (const [name, invariant] of Object.entries(invariants)) {
+      const oracle = `${when}:${name}`;
+      if (this.#found.has(oracle)) continue;
+      let result: boolean | string | void;
+      try {
+        result = invariant(state);
+      } catch (error) {
+        result = error instanceof Error ? error.message : String(error);
+      }
+      if (result === false || typeof result === "string") {
+        const text = typeof result === "string" ? `${name}: ${result}` : name;
+        this.#found.set(oracle, {
+          oracle,
+          text: `an own invariant does not hold: ${text}`,
+          step: this.step,
+        });
+      }
+    }
+  }
+}
+
+/** Trace of the world in the terms of plans and oracles. */
+export function tracedEntries(
+  trace: readonly WorldEntry[],
+  bounds: readonly number[],
+  { steps, kindOf }: {
+    readonly steps: readonly CheckStep[];
+    readonly kindOf: (group: string, resource: string) => string;
+  },
+): readonly TraceEntry[] {
+  const found: TraceEntry[] = [];
+  let step = -1;
+  trace.forEach((entry, index) => {
+    while (bounds[step + 1] !== undefined && bounds[step + 1]! <= index) {
+      step++;
+      const shown = steps[step];
+      if (shown !== undefined) {
+        found.push(note("step", stepText(shown), step, entry.at));
+      }
+    }
+    const traced = tracedEntry(entry as unknown as JsonObject, step, kindOf);
+    if (traced !== undefined) found.push(traced);
+  });
+  return found;
+}
+
+function note(
+  what: string,
+  text: string,
+  step: number,
+  at: number,
+): TraceEntry {
+  return { type: "note", what, text, step, at };
+}
+
+function tracedEntry(
+  entry: JsonObject,
+  step: number,
+  kindOf: (group: string, resource: string) => string,
+): TraceEntry | undefined {
+  const text = (name: string) => String(entry[name] ?? "");
+  const number = (name: string) => Number(entry[name] ?? 0);
+  const at = number("at");
+  const group = text("group");
+  const resource = text("resource");
+  const object = {
+    kind: kindOf(group, resource),
+    resource,
+    group,
+    namespace: text("namespace"),
+    name: text("name"),
+    uid: text("uid"),
+  };
+  switch (entry["type"]) {
+    case "request": {
+      const code = entry["answered"] === false ? 0 : number("code");
+      const disturbed = entry["fault"] !== undefined;
+      if (typeof entry["write"] !== "number") {
+        return code === 403 && !disturbed
+          ? note("forbidden", `${text("verb")} ${resource}`, step, at)
+          : undefined;
+      }
+      const body = bodyOf(entry["body"]);
+      const verb = verbOf(text("verb"), text("path"));
+      return {
+        ...object,
+        type: "write",
+        name: object.name || nameIn(body),
+        number: entry["write"],
+        verb,
+        subresource: text("subresource"),
+        incarnation: number("incarnation"),
+        code,
+        reason: text("reason"),
+        effect: effectOf(verb, number("code"), entry["changed"] === true),
+        ...(body !== undefined && { body }),
+        disturbed,
+        step,
+        at,
+      };
+    }
+    case "event": {
+      const event = text("event");
+      if (event !== "ADDED" && event !== "MODIFIED" && event !== "DELETED") {
+        return undefined;
+      }
+      if (typeof entry["n"] !== "number") return undefined;
+      if (entry["fault"] !== undefined) {
+        const shown = `${event} ${object.kind} ${object.name} @${
+          number("revision")
+        }`;
+        return note("disturbance", `${entry["fault"]}: ${shown}`, step, at);
+      }
+      return {
+        ...object,
+        type: "event",
+        number: entry["n"],
+        event,
+        incarnation: number("incarnation"),
+        revision: number("revision"),
+        step,
+        at,
+      };
+    }
+    case "kill":
+      return note("kill", `the operator is killed: ${text("why")}`, step, at);
+    case "start":
+      return note("start", `incarnation ${number("incarnation")}`, step, at);
+    case "rejection":
+      return note("rejection", text("message"), step, at);
+    case "external":
+      return note(
+        "external",
+        `${text("method")} ${text("url")}${
+          entry["body"] === undefined ? "" : ` ${text("body").slice(0, 200)}`
+        }`,
+        step,
+        at,
+      );
+    default:
+      return undefined;
+  }
+}
+
+function bodyOf(body: unknown): unknown {
+  if (typeof body !== "string") return body;
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function nameIn(body: unknown): string {
+  const metadata = isJsonObject(body) ? body["metadata"] : undefined;
+  return isJsonObject(metadata)
+    ? String(metadata["name"] ?? metadata["generateName"] ?? "")
+    : "";
+}
+
+/** Verb for a person: server-side apply is a patch with a field manager. */
+function verbOf(verb: string, path: string): string {
+  return verb === "patch" && path.includes("fieldManager=") ? "apply" : verb;
+}
+
+function effectOf(
+  verb: string,
+  code: number,
+  changed: boolean,
+): "created" | "changed" | "deleted" | "nothing" {
+  if (!changed) return "nothing";
+  if (verb.startsWith("delete")) return "deleted";
+  return code === 201 ? "created" : "changed";
+}

@@ -1,0 +1,206 @@
+/**
+ * Runs of one operator, in this process or in a worker: reference runs are kept,
+ * and runs of plans are judged against them.
+ *
+ * @module
+ */
+import { type Invariants, runScenario, type RunSetup } from "./check_run.ts";
+import type { DefinedKind } from "../../core/crd/kind_definition.ts";
+import {
+  judge,
+  judgePaths,
+  judgeReference,
+  type Violation,
+} from "./oracles.ts";
+import {
+  type GivenOperator,
+  type OperatorSource,
+  operatorSource,
+} from "./operator_source.ts";
+import type { Perturbation } from "./plan.ts";
+import { eventsOf, type RunRecord, writesOf, writeText } from "./run_record.ts";
+import { sequenceDiagram, sequenceText } from "./sequence.ts";
+import type { Scenario } from "./workload.ts";
+
+/** Operator with what its runs have in common. */
+export interface SessionOptions {
+  readonly operator: GivenOperator;
+  readonly kinds?: readonly DefinedKind[] | undefined;
+  readonly from?: string | undefined;
+  readonly export?: string | undefined;
+  readonly seed: number;
+  readonly simulate: boolean;
+  readonly invariants?: Invariants | undefined;
+  readonly externals?: ((request: Request) => Promise<Response>) | undefined;
+}
+
+/** Work for a session; plain data. */
+export type Job =
+  /** Reference run. */
+  | {
+    readonly do: "reference";
+    readonly scenario: Scenario;
+    /** Seed; that of the session by default. */
+    readonly seed?: number;
+  }
+  /** Oracles for the reference run alone. */
+  | {
+    readonly do: "clean";
+    readonly scenario: Scenario;
+    /** Scenario that must lead to the same state. */
+    readonly other?: Scenario | undefined;
+    readonly masked: readonly string[];
+  }
+  /** Run of a plan. */
+  | {
+    readonly do: "plan";
+    readonly scenario: Scenario;
+    readonly perturbations: readonly Perturbation[];
+    readonly masked: readonly string[];
+  };
+
+/** Judgement of a run. */
+export interface Judgement {
+  readonly violations: readonly Violation[];
+  /** Sequence of writes and events, if there are violations. */
+  readonly sequence: string;
+  readonly mermaid: string;
+  /** Writes at which the plan intervened. */
+  readonly disturbed: readonly string[];
+  /** CPU time in milliseconds. */
+  readonly cpu: number;
+}
+
+/** Idle time at the end of reference runs, in milliseconds. */
+const IDLE_MS = 24 * 3_600_000;
+/** The same for operators that renew a Lease all the time. */
+const ELECTING_IDLE_MS = 600_000;
+/** Number of reference runs that are kept. */
+const MAX_KEPT = 8;
+
+export class CheckSession {
+  readonly source: OperatorSource;
+  readonly #options: SessionOptions;
+  readonly #references: Map<string, RunRecord> = new Map();
+
+  private constructor(source: OperatorSource, options: SessionOptions) {
+    this.source = source;
+    this.#options = options;
+  }
+
+  /** @throws {TypeError} If a file creates no operator. */
+  static async open(options: SessionOptions): Promise<CheckSession> {
+    const source = await operatorSource(options.operator, options);
+    return new CheckSession(source, options);
+  }
+
+  /** Does a job. */
+  async run(job: Job): Promise<RunRecord | Judgement> {
+    switch (job.do) {
+      case "reference":
+        return await this.reference(job.scenario, job.seed);
+      case "clean":
+        return await this.#clean(job);
+      case "plan":
+        return await this.#plan(job);
+    }
+  }
+
+  /** Reference run of a scenario. */
+  async reference(
+    scenario: Scenario,
+    seed: number = this.#options.seed,
+  ): Promise<RunRecord> {
+    const key = `${seed} ${JSON.stringify(scenario)}`;
+    const known = this.#references.get(key);
+    if (known !== undefined) return known;
+    const idle = this.source.elects ? ELECTING_IDLE_MS : IDLE_MS;
+    const made = await runScenario(scenario, [], {
+      ...this.#setup,
+      seed,
+      idle,
+    });
+    this.#references.set(key, made);
+    const [oldest] = this.#references.keys();
+    if (this.#references.size > MAX_KEPT && oldest !== undefined) {
+      this.#references.delete(oldest);
+    }
+    return made;
+  }
+
+  get #setup(): RunSetup {
+    const { seed, simulate, invariants, externals } = this.#options;
+    return { source: this.source, seed, simulate, invariants, externals };
+  }
+
+  get #primaryKinds(): ReadonlySet<string> {
+    return new Set(this.source.primaries.map(({ kind }) => kind));
+  }
+
+  async #clean(job: Extract<Job, { do: "clean" }>): Promise<Judgement> {
+    const { scenario, other } = job;
+    const masked = new Set(job.masked);
+    const reference = await this.reference(scenario);
+    const violations = other === undefined
+      ? judgeReference({
+        scenario,
+        reference,
+        masked,
+        primaryKinds: this.#primaryKinds,
+      })
+      : judgePaths(reference, await this.reference(other), {
+        scenario,
+        masked,
+      });
+    return judgement(violations, reference);
+  }
+
+  async #plan(job: Extract<Job, { do: "plan" }>): Promise<Judgement> {
+    const { scenario, perturbations } = job;
+    const reference = await this.reference(scenario);
+    const run = await runScenario(scenario, perturbations, this.#setup);
+    const violations = judge({
+      scenario,
+      plan: { scenario: scenario.name, perturbations },
+      reference,
+      run,
+      masked: new Set(job.masked),
+      primaryKinds: this.#primaryKinds,
+    });
+    return judgement(violations, run, disturbedBy(perturbations, reference));
+  }
+}
+
+/** Writes and events of the reference at which a plan intervenes. */
+function disturbedBy(
+  perturbations: readonly Perturbation[],
+  reference: RunRecord,
+): readonly string[] {
+  return perturbations.flatMap((one) => {
+    const { write, event, kind, namespace, name } = one;
+    const at = writesOf(reference).find(({ number }) => number === write);
+    if (at !== undefined) return [writeText(at)];
+    const delivery = eventsOf(reference).find(({ number }) => number === event);
+    if (delivery !== undefined) {
+      return [`event ${delivery.event} ${delivery.kind} ${delivery.name}`];
+    }
+    if (kind === undefined) return [];
+    const object = namespace === undefined ? name : `${namespace}/${name}`;
+    return [`${one.do} ${kind} ${object}`];
+  });
+}
+
+function judgement(
+  violations: readonly Violation[],
+  run: RunRecord,
+  disturbed: readonly string[] = [],
+): Judgement {
+  const isClean = violations.length === 0;
+  return {
+    violations,
+    sequence: isClean ? "" : sequenceText(run),
+    mermaid: isClean ? "" : sequenceDiagram(run),
+    disturbed,
+    cpu: run.cpu,
+  };
+}

@@ -1,0 +1,107 @@
+/**
+ * Example objects, given or generated, that a server accepts.
+ *
+ * @module
+ */
+import { parseApiVersion, untyped } from "../../core/api/kind.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import { crdManifest } from "../../core/crd/crd_manifest.ts";
+import { installCrd } from "../../core/crd/install_crd.ts";
+import type { DefinedKind } from "../../core/crd/kind_definition.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import { ApiServer } from "../../apiserver/server.ts";
+import type { OperatorSource } from "./operator_source.ts";
+import { metadataOf } from "./state.ts";
+import { type Accepts, generatedObjects } from "./workload.ts";
+
+/** Server that is asked by dry runs what it accepts. */
+export interface ScratchServer {
+  readonly accepts: Accepts;
+  close(): Promise<void>;
+}
+
+/** Starts a server with the kinds and nothing else. */
+export async function scratchServer(
+  kinds: readonly DefinedKind[],
+): Promise<ScratchServer> {
+  const server = await ApiServer.start({
+    port: false,
+    controllers: [],
+    establishingDelay: 0,
+    seed: 1,
+  });
+  const { client } = server;
+  for (const kind of kinds) await installCrd(client, kind);
+  const kindOf = ({ apiVersion, kind }: JsonObject) =>
+    untyped({ ...parseApiVersion(String(apiVersion)), kind: String(kind) });
+  const apply = async (object: JsonObject, dryRun: boolean) =>
+    void await client.apply(
+      kindOf(object),
+      object as unknown as UntypedObject,
+      { force: true, fieldManager: "user", dryRun },
+    );
+  const accepts: Accepts = async (object, from) => {
+    try {
+      if (from === undefined) {
+        await apply(object, true);
+        return true;
+      }
+      await apply(from, false);
+      try {
+        await apply(object, true);
+        return true;
+      } finally {
+        const { namespace, name } = metadataOf(from);
+        await client.delete(kindOf(from), {
+          name: String(name),
+          ...(namespace !== undefined && { namespace: String(namespace) }),
+        });
+      }
+    } catch {
+      return false;
+    }
+  };
+  return { accepts, close: () => server.stop() };
+}
+
+/**
+ * Objects of the workload: those given, or one for each primary kind with a
+ * schema.
+ */
+export async function exampleObjects({ given, source, server }: {
+  readonly given: readonly JsonObject[] | undefined;
+  readonly source: OperatorSource;
+  readonly server: ScratchServer;
+}): Promise<readonly JsonObject[]> {
+  if (given !== undefined && given.length > 0) {
+    return given.map((object) => inNamespace(object, source));
+  }
+  const found: JsonObject[] = [];
+  for (const kind of source.kinds) {
+    const isPrimary = source.primaries.some((one) =>
+      one.group === kind.group && one.kind === kind.kind
+    );
+    if (!isPrimary) continue;
+    for (const object of generatedObjects(crdManifest(kind))) {
+      if (!await server.accepts(object)) continue;
+      found.push(object);
+      break;
+    }
+  }
+  return found;
+}
+
+/** Cluster-scoped kinds of Kubernetes that examples may have. */
+const CLUSTER_SCOPED =
+  /^(Namespace|Node|PersistentVolume|StorageClass|ClusterRole|ClusterRoleBinding|CustomResourceDefinition|PriorityClass|IngressClass|RuntimeClass)$/;
+
+/** The object in the namespace `default`, if it names none. */
+function inNamespace(object: JsonObject, source: OperatorSource): JsonObject {
+  const metadata = metadataOf(object);
+  const kind = source.kinds.find((one) => one.kind === object["kind"]);
+  const isCluster = kind?.scope === "Cluster" ||
+    kind === undefined && CLUSTER_SCOPED.test(String(object["kind"]));
+  if (isCluster || metadata["namespace"] !== undefined) return object;
+  const named = isJsonObject(object["metadata"]) ? metadata : {};
+  return { ...object, metadata: { ...named, namespace: "default" } };
+}

@@ -1,0 +1,258 @@
+/**
+ * Operators to check: functions, and files that create operators.
+ *
+ * @module
+ */
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { isResolved, type Kind } from "../../core/api/kind.ts";
+import { Client } from "../../core/client/client.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
+import {
+  type DefinedKind,
+  isDefinedKind,
+} from "../../core/crd/kind_definition.ts";
+import { type Logger, silentLogger } from "../../core/logger.ts";
+import {
+  development,
+  type OperatorHandle,
+  setDevelopment,
+} from "../../core/operator/development.ts";
+import { importFresh } from "./fresh_modules.ts";
+import type { WorldStart } from "./world.ts";
+
+/** What an operator is given. */
+export interface OperatorCluster {
+  /** Client with all rights. */
+  readonly client: Client;
+  /** Clock of the check. */
+  readonly clock: Clock;
+  /** Logger of the check. */
+  readonly logger: Logger;
+  /** Namespaces to watch. */
+  readonly namespaces: readonly string[];
+}
+
+/** Anything that can be started, such as an `Operator`. */
+export interface StartedOperator {
+  start(): Promise<void>;
+}
+
+/** Makes incarnations of an operator. */
+export interface OperatorSource {
+  /** File; undefined for a function. */
+  readonly file: string | undefined;
+  /** Kinds to install before the operator starts. */
+  readonly kinds: readonly DefinedKind[];
+  /** Kinds of the primaries. */
+  readonly primaries: readonly Kind[];
+  /** Whether it elects a leader. */
+  readonly elects: boolean;
+  /** Kind of a resource, by its plural. */
+  kindOf(group: string, resource: string): string;
+  /**
+   * Makes an incarnation.
+   *
+   * @param isOld Whether the older build is wanted.
+   */
+  load(start: WorldStart, isOld: boolean): Promise<StartedOperator | undefined>;
+}
+
+/** An operator as it is given: a function, or the path or URL of a file. */
+export type GivenOperator =
+  | ((cluster: OperatorCluster) => StartedOperator)
+  | string
+  | URL;
+
+/** Number of imports so far: each has modules of its own. */
+let imports = 0;
+
+/**
+ * Finds out what an operator is made of, without running it.
+ *
+ * @param given The operator.
+ * @param options.kinds Further kinds to install.
+ * @param options.from File of an older build.
+ * @param options.export Name of the export that is the operator.
+ * @throws {TypeError} If a file creates no operator.
+ */
+export async function operatorSource(given: GivenOperator, options: {
+  readonly kinds?: readonly DefinedKind[] | undefined;
+  readonly from?: string | undefined;
+  readonly export?: string | undefined;
+} = {}): Promise<OperatorSource> {
+  const file = typeof given === "function" ? undefined : pathOf(given);
+  const idle: OperatorCluster = {
+    client: new Client({ transport: NOWHERE }, { retry: false }),
+    clock: systemClock,
+    logger: silentLogger,
+    namespaces: [],
+  };
+  const described = typeof given === "function"
+    ? { operators: [given(idle) as Partial<OperatorHandle>], exports: {} }
+    : await describe(file!, idle, options.export);
+  const controllers = described.operators.flatMap((one) =>
+    one.controllers ?? []
+  );
+  const registered = controllers.flatMap((one) => [
+    one.kind,
+    ...one.secondaryKinds,
+    ...one.readOnlyKinds,
+  ]);
+  const exported = Object.values(described.exports).filter((
+    value,
+  ): value is Kind =>
+    typeof value === "object" && value !== null && "kind" in value
+  );
+  const all = [...options.kinds ?? [], ...registered, ...exported];
+  const kinds = [...new Set(all)].filter((kind): kind is DefinedKind =>
+    isDefinedKind(kind)
+  );
+  const names = await kindNames([...registered, ...kinds]);
+  const from = options.from === undefined ? undefined : pathOf(options.from);
+  return {
+    file,
+    kinds: [
+      ...new Map(kinds.map((kind) => [`${kind.plural}.${kind.group}`, kind]))
+        .values(),
+    ],
+    primaries: [...new Set(controllers.map((one) => one.kind))],
+    elects: described.operators.some((one) =>
+      one.settings?.leaderElection !== undefined
+    ),
+    kindOf: (group, resource) => names.get(`${group}/${resource}`) ?? resource,
+    load: async (start, isOld) =>
+      typeof given === "function"
+        ? given(start.cluster)
+        : await loadFile(isOld ? from ?? file! : file!, {
+          start,
+          name: options.export,
+        }),
+  };
+}
+
+function pathOf(given: string | URL): string {
+  if (given instanceof URL) return fileURLToPath(given);
+  return given.startsWith("file:") ? fileURLToPath(given) : resolve(given);
+}
+
+/** Kinds by group and plural, built-in ones and those given. */
+async function kindNames(
+  given: readonly Kind[],
+): Promise<ReadonlyMap<string, string>> {
+  const { builtinDefinitions } = await import(
+    "../../apiserver/builtin/builtin_definitions.ts"
+  );
+  return new Map(
+    [...builtinDefinitions(), ...given.filter(isResolved)].map((one) => [
+      `${one.group}/${one.plural}`,
+      one.kind,
+    ]),
+  );
+}
+
+const NOWHERE = {
+  send: () =>
+    Promise.reject(
+      new Error("Cannot send a request: the operator does not run yet"),
+    ),
+  close: () => Promise.resolve(),
+};
+
+type Exports = Readonly<Record<string, unknown>>;
+
+async function describe(
+  file: string,
+  cluster: OperatorCluster,
+  name: string | undefined,
+): Promise<{
+  readonly operators: readonly Partial<OperatorHandle>[];
+  readonly exports: Exports;
+}> {
+  const before = development();
+  const made: OperatorHandle[] = [];
+  setDevelopment({
+    runs: false,
+    logger: silentLogger,
+    operatorMade: (operator) => void made.push(operator),
+  });
+  try {
+    const exports = await importFresh(file, ++imports);
+    const operators = await chosen(exports, made, cluster, name);
+    if (operators.length > 0) return { operators, exports };
+    throw new TypeError(
+      `Cannot check ${file}: it creates no operator: export an Operator, or a function "operator" that returns one: received exports ${
+        Object.keys(exports).join(", ") || "none"
+      }`,
+    );
+  } finally {
+    setDevelopment(before);
+  }
+}
+
+/** The operators of a file: an export, or all that it has created. */
+async function chosen(
+  exports: Exports,
+  made: readonly OperatorHandle[],
+  cluster: OperatorCluster,
+  name: string | undefined,
+): Promise<readonly OperatorHandle[]> {
+  const of = async (value: unknown): Promise<readonly OperatorHandle[]> => {
+    const result = typeof value === "function" ? await value(cluster) : value;
+    return made.includes(result as OperatorHandle)
+      ? [result as OperatorHandle]
+      : [];
+  };
+  if (name !== undefined) return await of(exports[name]);
+  const { default: first, operator } = exports;
+  const isFunction = typeof first === "function" && !isClass(first);
+  const byDefault = isFunction || typeof first === "object"
+    ? await of(first)
+    : [];
+  if (byDefault.length > 0) return byDefault;
+  if (typeof operator === "function") return await of(operator);
+  return made;
+}
+
+function isClass(value: unknown): boolean {
+  return /^class\b/.test(Function.prototype.toString.call(value));
+}
+
+/** Loads a file with fresh modules; its operators run in the world. */
+async function loadFile(
+  file: string,
+  { start: { cluster, made }, name }: {
+    readonly start: WorldStart;
+    readonly name: string | undefined;
+  },
+): Promise<StartedOperator | undefined> {
+  const tool = development();
+  const begun = Promise.withResolvers<undefined>();
+  const started = new Set<OperatorHandle>();
+  if (tool !== undefined) {
+    setDevelopment({
+      ...tool,
+      operatorStarting(operator) {
+        started.add(operator);
+        begun.resolve(undefined);
+        return Promise.resolve();
+      },
+    });
+  }
+  // A file that awaits `operator.run()` is evaluated when the operator has ended.
+  const evaluated = importFresh(file, ++imports);
+  evaluated.catch(() => {}); // A killed incarnation may fail later.
+  try {
+    const exports = await Promise.race([evaluated, begun.promise]);
+    if (exports === undefined) return undefined;
+    const operators = await chosen(exports, made, cluster, name);
+    const waiting = operators.filter((operator) => !started.has(operator));
+    return {
+      async start() {
+        await Promise.all(waiting.map((operator) => operator.start()));
+      },
+    };
+  } finally {
+    setDevelopment(tool);
+  }
+}
