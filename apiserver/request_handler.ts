@@ -31,6 +31,7 @@ import {
 import { ANONYMOUS, isPrivileged, type User } from "./request/user.ts";
 import { route } from "./router.ts";
 import { badRequest, StatusError } from "./status.ts";
+import { warningHeaders } from "./warning_headers.ts";
 
 /** Kubernetes version whose behaviour the server reproduces. */
 const VERSION = {
@@ -292,7 +293,7 @@ async function finish(
     "cache-control": "no-cache, private",
     ...flow,
     ...response.headers,
-    ...(warnings.length === 0 ? {} : { warning: warnings.map(warningHeader) }),
+    ...(warnings.length === 0 ? {} : { warning: warningHeaders(warnings) }),
   };
   const { body, status } = response;
   if (isStream(body)) return { ...response, headers };
@@ -319,14 +320,6 @@ async function compressed(
   }
   if (body.length < GZIP_THRESHOLD_BYTES) return undefined;
   return await compress(body, { level: 1 });
-}
-
-/** Value of a `Warning` header (RFC 7234). */
-function warningHeader(text: string): string {
-  // deno-lint-ignore no-control-regex -- a header must hold none of them
-  const safe = text.replaceAll(/[\u0000-\u001f\u007f]/g, " ")
-    .replaceAll(/["\\]/g, "\\$&");
-  return `299 - "${safe}"`;
 }
 
 function auditEvent(

@@ -13,6 +13,7 @@ import {
   isStream,
   MAX_BODY_BYTES,
   type PeerCertificate,
+  type ResponseHeaders,
   type ServerRequest,
   type ServerResponse,
   type StreamWriter,
@@ -126,9 +127,7 @@ export class Listener {
       return;
     }
     if (response.destroyed) return;
-    const sent: Record<string, string | readonly string[]> = {
-      ...answer.headers,
-    };
+    const sent = sentHeaders(answer.headers);
     // The unread rest of the request makes the connection unusable.
     if (body.length > MAX_BODY_BYTES) sent.connection = "close";
     if (message.method === "HEAD") {
@@ -225,6 +224,27 @@ function plainHeaders(message: IncomingMessage): Record<string, string> {
     headers[name] = typeof value === "string" ? value : value.join(", ");
   }
   return headers;
+}
+
+/** Headers whose values are bytes of UTF-8, which is what Go clients read. */
+function sentHeaders(
+  headers: ResponseHeaders,
+): Record<string, string | readonly string[]> {
+  const sent: Record<string, string | readonly string[]> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    sent[name] = typeof value === "string"
+      ? inBytes(value)
+      : value.map(inBytes);
+  }
+  return sent;
+}
+
+/** Text with one character for each byte of its UTF-8. */
+function inBytes(text: string): string {
+  // deno-lint-ignore no-control-regex -- ASCII
+  return /^[\u0000-\u007f]*$/.test(text)
+    ? text
+    : Buffer.from(text).toString("latin1");
 }
 
 function readBody(message: IncomingMessage): Promise<Uint8Array | undefined> {

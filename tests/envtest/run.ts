@@ -51,6 +51,18 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     ],
     test: words("go test -count=1 ./..."),
   },
+  rust: {
+    folder: "rust",
+    toolchain: ["cargo", "--version"],
+    prepare: [],
+    test: words("cargo test --locked"),
+  },
+  java: {
+    folder: "java",
+    toolchain: ["mvn", "--version"],
+    prepare: [],
+    test: words("mvn -q -B -ntp test"),
+  },
 };
 
 function words(text: string): readonly string[] {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { request as httpsRequest } from "node:https";
 import { type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
@@ -293,5 +294,30 @@ test("a long list is sent with back-pressure", async () => {
       item.metadata.name
     );
     assert.equal(new Set(names).size, 21);
+  });
+});
+
+test("a warning in any script reaches the client in UTF-8", async () => {
+  await withServer(async (server) => {
+    const { status, headers } = await new Promise<IncomingMessage>(
+      (resolve, reject) => {
+        const outgoing = request(`${server.url}${C}`, {
+          method: "POST",
+          agent: false,
+          headers: {
+            authorization: `Bearer ${server.token}`,
+            "content-type": "application/json",
+          },
+        }, (message) => resolve(message.resume()));
+        outgoing.on("error", reject);
+        outgoing.end('{"metadata":{"name":"a"},"ünïcode-名":1,"\\ud800":2}');
+      },
+    ).then(({ statusCode, headers }) => ({ status: statusCode, headers }));
+    assert.equal(status, 201);
+    const text = String(headers["warning"]);
+    assert.match(
+      Buffer.from(text, "latin1").toString(),
+      /unknown field \\"ünïcode-名\\"/,
+    );
   });
 });

@@ -1,0 +1,58 @@
+/**
+ * Sends random requests to the embedded API server: verbs, paths, parameters,
+ * headers and bodies, the same for the same seed. Fails if an answer is an
+ * internal error or does not come, or if memory is not bounded.
+ *
+ * `npm run test:fuzz -- --requests 64000 --seed 1`; `--from N` sends only the
+ * requests from that number on.
+ *
+ * @module
+ */
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { fuzz } from "./fuzz_run.ts";
+
+/** Growth of the process between the first and the last server, in bytes. */
+const MAX_GROWTH = 256 * 2 ** 20;
+
+const { values } = parseArgs({
+  options: {
+    requests: { type: "string", default: "64000" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    from: { type: "string", default: "0" },
+  },
+});
+const print = (line: string) => void process.stdout.write(`${line}\n`);
+const [requests, seed, from] = [values.requests, values.seed, values.from]
+  .map(Number);
+print(`Seed ${seed}`);
+const started = performance.now();
+const report = await fuzz({
+  requests: requests ?? 0,
+  seed: seed ?? 0,
+  from,
+  progress: (done) => {
+    if (process.stderr.isTTY) process.stderr.write(`\r${done}`);
+  },
+});
+for (const { number, what, request } of report.faults) {
+  print(`\nRequest ${number}: ${what}\n${request}`);
+}
+const mebibytes = report.memory.map((bytes) => Math.round(bytes / 2 ** 20));
+const seconds = ((performance.now() - started) / 1_000).toFixed(1);
+print(
+  `${requests} requests in ${seconds} s: ${
+    Object.entries(report.statuses)
+      .map(([status, count]) => `${count} ${status}`).join(", ")
+  }`,
+);
+print(
+  `Memory of the process after the first server ${
+    mebibytes[0]
+  } MiB, after the last ${mebibytes[1]} MiB`,
+);
+const [first, last] = report.memory;
+const hasGrown = last - first > MAX_GROWTH;
+if (hasGrown) print(`It must not grow by more than ${MAX_GROWTH} bytes`);
+print(`${report.faults.length} faults`);
+process.exit(report.faults.length > 0 || hasGrown ? 1 : 0);
