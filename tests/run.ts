@@ -20,6 +20,7 @@ import { join, relative, resolve } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { startControlPlane } from "./cluster/control_plane.ts";
+import { chromiumPath } from "./support/chromium.ts";
 import { killAll, PROJECT, runCommand } from "./support/child_process.ts";
 import type { FailedTest, TestReport } from "./support/junit_report.ts";
 import { readJunitReport } from "./support/junit_report.ts";
@@ -42,6 +43,8 @@ interface Step {
   readonly onDemand?: boolean | undefined;
   /** Whether it needs a real control plane. */
   readonly cluster?: boolean | undefined;
+  /** Whether it needs Chromium. */
+  readonly browser?: boolean | undefined;
   /** Milliseconds after which a process is killed and has failed. */
   readonly limit: number;
   /** Milliseconds without output after which a process is stuck and is killed. */
@@ -86,6 +89,8 @@ const SHIPPED =
 const PACKAGE = "tests/package/**/*_test.ts";
 /** Tests with Helm and actionlint, which are built from their Go modules. */
 const DEPLOY = "tests/deploy/**/*_test.ts";
+/** Tests in Chromium. */
+const IN_BROWSER = "tests/browser/**/*_test.ts";
 /** Tests that pass against a real control plane, too. */
 const ON_CLUSTER =
   "tests/{scenarios,transcripts,core/cache,cluster}/**/*_test.ts";
@@ -132,6 +137,13 @@ const STEPS: readonly Step[] = [
     onDemand: true,
     cluster: true,
     silence: CLUSTER_SILENCE_MS,
+  },
+  {
+    ...tests("node", () => files(IN_BROWSER)),
+    name: "browser",
+    workers: 1,
+    onDemand: true,
+    browser: true,
   },
 ];
 
@@ -201,6 +213,7 @@ function everywhere(): readonly string[] {
     ...files(PACKAGE),
     ...files(DEPLOY),
     ...files("tests/cluster/**/*_test.ts"),
+    ...files(IN_BROWSER),
   ]);
   return files(TESTS).filter((file) => !once.has(file));
 }
@@ -218,6 +231,10 @@ async function runStep(
   step: Step,
   only: readonly string[],
 ): Promise<TestReport> {
+  if (step.browser && chromiumPath() === undefined) {
+    const why = "no chromium in the path, no CHROMIUM in the environment";
+    return { passed: 0, failed: [], skipped: [`a browser (${why})`] };
+  }
   if (!step.cluster) return await runFiles(step, only);
   const plane = await startControlPlane({ kubernetes: KUBERNETES });
   if (plane === undefined) {
