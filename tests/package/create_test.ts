@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { after, before, test } from "node:test";
-import { parse } from "yaml";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import { applyCrd } from "../../core/crd/install_crd.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { untyped } from "../../core/api/kind.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
+import { chartDefinition } from "../support/chart_definition.ts";
 import { runDockerfile } from "../support/dockerfile.ts";
 import {
   type NpmRegistry,
@@ -163,11 +163,8 @@ async function reconciles(
   try {
     await server.says(/Serving on https:/);
     const client = new Client(await loadConfig({ kubeconfig }));
-    const template = readFileSync(
-      join(project, "chart/templates/crds/boats.sea.example.org.yaml"),
-      "utf8",
-    );
-    await applyCrd(client, parse(template.replaceAll(/^.*\{\{.*$/gm, "")), {});
+    const definition = "chart/templates/crds/boats.sea.example.org.yaml";
+    await applyCrd(client, chartDefinition(join(project, definition)), {});
     const operator = new Program(command, {
       cwd,
       env: { ...env, KUBECONFIG: kubeconfig, PORT: "0" },

@@ -1,0 +1,8 @@
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import type { CrdManifest } from "../../core/crd/crd_object.ts";
+
+/** The definition in a template of a chart, without its expressions. */
+export function chartDefinition(file: string): CrdManifest {
+  return parse(readFileSync(file, "utf8").replaceAll(/^.*\{\{.*$/gm, ""));
+}
