@@ -42,6 +42,9 @@ const { Bun } = globalThis as {
   };
 };
 
+/** Global key of the number of imports, which several copies count together. */
+const COUNT = Symbol.for("@coracle/operator/fresh-imports");
+
 let isHooked = false;
 /** Query of the modules that Bun imports now. */
 let query = "";
@@ -52,13 +55,13 @@ let query = "";
  * `node_modules` and modules of the runtime are shared with earlier imports.
  *
  * @param path Absolute path of the module.
- * @param incarnation Number that differs from those of earlier imports.
  */
 export async function importFresh(
   path: string,
-  incarnation: number,
 ): Promise<Readonly<Record<string, unknown>>> {
-  query = `?incarnation=${incarnation}`;
+  const counts = globalThis as Record<symbol, number | undefined>;
+  const count = counts[COUNT] = (counts[COUNT] ?? 0) + 1;
+  query = `?incarnation=${count}`;
   if (!isHooked && Bun !== undefined) {
     Bun.plugin({
       name: "coracle-fresh-modules",

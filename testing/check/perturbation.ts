@@ -51,14 +51,17 @@ export type Perturbation =
   | { readonly do: "cut"; readonly event: number }
   /** The watch ends with 410 instead of an event. */
   | { readonly do: "expire"; readonly event: number }
-  /** A write is answered with 409. */
+  /** A write, and its repetitions up to `times`, are answered with 409. */
   | {
     readonly do: "conflict";
     readonly write: number;
     /** @default {1} */
     readonly times?: number | undefined;
   }
-  /** A write is refused, by admission, quota or missing rights. */
+  /**
+   * A write, and its repetitions up to `times`, are refused: by admission, quota
+   * or missing rights.
+   */
   | {
     readonly do: "refuse";
     readonly write: number;

@@ -66,6 +66,8 @@ export class Perturbations {
   /** Times at which delayed events began to wait. */
   readonly #delayedSince: Map<number, number> = new Map();
   readonly #due: Set<number> = new Set();
+  /** Objects whose writes are hit, by the first one. */
+  readonly #targets: Map<Perturbation, string> = new Map();
 
   constructor(all: readonly Perturbation[]) {
     this.#all = all;
@@ -99,17 +101,23 @@ export class Perturbations {
     return one?.mode;
   }
 
-  /** Acts before a write, and says what becomes of it. */
-  async beforeWrite(write: number): Promise<WriteVerdict> {
+  /**
+   * Acts before a write, and says what becomes of it.
+   *
+   * @param write Number of the write.
+   * @param target Object that it writes.
+   */
+  async beforeWrite(write: number, target: string): Promise<WriteVerdict> {
     const world = this.#world as PerturbedWorld;
     this.#catchUp();
     let verdict: WriteVerdict = {};
     for (const one of this.#all) {
       if (!("write" in one) || one.write === undefined) continue;
       const times = "times" in one ? one.times ?? 1 : 1;
-      const index = this.#all.indexOf(one);
-      if (write < one.write || write >= one.write + times) continue;
-      if ((this.hits[index] ?? 0) >= times) continue;
+      const hits = this.hits[this.#all.indexOf(one)] ?? 0;
+      if (hits >= times) continue;
+      if (write === one.write) this.#targets.set(one, target);
+      if (this.#targets.get(one) !== target) continue;
       this.#hit(one);
       const fault = one.do;
       switch (one.do) {
@@ -151,6 +159,11 @@ export class Perturbations {
       }
     }
     return verdict;
+  }
+
+  /** Time until which something is wrong, so that nothing is quiet. */
+  get until(): number {
+    return Math.max(this.#throttledUntil, this.#stale?.until ?? 0);
   }
 
   /** Effect on any request; undefined if there is none. */

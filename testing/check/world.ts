@@ -44,6 +44,8 @@ const RESTART_MS = { first: 10_000, longest: 300_000 };
 const MINUTE_MS = 60_000;
 /** Requests and deliveries of one instant after which time passes with each. */
 const MAX_CROWD = 200;
+/** Factor of the time without change, while the last request has failed. */
+const FAILED_STILL = 4;
 /** Thrown where the process would have ended. */
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
@@ -229,7 +231,13 @@ export class World {
       schedule: this.#schedule,
       perturbations,
       trace: this.trace,
-      counters: { requests: 0, writes: 0, events: 0, watches: 0 },
+      counters: {
+        requests: 0,
+        writes: 0,
+        events: 0,
+        watches: 0,
+        failed: false,
+      },
       now: () => this.now,
       active: () => this.#activity++,
       takeChanges: () => this.#changes.splice(0),
@@ -691,7 +699,7 @@ export class World {
    *
    * @param options.within Limit, in virtual milliseconds; by default two hours.
    * @param options.still Virtual milliseconds without change; by default five
-   * minutes.
+   * minutes. It is longer while the last request of the operator has failed.
    */
   async quiet(
     { within = 120 * MINUTE_MS, still = 5 * MINUTE_MS }: {
@@ -701,7 +709,12 @@ export class World {
   ): Promise<"quiet" | "busy"> {
     const limit = this.now + within;
     this.#lastChange = this.now;
-    const end = () => this.#lastChange + still;
+    const end = () => {
+      const { failed } = this.#surroundings.counters;
+      // What has failed is retried later and later.
+      const last = Math.max(this.#lastChange, this.#perturbations.until);
+      return last + (failed ? FAILED_STILL : 1) * still;
+    };
     const isQuiet = () =>
       this.now >= end() && this.#current !== undefined &&
       !this.#schedule.waiting;

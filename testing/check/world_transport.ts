@@ -35,6 +35,8 @@ export interface Surroundings {
     writes: number;
     events: number;
     watches: number;
+    /** Whether the last request of an object has failed. */
+    failed: boolean;
   };
   readonly now: () => number;
   /** Called at every sign of work. */
@@ -172,6 +174,11 @@ export class WorldTransport implements Transport {
     } catch (error) {
       pending.reject(error);
     } finally {
+      const { code, resource, verb } = pending.entry;
+      if (resource !== "leases" && (verb !== "watch" || code !== 200)) {
+        this.#world.counters.failed = code === 0 ||
+          (code >= 300 && code !== 404);
+      }
       this.#serving--;
       this.#world.active();
     }
@@ -187,7 +194,7 @@ export class WorldTransport implements Transport {
     world.attribute(world.takeChanges());
     const verdict: WriteVerdict = entry.write === undefined
       ? {}
-      : await perturbations.beforeWrite(entry.write);
+      : await perturbations.beforeWrite(entry.write, targetOf(entry));
     const { crash } = verdict;
     entry.fault = verdict.fault;
     if (crash?.place === "before") {
@@ -466,6 +473,12 @@ function isCounted(
   return !READS.has(verb) && resource !== "" && !dryRun &&
     resource !== "leases" && resource !== "events" &&
     !/reviews?$/.test(resource) && subresource !== "token";
+}
+
+function targetOf(
+  { verb, group, resource, subresource, namespace, name }: RequestEntry,
+): string {
+  return [verb, group, resource, subresource, namespace, name].join("/");
 }
 
 async function readAll(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

@@ -299,3 +299,89 @@ test("a fault rule with numbers out of range is rejected", async () => {
     await Promise.resolve();
   });
 });
+
+test("an answer is lost after the server has handled the request", async () => {
+  await withServer(async (server) => {
+    const effect = { reset: "answer" } as const;
+    server.faults.add({ verb: "create", count: 1, effect });
+    await assert.rejects(create(server, "a"), /connection was refused/);
+    assert.equal((await send(server, "GET", `${C}/a`)).status, 200);
+  });
+});
+
+test("a fault refuses a request as admission and missing rights do", async () => {
+  await withServer(async (server) => {
+    const expected = { 403: "Forbidden", 422: "Invalid" } as const;
+    for (const status of [403, 422] as const) {
+      server.faults.add({ verb: "create", count: 1, effect: { status } });
+      const answer = await create(server, "a");
+      assert.equal(answer.status, status);
+      assert.equal(JSON.parse(answer.text).reason, expected[status]);
+    }
+  });
+});
+
+const names = (lines: readonly string[]) =>
+  lines.map((line) => {
+    const { type, object } = JSON.parse(line);
+    return `${type} ${object.metadata.name ?? ""}`;
+  });
+
+test("a stale server lists and watches an earlier revision until it catches up", async () => {
+  await withServer(async (server) => {
+    await settle(); // The server's own objects come first.
+    const first = JSON.parse((await create(server, "a")).text);
+    await create(server, "b");
+    const staleAt = Number(first.metadata.resourceVersion);
+    const fault = server.faults.add({
+      resource: "configmaps",
+      effect: { staleAt },
+    });
+    const listed = JSON.parse((await send(server, "GET", C)).text).items;
+    const plain = watch(server);
+    const whole = watch(
+      server,
+      "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan",
+    );
+    const resumed = watch(server, `resourceVersion=${staleAt}`);
+    await create(server, "c");
+    await settle();
+    const isOurs = (name: string) => name.length === 1;
+    assert.deepEqual(
+      listed.map((item: { metadata: { name: string } }) => item.metadata.name)
+        .filter(isOurs),
+      ["a"],
+    );
+    assert.deepEqual(names(plain.lines), ["ADDED a"]);
+    assert.deepEqual(names(whole.lines), ["ADDED a", "BOOKMARK "]);
+    assert.deepEqual(names(resumed.lines), []);
+    assert.equal((await send(server, "GET", `${C}/c`)).status, 200);
+    fault.remove();
+    await create(server, "d");
+    await settle();
+    const later = ["ADDED b", "ADDED c", "ADDED d"];
+    assert.deepEqual(names(plain.lines), ["ADDED a", ...later]);
+    assert.deepEqual(names(whole.lines), ["ADDED a", "BOOKMARK ", ...later]);
+    assert.deepEqual(names(resumed.lines), later);
+    assert.equal(server.faults.endWatches(), 3);
+    await Promise.all([plain.done, whole.done, resumed.done]);
+  });
+});
+
+test("withheld events are missing in a watch, and later ones are not", async () => {
+  await withServer(async (server) => {
+    const { text } = await create(server, "a");
+    const from = Number(JSON.parse(text).metadata.resourceVersion) + 1;
+    server.faults.add({
+      verb: "watch",
+      effect: { withhold: { from, to: from + 1 } },
+    });
+    const { lines, done } = watch(server);
+    await settle();
+    for (const name of ["b", "c"]) await create(server, name);
+    await settle();
+    assert.deepEqual(names(lines), ["ADDED a", "ADDED c"]);
+    server.faults.endWatches();
+    await done;
+  });
+});

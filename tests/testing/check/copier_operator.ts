@@ -54,6 +54,6 @@ operator.register(Copier, {
     }
     return patchStatus({ runs: state.runs, text });
   },
-}, { install: true });
+}, { install: true, owns: [ConfigMap] });
 
 await operator.run();

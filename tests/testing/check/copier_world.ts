@@ -10,11 +10,10 @@ import {
 } from "../../../testing/check/world.ts";
 
 const FILE = fileURLToPath(new URL("copier_operator.ts", import.meta.url));
-let imports = 0;
 
 /** Loads the operator of the tests, as a new process would. */
 export async function loadCopier(): Promise<undefined> {
-  await importFresh(FILE, ++imports);
+  await importFresh(FILE);
   return undefined;
 }
 
