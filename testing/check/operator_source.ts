@@ -64,9 +64,6 @@ export type GivenOperator =
   | string
   | URL;
 
-/** Number of imports so far: each has modules of its own. */
-let imports = 0;
-
 /**
  * Finds out what an operator is made of, without running it.
  *
@@ -177,7 +174,7 @@ async function describe(
     operatorMade: (operator) => void made.push(operator),
   });
   try {
-    const exports = await importFresh(file, ++imports);
+    const exports = await importFresh(file);
     const operators = await chosen(exports, made, cluster, name);
     if (operators.length > 0) return { operators, exports };
     throw new TypeError(
@@ -240,7 +237,7 @@ async function loadFile(
     });
   }
   // A file that awaits `operator.run()` is evaluated when the operator has ended.
-  const evaluated = importFresh(file, ++imports);
+  const evaluated = importFresh(file);
   evaluated.catch(() => {}); // A killed incarnation may fail later.
   try {
     const exports = await Promise.race([evaluated, begun.promise]);
