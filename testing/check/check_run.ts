@@ -460,9 +460,9 @@ function nameIn(body: unknown): string {
     : "";
 }
 
-/** Verb for a person: server-side apply is a patch with a field manager. */
+/** Verb for a person: server-side apply is a patch that may take fields over. */
 function verbOf(verb: string, path: string): string {
-  return verb === "patch" && path.includes("fieldManager=") ? "apply" : verb;
+  return verb === "patch" && path.includes("force=") ? "apply" : verb;
 }
 
 function effectOf(

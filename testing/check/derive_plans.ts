@@ -143,8 +143,8 @@ export function derivePlans(
   if (writes.some(({ kind }) => WORKLOADS.test(kind))) {
     const situation = writes.filter(({ kind }) => WORKLOADS.test(kind))
       .map(signatureOf).join();
-    add({ do: "late", ms: HOUR_MS / 6 }, situation);
-    add({ do: "flap", times: 3 }, situation);
+    add({ do: "late" }, situation);
+    add({ do: "flap" }, situation);
   }
   if (upgrades && scenario.steps.length > 1) add({ do: "upgrade", step: 0 });
   return {

@@ -89,6 +89,7 @@ export function judgeReference(
     ...settles(own),
     ...stuckFinalizers(own),
     ...leftBehind(own),
+    ...wayBack(own),
     ...statusTruth(own),
     ...bounded(own),
     ...idle(own),
@@ -141,7 +142,7 @@ function ownInvariants({ run }: Case): readonly Violation[] {
 }
 
 /** The operator comes to rest after each step. */
-function settles({ run, scenario }: Case): readonly Violation[] {
+function settles({ run }: Case): readonly Violation[] {
   const step = run.steps.findIndex(({ quiet }) => !quiet);
   if (step < 0) return [];
   const writes = writesOf(run).filter((write) => write.step === step);
@@ -155,7 +156,7 @@ function settles({ run, scenario }: Case): readonly Violation[] {
       {
         step,
         writes: often === undefined ? [] : [often],
-        signature: `settles ${scenario.name} ${often}`,
+        signature: `settles ${often?.split(" ", 2).join(" ")}`,
       },
     ),
   ];
@@ -167,10 +168,10 @@ function mostFrequent(texts: readonly string[]): string | undefined {
   return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0];
 }
 
-function stuckFinalizers({ run }: Case): readonly Violation[] {
+function stuckFinalizers({ run, scenario }: Case): readonly Violation[] {
   const found = new Map<string, Violation>();
   run.steps.forEach(({ objects, quiet }, step) => {
-    if (!quiet) return;
+    if (!quiet || scenario.steps[step]?.settle === false) return;
     for (const object of objects) {
       const { deletionTimestamp, finalizers } = metadataOf(object);
       if (deletionTimestamp === undefined) continue;
@@ -200,9 +201,7 @@ function summary(run: RunRecord): ReadonlyMap<string, readonly TracedWrite[]> {
   const found = new Map<string, TracedWrite[]>();
   for (const write of writesOf(run)) {
     if (write.effect !== "created" && write.effect !== "deleted") continue;
-    const at = write.namespace === "" ? "" : `${write.namespace}/`;
-    const name = generatedPrefix(write) ?? write.name;
-    const key = `${write.effect} ${write.kind} ${at}${name}`;
+    const key = `${write.effect} ${keyOf(write)}`;
     const list = found.get(key) ?? [];
     list.push(write);
     found.set(key, list);
@@ -347,13 +346,8 @@ function differingWrites(
   run: RunRecord,
   objects: readonly string[],
 ): readonly string[] {
-  const isAbout = (write: TracedWrite) => {
-    const at = write.namespace === "" ? "" : `${write.namespace}/`;
-    const name = generatedPrefix(write) ?? write.name;
-    return objects.some((object) =>
-      object.replace(/ \(\d+\)$/, "") === `${write.kind} ${at}${name}`
-    );
-  };
+  const names = new Set(objects.map((one) => one.replace(/ \(\d+\)$/, "")));
+  const isAbout = (write: TracedWrite) => names.has(keyOf(write));
   const counted = (record: RunRecord) => {
     const counts = new Map<string, number>();
     for (const write of writesOf(record)) {
@@ -372,6 +366,51 @@ function differingWrites(
   ).map(([text]) => text);
   const both = [...missing, ...extra];
   return both.length > 0 ? both : [...usual.keys()];
+}
+
+/** A change that is taken back leaves the state as it was. */
+function wayBack({ reference, scenario, masked }: Case): readonly Violation[] {
+  const { steps } = reference;
+  const { backTo } = scenario;
+  if (backTo === undefined || steps.length < scenario.steps.length) return [];
+  const [expected, found] = [steps[backTo], steps.at(-1)];
+  if (expected === undefined || !found?.quiet) return [];
+  const ignored = new Set(reference.before);
+  const differences = stateDifferences(
+    clusterState(expected.objects, ignored),
+    clusterState(found.objects, ignored),
+    masked,
+  );
+  const [first] = differences;
+  if (first === undefined) return [];
+  const objects = new Set(differences.map(({ object }) => object));
+  const about = writesOf(reference).filter((write) =>
+    write.effect !== "nothing" && objects.has(keyOf(write))
+  ).map(writeText);
+  return [
+    violation(
+      "path",
+      `${first.object} is another after a change and back${
+        first.path === "" ? "" : `: ${first.path.slice(1)}`
+      }`,
+      {
+        step: steps.length - 1,
+        diff: differencesText(differences),
+        writes: about.length > 0
+          ? [...new Set(about)]
+          : [...objects].map((object) => `missing: change ${object}`),
+        signature: `back ${
+          [...new Set(differences.map(differenceName))].slice(0, 3).join()
+        }`,
+      },
+    ),
+  ];
+}
+
+/** Key of the object of a write, as states have it. */
+function keyOf(write: TracedWrite): string {
+  const at = write.namespace === "" ? "" : `${write.namespace}/`;
+  return `${write.kind} ${at}${generatedPrefix(write) ?? write.name}`;
 }
 
 /** Objects of the operator that stay when all primaries are gone. */

@@ -46,6 +46,8 @@ export interface Scenario {
   readonly known: number;
   /** Scenario whose end state must be the same, by another path. */
   readonly sameAs?: { readonly scenario: string; readonly step: number };
+  /** Step whose state the last step must lead back to. */
+  readonly backTo?: number;
 }
 
 /** Name of generated objects. */
@@ -226,6 +228,7 @@ export async function scenarios(
           { apply: other },
           ...(isBack ? [{ apply: subject }] : []),
         ],
+        ...(isBack && { backTo: known + create.length - 1 }),
       });
       if (await accepts(other)) {
         const at = known + create.length;

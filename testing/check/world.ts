@@ -42,10 +42,12 @@ const MAX_REAL_MS = 20_000;
 const RESTART_MS = { first: 10_000, longest: 300_000 };
 
 const MINUTE_MS = 60_000;
-/** Requests and deliveries of one instant after which time passes with each. */
-const MAX_CROWD = 200;
 /** Factor of the time without change, while the last request has failed. */
 const FAILED_STILL = 4;
+/** Requests and deliveries in a second after which time passes with each. */
+const MAX_CROWD = 100;
+/** Time that each takes then, in milliseconds. */
+const CROWDED_MS = 5;
 /** Thrown where the process would have ended. */
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
@@ -648,9 +650,9 @@ export class World {
       if (next !== undefined) {
         this.#actions++;
         // A loop of requests takes time, in which the timers of others end it.
-        if (this.now !== instant) [instant, crowd] = [this.now, 0];
+        if (this.now - instant > 1_000) [instant, crowd] = [this.now, 0];
         if (++crowd > MAX_CROWD) {
-          const later = this.now + 1;
+          const later = this.now + CROWDED_MS;
           if (!this.#clock.fireNext(later)) this.#clock.moveTo(later);
         }
         if (next.isWrite) this.#lastChange = this.now;
@@ -900,6 +902,9 @@ function referenceOf(object: UntypedObject): ObjectReference {
   return { apiVersion, kind, name, namespace };
 }
 
+/** Changes of the readiness of a container that flaps; ready after the last. */
+const FLAPS = 7;
+
 function podHooks(
   perturbations: Perturbations,
   clock: WorldClock,
@@ -911,10 +916,11 @@ function podHooks(
     run({ ready }) {
       ready(false);
       let isReady = false;
+      let turns = 0;
       const turn = () => {
         isReady = !isReady;
         ready(isReady);
-        if (mode === "flap") view.setTimer(turn, MINUTE_MS);
+        if (mode === "flap" && ++turns < FLAPS) view.setTimer(turn, MINUTE_MS);
       };
       if (mode !== "never") view.setTimer(turn, 3 * MINUTE_MS);
       return new Promise(() => {});
