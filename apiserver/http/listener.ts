@@ -52,6 +52,9 @@ export interface ListenerOptions {
     | undefined;
 }
 
+/** Time for the rest of a body that is too large, in milliseconds. */
+const REST_LIMIT_MS = 500;
+
 /** HTTP(S) server on a port, with `node:http`. */
 export class Listener {
   readonly #server: Server;
@@ -128,8 +131,11 @@ export class Listener {
     }
     if (response.destroyed) return;
     const sent = sentHeaders(answer.headers);
-    // The unread rest of the request makes the connection unusable.
-    if (body.length > MAX_BODY_BYTES) sent.connection = "close";
+    if (body.length > MAX_BODY_BYTES) {
+      sent.connection = "close";
+      // A connection closed with unread bytes is reset, and the answer lost.
+      await withinLimit(message);
+    }
     if (message.method === "HEAD") {
       response.writeHead(answer.status, sent as Record<string, string>);
       response.end();
@@ -247,6 +253,20 @@ function inBytes(text: string): string {
     : Buffer.from(text).toString("latin1");
 }
 
+/** Waits for the discarded rest of a body, as long as Go's server does. */
+function withinLimit(message: IncomingMessage): Promise<void> {
+  if (message.complete) return Promise.resolve();
+  return new Promise((resolve) => {
+    const limit = setTimeout(resolve, REST_LIMIT_MS);
+    for (const end of ["end", "close", "error"]) {
+      message.once(end, () => {
+        clearTimeout(limit);
+        resolve();
+      });
+    }
+  });
+}
+
 function readBody(message: IncomingMessage): Promise<Uint8Array | undefined> {
   return new Promise((resolve) => {
     const parts: Buffer[] = [];
@@ -256,8 +276,7 @@ function readBody(message: IncomingMessage): Promise<Uint8Array | undefined> {
       parts.push(chunk);
       size += chunk.length;
       if (size <= MAX_BODY_BYTES) return;
-      message.pause();
-      resolve(Buffer.concat(parts));
+      resolve(Buffer.concat(parts.splice(0)));
     });
     message.on(
       "end",

@@ -109,19 +109,18 @@ test("malformed YAML and unbounded aliases are rejected", async () => {
   });
 });
 
-test("a body of 5 MiB is rejected with 413, with any framing", async () => {
+test("a body of 5 MiB is answered with 413, with any framing", async () => {
   await withServer(async (server) => {
     const body = new Uint8Array(5 * 1024 * 1024).fill(0x20);
-    for (const headers of [{}, { "transfer-encoding": "chunked" }]) {
-      const outcome = await send(server, "POST", C, { body, headers })
-        .catch((error: Error) => error);
-      // The client may still be writing when the connection closes.
-      if (outcome instanceof Error) {
-        assert.match(
-          outcome.message,
-          /EPIPE|ECONNRESET|socket|hang up|closed/i,
-        );
-      } else assert.equal(outcome.status, 413);
+    const framings = [{}, { "transfer-encoding": "chunked" }];
+    // Without the rest of the body being read, some answers would be lost.
+    for (let round = 0; round < 10; round++) {
+      for (const headers of framings) {
+        const sent = await send(server, "PUT", "/version", { body, headers });
+        assert.equal(sent.status, 405);
+        const created = await send(server, "POST", C, { body, headers });
+        assert.equal(created.status, 413);
+      }
     }
   });
 });
