@@ -1,7 +1,8 @@
 import { access, readFile, writeFile } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
+import type { UntypedObject } from "../core/api/object.ts";
 import type { Duration } from "../core/api/duration.ts";
-import type { CheckReport } from "../testing/check/check_operator.ts";
+import type { CheckReport } from "../testing/operator_check.ts";
 import { PLAN_KINDS } from "../testing/check/derive_plans.ts";
 import { isJsonObject } from "../core/patch/json_value.ts";
 import { checkedText, progressText, testFileText } from "./check_report.ts";
@@ -167,16 +168,16 @@ async function writeTest(
 async function examplesFor(
   path: string,
   given: string | undefined,
-): Promise<readonly object[] | undefined> {
+): Promise<readonly UntypedObject[] | undefined> {
   const beside = path.replace(/\.[cm]?[jt]sx?$/, ".yaml");
   const hasBeside = await access(beside).then(() => true, () => false);
   const files = given?.split(",") ?? (hasBeside ? [beside] : []);
-  const objects: object[] = [];
+  const objects: UntypedObject[] = [];
   for (const file of files) objects.push(...await readObjects(file));
   return objects.length === 0 ? undefined : objects;
 }
 
-async function readObjects(file: string): Promise<readonly object[]> {
+async function readObjects(file: string): Promise<readonly UntypedObject[]> {
   const { parseAllDocuments } = await import("yaml");
   let text: string;
   try {
@@ -194,7 +195,9 @@ async function readObjects(file: string): Promise<readonly object[]> {
     const isObject = isJsonObject(value) && typeof value["kind"] === "string" &&
       typeof value["apiVersion"] === "string" &&
       isJsonObject(value["metadata"]);
-    if (isObject && document.errors.length === 0) return [value];
+    if (isObject && document.errors.length === 0) {
+      return [value as object as UntypedObject];
+    }
     throw new UsageError(
       `Cannot read ${file}: each of its documents must be an object with apiVersion, kind and metadata${
         document.errors[0] ? `: received ${document.errors[0].message}` : ""

@@ -1,4 +1,5 @@
-import type { CheckReport, Progress } from "../testing/check/check_operator.ts";
+import type { Progress } from "../testing/check/check_operator.ts";
+import type { CheckReport } from "../testing/operator_check.ts";
 import type { Terminal } from "./command.ts";
 
 type Finding = CheckReport["findings"][number];

@@ -21,5 +21,6 @@
  * @module
  */
 
+export * from "./operator_check.ts";
 export * from "./test_cluster.ts";
 export { VirtualClock } from "./virtual_clock.ts";

@@ -5,90 +5,27 @@
  * @module
  */
 import process from "node:process";
-import { type Duration, milliseconds } from "../../core/api/duration.ts";
+import { milliseconds } from "../../core/api/duration.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
-import type { DefinedKind } from "../../core/crd/kind_definition.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
-import type { Invariants } from "./check_run.ts";
+import type { CheckOptions, CheckReport } from "../operator_check.ts";
 import { CheckSession, type Job, type Judgement } from "./check_session.ts";
 import { derivePlans, PLAN_KINDS, type PlanKind } from "./derive_plans.ts";
 import { exampleObjects, scratchServer } from "./examples.ts";
 import type { Violation } from "./oracles.ts";
-import type { GivenOperator, OperatorSource } from "./operator_source.ts";
+import type { OperatorSource } from "./operator_source.ts";
 import { type Plan, planText, readPlan } from "./plan.ts";
 import type { RunRecord } from "./run_record.ts";
 import { clusterState, differenceName, stateDifferences } from "./state.ts";
 import { type CheckStep, type Scenario, scenarios } from "./workload.ts";
 
-/** Result of {@linkcode checkOperator}; plain data. */
-export interface CheckReport {
-  /** Number of plans that ran. */
-  readonly plans: number;
-  /** What was found, each with the smallest plan that shows it. */
-  readonly findings: readonly {
-    /** Oracle that found it, such as `end-state`. */
-    readonly oracle: string;
-    /** What happened, in one sentence. */
-    readonly title: string;
-    /** Plan, as `--replay` takes it. */
-    readonly plan: string;
-    /** What the plan does. */
-    readonly disturbance: string;
-    /**
-     * Writes that it is about: first that at which the plan intervenes, then those
-     * that only one of the two runs has.
-     */
-    readonly writes: readonly string[];
-    /** Differences from the state of the reference run. */
-    readonly diff: string;
-    /** Writes and events around the disturbance, as text. */
-    readonly sequence: string;
-    /** The same as a Mermaid sequence diagram. */
-    readonly mermaid: string;
-    /** Command that runs the plan again. */
-    readonly replay: string;
-    /** Number of plans that show the same. */
-    readonly plans: number;
-  }[];
-  /** What was covered. */
-  readonly coverage: {
-    /** Number of scenarios of the workload. */
-    readonly scenarios: number;
-    /** Number of writes in the reference runs. */
-    readonly writes: number;
-    /** Number of watch events in the reference runs. */
-    readonly events: number;
-    /** Number of derived plans. */
-    readonly planned: number;
-    /** Number of plans that were left out because they cannot matter. */
-    readonly pruned: number;
-    /** Number of plans that ran, by kind. */
-    readonly byKind: Readonly<Record<string, number>>;
-    /** Number of findings that did not show again, and are not reported. */
-    readonly unstable: number;
-    /** CPU time of the runs, in milliseconds. */
-    readonly cpu: number;
-  };
-}
-
 export type Finding = CheckReport["findings"][number];
 
-/** Options of {@linkcode checkOperator}. */
-export interface CheckOptions {
-  readonly operator: GivenOperator;
-  readonly kinds?: readonly DefinedKind[] | undefined;
-  readonly examples?: readonly object[] | undefined;
-  readonly workload?: readonly CheckStep[] | undefined;
-  readonly plans?: number | undefined;
-  readonly budget?: Duration | undefined;
-  readonly seed?: number | undefined;
-  readonly only?: readonly string[] | undefined;
-  readonly replay?: string | undefined;
-  readonly from?: string | undefined;
+/** Options of a check, also those of the command line. */
+export interface EngineOptions extends CheckOptions {
+  /** Name of the export that is the operator. */
   readonly export?: string | undefined;
-  readonly externals?: ((request: Request) => Promise<Response>) | undefined;
-  readonly invariants?: Invariants | undefined;
   /** Called after each plan. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Runs jobs in other processes; by default they run in this one. */
@@ -117,7 +54,7 @@ export interface Runner {
   close(): Promise<void>;
 }
 
-const RULES: OptionRules<CheckOptions> = {
+const RULES: OptionRules<EngineOptions> = {
   operator: "any",
   kinds: "array?",
   examples: "array?",
@@ -142,36 +79,14 @@ const SIMULATED =
   /^(Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|CronJob|Pod)$/;
 
 /**
- * Checks an operator: runs a workload, then the same with a crash at each write,
- * with older and missed events, conflicts, lost answers and more, and compares.
+ * Runs a check.
  *
- * Each run has an embedded server and a virtual clock of its own, and is the same
- * for the same seed.
- *
- * @param options.operator Function that creates the operator with the client it
- * is given, or the path or URL of a file that creates it.
- * @param options.kinds Kinds to install that the operator does not register.
- * @param options.examples Objects to create; generated from the schemas of the
- * kinds by default.
- * @param options.workload Steps of a user, instead of those that are made from
- * the examples: `{ apply }`, `{ patch }` and `{ delete }` with an object, and
- * `{ wait: "1h" }`.
- * @param options.plans Maximum number of plans.
- * @param options.budget Time limit; `"10m"` by default.
- * @param options.seed Seed of names, UIDs and jitter; 1 by default.
- * @param options.only Kinds of plans to run, such as `crash`.
- * @param options.replay Plan to run alone, as a finding has it.
- * @param options.from File of an older build, for plans that upgrade.
- * @param options.externals Answers of servers outside the cluster.
- * @param options.invariants Own invariants: functions of the objects that return
- * false or a text if they do not hold; `always` after each change, `eventually`
- * when the operator is at rest.
  * @throws {TypeError | RangeError} If an option is unknown or invalid, or the file
  * creates no operator.
  * @throws {Error} If the operator does not run at all.
  */
 export async function checkOperator(
-  options: CheckOptions,
+  options: EngineOptions,
 ): Promise<CheckReport> {
   checkOptions(options, RULES, "a check");
   for (const kind of options.only ?? []) {
@@ -187,7 +102,7 @@ export async function checkOperator(
 
 /** One check. */
 class Check {
-  readonly #options: CheckOptions;
+  readonly #options: EngineOptions;
   readonly #seed: number;
   readonly #end: number;
   readonly #findings: Map<string, Finding> = new Map();
@@ -198,7 +113,7 @@ class Check {
   #unstable = 0;
   #cpu = 0;
 
-  constructor(options: CheckOptions) {
+  constructor(options: EngineOptions) {
     this.#options = options;
     this.#seed = options.seed ?? 1;
     this.#end = performance.now() +
@@ -227,7 +142,8 @@ class Check {
   async #scenarios(source: OperatorSource): Promise<readonly Scenario[]> {
     const { workload, examples } = this.#options;
     if (workload !== undefined) {
-      return [{ name: "workload", steps: workload, known: 0 }];
+      const steps = workload as readonly CheckStep[];
+      return [{ name: "workload", steps, known: 0 }];
     }
     const definitions = source.kinds.map(crdManifest);
     const server = await scratchServer(source.kinds);

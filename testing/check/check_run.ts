@@ -23,7 +23,7 @@ import { valueAt } from "./derive_plans.ts";
 /** State of the cluster for own invariants. */
 export interface CheckedState {
   /** Objects of a kind, such as `ConfigMap`. */
-  list(kind: string): readonly JsonObject[];
+  list(kind: string): readonly UntypedObject[];
 }
 
 /** Own invariant: false or a text is a violation. */
@@ -295,10 +295,12 @@ class Violations {
     invariants: Readonly<Record<string, Invariant>> = {},
     world: World,
   ): void {
-    let objects: readonly JsonObject[] | undefined;
+    let objects: readonly UntypedObject[] | undefined;
     const state: CheckedState = {
       list: (kind) =>
-        (objects ??= objectsOf(world)).filter((one) => one["kind"] === kind),
+        (objects ??= Object.values(world.snapshot())).filter((one) =>
+          one.kind === kind
+        ),
     };
     for (const [name, invariant] of Object.entries(invariants)) {
       const oracle = `${when}:${name}`;

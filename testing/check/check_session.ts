@@ -75,6 +75,7 @@ export interface Judgement {
 const IDLE_MS = 24 * 3_600_000;
 /** The same for operators that renew a Lease all the time. */
 const ELECTING_IDLE_MS = 600_000;
+const HOUR_MS = 3_600_000;
 /** Number of reference runs that are kept. */
 const MAX_KEPT = 8;
 
@@ -114,7 +115,13 @@ export class CheckSession {
     const key = `${seed} ${JSON.stringify(scenario)}`;
     const known = this.#references.get(key);
     if (known !== undefined) return known;
-    const idle = this.source.elects ? ELECTING_IDLE_MS : IDLE_MS;
+    // One idle day is enough.
+    const isFirst = scenario.name === "life" || scenario.name === "workload";
+    const idle = this.source.elects
+      ? ELECTING_IDLE_MS
+      : isFirst
+      ? IDLE_MS
+      : HOUR_MS;
     const made = await runScenario(scenario, [], {
       ...this.#setup,
       seed,

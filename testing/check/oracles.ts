@@ -49,7 +49,7 @@ export interface Case {
 
 /** Writes of a step that are always too many. */
 const MAX_WRITES = 300;
-/** Writes of the idle day that are too many: one every ten minutes. */
+/** Writes of the idle time that are too many: one every ten minutes of a day. */
 const MAX_IDLE_WRITES = 144;
 /** Kinds whose objects hold data and may outlive their owner. */
 const DATA_KINDS =

@@ -81,6 +81,18 @@ const BUILT_IN_OWNERS: ReadonlySet<string> = new Set([
   "Node",
 ]);
 
+/** Groups of Kubernetes itself. */
+const BUILT_IN_GROUP =
+  /^(?:v1|(?:apps|batch|autoscaling|policy|[^/]+\.k8s\.io)\/.*)$/;
+
+/** Order of conditions, which has no meaning. */
+function byType(a: unknown, b: unknown): number {
+  const [x, y] = [a, b].map((one) =>
+    isJsonObject(one) ? String(one["type"]) : ""
+  );
+  return x! < y! ? -1 : x! > y! ? 1 : 0;
+}
+
 /** Key of an object, by its name or the prefix from which its name was made. */
 export function stateKey(object: JsonObject): string {
   const metadata = metadataOf(object);
@@ -152,7 +164,10 @@ function comparable(
     if (name === "observedGeneration" && typeof value === "number") {
       return value === generation ? "<generation>" : "<older generation>";
     }
-    if (Array.isArray(value)) return value.map((item) => walk(item, "", false));
+    if (Array.isArray(value)) {
+      const items = value.map((item) => walk(item, "", false));
+      return name === "conditions" ? items.toSorted(byType) : items;
+    }
     if (!isJsonObject(value)) return value;
     const fields = Object.entries(value).filter(([field]) =>
       !inMetadata || !SERVER_METADATA.has(field)
@@ -161,8 +176,12 @@ function comparable(
       fields.map(([field, inner]) => [field, walk(inner, field, false)]),
     );
   };
+  // The status of built-in kinds is the work of built-in controllers.
+  const fields = Object.entries(object).filter(([field]) =>
+    field !== "status" || !BUILT_IN_GROUP.test(String(object["apiVersion"]))
+  );
   return Object.fromEntries(
-    Object.entries(object).map(([field, value]) => {
+    fields.map(([field, value]) => {
       const isMetadata = field === "metadata";
       const walked = walk(value, field, isMetadata);
       const nameless = isMetadata && isJsonObject(walked) &&

@@ -15,7 +15,7 @@ export function checkedObject(
   more: JsonObject = {},
 ): JsonObject {
   return {
-    apiVersion: "v1",
+    apiVersion: kind === "Gadget" ? "sample.coracle.dev/v1" : "v1",
     kind,
     ...more,
     metadata: {
