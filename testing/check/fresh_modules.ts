@@ -1,12 +1,19 @@
+import { readFileSync } from "node:fs";
 import * as nodeModule from "node:module";
-import { dirname } from "node:path";
-import { pathToFileURL } from "node:url";
+import { dirname, extname } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 /** Root of this library: its sources, or its package. */
 const LIBRARY = new URL("../../", import.meta.url).href;
 /** Folders of the library, in a checkout that holds more. */
 const LIBRARY_PART =
   /^(?:core|apiserver|sources|workflows|testing|cli|dist|mod\.[jt]s)/;
+/** Modules of the runtime that a world replaces, by their names. */
+const REPLACED: Readonly<Record<string, string>> = {
+  "timers": "replaced_timers",
+  "timers/promises": "replaced_timers_promises",
+  "crypto": "replaced_crypto",
+};
 const FRESH = /[?&]incarnation=\d+$/;
 
 interface ResolveResult {
@@ -36,6 +43,12 @@ const { Bun } = globalThis as {
             given: { readonly path: string; readonly importer: string },
           ) => { readonly path: string } | undefined,
         ): void;
+        onLoad(
+          options: { readonly filter: RegExp },
+          load: (
+            given: { readonly path: string },
+          ) => { readonly contents: string; readonly loader: string },
+        ): void;
       }): void;
     }): void;
     resolveSync(path: string, folder: string): string;
@@ -52,7 +65,9 @@ let query = "";
 /**
  * Imports a module, and everything that it imports, as a new process would: the
  * state that modules keep begins again. The library itself, packages under
- * `node_modules` and modules of the runtime are shared with earlier imports.
+ * `node_modules` and modules of the runtime are shared with earlier imports. It
+ * gets the timers and random values of the world, also from the modules of the
+ * runtime.
  *
  * @param path Absolute path of the module.
  */
@@ -65,8 +80,10 @@ export async function importFresh(
   if (!isHooked && Bun !== undefined) {
     Bun.plugin({
       name: "coracle-fresh-modules",
-      setup: (build) =>
-        build.onResolve({ filter: /^\.\.?\// }, resolveFreshInBun),
+      setup(build) {
+        build.onResolve({ filter: /^\.\.?\// }, resolveFreshInBun);
+        build.onLoad({ filter: FRESH }, loadFreshInBun);
+      },
     });
   } else if (!isHooked) registerHooks?.({ resolve: resolveFresh });
   isHooked = true;
@@ -94,17 +111,42 @@ function resolveFreshInBun(
   }
 }
 
+/** Bun resolves the names of its own modules before plugins can. */
+function loadFreshInBun(
+  { path }: { readonly path: string },
+): { readonly contents: string; readonly loader: string } {
+  const [file = ""] = path.split("?", 1);
+  const contents = readFileSync(file, "utf8").replace(
+    /(\b(?:from|import)\s*\(?\s*)(["'])((?:node:)?[a-z]+(?:\/[a-z]+)?)\2/g,
+    (whole, start: string, _quote, name: string) => {
+      const replaced = replacementOf(name);
+      if (replaced === undefined) return whole;
+      return `${start}${JSON.stringify(fileURLToPath(replaced))}`;
+    },
+  );
+  const loader = extname(file).replace(/^\.[cm]?/, "");
+  return { contents, loader };
+}
+
 /** Passes the incarnation of a module on to the modules that it imports. */
 function resolveFresh(
   specifier: string,
   context: { readonly parentURL?: string | undefined },
   next: NextResolve,
 ): ResolveResult {
-  const resolved = next(specifier, context);
   const incarnation = FRESH.exec(context.parentURL ?? "")?.[0].slice(1);
+  const replaced = incarnation && replacementOf(specifier);
+  const resolved = next(replaced || specifier, context);
   if (incarnation === undefined || !isOwn(resolved.url)) return resolved;
   const mark = resolved.url.includes("?") ? "&" : "?";
   return { ...resolved, url: `${resolved.url}${mark}${incarnation}` };
+}
+
+/** URL of the module that takes the place of one of the runtime. */
+function replacementOf(specifier: string): string | undefined {
+  const name = REPLACED[specifier.replace(/^node:/, "")];
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  return name && new URL(`./${name}.${extension}`, import.meta.url).href;
 }
 
 /** Whether a module belongs to the program, and not to a library. */

@@ -36,6 +36,8 @@ import { type Surroundings, WorldTransport } from "./world_transport.ts";
 const QUIET_TURNS = 4;
 /** Maximum number of turns for one step of work. */
 const MAX_TURNS = 5_000;
+/** Number of milliseconds in which the server loads a module. */
+const SERVING_WAITS = 20;
 /** Maximum real time for work outside of the world, in milliseconds. */
 const MAX_REAL_MS = 20_000;
 /** Delay until an operator that could not start is started again. */
@@ -200,6 +202,8 @@ export class World {
   #failedStarts = 0;
   /** Incarnations whose modules are being loaded. */
   #spawning = 0;
+  /** Calls that other threads carry out. */
+  #working = 0;
   /** Aborts the run: an error of the world itself. */
   #failure: { readonly error: unknown } | undefined;
 
@@ -395,6 +399,10 @@ export class World {
         random,
         uuid: () => (current()?.random ?? this.#random).uid(),
         fetch: (request) => this.#fetch(request),
+        working: (change) => {
+          this.#working += change;
+          this.#activity++;
+        },
       }),
     );
   }
@@ -614,7 +622,10 @@ export class World {
       seen = activity;
       if (quiet < QUIET_TURNS) continue;
       // The server may load a module for its first request of a kind.
-      if (!this.#isServing || waits++ > 20) break;
+      const isWaiting = this.#isServing && waits < SERVING_WAITS ||
+        (this.#working > 0 || readsFiles()) && waits < MAX_REAL_MS;
+      if (!isWaiting) break;
+      waits++;
       await realSleep(1);
     }
     if (this.#changes.length > 0 && !this.#isServing) {
@@ -926,6 +937,13 @@ function podHooks(
       return new Promise(() => {});
     },
   };
+}
+
+/** Whether files are being read; only Node tells. */
+function readsFiles(): boolean {
+  return process.getActiveResourcesInfo?.().some((name) =>
+    name.startsWith("FSReq")
+  ) ?? false;
 }
 
 function realSleep(milliseconds: number): Promise<void> {

@@ -7,6 +7,8 @@ export interface GlobalSources {
   readonly random: () => number;
   readonly uuid: () => string;
   readonly fetch: (request: Request) => Promise<Response>;
+  /** Called when work outside of the world begins, and again when it ends. */
+  readonly working: (change: 1 | -1) => void;
 }
 
 /**
@@ -95,6 +97,7 @@ export function replaceGlobals(sources: GlobalSources): () => void {
       for (let at = 0; at < bytes.length; at++) bytes[at] = random() * 256;
       return array;
     }),
+    replace(crypto, "subtle", awaited(crypto.subtle, sources.working)),
     replace(AbortSignal, "timeout", (delay: number) => {
       const controller = new AbortController();
       clock().setTimer(() =>
@@ -110,6 +113,26 @@ export function replaceGlobals(sources: GlobalSources): () => void {
   return () => {
     for (const undo of restore) undo();
   };
+}
+
+/** Reports the calls of asynchronous methods, which other threads carry out. */
+function awaited<T extends object>(
+  owner: T,
+  working: (change: 1 | -1) => void,
+): T {
+  return new Proxy(owner, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== "function") return member;
+      return (...values: unknown[]) => {
+        working(1);
+        const result = Promise.resolve(Reflect.apply(member, target, values));
+        const end = () => working(-1);
+        result.then(end, end);
+        return result;
+      };
+    },
+  });
 }
 
 /** Replaces a property, also one that is inherited; returns the way back. */

@@ -3,7 +3,9 @@
  * applies a ConfigMap with values that the world decides, then a Secret, then the
  * status.
  */
+import { createHash, randomUUID } from "node:crypto";
 import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { patchStatus } from "../../../core/controller/result.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
@@ -31,6 +33,7 @@ operator.register(Copier, {
     const { name } = copier.metadata;
     const { text } = copier.spec;
     await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(60_000);
     await ctx.apply(ConfigMap, {
       metadata: { name },
       data: { text },
@@ -40,11 +43,17 @@ operator.register(Copier, {
       stringData: { text },
     });
     if (text === "external") {
+      // Work of other threads: the world stands still meanwhile.
+      const bytes = new Uint8Array(1_000_000);
+      const digest = await crypto.subtle.digest("SHA-256", bytes);
       const stamp = [
+        new Uint8Array(digest)[0],
         Date.now(),
         new Date().toISOString(),
         Math.random(),
         crypto.randomUUID(),
+        randomUUID(),
+        createHash("sha256").update(text).digest("hex"),
         performance.now(),
       ];
       await fetch("http://dns.example.com/records", {
