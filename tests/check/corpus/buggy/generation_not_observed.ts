@@ -1,0 +1,42 @@
+/**
+ * Seeded bug: the status keeps the generation that it observed first. It looks as
+ * if no later change was worked on.
+ *
+ * From: misuse of the API (status that is never observed); Acto, status.
+ */
+import { defineKind, Operator } from "@coracle/operator";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { z } from "zod";
+import type { CorpusEntry } from "../entry.ts";
+
+export const entry: CorpusEntry = {
+  bug: {
+    plans: ["none"],
+    write: "Gadget default/sample",
+  },
+  expects: ["ConfigMap sample-part"],
+};
+
+const Gadget = defineKind({
+  group: "corpus.coracle.dev",
+  version: "v1",
+  kind: "Gadget",
+  spec: z.object({ color: z.string() }),
+  status: z.object({ seen: z.int(), observedGeneration: z.int() }).partial(),
+});
+
+const operator: Operator = new Operator();
+operator.register(Gadget, {
+  async reconcile({ metadata, spec: { color }, status }, ctx) {
+    await ctx.apply(ConfigMap, {
+      metadata: { name: `${metadata.name}-part` },
+      data: { color },
+    });
+    if (status?.observedGeneration !== undefined) return;
+    const observedGeneration = metadata.generation;
+    await ctx.patch(Gadget, metadata.name, { status: { observedGeneration } }, {
+      subresource: "status",
+    });
+  },
+}, { owns: [ConfigMap], install: true });
+export default operator;

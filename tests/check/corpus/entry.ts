@@ -1,0 +1,19 @@
+import type { UntypedObject } from "@coracle/operator";
+
+/** Facts about an operator of the corpus. */
+export interface CorpusEntry {
+  /** The seeded bug; absent from correct operators. */
+  readonly bug?: {
+    /**
+     * Kinds of the plans of which one must find the bug; `none` is the reference
+     * run, and what is compared with it by another path.
+     */
+    readonly plans: readonly string[];
+    /** Part of a write that a finding must name. */
+    readonly write: string;
+  };
+  /** Objects that are there once an object of the kind has settled. */
+  readonly expects: readonly string[];
+  /** Objects of the workload, if those from the schema are not enough. */
+  readonly examples?: readonly UntypedObject[];
+}

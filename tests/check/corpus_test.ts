@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import process from "node:process";
+import { after, test } from "node:test";
+import { ApiServer } from "../../apiserver/server.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { Kind } from "../../core/api/kind.ts";
+import { crdManifest } from "../../core/crd/crd_manifest.ts";
+import { isDefinedKind } from "../../core/crd/kind_definition.ts";
+import {
+  ConfigMap,
+  PersistentVolumeClaim,
+  Secret,
+  Service,
+} from "../../core/kinds/core_v1.ts";
+import { Deployment } from "../../core/kinds/apps_v1.ts";
+import { silentLogger } from "../../core/logger.ts";
+import { installCrd } from "../../core/crd/install_crd.ts";
+import { setDevelopment } from "../../core/operator/development.ts";
+import type { Operator } from "../../core/operator/operator.ts";
+import { generatedObjects } from "../../testing/check/workload.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
+import { until } from "../support/until.ts";
+import { corpus, type Member } from "./corpus/corpus.ts";
+
+const members = await corpus();
+const folder = temporaryFolder();
+const { fetch } = globalThis;
+
+// The operators have no client of their own, as those of users.
+setDevelopment({ runs: true, logger: silentLogger, operatorMade() {} });
+globalThis.fetch = () => Promise.reject(new TypeError("fetch failed"));
+after(() => {
+  setDevelopment(undefined);
+  globalThis.fetch = fetch;
+});
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  ConfigMap,
+  Deployment,
+  PersistentVolumeClaim,
+  Secret,
+  Service,
+};
+
+/** Runs an operator on a server of its own while a user makes its objects. */
+async function run({ name, url, entry }: Member): Promise<void> {
+  const { default: operator } = await import(url.href) as { default: Operator };
+  const kind = operator.controllers[0]?.kind;
+  assert.ok(kind !== undefined && isDefinedKind(kind));
+  const server = await ApiServer.start({ port: 0 });
+  try {
+    await installCrd(server.client, kind);
+    const { kubeconfig } = server;
+    process.env["KUBECONFIG"] = writeText(folder, `${name}.yaml`, kubeconfig);
+    await operator.start();
+    const [generated] = generatedObjects(crdManifest(kind));
+    for (const object of entry.examples ?? [generated as UntypedObject]) {
+      await server.client.create(KINDS[object.kind ?? ""] ?? kind, object);
+    }
+    for (const expected of entry.expects) {
+      await until(`${expected} of ${name}`, () => isThere(server, expected), {
+        within: 20_000,
+      });
+    }
+  } finally {
+    await operator.stop();
+    await server.stop();
+  }
+}
+
+/** Whether an object is there, given as `Kind name`, or `Kind prefix*`. */
+async function isThere({ client }: ApiServer, text: string): Promise<boolean> {
+  const [kind = "", name = ""] = text.split(" ");
+  const { items } = await client.list(KINDS[kind]!, { namespace: "default" });
+  return items.some(({ metadata }) =>
+    name.endsWith("*")
+      ? metadata.name.startsWith(name.slice(0, -1))
+      : metadata.name === name
+  );
+}
+
+test("Corpus has 40 seeded bugs, ten of the API's misuse, and 15 correct operators", async () => {
+  const { readFile } = await import("node:fs/promises");
+  const [buggy, correct] = [true, false].map((isBuggy) =>
+    members.filter(({ entry }) => (entry.bug !== undefined) === isBuggy)
+  );
+  assert.ok(buggy!.length >= 40);
+  assert.ok(correct!.length >= 15);
+  const texts = await Promise.all(
+    buggy!.map(({ url }) => readFile(url, "utf8")),
+  );
+  for (const text of texts) assert.match(text, /^\/\*\*\n \* Seeded bug: /);
+  const misuses = texts.filter((text) => text.includes("misuse of the API"));
+  assert.ok(misuses.length >= 10);
+});
+
+for (const member of members) {
+  test(`Operator ${member.name} does its work when nothing goes wrong`, () =>
+    run(member));
+}
