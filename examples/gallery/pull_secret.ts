@@ -1,0 +1,59 @@
+/**
+ * Operator that copies the secret of a private registry into every namespace and
+ * adds it to the default service account there, so that pods can pull images.
+ * The secret is `registry` in the namespace `registry`; a namespace is left out
+ * by the annotation `gallery.coracle.dev/no-pull-secret`.
+ */
+import { Operator, type OperatorOptions, watch } from "@coracle/operator";
+import { Namespace, Secret, ServiceAccount } from "@coracle/operator/kinds";
+
+/** Namespace and name of the secret that is copied; copies have the same name. */
+const HOME = "registry";
+const NAME = "registry";
+const OPT_OUT = "gallery.coracle.dev/no-pull-secret";
+const COPY = { "gallery.coracle.dev/copy": "true" };
+
+export function operator(options: OperatorOptions = {}): Operator {
+  const source = watch<Namespace, Secret>(Secret, {
+    name: "source",
+    fieldSelector: `metadata.name=${NAME}`,
+    references: () => [{ namespace: HOME, name: NAME }],
+  });
+  const operator = new Operator(options);
+  operator.register(Namespace, {
+    async reconcile({ metadata }, ctx) {
+      const { name: namespace, annotations = {} } = metadata;
+      if (namespace === HOME) return;
+      const secret = await ctx.secondary(source);
+      const key = { namespace, name: NAME };
+      if (secret === undefined || OPT_OUT in annotations) {
+        const copy = await ctx.get(Secret, NAME, namespace);
+        const isOurs = copy?.metadata.labels?.["gallery.coracle.dev/copy"];
+        if (isOurs) await ctx.delete(Secret, key);
+        return;
+      }
+      await ctx.apply(Secret, {
+        metadata: { ...key, labels: COPY },
+        type: secret.type,
+        data: secret.data,
+      });
+      // Server-side apply adds an entry to the list and keeps those of others.
+      await ctx.apply(ServiceAccount, {
+        metadata: { namespace, name: "default" },
+        imagePullSecrets: [{ name: NAME }],
+      }, { owned: false });
+    },
+  }, {
+    owns: [
+      watch(Secret, {
+        name: "copies",
+        labelSelector: "gallery.coracle.dev/copy=true",
+      }),
+    ],
+    watches: [source],
+    generationAware: false,
+  });
+  return operator;
+}
+
+if (import.meta.main) await operator().run();
