@@ -93,7 +93,7 @@ const DEPLOY = "tests/deploy/**/*_test.ts";
 const IN_BROWSER = "tests/browser/**/*_test.ts";
 /** Tests that pass against a real control plane, too. */
 const ON_CLUSTER =
-  "tests/{scenarios,transcripts,core/cache,cluster}/**/*_test.ts";
+  "tests/{scenarios,transcripts,core/cache,cluster,deploy}/**/*_test.ts";
 
 const STEPS: readonly Step[] = [
   check("format", ["deno", "fmt", "--check"]),

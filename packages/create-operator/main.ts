@@ -76,12 +76,25 @@ async function completed(
       input: process.stdin,
       output: process.stdout,
     });
+    // Ctrl-C and the end of the input close it.
+    const { promise: closed, reject } = Promise.withResolvers<never>();
+    terminal.once("close", () =>
+      reject(
+        new UsageError(
+          "Cannot create an operator: a question was not answered, so nothing was written",
+        ),
+      ));
+    closed.catch(() => {}); // Closed at the end, too.
     try {
       for (const [key, question] of Object.entries(QUESTIONS)) {
         const name = key as keyof typeof CHECKS;
         if (given[name] !== undefined) continue;
         answers[name] = await ask(
-          (text) => terminal.question(text),
+          (text) =>
+            Promise.race([
+              closed,
+              terminal.question(text).catch(() => closed),
+            ]),
           `${question} [${fallback[name]}]: `,
           (answer) => {
             CHECKS[name](answer || fallback[name]);

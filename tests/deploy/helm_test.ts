@@ -1,14 +1,21 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, test, type TestContext } from "node:test";
+import { before, test, type TestContext } from "node:test";
 import { parseAllDocuments } from "yaml";
+import { ApiError } from "../../core/api/api_error.ts";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import { CRD_KIND } from "../../core/crd/crd_object.ts";
-import { ClusterRole, Deployment, Role } from "../../core/kinds/mod.ts";
+import {
+  ClusterRole,
+  Deployment,
+  Namespace,
+  Role,
+} from "../../core/kinds/mod.ts";
 import { runCommand } from "../support/child_process.ts";
 import { goTool, NO_GO } from "../support/go_tool.ts";
-import { coracle, Program } from "../support/program.ts";
+import { coracle } from "../support/program.ts";
+import { startScenarioCluster } from "../support/scenario_cluster.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 interface Manifest {
@@ -199,16 +206,27 @@ helmTest("A chart keeps braces of a definition as they are", async () => {
   assert(JSON.stringify(found).includes(description));
 });
 
+/** Removes what the release leaves, for a real cluster. */
+async function removeAll(client: Client): Promise<void> {
+  const missing = (error: unknown) => {
+    if (!ApiError.is(error) || !error.isNotFound) throw error;
+  };
+  await client.delete(CRD_KIND, { name: "boats.test.coracle.dev" })
+    .catch(missing);
+  await client.delete(Namespace, { name: "sea" }).catch(missing);
+}
+
 helmTest("Helm installs, upgrades and uninstalls a chart", async (t) => {
   const folder = temporaryFolder();
-  const kubeconfig = join(folder, "kubeconfig");
-  const server = new Program(
-    coracle("apiserver", "--port=0", `--kubeconfig=${kubeconfig}`),
-  );
-  t.after(() => server.kill());
-  await server.says(/Serving on https:/);
+  const cluster = await startScenarioCluster();
+  assert(cluster !== undefined);
+  const { kubeconfig } = cluster;
   const client = new Client(await loadConfig({ kubeconfig }));
-  after(() => client.close());
+  t.after(async () => {
+    await removeAll(client);
+    await client.close();
+    await cluster.stop();
+  });
   const env = {
     KUBECONFIG: kubeconfig,
     HELM_CACHE_HOME: folder,
@@ -251,5 +269,4 @@ helmTest("Helm installs, upgrades and uninstalls a chart", async (t) => {
   await runHelm(["uninstall", "fleet", "--namespace=sea"], env);
   assert.equal(await client.find(Deployment, key), undefined);
   assert.match(await fields(), /"sails"/, "the definition must stay");
-  assert.equal(await server.end("SIGTERM"), 0, server.describe());
 });
