@@ -40,7 +40,7 @@ export interface ApiContext {
   /** Usage of the ResourceQuotas. */
   readonly quotas: QuotaTracker;
   /** Priority and fairness. */
-  readonly flows: Pick<FlowControl, "provide" | "headers">;
+  readonly flows: Pick<FlowControl, "headers" | "provide" | "seats">;
   /** Client of webhooks. */
   readonly webhooks: WebhookCaller;
   readonly authenticator: Authenticator;

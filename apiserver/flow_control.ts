@@ -195,6 +195,14 @@ function dangling(level: string, now: number, exists: boolean): Spec {
   };
 }
 
+/** Requests that kube-apiserver serves at a time by default. */
+const SEATS = 600;
+
+interface LevelSpec {
+  readonly limited?: { readonly nominalConcurrencyShares?: number };
+  readonly exempt?: { readonly nominalConcurrencyShares?: number };
+}
+
 interface FlowContext {
   readonly store: Store;
   readonly resources: Resources;
@@ -233,6 +241,21 @@ export class FlowControl {
         conditions: [{ type: "Healthy", ...COMPONENT_DATA[name] }],
       }));
     }
+  }
+
+  /** Seats of each priority level: its share of {@linkcode SEATS}. */
+  seats(): readonly (readonly [level: string, seats: number])[] {
+    const shares = this.#objects(LEVELS, LEVEL_DATA, levelBody).map(
+      ({ metadata: { name }, spec }): [string, number] => {
+        const { limited, exempt } = spec as LevelSpec;
+        const { nominalConcurrencyShares: some } = limited ?? exempt ?? {};
+        return [name, some ?? (limited ? 30 : 0)];
+      },
+    );
+    const total = shares.reduce((sum, [, some]) => sum + some, 0);
+    return shares.map((
+      [name, some],
+    ) => [name, Math.ceil(SEATS * some / total)]);
   }
 
   /** Headers that name the flow schema and the priority level of a request. */
@@ -309,24 +332,27 @@ export class FlowControl {
     });
   }
 
-  #readFlows(): Flow[] {
+  /** Objects of a resource; as they would be where they are not created yet. */
+  #objects(
+    resource: GroupResource,
+    data: object,
+    body: (name: string) => Spec,
+  ): UntypedObject[] {
     const { store } = this.#context;
-    const objects = (
-      resource: GroupResource,
-      data: object,
-      body: (name: string) => Spec,
-    ) =>
-      this.#provided
-        ? [...store.collection(resource).values()].map((one) => one.parse())
-        : Object.keys(data).map((name) => ({
-          metadata: { name, uid: this.#uidOf(resource, name) },
-          ...body(name),
-        } as UntypedObject));
+    return this.#provided
+      ? [...store.collection(resource).values()].map((one) => one.parse())
+      : Object.keys(data).map((name) => ({
+        metadata: { name, uid: this.#uidOf(resource, name) },
+        ...body(name),
+      } as UntypedObject));
+  }
+
+  #readFlows(): Flow[] {
     const levels = new Map(
-      objects(LEVELS, LEVEL_DATA, levelBody)
+      this.#objects(LEVELS, LEVEL_DATA, levelBody)
         .map(({ metadata: { name, uid = "" } }) => [name, uid]),
     );
-    return objects(SCHEMAS, SCHEMA_DATA, (name) => schemaBody(name, 0))
+    return this.#objects(SCHEMAS, SCHEMA_DATA, (name) => schemaBody(name, 0))
       .sort((a, b) => precedence(a) - precedence(b))
       .flatMap((schema): Flow[] => {
         const level = levels.get(levelOf(schema));

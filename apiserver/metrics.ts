@@ -102,9 +102,15 @@ export class ServerMetrics {
     if (bucket >= 0) series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
   }
 
-  /** Answers `/metrics`. */
-  respond(): ServerResponse {
-    const text = [...this.#lines()].join("\n");
+  /**
+   * Answers `/metrics`.
+   *
+   * @param seats Seats of each priority level.
+   */
+  respond(
+    seats: Iterable<readonly [level: string, seats: number]>,
+  ): ServerResponse {
+    const text = [...this.#lines(), ...seatLines(seats)].join("\n");
     return textResponse(200, `${text}\n`, {
       "content-type": "text/plain; version=0.0.4; charset=utf-8",
     });
@@ -160,6 +166,16 @@ const METRIC_VERBS: ReadonlyMap<string, string> = new Map([
   ["create", "POST"],
   ["update", "PUT"],
 ]);
+
+function* seatLines(
+  seats: Iterable<readonly [string, number]>,
+): Generator<string> {
+  const name = "apiserver_flowcontrol_nominal_limit_seats";
+  yield* head(name, "gauge", "Number of seats of each priority level.");
+  for (const [level, count] of seats) {
+    yield `${name}{${labelText({ priority_level: level })}} ${count}`;
+  }
+}
 
 function* head(name: string, type: string, help: string): Generator<string> {
   yield `# HELP ${name} ${help}`;

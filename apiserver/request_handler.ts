@@ -206,7 +206,7 @@ export class RequestHandler {
     }
     if (path === "/metrics") {
       checkReads(http);
-      return this.#metrics.respond();
+      return this.#metrics.respond(this.#context.flows.seats());
     }
     if (path === "/openapi" || path.startsWith("/openapi/")) {
       return await this.#openApi.respond(http, path);

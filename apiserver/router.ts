@@ -177,10 +177,7 @@ async function listOrWatch(
 ): Promise<ServerResponse> {
   const { query, definition } = request;
   const options = readListOptions(query, path.watch);
-  const representation = representationOf(request, {
-    watch: options.watch,
-    tables: options.sendInitialEvents !== true,
-  });
+  const representation = representationOf(request, { watch: options.watch });
   allow(request, definition.verbs, options.watch ? "watch" : "list");
   const selection = readSelection(query, request, path);
   return options.watch

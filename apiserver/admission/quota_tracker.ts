@@ -30,6 +30,8 @@ export interface QuotaChange {
   readonly name: string;
   /** Whether `status.hard` must become `spec.hard`. */
   readonly hard: boolean;
+  /** Whether a client wrote another status, which only a resync corrects. */
+  readonly foreign?: boolean;
   /** Whether a write was charged, which is recorded as kube-apiserver's. */
   readonly charged: boolean;
 }
@@ -99,8 +101,20 @@ export class QuotaTracker {
       return;
     }
     const quota = object.parse() as unknown as ResourceQuota;
-    if (known && jsonEquals(known.quota.spec, quota.spec)) known.quota = quota;
-    else this.#track(object);
+    if (known === undefined || !jsonEquals(known.quota.spec, quota.spec)) {
+      this.#track(object);
+      return;
+    }
+    known.quota = quota;
+    if (jsonEquals(quota.status?.hard, quota.spec?.hard)) return;
+    const { namespace, name } = object;
+    this.#changed({
+      namespace,
+      name,
+      hard: true,
+      charged: false,
+      foreign: true,
+    });
   }
 
   /** Measures the usage of a quota. */

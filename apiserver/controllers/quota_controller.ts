@@ -1,3 +1,4 @@
+import type { Timer } from "../../core/clock.ts";
 import type { ResourceQuota } from "../../core/kinds/core_v1.ts";
 import type { QuotaChange } from "../admission/quota_tracker.ts";
 import type { ApiContext } from "../api_context.ts";
@@ -5,6 +6,9 @@ import { rethrowMissing } from "../settle.ts";
 import { updateObject } from "../write/update.ts";
 import { internalRequest, internalWrite } from "./internal_request.ts";
 import { WorkQueue } from "./work_queue.ts";
+
+/** Milliseconds until a status that a client wrote is corrected. */
+const RESYNC_MS = 5 * 60_000;
 
 /** Quota controller: writes limits and usage into the status of ResourceQuotas. */
 export class QuotaController {
@@ -14,6 +18,9 @@ export class QuotaController {
   );
   /** Quotas whose `status.hard` is outdated, by namespace and name. */
   readonly #outdated: Set<string> = new Set();
+  /** Quotas whose status a client wrote. */
+  readonly #foreign: Map<string, QuotaChange> = new Map();
+  #resync: Timer | undefined;
 
   /**
    * Creates the controller.
@@ -28,6 +35,15 @@ export class QuotaController {
   begin(): void {
     this.#context.quotas.report((change) => {
       const key = `${change.namespace}/${change.name}`;
+      if (change.foreign) {
+        if (this.#outdated.has(key)) return;
+        this.#foreign.set(key, change);
+        this.#resync ??= this.#context.clock.setTimer(
+          () => this.#correct(),
+          RESYNC_MS,
+        );
+        return;
+      }
       if (change.hard) this.#outdated.add(key);
       this.#queue.add(key, change);
     });
@@ -35,6 +51,17 @@ export class QuotaController {
 
   stop(): void {
     this.#queue.stop();
+    this.#resync?.cancel();
+  }
+
+  /** Writes the status of quotas whose status a client wrote. */
+  #correct(): void {
+    this.#resync = undefined;
+    for (const [key, change] of this.#foreign) {
+      this.#outdated.add(key);
+      this.#queue.add(key, change);
+    }
+    this.#foreign.clear();
   }
 
   #write({ namespace, name, charged }: QuotaChange): void {

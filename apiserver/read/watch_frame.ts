@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { Status } from "../../core/api/api_error.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
@@ -111,33 +110,12 @@ export function bookmarkFrame(
       resourceVersion: String(revision),
       creationTimestamp: null as unknown as string,
       ...(bookmark.initialEventsEnd
-        ? {
-          annotations: {
-            "k8s.io/initial-events-end": "true",
-            "kubernetes.io/initial-events-list-blueprint": blueprint(format),
-          },
-        }
+        ? { annotations: { "k8s.io/initial-events-end": "true" } }
         : {}),
     },
   };
   const how = { now: bookmark.now, columns: false };
   return event("BOOKMARK", shown(object, format, how), format);
-}
-
-/** Empty list for the annotation `k8s.io/initial-events-list-blueprint`. */
-function blueprint({ view, representation, protobuf }: FrameFormat): string {
-  const partial = representation.as !== undefined;
-  const apiVersion = partial
-    ? `meta.k8s.io/${representation.version}`
-    : apiVersionIn(view);
-  const { listKind, custom } = view.definition;
-  const kind = partial ? "PartialObjectMetadataList" : listKind;
-  const list = custom && !partial
-    ? { apiVersion, items: [], kind }
-    : { kind, apiVersion, metadata: {}, items: null };
-  return Buffer.from(
-    protobuf?.writeProtobuf(list) ?? `${JSON.stringify(list)}\n`,
-  ).toString("base64");
 }
 
 /** Encodes the ERROR event that ends a watch. */

@@ -37,6 +37,9 @@ test("/metrics counts requests, durations and objects", async () => {
     value("apiserver_current_inflight_requests", 'request_kind="readOnly"'),
     1,
   );
+  const seats = "apiserver_flowcontrol_nominal_limit_seats";
+  assert.equal(value(seats, 'priority_level="exempt"'), 0);
+  assert.equal(value(seats, 'priority_level="system"'), 74);
   assert(value("process_resident_memory_bytes ") > 0);
   for (const line of String(body).trim().split("\n")) {
     assert.match(line, /^# (HELP|TYPE) \S+ .+$|^[a-z_]+(\{.*\})? -?[\d.e+-]+$/);

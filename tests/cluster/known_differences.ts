@@ -27,5 +27,4 @@ export const KNOWN_DIFFERENCES: Readonly<Record<string, string>> = {
   "63-crd-cel": "refusals by rules show the value and not its type",
   "71-delete-options": "a malformed body is 400 and no longer 500",
   "83-list-resource-version": "a malformed version is 400 and no longer 500",
-  "89-watch-bookmarks": "the last initial event has no blueprint of the list",
 };

@@ -58,19 +58,23 @@ async function startEmbedded(folder: string): Promise<Server> {
 
 /** The server of one worker, which is replaced after a failure. */
 class ReplacedServer {
-  readonly #folder: string;
+  readonly #start: () => Promise<Server>;
+  /** Whether it is replaced after every unit. */
+  readonly #always: boolean;
   #server: Server | undefined;
 
-  constructor(folder: string) {
-    this.#folder = folder;
+  constructor(start: () => Promise<Server>, always: boolean) {
+    this.#start = start;
+    this.#always = always;
   }
 
   async current(): Promise<Server> {
-    return this.#server ??= await startEmbedded(this.#folder);
+    return this.#server ??= await this.#start();
   }
 
   async ended(outcomes: readonly Outcome[]): Promise<void> {
-    if (outcomes.some(({ state }) => state !== "passed")) await this.stop();
+    const failed = outcomes.some(({ state }) => state !== "passed");
+    if (failed || this.#always) await this.stop();
   }
 
   async stop(): Promise<void> {
@@ -216,17 +220,25 @@ async function record(suite: Suite, selection: Selection): Promise<number> {
   const passedBefore = new Set(
     [...known.values()].filter(({ state }) => state === "passed").map(nameOf),
   );
-  const plane = await startControlPlane({ kubernetes, controllers: ["*"] });
-  if (plane === undefined) return missingGo();
+  const start = async () => {
+    const plane = await startControlPlane({ kubernetes, controllers: ["*"] });
+    if (plane === undefined) {
+      throw new Error("Cannot start the control plane: no Go toolchain");
+    }
+    return plane;
+  };
+  print(`${suite.name}: ${specs.length} candidates`);
+  // Packages of controller-runtime expect a new control plane each.
+  const plane = suite.isolated ? undefined : await start();
   try {
-    print(`${suite.name}: ${specs.length} candidates on ${plane.origin}`);
     await runUnits(suite, specs, selection, {
       shared: true,
-      serverOf: () => ({
-        current: () => Promise.resolve(plane),
-        ended: () => Promise.resolve(),
-        stop: () => Promise.resolve(),
-      }),
+      serverOf: () =>
+        plane === undefined ? new ReplacedServer(start, suite.isolated) : {
+          current: () => Promise.resolve(plane),
+          ended: () => Promise.resolve(),
+          stop: () => Promise.resolve(),
+        },
       ended: (outcomes) =>
         file.add(outcomes.filter(({ name }) => !passedBefore.has(name)), false),
     });
@@ -235,7 +247,7 @@ async function record(suite: Suite, selection: Selection): Promise<number> {
     print(`${suite.name}: ${passed} of ${all.length} pass there`);
     return 0;
   } finally {
-    await plane.stop();
+    await plane?.stop();
   }
 }
 
@@ -287,7 +299,8 @@ async function compare(
     selection,
     {
       shared: false,
-      serverOf: (folder) => new ReplacedServer(folder),
+      serverOf: (folder) =>
+        new ReplacedServer(() => startEmbedded(folder), suite.isolated),
       ended: (outcomes) => file.add(outcomes, true),
     },
   );

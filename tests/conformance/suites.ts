@@ -25,6 +25,8 @@ export interface Outcome {
 /** A suite of specs that others wrote. */
 export interface Suite {
   readonly name: "e2e" | "controller-runtime";
+  /** Whether each unit has a new server. */
+  readonly isolated: boolean;
   /** Builds its programs. @returns False without a Go toolchain. */
   build(): Promise<boolean>;
   /** All specs that may pass without nodes. */
@@ -110,6 +112,7 @@ export function endToEnd(release: Release): Suite {
   ];
   return {
     name: "e2e",
+    isolated: false,
     build: () => buildPrograms(release, ["e2e"]),
     async candidates() {
       const report = join(programsFolder(release), "specs.json");
@@ -256,6 +259,7 @@ export function controllerRuntime(version: string): Suite {
   };
   return {
     name: "controller-runtime",
+    isolated: true,
     async build() {
       await mkdir(binaries, { recursive: true });
       for (const unit of PACKAGES) {

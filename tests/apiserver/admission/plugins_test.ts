@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
+import { VirtualClock } from "../../../testing/mod.ts";
+import { until } from "../../support/until.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const CORE = "/api/v1/namespaces/default";
@@ -193,6 +195,27 @@ test("a quota counts objects, refuses more, and is replenished", async () => {
       /^exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0$/,
     );
   });
+});
+
+test("a quota status that a client wrote is corrected in five minutes", async () => {
+  const clock = new VirtualClock();
+  const server = new TestServer({ builtin, clock });
+  const quota = `${CORE}/resourcequotas/q`;
+  await create(server, `${CORE}/resourcequotas`, {
+    metadata: { name: "q" },
+    spec: { hard: { pods: "1" } },
+  });
+  const hard = async () =>
+    (await server.send("GET", quota)).body.status.hard.pods;
+  await until("the status is written", async () => await hard() === "1");
+  await server.send("PATCH", `${quota}/status`, {
+    status: { hard: { pods: "2" } },
+  }, { "content-type": "application/merge-patch+json" });
+  await clock.advance(299_000);
+  assert.equal(await hard(), "2");
+  await clock.advance(1_000);
+  await until("the status is corrected", async () => await hard() === "1");
+  server.stop();
 });
 
 test("a quota with scopes counts the pods in its scopes", async () => {
