@@ -212,32 +212,45 @@ export function inScopes(
   if (group !== "") return false;
   const object = read();
   return selectors.every(({ scopeName, operator, values = [] }) => {
-    const value = plural === "pods"
+    const found = plural === "pods"
       ? podScope(object, scopeName)
       : plural === "persistentvolumeclaims" &&
           String(scopeName) === "VolumeAttributesClass"
-      ? (object as unknown as PersistentVolumeClaim).spec
-        ?.volumeAttributesClassName
+      ? attributesClasses(object as unknown as PersistentVolumeClaim)
       : false;
-    if (typeof value === "boolean") return value;
+    if (typeof found === "boolean") return found;
+    // An object that refers to several values is in the scopes of each.
+    const names = found.filter(Boolean);
     switch (operator) {
       case "Exists":
-        return Boolean(value);
+        return names.length > 0;
       case "DoesNotExist":
-        return !value;
+        return names.length === 0;
       case "In":
-        return Boolean(value) && values.includes(value ?? "");
+        return names.some((name) => values.includes(name));
       default:
-        return !value || !values.includes(value);
+        return names.length === 0 ||
+          names.some((name) => !values.includes(name));
     }
   });
 }
 
-/** Whether a pod is in a scope, or the text that the scope selects by. */
+/** Classes that a claim asks for, has, and is changed to. */
+function attributesClasses(
+  { spec, status }: PersistentVolumeClaim,
+): readonly string[] {
+  return [
+    spec?.volumeAttributesClassName ?? "",
+    status?.currentVolumeAttributesClassName ?? "",
+    status?.modifyVolumeStatus?.targetVolumeAttributesClassName ?? "",
+  ];
+}
+
+/** Whether a pod is in a scope, or the values that the scope selects by. */
 function podScope(
   object: UntypedObject,
   scope: string,
-): boolean | string | undefined {
+): boolean | readonly string[] {
   const { spec, status } = object as unknown as Pod;
   switch (scope) {
     case "Terminating":
@@ -249,7 +262,7 @@ function podScope(
     case "NotBestEffort":
       return status?.qosClass !== "BestEffort";
     case "PriorityClass":
-      return spec.priorityClassName ?? "";
+      return [spec.priorityClassName ?? ""];
     case "CrossNamespacePodAffinity": {
       const { podAffinity, podAntiAffinity } = spec.affinity ?? {};
       return [podAffinity, podAntiAffinity].some((affinity) =>

@@ -2,21 +2,12 @@ import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { type GoType, structIn } from "./go_types.ts";
 
 /**
- * Fields of features that are disabled by default, by definition. Clients may
+ * Fields of features that are disabled by default in 1.36, by definition. Clients may
  * send them and own them, but they are not stored.
  */
 const DISABLED: ReadonlyMap<string, readonly string[]> = new Map([
-  ["io.k8s.api.core.v1.Container", ["resizePolicy"]],
-  [
-    "io.k8s.api.core.v1.PodSpec",
-    ["hostUsers", "resourceClaims", "resources"],
-  ],
-  ["io.k8s.api.core.v1.PodSecurityContext", ["supplementalGroupsPolicy"]],
-  ["io.k8s.api.core.v1.ResourceRequirements", ["claims"]],
-  ["io.k8s.api.core.v1.PersistentVolumeClaimSpec", [
-    "volumeAttributesClassName",
-  ]],
-  ["io.k8s.api.core.v1.PersistentVolumeSpec", ["volumeAttributesClassName"]],
+  ["io.k8s.api.core.v1.PodSpec", ["schedulingGroup"]],
+  ["io.k8s.api.core.v1.Lifecycle", ["stopSignal"]],
   ["io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy", ["maxUnavailable"]],
   ["io.k8s.api.coordination.v1.LeaseSpec", ["strategy", "preferredHolder"]],
 ]);

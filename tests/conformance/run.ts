@@ -42,10 +42,19 @@ interface Server {
   stop(): Promise<void>;
 }
 
-async function startEmbedded(folder: string): Promise<Server> {
+async function startEmbedded(
+  folder: string,
+  controllers: readonly string[],
+): Promise<Server> {
   const kubeconfig = join(folder, "kubeconfig");
   const program = new Program(
-    coracle("apiserver", "--port=0", `--kubeconfig=${kubeconfig}`),
+    coracle(
+      "apiserver",
+      "--port=0",
+      `--kubeconfig=${kubeconfig}`,
+      // An empty list has no other form on the command line.
+      `--controllers=${controllers.join(",") || "-namespace-controller"}`,
+    ),
   );
   await program.says(/Serving on https:/, 60_000);
   return {
@@ -156,8 +165,7 @@ async function runUnits(
     readonly ended: (outcomes: readonly Outcome[]) => Promise<void>;
   },
 ): Promise<void> {
-  const alone = (spec: Spec) =>
-    shared && (spec.name.includes("[Serial]") || suite.name !== "e2e");
+  const alone = (spec: Spec) => shared && spec.name.includes("[Serial]");
   const serial = suite.units(specs.filter(alone));
   const queue = [...suite.units(specs.filter((spec) => !alone(spec)))];
   const total = queue.length + serial.length;
@@ -221,7 +229,10 @@ async function record(suite: Suite, selection: Selection): Promise<number> {
     [...known.values()].filter(({ state }) => state === "passed").map(nameOf),
   );
   const start = async () => {
-    const plane = await startControlPlane({ kubernetes, controllers: ["*"] });
+    const plane = await startControlPlane({
+      kubernetes,
+      controllers: suite.controllers,
+    });
     if (plane === undefined) {
       throw new Error("Cannot start the control plane: no Go toolchain");
     }
@@ -232,7 +243,7 @@ async function record(suite: Suite, selection: Selection): Promise<number> {
   const plane = suite.isolated ? undefined : await start();
   try {
     await runUnits(suite, specs, selection, {
-      shared: true,
+      shared: !suite.isolated,
       serverOf: () =>
         plane === undefined ? new ReplacedServer(start, suite.isolated) : {
           current: () => Promise.resolve(plane),
@@ -300,7 +311,10 @@ async function compare(
     {
       shared: false,
       serverOf: (folder) =>
-        new ReplacedServer(() => startEmbedded(folder), suite.isolated),
+        new ReplacedServer(
+          () => startEmbedded(folder, suite.controllers),
+          suite.isolated,
+        ),
       ended: (outcomes) => file.add(outcomes, true),
     },
   );

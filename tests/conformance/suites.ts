@@ -25,6 +25,8 @@ export interface Outcome {
 /** A suite of specs that others wrote. */
 export interface Suite {
   readonly name: "e2e" | "controller-runtime";
+  /** Controllers that run, as in the flag of kube-controller-manager. */
+  readonly controllers: readonly string[];
   /** Whether each unit has a new server. */
   readonly isolated: boolean;
   /** Builds its programs. @returns False without a Go toolchain. */
@@ -112,6 +114,7 @@ export function endToEnd(release: Release): Suite {
   ];
   return {
     name: "e2e",
+    controllers: ["*"],
     isolated: false,
     build: () => buildPrograms(release, ["e2e"]),
     async candidates() {
@@ -259,6 +262,8 @@ export function controllerRuntime(version: string): Suite {
   };
   return {
     name: "controller-runtime",
+    // As envtest, for which the suites are written.
+    controllers: [],
     isolated: true,
     async build() {
       await mkdir(binaries, { recursive: true });

@@ -103,6 +103,8 @@ function volumeFor(
     (volume.claimRef === undefined && status?.phase !== "Released") &&
     metadata.deletionTimestamp === undefined &&
     (volume.storageClassName ?? "") === (spec.storageClassName ?? "") &&
+    (volume.volumeAttributesClassName ?? "") ===
+      (spec.volumeAttributesClassName ?? "") &&
     (volume.volumeMode ?? "Filesystem") === (spec.volumeMode ?? "Filesystem") &&
     (spec.accessModes ?? []).every((mode) =>
       volume.accessModes?.includes(mode)
@@ -162,5 +164,6 @@ async function bind(
     phase: "Bound",
     accessModes: volume.spec?.accessModes,
     capacity: volume.spec?.capacity,
+    currentVolumeAttributesClassName: volume.spec?.volumeAttributesClassName,
   });
 }

@@ -218,6 +218,47 @@ test("a quota status that a client wrote is corrected in five minutes", async ()
   server.stop();
 });
 
+test("a quota counts claims of the classes that they have and ask for", async () => {
+  await withServer(async (server) => {
+    const quota = (name: string) =>
+      create(server, `${CORE}/resourcequotas`, {
+        metadata: { name },
+        spec: {
+          hard: { persistentvolumeclaims: "1" },
+          scopeSelector: {
+            matchExpressions: [{
+              scopeName: "VolumeAttributesClass",
+              operator: "In",
+              values: [name],
+            }],
+          },
+        },
+      });
+    await quota("gold");
+    await quota("silver");
+    const claims = `${CORE}/persistentvolumeclaims`;
+    const claim = (name: string) => ({
+      metadata: { name },
+      spec: {
+        accessModes: ["ReadWriteOnce"],
+        storageClassName: "",
+        volumeAttributesClassName: "gold",
+        resources: { requests: { storage: "1Gi" } },
+      },
+    });
+    await create(server, claims, claim("a"));
+    assert.match(await refused(server, claims, claim("b")), /^exceeded quota/);
+    const used = async (name: string) =>
+      (await server.send("GET", `${CORE}/resourcequotas/${name}`)).body.status
+        .used.persistentvolumeclaims;
+    assert.deepEqual([await used("gold"), await used("silver")], ["1", "0"]);
+    await server.send("PATCH", `${claims}/a/status`, {
+      status: { currentVolumeAttributesClassName: "silver" },
+    }, { "content-type": "application/merge-patch+json" });
+    assert.deepEqual([await used("gold"), await used("silver")], ["1", "1"]);
+  });
+});
+
 test("a quota with scopes counts the pods in its scopes", async () => {
   await withServer(async (server) => {
     await create(server, `${CORE}/resourcequotas`, {
