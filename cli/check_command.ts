@@ -1,10 +1,9 @@
-import { access, readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
-import type { UntypedObject } from "../core/api/object.ts";
 import type { Duration } from "../core/api/duration.ts";
 import type { CheckReport } from "../testing/operator_check.ts";
 import { PLAN_KINDS } from "../testing/check/derive_plans.ts";
-import { isJsonObject } from "../core/patch/json_value.ts";
+import { readExamples } from "../testing/check/example_files.ts";
 import { checkedText, progressText, testFileText } from "./check_report.ts";
 import { startCheckWorkers } from "./check_workers.ts";
 import {
@@ -111,7 +110,9 @@ async function check(
       }`,
     );
   }
-  const examples = await examplesFor(path, textOf(flags, "examples"));
+  const files = textOf(flags, "examples")?.split(",") ?? [];
+  const read = await Promise.all(files.map(readExamples));
+  const examples = read.length === 0 ? undefined : read.flat();
   const workers = replay === undefined
     ? countOf(flags, "workers") ?? defaultWorkers()
     : 1;
@@ -162,48 +163,6 @@ async function writeTest(
   const text = testFileText(report, specifier);
   await writeFile(file, text);
   terminal.say(`Wrote ${file}.\n`);
-}
-
-/** Objects of the given files, or of the YAML file beside the operator. */
-async function examplesFor(
-  path: string,
-  given: string | undefined,
-): Promise<readonly UntypedObject[] | undefined> {
-  const beside = path.replace(/\.[cm]?[jt]sx?$/, ".yaml");
-  const hasBeside = await access(beside).then(() => true, () => false);
-  const files = given?.split(",") ?? (hasBeside ? [beside] : []);
-  const objects: UntypedObject[] = [];
-  for (const file of files) objects.push(...await readObjects(file));
-  return objects.length === 0 ? undefined : objects;
-}
-
-async function readObjects(file: string): Promise<readonly UntypedObject[]> {
-  const { parseAllDocuments } = await import("yaml");
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    throw new UsageError(
-      `Cannot read ${file}: it must be a YAML file of objects: received ${
-        (error as Error).message
-      }`,
-    );
-  }
-  return parseAllDocuments(text).flatMap((document) => {
-    const value: unknown = document.toJS();
-    if (value === null || value === undefined) return [];
-    const isObject = isJsonObject(value) && typeof value["kind"] === "string" &&
-      typeof value["apiVersion"] === "string" &&
-      isJsonObject(value["metadata"]);
-    if (isObject && document.errors.length === 0) {
-      return [value as object as UntypedObject];
-    }
-    throw new UsageError(
-      `Cannot read ${file}: each of its documents must be an object with apiVersion, kind and metadata${
-        document.errors[0] ? `: received ${document.errors[0].message}` : ""
-      }`,
-    );
-  });
 }
 
 function countOf(flags: FlagValues, name: string): number | undefined {

@@ -12,6 +12,7 @@ import type { JsonObject } from "../../core/patch/json_value.ts";
 import type { CheckOptions, CheckReport } from "../operator_check.ts";
 import { CheckSession, type Job, type Judgement } from "./check_session.ts";
 import { derivePlans, PLAN_KINDS, type PlanKind } from "./derive_plans.ts";
+import { examplesBeside } from "./example_files.ts";
 import { exampleObjects, scratchServer } from "./examples.ts";
 import type { Violation } from "./oracles.ts";
 import type { OperatorSource } from "./operator_source.ts";
@@ -20,7 +21,7 @@ import type { RunRecord } from "./run_record.ts";
 import { clusterState, differenceName, stateDifferences } from "./state.ts";
 import { type CheckStep, type Scenario, scenarios } from "./workload.ts";
 
-export type Finding = CheckReport["findings"][number];
+type Finding = CheckReport["findings"][number];
 
 /** Options of a check, also those of the command line. */
 export interface EngineOptions extends CheckOptions {
@@ -146,10 +147,14 @@ class Check {
       return [{ name: "workload", steps, known: 0 }];
     }
     const definitions = source.kinds.map(crdManifest);
+    const given = examples ??
+      (source.file === undefined
+        ? undefined
+        : await examplesBeside(source.file));
     const server = await scratchServer(source.kinds);
     try {
       const found = await exampleObjects({
-        given: examples as readonly JsonObject[] | undefined,
+        given: given as readonly JsonObject[] | undefined,
         source,
         server,
       });
@@ -208,7 +213,7 @@ class Check {
       only === undefined || only.includes(kindOf(plan))
     );
     const chosen = inTurns(wanted).slice(0, this.#options.plans);
-    await this.#judgeClean(all);
+    await this.#judgeClean(all, all);
     const names = new Map(all.map((one) => [one.name, one]));
     await this.#inParallel(chosen, async (plan) => {
       if (performance.now() > this.#end) return;
@@ -225,7 +230,7 @@ class Check {
       scenarios: all.length,
       writes: count("write"),
       events: count("event"),
-      planned: planned.length,
+      planned: wanted.length,
       pruned,
     });
   }
@@ -235,10 +240,16 @@ class Check {
   ): CheckReport {
     return {
       plans: this.#done,
-      findings: [...this.#findings.values()],
+      findings: [...this.#findings.values()].sort((a, b) =>
+        rankOf(a) - rankOf(b)
+      ),
       coverage: {
         ...coverage,
-        byKind: this.#byKind,
+        byKind: Object.fromEntries(
+          Object.keys(PLAN_KINDS).flatMap((kind) =>
+            this.#byKind[kind] === undefined ? [] : [[kind, this.#byKind[kind]]]
+          ),
+        ),
         unstable: this.#unstable,
         cpu: Math.round(this.#cpu),
       },
@@ -269,19 +280,19 @@ class Check {
     return new Map(all.map((scenario) => [scenario, runs.get(scenario)!]));
   }
 
-  async #judgeClean(all: readonly Scenario[]): Promise<void> {
+  /** Judges reference runs alone, and those that must lead to the same state. */
+  async #judgeClean(
+    judged: readonly Scenario[],
+    all: readonly Scenario[],
+  ): Promise<void> {
     const names = new Map(all.map((one) => [one.name, one]));
-    await this.#inParallel(all, async (scenario) => {
+    await this.#inParallel(judged, async (scenario) => {
       const other = scenario.sameAs && names.get(scenario.sameAs.scenario);
       const plan = { scenario: scenario.name, perturbations: [] };
       const masked = this.#masked;
-      const judged = await this.#runner!.run({
-        do: "clean",
-        scenario,
-        other,
-        masked,
-      }) as Judgement;
-      this.#add(plan, judged, judged.violations);
+      const job: Job = { do: "clean", scenario, other, masked };
+      const judgement = await this.#runner!.run(job) as Judgement;
+      this.#add(plan, judgement, judgement.violations);
     });
   }
 
@@ -326,7 +337,7 @@ class Check {
     }
     await this.#references([scenario]);
     if (plan.perturbations.length > 0) await this.#runPlan(plan, scenario);
-    else await this.#judgeClean([scenario]);
+    else await this.#judgeClean([scenario], all);
     this.#done = 1;
     return this.#report({
       scenarios: 1,
@@ -420,6 +431,12 @@ function differingPlaces(a: RunRecord, b: RunRecord): ReadonlySet<string> {
 
 function kindOf({ perturbations }: Plan): string {
   return perturbations[0]?.do ?? "none";
+}
+
+/** Place of a finding in a report: in the order of the kinds of plans. */
+function rankOf({ plan }: Finding): number {
+  const [one] = readPlan(plan).perturbations;
+  return Object.keys(PLAN_KINDS).indexOf(one?.do ?? "");
 }
 
 /** Plans of all kinds in turns, so that a budget covers each of them. */

@@ -342,7 +342,10 @@ export function tracedEntries(
         found.push(note("step", stepText(shown), step, entry.at));
       }
     }
-    const traced = tracedEntry(entry as unknown as JsonObject, step, kindOf);
+    const shown = steps[step];
+    const traced = entry.type === "actor"
+      ? foreignNote(entry, shown, { step, kindOf })
+      : tracedEntry(entry as unknown as JsonObject, step, kindOf);
     if (traced !== undefined) found.push(traced);
   });
   return found;
@@ -355,6 +358,30 @@ function note(
   at: number,
 ): TraceEntry {
   return { type: "note", what, text, step, at };
+}
+
+/** Change by someone else than the operator and the user of the workload. */
+function foreignNote(
+  entry: Extract<WorldEntry, { type: "actor" }>,
+  current: CheckStep | undefined,
+  { step, kindOf }: {
+    readonly step: number;
+    readonly kindOf: (group: string, resource: string) => string;
+  },
+): TraceEntry | undefined {
+  if (entry.who === "cluster") return undefined;
+  const kind = kindOf(entry.group, entry.resource);
+  const at = entry.namespace === "" ? "" : `${entry.namespace}/`;
+  const object = `${kind} ${at}${entry.name}`;
+  if (current === undefined || stepText(current).endsWith(object)) {
+    return undefined;
+  }
+  return note(
+    "disturbance",
+    `someone else: ${entry.change} ${object}`,
+    step,
+    entry.at,
+  );
 }
 
 function tracedEntry(

@@ -311,7 +311,7 @@ function endStates(one: Case): readonly Violation[] {
 }
 
 function differing(
-  { reference, run }: Case,
+  { reference, run, plan }: Case,
   step: number,
   differences: readonly StateDifference[],
 ): Violation {
@@ -330,13 +330,18 @@ function differing(
     ? `${extra[0]?.object} is left ${after}`
     : `${first?.object} has another ${first?.path.slice(1)} ${after}`;
   const isStatus = differences.every(({ path }) => path.startsWith(".status"));
+  // Fields that nobody restores are one finding.
+  const [change] = plan.perturbations;
+  const isForeign = change?.do === "edit" || change?.do === "delete";
   return violation(isStatus ? "status" : "end-state", text, {
     step,
     diff: differencesText(differences),
     writes: differingWrites(reference, run, objects),
-    signature: `end-state ${
-      [...new Set(differences.map(differenceName))].slice(0, 3).join()
-    } ${missing.length > 0 ? "missing" : extra.length > 0 ? "left" : ""}`,
+    signature: isForeign
+      ? `${change.do} ${change["kind"]}`
+      : `end-state ${
+        [...new Set(differences.map(differenceName))].slice(0, 3).join()
+      } ${missing.length > 0 ? "missing" : extra.length > 0 ? "left" : ""}`,
   });
 }
 

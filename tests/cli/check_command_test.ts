@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { checkCommand } from "../../cli/check_command.ts";
+import type { Terminal } from "../../cli/command.ts";
+import { runCommandLine } from "../../cli/main.ts";
+import type { CheckReport } from "../../testing/operator_check.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
+
+async function check(
+  ...args: readonly string[]
+): Promise<{ code: number; out: string; said: string }> {
+  let out = "";
+  let said = "";
+  const terminal: Terminal = {
+    colors: false,
+    out: (text) => void (out += text),
+    say: (text) => void (said += text),
+    interrupts: () => new AbortController().signal,
+  };
+  const commands = [checkCommand];
+  const code = await runCommandLine(["check", ...args], terminal, commands);
+  return { code, out, said };
+}
+
+function fixture(name: string): string {
+  const path = `../testing/check/fixtures/${name}`;
+  return fileURLToPath(new URL(path, import.meta.url));
+}
+
+test("coracle check names the write at which a crash loses what was kept", async () => {
+  const folder = temporaryFolder();
+  const [json, written] = [join(folder, "a.json"), join(folder, "a_test.ts")];
+  const { code, out, said } = await check(
+    fixture("keeper.ts"),
+    "--only",
+    "crash",
+    "--workers",
+    "1",
+    "--json",
+    json,
+    "--write-test",
+    written,
+  );
+  assert.equal(code, 1, said + out);
+  const { findings, plans }: CheckReport = JSON.parse(
+    readFileSync(json, "utf8"),
+  );
+  assert.ok(plans > 5);
+  const found = findings.find(({ plan }) => plan.includes("/crash:"));
+  assert.equal(found?.oracle, "end-state", out);
+  assert.match(
+    found.title,
+    /^ConfigMap default\/sample has another data\.kept after/,
+  );
+  assert.equal(found.writes[0], "delete ConfigMap default/sample");
+  assert.match(
+    found.diff,
+    /- +\.data\.kept: "then 2"\n\+ +\.data\.kept: "first true"/,
+  );
+  assert.match(found.sequence, />>> +the operator is killed/);
+  assert.match(found.mermaid, /^sequenceDiagram\n/);
+  assert.match(
+    readFileSync(written, "utf8"),
+    /replay: "change-spec\.size\/crash:write=/,
+  );
+
+  const again = await check(fixture("keeper.ts"), "--replay", found.plan);
+  assert.equal(again.code, 1, again.said);
+  assert.match(again.out, /has another data\.kept after/);
+});
+
+test("coracle check finds nothing in a correct operator", async () => {
+  const written = join(temporaryFolder(), "a_test.ts");
+  const { code, out, said } = await check(
+    fixture("copier.ts"),
+    "--only",
+    "crash,conflict,lost,edit,delete",
+    "--workers",
+    "2",
+    "--write-test",
+    written,
+  );
+  assert.equal(code, 0, out + said);
+  assert.match(out, /^\d+ plans ran \(crash \d+, .*\nNothing was found\.\n$/s);
+  assert.equal(existsSync(written), false);
+});
+
+test("coracle check explains what it cannot use, with exit code 2", async () => {
+  const copier = fixture("copier.ts");
+  const text = writeText(temporaryFolder(), "a.yaml", "kind: A\n");
+  const empty = writeText(temporaryFolder(), "empty.ts", "export {};\n");
+  const wrong: readonly (readonly [readonly string[], RegExp])[] = [
+    [["missing.ts"], /^Cannot load missing\.ts: there is no such file/],
+    [
+      [copier, "--only", "crush"],
+      /received "crush" \(did you mean "crash"\?\)/,
+    ],
+    [
+      [copier, "--plans", "0"],
+      /--plans: it must be a positive integer: received "0"/,
+    ],
+    [[copier, "--budget", "soon"], /budget.*received "soon"/],
+    [
+      [copier, "--examples", text],
+      /each of its documents must be an object with apiVersion/,
+    ],
+    [[copier, "--replay", "crash"], /^Cannot read the plan: /],
+    [
+      [copier, "--replay", "life/crush:a=1"],
+      /no such perturbation: received "crush"/,
+    ],
+    [
+      [copier, "--replay", "death/none"],
+      /its scenario must be one of life, .*received "death"/,
+    ],
+    [[empty], /it creates no operator: .*received exports none/],
+  ];
+  for (const [args, message] of wrong) {
+    const { code, out, said } = await check(...args);
+    assert.equal(code, 2, `${args}: ${said}`);
+    assert.equal(out, "");
+    assert.match(said, message);
+  }
+});
