@@ -1,5 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import {
+  createAuthority,
+  issueCertificate,
+} from "../../apiserver/certificates.ts";
 import type { ApiServerOptions } from "../../apiserver/server_options.ts";
 import { readUsers } from "../token_file.ts";
 import { KUBE_APISERVER_FLAGS } from "./flag_lists.ts";
@@ -44,6 +48,7 @@ export function readKubeApiServer(args: readonly string[]): KubeApiServer {
         last("tls-cert-file"),
         last("tls-private-key-file"),
         last("cert-dir"),
+        last("bind-address"),
       ),
       clientAuthorities: file("client-ca-file"),
       users: tokens === undefined ? undefined : readUsers(tokens),
@@ -95,11 +100,15 @@ function authorizationOf(modes: readonly string[]): "none" | "rbac" {
   return modes.length === 0 || modes.includes("AlwaysAllow") ? "none" : "rbac";
 }
 
-/** Serving certificate; undefined if none is named and the folder has none. */
+/**
+ * Serving certificate: the files named, or those of the folder, which are created
+ * if they are missing; undefined without both.
+ */
 function servingPair(
   certificate: string | undefined,
   key: string | undefined,
   folder: string | undefined,
+  host: string | undefined,
 ): ApiServerOptions["serving"] {
   if (certificate !== undefined && key !== undefined) {
     return {
@@ -114,14 +123,31 @@ function servingPair(
       "one of them",
     );
   }
-  const files = ["apiserver.crt", "apiserver.key"]
-    .map((name) => join(folder ?? "", name));
-  if (folder === undefined || !files.every((path) => existsSync(path))) {
-    return undefined;
+  if (folder === undefined) return undefined;
+  const files = {
+    certificate: join(folder, "apiserver.crt"),
+    key: join(folder, "apiserver.key"),
+  };
+  if (existsSync(files.certificate) && existsSync(files.key)) {
+    return {
+      certificate: contents(files.certificate, "cert-dir"),
+      key: contents(files.key, "cert-dir"),
+    };
   }
-  const [pem = "", private_ = ""] = files
-    .map((path) => contents(path, "cert-dir"));
-  return { certificate: pem, key: private_ };
+  const authority = createAuthority({ commonName: "kube-apiserver-ca" });
+  const own = issueCertificate(authority, {
+    commonName: "kube-apiserver",
+    usage: "server",
+    hosts: [...new Set(["localhost", "127.0.0.1", "::1", host ?? "localhost"])],
+  });
+  const pair = {
+    certificate: `${own.certificate}${authority.certificate}`,
+    key: own.key,
+  };
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(files.certificate, pair.certificate);
+  writeFileSync(files.key, pair.key, { mode: 0o600 });
+  return pair;
 }
 
 function contents(path: string, flag: string): string {

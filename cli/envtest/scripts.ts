@@ -67,9 +67,15 @@ first=\${servers%%,*}
 first=\${first%/}
 port=\${first##*:}
 meeting="${MEETING}"
-if ! [ -O "$meeting" ] || ! kill -0 "$(cat "$meeting/pid")" 2>/dev/null; then
-  refuse "no etcd of coracle envtest listens there: received --etcd-servers=$servers"
-fi
+tries=0
+# etcd may have been started a moment ago.
+until [ -O "$meeting" ] && [ -s "$meeting/pid" ] && kill -0 "$(cat "$meeting/pid")" 2>/dev/null; do
+  tries=$((tries + 1))
+  if [ "$tries" -gt 100 ]; then
+    refuse "no etcd of coracle envtest listens there: received --etcd-servers=$servers"
+  fi
+  sleep 0.1
+done
 umask 077
 mkfifo "$meeting/$$.log" || refuse "$meeting must be writable"
 printf '%s\\0' "$@" > "$meeting/$$.new"

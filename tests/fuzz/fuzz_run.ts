@@ -35,7 +35,7 @@ export interface FuzzReport {
   /** Number of answers by status. */
   readonly statuses: Readonly<Record<string, number>>;
   readonly faults: readonly FuzzFault[];
-  /** Memory of the process after the first and the last server, in bytes. */
+  /** Memory in use after the first and the last server, in bytes. */
   readonly memory: readonly [first: number, last: number];
 }
 
@@ -97,9 +97,11 @@ export async function fuzz(options: {
   };
 }
 
+/** Bytes of objects and buffers in use; what the allocator keeps is not counted. */
 function usedMemory(): number {
   (globalThis as { gc?: () => void }).gc?.();
-  return process.memoryUsage().rss;
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
 }
 
 /** Server under test. */

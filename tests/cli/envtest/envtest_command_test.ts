@@ -171,13 +171,8 @@ test("the programs of coracle envtest say why they cannot start", {
   skip: UNSUPPORTED,
 }, async () => {
   const { etcd, apiServer, assets, url } = await envtestCase();
-  const lonely = apiServer();
-  await until("kube-apiserver ends", () => lonely.code !== undefined);
-  assert.equal(lonely.code, 1);
-  assert.match(
-    lonely.output,
-    /^Cannot start kube-apiserver: no etcd of coracle envtest listens there/,
-  );
+  // It waits for an etcd; its refusal is awaited at the end.
+  const lonely = (await envtestCase()).apiServer();
   const store = etcd();
   try {
     await healthy(url);
@@ -192,6 +187,14 @@ test("the programs of coracle envtest say why they cannot start", {
   } finally {
     await store.kill();
   }
+  await until("kube-apiserver ends", () => lonely.code !== undefined, {
+    within: 60_000,
+  });
+  assert.equal(lonely.code, 1);
+  assert.match(
+    lonely.output,
+    /^Cannot start kube-apiserver: no etcd of coracle envtest listens there/,
+  );
   for (const name of ["etcd", "kube-apiserver"]) {
     const help = await runCommand([join(assets, name), "--help"]);
     assert.equal(help.code, 0);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
 import { createAuthority } from "../../../apiserver/certificates.ts";
 import { readKubeApiServer } from "../../../cli/envtest/kube_apiserver.ts";
@@ -51,6 +52,14 @@ test("kube-apiserver's stand-in has the defaults of its flags without any", () =
   assert.equal(options.authorization, "none");
   assert.equal(options.serving, undefined);
   assert.deepEqual(options.serviceAccounts?.issuers, ["a"]);
+});
+
+test("kube-apiserver's stand-in creates a missing serving certificate", () => {
+  const folder = join(temporaryFolder(), "certs");
+  const flag = `--cert-dir=${folder}`;
+  const { serving } = readKubeApiServer([flag]).options;
+  assert.match(serving?.certificate ?? "", /(BEGIN CERTIFICATE[^]*){2}/);
+  assert.deepEqual(readKubeApiServer([flag]).options.serving, serving);
 });
 
 test("kube-apiserver's stand-in names the values that have no effect", () => {
