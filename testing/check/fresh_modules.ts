@@ -1,19 +1,14 @@
 import { readFileSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { dirname, extname } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
+import { REPLACED_MODULES, replacementOf } from "./replaced_modules.ts";
 
 /** Root of this library: its sources, or its package. */
 const LIBRARY = new URL("../../", import.meta.url).href;
 /** Folders of the library, in a checkout that holds more. */
 const LIBRARY_PART =
   /^(?:core|apiserver|sources|workflows|testing|cli|dist|mod\.[jt]s)/;
-/** Modules of the runtime that a world replaces, by their names. */
-const REPLACED: Readonly<Record<string, string>> = {
-  "timers": "replaced_timers",
-  "timers/promises": "replaced_timers_promises",
-  "crypto": "replaced_crypto",
-};
 const FRESH = /[?&]incarnation=\d+$/;
 
 interface ResolveResult {
@@ -49,6 +44,10 @@ const { Bun } = globalThis as {
             given: { readonly path: string },
           ) => { readonly contents: string; readonly loader: string },
         ): void;
+        module(
+          name: string,
+          load: () => { readonly exports: object; readonly loader: "object" },
+        ): void;
       }): void;
     }): void;
     resolveSync(path: string, folder: string): string;
@@ -57,6 +56,9 @@ const { Bun } = globalThis as {
 
 /** Global key of the number of imports, which several copies count together. */
 const COUNT = Symbol.for("@coracle/operator/fresh-imports");
+
+/** Start of the names of replaced modules on Bun. */
+const BUN_PREFIX = "coracle-world:";
 
 let isHooked = false;
 /** Query of the modules that Bun imports now. */
@@ -83,6 +85,13 @@ export async function importFresh(
       setup(build) {
         build.onResolve({ filter: /^\.\.?\// }, resolveFreshInBun);
         build.onLoad({ filter: FRESH }, loadFreshInBun);
+        for (const [name, all] of Object.entries(REPLACED_MODULES)) {
+          const exports = { ...all, default: all };
+          build.module(
+            `${BUN_PREFIX}${name}`,
+            () => ({ exports, loader: "object" }),
+          );
+        }
       },
     });
   } else if (!isHooked) registerHooks?.({ resolve: resolveFresh });
@@ -119,9 +128,9 @@ function loadFreshInBun(
   const contents = readFileSync(file, "utf8").replace(
     /(\b(?:from|import)\s*\(?\s*)(["'])((?:node:)?[a-z]+(?:\/[a-z]+)?)\2/g,
     (whole, start: string, _quote, name: string) => {
-      const replaced = replacementOf(name);
-      if (replaced === undefined) return whole;
-      return `${start}${JSON.stringify(fileURLToPath(replaced))}`;
+      const replaced = name.replace(/^node:/, "");
+      if (!Object.hasOwn(REPLACED_MODULES, replaced)) return whole;
+      return `${start}"${BUN_PREFIX}${replaced}"`;
     },
   );
   const loader = extname(file).replace(/^\.[cm]?/, "");
@@ -140,13 +149,6 @@ function resolveFresh(
   if (incarnation === undefined || !isOwn(resolved.url)) return resolved;
   const mark = resolved.url.includes("?") ? "&" : "?";
   return { ...resolved, url: `${resolved.url}${mark}${incarnation}` };
-}
-
-/** URL of the module that takes the place of one of the runtime. */
-function replacementOf(specifier: string): string | undefined {
-  const name = REPLACED[specifier.replace(/^node:/, "")];
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  return name && new URL(`./${name}.${extension}`, import.meta.url).href;
 }
 
 /** Whether a module belongs to the program, and not to a library. */

@@ -6,7 +6,14 @@ import { PROJECT, runCommand } from "../../support/child_process.ts";
 const SCRIPT = "tests/testing/check/print_traces.ts";
 const RUNTIMES = {
   node: ["node", SCRIPT],
-  deno: ["deno", "run", "--no-check", "-A", SCRIPT],
+  deno: [
+    "deno",
+    "run",
+    "--no-check",
+    "-A",
+    "--conditions=@coracle/source",
+    SCRIPT,
+  ],
   bun: ["bun", SCRIPT],
 } as const;
 
