@@ -109,7 +109,7 @@ const STEPS: readonly Step[] = [
     "--config=deno.docs.json",
     "--doc",
     "README.md",
-    ...files("docs/*.md"),
+    ...files("docs/**/*.md"),
   ]),
   check("build", ["npm", "run", "-s", "build"]),
   tests("node", everywhere),

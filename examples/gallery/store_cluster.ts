@@ -47,15 +47,19 @@ const StoreCluster = defineKind({
 });
 type StoreCluster = ObjectOf<typeof StoreCluster>;
 
+/** Function with the signature of `fetch`, of which a test has its own. */
+type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
 /** Sends a request to the store. */
 async function ask(
+  send: Fetch,
   { spec }: StoreCluster,
   method: "POST" | "DELETE",
   path: string,
   ctx: Context<StoreCluster>,
 ): Promise<{ readonly partitions: number }> {
   const url = `${spec.admin}/members/${path}`;
-  const response = await fetch(url, { method, signal: ctx.signal });
+  const response = await send(url, { method, signal: ctx.signal });
   // A member that is not known has left the store already.
   if (response.status === 404) {
     await response.body?.cancel();
@@ -108,7 +112,10 @@ async function scale(
   });
 }
 
-export function operator(options: OperatorOptions = {}): Operator {
+export function operator(
+  options: OperatorOptions = {},
+  send: Fetch = fetch,
+): Operator {
   const operator = new Operator(options);
   operator.register(StoreCluster, {
     async reconcile(cluster, ctx) {
@@ -133,6 +140,7 @@ export function operator(options: OperatorOptions = {}): Operator {
       // A StatefulSet removes the member with the highest number.
       const leaving = `${name}-${members - 1}`;
       const { partitions } = await ask(
+        send,
         cluster,
         "POST",
         `${leaving}/drain`,
@@ -143,7 +151,7 @@ export function operator(options: OperatorOptions = {}): Operator {
         return setStatus({ members, ready, draining: leaving, message })
           .rescheduleAfter("5s");
       }
-      await ask(cluster, "DELETE", leaving, ctx);
+      await ask(send, cluster, "DELETE", leaving, ctx);
       await scale(cluster, members - 1, ctx);
       ctx.events.normal("Removed", `${leaving} has left the store`);
       return setStatus({ members: members - 1, ready }).rescheduleAfter("5s");
