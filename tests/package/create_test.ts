@@ -189,6 +189,10 @@ async function reconciles(
     );
     await client.close();
     assert.equal(await operator.end("SIGTERM"), 0, operator.describe());
+    assert.equal(await server.end("SIGTERM"), 0, server.describe());
+  } catch (error) {
+    const said = program.map((one) => one.describe()).join("\n");
+    throw new Error(said, { cause: error });
   } finally {
     for (const one of program) await one.kill();
   }
