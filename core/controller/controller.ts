@@ -421,6 +421,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     };
   }
 
+  /** Objects that run now and those that ran last, the latest first. */
+  recent(limit: number): readonly ObjectHistory[] {
+    const latest = this.#parts?.history.latest(limit) ?? [];
+    const keys = new Set([...this.runningKeys, ...latest]);
+    return [...keys].slice(0, limit).flatMap((key) => this.why(key) ?? []);
+  }
+
   /** Health of the controller. */
   health(): ControllerHealth {
     const { processor, primaries, sources, overdue } = this.#parts ?? {};

@@ -18,6 +18,11 @@ export class LatestMap<V> {
     return this.#values.get(key);
   }
 
+  /** Keys, the latest first. */
+  latest(limit: number): string[] {
+    return [...this.#values.keys()].slice(-limit).reverse();
+  }
+
   /** Sets a value; its key becomes the latest. */
   set(key: string, value: V): void {
     this.#values.delete(key);

@@ -19,10 +19,13 @@ export type ManagedController =
   & Omit<Controller, "kind" | "settings" | "primaries">
   & {
     readonly kind: Kind;
-    readonly settings: Pick<
-      ControllerSettings,
-      "fieldManager" | "install" | "namespaces" | "usesFinalizer"
-    >;
+    readonly settings:
+      & Pick<
+        ControllerSettings,
+        "fieldManager" | "install" | "namespaces" | "usesFinalizer"
+      >
+      & { readonly workflow?: { toMermaid?(): string } | undefined };
+    readonly primaries: { get(key: string): object | undefined };
   };
 
 /** Dependencies of {@linkcode startController}. */

@@ -49,6 +49,19 @@ export interface OperatorHandle {
       }
       | undefined;
   };
+  /** Returns the runs of an object in each controller that knows it. */
+  why(key: string): readonly object[];
+  /** Returns the state of the operator as plain data. */
+  inspect(): object;
+  /** Returns a controller for tools that control it; undefined if there is none. */
+  controllerNamed(name: string): {
+    /** Adds a run of an object. */
+    trigger(key: string): void;
+    /** Starts no further runs. */
+    pause(): void;
+    /** Starts the runs again. */
+    startLeading(): void;
+  } | undefined;
   /**
    * Starts the operator; resolves when its caches are synced. A second call only
    * waits for that.

@@ -41,6 +41,7 @@ import {
 } from "./controller_start.ts";
 import { Coordination } from "./coordination.ts";
 import { development, type OperatorHandle } from "./development.ts";
+import { inspection, LoopLag } from "./inspection.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import {
   checkControllerNames,
@@ -127,6 +128,7 @@ export class Operator {
   readonly #cap: ConcurrencyCap | undefined;
   readonly #probes: ProbeServer;
   readonly #gauges: OperatorGauges;
+  readonly #lag: LoopLag;
   #deps: ControllerDeps | undefined;
   /** Client as created or given; its writes do not depend on a lease. */
   #client: Client | undefined;
@@ -161,11 +163,13 @@ export class Operator {
       ? undefined
       : new ConcurrencyCap(concurrency);
     this.#gauges = new OperatorGauges(this.#settings.metrics);
+    this.#lag = new LoopLag(this.#settings.clock);
     this.#probes = new ProbeServer({
       state: () => this.#state,
       health: () => this.health(),
       metrics: () => this.metrics(),
       why: (object) => this.why(object),
+      inspect: () => this.inspect(),
     });
     tool?.operatorMade(this);
   }
@@ -173,6 +177,11 @@ export class Operator {
   /** Controllers of the operator, for tools. */
   get controllers(): OperatorHandle["controllers"] {
     return [...this.#controllers.values()];
+  }
+
+  /** Returns a controller by its name, for tools. */
+  controllerNamed(name: string): ReturnType<OperatorHandle["controllerNamed"]> {
+    return this.#controllers.get(name);
   }
 
   /** Options of the operator that its deployment depends on, for tools. */
@@ -325,6 +334,19 @@ export class Operator {
     );
   }
 
+  /**
+   * Returns the state of the operator as plain data, for the page of `coracle ui`:
+   * controllers, the objects that ran last with their conditions, and memory.
+   */
+  inspect(): object {
+    return inspection({
+      state: this.#state,
+      controllers: this.#controllers.values(),
+      informers: this.#deps?.informers,
+      lag: this.#state === "started" ? this.#lag : undefined,
+    });
+  }
+
   /** Returns the health of the operator and its controllers. */
   health(): OperatorHealth {
     const controllers = [...this.#controllers.values()].map((controller) =>
@@ -406,6 +428,7 @@ export class Operator {
       await Promise.all(controllers.map((controller) => controller.stop()));
       // A start in progress may have opened something, which is closed as well.
       await this.#starting?.catch(() => {});
+      this.#lag.close();
       await this.#disconnect();
       await this.#probes.stop();
     } finally {

@@ -14,8 +14,9 @@ export interface ProbeOptions {
   readonly host?: string | undefined;
   /**
    * Whether `/debug/why?object=NAMESPACE/NAME` returns the last runs of an
-   * object, for `coracle why`. The response contains error messages of
-   * reconcilers.
+   * object, for `coracle why`, and `/debug/state` the controllers and the objects
+   * that ran last, for `coracle ui`. The responses contain error messages of
+   * reconcilers and conditions of objects.
    *
    * @default {false}
    */
@@ -49,6 +50,8 @@ export interface ProbeContent {
   metrics(): string;
   /** Run history of an object in each controller that knows it. */
   why(object: string): readonly unknown[];
+  /** State of the operator, for `coracle ui`. */
+  inspect(): object;
 }
 
 /** Base to parse paths with; the host does not matter. */
@@ -141,8 +144,11 @@ export class ProbeServer {
       const found = this.#content.why(searchParams.get("object") ?? "");
       return inJson(found.length > 0, found);
     }
+    if (this.#debug && pathname === "/debug/state") {
+      return inJson(true, this.#content.inspect());
+    }
     const known = ["/healthz", "/livez", "/readyz", "/metrics"];
-    if (this.#debug) known.push("/debug/why");
+    if (this.#debug) known.push("/debug/why", "/debug/state");
     const paths = known.join(", ");
     return inText(404, `Cannot serve this path: it must be one of ${paths}`);
   }

@@ -24,7 +24,8 @@ export interface SystemMemory {
   used(): number;
 }
 
-const SYSTEM: SystemMemory = {
+/** Memory as the system reports it. */
+export const SYSTEM: SystemMemory = {
   total: totalmem(),
   readFile(path) {
     try {

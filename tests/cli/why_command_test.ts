@@ -57,6 +57,7 @@ async function why(
     state: () => "started",
     health: () => ({ ready: true }),
     metrics: () => "",
+    inspect: () => ({}),
     why(name) {
       asked.push(name);
       return histories;

@@ -46,6 +46,44 @@ scenario(
 );
 
 scenario(
+  "/debug/state shows objects that ran, with conditions and without their data",
+  async (fixture) => {
+    const operator = fixture.operator({
+      probes: { port: 0, host: "127.0.0.1", debug: true },
+    });
+    operator.register(Gadget, {
+      reconcile(gadget) {
+        if (gadget.spec.value === "secret-b") throw new Error("Broken");
+      },
+    }, { retry: false });
+    await fixture.start(operator);
+    await fixture.create("a", { value: "secret-a" });
+    await fixture.create("b", { value: "secret-b" });
+    await fixture.until(() =>
+      (operator.health().controllers[0]?.exhausted ?? 0) === 1 &&
+      operator.why("default/a").some(({ runs }) => runs.length > 0)
+    );
+    const response = await fetch(
+      `http://127.0.0.1:${operator.probePort}/debug/state`,
+    );
+    const text = await response.text();
+    const { state, controllers, caches } = JSON.parse(text);
+    assert.equal(state, "started");
+    const [{ objects, primaries, exhausted }] = controllers;
+    assert.deepEqual({ primaries, exhausted }, { primaries: 2, exhausted: 1 });
+    assert.deepEqual(
+      objects.map((
+        { object, conditions, runs }: Record<string, unknown[]>,
+      ) => [object, conditions, (runs?.[0] as { outcome: string }).outcome])
+        .sort(),
+      [["default/a", [], "success"], ["default/b", [], "failure"]],
+    );
+    assert.equal(caches.length, 1);
+    assert(!text.includes("secret-"), "no field of a spec is shown");
+  },
+);
+
+scenario(
   "Probes serve liveness, readiness and metrics",
   async (fixture) => {
     const operator = fixture.operator({

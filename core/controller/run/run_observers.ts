@@ -318,6 +318,11 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
     this.#clock = clock;
   }
 
+  /** Keys of the objects that ran most recently, the latest first. */
+  latest(limit: number): readonly string[] {
+    return this.#byKey.latest(limit);
+  }
+
   /** Recent runs of an object, the latest last. */
   of(key: string): readonly RecordedRun[] {
     return (this.#byKey.get(key) ?? []).map(recorded);

@@ -20,6 +20,7 @@ async function withProbes(
     state: () => "started",
     health: () => ({ ready: true }),
     why: () => [{}],
+    inspect: () => ({ state: "started" }),
     metrics: () => "",
     ...content,
   });
@@ -88,9 +89,10 @@ test("ProbeServer serves the history of an object only if enabled", async () => 
   await withProbes(content, async (ask) => {
     assert.match(await ask(get(`${path}a`)), /^HTTP\/1.1 200 /);
     assert.match(await ask(get(`${path}b`)), /^HTTP\/1.1 503 /);
+    assert.match(await ask(get("/debug/state")), /"state": "started"/);
     assert.match(
       await ask(get("/other")),
-      /one of \/healthz, \/livez, \/readyz, \/metrics, \/debug\/why\s/,
+      /one of \/healthz, \/livez, \/readyz, \/metrics, \/debug\/why, \/debug\/state\s/,
     );
   }, { debug: true });
   await withProbes(content, async (ask) => {
@@ -98,6 +100,7 @@ test("ProbeServer serves the history of an object only if enabled", async () => 
       await ask(get(`${path}a`)),
       /^HTTP\/1.1 404 [^]*one of \/healthz, \/livez, \/readyz, \/metrics\s/,
     );
+    assert.match(await ask(get("/debug/state")), /^HTTP\/1.1 404 /);
   });
   assert.deepEqual(asked, ["default/a", "default/b"]);
 });

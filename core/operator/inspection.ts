@@ -1,0 +1,115 @@
+/**
+ * State of an operator for the page of `coracle dev` and `coracle ui`. Nothing is
+ * collected for it: it is read from the controllers when somebody asks, and it
+ * contains no field of an object except its conditions.
+ *
+ * @module
+ */
+import type { KubernetesObject } from "../api/object.ts";
+import type { InformerPool } from "../cache/informer/informer_pool.ts";
+import type { Clock, Timer } from "../clock.ts";
+import type { ObjectHistory } from "../controller/controller.ts";
+import type { ManagedController } from "./controller_start.ts";
+import { SYSTEM } from "./process_memory.ts";
+
+/** Objects of a controller that are shown: those that ran last. */
+const MAX_OBJECTS = 200;
+/** Writes of a run and conditions of an object that are shown. */
+const MAX_ITEMS = 20;
+/** Maximum length of a text from an object, in UTF-16 code units. */
+const MAX_TEXT = 500;
+/** Delay of the timer that measures the lag of the event loop, in milliseconds. */
+const LAG_TIMER_MS = 20;
+
+/** Lag of the event loop, measured only while somebody asks for it. */
+export class LoopLag {
+  readonly #clock: Clock;
+  #last: number | undefined;
+  #timer: Timer | undefined;
+
+  /** @param clock The clock of the operator. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Latest lag in milliseconds; undefined at first. Begins a measurement. */
+  read(): number | undefined {
+    if (this.#timer === undefined) {
+      const due = this.#clock.now() + LAG_TIMER_MS;
+      this.#timer = this.#clock.setTimer(() => {
+        this.#last = Math.max(0, this.#clock.now() - due);
+        this.#timer = undefined;
+      }, LAG_TIMER_MS);
+    }
+    return this.#last;
+  }
+
+  /** Ends a measurement in progress. */
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+}
+
+/** Returns the state of an operator as plain data. */
+export function inspection(
+  { state, controllers, informers, lag }: {
+    readonly state: string;
+    readonly controllers: Iterable<ManagedController>;
+    readonly informers: InformerPool | undefined;
+    /** Undefined while the operator does not run. */
+    readonly lag: LoopLag | undefined;
+  },
+): object {
+  const { used = 0, allowed = 0 } = informers?.budget ?? {};
+  return {
+    state,
+    lag: lag?.read(),
+    memory: { resident: SYSTEM.used(), cache: used, budget: allowed },
+    caches: Array.from(
+      informers?.usage() ?? [],
+      ([kind, usage]) => ({ kind, ...usage }),
+    ),
+    controllers: Array.from(controllers, inspectController),
+  };
+}
+
+function inspectController(controller: ManagedController): object {
+  const { informers: _, sources, ...health } = controller.health();
+  return {
+    ...health,
+    sources: Object.fromEntries(sources),
+    workflow: controller.settings.workflow?.toMermaid?.(),
+    objects: controller.recent(MAX_OBJECTS).map(({ runs, ...history }) => ({
+      ...history,
+      ...(history.known && conditionsOf(controller, history)),
+      runs: runs.slice(-1).map((run) => ({
+        ...run,
+        writes: run.writes.slice(0, MAX_ITEMS),
+      })),
+    })),
+  };
+}
+
+/** Conditions of the status, with their texts cut, and whether it is deleted. */
+function conditionsOf(
+  { primaries }: ManagedController,
+  { object }: Pick<ObjectHistory, "object">,
+): object {
+  const { metadata, status } = (primaries.get(object) ?? {}) as
+    & Partial<KubernetesObject>
+    & { readonly status?: { readonly conditions?: unknown } };
+  const list = status?.conditions;
+  const conditions = (Array.isArray(list) ? list : []).slice(0, MAX_ITEMS);
+  return {
+    deleting: metadata?.deletionTimestamp !== undefined,
+    conditions: conditions.map((condition) =>
+      Object.fromEntries(
+        ["type", "status", "reason", "message"].map((field) => [
+          field,
+          String(condition?.[field] ?? "").slice(0, MAX_TEXT),
+        ]),
+      )
+    ),
+  };
+}
