@@ -43,11 +43,17 @@ export interface CertificateOptions {
   readonly organizations?: readonly string[] | undefined;
   /**
    * Issue time, in milliseconds since the Unix epoch. The certificate is valid
-   * from an hour earlier, since clocks differ.
+   * from an earlier time, since clocks differ.
    *
    * @default {Date.now()}
    */
   readonly now?: number | undefined;
+  /**
+   * Milliseconds before the issue time from which the certificate is valid.
+   *
+   * @default {3_600_000}
+   */
+  readonly backdate?: number | undefined;
   /**
    * Validity period, in milliseconds; by default a year.
    *
@@ -68,6 +74,7 @@ const AUTHORITY_RULES: OptionRules<CertificateOptions> = {
   commonName: "name",
   organizations: "strings?",
   now: "number?",
+  backdate: "count?",
   validFor: "count?",
 };
 const ISSUE_RULES: OptionRules<IssueOptions> = {
@@ -310,8 +317,8 @@ function signedCertificate(keys: Keys, parts: CertificateParts): KeyPair {
 }
 
 function validity(options: CertificateOptions): Der {
-  const { now = Date.now(), validFor = YEAR_MS } = options;
-  return sequence(time(now - HOUR_MS), time(now + validFor));
+  const { now = Date.now(), backdate = HOUR_MS, validFor = YEAR_MS } = options;
+  return sequence(time(now - backdate), time(now + validFor));
 }
 
 function distinguishedName(options: CertificateOptions): Der {

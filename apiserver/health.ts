@@ -11,6 +11,7 @@ const HOOKS = [
   "priority-and-fairness-config-consumer",
   "priority-and-fairness-filter",
   "storage-object-count-tracker-hook",
+  "storage-readiness",
   "start-apiextensions-informers",
   "start-apiextensions-controllers",
   "crd-informer-synced",

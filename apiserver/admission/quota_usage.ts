@@ -7,6 +7,7 @@ import type {
   ResourceQuota,
   Service,
 } from "../../core/kinds/core_v1.ts";
+import type { ResourceClaimSpec } from "../../core/kinds/resource_v1.ts";
 import type { GroupResource } from "../registry.ts";
 import {
   type Amounts,
@@ -53,6 +54,11 @@ export function usageOf(
   const usage: Amounts = new Map([
     [`count/${group === "" ? plural : `${plural}.${group}`}`, ONE],
   ]);
+  if (group === "resource.k8s.io" && plural === "resourceclaims") {
+    for (const [name, count] of deviceCounts(read())) {
+      usage.set(name, Quantity.parse(String(count)));
+    }
+  }
   if (group !== "") return usage;
   if (COUNTED.has(plural)) usage.set(plural, ONE);
   const measure = MEASURES[plural];
@@ -116,6 +122,29 @@ const MEASURES: Readonly<Record<string, Measure>> = {
     if (storage) yield [`${prefix}requests.storage`, storage];
   },
 };
+
+/** Most devices that a request may get. */
+const MOST_DEVICES = 32;
+
+/** Devices that a claim may get, by the quota resources of their classes. */
+function deviceCounts(object: UntypedObject): ReadonlyMap<string, number> {
+  const { devices } = object.spec as ResourceClaimSpec;
+  const counts = new Map<string, number>();
+  for (const { exactly, firstAvailable = [] } of devices?.requests ?? []) {
+    // Of alternatives, each class counts with its largest one.
+    const most = new Map<string, number>();
+    for (const wanted of exactly ? [exactly] : firstAvailable) {
+      const { deviceClassName, allocationMode, count = 1 } = wanted;
+      const devices = allocationMode === "All" ? MOST_DEVICES : count;
+      const name = `${deviceClassName}.deviceclass.resource.k8s.io/devices`;
+      most.set(name, Math.max(most.get(name) ?? 0, devices));
+    }
+    for (const [name, devices] of most) {
+      counts.set(name, (counts.get(name) ?? 0) + devices);
+    }
+  }
+  return counts;
+}
 
 /** Requested storage, or the allocated one if it is larger. */
 function amountsOfStorage(

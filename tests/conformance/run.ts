@@ -29,7 +29,7 @@ import { parseArgs } from "node:util";
 import { startControlPlane } from "../cluster/control_plane.ts";
 import { DEFAULT_KUBERNETES, releaseOf } from "../cluster/go_programs.ts";
 import { killAll, PROJECT } from "../support/child_process.ts";
-import { coracle, Program } from "../support/program.ts";
+import { Program, runtimeCommand } from "../support/program.ts";
 import type { Outcome, Spec, Suite } from "./suites.ts";
 import { controllerRuntime, endToEnd } from "./suites.ts";
 
@@ -47,15 +47,12 @@ async function startEmbedded(
   controllers: readonly string[],
 ): Promise<Server> {
   const kubeconfig = join(folder, "kubeconfig");
-  const program = new Program(
-    coracle(
-      "apiserver",
-      "--port=0",
-      `--kubeconfig=${kubeconfig}`,
-      // An empty list has no other form on the command line.
-      `--controllers=${controllers.join(",") || "-namespace-controller"}`,
-    ),
-  );
+  const program = new Program([
+    ...runtimeCommand(),
+    join(PROJECT, "tests", "conformance", "embedded_server.ts"),
+    kubeconfig,
+    controllers.join(","),
+  ]);
   await program.says(/Serving on https:/, 60_000);
   return {
     kubeconfig,

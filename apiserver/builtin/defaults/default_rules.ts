@@ -196,6 +196,10 @@ networking.v1.NetworkPolicy
 networking.v1.NetworkPolicyPort
   protocol ?= 'TCP'
 
+resource.v1.ExactDeviceRequest resource.v1.DeviceSubRequest
+  allocationMode ?= 'ExactCount'
+  if allocationMode == 'ExactCount': count |= 1
+
 networking.v1.IngressClass
   spec.parameters.scope ?= 'Cluster'
 

@@ -26,6 +26,11 @@ core.v1.PodSpec
   nodeName is subdomain?
   priorityClassName is subdomain?
   hostname is label?
+  if has(hostnameOverride)
+    if setHostnameAsFQDN: forbidden hostnameOverride: may not be specified when setHostnameAsFQDN is true
+    if hostNetwork: forbidden hostnameOverride: may not be specified when hostNetwork is true
+    if len(hostnameOverride) > 64: tooLong hostnameOverride: 64
+    hostnameOverride is subdomain
   subdomain is label?
   labels nodeSelector
   activeDeadlineSeconds between 1 2147483647

@@ -84,11 +84,17 @@ function fixedClaim(
   isBound: boolean,
   keepsVolume: boolean,
 ): JsonObject {
-  const { resources = {}, volumeName, ...rest } = spec;
+  const {
+    resources = {},
+    volumeName,
+    volumeAttributesClassName,
+    ...rest
+  } = spec;
   const { storage, ...requests } = resources.requests ?? {};
   return {
     ...rest,
     ...(keepsVolume ? { volumeName } : {}),
+    ...(isBound ? {} : { volumeAttributesClassName }),
     resources: {
       ...resources,
       requests: { ...requests, ...(isBound ? {} : { storage }) },

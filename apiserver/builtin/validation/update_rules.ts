@@ -46,6 +46,7 @@ persistentvolumeclaims
   let $isBound = status.phase == 'Bound'
   let $keepsVolume = $live.spec.volumeName != '' && has($live.spec.volumeName)
   if !same(fixedClaim(spec, $isBound, $keepsVolume), fixedClaim($live.spec, $isBound, $keepsVolume)): forbidden spec: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n
+  if has($live.status.currentVolumeAttributesClassName) && !spec.volumeAttributesClassName && has($live.spec.volumeAttributesClassName): forbidden spec.volumeAttributesClassName: update to %(has(spec.volumeAttributesClassName) ? 'empty string' : 'nil') is forbidden when status.currentVolumeAttributesClassName is not nil
 
 persistentvolumes
   let $others = ['accessModes', 'capacity', 'claimRef', 'mountOptions', 'nodeAffinity', 'persistentVolumeReclaimPolicy', 'storageClassName', 'volumeMode']

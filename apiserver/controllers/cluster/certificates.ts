@@ -25,6 +25,9 @@ const SIGNERS: Readonly<
   },
   "kubernetes.io/legacy-unknown": {},
 };
+
+/** Milliseconds before their issue from which certificates are valid. */
+const BACKDATE_MS = 5 * 60_000;
 const YEAR_SECONDS = 365 * 24 * 3600;
 const LEAST_SECONDS = 600;
 
@@ -51,6 +54,7 @@ export function certificateSigner(
         const certificate = signRequest(authority(), spec.request, {
           usages,
           now: api.now,
+          backdate: BACKDATE_MS,
           validFor: 1000 * Math.min(
             Math.max(expirationSeconds, LEAST_SECONDS),
             YEAR_SECONDS,

@@ -259,6 +259,52 @@ test("a quota counts claims of the classes that they have and ask for", async ()
   });
 });
 
+test("a quota counts the devices that a claim may get, by class", async () => {
+  await withServer(async (server) => {
+    const gold = "gold.deviceclass.resource.k8s.io/devices";
+    const silver = "silver.deviceclass.resource.k8s.io/devices";
+    await create(server, `${CORE}/resourcequotas`, {
+      metadata: { name: "q" },
+      spec: { hard: { [gold]: "9", [silver]: "99" } },
+    });
+    const claim = await create(
+      server,
+      "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+      {
+        metadata: { name: "a" },
+        spec: {
+          devices: {
+            requests: [
+              { name: "one", exactly: { deviceClassName: "gold" } },
+              {
+                name: "many",
+                firstAvailable: [
+                  { name: "x", deviceClassName: "gold", count: 2 },
+                  { name: "y", deviceClassName: "gold", count: 3 },
+                  {
+                    name: "z",
+                    deviceClassName: "silver",
+                    allocationMode: "All",
+                  },
+                ],
+              },
+            ],
+          },
+        },
+      },
+    );
+    const [{ exactly }] = claim.spec.devices.requests;
+    assert.deepEqual(exactly, {
+      deviceClassName: "gold",
+      allocationMode: "ExactCount",
+      count: 1,
+    });
+    const { status } = (await server.send("GET", `${CORE}/resourcequotas/q`))
+      .body;
+    assert.deepEqual(status.used, { [gold]: "4", [silver]: "32" });
+  });
+});
+
 test("a quota with scopes counts the pods in its scopes", async () => {
   await withServer(async (server) => {
     await create(server, `${CORE}/resourcequotas`, {

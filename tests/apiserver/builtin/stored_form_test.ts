@@ -53,3 +53,33 @@ test("fields of features that 1.36 disables are dropped", async () => {
   assert.deepEqual(body.spec, { holderIdentity: "a" });
   server.stop();
 });
+
+test("a host name override is a subdomain, and no part of another name", async () => {
+  const server = new TestServer({ builtin });
+  const refused = async (spec: object) => {
+    const { status, body } = await server.send(
+      "POST",
+      `/api/v1/${NAMESPACE}/pods`,
+      {
+        metadata: { name: "a" },
+        spec: { containers: [{ name: "c", image: "i" }], ...spec },
+      },
+    );
+    assert.equal(status, 422, JSON.stringify(body));
+    return body.details.causes.map(({ field, message }: {
+      field: string;
+      message: string;
+    }) => `${field}: ${message}`.slice(0, 80));
+  };
+  assert.match(
+    (await refused({ hostnameOverride: "A_b" })).join(),
+    /^spec.hostnameOverride: Invalid value: "A_b": a lowercase RFC 1123/,
+  );
+  assert.deepEqual(
+    await refused({ hostnameOverride: "a", setHostnameAsFQDN: true }),
+    [
+      "spec.hostnameOverride: Forbidden: may not be specified when setHostnameAsFQDN is",
+    ].map((text) => text.slice(0, 80)),
+  );
+  server.stop();
+});
