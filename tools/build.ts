@@ -62,6 +62,7 @@ const entryPoints = [
   ...Object.values(bin),
   // Loaded by their paths, in processes that the command line starts.
   "./dist/cli/main_file.js",
+  "./dist/cli/check_worker.js",
   "./dist/cli/envtest/etcd.js",
 ].map(sourceOf);
 

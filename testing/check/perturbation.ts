@@ -23,7 +23,9 @@ export type Perturbation =
     readonly do: "crash";
     readonly write: number;
     readonly place: "before" | "unanswered" | "after";
-    /** @default {0} */
+    /**
+     * @default {0}
+     */
     readonly downMs?: number | undefined;
   }
   /**
@@ -55,7 +57,9 @@ export type Perturbation =
   | {
     readonly do: "conflict";
     readonly write: number;
-    /** @default {1} */
+    /**
+     * @default {1}
+     */
     readonly times?: number | undefined;
   }
   /**
@@ -66,7 +70,9 @@ export type Perturbation =
     readonly do: "refuse";
     readonly write: number;
     readonly code: 403 | 422 | 500 | 503;
-    /** @default {1} */
+    /**
+     * @default {1}
+     */
     readonly times?: number | undefined;
   }
   /** From a write on, every request is answered with 429 for a while. */

@@ -159,7 +159,9 @@ function comparable(
   const walk = (value: unknown, name: string, inMetadata: boolean): unknown => {
     if (ALLOCATED.has(name)) return "<allocated>";
     if (typeof value === "string") {
-      return TIME_REGEXP.test(value) ? "<time>" : named(value);
+      if (TIME_REGEXP.test(value)) return "<time>";
+      // Messages of conditions name the generation.
+      return named(value).replace(/\bgeneration \d+/g, "generation <number>");
     }
     if (name === "observedGeneration" && typeof value === "number") {
       return value === generation ? "<generation>" : "<older generation>";

@@ -36,6 +36,7 @@ test("The tarball contains declarations and code that entry points need", () => 
     ...Object.values(PACKAGE.exports).map((paths) => paths["default"] ?? ""),
     ...Object.values(PACKAGE.bin),
     "./dist/cli/main_file.js",
+    "./dist/cli/check_worker.js",
     "./dist/cli/envtest/etcd.js",
   ].map((path) => path.replace("./", ""));
   const expected = new Set([
