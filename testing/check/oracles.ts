@@ -269,8 +269,15 @@ function times(count: number): string {
 function extraCalls({ reference, run }: Case): readonly Violation[] {
   const count = (record: RunRecord) => {
     const counts = new Map<string, { count: number; step: number }>();
+    const last = new Map<string, string>();
     for (const { text, step } of notesOf(record, "external")) {
       if (/^(GET|HEAD|OPTIONS) /.test(text)) continue;
+      // A repeated PUT or DELETE has no effect but that of the first.
+      const [method, url = ""] = text.split(" ", 2);
+      const isRepeated = method !== "POST" && method !== "PATCH" &&
+        last.get(url) === text;
+      last.set(url, text);
+      if (isRepeated) continue;
       counts.set(text, { count: (counts.get(text)?.count ?? 0) + 1, step });
     }
     return counts;

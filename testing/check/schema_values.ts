@@ -21,7 +21,7 @@ const MAX_SIZE = 64;
 
 /** Texts by the name of the field, for texts without any other restriction. */
 const NAMED_TEXTS: readonly (readonly [RegExp, readonly string[]])[] = [
-  [/image$/i, ["nginx:1.29", "nginx:1.28"]],
+  [/image$/i, ["nginx:1.29", "nginx:1.28", "nginx:1.27"]],
   [/schedule|cron/i, ["0 * * * *", "30 2 * * *"]],
   [/url|uri|endpoint/i, ["http://example.com/a", "http://example.com/b"]],
   [

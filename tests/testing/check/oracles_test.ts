@@ -198,6 +198,25 @@ test("Missing rights, unhandled errors and external actions are named", () => {
   ]);
 });
 
+test("External actions that may be repeated count once in a row", () => {
+  const external = (...texts: readonly string[]) =>
+    run([create, ...texts.map((text) => note("external", text))], [[
+      gadget,
+      service,
+    ]]);
+  const [put, remove] = [
+    "PUT http://example.com/a",
+    "DELETE http://example.com/a",
+  ];
+  const usual = external(put, remove, put);
+  const repeated = external(put, put, remove, remove, put, put);
+  assert.deepEqual(judged(repeated, { reference: usual }), []);
+  const closed = external(put, remove, put, remove, put);
+  const texts = judged(closed, { reference: usual }).map(({ text }) => text);
+  assert.equal(texts.length, 2);
+  assert.match(texts.join(), /"DELETE .*" is done 2 times/);
+});
+
 test("Too many writes in a step and on an idle day are found", () => {
   const many = Array.from(
     { length: 400 },

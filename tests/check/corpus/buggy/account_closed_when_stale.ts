@@ -6,7 +6,7 @@
  * From: Sieve, stale state (elastic/cloud-on-k8s#5249); misuse of the API (cached
  * read treated as truth for a deletion).
  */
-import { defineKind, Operator } from "@coracle/operator";
+import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { z } from "zod";
 import type { CorpusEntry } from "../entry.ts";
 
@@ -23,6 +23,7 @@ const Gadget = defineKind({
   version: "v1",
   kind: "Gadget",
   spec: z.object({ account: z.boolean().default(true) }),
+  status: z.object({ account: z.boolean() }).partial(),
 });
 
 const known = new Map<string, boolean>();
@@ -35,6 +36,7 @@ operator.register(Gadget, {
     await fetch(`http://accounts.example.com/${name}`, { method })
       .catch(() => {}); // The accounts may be away.
     known.set(name, account);
+    return patchStatus({ account });
   },
 }, { install: true });
 export default operator;

@@ -24,15 +24,15 @@ const operator: Operator = new Operator();
 operator.register(
   Gadget,
   summarized(Gadget, { schedule: () => intervalSchedule("6h") }, [
-    ({ object }) => {
-      if (object.spec.mode !== "impossible") return;
-      throw new Stalled("Impossible", "spec.mode is not possible");
-    },
     async ({ object, ctx }) => {
       await ctx.apply(ConfigMap, {
         metadata: { name: `${object.metadata.name}-part` },
         data: { made: "yes" },
       });
+    },
+    ({ object }) => {
+      if (object.spec.mode !== "impossible") return;
+      throw new Stalled("Impossible", "spec.mode is not possible");
     },
   ]),
   { owns: [ConfigMap], install: true },
