@@ -37,7 +37,11 @@ test("States are equal if only times, UIDs, versions and addresses differ", () =
         generation: digit,
         resourceVersion: `${digit}`,
       },
-      status: { observedGeneration: digit, since: `2026-01-0${day}T00:00:00Z` },
+      status: {
+        observedGeneration: digit,
+        message: `Reconciling generation ${digit}`,
+        since: `2026-01-0${day}T00:00:00Z`,
+      },
     }),
     object("Service", "a", {
       metadata: {
