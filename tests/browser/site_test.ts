@@ -15,6 +15,7 @@ const NARROW = { width: 390, height: 844 };
 const PAGES: Readonly<Record<string, string>> = {
   start: "/",
   guide: "/guides/status",
+  tutorial: "/tutorial/reconciler",
   upgrades: "/guides/upgrades",
   numbers: "/guides/performance",
   reference: "/reference/operator/Operator",
