@@ -79,7 +79,10 @@ export type Perturbation =
   | { readonly do: "throttle"; readonly write: number; readonly forMs: number }
   /** A write is committed, but its connection breaks before the answer. */
   | { readonly do: "lose"; readonly write: number }
-  /** Before a write another replica takes the Leases, for a minute. */
+  /**
+   * Before a write the process is suspended for two minutes; its Leases expire,
+   * and another replica takes them for a minute.
+   */
   | { readonly do: "depose"; readonly write: number }
   /** Before a write a second incarnation starts beside the first. */
   | { readonly do: "twins"; readonly write: number }

@@ -11,6 +11,8 @@ import type { WorldClock } from "./world_clock.ts";
 
 /** Longest time that a delayed event waits, in milliseconds. */
 const DELAY_LIMIT_MS = 30_000;
+/** Time that a suspended process stands still, in milliseconds. */
+const SUSPENDED_MS = 120_000;
 /** Time that another replica keeps the Leases, in milliseconds. */
 const DEPOSED_MS = 60_000;
 
@@ -43,6 +45,8 @@ export interface WriteVerdict {
     readonly why: string;
     readonly downMs: number;
   } | undefined;
+  /** Whether the process stood still before the write. */
+  readonly wasSuspended?: boolean | undefined;
   /** Effect by the faults of the server. */
   readonly effect?: FaultEffect | undefined;
 }
@@ -153,6 +157,7 @@ export class Perturbations {
           break;
         case "depose":
           await this.#depose(world);
+          verdict = { fault, wasSuspended: true };
           break;
         case "edit":
           await world.edit(one.target, one);
@@ -193,8 +198,12 @@ export class Perturbations {
     this.#staleWatches.clear();
   }
 
-  /** Another replica holds all Leases for a while. */
+  /**
+   * Suspends the process of the operator until its Leases have expired, so that
+   * another replica takes them for a while.
+   */
   async #depose({ client, clock, outside }: PerturbedWorld): Promise<void> {
+    clock.moveTo(clock.now() + SUSPENDED_MS);
     const { items } = await client.list(LEASE);
     const now = new Date(clock.wallTime()).toISOString().replace("Z", "000Z");
     for (const { metadata, ...lease } of items) {

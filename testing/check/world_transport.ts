@@ -196,6 +196,13 @@ export class WorldTransport implements Transport {
       ? {}
       : await perturbations.beforeWrite(entry.write, targetOf(entry));
     const { crash } = verdict;
+    try {
+      // The process may have been suspended since it wanted to send this.
+      if (verdict.wasSuspended) request.beforeSend?.();
+    } catch (error) {
+      trace.push(entry);
+      return reject(error);
+    }
     entry.fault = verdict.fault;
     if (crash?.place === "before") {
       trace.push(entry);
