@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import type { Duration } from "../core/api/duration.ts";
-import type { CheckReport } from "../testing/operator_check.ts";
+import type { CheckReport } from "../testing/check_options.ts";
 import { PLAN_KINDS } from "../testing/check/derive_plans.ts";
 import { readExamples } from "../testing/check/example_files.ts";
 import { checkedText, progressText, testFileText } from "./check_report.ts";

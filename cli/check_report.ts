@@ -1,5 +1,5 @@
 import type { Progress } from "../testing/check/check_operator.ts";
-import type { CheckReport } from "../testing/operator_check.ts";
+import type { CheckReport } from "../testing/check_options.ts";
 import type { Terminal } from "./command.ts";
 
 type Finding = CheckReport["findings"][number];

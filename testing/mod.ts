@@ -21,6 +21,7 @@
  * @module
  */
 
+export * from "./check_options.ts";
 export * from "./operator_check.ts";
 export * from "./test_cluster.ts";
 export { VirtualClock } from "./virtual_clock.ts";

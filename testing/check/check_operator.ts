@@ -9,7 +9,7 @@ import { milliseconds } from "../../core/api/duration.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
-import type { CheckOptions, CheckReport } from "../operator_check.ts";
+import type { CheckOptions, CheckReport } from "../check_options.ts";
 import { CheckSession, type Job, type Judgement } from "./check_session.ts";
 import { derivePlans, PLAN_KINDS, type PlanKind } from "./derive_plans.ts";
 import { examplesBeside } from "./example_files.ts";

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { checkCommand } from "../../cli/check_command.ts";
 import type { Terminal } from "../../cli/command.ts";
 import { runCommandLine } from "../../cli/main.ts";
-import type { CheckReport } from "../../testing/operator_check.ts";
+import type { CheckReport } from "../../testing/check_options.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 async function check(
