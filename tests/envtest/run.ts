@@ -22,7 +22,6 @@ import {
   releaseOf,
 } from "../cluster/go_programs.ts";
 import { killAll, PROJECT, runCommand } from "../support/child_process.ts";
-import { coracle } from "../support/program.ts";
 
 /** Limit of one command in milliseconds; the first build downloads modules. */
 const LIMIT_MS = 20 * 60_000;
@@ -94,25 +93,29 @@ async function run(
 }
 
 /** Writes the programs of envtest, which run the built package or the sources. */
-async function writeAssets(folder: string): Promise<string> {
+async function writeAssets(folder: string, built: boolean): Promise<string> {
   const assets = join(folder, "assets");
-  const [program = "", ...args] = coracle("envtest", assets);
-  const { code, stderr } = await runCommand([
-    program,
-    "--conditions=@coracle/source",
-    ...args,
-  ]);
-  if (code !== 0) throw new Error(stderr);
+  const sources = [process.execPath, "--conditions=@coracle/source"];
+  const command = built
+    ? [process.execPath, join(PROJECT, "dist", "cli", "bin.js")]
+    : [...sources, join(PROJECT, "cli", "bin.ts")];
+  if (built) await must([...sources, join(PROJECT, "tools", "build.ts")]);
+  await must([...command, "envtest", assets]);
   return assets;
+}
+
+async function must(command: readonly string[]): Promise<void> {
+  const { code, stdout, stderr } = await runCommand(command);
+  if (code !== 0) throw new Error(stdout + stderr);
 }
 
 /** Control planes for KUBEBUILDER_ASSETS, by name. */
 async function controlPlanes(
   folder: string,
-  withReal: boolean,
+  { real, measure }: { readonly real: boolean; readonly measure: boolean },
 ): Promise<Readonly<Record<string, string>>> {
-  const embedded = await writeAssets(folder);
-  if (!withReal) return { embedded };
+  const embedded = await writeAssets(folder, measure);
+  if (!real && !measure) return { embedded };
   const release = releaseOf(DEFAULT_KUBERNETES);
   await buildPrograms(release, ["etcd", "kube-apiserver"]);
   return { embedded, real: programsFolder(release) };
@@ -162,6 +165,7 @@ interface Measured {
   readonly testsMs: number;
   readonly stopMs: number;
   readonly residentKiB: number;
+  readonly cpuMs: number;
 }
 
 /** Compares the embedded with the real control plane, alternating. */
@@ -198,6 +202,7 @@ async function measure(
       ["100 tests", ({ testsMs }) => testsMs, "ms"],
       ["stop", ({ stopMs }) => stopMs, "ms"],
       ["whole suite", (one) => one.startMs + one.testsMs + one.stopMs, "ms"],
+      ["CPU time of its processes", ({ cpuMs }) => cpuMs, "ms"],
       ["memory (RSS) after it", (one) => one.residentKiB / 1_024, "MiB"],
     ];
   print(`Medians of ${rounds} runs each, alternating:`);
@@ -207,7 +212,7 @@ async function measure(
     );
     if (embedded === undefined || real === undefined) continue;
     print(
-      `  ${name.padEnd(24)} ${
+      `  ${name.padEnd(26)} ${
         embedded.toFixed(0).padStart(6)
       } ${unit} embedded ${real.toFixed(0).padStart(7)} ${unit} real   1/${
         (real / embedded).toFixed(1)
@@ -247,7 +252,7 @@ async function main(): Promise<number> {
   }
   const folder = await mkdtemp(join(tmpdir(), "coracle-envtest-run-"));
   try {
-    const planes = await controlPlanes(folder, values.real || values.measure);
+    const planes = await controlPlanes(folder, values);
     if (values.measure) return await measure(folder, planes) ? 0 : 1;
     let ran = 0;
     let failed = 0;

@@ -12,8 +12,8 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { fuzz } from "./fuzz_run.ts";
 
-/** Growth of the process between the first and the last server, in bytes. */
-const MAX_GROWTH = 256 * 2 ** 20;
+/** Growth of the memory in use between the first and the last server, in bytes. */
+const MAX_GROWTH = 128 * 2 ** 20;
 
 const { values } = parseArgs({
   options: {
@@ -47,9 +47,9 @@ print(
   }`,
 );
 print(
-  `Memory of the process after the first server ${
-    mebibytes[0]
-  } MiB, after the last ${mebibytes[1]} MiB`,
+  `Memory in use after the first server ${mebibytes[0]} MiB, after the last ${
+    mebibytes[1]
+  } MiB`,
 );
 const [first, last] = report.memory;
 const hasGrown = last - first > MAX_GROWTH;
