@@ -228,6 +228,7 @@ function extraWrites(
     );
   const isForeign = restored.length > 0 ||
     plan.perturbations.some((one) => one.do === "edit");
+  const isStale = plan.perturbations.some((one) => one.do === "stale");
   const usual = summary(reference);
   const found: Violation[] = [];
   for (const [key, writes] of summary(run)) {
@@ -240,8 +241,9 @@ function extraWrites(
     const extra = writes.at(-1)!;
     // An object of the same name can only be created once more if it was deleted:
     // by the operator, which is found by itself, or by the garbage collector.
+    // What was made for an owner that was gone already, the latter removes again.
     const isSame = generatedPrefix(extra) === undefined &&
-      !DATA_KINDS.test(extra.kind);
+      (isStale || !DATA_KINDS.test(extra.kind));
     if (effect === "created" && isSame) continue;
     const isData = effect === "deleted" && DATA_KINDS.test(extra.kind);
     found.push(
@@ -283,7 +285,7 @@ function extraCalls({ reference, run }: Case): readonly Violation[] {
     return counts;
   };
   const usual = count(reference);
-  return [...count(run)].flatMap(([text, { count, step }]) => {
+  const found = [...count(run)].flatMap(([text, { count, step }]) => {
     const expected = usual.get(text)?.count ?? 0;
     if (count <= expected) return [];
     return [
@@ -296,6 +298,9 @@ function extraCalls({ reference, run }: Case): readonly Violation[] {
       ),
     ];
   });
+  // A removal explains what is made once more after it.
+  const isRemoval = ({ text }: Violation) => text.startsWith('"DELETE ');
+  return found.toSorted((a, b) => Number(isRemoval(b)) - Number(isRemoval(a)));
 }
 
 /** The first step after which the state differs from that of the reference. */

@@ -1,5 +1,5 @@
 /** Correct: a shared object is deleted with the last of those that need it. */
-import { defineKind, Operator } from "@coracle/operator";
+import { defineKind, Operator, watch } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";
 import { z } from "zod";
 import type { CorpusEntry } from "../entry.ts";
@@ -24,5 +24,5 @@ operator.register(Gadget, {
       data: { made: "by gadgets" },
     }, { fieldManager: `gadget-${name}`, force: true });
   },
-}, { install: true });
+}, { watches: [watch(ConfigMap, { readOnly: false })], install: true });
 export default operator;
