@@ -49,7 +49,7 @@ persistentvolumeclaims
   if has($live.status.currentVolumeAttributesClassName) && !spec.volumeAttributesClassName && has($live.spec.volumeAttributesClassName): forbidden spec.volumeAttributesClassName: update to %(has(spec.volumeAttributesClassName) ? 'empty string' : 'nil') is forbidden when status.currentVolumeAttributesClassName is not nil
 
 persistentvolumes
-  let $others = ['accessModes', 'capacity', 'claimRef', 'mountOptions', 'nodeAffinity', 'persistentVolumeReclaimPolicy', 'storageClassName', 'volumeMode']
+  let $others = ['accessModes', 'capacity', 'claimRef', 'mountOptions', 'nodeAffinity', 'persistentVolumeReclaimPolicy', 'storageClassName', 'volumeAttributesClassName', 'volumeMode']
   if !same(without(spec, $others), without($live.spec, $others)): forbidden spec.persistentvolumesource: spec.persistentvolumesource is immutable after creation\n
   if spec.volumeMode != $live.spec.volumeMode: invalid volumeMode = spec.volumeMode: field is immutable
   if !same(spec.nodeAffinity, $live.spec.nodeAffinity): invalid nodeAffinity shown spec.nodeAffinity ? 'core.VolumeNodeAffinity' : '"null"': field is immutable, except for updating from beta label to GA

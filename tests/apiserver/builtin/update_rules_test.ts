@@ -123,6 +123,19 @@ const CHANGES: readonly Change[] = [
     refused: 'volumeMode: Invalid value: "Block": field is immutable',
   },
   {
+    what: "the attributes class of a PersistentVolume",
+    path: "/api/v1/persistentvolumes",
+    made: {
+      spec: {
+        capacity: { storage: "1Gi" },
+        accessModes: ["ReadWriteOnce"],
+        csi: { driver: "d", volumeHandle: "v" },
+        volumeAttributesClassName: "gold",
+      },
+    },
+    spec: { volumeAttributesClassName: "silver" },
+  },
+  {
     what: "the completions of a Job",
     path: JOBS,
     made: { spec: { template: TEMPLATE, completions: 2 } },
