@@ -6,6 +6,7 @@ import { devCommand } from "./dev_command.ts";
 import { envtestCommand } from "./envtest_command.ts";
 import { kindsCommand } from "./kinds_command.ts";
 import { manifestsCommand } from "./manifests_command.ts";
+import { uiCommand } from "./ui_command.ts";
 import { whyCommand } from "./why_command.ts";
 
 /** The commands of `coracle`, in the order of its help. */
@@ -18,4 +19,5 @@ export const COMMANDS: readonly Command[] = [
   envtestCommand,
   checkCommand,
   whyCommand,
+  uiCommand,
 ];

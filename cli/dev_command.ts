@@ -106,6 +106,14 @@ export const devCommand: Command = {
           : recorder(record, account),
         simulate: true,
       });
+      const link = join(folder, "link");
+      const { linkedOperators } = await import("./window/operator_link.ts");
+      const { serveWindow } = await import("./window/window_server.ts");
+      const window = await serveWindow({
+        source: linkedOperators(link),
+        port: 0,
+        faults: server.faults,
+      });
       try {
         await install(definitions, server);
         await writeSecretFile(kubeconfig, server.kubeconfig);
@@ -124,6 +132,8 @@ export const devCommand: Command = {
           export: textOf(flags, EXPORT_FLAG.name),
           apply,
           greeted: join(folder, "greeted"),
+          link,
+          window: window.url,
         };
         const watch = flags["watch"] === true;
         const code = watch ? undefined : await runDev(file, run, {
@@ -132,6 +142,7 @@ export const devCommand: Command = {
         });
         return code ?? await runInChild(file, run, { watch, interrupts });
       } finally {
+        await window.close();
         await server.stop();
       }
     } finally {

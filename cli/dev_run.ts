@@ -26,6 +26,7 @@ import {
 } from "./operator_module.ts";
 import { readableLogger } from "./readable_log.ts";
 import { aborted } from "./serving.ts";
+import { LatestLines, serveLink } from "./window/operator_link.ts";
 
 /** How the operators of a file run against a server; plain data. */
 export interface DevRun {
@@ -43,6 +44,10 @@ export interface DevRun {
   readonly apply: string | undefined;
   /** File that exists once the greeting was printed, over restarts. */
   readonly greeted: string;
+  /** File that tells the window where the operators are. */
+  readonly link: string;
+  /** Address of the window. */
+  readonly window: string;
 }
 
 /**
@@ -94,8 +99,12 @@ async function runOperators(
 ): Promise<number | undefined> {
   const { file, terminal, kubeconfig, debug } = deps;
   const interrupts = terminal.interrupts();
+  const lines = new LatestLines();
   const logger = readableLogger({
-    write: terminal.say,
+    write(text) {
+      lines.add(text);
+      terminal.say(text);
+    },
     colors: terminal.colors,
     level: debug ? "debug" : "info",
   });
@@ -131,6 +140,12 @@ async function runOperators(
     await loadConfig({ kubeconfig: deps.operatorKubeconfig }),
     { logger },
   );
+  const link = await serveLink({
+    operators: () => starting,
+    lines,
+    kubeconfig,
+    file: deps.link,
+  });
   const module = await loading;
   const ended = aborted(interrupts);
   // A file that starts its operators itself is done when they have stopped.
@@ -156,6 +171,7 @@ async function runOperators(
   } finally {
     await Promise.all(module.operators.map((operator) => operator.stop()));
     await client.close();
+    await link.close();
   }
 }
 
@@ -202,6 +218,7 @@ async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
     `\nThe operator of ${file} is running. In a second terminal:\n`,
     ...lines.map((line) => `  ${line}`),
     ...operator.controllers.flatMap(drawnWorkflow),
+    `\nIn a browser: ${deps.window}`,
     "\nPress Ctrl-C to end it.\n\n",
   ].join("\n"));
 }

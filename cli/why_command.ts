@@ -1,14 +1,26 @@
 import { parseKey } from "../core/api/object_key.ts";
 import type { ObjectHistory } from "../core/controller/controller.ts";
 import type { RecordedRun } from "../core/controller/run/run_observers.ts";
-import { type Command, UsageError } from "./command.ts";
+import { type Command, type FlagValues, UsageError } from "./command.ts";
 import { describeFile } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
 import { textOf } from "./serving.ts";
 
+/** Address of an operator's probes without another one. */
 const DEFAULT_URL = "http://127.0.0.1:8080";
 /** Option that an operator needs to answer. */
-const PROBES = "probes: { port: 8080, debug: true }";
+export const PROBES = "probes: { port: 8080, debug: true }";
+/** Flag `--url`, of the commands that ask a running operator. */
+export const URL_FLAG: {
+  readonly name: string;
+  readonly value: string;
+  readonly help: string;
+} = {
+  name: "url",
+  value: "URL",
+  help:
+    `URL of the operator's probes (default ${DEFAULT_URL}, or the port of FILE)`,
+};
 /** Time limit for the answer of an operator, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
@@ -22,31 +34,39 @@ export const whyCommand: Command = {
     `operator must be created with ${PROBES}.\n` +
     "Use kubectl port-forward for an operator in a cluster. FILE is the file of the\n" +
     "operator, from which the port of its probes is taken.",
-  flags: [EXPORT_FLAG, {
-    name: "url",
-    value: "URL",
-    help:
-      `URL of the operator's probes (default ${DEFAULT_URL}, or the port of FILE)`,
-  }],
+  flags: [EXPORT_FLAG, URL_FLAG],
   async run({ flags, operands, terminal }) {
     const object = operands.at(-1) ?? "";
     parseKey(object);
     const file = operands.length > 1 ? operands[0] : undefined;
-    const url = textOf(flags, "url") ??
-      (file === undefined
-        ? DEFAULT_URL
-        : await urlOf(file, textOf(flags, EXPORT_FLAG.name)));
-    if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
-      throw new UsageError(
-        `Cannot run why: --url must be a URL such as ${DEFAULT_URL}: received "${url}"`,
-      );
-    }
+    const url = await probesUrl("why", flags, file);
     for (const history of await ask(url, object)) {
       terminal.out(historyText(history));
     }
     return 0;
   },
 };
+
+/**
+ * URL of an operator's probes: that of `--url`, else of its file, else the usual
+ * one.
+ *
+ * @throws {UsageError} If it is not a URL, or the file has no such probes.
+ */
+export async function probesUrl(
+  command: string,
+  flags: FlagValues,
+  file: string | undefined,
+): Promise<string> {
+  const url = textOf(flags, "url") ??
+    (file === undefined
+      ? DEFAULT_URL
+      : await urlOf(file, textOf(flags, EXPORT_FLAG.name)));
+  if (/^https?:$/.test(URL.parse(url)?.protocol ?? "")) return url;
+  throw new UsageError(
+    `Cannot run ${command}: --url must be a URL such as ${DEFAULT_URL}: received "${url}"`,
+  );
+}
 
 /** URL of the probes of the operator of a file. */
 async function urlOf(file: string, name: string | undefined): Promise<string> {
@@ -92,7 +112,7 @@ async function ask(
 }
 
 /** Reason of a failed request; runtimes put it in the cause. */
-function reason(error: unknown): string {
+export function reason(error: unknown): string {
   const { message = String(error), cause } = error as Error;
   if (!(cause instanceof Error)) return message;
   const { code } = cause as { readonly code?: string };

@@ -22,7 +22,11 @@ export type ManagedController =
     readonly settings:
       & Pick<
         ControllerSettings,
-        "fieldManager" | "install" | "namespaces" | "usesFinalizer"
+        | "fieldManager"
+        | "install"
+        | "namespaces"
+        | "pauseAnnotation"
+        | "usesFinalizer"
       >
       & { readonly workflow?: { toMermaid?(): string } | undefined };
     readonly primaries: { get(key: string): object | undefined };

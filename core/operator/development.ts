@@ -57,10 +57,13 @@ export interface OperatorHandle {
   controllerNamed(name: string): {
     /** Adds a run of an object. */
     trigger(key: string): void;
-    /** Starts no further runs. */
-    pause(): void;
-    /** Starts the runs again. */
-    startLeading(): void;
+    /** Kind of its primaries. */
+    readonly kind: Kind;
+    /** Options of the controller that tools need. */
+    readonly settings: {
+      /** Annotation that pauses a primary; undefined if there is none. */
+      readonly pauseAnnotation?: string | undefined;
+    };
   } | undefined;
   /**
    * Starts the operator; resolves when its caches are synced. A second call only

@@ -75,10 +75,22 @@ export function inspection(
 }
 
 function inspectController(controller: ManagedController): object {
-  const { informers: _, sources, ...health } = controller.health();
+  const { informers, sources, ...health } = controller.health();
+  const watches = informers.flatMap(({ kind, watches }) =>
+    watches.flatMap(({ namespace, lastError, consecutiveFailures }) =>
+      consecutiveFailures === 0 ? [] : [
+        `watch of ${kind}${
+          namespace === undefined ? "" : ` in ${namespace}`
+        }: ${lastError?.message ?? "no contact"}`,
+      ]
+    )
+  );
+  const broken = [...sources].flatMap(([name, { status, message }]) =>
+    status === "unhealthy" ? [`source ${name}: ${message ?? status}`] : []
+  );
   return {
     ...health,
-    sources: Object.fromEntries(sources),
+    faults: [...watches, ...broken],
     workflow: controller.settings.workflow?.toMermaid?.(),
     objects: controller.recent(MAX_OBJECTS).map(({ runs, ...history }) => ({
       ...history,

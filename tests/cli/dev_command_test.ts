@@ -134,6 +134,51 @@ for (const [form, body] of Object.entries(FORMS)) {
   });
 }
 
+test("coracle dev serves a page with the runs, and reconciles an object", async () => {
+  const { folder, kubeconfig } = places();
+  const file = operatorFile("export const operator = make;");
+  const dev = new Program(
+    coracle("dev", "--debug", "--kubeconfig", kubeconfig, file),
+    { env: { TMPDIR: folder } },
+  );
+  try {
+    const [, url, token = ""] = await dev.says(
+      /In a browser: (http:\S+)\/#(\w+)/,
+    );
+    const ask = async (path: string, body?: unknown) => {
+      const response = await fetch(url + path, {
+        method: body === undefined ? "GET" : "POST",
+        headers: { "x-coracle-token": token },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      assert.equal(response.status, 200);
+      return await response.json();
+    };
+    await createJob(kubeconfig, "a");
+    await dev.says(/cronjob default\/a .*Reconciled/);
+    const { dev: isDev, operators } = await ask("/api/state");
+    assert.equal(isDev, true);
+    assert.equal(operators[0].controllers[0].objects[0].object, "default/a");
+    assert.equal(operators[0].state, "started");
+    const of = { controller: "cronjob", object: "default/a" };
+    await ask("/api/act", { action: "reconcile", ...of });
+    await dev.says(/default\/a .*Reconciled {2}\(requested/);
+    const { histories, logs } = await ask("/api/object?object=default/a");
+    assert.equal(histories[0].runs.at(-1).cause, "requested");
+    assert.match(logs.join("\n"), /default\/a {2}debug: one/);
+    await ask("/api/act", { action: "pause", ...of });
+    const client = new Client(await loadConfig({ kubeconfig }));
+    const kind = untyped({ group: GROUP, version: "v1", kind: "CronJob" });
+    const key = { name: "a", namespace: "default" };
+    const { metadata } = await client.get(kind, key);
+    assert.equal(metadata.annotations?.["coracle.dev/paused"], "true");
+    await client.close();
+    assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+  } finally {
+    await dev.kill();
+  }
+});
+
 test("coracle dev --crd installs definitions of others", async () => {
   const { folder, kubeconfig } = places();
   const crd = writeText(

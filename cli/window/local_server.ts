@@ -1,0 +1,165 @@
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+
+const HOST = "127.0.0.1";
+/** Header with the token of a request. */
+export const TOKEN_HEADER = "x-coracle-token";
+const MAX_BODY_BYTES = 65_536;
+
+/** Request to a {@linkcode LocalServer}. */
+export interface LocalRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Decoded JSON of a POST; undefined for other methods. */
+  readonly body: unknown;
+}
+
+/** Answer of a {@linkcode LocalServer}. */
+export interface LocalAnswer {
+  readonly status?: number | undefined;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** HTTP server for programs and browsers of the same machine. */
+export interface LocalServer {
+  readonly port: number;
+  /** Token that requests must send. */
+  readonly token: string;
+  /** Closes it with all its connections. */
+  close(): Promise<void>;
+}
+
+/** Options of {@linkcode serveLocally}. */
+export interface LocalOptions {
+  /** Port; 0 for any free one. */
+  readonly port: number;
+  /** Files by path, which need no token. */
+  readonly files?: Readonly<Record<string, LocalAnswer>> | undefined;
+  /** Answers a request that has the token. */
+  readonly answer: (request: LocalRequest) => Promise<LocalAnswer>;
+}
+
+/**
+ * Headers of every answer. Nothing comes from elsewhere, no other page may embed
+ * this one, and no inline program runs.
+ */
+const HEADERS: Readonly<Record<string, string>> = {
+  "cache-control": "no-store",
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+/** Answer as JSON. */
+export function jsonAnswer(value: unknown): LocalAnswer {
+  return { type: "application/json", body: JSON.stringify(value) };
+}
+
+/** Answer that refuses a request. */
+export function refusal(status: number, text: string): LocalAnswer {
+  return { status, type: "text/plain; charset=utf-8", body: `${text}\n` };
+}
+
+/**
+ * Serves requests on the loopback address. The name of the host is checked, so
+ * that no foreign name that resolves to this address (DNS rebinding) reaches it,
+ * and so is a random token, which no other user or page knows.
+ *
+ * @throws {Error} If the port is in use.
+ */
+export async function serveLocally(
+  { port, files = {}, answer }: LocalOptions,
+): Promise<LocalServer> {
+  const token = randomBytes(16).toString("hex");
+  const handle = async (request: IncomingMessage): Promise<LocalAnswer> => {
+    const { method = "GET", url = "/", headers } = request;
+    const own = (server.address() as AddressInfo).port;
+    const names = [`${HOST}:${own}`, `localhost:${own}`];
+    if (!names.includes(headers.host ?? "")) {
+      return refusal(421, "Cannot answer: the host must be 127.0.0.1");
+    }
+    if (method !== "GET" && method !== "POST") {
+      return refusal(405, "Cannot answer: the method must be GET or POST");
+    }
+    const target = URL.parse(url, `http://${HOST}`);
+    if (target === null) return refusal(400, "Cannot answer: not a path");
+    const file = Object.hasOwn(files, target.pathname)
+      ? files[target.pathname]
+      : undefined;
+    if (file !== undefined) return file;
+    if (!isEqual(headers[TOKEN_HEADER], token)) {
+      return refusal(
+        403,
+        "Cannot answer: the token is wrong, so open the address that the program has printed",
+      );
+    }
+    let body: unknown;
+    try {
+      if (method === "POST") body = await readBody(request);
+    } catch (error) {
+      return refusal(400, (error as Error).message);
+    }
+    return await answer({
+      method,
+      path: target.pathname,
+      query: target.searchParams,
+      body,
+    });
+  };
+  const server = createServer((request, response) => {
+    handle(request)
+      .catch((error: unknown) => refusal(500, (error as Error).message))
+      .then(({ status = 200, type, body }) => {
+        response.writeHead(status, { ...HEADERS, "content-type": type });
+        response.end(body);
+      });
+  });
+  server.headersTimeout = server.requestTimeout = 10_000;
+  await new Promise<void>((resolve, reject) => {
+    server.on("error", (error) =>
+      reject(
+        new Error(
+          `Cannot serve the page on port ${port}: received ${error.message}`,
+          { cause: error },
+        ),
+      ));
+    server.listen({ port, host: HOST }, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    token,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function isEqual(given: string | string[] | undefined, token: string): boolean {
+  const [one, other] = [given, token].map((text) => Buffer.from(String(text)));
+  return one?.length === other?.length &&
+    timingSafeEqual(one as Buffer, other as Buffer);
+}
+
+async function readBody(request: IncomingMessage): Promise<unknown> {
+  let text = "";
+  for await (const chunk of request.setEncoding("utf8")) {
+    text += chunk;
+    if (text.length > MAX_BODY_BYTES) {
+      throw new RangeError(
+        `Cannot read the request: it must have at most ${MAX_BODY_BYTES} bytes`,
+      );
+    }
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SyntaxError("Cannot read the request: it must be JSON");
+  }
+}

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiServer } from "../../../apiserver/server.ts";
+import { FAULTS } from "../../../cli/window/fault_choices.ts";
+import { TOKEN_HEADER } from "../../../cli/window/local_server.ts";
+import {
+  serveWindow,
+  type WindowOptions,
+} from "../../../cli/window/window_server.ts";
+
+/** Serves a window, and hands over a function that asks it. */
+async function withWindow(
+  options: Pick<WindowOptions, "source" | "faults">,
+  play: (
+    ask: (path: string, body?: unknown) => Promise<Response>,
+  ) => Promise<void>,
+): Promise<void> {
+  const window = await serveWindow({ ...options, port: 0 });
+  const [url = "", token = ""] = window.url.split("#");
+  try {
+    await play((path, body) =>
+      fetch(new URL(path, url), {
+        method: body === undefined ? "GET" : "POST",
+        headers: { [TOKEN_HEADER]: token },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+    );
+  } finally {
+    await window.close();
+  }
+}
+
+const shown = {
+  state: () => Promise.resolve([{ at: "now" }]),
+  object: (key: string) => Promise.resolve({ histories: [{ key }] }),
+};
+
+test("A window serves its page, style and program without inline code", () =>
+  withWindow({ source: shown }, async (ask) => {
+    const page = await (await ask("/")).text();
+    for (const [, attribute, path = ""] of page.matchAll(/(src|href)="(.)/g)) {
+      assert.ok(["/", "d"].includes(path), `${attribute} from elsewhere`);
+    }
+    assert.ok(!/<script>|<style>| on\w+="/.test(page));
+    const script = await (await ask("/page.js")).text();
+    assert.doesNotThrow(() => new Function(script));
+    assert.ok(!/innerHTML|document\.write|eval\(/.test(script));
+    assert.match(await (await ask("/page.css")).text(), /color-scheme/);
+  }));
+
+test("A window that only shows refuses actions", () =>
+  withWindow({ source: shown }, async (ask) => {
+    assert.deepEqual(await (await ask("/api/state")).json(), {
+      dev: false,
+      operators: [{ at: "now" }],
+    });
+    const found = await ask("/api/object?object=default%2Fa");
+    assert.deepEqual(await found.json(), {
+      histories: [{ key: "default/a" }],
+    });
+    const acted = await ask("/api/act", { action: "reconcile" });
+    assert.equal(acted.status, 404);
+    await acted.body?.cancel();
+  }));
+
+test("A window injects each fault that it offers, and refuses others", async () => {
+  const server = await ApiServer.start({ port: false });
+  const acted: unknown[] = [];
+  const source = {
+    ...shown,
+    act(request: unknown) {
+      acted.push(request);
+      return Promise.resolve();
+    },
+  };
+  try {
+    await withWindow({ source, faults: server.faults }, async (ask) => {
+      for (const fault of Object.keys(FAULTS)) {
+        const response = await ask("/api/act", { action: "fault", fault });
+        assert.equal(response.status, 200, fault);
+        await response.body?.cancel();
+      }
+      for (const fault of ["other", "constructor", undefined]) {
+        const response = await ask("/api/act", { action: "fault", fault });
+        assert.equal(response.status, 400);
+        await response.body?.cancel();
+      }
+      const request = { action: "pause", controller: "a", object: "b/c" };
+      assert.equal((await ask("/api/act", request)).status, 200);
+      assert.deepEqual(acted, [request]);
+    });
+  } finally {
+    server.faults.clear();
+    await server.stop();
+  }
+});
