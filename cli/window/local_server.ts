@@ -38,6 +38,12 @@ export interface LocalOptions {
   readonly port: number;
   /** Files by path, which need no token. */
   readonly files?: Readonly<Record<string, LocalAnswer>> | undefined;
+  /**
+   * Whether the server keeps the process alive.
+   *
+   * @default {true}
+   */
+  readonly keepAlive?: boolean | undefined;
   /** Answers a request that has the token. */
   readonly answer: (request: LocalRequest) => Promise<LocalAnswer>;
 }
@@ -73,7 +79,7 @@ export function refusal(status: number, text: string): LocalAnswer {
  * @throws {Error} If the port is in use.
  */
 export async function serveLocally(
-  { port, files = {}, answer }: LocalOptions,
+  { port, files = {}, keepAlive = true, answer }: LocalOptions,
 ): Promise<LocalServer> {
   const token = randomBytes(16).toString("hex");
   const handle = async (request: IncomingMessage): Promise<LocalAnswer> => {
@@ -130,6 +136,7 @@ export async function serveLocally(
       ));
     server.listen({ port, host: HOST }, resolve);
   });
+  if (!keepAlive) server.unref();
   return {
     port: (server.address() as AddressInfo).port,
     token,

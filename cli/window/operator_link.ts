@@ -54,6 +54,8 @@ export async function serveLink(
 ): Promise<{ close(): Promise<void> }> {
   const server = await serveLocally({
     port: 0,
+    // A main module is imported when the process has nothing else to do.
+    keepAlive: false,
     async answer({ path, query, body }) {
       if (path === "/state") {
         return jsonAnswer(operators().map((operator) => operator.inspect()));
