@@ -77,8 +77,8 @@ export function inspection(
 function inspectController(controller: ManagedController): object {
   const { informers, sources, ...health } = controller.health();
   const watches = informers.flatMap(({ kind, watches }) =>
-    watches.flatMap(({ namespace, lastError, consecutiveFailures }) =>
-      consecutiveFailures === 0 ? [] : [
+    watches.flatMap(({ namespace, state, lastError, consecutiveFailures }) =>
+      consecutiveFailures === 0 || state === "watching" ? [] : [
         `watch of ${kind}${
           namespace === undefined ? "" : ` in ${namespace}`
         }: ${lastError?.message ?? "no contact"}`,

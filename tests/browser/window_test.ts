@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { PROJECT } from "../support/child_process.ts";
+import { type BrowserPage, withBrowserPage } from "../support/chromium.ts";
+import { coracle, Program } from "../support/program.ts";
+import { temporaryFolder } from "../support/temporary_folder.ts";
+
+const SHOTS = join(PROJECT, ".cache/screenshots/window");
+const SCREENS = {
+  wide: { width: 1280, height: 900 },
+  narrow: { width: 390, height: 844 },
+};
+
+const folder = temporaryFolder();
+let dev: Program;
+let url: string;
+before(async () => {
+  const example = join(PROJECT, "examples/webpage");
+  dev = new Program(
+    coracle("dev", `${example}.ts`, "--apply", `${example}.yaml`),
+    { env: { TMPDIR: folder } },
+  );
+  [, url = ""] = await dev.says(/In a browser: (http:\S+)/);
+});
+after(async () => {
+  await dev.kill();
+});
+
+/** Opens the page of the operator, and the details of its object. */
+async function openObject(page: BrowserPage): Promise<void> {
+  await page.open(url);
+  await page.click("#objects button");
+  await page.until(
+    "the workflow is drawn",
+    `document.querySelector("#object svg rect") !== null`,
+  );
+}
+
+/** Fails if the page asked others, or the browser reported an error. */
+function assertQuiet({ requests, errors }: BrowserPage): void {
+  assert.deepEqual(errors, []);
+  const { origin } = new URL(url);
+  assert.deepEqual(
+    requests.filter((asked) =>
+      !asked.startsWith(origin) && !asked.startsWith("data:")
+    ),
+    [],
+  );
+}
+
+test("The window shows a workflow on wide and narrow screens, dark and light", async () => {
+  await withBrowserPage(async (page) => {
+    for (const [size, screen] of Object.entries(SCREENS)) {
+      for (const dark of [false, true]) {
+        await page.screen({ ...screen, dark });
+        await openObject(page);
+        const text = await page.evaluate<string>("document.body.innerText");
+        for (const name of ["html", "server", "service", "ingress"]) {
+          assert.match(text, new RegExp(`${name}\\n`));
+        }
+        assert.match(text, /apply v1 ConfigMap default\/hello/);
+        const shade = dark ? "dark" : "light";
+        await page.screenshot(join(SHOTS, `workflow-${size}-${shade}.png`));
+        const overflow = await page.evaluate<number>(
+          "document.documentElement.scrollWidth - innerWidth",
+        );
+        assert.ok(overflow <= 0, `${size} is ${overflow} pixels too wide`);
+      }
+    }
+    assertQuiet(page);
+  });
+});
+
+test("The window reconciles an object when its button is pressed", async () => {
+  await withBrowserPage(async (page) => {
+    await page.screen(SCREENS.wide);
+    await openObject(page);
+    await page.click("#histories button");
+    await page.until(
+      "the run is listed",
+      `document.querySelector("#runs").innerText.includes("requested")`,
+    );
+    assertQuiet(page);
+  });
+});
+
+test("The window shows an outage that it has injected, and its end", async () => {
+  await withBrowserPage(async (page) => {
+    await page.screen(SCREENS.wide);
+    await openObject(page);
+    await page.click("#inject");
+    await page.until(
+      "the outage shows",
+      `document.querySelector("#controllers .faults") !== null`,
+    );
+    await page.screenshot(join(SHOTS, "outage-wide-light.png"));
+    await page.until(
+      "the outage is over",
+      `document.querySelector("#controllers .faults") === null`,
+    );
+    assertQuiet(page);
+  });
+});
+
+test("The window refuses a wrong token and says where to find the right one", async () => {
+  await withBrowserPage(async (page) => {
+    await page.open(`${new URL(url).origin}/#wrong`);
+    await page.until(
+      "the refusal shows",
+      `document.querySelector("#notice").textContent.includes("token is wrong")`,
+    );
+  });
+});
