@@ -244,10 +244,7 @@ for (const [what, body] of Object.entries(FAILURES)) {
       { env: { TMPDIR: folder } },
     );
     try {
-      await until("it has ended", () => dev.code !== undefined, {
-        within: 20_000,
-      });
-      assert.equal(dev.code, 1, dev.describe());
+      assert.equal(await dev.ended(), 1, dev.describe());
       assert.ok(isEmpty());
     } finally {
       await dev.kill();
@@ -287,7 +284,7 @@ test("coracle dev --apply refuses a file without objects", async () => {
     coracle("dev", "--apply", file, operatorFile("await make().run();")),
   );
   await dev.says(/Cannot apply .*a\.yaml: an object must have apiVersion/);
-  assert.equal(await dev.end(), 2);
+  assert.equal(await dev.ended(), 2);
 });
 
 test("coracle dev ends and leaves nothing when nobody reads its output", async () => {
@@ -301,9 +298,7 @@ test("coracle dev ends and leaves nothing when nobody reads its output", async (
     env: { TMPDIR: folder },
   });
   try {
-    await until("it has ended", () => dev.code !== undefined, {
-      within: 20_000,
-    });
+    await dev.ended();
     await until("nothing is left", isEmpty, { within: 20_000 });
   } finally {
     await dev.kill();

@@ -85,23 +85,24 @@ export class Program {
     });
   }
 
-  /**
-   * Ends it by a signal, as Ctrl-C or a cluster does. @returns Its exit code.
-   */
+  /** Ends it by a signal, as Ctrl-C or a cluster does. @returns Its exit code. */
   async end(
     signal: "SIGINT" | "SIGTERM" | "SIGKILL" = "SIGTERM",
-    within = 20_000,
+    within?: number,
   ): Promise<number> {
     if (this.#code === undefined && this.#child.pid !== undefined) {
       process.kill(this.#child.pid, signal);
     }
-    try {
-      await until(`${this.#name} ends`, () => this.#code !== undefined, {
-        within,
-      });
-    } catch (error) {
+    return await this.ended(within);
+  }
+
+  /** Waits until it has ended by itself. @returns Its exit code. */
+  async ended(within = 20_000): Promise<number> {
+    await until(`${this.#name} ends`, () => this.#code !== undefined, {
+      within,
+    }).catch((error: unknown) => {
       throw new Error(this.describe(), { cause: error });
-    }
+    });
     return this.#code ?? -1;
   }
 

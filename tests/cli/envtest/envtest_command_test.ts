@@ -159,7 +159,7 @@ test("the programs of coracle envtest serve as etcd and kube-apiserver", {
 
     // The API server ends with etcd, whose folder is removed.
     assert.equal(await store.end("SIGTERM"), 0);
-    await until("kube-apiserver ends", () => server?.code !== undefined);
+    await server.ended();
     assert.equal(existsSync(meeting), false);
   } finally {
     await server?.kill();
@@ -177,20 +177,15 @@ test("the programs of coracle envtest say why they cannot start", {
   try {
     await healthy(url);
     const wrong = apiServer("--secure-prt=1");
-    await until("kube-apiserver ends", () => wrong.code !== undefined);
-    assert.equal(wrong.code, 1);
+    assert.equal(await wrong.ended(), 1);
     assert.match(wrong.output, /it knows no such flag: received --secure-prt/);
     const second = etcd();
-    await until("etcd ends", () => second.code !== undefined);
-    assert.equal(second.code, 1);
+    assert.equal(await second.ended(), 1);
     assert.match(second.output, /^Cannot start etcd: .*EADDRINUSE/);
   } finally {
     await store.kill();
   }
-  await until("kube-apiserver ends", () => lonely.code !== undefined, {
-    within: 60_000,
-  });
-  assert.equal(lonely.code, 1);
+  assert.equal(await lonely.ended(60_000), 1);
   assert.match(
     lonely.output,
     /^Cannot start kube-apiserver: no etcd of coracle envtest listens there/,
