@@ -1,3 +1,4 @@
+import { loadModule } from "../core/clock.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/logger.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
@@ -261,8 +262,8 @@ export class Instance {
   }
 
   async #startControllers(): Promise<void> {
-    const { startControllers } = await import(
-      "./controllers/controller_table.ts"
+    const { startControllers } = await loadModule(
+      import("./controllers/controller_table.ts"),
     );
     const simulate = this.#simulate;
     const { nodes = 1 } = typeof simulate === "object" ? simulate : {};

@@ -7,7 +7,7 @@ type Finding = CheckReport["findings"][number];
 /** Width of the progress bar in characters. */
 const BAR = 24;
 
-/** Report as a text for a person. */
+/** Text of a report, as the command prints it. */
 export function checkedText(
   { plans, findings, coverage }: CheckReport,
 ): string {

@@ -159,3 +159,24 @@ export function nextTurn(): Promise<void> {
     port2.postMessage(undefined);
   });
 }
+
+/** Modules that are being imported. */
+const loading = new Set<Promise<unknown>>();
+
+/**
+ * Imports a module on first use. Virtual clocks stand still until it is there: an
+ * import reads files, and takes a number of event-loop turns that nobody knows.
+ */
+export async function loadModule<T>(module: Promise<T>): Promise<T> {
+  loading.add(module);
+  try {
+    return await module;
+  } finally {
+    loading.delete(module);
+  }
+}
+
+/** Waits until no module is being imported; undefined if there is nothing to wait for. */
+export function modulesLoaded(): Promise<unknown> | undefined {
+  return loading.size === 0 ? undefined : Promise.allSettled(loading);
+}

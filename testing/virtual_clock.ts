@@ -4,7 +4,12 @@ import {
   type OptionRules,
   typeText,
 } from "../core/api/options.ts";
-import { type Clock, nextTurn, type Timer } from "../core/clock.ts";
+import {
+  type Clock,
+  modulesLoaded,
+  nextTurn,
+  type Timer,
+} from "../core/clock.ts";
 
 export interface VirtualClockOptions {
   /**
@@ -213,8 +218,10 @@ export class VirtualClock implements Clock {
       quiet = this.#activity === seen ? quiet + 1 : 0;
       seen = this.#activity;
       if (quiet < this.#quietTurns) continue;
+      const modules = modulesLoaded();
+      await modules;
       for (const outside of this.#outside) await outside();
-      if (this.#activity !== seen) quiet = 0;
+      if (this.#activity !== seen || modules !== undefined) quiet = 0;
     }
   }
 

@@ -3,6 +3,7 @@
  * loaded for the first request that a rule matches; without configurations a
  * request costs one comparison.
  */
+import { loadModule } from "../../core/clock.ts";
 import { kindSubjectOf } from "../request/resource_request.ts";
 import { invalid } from "../status.ts";
 import { answerOf, isSettling } from "../settle.ts";
@@ -44,7 +45,9 @@ export function dynamicPlugins(store: Store): readonly AdmissionPlugin[] {
         const causes = answerOf(
           `expressions ${JSON.stringify([object, oldObject])}`,
           async () => {
-            const { expressionCauses } = await import("./policy_validation.ts");
+            const { expressionCauses } = await loadModule(
+              import("./policy_validation.ts"),
+            );
             return await expressionCauses(object, oldObject);
           },
         );
@@ -59,8 +62,8 @@ export function dynamicPlugins(store: Store): readonly AdmissionPlugin[] {
         const { validatingPolicies } = relevant(attributes, hooks);
         if (validatingPolicies.length === 0) return;
         answer("policies", attributes, async () => {
-          const { validateByPolicies } = await import(
-            "./validating_policies.ts"
+          const { validateByPolicies } = await loadModule(
+            import("./validating_policies.ts"),
           );
           return await validateByPolicies(attributes, validatingPolicies);
         });
@@ -73,7 +76,9 @@ export function dynamicPlugins(store: Store): readonly AdmissionPlugin[] {
         const { validating } = relevant(attributes, hooks);
         if (validating.length === 0) return;
         answer("webhooks", attributes, async () => {
-          const { validateByWebhooks } = await import("./webhook_dispatch.ts");
+          const { validateByWebhooks } = await loadModule(
+            import("./webhook_dispatch.ts"),
+          );
           return await validateByWebhooks(attributes, validating);
         });
       },
@@ -99,7 +104,7 @@ function mutate(
     before === undefined ? "mutate" : "mutate again",
     attributes,
     async () => {
-      const { mutate } = await import("./mutation.ts");
+      const { mutate } = await loadModule(import("./mutation.ts"));
       return await mutate(now, {
         policies: mutatingPolicies,
         webhooks: mutating,

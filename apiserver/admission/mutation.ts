@@ -1,3 +1,4 @@
+import { loadModule } from "../../core/clock.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import {
   applyJsonPatch,
@@ -49,7 +50,9 @@ export async function mutate(
   const { policyRound = new Round(), webhookRound = new Round() } = before ??
     {};
   if (policies.length > 0) {
-    const { mutateByPolicies } = await import("./mutating_policies.ts");
+    const { mutateByPolicies } = await loadModule(
+      import("./mutating_policies.ts"),
+    );
     if (again) policyRound.again(attributes.object);
     await mutateByPolicies(object, policies, { round: policyRound, again });
     policyRound.end(await object.get());

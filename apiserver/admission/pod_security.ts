@@ -1,3 +1,4 @@
+import { loadModule } from "../../core/clock.ts";
 import type { StatusCause } from "../../core/api/api_error.ts";
 import type { ObjectMeta, UntypedObject } from "../../core/api/object.ts";
 import type { Container, Pod, PodSpec } from "../../core/kinds/core_v1.ts";
@@ -38,7 +39,7 @@ let checks: Checks | undefined;
 function loadedChecks(): Checks {
   return checks ??= answerOf(
     "pod-security-checks",
-    () => import("./pod_security_checks.ts"),
+    () => loadModule(import("./pod_security_checks.ts")),
   );
 }
 

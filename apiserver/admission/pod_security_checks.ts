@@ -100,7 +100,7 @@ function badContainers(
   return names.length === 0 ? undefined : { names, values: sorted(values) };
 }
 
-/** Who sets bad values in a security context, such as `pod and container "c"`. */
+/** Pod and containers whose security context has forbidden values, and the values. */
 function badSetters(
   spec: PodSpec,
   bad: (context: Context) => readonly string[],

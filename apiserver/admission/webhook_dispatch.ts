@@ -1,3 +1,4 @@
+import { loadModule } from "../../core/clock.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { badRequest, internalError, StatusError } from "../status.ts";
@@ -26,7 +27,9 @@ export async function webhookMatch(
   const match = matchOf({ ...hook, rules: hook.rules ?? [] }, attributes);
   const { matchConditions = [], failurePolicy } = hook;
   if (match === undefined || matchConditions.length === 0) return match;
-  const { policyInput, unmetCondition } = await import("./match_conditions.ts");
+  const { policyInput, unmetCondition } = await loadModule(
+    import("./match_conditions.ts"),
+  );
   const input = await policyInput(attributes, match);
   try {
     return unmetCondition(matchConditions, input) === undefined

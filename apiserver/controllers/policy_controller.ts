@@ -1,3 +1,4 @@
+import { loadModule } from "../../core/clock.ts";
 import { ADMISSION_GROUP } from "../admission/hooks.ts";
 import type { PolicyHook } from "../admission/policy_hooks.ts";
 import type { ApiContext } from "../api_context.ts";
@@ -52,8 +53,8 @@ export class PolicyController {
       const warnings = answerOf(
         `types ${stored.uid} ${generation}`,
         async () => {
-          const { expressionWarnings } = await import(
-            "../admission/type_checking.ts"
+          const { expressionWarnings } = await loadModule(
+            import("../admission/type_checking.ts"),
           );
           return await expressionWarnings(policy, resources);
         },

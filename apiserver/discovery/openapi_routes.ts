@@ -1,3 +1,4 @@
+import { loadModule } from "../../core/clock.ts";
 import { createHash } from "node:crypto";
 import type { ApiContext } from "../api_context.ts";
 import {
@@ -157,12 +158,14 @@ async function documentTwo(
   versions: ReadonlyMap<string, ServedVersion>,
   generation: number,
 ): Promise<DocumentTwo> {
-  const { openApiV2 } = await import("./openapi_v2.ts");
+  const { openApiV2 } = await loadModule(import("./openapi_v2.ts"));
   const bytes = encoder.encode(JSON.stringify(openApiV2(versions)));
   const hash = createHash("sha512").update(bytes).digest("hex").toUpperCase();
   let encoded: Promise<Uint8Array> | undefined;
   const encode = async () => {
-    const { openApiV2Protobuf } = await import("./openapi_v2_protobuf.ts");
+    const { openApiV2Protobuf } = await loadModule(
+      import("./openapi_v2_protobuf.ts"),
+    );
     return openApiV2Protobuf(JSON.parse(new TextDecoder().decode(bytes)));
   };
   return { bytes, hash, generation, protobuf: () => encoded ??= encode() };

@@ -1,3 +1,4 @@
+import { loadModule } from "../../core/clock.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
 import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
@@ -110,10 +111,12 @@ export async function respondValue(
   if (media === "json") return jsonResponse(status, value);
   const headers = { "content-type": contentType(media) };
   if (media === "protobuf") {
-    const { writeProtobuf } = await import("../builtin/protobuf_writer.ts");
+    const { writeProtobuf } = await loadModule(
+      import("../builtin/protobuf_writer.ts"),
+    );
     return { status, headers, body: writeProtobuf(value as JsonObject) };
   }
-  const { stringify } = await import("yaml");
+  const { stringify } = await loadModule(import("yaml"));
   const body = encoder.encode(stringify(value, YAML_OPTIONS));
   return { status, headers, body };
 }

@@ -1,3 +1,4 @@
+import { loadModule } from "../../core/clock.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { contentType, type Representation } from "../request/negotiation.ts";
 import type { ListOptions } from "../request/query_options.ts";
@@ -28,7 +29,7 @@ export async function watch(
   const { context } = request;
   const { media } = representation;
   const protobuf = media === "protobuf"
-    ? await import("../builtin/protobuf_writer.ts")
+    ? await loadModule(import("../builtin/protobuf_writer.ts"))
     : undefined;
   const { store, watches, clock, random } = context;
   const timeout = options.timeoutSeconds

@@ -1,3 +1,4 @@
+import { loadModule } from "../../core/clock.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { MAX_BODY_BYTES, type ServerRequest } from "../http/exchange.ts";
@@ -62,11 +63,11 @@ export async function parseBody(
   form: BodyForm,
 ): Promise<ParsedBody> {
   if (form === "protobuf") {
-    const { readProtobuf } = await import("../builtin/protobuf.ts");
+    const { readProtobuf } = await loadModule(import("../builtin/protobuf.ts"));
     return { value: readProtobuf(body), warnings: [], objections: [] };
   }
   if (form === "yaml") {
-    const { parseYaml } = await import("./yaml_body.ts");
+    const { parseYaml } = await loadModule(import("./yaml_body.ts"));
     const { value, problems } = await parseYaml(decoder.decode(body));
     const list = problems.map((problem) => `\n  ${problem}`).join("");
     return {

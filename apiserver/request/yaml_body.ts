@@ -1,3 +1,4 @@
+import { loadModule } from "../../core/clock.ts";
 import { MAX_DEPTH, notJson } from "./json_body.ts";
 
 /** Parsed YAML document. */
@@ -14,8 +15,8 @@ export interface ParsedYaml {
  * @throws {SyntaxError} If it is not YAML or nested too deeply.
  */
 export async function parseYaml(text: string): Promise<ParsedYaml> {
-  const { isScalar, LineCounter, parseAllDocuments, visit } = await import(
-    "yaml"
+  const { isScalar, LineCounter, parseAllDocuments, visit } = await loadModule(
+    import("yaml"),
   );
   const lineCounter = new LineCounter();
   const [document] = parseAllDocuments(text, {

@@ -203,8 +203,8 @@ export async function parseKubeconfig(
 }
 
 /**
- * Parses YAML in a time that grows with its length only: the parser compares each
- * key with all others, and finds the position of each of many errors.
+ * Parses YAML without the parser's checks whose time grows with the square of the
+ * length (duplicate keys, positions of errors).
  */
 async function parseYaml(text: string, file: string): Promise<unknown> {
   const { isScalar, LineCounter, parseDocument, visit } = await import("yaml");

@@ -117,7 +117,7 @@ export class EventRecorder {
   readonly #deps: EventRecorderDeps;
   readonly #pending: Map<string, PendingEvent> = new Map();
   #writing: Promise<void> | undefined;
-  /** Aborts the requests. */
+  /** Controller that aborts the requests when the recorder closes. */
   readonly #ending: AbortController = new AbortController();
 
   constructor(deps: EventRecorderDeps) {

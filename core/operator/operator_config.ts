@@ -1,3 +1,4 @@
+import { loadModule } from "../clock.ts";
 import { readFile } from "node:fs/promises";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkKind, type Kind } from "../api/kind.ts";
@@ -183,7 +184,7 @@ async function parseFile(file: string): Promise<unknown> {
       { cause: error },
     );
   }
-  const { parse } = await import("yaml");
+  const { parse } = await loadModule(import("yaml"));
   try {
     return parse(content) ?? {};
   } catch (error) {

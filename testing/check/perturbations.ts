@@ -190,7 +190,7 @@ export class Perturbations {
     world.outside.setTimer(() => this.#catchUp(true), forMs);
   }
 
-  /** Ends the staleness, which lasts until a write of the next incarnation. */
+  /** Serves the current state again, once a new incarnation has a stale watch. */
   #catchUp(now = this.#staleWatches.size > 0): void {
     if (!now) return;
     this.#stale = undefined;

@@ -3,8 +3,7 @@ import { parseApiVersion, sameKind, untyped } from "../../core/api/kind.ts";
 import type { KubernetesObject, UntypedObject } from "../../core/api/object.ts";
 import { Client } from "../../core/client/client.ts";
 import { setSimulatedWorld } from "../../core/client/simulated_world.ts";
-import type { Clock } from "../../core/clock.ts";
-import { nextTurn } from "../../core/clock.ts";
+import { type Clock, modulesLoaded, nextTurn } from "../../core/clock.ts";
 import { CRD_KIND, type CrdManifest } from "../../core/crd/crd_object.ts";
 import { applyCrd, installCrd } from "../../core/crd/install_crd.ts";
 import type { DefinedKind } from "../../core/crd/kind_definition.ts";
@@ -36,8 +35,6 @@ import { type Surroundings, WorldTransport } from "./world_transport.ts";
 const QUIET_TURNS = 4;
 /** Maximum number of turns for one step of work. */
 const MAX_TURNS = 5_000;
-/** Number of milliseconds in which the server loads a module. */
-const SERVING_WAITS = 20;
 /** Maximum real time for work outside of the world, in milliseconds. */
 const MAX_REAL_MS = 20_000;
 /** Delay until an operator that could not start is started again. */
@@ -621,9 +618,14 @@ export class World {
       quiet = activity === seen ? quiet + 1 : 0;
       seen = activity;
       if (quiet < QUIET_TURNS) continue;
-      // The server may load a module for its first request of a kind.
-      const isWaiting = this.#isServing && waits < SERVING_WAITS ||
-        (this.#working > 0 || readsFiles()) && waits < MAX_REAL_MS;
+      const modules = modulesLoaded();
+      if (modules !== undefined) {
+        await modules;
+        quiet = 0;
+        continue;
+      }
+      const isWaiting = (this.#working > 0 || readsFiles()) &&
+        waits < MAX_REAL_MS;
       if (!isWaiting) break;
       waits++;
       await realSleep(1);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../support/property.ts";
+import { loadModule, nextTurn } from "../../core/clock.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 
 test("VirtualClock stands still until it is advanced", async () => {
@@ -99,6 +100,20 @@ test("VirtualClock reports a timer that rearms itself immediately as a loop", as
   const again = () => clock.setTimer(again, 0);
   again();
   await assert.rejects(clock.advance(1), /endless loop/);
+});
+
+test("VirtualClock stands still while a module is imported", async () => {
+  const clock = new VirtualClock();
+  const slow = async () => {
+    for (let turn = 0; turn < 50; turn++) await nextTurn();
+  };
+  const times: number[] = [];
+  void loadModule(slow()).then(() => {
+    times.push(clock.now());
+    clock.setTimer(() => times.push(clock.now()), 100);
+  });
+  await clock.advance(1_000);
+  assert.deepEqual(times, [0, 100]);
 });
 
 test("VirtualClock rejects concurrent calls that advance it", async () => {

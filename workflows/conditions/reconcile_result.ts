@@ -78,7 +78,7 @@ export function intervalSchedule(
   return scheduleOf(period);
 }
 
-/** Schedule without an interval: only events, and waits that name a delay. */
+/** Schedule of a reconciler that runs by events, and after waits that name a delay. */
 export function eventSchedule(): ReconcileSchedule {
   return scheduleOf(undefined);
 }

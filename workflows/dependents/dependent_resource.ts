@@ -1,3 +1,4 @@
+import { loadModule } from "../../core/clock.ts";
 import { Buffer } from "node:buffer";
 import { apiVersionOf, isResolved, type Kind } from "../../core/api/kind.ts";
 import type {
@@ -259,7 +260,7 @@ export class DependentResource<
 
   /** Loads the comparison when the first object is reconciled. */
   async #createMemory(): Promise<MatchMemory> {
-    const { MatchMemory } = await import("./match_memory.ts");
+    const { MatchMemory } = await loadModule(import("./match_memory.ts"));
     const limit = this.#seesDeletions ? undefined : MAX_REMEMBERED;
     return this.#memory ??= MatchMemory.ofKind(this.#kind, limit);
   }

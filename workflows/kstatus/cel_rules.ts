@@ -1,3 +1,4 @@
+import { loadModule } from "../../core/clock.ts";
 import {
   checkOption,
   checkOptions,
@@ -132,7 +133,7 @@ const LONGEST_EXPRESSION = 10_000;
 export async function celPredicates(
   sources: readonly string[],
 ): Promise<readonly CelPredicate[]> {
-  const { Environment } = await import("@marcbachmann/cel-js");
+  const { Environment } = await loadModule(import("@marcbachmann/cel-js"));
   const environment = new Environment({ unlistedVariablesAreDyn: true });
   return sources.map((source) => {
     if (source.length > LONGEST_EXPRESSION) {

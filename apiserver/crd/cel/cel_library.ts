@@ -1,3 +1,4 @@
+import { loadModule } from "../../../core/clock.ts";
 import type * as CelModule from "@marcbachmann/cel-js";
 
 /** Library that parses, checks and evaluates CEL. */
@@ -10,7 +11,7 @@ let library: CelLibrary | undefined;
  * does it only for the first CRD with rules.
  */
 export async function loadCel(): Promise<void> {
-  library ??= await import("@marcbachmann/cel-js");
+  library ??= await loadModule(import("@marcbachmann/cel-js"));
 }
 
 /**

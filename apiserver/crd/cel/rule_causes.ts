@@ -51,7 +51,7 @@ interface Checking {
 }
 
 /**
- * Checker of a node.
+ * Function that evaluates the CEL rules of one node of the schema.
  *
  * @param most Maximum number of values of the node; undefined if unlimited.
  */

@@ -82,13 +82,13 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
 
 export interface PutOptions {
   /**
-   * Stores an older version, too: for a server whose resourceVersions started
-   * over.
+   * Whether an older resourceVersion replaces a newer one, as after a server's
+   * versions have started over.
    */
   readonly force?: boolean | undefined;
   /**
-   * Stores another state of the same version, too: for a server that has given
-   * out versions a second time.
+   * Whether a different state of the same resourceVersion replaces the stored one,
+   * as after a server was restored from a backup and counts again.
    */
   readonly rewrite?: boolean | undefined;
   /**

@@ -16,7 +16,7 @@ import { SlabArena } from "./slab_arena.ts";
 const ORDINAL_BITS = 4;
 const ORDINAL_MASK = (1 << ORDINAL_BITS) - 1;
 export const PAGE_OBJECTS: number = 1 << ORDINAL_BITS;
-/** Size in bytes at which a page with fewer objects is closed, too. */
+/** Maximum size of a page in bytes; a page that reaches it gets no further object. */
 export const PAGE_BYTES: number = 96 * 1024;
 
 export const DICTIONARY_OBJECTS = 8;

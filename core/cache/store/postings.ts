@@ -3,7 +3,7 @@ import { ValueTable } from "./value_table.ts";
 
 const NONE = -1;
 
-/** Number of each entry: of slots, and of shares. */
+/** Table from the number of an entry (a slot or a share) to an integer. */
 class EntryInts {
   readonly #slots: PagedInts = new PagedInts(NONE);
   readonly #shares: PagedInts = new PagedInts(NONE);

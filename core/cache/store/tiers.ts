@@ -193,7 +193,7 @@ export class Tiers {
     return cold;
   }
 
-  /** Number of bodies of a tier that a step may check: each of them twice. */
+  /** Maximum number of bodies that one step checks: twice those of the tier. */
   #checksOf(tier: number): number {
     return Math.min(CHECKS_PER_STEP, 2 * (this.#counts[tier] as number));
   }

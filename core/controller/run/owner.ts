@@ -191,8 +191,8 @@ export class Ownership<P extends KubernetesObject> {
   }
 
   /**
-   * Checks that the event sources of owned objects would show an object that is
-   * written, and logs once what its user may not expect.
+   * Checks that a watch shows an object that is about to be written, and warns
+   * once where none does.
    *
    * @throws {Error} If all event sources of the kind would hide the object.
    */

@@ -1,3 +1,4 @@
+import { loadModule } from "../../clock.ts";
 import { ApiError } from "../../api/api_error.ts";
 import { type Kind, kindText } from "../../api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../api/object.ts";
@@ -344,7 +345,7 @@ async function leftoversOf(
     entry.manager === manager && entry.operation === "Update"
   );
   if (!mayHave) return undefined;
-  const { statusLeftovers } = await import("./status_leftovers.ts");
+  const { statusLeftovers } = await loadModule(import("./status_leftovers.ts"));
   return statusLeftovers(object, manager);
 }
 

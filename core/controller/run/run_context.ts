@@ -1,3 +1,4 @@
+import { loadModule } from "../../clock.ts";
 import type { Clock } from "../../clock.ts";
 import { ApiError } from "../../api/api_error.ts";
 import {
@@ -805,7 +806,7 @@ function sentPart(verb: string, body: unknown): unknown {
 export function lazyApplyMemory(): () => Promise<ApplyMemory> {
   let memory: Promise<ApplyMemory> | undefined;
   return () =>
-    memory ??= import("./apply_memory.ts").then(({ ApplyMemory }) =>
+    memory ??= loadModule(import("./apply_memory.ts")).then(({ ApplyMemory }) =>
       new ApplyMemory()
     );
 }

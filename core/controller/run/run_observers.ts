@@ -275,7 +275,7 @@ export interface RecordedRun {
   readonly workflow?: string | undefined;
   /** Message of the error of a failed run. */
   readonly error?: string | undefined;
-  /** Next run if nothing happens before, such as `retry in 2s`. */
+  /** When and why the next run is scheduled, such as `retry in 2s`. */
   readonly next?: string | undefined;
 }
 
