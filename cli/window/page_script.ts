@@ -214,9 +214,18 @@ function runRow(run, withObject) {
     element("td", {}, element("span", { class: "dot " + OUTCOMES[run.outcome] },
       run.step === "reconcile" ? run.outcome : run.step + ": " + run.outcome),
       run.error === undefined ? undefined : element("div", { class: "error" }, run.error)),
-    element("td", {}, run.cause, ...run.writes.map((write) =>
-      element("div", { class: "soft" }, write))),
+    element("td", {}, run.cause, ...run.writes.map((write, at) =>
+      element("div", { class: "soft" }, write, ...changeLines(run.changes?.[at])))),
     element("td", { class: "number" }, time(run.duration)));
+}
+function changeLines(changes) {
+  if (changes == null) return [];
+  if (changes.length === 0) return [element("div", { class: "change" }, "nothing changed")];
+  return [element("ul", { class: "changes" }, ...changes.map(({ field, before, after }) =>
+    element("li", { class: "change" }, (field || "object") + ": ",
+      before === undefined ? undefined : element("del", {}, before),
+      before === undefined || after === undefined ? undefined : " → ",
+      after === undefined ? undefined : element("ins", {}, after))))];
 }
 function drawRuns(runs) {
   fill("runs", ...runs.slice(0, 100).map((run) => runRow(run, true)));

@@ -20,7 +20,7 @@ import type { InformerHealth } from "../cache/informer/shared_informer.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
-import type { Logger, LogLevel } from "../logger.ts";
+import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
 import type { ConcurrencyCap } from "./run/concurrency_cap.ts";
@@ -158,8 +158,8 @@ export interface ControllerDeps {
   readonly namespaces: Namespaces;
   /** Namespace in which the operator runs; undefined if it is not known. */
   readonly currentNamespace: string | undefined;
-  /** Log level of successful runs, and of failures that `onError` has handled. */
-  readonly successLevel: LogLevel;
+  /** Whether a tool such as `coracle dev` shows the runs and their writes. */
+  readonly isDeveloped: boolean;
 }
 
 /** Parts of a controller, which live from one start to the next stop. */
@@ -505,7 +505,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       recorder,
       ownership: new Ownership({ kind, sources, log }),
       applied: lazyApplyMemory(),
-      writeObserver: new WriteObserver({ ...common, fieldManager }),
+      writeObserver: new WriteObserver({
+        ...common,
+        fieldManager,
+        keepsChanges: deps.isDeveloped,
+      }),
     };
     const dispatcher = new Dispatcher<P>({
       reconciler: this.#reconciler,
@@ -524,8 +528,10 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const history = new RunHistory<P>({ clock });
     const events = new FailureEvents<P>({ recorder, kind });
     const overdue = new OverdueRuns<P>({ clock, log });
-    const { successLevel } = deps;
-    const reporter = new RunReporter<P>({ ...common, successLevel });
+    const reporter = new RunReporter<P>({
+      ...common,
+      successLevel: deps.isDeveloped ? "info" : "debug",
+    });
     const processor = new EventProcessor<P>({
       ...deps,
       settings,

@@ -6,7 +6,7 @@ import {
   untyped,
 } from "../api/kind.ts";
 import type { Client } from "../client/client.ts";
-import { type Clock, deadline, sleep } from "../clock.ts";
+import { type Clock, deadline, sleep, type Timer } from "../clock.ts";
 import type { Controller, ControllerDeps } from "../controller/controller.ts";
 import type { ControllerSettings } from "../controller/controller_options.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
@@ -49,6 +49,36 @@ export interface ControllerStartDeps {
 /** Pauses between attempts to start, doubled each time. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
+
+/** Pause between two log lines about the first sync, in milliseconds. */
+const PROGRESS_MS = 5_000;
+
+/**
+ * Logs how many objects the caches hold, every five seconds until it is cancelled:
+ * the first sync takes minutes on large clusters.
+ */
+export function logSyncProgress(
+  { clock, informers, log }: Pick<
+    ControllerDeps,
+    "clock" | "informers" | "log"
+  >,
+): Timer {
+  const report = () => {
+    const objects = Array.from(
+      informers.usage(),
+      ([kind, { bytes, compressed, keyOnly }]) => [
+        kind,
+        bytes.objects + compressed.objects + keyOnly.objects,
+      ],
+    );
+    log.info("Waiting for the caches to sync", {
+      objects: Object.fromEntries(objects),
+    });
+    timer = clock.setTimer(report, PROGRESS_MS);
+  };
+  let timer = clock.setTimer(report, PROGRESS_MS);
+  return { cancel: () => timer.cancel() };
+}
 
 /**
  * Starts a controller by the policy for errors.

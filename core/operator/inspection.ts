@@ -95,7 +95,7 @@ function inspectController(controller: ManagedController): object {
     objects: controller.recent(MAX_OBJECTS).map(({ runs, ...history }) => ({
       ...history,
       ...(history.known && conditionsOf(controller, history)),
-      runs: runs.slice(-1).map((run) => ({
+      runs: runs.slice(-1).map(({ changes: _, ...run }) => ({
         ...run,
         writes: run.writes.slice(0, MAX_ITEMS),
       })),

@@ -35,6 +35,7 @@ import type { Reconciler } from "../controller/reconciler.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import {
   installCrds,
+  logSyncProgress,
   type ManagedController,
   startAll,
   startController,
@@ -391,7 +392,9 @@ export class Operator {
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
     const start = (controller: ManagedController) =>
       this.#startController(controller, deps, signal);
-    await abortable(startAll(this.#controllers, start), signal);
+    const progress = logSyncProgress(deps);
+    await abortable(startAll(this.#controllers, start), signal)
+      .finally(() => progress.cancel());
     this.#state = "started";
     logger.info("Operator started", {
       controllers: [...this.#controllers.keys()],
@@ -481,7 +484,7 @@ export class Operator {
       mayRun: () => coordination.mayRun,
       instance: simulatedWorld()?.host ?? hostname(),
       currentNamespace: base.namespace,
-      successLevel: development() === undefined ? "debug" : "info",
+      isDeveloped: development() !== undefined,
     };
     return this.#deps;
   }

@@ -222,6 +222,30 @@ scenario(
 );
 
 scenario(
+  "A slow first sync is logged every five seconds with the objects so far",
+  async (fixture) => {
+    await fixture.create("a");
+    fixture.faults.add({
+      verb: ["list", "watch"],
+      resource: "configmaps",
+      effect: { delay: 12_000 },
+      count: 1,
+    });
+    await fixture.start(reporting(fixture, {}));
+    const lines = fixture.log.filter(({ message }) =>
+      message === "Waiting for the caches to sync"
+    );
+    assert.equal(lines.length, 2);
+    const { objects } = lines[1]?.fields as { objects: object };
+    assert.deepEqual(objects, {
+      "sample.coracle.dev/v1 Gadget": 1,
+      "v1 ConfigMap": 0,
+    });
+  },
+  { embedded: "it delays an answer" },
+);
+
+scenario(
   "A waiting operator starts when its definition is installed",
   async (fixture) => {
     const operator = fixture.operator({

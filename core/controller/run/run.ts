@@ -6,6 +6,7 @@ import type { Span } from "../../tracing.ts";
 import { causeText, type RunCause } from "../cause.ts";
 import type { ManagedWorkflowResult, RetryInfo } from "../context.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
+import type { FieldChange } from "./write_changes.ts";
 
 /**
  * Cause of the abort of a run: its timeout, the deletion of its object, the loss
@@ -133,6 +134,8 @@ export class Run<P extends KubernetesObject> {
   /** Pause before the next run of the object, in milliseconds. */
   pause = 0;
   #writes: string[] | undefined;
+  /** Changes of the writes, at the same positions, where they are kept. */
+  #changes: (readonly FieldChange[] | undefined)[] | undefined;
   #controller: AbortController | undefined;
   #interruption: AbortController | undefined;
   #interruptedBy: RunCause | undefined;
@@ -182,10 +185,17 @@ export class Run<P extends KubernetesObject> {
     return this.#writes ?? [];
   }
 
+  /** Fields that each write changed; undefined in production. */
+  get changes(): readonly (readonly FieldChange[] | undefined)[] | undefined {
+    return this.#changes;
+  }
+
   /** Adds a write to the list, of which the first 20 are kept. */
-  wrote(write: string): void {
+  wrote(write: string, changes?: readonly FieldChange[]): void {
     this.#writes ??= [];
-    if (this.#writes.length < MAX_WRITES) this.#writes.push(write);
+    if (this.#writes.length === MAX_WRITES) return;
+    if (changes) (this.#changes ??= [])[this.#writes.length] = changes;
+    this.#writes.push(write);
   }
 
   /** Signal that is aborted with the run; created on first use. */

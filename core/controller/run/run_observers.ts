@@ -22,6 +22,7 @@ import type { EventRecorder } from "../event_recorder.ts";
 import { LatestMap } from "../latest_map.ts";
 import type { AbortCause, Run, RunResult } from "./run.ts";
 import type { RunPlan } from "./run_state.ts";
+import type { FieldChange } from "./write_changes.ts";
 
 /** Observer of the runs of a controller; a method that throws is reported. */
 export interface RunObserver<P extends KubernetesObject> {
@@ -271,6 +272,13 @@ export interface RecordedRun {
   readonly duration: number;
   /** Writes as texts such as `apply v1 ConfigMap default/web`. */
   readonly writes: readonly string[];
+  /**
+   * Fields that the writes changed, at the same positions; only under `coracle dev`,
+   * and only where the object was in a cache.
+   */
+  readonly changes?:
+    | readonly (readonly FieldChange[] | undefined)[]
+    | undefined;
   /** Nodes of the workflow and their results on one line. */
   readonly workflow?: string | undefined;
   /** Message of the error of a failed run. */
@@ -291,6 +299,7 @@ interface KeptRun extends
   Pick<
     RecordedRun,
     | "attempt"
+    | "changes"
     | "duration"
     | "error"
     | "outcome"
@@ -351,6 +360,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
       waited: run.waited,
       duration,
       writes: run.writes,
+      changes: run.changes,
       workflow: run.workflow?.summary,
       error: error === undefined
         ? undefined
@@ -367,12 +377,13 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
 }
 
 function recorded(run: KeptRun): RecordedRun {
-  const { next, nextIn, error, workflow, ...kept } = run;
+  const { next, nextIn, error, workflow, changes, ...kept } = run;
   return {
     ...kept,
     at: new Date(run.at).toISOString(),
     cause: causeText(run.cause),
     step: run.step ?? "reconcile",
+    ...(changes !== undefined && { changes }),
     ...(workflow !== undefined && { workflow }),
     ...(error !== undefined && { error }),
     ...(next === "event" && { next }),

@@ -9,6 +9,13 @@ import { diffJsonPatch } from "../../patch/json_patch.ts";
 import { jsonEquals } from "../../patch/json_value.ts";
 import { LatestMap } from "../latest_map.ts";
 import type { Run } from "./run.ts";
+import {
+  changedFields,
+  fieldOf,
+  stepsOf,
+  valueAt,
+  writeChanges,
+} from "./write_changes.ts";
 
 /** Write that the server has stored. */
 export interface StoredWrite {
@@ -106,7 +113,7 @@ export class WriteLoopDetector {
     return {
       target,
       times,
-      fields: changedFields(before, after.object),
+      fields: changedFields(before, after.object).slice(0, MAX_FIELDS),
       pause: Math.min(
         FIRST_PAUSE_MS * 2 ** (times - LOOP_WRITES),
         LONGEST_PAUSE_MS,
@@ -192,25 +199,6 @@ function statusOf(object: KubernetesObject | undefined): object | undefined {
   return field === undefined ? {} : field.value as object | undefined;
 }
 
-/** Steps of a JSON pointer. */
-function stepsOf(pointer: string): string[] {
-  return pointer.split("/").slice(1).map((step) =>
-    step.replaceAll("~1", "/").replaceAll("~0", "~")
-  );
-}
-
-/** Path of a JSON pointer for people. */
-function fieldOf(pointer: string): string {
-  return stepsOf(pointer).join(".");
-}
-
-function valueAt(value: unknown, pointer: string): unknown {
-  return stepsOf(pointer).reduce<unknown>(
-    (part, step) => (part as Record<string, unknown> | undefined)?.[step],
-    value,
-  );
-}
-
 /** Whether fields in the format of `fieldsV1` have a path; lists count as whole. */
 function owns(fields: unknown, steps: readonly string[]): boolean {
   let part = fields as Record<string, unknown> | undefined;
@@ -236,14 +224,20 @@ export class WriteObserver {
   readonly #log: Logger;
   readonly #labels: MetricLabels;
   readonly #loops: Counter;
+  readonly #keepsChanges: boolean;
 
-  constructor({ controller, fieldManager, clock, log, metrics }: {
-    readonly controller: string;
-    readonly fieldManager: string;
-    readonly clock: Clock;
-    readonly log: Logger;
-    readonly metrics: Metrics;
-  }) {
+  constructor(
+    { controller, fieldManager, clock, log, metrics, keepsChanges }: {
+      readonly controller: string;
+      readonly fieldManager: string;
+      readonly clock: Clock;
+      readonly log: Logger;
+      readonly metrics: Metrics;
+      /** Whether runs keep the fields that their writes changed. */
+      readonly keepsChanges: boolean;
+    },
+  ) {
+    this.#keepsChanges = keepsChanges;
     this.#fights = new FieldFightDetector(fieldManager);
     this.#clock = clock;
     this.#log = log;
@@ -271,9 +265,14 @@ export class WriteObserver {
     const { verb, kind, after, isStatus } = write;
     const { key } = run;
     const target = `${kindText(kind)} ${keyText(after.key)}`;
-    run.wrote(`${verb} ${target}`);
-    const now = this.#clock.now();
     const { before } = write;
+    run.wrote(
+      `${verb} ${target}`,
+      before !== undefined && this.#keepsChanges
+        ? writeChanges(kind, before, after.object)
+        : undefined,
+    );
+    const now = this.#clock.now();
     const loop = this.#detector.observe({ key, target, before, after, now });
     if (loop !== undefined) {
       run.pause = Math.max(run.pause, loop.pause);
@@ -292,25 +291,6 @@ export class WriteObserver {
     }
     return fight;
   }
-}
-
-/** Paths of the fields that differ, without those that every write changes. */
-function changedFields(
-  before: KubernetesObject,
-  after: KubernetesObject,
-): readonly string[] {
-  const plain = ({ metadata, ...fields }: KubernetesObject) => {
-    const {
-      managedFields: _managedFields,
-      resourceVersion: _resourceVersion,
-      generation: _generation,
-      ...others
-    } = metadata;
-    return { ...fields, metadata: others };
-  };
-  const paths = diffJsonPatch(plain(before), plain(after))
-    .map(({ path }) => fieldOf(path));
-  return [...new Set(paths)].slice(0, MAX_FIELDS);
 }
 
 /** FNV-1a hash of a text. */

@@ -1,0 +1,96 @@
+/**
+ * Fields that a write changed, for people: `coracle dev` shows them with each run.
+ *
+ * @module
+ */
+import { type Kind, kindText } from "../../api/kind.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import { diffJsonPatch } from "../../patch/json_patch.ts";
+
+/** Number of fields that are shown for a write. */
+const MAX_FIELDS = 20;
+/** Maximum length of a value that is shown, in UTF-16 code units. */
+const MAX_VALUE = 120;
+/** Fields of Secrets whose values are never shown. */
+const SECRET_FIELD = /^\/(data|stringData)(\/|$)/;
+
+/** Field that a write changed. */
+export interface FieldChange {
+  /** Path of the field, such as `spec.replicas`; empty for the whole object. */
+  readonly field: string;
+  /** JSON of the value before; undefined if the field is new. */
+  readonly before?: string | undefined;
+  /** JSON of the value after; undefined if the field was removed. */
+  readonly after?: string | undefined;
+}
+
+/**
+ * Fields that a write changed, at most twenty, without those that every write
+ * changes. Values of Secrets are hidden, and long values are cut.
+ */
+export function writeChanges(
+  kind: Kind,
+  before: KubernetesObject,
+  after: KubernetesObject,
+): readonly FieldChange[] {
+  const isSecret = kindText(kind) === "v1 Secret";
+  const old = withoutBookkeeping(before);
+  return diffJsonPatch(old, withoutBookkeeping(after)).slice(0, MAX_FIELDS)
+    .map((operation) => {
+      const { path } = operation;
+      const text = (value: unknown) =>
+        isSecret && SECRET_FIELD.test(path) ? "(hidden)" : shown(value);
+      return {
+        field: fieldOf(path),
+        before: operation.op === "add" ? undefined : text(valueAt(old, path)),
+        after: "value" in operation ? text(operation.value) : undefined,
+      };
+    });
+}
+
+/** Paths of the fields that differ, without those that every write changes. */
+export function changedFields(
+  before: KubernetesObject,
+  after: KubernetesObject,
+): readonly string[] {
+  const paths = diffJsonPatch(
+    withoutBookkeeping(before),
+    withoutBookkeeping(after),
+  ).map(({ path }) => fieldOf(path));
+  return [...new Set(paths)];
+}
+
+/** Steps of a JSON pointer. */
+export function stepsOf(pointer: string): string[] {
+  return pointer.split("/").slice(1).map((step) =>
+    step.replaceAll("~1", "/").replaceAll("~0", "~")
+  );
+}
+
+/** Path of a JSON pointer for people. */
+export function fieldOf(pointer: string): string {
+  return stepsOf(pointer).join(".");
+}
+
+/** Value at a JSON pointer; undefined if absent. */
+export function valueAt(value: unknown, pointer: string): unknown {
+  return stepsOf(pointer).reduce<unknown>(
+    (part, step) => (part as Record<string, unknown> | undefined)?.[step],
+    value,
+  );
+}
+
+function withoutBookkeeping({ metadata, ...fields }: KubernetesObject): object {
+  const {
+    managedFields: _managedFields,
+    resourceVersion: _resourceVersion,
+    generation: _generation,
+    ...others
+  } = metadata;
+  return { ...fields, metadata: others };
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? "";
+  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
+}

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Kind } from "../../../../core/api/kind.ts";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
+import { writeChanges } from "../../../../core/controller/run/write_changes.ts";
+import { ConfigMap, Secret } from "../../../../core/kinds/core_v1.ts";
+
+/** Changes between two states of an object. */
+function changes(kind: Kind, before: object, after: object): readonly object[] {
+  const object = (fields: object) =>
+    ({ metadata: { name: "a" }, ...fields }) as unknown as KubernetesObject;
+  return writeChanges(kind, object(before), object(after));
+}
+
+test("writeChanges lists added, changed and removed fields as JSON", () => {
+  assert.deepEqual(
+    changes(
+      ConfigMap,
+      { data: { "a.b/c": "1", old: "x" }, list: [1, 2] },
+      { data: { "a.b/c": "2", new: "y" }, list: [1, 3] },
+    ),
+    [
+      { field: "data.old", before: '"x"', after: undefined },
+      { field: "data.a.b/c", before: '"1"', after: '"2"' },
+      { field: "data.new", before: undefined, after: '"y"' },
+      { field: "list.1", before: "2", after: "3" },
+    ],
+  );
+});
+
+test("writeChanges leaves out what every write changes", () => {
+  const state = (resourceVersion: string) => ({
+    metadata: {
+      name: "a",
+      resourceVersion,
+      generation: Number(resourceVersion),
+      managedFields: [{ manager: resourceVersion }],
+    },
+  });
+  assert.deepEqual(changes(ConfigMap, state("1"), state("2")), []);
+});
+
+test("writeChanges hides the values of Secrets", () => {
+  const shown = JSON.stringify([
+    ...changes(Secret, { data: { a: "czE=" } }, { data: { a: "czI=" } }),
+    ...changes(Secret, {}, { data: { a: "czE=" }, stringData: { b: "s3" } }),
+    ...changes(Secret, { data: { a: "czE=" } }, {}),
+  ]);
+  assert.doesNotMatch(shown, /cz|s3/);
+  assert.match(shown, /data\.a/);
+});
+
+test("writeChanges cuts long values and lists at most twenty fields", () => {
+  const data = Object.fromEntries(
+    Array.from({ length: 30 }, (_, i) => [`k${i}`, "x".repeat(1_000)]),
+  );
+  const found = changes(ConfigMap, { data: {} }, { data });
+  assert.equal(found.length, 20);
+  assert.ok(JSON.stringify(found).length < 20 * 200);
+});
