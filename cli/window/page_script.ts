@@ -220,12 +220,8 @@ function runRow(run, withObject) {
 }
 function changeLines(changes) {
   if (changes == null) return [];
-  if (changes.length === 0) return [element("div", { class: "change" }, "nothing changed")];
-  return [element("ul", { class: "changes" }, ...changes.map(({ field, before, after }) =>
-    element("li", { class: "change" }, (field || "object") + ": ",
-      before === undefined ? undefined : element("del", {}, before),
-      before === undefined || after === undefined ? undefined : " → ",
-      after === undefined ? undefined : element("ins", {}, after))))];
+  const lines = changes.length === 0 ? ["nothing changed"] : changes;
+  return [element("ul", { class: "changes" }, ...lines.map((line) => element("li", {}, line)))];
 }
 function drawRuns(runs) {
   fill("runs", ...runs.slice(0, 100).map((run) => runRow(run, true)));

@@ -86,10 +86,7 @@ tr.chosen td { background: light-dark(#ddf4ff, #121d2f); }
 .dot.busy::before { background: var(--busy); }
 .dot.wait::before { background: var(--wait); }
 .soft { color: var(--soft); }
-.changes { margin: 0 0 4px; padding-left: 18px; color: var(--text, inherit); }
-.change { overflow-wrap: anywhere; font: 12px/1.5 ui-monospace, monospace; }
-.change del { color: var(--bad); }
-.change ins { color: var(--good); text-decoration: none; }
+.changes { margin: 0 0 4px; padding-left: 18px; font: 12px/1.5 ui-monospace, monospace; }
 .error { color: var(--bad); overflow-wrap: anywhere; }
 button, select, input {
   font: inherit;

@@ -8,6 +8,12 @@ import type { Client } from "../../core/client/client.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 
+const CONDITIONS = z.array(z.object({ type: z.string(), status: z.string() }))
+  .meta({
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["type"],
+  });
+
 /** Kind whose status has fields of two writers and a keyed list. */
 const Buoy = defineKind({
   group: "sample.coracle.dev",
@@ -21,11 +27,7 @@ const Buoy = defineKind({
     parts: z.record(z.string(), z.string()),
     tags: z.array(z.string()),
     observedGeneration: z.number(),
-    conditions: z.array(z.object({ type: z.string(), status: z.string() }))
-      .meta({
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["type"],
-      }),
+    conditions: CONDITIONS,
   }).partial(),
 });
 type Buoy = ObjectOf<typeof Buoy>;
@@ -33,6 +35,19 @@ type Status = NonNullable<Buoy["status"]>;
 type Result = ReturnType<typeof patchStatus<Status>>;
 
 const KEY = { namespace: "default", name: "a" };
+
+/** Kind whose status has no field that every write sets. */
+const Float = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Float",
+  spec: z.object({ value: z.string() }),
+  status: z.object({
+    ours: z.string(),
+    parts: z.object({ first: z.string() }).partial(),
+    conditions: CONDITIONS,
+  }).partial(),
+});
 
 /** Operator "buoy" whose runs return the result of a function. */
 async function start(
@@ -402,6 +417,48 @@ scenario(
       theirs: "1",
       conditions: [condition("Theirs")],
     });
+  },
+);
+
+scenario(
+  "setStatus without a field removes all of them, nested ones too",
+  async (fixture) => {
+    await fixture.install(Float);
+    await fixture.client.create(Float, {
+      metadata: KEY,
+      spec: { value: "full" },
+    });
+    const results = {
+      full: setStatus({
+        ours: "1",
+        parts: { first: "1" },
+        conditions: [condition("A"), condition("B")],
+      }),
+      list: setStatus({ ours: "1", parts: { first: "1" } }),
+      part: setStatus({ ours: "1", parts: { first: undefined } }),
+      none: setStatus({ ours: undefined }),
+    };
+    const operator = fixture.operator();
+    operator.register(Float, {
+      reconcile: ({ spec: { value } }) =>
+        results[value as keyof typeof results],
+    }, { retry: { initial: "1s", jitter: 0 } });
+    await fixture.start(operator);
+    const status = async () => (await fixture.client.get(Float, KEY)).status;
+    await fixture.until(async () => (await status())?.parts?.first === "1");
+    await fixture.client.patch(Float, KEY, { spec: { value: "list" } });
+    await fixture.until(async () => !(await status())?.conditions?.length);
+    assert.equal((await status())?.parts?.first, "1");
+    await fixture.client.patch(Float, KEY, { spec: { value: "part" } });
+    await fixture.until(async () => (await status())?.parts?.first !== "1");
+    assert.equal((await status())?.ours, "1");
+    await fixture.client.patch(Float, KEY, { spec: { value: "none" } });
+    await fixture.until(async () => (await status())?.ours === undefined);
+    await fixture.settle();
+    assert.deepEqual(
+      fixture.log.filter(({ message }) => message.startsWith("Run failed")),
+      [],
+    );
   },
 );
 

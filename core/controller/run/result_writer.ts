@@ -264,10 +264,31 @@ export class ResultWriter<P extends KubernetesObject> {
       const stored = latest && storedGeneration(latest);
       if (stored !== undefined) status[OBSERVED] = stored;
     }
-    let object: P | undefined = await context.apply(kind, {
-      metadata: { name, namespace, uid },
-      status,
-    } as unknown as ApplyObject<P>, options);
+    const apply = () =>
+      context.apply(kind, {
+        metadata: { name, namespace, uid },
+        status,
+      } as unknown as ApplyObject<P>, options);
+    let object: P | undefined;
+    try {
+      object = await apply();
+    } catch (error) {
+      if (!ApiError.is(error) || !error.isInvalid) throw error;
+      const live = await read();
+      if (live === undefined || live.metadata.uid !== uid) throw error;
+      const { statusPatch } = await loadStatusFields();
+      const patch = statusPatch(live, {
+        manager: fieldManager,
+        intent: status,
+        schema: objectSchemaOf(kind),
+      });
+      const { resourceVersion } = live.metadata;
+      await context.patch(kind, key, {
+        ...patch,
+        metadata: { uid, resourceVersion },
+      }, { ...options, match: false });
+      object = await apply();
+    }
     try {
       for (let attempt = 1;; attempt++) {
         if (object === undefined || object.metadata.uid !== uid) return;
@@ -345,8 +366,12 @@ async function leftoversOf(
     entry.manager === manager && entry.operation === "Update"
   );
   if (!mayHave) return undefined;
-  const { statusLeftovers } = await loadModule(import("./status_leftovers.ts"));
+  const { statusLeftovers } = await loadStatusFields();
   return statusLeftovers(object, manager);
+}
+
+function loadStatusFields(): Promise<typeof import("./status_leftovers.ts")> {
+  return loadModule(import("./status_leftovers.ts"));
 }
 
 /** Whether the status of a kind has a field for the observed generation. */

@@ -6,7 +6,6 @@ import type { Span } from "../../tracing.ts";
 import { causeText, type RunCause } from "../cause.ts";
 import type { ManagedWorkflowResult, RetryInfo } from "../context.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
-import type { FieldChange } from "./write_changes.ts";
 
 /**
  * Cause of the abort of a run: its timeout, the deletion of its object, the loss
@@ -135,7 +134,7 @@ export class Run<P extends KubernetesObject> {
   pause = 0;
   #writes: string[] | undefined;
   /** Changes of the writes, at the same positions, where they are kept. */
-  #changes: (readonly FieldChange[] | undefined)[] | undefined;
+  #changes: (readonly string[] | undefined)[] | undefined;
   #controller: AbortController | undefined;
   #interruption: AbortController | undefined;
   #interruptedBy: RunCause | undefined;
@@ -186,12 +185,12 @@ export class Run<P extends KubernetesObject> {
   }
 
   /** Fields that each write changed; undefined in production. */
-  get changes(): readonly (readonly FieldChange[] | undefined)[] | undefined {
+  get changes(): readonly (readonly string[] | undefined)[] | undefined {
     return this.#changes;
   }
 
   /** Adds a write to the list, of which the first 20 are kept. */
-  wrote(write: string, changes?: readonly FieldChange[]): void {
+  wrote(write: string, changes?: readonly string[]): void {
     this.#writes ??= [];
     if (this.#writes.length === MAX_WRITES) return;
     if (changes) (this.#changes ??= [])[this.#writes.length] = changes;

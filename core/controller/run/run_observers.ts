@@ -22,7 +22,6 @@ import type { EventRecorder } from "../event_recorder.ts";
 import { LatestMap } from "../latest_map.ts";
 import type { AbortCause, Run, RunResult } from "./run.ts";
 import type { RunPlan } from "./run_state.ts";
-import type { FieldChange } from "./write_changes.ts";
 
 /** Observer of the runs of a controller; a method that throws is reported. */
 export interface RunObserver<P extends KubernetesObject> {
@@ -277,7 +276,7 @@ export interface RecordedRun {
    * and only where the object was in a cache.
    */
   readonly changes?:
-    | readonly (readonly FieldChange[] | undefined)[]
+    | readonly (readonly string[] | undefined)[]
     | undefined;
   /** Nodes of the workflow and their results on one line. */
   readonly workflow?: string | undefined;

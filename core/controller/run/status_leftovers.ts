@@ -1,9 +1,11 @@
 import type { KubernetesObject } from "../../api/object.ts";
-import { decodeOwners } from "../../patch/field_owner.ts";
+import { decodeOwners, type FieldOwner } from "../../patch/field_owner.ts";
 import { FieldSet } from "../../patch/field_set.ts";
 import { isJsonObject, jsonEquals } from "../../patch/json_value.ts";
-import { diffMergePatch } from "../../patch/merge_patch.ts";
+import { applyMergePatch, diffMergePatch } from "../../patch/merge_patch.ts";
 import type { PathElement } from "../../patch/path_element.ts";
+import type { OpenApiSchema } from "../../patch/schema.ts";
+import { mergeKeyedLists } from "./keyed_lists.ts";
 
 /**
  * Merge patch that removes the status fields that a field manager wrote by patches
@@ -18,21 +20,57 @@ export function statusLeftovers(
   object: KubernetesObject,
   manager: string,
 ): object | undefined {
-  let written = FieldSet.empty;
+  const { status = {} } = object as { readonly status?: unknown };
+  const { own, kept } = statusFields(
+    object,
+    (owner) => owner.manager === manager && owner.operation === "Update",
+  );
+  const patch = diffMergePatch(status, without(status, own, kept)) as object;
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+/**
+ * Merge patch that gives the status what an apply would have given it, without the
+ * apply. An apply cannot remove the last field of an object or the last entry of a
+ * list: it leaves null there, which the API server refuses in custom resources.
+ *
+ * @param object Object with its managed fields.
+ * @param intent The whole status of the field manager.
+ * @param schema Schema of the object.
+ */
+export function statusPatch(
+  object: KubernetesObject,
+  { manager, intent, schema }: {
+    readonly manager: string;
+    readonly intent: object;
+    readonly schema: OpenApiSchema | undefined;
+  },
+): object {
+  const { status = {} } = object as { readonly status?: unknown };
+  const { own, kept } = statusFields(
+    object,
+    (owner) => owner.manager === manager,
+  );
+  const others = { status: without(status, own, kept) };
+  const states = { given: others, current: others };
+  const merged = mergeKeyedLists({ status: intent }, schema, states);
+  return diffMergePatch({ status }, applyMergePatch(others, merged)) as object;
+}
+
+/** Status fields of the owners that a condition selects, and those of others. */
+function statusFields(
+  { metadata }: KubernetesObject,
+  isOwn: (owner: FieldOwner) => boolean,
+): { readonly own: FieldSet; readonly kept: FieldSet } {
+  let own = FieldSet.empty;
   let kept = FieldSet.empty;
-  for (const owner of decodeOwners(object.metadata.managedFields).values()) {
+  for (const owner of decodeOwners(metadata.managedFields).values()) {
     const fields = owner.fields.nodes.get("f:status")?.children;
     if (fields === undefined) continue;
-    if (owner.manager === manager && owner.operation === "Update") {
-      written = written.union(fields);
-    } else kept = kept.union(fields);
+    if (isOwn(owner)) own = own.union(fields);
+    else kept = kept.union(fields);
   }
-  const { status = {} } = object as { readonly status?: unknown };
-  const patch = diffMergePatch(
-    status,
-    without(status, written, kept),
-  ) as object;
-  return Object.keys(patch).length === 0 ? undefined : patch;
+  return { own, kept };
 }
 
 /** Value without the members of one field set that the other set does not have. */

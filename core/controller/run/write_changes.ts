@@ -14,37 +14,32 @@ const MAX_VALUE = 120;
 /** Fields of Secrets whose values are never shown. */
 const SECRET_FIELD = /^\/(data|stringData)(\/|$)/;
 
-/** Field that a write changed. */
-export interface FieldChange {
-  /** Path of the field, such as `spec.replicas`; empty for the whole object. */
-  readonly field: string;
-  /** JSON of the value before; undefined if the field is new. */
-  readonly before?: string | undefined;
-  /** JSON of the value after; undefined if the field was removed. */
-  readonly after?: string | undefined;
-}
-
 /**
- * Fields that a write changed, at most twenty, without those that every write
- * changes. Values of Secrets are hidden, and long values are cut.
+ * Fields that a write changed, as texts such as `spec.replicas: 1 → 2`: at most
+ * twenty, without those that every write changes. Values of Secrets are hidden, and
+ * long values are cut.
  */
 export function writeChanges(
   kind: Kind,
   before: KubernetesObject,
   after: KubernetesObject,
-): readonly FieldChange[] {
+): readonly string[] {
   const isSecret = kindText(kind) === "v1 Secret";
   const old = withoutBookkeeping(before);
   return diffJsonPatch(old, withoutBookkeeping(after)).slice(0, MAX_FIELDS)
     .map((operation) => {
-      const { path } = operation;
+      const { op, path } = operation;
       const text = (value: unknown) =>
         isSecret && SECRET_FIELD.test(path) ? "(hidden)" : shown(value);
-      return {
-        field: fieldOf(path),
-        before: operation.op === "add" ? undefined : text(valueAt(old, path)),
-        after: "value" in operation ? text(operation.value) : undefined,
-      };
+      const was = op === "add" ? "" : text(valueAt(old, path));
+      const is = "value" in operation ? text(operation.value) : "";
+      return `${fieldOf(path)}: ${
+        op === "add"
+          ? `+ ${is}`
+          : op === "remove"
+          ? `- ${was}`
+          : `${was} → ${is}`
+      }`;
     });
 }
 

@@ -6,7 +6,7 @@ import { writeChanges } from "../../../../core/controller/run/write_changes.ts";
 import { ConfigMap, Secret } from "../../../../core/kinds/core_v1.ts";
 
 /** Changes between two states of an object. */
-function changes(kind: Kind, before: object, after: object): readonly object[] {
+function changes(kind: Kind, before: object, after: object): readonly string[] {
   const object = (fields: object) =>
     ({ metadata: { name: "a" }, ...fields }) as unknown as KubernetesObject;
   return writeChanges(kind, object(before), object(after));
@@ -20,10 +20,10 @@ test("writeChanges lists added, changed and removed fields as JSON", () => {
       { data: { "a.b/c": "2", new: "y" }, list: [1, 3] },
     ),
     [
-      { field: "data.old", before: '"x"', after: undefined },
-      { field: "data.a.b/c", before: '"1"', after: '"2"' },
-      { field: "data.new", before: undefined, after: '"y"' },
-      { field: "list.1", before: "2", after: "3" },
+      'data.old: - "x"',
+      'data.a.b/c: "1" → "2"',
+      'data.new: + "y"',
+      "list.1: 2 → 3",
     ],
   );
 });

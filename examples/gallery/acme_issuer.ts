@@ -1,0 +1,217 @@
+/**
+ * Operator for certificates from an ACME server, such as Let's Encrypt. It proves
+ * by http-01 that the names are ours, stores key and certificate in a Secret, and
+ * renews them in time.
+ *
+ *     apiVersion: gallery.coracle.dev/v1
+ *     kind: AcmeCertificate
+ *     metadata: { name: shop }
+ *     spec:
+ *       dnsNames: [shop.example.com]
+ *       secretName: shop-tls
+ *
+ * The ACME server asks `http://NAME/.well-known/acme-challenge/TOKEN`; an Ingress
+ * sends this path to port 8089 of the operator.
+ */
+import { Buffer } from "node:buffer";
+import { X509Certificate } from "node:crypto";
+import { createServer } from "node:http";
+import {
+  type Context,
+  defineKind,
+  type ObjectOf,
+  Operator,
+  type OperatorOptions,
+  patchStatus,
+  setStatus,
+  watch,
+} from "@coracle/operator";
+import { Secret } from "@coracle/operator/kinds";
+import { z } from "zod";
+import {
+  AcmeAccount,
+  challengeAnswer,
+  type Fetch,
+  newKey,
+} from "./acme_client.ts";
+
+const DAY_MS = 86_400_000;
+/** Label of our Secrets, so that no other is read. */
+const LABELS = { "gallery.coracle.dev/acme": "true" };
+/** Secret with the key of the account, in each namespace with certificates. */
+const ACCOUNT = "acme-account";
+
+const AcmeCertificate = defineKind({
+  group: "gallery.coracle.dev",
+  version: "v1",
+  kind: "AcmeCertificate",
+  spec: z.object({
+    dnsNames: z.array(z.string().regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/))
+      .min(1).max(100),
+    secretName: z.string(),
+    directory: z.url()
+      .default("https://acme-v02.api.letsencrypt.org/directory"),
+    email: z.email().optional(),
+    renewDaysBefore: z.int().min(1).max(60).default(30),
+  }),
+  status: z.object({
+    notAfter: z.string(),
+    order: z.string().describe("URL of the order in progress."),
+    message: z.string(),
+  }).partial(),
+  printerColumns: [
+    { name: "Valid until", type: "date", jsonPath: ".status.notAfter" },
+    { name: "Message", type: "string", jsonPath: ".status.message" },
+  ],
+});
+type AcmeCertificate = ObjectOf<typeof AcmeCertificate>;
+
+/** Answers of the challenges that were asked for, by token. */
+export interface Challenges {
+  /** Answer to a token; undefined before an account is known. */
+  answer(token: string): string | undefined;
+}
+
+/** End of the certificate's validity, if it is for these names. */
+function validUntil(
+  secret: Secret | undefined,
+  { dnsNames }: AcmeCertificate["spec"],
+): number | undefined {
+  const pem = text(secret, "tls.crt");
+  if (pem === undefined) return undefined;
+  const { subjectAltName = "", validTo } = new X509Certificate(pem);
+  const names = subjectAltName.split(", ").map((name) =>
+    name.replace(/^DNS:/, "")
+  );
+  return dnsNames.every((name) => names.includes(name))
+    ? Date.parse(validTo)
+    : undefined;
+}
+
+function text(secret: Secret | undefined, field: string): string | undefined {
+  const data = secret?.data?.[field];
+  return data === undefined
+    ? undefined
+    : Buffer.from(data, "base64").toString();
+}
+
+function base64(value: string): string {
+  return Buffer.from(value).toString("base64");
+}
+
+/** Key in a Secret, which is created if it is absent. */
+async function keyIn(
+  name: string,
+  ctx: Context<AcmeCertificate>,
+  { owned }: { readonly owned: boolean },
+): Promise<string> {
+  const secret = await ctx.get(Secret, name) ??
+    await ctx.create(Secret, {
+      metadata: { name, labels: LABELS },
+      data: { "tls.key": base64(newKey()) },
+    }, { owned });
+  return z.string().parse(text(secret, "tls.key"));
+}
+
+export function operator(
+  options: OperatorOptions = {},
+  send: Fetch = fetch,
+): Operator & { readonly challenges: Challenges } {
+  // The answer depends on the key of the account alone, so nothing is stored for
+  // an order, and a restart loses none.
+  let accountKey: string | undefined;
+  const challenges: Challenges = {
+    answer: (token) =>
+      accountKey && /^[\w-]{1,200}$/.test(token)
+        ? challengeAnswer(token, accountKey)
+        : undefined,
+  };
+  const operator = new Operator(options);
+  operator.register(AcmeCertificate, {
+    async reconcile(certificate, ctx) {
+      const { metadata: { name }, spec, status } = certificate;
+      const until = validUntil(await ctx.get(Secret, spec.secretName), spec);
+      const renewAt = (until ?? 0) - spec.renewDaysBefore * DAY_MS;
+      const now = ctx.clock.wallTime();
+      const next = `${name}-next-key`;
+      if (until !== undefined && renewAt > now) {
+        if (await ctx.get(Secret, next)) await ctx.delete(Secret, next);
+        return setStatus({ notAfter: new Date(until).toISOString() })
+          .rescheduleAfter(renewAt - now);
+      }
+
+      accountKey = await keyIn(ACCOUNT, ctx, { owned: false });
+      const { directory, email } = spec;
+      const { signal } = ctx;
+      const account = await AcmeAccount.open(
+        { directory, key: accountKey, email, send, signal },
+      );
+      const notAfter = status?.notAfter;
+      const url = status?.order;
+      const order = url === undefined ? undefined : await account.order(url);
+      const ordered = order?.identifiers.map(({ value }) => value).sort();
+      if (
+        order === undefined ||
+        String(ordered) !== String([...spec.dnsNames].sort())
+      ) {
+        const order = await account.newOrder(spec.dnsNames);
+        return setStatus({ notAfter, order, message: "Ordered" })
+          .rescheduleAfter("1s");
+      }
+
+      const wait = (message: string) =>
+        setStatus({ notAfter, order: url, message }).rescheduleAfter("5s");
+      if (order.status === "pending") {
+        const failure = await account.meetChallenges(order);
+        return wait(failure ?? "Waits for the checks of the names");
+      }
+      if (order.status === "invalid") {
+        const why = await account.meetChallenges(order);
+        ctx.events.warning("OrderFailed", why ?? "The order is invalid");
+        return setStatus({ notAfter, message: why ?? "The order is invalid" })
+          .rescheduleAfter("10m");
+      }
+      // The key is kept until its certificate is there: a run may end between.
+      const key = await keyIn(next, ctx, { owned: true });
+      if (order.status === "ready") {
+        await account.finalize(order, spec.dnsNames, key);
+        return wait("Waits for the certificate");
+      }
+      if (order.certificate === undefined) {
+        return wait("Waits for the certificate");
+      }
+      await ctx.apply(Secret, {
+        metadata: { name: spec.secretName, labels: LABELS },
+        type: "kubernetes.io/tls",
+        data: {
+          "tls.key": base64(key),
+          "tls.crt": base64(await account.download(order.certificate)),
+        },
+      });
+      ctx.events.normal("Issued", `Issued for ${spec.dnsNames.join(", ")}`);
+      return setStatus({ notAfter }).rescheduleAfter("1s");
+    },
+    onError: (_certificate, error) =>
+      patchStatus({ message: (error as Error).message }),
+  }, {
+    owns: [watch(Secret, { labelSelector: "gallery.coracle.dev/acme=true" })],
+    install: true,
+  });
+  return Object.assign(operator, { challenges });
+}
+
+/** Answers the requests of the ACME server. */
+function serve(challenges: Challenges): void {
+  createServer(({ url = "" }, response) => {
+    const token = /^\/\.well-known\/acme-challenge\/([^/]+)$/.exec(url)?.[1];
+    const answer = token && challenges.answer(token);
+    response.writeHead(answer ? 200 : 404, { "content-type": "text/plain" });
+    response.end(answer);
+  }).listen(8089);
+}
+
+if (import.meta.main) {
+  const issuer = operator();
+  serve(issuer.challenges);
+  await issuer.run();
+}
