@@ -60,7 +60,7 @@ test("The window shows a workflow on wide and narrow screens, dark and light", a
           assert.match(text, new RegExp(`${name}\\n`));
         }
         assert.match(text, /apply v1 ConfigMap default\/hello/);
-        assert.match(text, /status\.conditions.*: /);
+        assert.match(text, /status\.ready: false → true/);
         const shade = dark ? "dark" : "light";
         await page.screenshot(join(SHOTS, `workflow-${size}-${shade}.png`));
         const overflow = await page.evaluate<number>(

@@ -11,6 +11,8 @@ import { diffJsonPatch } from "../../patch/json_patch.ts";
 const MAX_FIELDS = 20;
 /** Maximum length of a value that is shown, in UTF-16 code units. */
 const MAX_VALUE = 120;
+/** Metadata that every write changes. */
+const BOOKKEEPING = new Set(["generation", "managedFields", "resourceVersion"]);
 /** Fields of Secrets whose values are never shown. */
 const SECRET_FIELD = /^\/(data|stringData)(\/|$)/;
 
@@ -75,14 +77,12 @@ export function valueAt(value: unknown, pointer: string): unknown {
   );
 }
 
-function withoutBookkeeping({ metadata, ...fields }: KubernetesObject): object {
-  const {
-    managedFields: _managedFields,
-    resourceVersion: _resourceVersion,
-    generation: _generation,
-    ...others
-  } = metadata;
-  return { ...fields, metadata: others };
+/** Object without the fields that every write changes, or that no cache keeps. */
+function withoutBookkeeping(object: KubernetesObject): object {
+  const metadata = Object.entries(object.metadata).filter(([name]) =>
+    !BOOKKEEPING.has(name)
+  );
+  return { ...object, metadata: Object.fromEntries(metadata) };
 }
 
 function shown(value: unknown): string {

@@ -16,6 +16,7 @@ import {
   valueAt,
   writeChanges,
 } from "./write_changes.ts";
+import { prunedField } from "./write_match.ts";
 
 /** Write that the server has stored. */
 export interface StoredWrite {
@@ -268,7 +269,7 @@ export class WriteObserver {
     const { before } = write;
     run.wrote(
       `${verb} ${target}`,
-      before !== undefined && this.#keepsChanges
+      this.#keepsChanges && before && prunedField(before) === undefined
         ? writeChanges(kind, before, after.object)
         : undefined,
     );

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Kind } from "../../../../core/api/kind.ts";
 import type { KubernetesObject } from "../../../../core/api/object.ts";
-import { writeChanges } from "../../../../core/controller/run/write_changes.ts";
+import {
+  changedFields,
+  writeChanges,
+} from "../../../../core/controller/run/write_changes.ts";
 import { ConfigMap, Secret } from "../../../../core/kinds/core_v1.ts";
 
 /** Changes between two states of an object. */
@@ -38,6 +41,20 @@ test("writeChanges leaves out what every write changes", () => {
     },
   });
   assert.deepEqual(changes(ConfigMap, state("1"), state("2")), []);
+});
+
+test("writeChanges and changedFields read no field that a cache has pruned", () => {
+  const metadata = Object.defineProperty({ name: "a" }, "managedFields", {
+    get() {
+      throw new Error("The cache does not store it");
+    },
+  });
+  const before = { metadata, data: { a: "1" } } as KubernetesObject;
+  const after = { metadata, data: { a: "2" } } as KubernetesObject;
+  assert.deepEqual(writeChanges(ConfigMap, before, after), [
+    'data.a: "1" → "2"',
+  ]);
+  assert.deepEqual(changedFields(before, after), ["data.a"]);
 });
 
 test("writeChanges hides the values of Secrets", () => {
