@@ -52,6 +52,10 @@ export const checkCommand: Command = {
       help: "kinds of plans, separated by commas",
     },
     {
+      name: "exhaustive",
+      help: "run all orders of deliveries and crashes of small operators",
+    },
+    {
       name: "replay",
       value: "PLAN",
       help: "run one plan, as a finding names it",
@@ -126,6 +130,7 @@ async function check(
     examples,
     only,
     replay,
+    exhaustive: flags["exhaustive"] === true,
     plans: countOf(flags, "plans"),
     budget: textOf(flags, "budget") as Duration | undefined,
     seed: countOf(flags, "seed"),

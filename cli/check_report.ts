@@ -16,10 +16,13 @@ export function checkedText(
     `${kind} ${count}`
   ).join(", ");
   const left = coverage.planned - plans;
+  const { exhaustive } = coverage;
   const lines = [
-    `${counted(plans, "plan")} ran${byKind === "" ? "" : ` (${byKind})`}; ${
-      counted(coverage.pruned, "plan")
-    } cannot matter${left > 0 ? `; ${left} did not run` : ""}.`,
+    exhaustive !== undefined
+      ? schedulesText(exhaustive, findings.length)
+      : `${counted(plans, "plan")} ran${byKind === "" ? "" : ` (${byKind})`}; ${
+        counted(coverage.pruned, "plan")
+      } cannot matter${left > 0 ? `; ${left} did not run` : ""}.`,
     `The workload has ${counted(coverage.scenarios, "scenario")} with ${
       counted(coverage.writes, "write")
     } and ${counted(coverage.events, "event")} of the operator.`,
@@ -37,9 +40,32 @@ export function checkedText(
   return `${found === "" ? "" : `${found}\n`}${lines.join("\n")}\n`;
 }
 
+function schedulesText(
+  { schedules, runs, states, scenarios, leftOut, complete }: NonNullable<
+    CheckReport["coverage"]["exhaustive"]
+  >,
+  findings: number,
+): string {
+  const count = schedules.toLocaleString("en");
+  const where = `of ${counted(scenarios, "scenario")}`;
+  const what = !complete
+    ? `${count} schedules ${where} were searched before the time was up; give a bigger --budget.`
+    : findings > 0
+    ? `Not all of the ${count} schedules ${where} converge.`
+    : `All ${count} schedules ${where} converge.`;
+  const others = leftOut === 0
+    ? ""
+    : ` ${
+      counted(leftOut, "scenario")
+    } with more than 8 writes or 2 objects did not run.`;
+  return `${what} They took ${counted(runs, "run")} over ${
+    counted(states, "state")
+  }.${others}`;
+}
+
 function findingText(finding: Finding, number: number): string {
-  const { title, oracle, disturbance, writes, diff, sequence, replay, plans } =
-    finding;
+  const { title, oracle, disturbance, writes, diff, sequence } = finding;
+  const { replay, plans, also } = finding;
   const more = plans > 1 ? ` (and ${plans - 1} more plans)` : "";
   const blocks = [
     `${number}. ${upper(title)}   [${oracle}]`,
@@ -52,6 +78,7 @@ function findingText(finding: Finding, number: number): string {
       : ["   State, - expected, + found:", indented(diff, "     ")]),
     ...(sequence === "" ? [] : ["   Sequence:", indented(sequence, "     ")]),
     `   Run it again: ${replay}`,
+    ...(also.length === 0 ? [] : [`   Also shown by: ${also.join(" ")}`]),
   ];
   return `${blocks.join("\n")}\n`;
 }
@@ -80,7 +107,11 @@ export function progressText(
   return {
     show({ phase, done, total, findings }) {
       const share = total === 0 ? 1 : done / total;
-      const what = phase === "reference" ? "Reference runs" : "Plans";
+      const what = {
+        reference: "Reference runs",
+        plans: "Plans",
+        schedules: "Scenarios",
+      }[phase];
       const text = `${what} ${done}/${total}, ${counted(findings, "finding")}`;
       if (terminal.colors) {
         const full = Math.round(share * BAR);

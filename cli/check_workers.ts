@@ -6,8 +6,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
 import type { Runner } from "../testing/check/check_operator.ts";
-import type { Job, Judgement } from "../testing/check/check_session.ts";
-import type { RunRecord } from "../testing/check/run_record.ts";
+import type { Job, JobResult } from "../testing/check/check_session.ts";
 
 /** What a worker is told when it starts. */
 export interface WorkerSettings {
@@ -18,11 +17,9 @@ export interface WorkerSettings {
   readonly simulate: boolean;
 }
 
-type Result = RunRecord | Judgement;
-
 /** Answer of a worker; plain data. */
 export type WorkerAnswer =
-  | { readonly result: Result }
+  | { readonly result: JobResult }
   | { readonly error: string };
 
 /** Beginning of the lines that are answers: operators may print as well. */
@@ -96,15 +93,16 @@ class CheckWorker {
     this.#send(settings);
   }
 
-  async run(job: Job): Promise<Result> {
+  async run(job: Job): Promise<JobResult> {
     this.jobs++;
     const answer = Promise.withResolvers<WorkerAnswer>();
     this.#answer = answer;
     if (!this.isAlive) this.#ended("it has ended before");
     this.#send(job);
+    const limit = "limit" in job ? job.limit : 0;
     const timer = setTimeout(() => {
       this.#child.kill("SIGKILL");
-    }, JOB_LIMIT_MS);
+    }, JOB_LIMIT_MS + limit);
     try {
       const given = await answer.promise;
       if ("error" in given) throw new Error(given.error);

@@ -22,7 +22,7 @@ export interface CheckOptions {
       /** Logger of the check. */
       readonly logger: Logger;
       /** Namespaces to watch. */
-      readonly namespaces: readonly string[];
+      readonly namespaces: "all" | readonly string[];
     }) => {
       /** Starts the operator. */
       start(): Promise<void>;
@@ -80,6 +80,13 @@ export interface CheckOptions {
    * @default {"10m"}
    */
   readonly budget?: Duration | undefined;
+  /**
+   * Whether to run every order of deliveries and writes, with a crash at each
+   * write, instead of plans: for scenarios with at most 8 writes and 2 objects.
+   *
+   * @default {false}
+   */
+  readonly exhaustive?: boolean | undefined;
   /**
    * Seed of names, UIDs and jitter.
    *
@@ -155,6 +162,8 @@ export interface CheckReport {
     readonly replay: string;
     /** Number of plans that show the same. */
     readonly plans: number;
+    /** Plans of other kinds that show the same, one of each. */
+    readonly also: readonly string[];
   }[];
   /** What was covered. */
   readonly coverage: {
@@ -174,5 +183,20 @@ export interface CheckReport {
     readonly unstable: number;
     /** CPU time of the runs, in milliseconds. */
     readonly cpu: number;
+    /** What the option `exhaustive` has covered. */
+    readonly exhaustive?: {
+      /** Number of schedules: orders of deliveries and writes, with crashes. */
+      readonly schedules: number;
+      /** Number of runs that they took, since equal states are searched once. */
+      readonly runs: number;
+      /** Number of different states in which something was left open. */
+      readonly states: number;
+      /** Number of scenarios that were small enough. */
+      readonly scenarios: number;
+      /** Number of scenarios that were too big. */
+      readonly leftOut: number;
+      /** Whether all schedules ran within the budget. */
+      readonly complete: boolean;
+    } | undefined;
   };
 }

@@ -10,15 +10,26 @@ import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
 import type { CheckOptions, CheckReport } from "../check_options.ts";
-import { CheckSession, type Job, type Judgement } from "./check_session.ts";
+import {
+  CheckSession,
+  type Exploration,
+  type Job,
+  type JobResult,
+  type Judgement,
+} from "./check_session.ts";
 import { derivePlans, PLAN_KINDS, type PlanKind } from "./derive_plans.ts";
 import { examplesBeside } from "./example_files.ts";
 import { exampleObjects, scratchServer } from "./examples.ts";
 import type { Violation } from "./oracles.ts";
 import type { OperatorSource } from "./operator_source.ts";
 import { type Plan, planText, readPlan } from "./plan.ts";
-import type { RunRecord } from "./run_record.ts";
-import { clusterState, differenceName, stateDifferences } from "./state.ts";
+import { type RunRecord, writesOf } from "./run_record.ts";
+import {
+  clusterState,
+  differenceName,
+  stateDifferences,
+  stateKey,
+} from "./state.ts";
 import { type CheckStep, type Scenario, scenarios } from "./workload.ts";
 
 type Finding = CheckReport["findings"][number];
@@ -27,6 +38,8 @@ type Finding = CheckReport["findings"][number];
 export interface EngineOptions extends CheckOptions {
   /** Name of the export that is the operator. */
   readonly export?: string | undefined;
+  /** Whether a finding ends the check. */
+  readonly enough?: ((finding: Finding) => boolean | undefined) | undefined;
   /** Called after each plan. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Runs jobs in other processes; by default they run in this one. */
@@ -35,7 +48,7 @@ export interface EngineOptions extends CheckOptions {
 
 /** Progress of a check. */
 export interface Progress {
-  readonly phase: "reference" | "plans";
+  readonly phase: "reference" | "plans" | "schedules";
   readonly done: number;
   readonly total: number;
   readonly findings: number;
@@ -51,7 +64,7 @@ export interface RunnerSettings {
 export interface Runner {
   /** Number of jobs at the same time. */
   readonly size: number;
-  run(job: Job): Promise<RunRecord | Judgement>;
+  run(job: Job): Promise<JobResult>;
   close(): Promise<void>;
 }
 
@@ -62,6 +75,7 @@ const RULES: OptionRules<EngineOptions> = {
   workload: "array?",
   plans: "count?",
   budget: "duration?",
+  exhaustive: "boolean?",
   seed: "any?",
   only: "array?",
   replay: "name?",
@@ -69,10 +83,13 @@ const RULES: OptionRules<EngineOptions> = {
   export: "name?",
   externals: "function?",
   invariants: "object?",
+  enough: "function?",
   onProgress: "function?",
   runner: "function?",
 };
 
+/** Limits of what is searched exhaustively: the operator's writes, and objects. */
+const EXHAUSTIVE = { writes: 8, objects: 2 };
 /** Number of scenarios whose reference runs are repeated with another seed. */
 const MASKING_RUNS = 6;
 /** Kinds whose pods are simulated. */
@@ -105,7 +122,7 @@ export async function checkOperator(
 class Check {
   readonly #options: EngineOptions;
   readonly #seed: number;
-  readonly #end: number;
+  #end: number;
   readonly #findings: Map<string, Finding> = new Map();
   readonly #byKind: Record<string, number> = {};
   #masked: readonly string[] = [];
@@ -196,6 +213,7 @@ class Check {
     const { replay, only, from } = this.#options;
     if (replay !== undefined) return await this.#replay(readPlan(replay), all);
     const references = await this.#references(all);
+    if (this.#options.exhaustive) return await this.#exhaust(references);
     let pruned = 0;
     const seen = new Set<string>();
     const planned: Plan[] = [];
@@ -222,16 +240,65 @@ class Check {
       this.#byKind[kindOf(plan)] = (this.#byKind[kindOf(plan)] ?? 0) + 1;
       this.#progress("plans", this.#done, chosen.length);
     });
-    const runs = [...references.values()];
-    const count = (type: string) =>
-      runs.flatMap(({ trace }) => trace).filter((one) => one.type === type)
-        .length;
     return this.#report({
+      ...counted([...references.values()]),
       scenarios: all.length,
-      writes: count("write"),
-      events: count("event"),
       planned: wanted.length,
       pruned,
+    });
+  }
+
+  /** Runs all schedules of the scenarios that are small enough. */
+  async #exhaust(
+    references: ReadonlyMap<Scenario, RunRecord>,
+  ): Promise<CheckReport> {
+    const small = [...references].filter(([scenario, run]) =>
+      scenario.sameAs === undefined && isSmall(scenario, run)
+    ).map(([scenario]) => scenario);
+    if (small.length === 0) {
+      throw new Error(
+        `Cannot run all schedules: each scenario has more than ${EXHAUSTIVE.writes} writes or ${EXHAUSTIVE.objects} objects: give a smaller workload`,
+      );
+    }
+    const all = [...references.keys()];
+    await this.#judgeClean(all, all);
+    const sum = { schedules: 0, runs: 0, states: 0 };
+    let complete = true;
+    let waiting = small.length;
+    await this.#inParallel(small, async (scenario) => {
+      const left = Math.max(this.#end - performance.now(), 0);
+      // Whoever comes first leaves a share of the time to the others.
+      const limit = Math.min(left, left * this.#runner!.size / waiting--);
+      const masked = this.#masked;
+      const job = { do: "explore", scenario, masked, limit } as const;
+      const explored = await this.#runner!.run(job) as Exploration;
+      sum.schedules += explored.schedules;
+      sum.runs += explored.runs;
+      sum.states += explored.states;
+      this.#cpu += explored.cpu;
+      complete &&= explored.complete;
+      for (const { choices, judgement } of explored.found) {
+        const plan = {
+          scenario: scenario.name,
+          perturbations: [{ do: "schedule", choices }],
+        };
+        this.#add(plan, judgement, judgement.violations.slice(0, 1));
+      }
+      this.#progress("schedules", small.length - waiting, small.length);
+    });
+    this.#done = sum.runs;
+    const left = all.filter((one) => one.sameAs === undefined).length;
+    return this.#report({
+      ...counted([...references.values()]),
+      scenarios: all.length,
+      planned: sum.runs,
+      pruned: 0,
+      exhaustive: {
+        ...sum,
+        scenarios: small.length,
+        leftOut: left - small.length,
+        complete,
+      },
     });
   }
 
@@ -355,13 +422,8 @@ class Check {
   ): void {
     for (const violation of violations) {
       const { signature } = violation;
-      const known = this.#findings.get(signature);
-      if (known !== undefined) {
-        this.#findings.set(signature, { ...known, plans: known.plans + 1 });
-        continue;
-      }
       const text = planText(plan);
-      this.#findings.set(signature, {
+      const finding: Finding = {
         oracle: violation.oracle,
         title: violation.text,
         plan: text,
@@ -372,7 +434,14 @@ class Check {
         mermaid: judged.mermaid,
         replay: this.#replayCommand(text),
         plans: 1,
-      });
+        also: [],
+      };
+      const known = this.#findings.get(signature);
+      this.#findings.set(
+        signature,
+        known === undefined ? finding : merged(known, finding),
+      );
+      if (this.#options.enough?.(finding)) this.#end = -Infinity;
     }
   }
 
@@ -429,14 +498,62 @@ function differingPlaces(a: RunRecord, b: RunRecord): ReadonlySet<string> {
   }));
 }
 
+/** Two findings of the same: the more direct plan, and one of each other kind. */
+function merged(a: Finding, b: Finding): Finding {
+  const [best, other] = rankOf(b) < rankOf(a) ? [b, a] : [a, b];
+  const plans = new Map(
+    [...b.also, b.plan, ...a.also, a.plan, best.plan].map((plan) => [
+      kindOf(readPlan(plan)),
+      plan,
+    ]),
+  );
+  plans.delete(kindOf(readPlan(best.plan)));
+  return {
+    ...best,
+    plans: best.plans + other.plans,
+    also: [...plans.values()],
+  };
+}
+
+/** Number of writes and of events in runs. */
+function counted(
+  runs: readonly RunRecord[],
+): { readonly writes: number; readonly events: number } {
+  const all = runs.flatMap(({ trace }) => trace);
+  const count = (type: string) => all.filter((one) => one.type === type).length;
+  return { writes: count("write"), events: count("event") };
+}
+
+function isSmall(scenario: Scenario, run: RunRecord): boolean {
+  const writes = writesOf(run).filter(({ step }) => step >= scenario.known);
+  const objects = new Set(
+    scenario.steps.flatMap((step) =>
+      "apply" in step ? [stateKey(step.apply)] : []
+    ),
+  );
+  return writes.length <= EXHAUSTIVE.writes &&
+    objects.size <= EXHAUSTIVE.objects;
+}
+
 function kindOf({ perturbations }: Plan): string {
   return perturbations[0]?.do ?? "none";
 }
 
-/** Place of a finding in a report: in the order of the kinds of plans. */
-function rankOf({ plan }: Finding): number {
+/** Oracles that only compare two undisturbed ways to a state. */
+const COMPARED_PATHS = new Set(["path", "orphan"]);
+
+/**
+ * Place of a finding in a report. First what is wrong without any disturbance, then
+ * what follows from a disturbance of one write, and last what names only states.
+ */
+function rankOf({ plan, oracle }: Finding): number {
   const [one] = readPlan(plan).perturbations;
-  return Object.keys(PLAN_KINDS).indexOf(one?.do ?? "");
+  const kinds = Object.keys(PLAN_KINDS);
+  if (one === undefined) {
+    return COMPARED_PATHS.has(oracle) ? 2 * kinds.length : -1;
+  }
+  const at = kinds.indexOf(one.do);
+  return one["write"] === undefined ? kinds.length + at : at;
 }
 
 /** Plans of all kinds in turns, so that a budget covers each of them. */
@@ -460,6 +577,12 @@ function disturbanceText(
 ): string {
   if (perturbations.length === 0) return "nothing is disturbed";
   return perturbations.map((one, at) => {
+    if (one.do === "schedule") {
+      const killed = disturbed.length === 0
+        ? ""
+        : `, and the operator is killed at "${disturbed[0]}"`;
+      return `deliveries and writes have another order${killed}`;
+    }
     const what = PLAN_KINDS[one.do as PlanKind] ?? one.do;
     const where = disturbed[at];
     const place = typeof one["place"] === "string"

@@ -17,6 +17,7 @@ import type { TraceEntry } from "./run_trace.ts";
 import { type CheckStep, type Scenario, stepText } from "./workload.ts";
 import type { TraceEntry as WorldEntry } from "./trace.ts";
 import { World } from "./world.ts";
+import { Explorer } from "./explorer.ts";
 import { type ForeignChange, worldPlan } from "./world_plan.ts";
 import { valueAt } from "./derive_plans.ts";
 
@@ -48,6 +49,8 @@ export interface RunSetup {
   readonly externals?: ((request: Request) => Promise<Response>) | undefined;
   /** Time in which nothing is done at the end, in milliseconds. */
   readonly idle?: number | undefined;
+  /** Chooses the order of deliveries and writes. */
+  readonly explorer?: Explorer | undefined;
 }
 
 /** Limit of the virtual time until an operator is at rest. */
@@ -68,6 +71,8 @@ export async function runScenario(
   const plan = worldPlan(perturbations);
   const violations = new Violations(setup.invariants);
   const { source, seed, simulate, externals } = setup;
+  const explorer = setup.explorer ??
+    (plan.choices === undefined ? undefined : new Explorer(plan.choices));
   const begun: { world?: World } = {};
   const world = await World.start({
     seed,
@@ -76,6 +81,7 @@ export async function runScenario(
     perturbations: plan.perturbations,
     maxActions: MAX_ACTIONS,
     fetch: externals,
+    order: explorer,
     load: (start) =>
       source.load(
         start,
@@ -95,6 +101,7 @@ export async function runScenario(
     for (const [at, step] of scenario.steps.entries()) {
       violations.step = at;
       bounds.push(world.trace.length);
+      if (at >= scenario.known) explorer?.begin(world, at);
       await play(world, step);
       let quiet = step.settle === false ||
         await settled(world, violations, at);
@@ -115,6 +122,7 @@ export async function runScenario(
         await world.restart();
         quiet = await settled(world, violations, at) && quiet;
       }
+      if (step.settle !== false) explorer?.rest();
       steps.push({
         text: stepText(step),
         quiet,
@@ -125,6 +133,7 @@ export async function runScenario(
       });
       if (!quiet) break;
     }
+    explorer?.end();
     bounds.push(world.trace.length);
     const idle = setup.idle ?? 0;
     if (idle > 0) await world.advance(idle);

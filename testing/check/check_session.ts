@@ -17,6 +17,7 @@ import {
   type OperatorSource,
   operatorSource,
 } from "./operator_source.ts";
+import { Explorer, ScheduleGraph } from "./explorer.ts";
 import type { Perturbation } from "./plan.ts";
 import { eventsOf, type RunRecord, writesOf, writeText } from "./run_record.ts";
 import { sequenceDiagram, sequenceText } from "./sequence.ts";
@@ -57,7 +58,36 @@ export type Job =
     readonly scenario: Scenario;
     readonly perturbations: readonly Perturbation[];
     readonly masked: readonly string[];
+  }
+  /** Runs of all schedules. */
+  | {
+    readonly do: "explore";
+    readonly scenario: Scenario;
+    readonly masked: readonly string[];
+    /** Time limit in milliseconds. */
+    readonly limit: number;
   };
+
+/** Result of the runs of all schedules of a scenario; plain data. */
+export interface Exploration {
+  /** Number of schedules. */
+  readonly schedules: number;
+  /** Number of runs that they took. */
+  readonly runs: number;
+  /** Number of states in which something was left open. */
+  readonly states: number;
+  /** Whether all of them ran within the limit. */
+  readonly complete: boolean;
+  /** Runs in which something was found, by their choices. */
+  readonly found: readonly {
+    readonly choices: string;
+    readonly judgement: Judgement;
+  }[];
+  readonly cpu: number;
+}
+
+/** Result of a job. */
+export type JobResult = RunRecord | Judgement | Exploration;
 
 /** Judgement of a run. */
 export interface Judgement {
@@ -96,7 +126,7 @@ export class CheckSession {
   }
 
   /** Does a job. */
-  async run(job: Job): Promise<RunRecord | Judgement> {
+  async run(job: Job): Promise<JobResult> {
     switch (job.do) {
       case "reference":
         return await this.reference(job.scenario, job.seed);
@@ -104,6 +134,8 @@ export class CheckSession {
         return await this.#clean(job);
       case "plan":
         return await this.#plan(job);
+      case "explore":
+        return await this.#explore(job);
     }
   }
 
@@ -164,18 +196,75 @@ export class CheckSession {
 
   async #plan(job: Extract<Job, { do: "plan" }>): Promise<Judgement> {
     const { scenario, perturbations } = job;
-    const reference = await this.reference(scenario);
     const run = await runScenario(scenario, perturbations, this.#setup);
+    return await this.#judged(job, perturbations, run);
+  }
+
+  async #judged(
+    { scenario, masked }: Pick<Job, "scenario"> & {
+      readonly masked: readonly string[];
+    },
+    perturbations: readonly Perturbation[],
+    run: RunRecord,
+  ): Promise<Judgement> {
+    const reference = await this.reference(scenario);
     const violations = judge({
       scenario,
       plan: { scenario: scenario.name, perturbations },
       reference,
       run,
-      masked: new Set(job.masked),
+      masked: new Set(masked),
       primaryKinds: this.#primaryKinds,
     });
-    return judgement(violations, run, disturbedBy(perturbations, reference));
+    const disturbed = perturbations.some((one) => one.do === "schedule")
+      ? killedAt(run)
+      : disturbedBy(perturbations, reference);
+    return judgement(violations, run, disturbed);
   }
+
+  async #explore(job: Extract<Job, { do: "explore" }>): Promise<Exploration> {
+    const { scenario, limit } = job;
+    const graph = new ScheduleGraph();
+    const found = new Map<string, Exploration["found"][number]>();
+    const end = performance.now() + limit;
+    let [runs, cpu] = [0, 0];
+    // The shortest first, so that a finding has the fewest unusual choices.
+    for (const forced of graph.waiting) {
+      if (performance.now() > end) break;
+      const explorer = new Explorer(forced, graph);
+      runs++;
+      try {
+        const run = await runScenario(scenario, [], {
+          ...this.#setup,
+          explorer,
+        });
+        cpu += run.cpu;
+        const { choices } = explorer;
+        const one = { do: "schedule", choices };
+        const judged = await this.#judged(job, [one], run);
+        const [first] = judged.violations;
+        if (first === undefined || found.has(first.signature)) continue;
+        found.set(first.signature, { choices, judgement: judged });
+      } catch (error) {
+        if (!explorer.isKnown) throw error;
+      }
+    }
+    const complete = runs === graph.waiting.length;
+    return {
+      schedules: graph.count(),
+      runs,
+      states: graph.states,
+      complete,
+      found: [...found.values()],
+      cpu,
+    };
+  }
+}
+
+/** Write after or before which the operator was killed. */
+function killedAt(run: RunRecord): readonly string[] {
+  const at = writesOf(run).find(({ disturbed }) => disturbed);
+  return at === undefined ? [] : [writeText(at)];
 }
 
 /** Writes and events of the reference at which a plan intervenes. */

@@ -30,7 +30,7 @@ export interface OperatorCluster {
   /** Logger of the check. */
   readonly logger: Logger;
   /** Namespaces to watch. */
-  readonly namespaces: readonly string[];
+  readonly namespaces: "all" | readonly string[];
 }
 
 /** Anything that can be started, such as an `Operator`. */
@@ -83,7 +83,7 @@ export async function operatorSource(given: GivenOperator, options: {
     client: new Client({ transport: NOWHERE }, { retry: false }),
     clock: systemClock,
     logger: silentLogger,
-    namespaces: [],
+    namespaces: "all",
   };
   const described = typeof given === "function"
     ? { operators: [given(idle) as Partial<OperatorHandle>], exports: {} }

@@ -39,7 +39,10 @@ export type Perturbation =
     readonly revision: number;
     readonly forMs: number;
   }
-  /** Events of a resource are not delivered: from `from` to before `to`. */
+  /**
+   * Events of a resource are not delivered: from `from` to before `to`. The watch
+   * expires a minute later.
+   */
   | {
     readonly do: "withhold";
     readonly resource: string;

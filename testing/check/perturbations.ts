@@ -11,6 +11,8 @@ import type { WorldClock } from "./world_clock.ts";
 
 /** Longest time that a delayed event waits, in milliseconds. */
 const DELAY_LIMIT_MS = 30_000;
+/** Time after which a watch that has missed events expires, in milliseconds. */
+const GAP_MS = 60_000;
 /** Time that a suspended process stands still, in milliseconds. */
 const SUSPENDED_MS = 120_000;
 /** Time that another replica keeps the Leases, in milliseconds. */
@@ -65,6 +67,9 @@ export class Perturbations {
   /** Ends the staleness of open watches. */
   readonly #staleWatches: Set<() => void> = new Set();
   #throttledUntil = -Infinity;
+  /** Watches that have missed events. */
+  readonly #gaps: Set<object> = new Set();
+  #gapUntil = 0;
   /** Number of the last event that was delivered. */
   #delivered = 0;
   /** Times at which delayed events began to wait. */
@@ -168,7 +173,8 @@ export class Perturbations {
 
   /** Time until which something is wrong, so that nothing is quiet. */
   get until(): number {
-    return Math.max(this.#throttledUntil, this.#stale?.until ?? 0);
+    const stale = this.#stale?.until ?? 0;
+    return Math.max(this.#throttledUntil, stale, this.#gapUntil);
   }
 
   /** Effect on any request; undefined if there is none. */
@@ -270,6 +276,14 @@ export class Perturbations {
       return one.do;
     }
     return undefined;
+  }
+
+  /** Closes the gap of a watch that has missed events, after a while. */
+  closeLater(watch: object, close: () => void): void {
+    if (this.#gaps.has(watch)) return;
+    this.#gaps.add(watch);
+    this.#gapUntil = this.#now + GAP_MS;
+    this.#world?.outside.setTimer(close, GAP_MS);
   }
 
   /** Edits that follow a step of the workload. */

@@ -28,7 +28,7 @@ import { Perturbations } from "./perturbations.ts";
 import type { TraceEntry } from "./trace.ts";
 import { WorldClock } from "./world_clock.ts";
 import { replaceGlobals } from "./world_globals.ts";
-import { Schedule } from "./world_schedule.ts";
+import { type Chooser, Schedule } from "./world_schedule.ts";
 import { type Surroundings, WorldTransport } from "./world_transport.ts";
 
 /** Turns of the event loop without activity after which work has settled. */
@@ -63,7 +63,7 @@ export interface WorldStart {
     readonly client: Client;
     readonly clock: Clock;
     readonly logger: Logger;
-    readonly namespaces: readonly string[];
+    readonly namespaces: "all" | readonly string[];
   };
 }
 
@@ -86,7 +86,7 @@ export interface WorldOptions {
   /** Objects that are applied first. */
   readonly objects?: readonly UntypedObject[] | undefined;
   /** Namespaces for the operator; all by default. */
-  readonly namespaces?: readonly string[] | undefined;
+  readonly namespaces?: "all" | readonly string[] | undefined;
   /**
    * Whether pods run on a simulated node.
    *
@@ -99,7 +99,7 @@ export interface WorldOptions {
    *
    * @default {"canonical"}
    */
-  readonly order?: "canonical" | "seeded" | undefined;
+  readonly order?: "canonical" | "seeded" | Chooser | undefined;
   /** Whether the trace names the call that made each request. */
   readonly callSites?: boolean | undefined;
   /** User as whom the operator acts, with the rights that roles give. */
@@ -181,6 +181,7 @@ export class World {
   readonly #clock: WorldClock;
   readonly #server: ApiServer;
   readonly #store: Store;
+  readonly #chooser: Chooser | undefined;
   readonly #schedule: Schedule;
   readonly #perturbations: Perturbations;
   readonly #outside: ReturnType<WorldClock["view"]>;
@@ -221,18 +222,20 @@ export class World {
       random: this.#random.next,
       retry: false,
     });
-    this.#schedule = new Schedule(
-      options.order === "seeded"
-        ? seededRandom(options.seed * 1_000 + 999).next
-        : undefined,
-    );
+    const { user, callSites = false, order } = options;
+    this.#chooser = order === "seeded"
+      ? randomChooser(seededRandom(options.seed * 1_000 + 999).next)
+      : order === "canonical"
+      ? undefined
+      : order;
+    this.#schedule = new Schedule(this.#chooser);
     this.#perturbations = perturbations;
-    const { user, callSites = false } = options;
     this.#surroundings = {
       inner: server.transport,
       faults: server.faults,
       schedule: this.#schedule,
       perturbations,
+      chooser: this.#chooser,
       trace: this.trace,
       counters: {
         requests: 0,
@@ -468,7 +471,7 @@ export class World {
   /** Starts an incarnation of the operator. */
   async #spawn(why: string): Promise<void> {
     const number = this.#incarnations.length + 1;
-    const { seed, namespaces = [] } = this.#options;
+    const { seed, namespaces = "all" } = this.#options;
     const clock = this.#clock.view();
     const random = seededRandom(seed * 1_000 + number);
     const incarnation: Incarnation = {
@@ -652,6 +655,7 @@ export class World {
     for (;;) {
       await this.#settle();
       if (this.#failure) throw this.#failure.error;
+      if (this.#chooser?.ended) throw this.#chooser.ended;
       if (this.#spawning > 0) {
         await realSleep(1);
         continue;
@@ -903,6 +907,10 @@ export async function runWorld(
   } finally {
     await world.end();
   }
+}
+
+function randomChooser(random: () => number): Chooser {
+  return { order: ({ length }) => Math.floor(random() * length) };
 }
 
 function messageOf(error: unknown): string {

@@ -1,3 +1,4 @@
+import { readChoices } from "./explorer.ts";
 import type { Perturbation } from "./plan.ts";
 import type {
   ObjectReference,
@@ -25,6 +26,8 @@ export interface WorldPlan {
   readonly aftermath: number;
   /** Step after which a newer build replaces the older one. */
   readonly upgradeAfter: number | undefined;
+  /** Choices of the order of deliveries and writes; undefined if as usual. */
+  readonly choices: readonly number[] | undefined;
 }
 
 /**
@@ -36,6 +39,7 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
   const perturbations: WorldPerturbation[] = [];
   const foreign: ForeignChange[] = [];
   let upgradeAfter: number | undefined;
+  let choices: readonly number[] | undefined;
   let aftermath = RETRY_MS;
   for (const one of all) {
     const number = (name: string): number => {
@@ -143,13 +147,16 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
       case "upgrade":
         upgradeAfter = number("step");
         break;
+      case "schedule":
+        choices = readChoices(text("choices"));
+        break;
       default:
         throw new RangeError(
           `Cannot run the plan: there is no such perturbation: received "${one.do}"`,
         );
     }
   }
-  return { perturbations, foreign, aftermath, upgradeAfter };
+  return { perturbations, foreign, aftermath, upgradeAfter, choices };
 }
 
 function wrongParameter(

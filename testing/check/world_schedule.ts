@@ -1,5 +1,23 @@
+/** Decides what the order of a world leaves open. */
+export interface Chooser {
+  /** Why the run must end now; undefined if it goes on. */
+  readonly ended?: Error | undefined;
+  /**
+   * Chooses the action that happens next.
+   *
+   * @param choices Actions that may happen.
+   * @param pending All actions that wait.
+   * @returns Index of a choice.
+   */
+  order(choices: readonly Action[], pending: readonly Action[]): number;
+  /** Decides whether the operator is killed at a write, and where. */
+  crash?(target: string): "before" | "unanswered" | undefined;
+}
+
 /** Request to handle or event to deliver. */
 export interface Action {
+  /** Delivery or write; undefined if its place in the order does not matter. */
+  readonly name?: string | undefined;
   /** Watch whose events stay in order; undefined for requests. */
   readonly watch?: number | undefined;
   /** Revision of an event. */
@@ -18,18 +36,18 @@ export interface Action {
  * that does not depend on how many turns of the event loop each has taken.
  */
 export class Schedule {
-  readonly #random: (() => number) | undefined;
+  readonly #chooser: Chooser | undefined;
   #arrived: Action[] = [];
   #ready: Action[] = [];
 
   /**
    * Creates an empty schedule.
    *
-   * @param random Chooses among the pending actions; by default the first one is
+   * @param chooser Chooses among the pending actions; by default the first one is
    * taken.
    */
-  constructor(random: (() => number) | undefined) {
-    this.#random = random;
+  constructor(chooser: Chooser | undefined) {
+    this.#chooser = chooser;
   }
 
   add(action: Action): void {
@@ -62,12 +80,14 @@ export class Schedule {
       }
       if (blocked?.()) continue;
       choices.push(index);
-      if (this.#random === undefined) break;
+      if (this.#chooser === undefined) break;
     }
     if (choices.length === 0) return undefined;
-    const choice = choices.length === 1 || this.#random === undefined
+    const choice = choices.length === 1 || this.#chooser === undefined
       ? choices[0]
-      : choices[Math.floor(this.#random() * choices.length)];
+      : choices[
+        this.#chooser.order(choices.map((at) => this.#ready[at]!), this.#ready)
+      ];
     return this.#ready.splice(choice as number, 1)[0];
   }
 }

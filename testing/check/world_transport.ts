@@ -15,7 +15,7 @@ import { readTarget, verbOf } from "../../apiserver/request/request_info.ts";
 import type { Change } from "../../apiserver/storage/history.ts";
 import type { Perturbations, WriteVerdict } from "./perturbations.ts";
 import type { EventEntry, RequestEntry, TraceEntry } from "./trace.ts";
-import type { Action, Schedule } from "./world_schedule.ts";
+import type { Action, Chooser, Schedule } from "./world_schedule.ts";
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
@@ -28,6 +28,7 @@ export interface Surroundings {
   readonly faults: Faults;
   readonly schedule: Schedule;
   readonly perturbations: Perturbations;
+  readonly chooser: Chooser | undefined;
   readonly trace: TraceEntry[];
   /** Numbers that go on over the incarnations. */
   readonly counters: {
@@ -118,8 +119,10 @@ export class WorldTransport implements Transport {
         this.#forget(action);
         reject(signal?.reason);
       };
+      const key = `${this.#incarnation} ${method} ${path} ${entry.body ?? ""}`;
       const action: Action = {
-        key: `${this.#incarnation} ${method} ${path} ${entry.body ?? ""}`,
+        key,
+        name: isWrite ? key : undefined,
         isWrite,
         run: () => {
           signal?.removeEventListener("abort", onAbort);
@@ -194,7 +197,7 @@ export class WorldTransport implements Transport {
     world.attribute(world.takeChanges());
     const verdict: WriteVerdict = entry.write === undefined
       ? {}
-      : await perturbations.beforeWrite(entry.write, targetOf(entry));
+      : await this.#verdict(entry.write, targetOf(entry));
     const { crash } = verdict;
     try {
       // The process may have been suspended since it wanted to send this.
@@ -259,6 +262,16 @@ export class WorldTransport implements Transport {
       // The operator sees the answer, but sends nothing any more.
       world.crash(crash.why, crash.downMs);
     }
+  }
+
+  async #verdict(write: number, target: string): Promise<WriteVerdict> {
+    const { chooser, perturbations } = this.#world;
+    const place = chooser?.crash?.(target);
+    if (place === undefined) {
+      return await perturbations.beforeWrite(write, target);
+    }
+    const why = `write ${write}, ${place}`;
+    return { fault: "crash", crash: { place, why, downMs: 0 } };
   }
 
   #headers({ headers }: HttpRequest): Record<string, string> {
@@ -346,11 +359,13 @@ export class WorldTransport implements Transport {
     const add = (
       revision: number,
       run: (n: number | undefined) => void,
-      isCounted = false,
+      name?: string,
     ) => {
+      const isCounted = name !== undefined;
       last = Math.max(last, revision);
       let n: number | undefined;
       const action: Action = {
+        name,
         watch: id,
         revision: last,
         blocked() {
@@ -378,11 +393,18 @@ export class WorldTransport implements Transport {
         rest = lines.pop() ?? "";
         for (const line of lines) {
           const event = JSON.parse(line);
-          const revision = Number(event.object?.metadata?.resourceVersion ?? 0);
+          const { name, namespace, resourceVersion } = event.object?.metadata ??
+            {};
+          const isCounted = !isQuiet && event.type !== "BOOKMARK" &&
+            event.type !== "ERROR";
           add(
-            revision,
+            Number(resourceVersion ?? 0),
             (n) => this.#deliver(watch, entry, { ...event, n, line }),
-            !isQuiet && event.type !== "BOOKMARK" && event.type !== "ERROR",
+            isCounted
+              ? `${event.type} ${entry.resource}/${
+                namespace ?? ""
+              }/${name} "resourceVersion":"${resourceVersion}"`
+              : undefined,
           );
         }
       }
@@ -427,16 +449,24 @@ export class WorldTransport implements Transport {
       entry.fault = perturbations.onEvent({ n, group, resource, revision });
     }
     const { queue } = watch;
-    if (entry.fault === "withhold") return;
+    if (entry.fault === "withhold") {
+      // The client learns of the gap in the end, by a new list.
+      perturbations.closeLater(watch, () => this.#expire(watch));
+      return;
+    }
     if (entry.fault === "cut") {
       const error = new Error("Cannot read on: the connection was broken");
       return this.#finish(watch, () => queue.fail(error));
     }
-    if (entry.fault === "expire") {
-      queue.push(encoder.encode(`${EXPIRED}\n`));
-      return this.#finish(watch, () => queue.end());
-    }
+    if (entry.fault === "expire") return this.#expire(watch);
     queue.push(encoder.encode(`${line}\n`));
+  }
+
+  #expire(watch: OpenWatch): void {
+    if (!this.#watches.has(watch)) return;
+    const { queue } = watch;
+    queue.push(encoder.encode(`${EXPIRED}\n`));
+    this.#finish(watch, () => queue.end());
   }
 
   /** Leaves every request without an answer, and ends every watch silently. */

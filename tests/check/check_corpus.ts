@@ -3,31 +3,29 @@
  * `coracle check` finds, and what it reports of the correct operators:
  *
  * ```sh
- * npm run check:corpus -- --plans 400 --only resize_lost
+ * npm run check:corpus -- --only resize_lost --findings
  * ```
  *
- * A finding counts only if it is one of the plans that can show the seeded bug,
- * and if it names the write of the seeded bug. `--findings` prints all findings,
- * `--replay` replays each, `--quick` runs only the plans that can show the bug.
- * The exit code is 1 below the goals: 95 % found, no false alarm, all replayed.
+ * A finding counts only if its plan is of a kind that can show the seeded bug, and
+ * if it names the write of the seeded bug. The check of a buggy operator ends with
+ * that finding, which is replayed; a correct one is checked by all its plans.
+ * `--plans N` limits the plans of each, `--findings` prints all findings, `--table`
+ * writes the table of the guide. The exit code is 1 below the goals: 95 % found, no
+ * false alarm, all replayed.
  *
  * @module
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { corpus, detected, type Member, planKind } from "./corpus/corpus.ts";
-import { checkOperator } from "../../testing/check/check_operator.ts";
-
-type Finding = Awaited<ReturnType<typeof checkOperator>>["findings"][number];
+import { corpus, type Verdict, verdictOf } from "./corpus/corpus.ts";
 
 const { values } = parseArgs({
   options: {
-    plans: { type: "string", default: "400" },
+    plans: { type: "string", default: "5000" },
     seed: { type: "string", default: "1" },
     only: { type: "string", default: "" },
     findings: { type: "boolean", default: false },
-    replay: { type: "boolean", default: false },
-    quick: { type: "boolean", default: false },
+    table: { type: "boolean", default: false },
   },
 });
 const GOAL = 0.95;
@@ -37,64 +35,66 @@ function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-function describe({ plan, oracle, title, writes }: Finding): string {
-  return `    ${plan}\n      ${oracle}: ${title}\n      ${writes.join("; ")}`;
-}
-
-async function check({ url, entry }: Member, replay?: string) {
-  return await checkOperator({
-    operator: url,
-    examples: entry.examples,
-    plans: Number(values.plans),
-    seed: Number(values.seed),
-    ...(replay === undefined ? {} : { replay }),
-    ...(values.quick && entry.bug ? { only: entry.bug.plans } : {}),
-  });
-}
-
-let [found, alarms, plans, cpu, replayed, replays] = [0, 0, 0, 0, 0, 0];
-const all = (await corpus()).filter(({ name }) => name.includes(values.only));
-const buggy = all.filter(({ entry }) => entry.bug !== undefined);
-
-for (const member of all) {
-  const { entry: { bug } } = member;
-  const { findings, coverage, ...report } = await check(member);
-  plans += report.plans;
-  cpu += coverage.cpu;
-  const proof = bug && findings.find((one) => detected(bug, one));
-  let verdict = bug === undefined ? "clean" : "missed";
-  if (proof !== undefined) {
-    found++;
-    verdict = `found by ${planKind(proof)} (${proof.oracle})`;
-  } else if (bug === undefined && findings.length > 0) {
-    alarms++;
-    verdict = `${findings.length} false alarms`;
-  }
-  if (proof !== undefined && values.replay) {
-    replays++;
-    const again = await check(member, proof.plan);
-    const isSame = again.findings.some(({ title }) => title === proof.title);
-    replayed += Number(isSame);
-    if (!isSame) verdict += ", not replayed";
-  }
-  const isGood = bug === undefined ? findings.length === 0 : proof;
-  const each = Math.round(coverage.cpu / Math.max(report.plans, 1));
+function report({ name, isBuggy, proof, isReplayed, ...one }: Verdict): void {
+  const { plans, cpu, findings } = one;
+  const isGood = isBuggy ? isReplayed : findings.length === 0;
+  const verdict = !isBuggy
+    ? isGood ? "clean" : `${findings.length} false alarms`
+    : proof === undefined
+    ? "missed"
+    : `found by ${proof.plan} (${proof.oracle})${
+      isReplayed ? "" : ", not replayed"
+    }`;
+  const each = Math.round(cpu / Math.max(plans, 1));
   print(
     `${
       isGood ? " " : "!"
-    } ${member.name}: ${verdict}; ${report.plans} plans, ${each} ms of CPU each`,
+    } ${name}: ${verdict}; ${plans} plans, ${each} ms of CPU each`,
   );
-  if (values.findings || !isGood) {
-    findings.forEach((one) => print(describe(one)));
+  if (!values.findings && isGood) return;
+  for (const { plan, oracle, title, writes } of findings) {
+    print(`    ${plan}\n      ${oracle}: ${title}\n      ${writes.join("; ")}`);
+  }
+}
+
+const all = (await corpus()).filter(({ name }) => name.includes(values.only));
+const verdicts: Verdict[] = [];
+for (const member of all) {
+  const verdict = await verdictOf(member, {
+    plans: Number(values.plans),
+    seed: Number(values.seed),
+  });
+  verdicts.push(verdict);
+  report(verdict);
+}
+
+const buggy = verdicts.filter(({ isBuggy }) => isBuggy);
+const correct = verdicts.filter(({ isBuggy }) => !isBuggy);
+const found = buggy.filter(({ proof }) => proof !== undefined);
+const replayed = buggy.filter(({ isReplayed }) => isReplayed);
+const alarms = correct.filter(({ findings }) => findings.length > 0);
+const sum = (of: "plans" | "cpu", list: readonly Verdict[]) =>
+  list.reduce((total, one) => total + one[of], 0);
+if (values.table) {
+  print("| bug | found by | oracle |\n| --- | --- | --- |");
+  for (const { name, proof } of buggy) {
+    const file = name.slice(name.indexOf("/") + 1);
+    const [scenario, rest = ""] = proof?.plan.split("/") ?? [];
+    const kind = rest.split(":", 1)[0];
+    print(
+      proof === undefined
+        ? `| \`${file}\` | not found | |`
+        : `| \`${file}\` | \`${kind}\` in \`${scenario}\` | \`${proof.oracle}\` |`,
+    );
   }
 }
 print(
-  `detected ${found} of ${buggy.length}, false alarms among the correct ones ${alarms} of ${
-    all.length - buggy.length
-  }, ${
-    values.replay ? `replayed ${replayed} of ${replays}, ` : ""
-  }${plans} plans, ${Math.round(cpu / Math.max(plans, 1))} ms of CPU a plan`,
+  `Found ${found.length} of ${buggy.length} seeded bugs, replayed ${replayed.length} of ${found.length}; reported ${alarms.length} of ${correct.length} correct operators in ${
+    sum("plans", correct)
+  } plans; ${
+    Math.round(sum("cpu", verdicts) / Math.max(sum("plans", verdicts), 1))
+  } ms of CPU a plan.`,
 );
-const isMet = found >= GOAL * buggy.length && alarms === 0 &&
-  replayed === replays;
+const isMet = found.length >= GOAL * buggy.length && alarms.length === 0 &&
+  replayed.length === found.length;
 process.exitCode = isMet ? 0 : 1;

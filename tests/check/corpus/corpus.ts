@@ -9,6 +9,7 @@ import {
   setDevelopment,
 } from "../../../core/operator/development.ts";
 import { silentLogger } from "../../../core/logger.ts";
+import { checkOperator } from "../../../testing/check/check_operator.ts";
 import type { CorpusEntry } from "./entry.ts";
 
 /** Operator of the corpus. */
@@ -41,16 +42,57 @@ export async function corpus(): Promise<readonly Member[]> {
   return members;
 }
 
-/** Kind of the plan of a finding, such as `crash`. */
-export function planKind({ plan }: { readonly plan: string }): string {
-  return /\/([a-z]+)/.exec(plan)?.[1] ?? "none";
+type Finding = Awaited<ReturnType<typeof checkOperator>>["findings"][number];
+
+/** Result of the check of one operator. */
+export interface Verdict {
+  readonly name: string;
+  readonly isBuggy: boolean;
+  /** Finding that is about the seeded bug; undefined if there is none. */
+  readonly proof: Finding | undefined;
+  /** Whether its plan shows the same once more. */
+  readonly isReplayed: boolean;
+  readonly findings: readonly Finding[];
+  readonly plans: number;
+  /** CPU time in milliseconds. */
+  readonly cpu: number;
+}
+
+/** Checks an operator, a buggy one until its bug is found. */
+export async function verdictOf(
+  { name, url, entry }: Member,
+  { plans, seed = 1 }: { readonly plans: number; readonly seed?: number },
+): Promise<Verdict> {
+  const { bug, examples } = entry;
+  const given = { operator: url, examples, seed };
+  let proof: Finding | undefined;
+  const { findings, coverage: { cpu }, ...report } = await checkOperator({
+    ...given,
+    plans,
+    enough(finding) {
+      if (bug && isAbout(bug, finding)) proof ??= finding;
+      return proof !== undefined;
+    },
+  });
+  const again = proof &&
+    await checkOperator({ ...given, replay: proof.plan });
+  return {
+    name,
+    isBuggy: bug !== undefined,
+    proof,
+    isReplayed: again?.findings.some(({ title }) => title === proof?.title) ??
+      false,
+    findings,
+    plans: report.plans,
+    cpu,
+  };
 }
 
 /** Whether a finding is about a seeded bug. */
-export function detected(
+function isAbout(
   { plans, write }: NonNullable<CorpusEntry["bug"]>,
-  finding: { readonly plan: string; readonly writes: readonly string[] },
+  { plan, writes }: Finding,
 ): boolean {
-  return plans.includes(planKind(finding)) &&
-    finding.writes.some((one) => one.includes(write));
+  const [, kind = "none"] = /\/([a-z]+)/.exec(plan) ?? [];
+  return plans.includes(kind) && writes.some((one) => one.includes(write));
 }

@@ -3,8 +3,8 @@
  * that it is not wanted. An operator that sees that from before closes an account
  * that is wanted.
  *
- * From: Sieve, stale state (elastic/cloud-on-k8s#5249); misuse of the API (cached
- * read treated as truth for a deletion).
+ * Kind: Sieve, stale state; misuse of the API (cached read treated as truth for
+ * a deletion).
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { z } from "zod";

@@ -2,7 +2,7 @@
  * Seeded bug: an object is provided in runs that its creation caused, and in no
  * others. Killed before the write, the operator never provides it.
  *
- * From: Sieve, intermediate and unobserved state (edge-triggered work).
+ * Kind: Sieve, intermediate and unobserved state (edge-triggered work).
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: an object is made without its owner, which a second request adds.
  * Killed in between, the operator finds the object and leaves it as it is.
  *
- * From: Sieve, intermediate state (konpyutaika/nifikop#79).
+ * Kind: Sieve, intermediate state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

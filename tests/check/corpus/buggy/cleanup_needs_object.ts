@@ -2,7 +2,7 @@
  * Seeded bug: the cleanup fails if the object that it deletes is gone already. If
  * somebody else deleted it, the finalizer stays for ever.
  *
- * From: Acto, stuck deletions; Sieve, indirect (instaclustr/cassandra-operator#410).
+ * Kind: Acto, stuck deletions; Sieve, indirect.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

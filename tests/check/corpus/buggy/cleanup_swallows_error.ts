@@ -2,7 +2,7 @@
  * Seeded bug: an error of the cleanup is logged, and the finalizer removed. After
  * a refused deletion the object stays for ever.
  *
- * From: misuse of the API; Sieve, unobserved state (K8SPSMDB-585).
+ * Kind: misuse of the API; Sieve, unobserved state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: a condition is set to Unknown at the beginning of each run and to
  * True at its end, and a run follows each minute.
  *
- * From: misuse of the API (conditions that flap).
+ * Kind: misuse of the API (conditions that flap).
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { z } from "zod";

@@ -2,7 +2,7 @@
  * Seeded bug: a conflict is taken as if somebody else had done the work. After a
  * conflict the operator never writes the change.
  *
- * From: Acto, changes that are not propagated; Sieve, indirect.
+ * Kind: Acto, changes that are not propagated; Sieve, indirect.
  */
 import { ApiError, defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

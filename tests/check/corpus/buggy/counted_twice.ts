@@ -2,7 +2,7 @@
  * Seeded bug: a change is counted in one object before it is marked as counted in
  * another. Killed in between, the operator counts it twice.
  *
- * From: Sieve, intermediate state (percona-xtradb-cluster-operator, K8SPXC-897).
+ * Kind: Sieve, intermediate state.
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: the object is made if it is missing, and never changed. A change of
  * the spec does not reach it.
  *
- * From: Acto, changes that are not propagated (k8ssandra/cass-operator#324).
+ * Kind: Acto, changes that are not propagated.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: an object that is not provided ten minutes after its creation is
  * given up. After an outage of the API server the operator never provides it.
  *
- * From: Acto, no recovery from an error state (cockroachdb/cockroach-operator#919).
+ * Kind: Acto, no recovery from an error state.
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -3,7 +3,7 @@
  * says that the removal began; the status is written after the removal. Killed in
  * between, the operator leaves the volume.
  *
- * From: Sieve, intermediate state (Orange-OpenSource/casskop#370).
+ * Kind: Sieve, intermediate state.
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { ConfigMap, PersistentVolumeClaim } from "@coracle/operator/kinds";

@@ -3,7 +3,7 @@
  * the status has another port, which was written before. Killed after the
  * deletion, the operator never makes it again.
  *
- * From: Sieve, intermediate state (datastax/cass-operator, K8SSAND-1023).
+ * Kind: Sieve, intermediate state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { Service } from "@coracle/operator/kinds";

@@ -2,8 +2,7 @@
  * Seeded bug: there is no finalizer; an object without an owner is deleted when
  * the deletion is seen. An operator that is down then never sees it.
  *
- * From: misuse of the API (missing finalizer); Sieve, unobserved state
- * (instaclustr/cassandra-operator#398).
+ * Kind: misuse of the API (missing finalizer); Sieve, unobserved state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

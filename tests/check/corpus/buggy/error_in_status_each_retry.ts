@@ -2,7 +2,7 @@
  * Seeded bug: each failed run writes its time into the status and is repeated
  * after ten seconds, for as long as the value is wrong.
  *
- * From: misuse of the API (hot loop on error); Acto, misoperation.
+ * Kind: misuse of the API (hot loop on error); Acto, misoperation.
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: an error of a write is logged, and the run succeeds. After a refused
  * write the operator never writes it.
  *
- * From: Acto, no recovery from an error state; misuse of the API.
+ * Kind: Acto, no recovery from an error state; misuse of the API.
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: an object is made without looking whether it exists, and its
  * existence is an error. If the answer is lost, the operator fails for ever.
  *
- * From: Sieve, intermediate state (percona-xtradb-cluster-operator, K8SPXC-897).
+ * Kind: Sieve, intermediate state.
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: a value that is not possible sets the phase Failed, and an object
  * that has failed is left alone. A value that is possible again does not help.
  *
- * From: Acto, no recovery from an error state (cockroachdb/cockroach-operator#918).
+ * Kind: Acto, no recovery from an error state.
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,8 +2,7 @@
  * Seeded bug: the finalizer is removed before the object without an owner is
  * deleted. Killed in between, the operator leaves that object.
  *
- * From: Sieve, intermediate state (percona-server-mongodb-operator,
- * K8SPSMDB-579).
+ * Kind: Sieve, intermediate state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

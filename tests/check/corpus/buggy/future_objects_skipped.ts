@@ -2,7 +2,7 @@
  * Seeded bug: an object that is younger than the clock allows is skipped, and
  * nothing runs again. If the clock is put back, the operator provides nothing.
  *
- * From: Acto, no recovery from an error state (clocks).
+ * Kind: Acto, no recovery from an error state (clocks).
  */
 import { defineKind, noUpdate, Operator, patchStatus } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

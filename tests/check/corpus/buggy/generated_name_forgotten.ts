@@ -2,7 +2,7 @@
  * Seeded bug: an object with a generated name is known only by the status, which
  * is written afterwards. Killed in between, the operator makes a second one.
  *
- * From: misuse of the API; Sieve, intermediate state.
+ * Kind: misuse of the API; Sieve, intermediate state.
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

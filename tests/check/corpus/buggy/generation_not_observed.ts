@@ -2,7 +2,7 @@
  * Seeded bug: the status keeps the generation that it observed first. It looks as
  * if no later change was worked on.
  *
- * From: misuse of the API (status that is never observed); Acto, status.
+ * Kind: misuse of the API (status that is never observed); Acto, status.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

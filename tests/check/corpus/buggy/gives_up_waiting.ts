@@ -2,7 +2,7 @@
  * Seeded bug: the operator waits five minutes for its pods, and then says Failed
  * for ever, even when they become ready later.
  *
- * From: Acto, no recovery from an error state (k8ssandra/cass-operator#334).
+ * Kind: Acto, no recovery from an error state.
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { Deployment } from "@coracle/operator/kinds";

@@ -3,7 +3,7 @@
  * is written, and decides whether to write. Killed in between, the operator never
  * writes it.
  *
- * From: Sieve, intermediate state; Acto, changes that are not propagated.
+ * Kind: Sieve, intermediate state; Acto, changes that are not propagated.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -1,7 +1,7 @@
 /**
  * Seeded bug: the time of the run is written into an object twice a minute.
  *
- * From: misuse of the API (writes without a change); Acto, no stable state.
+ * Kind: misuse of the API (writes without a change); Acto, no stable state.
  */
 import { defineKind, noUpdate, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,8 @@
  * Seeded bug: what has to be deleted is kept in a module variable until a later
  * run deletes it. Killed in between, the operator has forgotten it.
  *
- * From: misuse of the API (state in module variables); Sieve, intermediate state.
+ * Kind: misuse of the API (state in module variables); Sieve, intermediate
+ * state.
  */
 import { defineKind, noUpdate, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

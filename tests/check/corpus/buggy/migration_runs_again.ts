@@ -2,7 +2,8 @@
  * Seeded bug: a migration that is done is deleted, and that it was done is only
  * known to the process. Killed afterwards, the operator runs it again.
  *
- * From: misuse of the API (state in module variables); Sieve, intermediate state.
+ * Kind: misuse of the API (state in module variables); Sieve, intermediate
+ * state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

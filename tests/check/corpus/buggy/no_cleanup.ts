@@ -2,7 +2,7 @@
  * Seeded bug: an object without an owner is never deleted, since there is neither
  * a cleanup nor a finalizer.
  *
- * From: misuse of the API (missing finalizer).
+ * Kind: misuse of the API (missing finalizer).
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

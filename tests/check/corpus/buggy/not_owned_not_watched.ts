@@ -2,7 +2,7 @@
  * Seeded bug: the kind of the object that the operator makes is not among `owns`.
  * If somebody deletes the object, the operator does not notice.
  *
- * From: misuse of the API (watch without mapping); Acto, drift that stays.
+ * Kind: misuse of the API (watch without mapping); Acto, drift that stays.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

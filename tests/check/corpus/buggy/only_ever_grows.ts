@@ -1,7 +1,7 @@
 /**
  * Seeded bug: the number of members follows the spec upwards only.
  *
- * From: Acto, changes that are not propagated (pravega/zookeeper-operator#454).
+ * Kind: Acto, changes that are not propagated.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: an optional object is made when it is wanted, and not deleted when
  * it is no longer wanted.
  *
- * From: Acto, removed values that stay (OT-CONTAINER-KIT/redis-operator#283).
+ * Kind: Acto, removed values that stay.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { Service } from "@coracle/operator/kinds";

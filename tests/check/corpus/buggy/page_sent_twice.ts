@@ -2,7 +2,7 @@
  * Seeded bug: a message is sent before it is recorded as sent, without a key that
  * the receiver could know it by. Killed in between, the operator sends it twice.
  *
- * From: misuse of the API (non-idempotent external call).
+ * Kind: misuse of the API (non-idempotent external call).
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { z } from "zod";

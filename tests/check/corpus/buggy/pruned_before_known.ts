@@ -2,8 +2,8 @@
  * Seeded bug: backups whose gadget is not in the cache are deleted. If the backup
  * is seen before its gadget, the operator deletes what is wanted.
  *
- * From: Sieve, stale and unobserved state (pravega/zookeeper-operator#312);
- * misuse of the API (cached read treated as truth for a deletion).
+ * Kind: Sieve, stale and unobserved state; misuse of the API (cached read
+ * treated as truth for a deletion).
  */
 import { defineKind, Operator, watch } from "@coracle/operator";
 import { ConfigMap, Secret } from "@coracle/operator/kinds";

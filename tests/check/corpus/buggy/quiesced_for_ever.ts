@@ -3,7 +3,7 @@
  * it had before, which only a local variable knows. Killed in between, the
  * operator leaves it at zero.
  *
- * From: Sieve, intermediate state (percona-xtradb-cluster-operator, K8SPXC-979).
+ * Kind: Sieve, intermediate state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

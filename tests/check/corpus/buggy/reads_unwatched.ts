@@ -2,7 +2,7 @@
  * Seeded bug: an object that somebody else may change is read and copied, without
  * being watched. If the copy is older than the original, nobody notices.
  *
- * From: misuse of the API (watch without mapping); Acto, changes that are not
+ * Kind: misuse of the API (watch without mapping); Acto, changes that are not
  * propagated.
  */
 import { defineKind, Operator } from "@coracle/operator";

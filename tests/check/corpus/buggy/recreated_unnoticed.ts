@@ -3,8 +3,7 @@
  * deletion is seen. If an object is deleted and made again unseen, the operator
  * provides nothing for the new one.
  *
- * From: Sieve, unobserved state (rabbitmq/cluster-operator#758); misuse of the
- * API (state in module variables).
+ * Kind: Sieve, unobserved state; misuse of the API (state in module variables).
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: labels are merged into those of the object. A label that the spec no
  * longer has stays.
  *
- * From: Acto, removed values that stay (rabbitmq/cluster-operator#928).
+ * Kind: Acto, removed values that stay.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: the status takes the new name before the object of the old name is
  * deleted. Killed in between, the operator has forgotten the old name.
  *
- * From: Sieve, intermediate state (percona-xtradb-cluster-operator, K8SPXC-896).
+ * Kind: Sieve, intermediate state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: an object is named by the spec; after a change of that name the
  * object of the old name stays.
  *
- * From: Acto, removed values that stay (spotahome/redis-operator#400).
+ * Kind: Acto, removed values that stay.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: whether to resize is read from the runner that a resize deletes
  * first. Killed after that deletion, the operator never resizes the volume.
  *
- * From: Sieve, intermediate state (rabbitmq/cluster-operator#782).
+ * Kind: Sieve, intermediate state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

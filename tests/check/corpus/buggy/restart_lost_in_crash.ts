@@ -2,7 +2,7 @@
  * Seeded bug: the server is restarted only in the run that changed its
  * configuration. Killed after that change, the operator never restarts it.
  *
- * From: Sieve, intermediate state (konpyutaika/nifikop#49).
+ * Kind: Sieve, intermediate state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: retries are switched off. After a refused write the operator never
  * writes it.
  *
- * From: misuse of the API; Acto, no recovery from an error state.
+ * Kind: misuse of the API; Acto, no recovery from an error state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,8 +2,7 @@
  * Seeded bug: two certificates are issued together if the first one is missing.
  * Killed between them, the operator never issues the second.
  *
- * From: Sieve, intermediate state (percona-server-mongodb-operator,
- * K8SPSMDB-578).
+ * Kind: Sieve, intermediate state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { Secret } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: a set whose size is another one is deleted and made again. An
  * operator that sees the earlier size deletes the set that fits.
  *
- * From: Sieve, stale state (rabbitmq/cluster-operator#653).
+ * Kind: Sieve, stale state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { Secret } from "@coracle/operator/kinds";

@@ -1,7 +1,7 @@
 /**
  * Seeded bug: objects share a part, which the cleanup of any of them deletes.
  *
- * From: Acto, misoperation; Sieve, stale state (instaclustr/cassandra-operator#402).
+ * Kind: Acto, misoperation; Sieve, stale state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: the status says that the job was made before it is made. Killed in
  * between, the operator never makes it.
  *
- * From: misuse of the API; Sieve, intermediate state.
+ * Kind: misuse of the API; Sieve, intermediate state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

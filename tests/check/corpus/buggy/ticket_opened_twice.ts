@@ -3,7 +3,7 @@
  * ticket in its object; the object is made afterwards. If making it is refused,
  * the operator opens a ticket for each retry.
  *
- * From: misuse of the API (non-idempotent external call).
+ * Kind: misuse of the API (non-idempotent external call).
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

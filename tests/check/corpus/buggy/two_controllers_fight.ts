@@ -2,7 +2,7 @@
  * Seeded bug: two controllers of one kind write the same field with different
  * values, and each change triggers the other one.
  *
- * From: Acto, no stable state (OT-CONTAINER-KIT/redis-operator#286).
+ * Kind: Acto, no stable state.
  */
 import { defineKind, Operator, watch } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

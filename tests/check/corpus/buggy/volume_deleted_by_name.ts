@@ -3,8 +3,7 @@
  * deletion of an earlier object of that name deletes the volume of the present
  * one.
  *
- * From: Sieve, stale state (Orange-OpenSource/casskop#316,
- * datastax/cass-operator#412).
+ * Kind: Sieve, stale state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { PersistentVolumeClaim } from "@coracle/operator/kinds";

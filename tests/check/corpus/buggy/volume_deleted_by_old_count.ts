@@ -3,7 +3,7 @@
  * cache has. An operator that sees an earlier, lower number deletes a volume that
  * is in use.
  *
- * From: Sieve, stale state (instaclustr/cassandra-operator#407).
+ * Kind: Sieve, stale state.
  */
 import { defineKind, Operator } from "@coracle/operator";
 import { PersistentVolumeClaim } from "@coracle/operator/kinds";

@@ -2,7 +2,7 @@
  * Seeded bug: the kind is watched with a mapper that looks for a label which the
  * operator never sets. If somebody edits the object, no run follows.
  *
- * From: misuse of the API (watch without mapping); Acto, drift that stays.
+ * Kind: misuse of the API (watch without mapping); Acto, drift that stays.
  */
 import { defineKind, type ObjectOf, Operator, watch } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

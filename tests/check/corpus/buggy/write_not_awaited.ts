@@ -2,7 +2,7 @@
  * Seeded bug: a write is not awaited. If it is refused, the run has succeeded
  * already, and the error is not handled.
  *
- * From: misuse of the API.
+ * Kind: misuse of the API.
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";

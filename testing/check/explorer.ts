@@ -1,0 +1,348 @@
+/**
+ * Exhaustive search of the schedules of a scenario: every order of deliveries and
+ * writes, with one crash at each write. States that are equal are searched once.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import { clusterState } from "./state.ts";
+import type { RequestEntry, TraceEntry } from "./trace.ts";
+import type { World } from "./world.ts";
+import type { Action, Chooser } from "./world_schedule.ts";
+
+/** Digits of the choices of a schedule. */
+const DIGITS = 36;
+const TIME_REGEXP = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z/g;
+const UID_REGEXP =
+  /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+
+/** States of a scenario, each with the state that follows each choice. */
+export class ScheduleGraph {
+  readonly #next: Map<string, (string | undefined)[]> = new Map();
+  /** States of the server from which the operator was started once more. */
+  readonly restarted: Set<string> = new Set();
+  /** Choices that lead to schedules which were not searched yet. */
+  readonly waiting: number[][] = [[]];
+
+  /** Number of states in which something was left open. */
+  get states(): number {
+    return this.#next.size;
+  }
+
+  has(state: string): boolean {
+    return this.#next.has(state);
+  }
+
+  add(state: string, choices: number): void {
+    this.#next.set(state, Array(choices));
+  }
+
+  link([state, choice]: readonly [string, number], next: string): void {
+    const all = this.#next.get(state);
+    if (all !== undefined) all[choice] = next;
+  }
+
+  /** Number of schedules, each of which is a way through the states. */
+  count(): number {
+    const known = new Map<string, number>();
+    const count = (state: string): number => {
+      const next = this.#next.get(state);
+      if (next === undefined) return 1;
+      let found = known.get(state);
+      if (found === undefined) {
+        found = next.reduce(
+          (sum, one) => sum + (one === undefined ? 0 : count(one)),
+          0,
+        );
+        known.set(state, found);
+      }
+      return found;
+    };
+    const [first] = this.#next.keys();
+    return first === undefined ? 1 : count(first);
+  }
+}
+
+/** Ends a run whose rest is known from another one. */
+class KnownState extends Error {}
+
+/** Chooses the schedule of one run. */
+export class Explorer implements Chooser {
+  readonly #forced: readonly number[];
+  readonly #graph: ScheduleGraph | undefined;
+  readonly #history: History = new History();
+  readonly #path: number[] = [];
+  #world: World | undefined;
+  #last: readonly [string, number] | undefined;
+  #step = 0;
+  #crashes = 1;
+  ended: Error | undefined;
+
+  /**
+   * @param forced First choices; the others are the first of their choices.
+   * @param graph States that are known, if all schedules are searched.
+   */
+  constructor(forced: readonly number[], graph?: ScheduleGraph) {
+    this.#forced = forced;
+    this.#graph = graph;
+  }
+
+  /** Choices of the run. */
+  get choices(): string {
+    return choicesText(this.#path);
+  }
+
+  /** Whether the run ended since its rest is known. */
+  get isKnown(): boolean {
+    return this.ended instanceof KnownState;
+  }
+
+  /** From this step of the workload on, schedules differ. */
+  begin(world: World, step: number): void {
+    this.#world = world;
+    this.#step = step;
+  }
+
+  /** The operator is at rest: it has seen all that it will see. */
+  rest(): void {
+    if (this.#world !== undefined) this.#history.rest(this.#world.trace);
+  }
+
+  /** The run has ended. */
+  end(): void {
+    if (this.#last !== undefined) this.#graph?.link(this.#last, "");
+  }
+
+  order(choices: readonly Action[], pending: readonly Action[]): number {
+    const free = choices.findIndex(({ name }) => name === undefined);
+    if (free >= 0 || this.#world === undefined) return Math.max(free, 0);
+    return this.#choose(
+      choices.length,
+      () =>
+        this.#state(pending.flatMap(({ name }) => name ?? []), this.#server()),
+    );
+  }
+
+  crash(target: string): "before" | "unanswered" | undefined {
+    if (this.#world === undefined || this.#crashes === 0) return undefined;
+    const server = this.#server();
+    const graph = this.#graph;
+    // Whoever is started once more knows nothing but the state of the server.
+    const isNew = graph === undefined || !graph.restarted.has(server);
+    const count = isNew ? 3 : 2;
+    const choice = this.#choose(count, () => {
+      graph?.restarted.add(server);
+      return this.#state([`write ${target}`], server);
+    });
+    if (choice === 0) return undefined;
+    this.#crashes--;
+    return choice === 1 ? "unanswered" : "before";
+  }
+
+  #choose(count: number, stateOf: () => string): number {
+    const at = this.#path.length;
+    const graph = this.#graph;
+    let choice = this.#forced[at] ?? 0;
+    if (graph === undefined) {
+      choice = Math.min(choice, count - 1);
+    } else {
+      const state = stateOf();
+      if (this.#last !== undefined) graph.link(this.#last, state);
+      if (at >= this.#forced.length) {
+        if (graph.has(state)) {
+          this.ended = new KnownState("The rest of this schedule is known");
+          return 0;
+        }
+        graph.add(state, count);
+        for (let other = 1; other < count; other++) {
+          graph.waiting.push([...this.#path, other]);
+        }
+      }
+      this.#last = [state, choice];
+    }
+    this.#path.push(choice);
+    return choice;
+  }
+
+  #server(): string {
+    const objects = Object.values(this.#world!.snapshot());
+    return digest([this.#step, ...clusterState(objects as never)]);
+  }
+
+  #state(pending: readonly string[], server: string): string {
+    const { trace } = this.#world!;
+    return digest([
+      server,
+      this.#crashes,
+      this.#history.known(trace),
+      pending.map((name) => this.#history.plain(name)).sort(),
+    ]);
+  }
+}
+
+function digest(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("base64");
+}
+
+/** Choices as a text, such as `aac`; what follows are first choices. */
+export function choicesText(choices: readonly number[]): string {
+  const last = choices.findLastIndex((choice) => choice > 0);
+  return choices.slice(0, last + 1).map((choice) =>
+    (choice + 10).toString(DIGITS)
+  ).join("") || "a";
+}
+
+/** Reads the text of choices. */
+export function readChoices(text: string): readonly number[] {
+  return [...text].map((digit) => Math.max(parseInt(digit, DIGITS) - 10, 0));
+}
+
+/**
+ * What an operator has requested and received, as far as it can matter for what it
+ * does next. It forgets everything when it is killed. What it did before it was at
+ * rest is kept as a set, and the order of requests for different objects is not
+ * kept at all.
+ */
+class History {
+  #read = 0;
+  /** Requests and their outcome by object, since the last rest. */
+  readonly #requests: Map<string, string[]> = new Map();
+  /** Requests that had succeeded before the last rest. */
+  readonly #before: Set<string> = new Set();
+  /** Deliveries by resource, since the last rest. */
+  readonly #events: Map<string, string[]> = new Map();
+  /** Objects that were created and deleted, and calls outside of the cluster. */
+  readonly #summary: Map<string, number> = new Map();
+  /** Names of UIDs, and of revisions. */
+  readonly #uids: Map<string, string> = new Map();
+  readonly #revisions: Map<string, string> = new Map();
+  readonly #counts: Map<string, number> = new Map();
+
+  known(trace: readonly TraceEntry[]): unknown {
+    this.#take(trace);
+    return [
+      [...this.#requests].sort(byKey),
+      [...this.#before].sort(),
+      [...this.#events].sort(byKey),
+      [...this.#summary].sort(byKey),
+    ];
+  }
+
+  rest(trace: readonly TraceEntry[]): void {
+    this.#take(trace);
+    for (const all of this.#requests.values()) {
+      for (const one of all) if (/ 2\d\d$/.test(one)) this.#before.add(one);
+    }
+    this.#requests.clear();
+    this.#events.clear();
+  }
+
+  /** Text in which UIDs, revisions and times have names. */
+  plain(text: string): string {
+    return text
+      .replace(UID_REGEXP, (uid) => this.#uids.get(uid) ?? uid)
+      .replace(
+        /"resourceVersion":"(\d+)"/g,
+        (_, revision: string) => this.#revisions.get(revision) ?? revision,
+      )
+      .replace(TIME_REGEXP, "<time>");
+  }
+
+  #take(trace: readonly TraceEntry[]): void {
+    for (; this.#read < trace.length; this.#read++) {
+      const entry = trace[this.#read]!;
+      switch (entry.type) {
+        case "start":
+          this.#requests.clear();
+          this.#before.clear();
+          this.#events.clear();
+          break;
+        case "request":
+          this.#request(entry);
+          break;
+        case "event": {
+          if (entry.n === undefined) break;
+          const { resource, uid, revision, event } = entry;
+          const object = keyOf(entry);
+          this.#name(object, uid, revision);
+          add(
+            this.#events,
+            resource,
+            `${event} ${object} ${this.#revisions.get(String(revision))}`,
+          );
+          break;
+        }
+        case "actor":
+          this.#name(keyOf(entry), entry.uid, entry.revision);
+          break;
+        case "external":
+          this.#sum(`${entry.method} ${entry.url} ${entry.body}`);
+      }
+    }
+  }
+
+  #request(entry: RequestEntry): void {
+    const { verb, resource, code, uid, revision, changed, answered } = entry;
+    if (verb === "watch" || resource === "leases" || resource === "events") {
+      return;
+    }
+    const object = keyOf(entry);
+    if (changed) {
+      this.#name(object, uid, revision);
+      if (verb.startsWith("delete")) this.#sum(`deleted ${object}`);
+      else if (code === 201) this.#sum(`created ${object}`);
+    }
+    const body = this.plain(entry.body ?? "");
+    const seen = this.#revisions.get(String(revision)) ?? "";
+    add(
+      this.#requests,
+      object,
+      `${verb} ${entry.subresource} ${body} ${answered} ${seen} ${code}`,
+    );
+  }
+
+  #sum(what: string): void {
+    this.#summary.set(what, (this.#summary.get(what) ?? 0) + 1);
+  }
+
+  #name(
+    object: string,
+    uid: string | undefined,
+    revision: number | undefined,
+  ): void {
+    if (uid !== undefined && !this.#uids.has(uid)) {
+      this.#uids.set(uid, `<uid ${this.#next(`uid ${object}`)}>`);
+    }
+    if (revision !== undefined && !this.#revisions.has(String(revision))) {
+      this.#revisions.set(String(revision), `@${this.#next(object)}`);
+    }
+  }
+
+  #next(name: string): string {
+    const count = (this.#counts.get(name) ?? 0) + 1;
+    this.#counts.set(name, count);
+    return `${name}#${count}`;
+  }
+}
+
+function keyOf(
+  { resource, namespace, name }: Pick<
+    RequestEntry,
+    "resource" | "namespace" | "name"
+  >,
+): string {
+  return `${resource}/${namespace}/${name}`;
+}
+
+function add(to: Map<string, string[]>, key: string, value: string): void {
+  const list = to.get(key);
+  if (list === undefined) to.set(key, [value]);
+  else list.push(value);
+}
+
+function byKey(
+  [a]: readonly [string, unknown],
+  [b]: readonly [string, unknown],
+): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
