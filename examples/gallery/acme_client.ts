@@ -22,7 +22,7 @@ const Directory = z.object({
   newOrder: z.url(),
 });
 /** Problem document (RFC 7807). */
-interface Problem {
+export interface Problem {
   readonly type?: string | undefined;
   readonly detail?: string | undefined;
 }
@@ -46,12 +46,20 @@ const Order: z.ZodType<Order> = z.object({
   finalize: z.url(),
   certificate: z.url().optional(),
 });
+/** Way to prove that a name is ours. */
+export interface Challenge {
+  readonly type: string;
+  readonly url: string;
+  readonly status: string;
+  readonly token?: string | undefined;
+  readonly error?: Problem | undefined;
+}
 const Authorization = z.object({
-  status: z.string(),
   challenges: z.array(z.object({
     type: z.string(),
     url: z.url(),
     status: z.string(),
+    token: z.string().regex(/^[\w-]{1,200}$/).optional(),
     error: Problem.optional(),
   })),
 });
@@ -59,11 +67,13 @@ const Authorization = z.object({
 /** Answer of an ACME server that is a problem document. */
 export class AcmeError extends Error {
   readonly status: number;
+  readonly type: string | undefined;
 
   constructor(action: string, status: number, { type, detail }: Problem) {
     const why = detail ?? type ?? `the server answers ${status}`;
     super(`Cannot ${action}: ${why.slice(0, 500)}`);
     this.status = status;
+    this.type = type;
   }
 }
 
@@ -145,22 +155,20 @@ export class AcmeAccount {
     }
   }
 
-  /**
-   * Asks the server to check the challenges of an order that it has not checked.
-   *
-   * @returns Why a check failed; undefined if none has.
-   */
-  async meetChallenges(order: Order): Promise<string | undefined> {
-    for (const url of order.authorizations) {
-      const { status, challenges } = Authorization.parse(
+  /** The http-01 challenges of an order, one for each name. */
+  async challenges(order: Order): Promise<readonly Challenge[]> {
+    const found = order.authorizations.map(async (url) => {
+      const { challenges } = Authorization.parse(
         await this.#read("read an authorization", url),
       );
-      const challenge = challenges.find(({ type }) => type === "http-01");
-      if (challenge?.error) return challenge.error.detail;
-      if (status !== "pending" || challenge?.status !== "pending") continue;
-      await this.#post("answer a challenge", challenge.url, {});
-    }
-    return undefined;
+      return challenges.find(({ type }) => type === "http-01") ?? [];
+    });
+    return (await Promise.all(found)).flat();
+  }
+
+  /** Says that the answer to a challenge can be fetched. */
+  async accept(challenge: Challenge): Promise<void> {
+    await this.#post("answer a challenge", challenge.url, {});
   }
 
   /** Sends the request for the certificate of an order that is ready. */
@@ -201,7 +209,7 @@ export class AcmeAccount {
       }
       const error = await problem(action, response);
       // A nonce may be too old; the answer has a new one.
-      if (attempt === 3 || !/badNonce|nonce/i.test(error.message)) throw error;
+      if (attempt === 3 || !error.type?.endsWith(":badNonce")) throw error;
     }
   }
 

@@ -11,11 +11,14 @@
  *       secretName: shop-tls
  *
  * The ACME server asks `http://NAME/.well-known/acme-challenge/TOKEN`; an Ingress
- * sends this path to port 8089 of the operator.
+ * sends this path to port 8089 of the operator. The environment variable
+ * `ACME_DIRECTORY` names the server: if users could, they could make this pod send
+ * requests to any address.
  */
 import { Buffer } from "node:buffer";
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createServer } from "node:http";
+import process from "node:process";
 import {
   type Context,
   defineKind,
@@ -49,14 +52,14 @@ const AcmeCertificate = defineKind({
     dnsNames: z.array(z.string().regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/))
       .min(1).max(100),
     secretName: z.string(),
-    directory: z.url()
-      .default("https://acme-v02.api.letsencrypt.org/directory"),
     email: z.email().optional(),
     renewDaysBefore: z.int().min(1).max(60).default(30),
   }),
   status: z.object({
     notAfter: z.string(),
     order: z.string().describe("URL of the order in progress."),
+    answers: z.record(z.string(), z.string())
+      .describe("Answers to the challenges by token. They are no secrets."),
     message: z.string(),
   }).partial(),
   printerColumns: [
@@ -66,19 +69,22 @@ const AcmeCertificate = defineKind({
 });
 type AcmeCertificate = ObjectOf<typeof AcmeCertificate>;
 
-/** Answers of the challenges that were asked for, by token. */
+/** Answers to the challenges of the orders in progress. */
 export interface Challenges {
-  /** Answer to a token; undefined before an account is known. */
+  /** Answer to a token; undefined if no order has it. */
   answer(token: string): string | undefined;
 }
 
-/** End of the certificate's validity, if it is for these names. */
+/** End of the certificate's validity, if it is for these names and fits its key. */
 function validUntil(
   secret: Secret | undefined,
   { dnsNames }: AcmeCertificate["spec"],
 ): number | undefined {
   const pem = text(secret, "tls.crt");
-  if (pem === undefined) return undefined;
+  const key = text(secret, "tls.key");
+  if (pem === undefined || key === undefined || !fits(pem, key)) {
+    return undefined;
+  }
   const { subjectAltName = "", validTo } = new X509Certificate(pem);
   const names = subjectAltName.split(", ").map((name) =>
     name.replace(/^DNS:/, "")
@@ -86,6 +92,16 @@ function validUntil(
   return dnsNames.every((name) => names.includes(name))
     ? Date.parse(validTo)
     : undefined;
+}
+
+/** Whether both can be read, as nobody else has changed them, and belong together. */
+function fits(certificate: string, key: string): boolean {
+  try {
+    return new X509Certificate(certificate)
+      .checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
 }
 
 function text(secret: Secret | undefined, field: string): string | undefined {
@@ -116,18 +132,11 @@ async function keyIn(
 export function operator(
   options: OperatorOptions = {},
   send: Fetch = fetch,
+  directory: string = process.env["ACME_DIRECTORY"] ??
+    "https://acme-v02.api.letsencrypt.org/directory",
 ): Operator & { readonly challenges: Challenges } {
-  // The answer depends on the key of the account alone, so nothing is stored for
-  // an order, and a restart loses none.
-  let accountKey: string | undefined;
-  const challenges: Challenges = {
-    answer: (token) =>
-      accountKey && /^[\w-]{1,200}$/.test(token)
-        ? challengeAnswer(token, accountKey)
-        : undefined,
-  };
   const operator = new Operator(options);
-  operator.register(AcmeCertificate, {
+  const controller = operator.register(AcmeCertificate, {
     async reconcile(certificate, ctx) {
       const { metadata: { name }, spec, status } = certificate;
       const until = validUntil(await ctx.get(Secret, spec.secretName), spec);
@@ -140,8 +149,8 @@ export function operator(
           .rescheduleAfter(renewAt - now);
       }
 
-      accountKey = await keyIn(ACCOUNT, ctx, { owned: false });
-      const { directory, email } = spec;
+      const accountKey = await keyIn(ACCOUNT, ctx, { owned: false });
+      const { email } = spec;
       const { signal } = ctx;
       const account = await AcmeAccount.open(
         { directory, key: accountKey, email, send, signal },
@@ -161,15 +170,26 @@ export function operator(
 
       const wait = (message: string) =>
         setStatus({ notAfter, order: url, message }).rescheduleAfter("5s");
-      if (order.status === "pending") {
-        const failure = await account.meetChallenges(order);
-        return wait(failure ?? "Waits for the checks of the names");
-      }
-      if (order.status === "invalid") {
-        const why = await account.meetChallenges(order);
-        ctx.events.warning("OrderFailed", why ?? "The order is invalid");
-        return setStatus({ notAfter, message: why ?? "The order is invalid" })
-          .rescheduleAfter("10m");
+      if (order.status === "pending" || order.status === "invalid") {
+        const challenges = await account.challenges(order);
+        const failed = challenges.find(({ error }) => error !== undefined);
+        if (failed !== undefined || order.status === "invalid") {
+          const message = failed?.error?.detail ?? "The order is invalid";
+          ctx.events.warning("OrderFailed", message);
+          return setStatus({ notAfter, message }).rescheduleAfter("10m");
+        }
+        const answers: Record<string, string> = {};
+        for (const challenge of challenges) {
+          const { token = "", status: state } = challenge;
+          answers[token] = challengeAnswer(token, accountKey);
+          // Not before the answer is in the status, where all replicas find it.
+          if (state === "pending" && status?.answers?.[token] !== undefined) {
+            await account.accept(challenge);
+          }
+        }
+        const message = "Waits for the checks of the names";
+        return setStatus({ notAfter, order: url, answers, message })
+          .rescheduleAfter("5s");
       }
       // The key is kept until its certificate is there: a run may end between.
       const key = await keyIn(next, ctx, { owned: true });
@@ -180,12 +200,18 @@ export function operator(
       if (order.certificate === undefined) {
         return wait("Waits for the certificate");
       }
+      const certificates = await account.download(order.certificate);
+      if (!fits(certificates, key)) {
+        // Somebody deleted the key, so another one was made.
+        return setStatus({ notAfter, message: "The key was lost" })
+          .rescheduleAfter("5s");
+      }
       await ctx.apply(Secret, {
         metadata: { name: spec.secretName, labels: LABELS },
         type: "kubernetes.io/tls",
         data: {
           "tls.key": base64(key),
-          "tls.crt": base64(await account.download(order.certificate)),
+          "tls.crt": base64(certificates),
         },
       });
       ctx.events.normal("Issued", `Issued for ${spec.dnsNames.join(", ")}`);
@@ -197,6 +223,16 @@ export function operator(
     owns: [watch(Secret, { labelSelector: "gallery.coracle.dev/acme=true" })],
     install: true,
   });
+  const challenges: Challenges = {
+    answer(token) {
+      if (!operator.health().ready) return undefined;
+      for (const { status } of controller.primaries.list()) {
+        const answers = status?.answers ?? {};
+        if (Object.hasOwn(answers, token)) return answers[token];
+      }
+      return undefined;
+    },
+  };
   return Object.assign(operator, { challenges });
 }
 

@@ -26,7 +26,11 @@ test("A certificate is issued, renewed in time, and ordered again for other name
   return withTestCluster(
     {
       operator: (options: OperatorOptions) => {
-        const issuer = operator(options, acme.fetch);
+        const issuer = operator(
+          options,
+          acme.fetch,
+          "http://acme.test/directory",
+        );
         acme.ask = (name, token) =>
           name.endsWith("example.com")
             ? issuer.challenges.answer(token)
@@ -61,7 +65,6 @@ test("A certificate is issued, renewed in time, and ordered again for other name
         spec: {
           dnsNames: ["shop.example.com"],
           secretName: "shop-tls",
-          directory: "http://acme.test/directory",
           renewDaysBefore: 1,
         },
       });
@@ -92,6 +95,13 @@ test("A certificate is issued, renewed in time, and ordered again for other name
         (await secret()).subjectAltName?.includes("www") ?? false
       );
 
+      // Somebody breaks it.
+      await client.patch(Secret, { namespace, name: "shop-tls" }, {
+        data: { "tls.crt": Buffer.from("nothing").toString("base64") },
+      });
+      await cluster.until(() => acme.issued === 4);
+      await cluster.until(() => secret().then(() => true, () => false));
+
       await client.patch(AcmeCertificate, key, {
         spec: { dnsNames: ["shop.example.org"] },
       });
@@ -100,7 +110,7 @@ test("A certificate is issued, renewed in time, and ordered again for other name
           (await status())?.message ?? "",
         )
       );
-      assert.equal(acme.issued, 3);
+      assert.equal(acme.issued, 4);
       assert.ok((await secret()).subjectAltName?.includes("www"));
     },
   )();

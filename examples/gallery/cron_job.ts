@@ -140,7 +140,11 @@ export function operator(options: OperatorOptions = {}): Operator {
         schedule = parseSchedule(spec.schedule);
       } catch (error) {
         // A retry would not help; a change of the spec runs it again.
-        return patchStatus({ message: (error as Error).message });
+        return patchStatus({
+          nextScheduleTime: null,
+          active: running.map((job) => job.metadata.name).toSorted(),
+          message: (error as Error).message,
+        });
       }
 
       // The Jobs tell what was done, also if the status was not written.

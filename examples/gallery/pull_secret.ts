@@ -16,6 +16,8 @@ const COPY = { "gallery.coracle.dev/copy": "true" };
 export function operator(options: OperatorOptions = {}): Operator {
   const source = watch<Namespace, Secret>(Secret, {
     name: "source",
+    // Without the copies: what is cached twice can be old in one place.
+    namespaces: [HOME],
     fieldSelector: `metadata.name=${NAME}`,
     references: () => [{ namespace: HOME, name: NAME }],
   });

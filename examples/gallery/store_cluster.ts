@@ -8,7 +8,7 @@
  *     metadata: { name: orders }
  *     spec: { members: 5, image: "store:2", admin: "http://orders-admin:9000" }
  *
- * The API of the store is `POST {admin}/members/NAME/drain`, which answers how
+ * The API of the store is `PUT {admin}/members/NAME/drain`, which answers how
  * many partitions the member still has, and `DELETE {admin}/members/NAME`.
  */
 import {
@@ -31,7 +31,11 @@ const StoreCluster = defineKind({
     members: z.int().min(3).max(100).describe("Three copies are kept."),
     image: z.string(),
     admin: z.url(),
-    storage: z.string().default("10Gi"),
+    storage: z.string().default("10Gi").meta({
+      "x-kubernetes-validations": [
+        { rule: "self == oldSelf", message: "storage cannot be changed" },
+      ],
+    }),
   }),
   status: z.object({
     members: z.int(),
@@ -54,7 +58,7 @@ type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 async function ask(
   send: Fetch,
   { spec }: StoreCluster,
-  method: "POST" | "DELETE",
+  method: "PUT" | "DELETE",
   path: string,
   ctx: Context<StoreCluster>,
 ): Promise<{ readonly partitions: number }> {
@@ -120,7 +124,8 @@ export function operator(
   operator.register(StoreCluster, {
     async reconcile(cluster, ctx) {
       const { metadata: { name }, spec } = cluster;
-      const found = await ctx.get(StatefulSet);
+      // Not from the cache: a number that is too old removes a member with data.
+      const found = await ctx.client.find(StatefulSet, ctx.key);
       const members = found?.spec?.replicas ?? spec.members;
       const ready = found?.status?.readyReplicas ?? 0;
       if (spec.members >= members) {
@@ -142,7 +147,7 @@ export function operator(
       const { partitions } = await ask(
         send,
         cluster,
-        "POST",
+        "PUT",
         `${leaving}/drain`,
         ctx,
       );
