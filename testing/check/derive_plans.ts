@@ -125,8 +125,9 @@ export function derivePlans(
     if (elects) add({ do: "leader", write: number }, situation);
     if (before === undefined || before.step !== step) {
       add({ do: "throttle", write: number, ms: HOUR_MS }, situation);
-      add({ do: "clock", write: number, ms: 25 * HOUR_MS }, situation);
-      add({ do: "clock", write: number, ms: -HOUR_MS }, situation);
+      for (const ms of [25 * HOUR_MS, -HOUR_MS]) {
+        add({ do: "clock", write: number, ms }, `${situation} ${ms}`);
+      }
     }
   });
   for (const one of stalePlans(scenario, run, writes)) add(one);

@@ -51,6 +51,8 @@ export interface Case {
 const MAX_WRITES = 300;
 /** Writes of the idle time that are too many: one every ten minutes of a day. */
 const MAX_IDLE_WRITES = 144;
+/** Plans in which the operator sees a state that is over. */
+const MISLEADING = new Set(["stale", "missed", "order", "cut", "expire"]);
 /** Kinds whose objects hold data and may outlive their owner. */
 const DATA_KINDS =
   /^(PersistentVolumeClaim|PersistentVolume|VolumeSnapshot|Secret)$/;
@@ -209,6 +211,20 @@ function summary(run: RunRecord): ReadonlyMap<string, readonly TracedWrite[]> {
   return found;
 }
 
+/** Number of deletions of what the operator had made in the same step, for once. */
+function brief(
+  deletions: readonly TracedWrite[],
+  { run, reference }: Pick<Case, "run" | "reference">,
+): number {
+  const made = (record: RunRecord) =>
+    writesOf(record).filter(({ effect }) => effect === "created");
+  const usual = new Set(made(reference).map((one) => keyOf(one) + one.step));
+  const unusual = made(run).filter((one) => !usual.has(keyOf(one) + one.step));
+  return deletions.filter(({ uid, step }) =>
+    uid !== "" && unusual.some((one) => one.uid === uid && one.step === step)
+  ).length;
+}
+
 function generatedPrefix({ body }: TracedWrite): string | undefined {
   const metadata = isJsonObject(body) ? body["metadata"] : undefined;
   const prefix = isJsonObject(metadata) ? metadata["generateName"] : undefined;
@@ -228,23 +244,26 @@ function extraWrites(
     );
   const isForeign = restored.length > 0 ||
     plan.perturbations.some((one) => one.do === "edit");
-  const isStale = plan.perturbations.some((one) => one.do === "stale");
+  // Who takes an owner for alive makes objects for it, which the garbage collector
+  // removes again.
+  const isMisled = plan.perturbations.some((one) => MISLEADING.has(one.do));
   const usual = summary(reference);
   const found: Violation[] = [];
   for (const [key, writes] of summary(run)) {
     const expected = usual.get(key)?.length ?? 0;
-    if (writes.length <= expected) continue;
     const [effect] = key.split(" ", 1);
+    // What the operator made and removed in one step has cost nobody anything.
+    const spared = effect === "deleted" ? brief(writes, { run, reference }) : 0;
+    if (writes.length - spared <= expected) continue;
     const object = key.slice(key.indexOf(" ") + 1);
     // An object that was changed by others may be made anew from its definition.
     if (isForeign && (restored.length > 0 || effect === "created")) continue;
     const extra = writes.at(-1)!;
     // An object of the same name can only be created once more if it was deleted:
     // by the operator, which is found by itself, or by the garbage collector.
-    // What was made for an owner that was gone already, the latter removes again.
     const isSame = generatedPrefix(extra) === undefined &&
-      (isStale || !DATA_KINDS.test(extra.kind));
-    if (effect === "created" && isSame) continue;
+      !DATA_KINDS.test(extra.kind);
+    if (effect === "created" && (isSame || isMisled)) continue;
     const isData = effect === "deleted" && DATA_KINDS.test(extra.kind);
     found.push(
       violation(
@@ -282,12 +301,18 @@ function extraCalls({ reference, run }: Case): readonly Violation[] {
       if (isRepeated) continue;
       counts.set(text, { count: (counts.get(text)?.count ?? 0) + 1, step });
     }
-    return counts;
+    return { counts, last };
   };
   const usual = count(reference);
-  const found = [...count(run)].flatMap(([text, { count, step }]) => {
-    const expected = usual.get(text)?.count ?? 0;
+  const done = count(run);
+  const found = [...done.counts].flatMap(([text, { count, step }]) => {
+    const expected = usual.counts.get(text)?.count ?? 0;
     if (count <= expected) return [];
+    // What a later PUT has put right is no harm, as in the cluster.
+    const [method, url = ""] = text.split(" ", 2);
+    const isRight = method === "PUT" &&
+      done.last.get(url) === usual.last.get(url);
+    if (isRight) return [];
     return [
       violation(
         "external",
@@ -407,9 +432,11 @@ function wayBack({ reference, scenario, masked }: Case): readonly Violation[] {
   return [
     violation(
       "path",
-      `${first.object} is another after a change and back${
-        first.path === "" ? "" : `: ${first.path.slice(1)}`
-      }`,
+      `${first.object} is another after ${
+        scenario.steps.slice(backTo).some((step) => "delete" in step)
+          ? "a deletion and creation"
+          : "a change and back"
+      }${first.path === "" ? "" : `: ${first.path.slice(1)}`}`,
       {
         step: steps.length - 1,
         diff: differencesText(differences),
@@ -460,7 +487,7 @@ function leftBehind(
         key,
         violation("orphan", `${key} is left after "${text}"`, {
           step,
-          writes: [writeText(made)],
+          writes: [`missing: delete ${key}`, writeText(made)],
           signature: `orphan ${kind}`,
         }),
       );
@@ -616,6 +643,9 @@ export function judgePaths(
     clusterState(expected.objects, new Set(direct.before)),
     clusterState(found.objects, new Set(other.before)),
     masked,
+  ).filter((one) =>
+    // What another object has left behind is an orphan, or data.
+    !sameAs?.isShared || one.path !== "" || one.expected !== undefined
   );
   if (differences.length === 0) return [];
   const [first] = differences;

@@ -69,7 +69,7 @@ export class Perturbations {
   #throttledUntil = -Infinity;
   /** Watches that have missed events. */
   readonly #gaps: Set<object> = new Set();
-  #gapUntil = 0;
+  #lastsUntil = 0;
   /** Number of the last event that was delivered. */
   #delivered = 0;
   /** Times at which delayed events began to wait. */
@@ -174,7 +174,12 @@ export class Perturbations {
   /** Time until which something is wrong, so that nothing is quiet. */
   get until(): number {
     const stale = this.#stale?.until ?? 0;
-    return Math.max(this.#throttledUntil, stale, this.#gapUntil);
+    return Math.max(this.#throttledUntil, stale, this.#lastsUntil);
+  }
+
+  /** Something is wrong until a time. */
+  lasts(until: number): void {
+    this.#lastsUntil = Math.max(this.#lastsUntil, until);
   }
 
   /** Effect on any request; undefined if there is none. */
@@ -282,7 +287,7 @@ export class Perturbations {
   closeLater(watch: object, close: () => void): void {
     if (this.#gaps.has(watch)) return;
     this.#gaps.add(watch);
-    this.#gapUntil = this.#now + GAP_MS;
+    this.lasts(this.#now + GAP_MS);
     this.#world?.outside.setTimer(close, GAP_MS);
   }
 

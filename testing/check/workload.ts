@@ -45,7 +45,12 @@ export interface Scenario {
   /** Steps before the first one in which the operator can be disturbed. */
   readonly known: number;
   /** Scenario whose end state must be the same, by another path. */
-  readonly sameAs?: { readonly scenario: string; readonly step: number };
+  readonly sameAs?: {
+    readonly scenario: string;
+    readonly step: number;
+    /** Whether that path had another object, which may have left something. */
+    readonly isShared?: boolean;
+  };
   /** Step whose state the last step must lead back to. */
   readonly backTo?: number;
 }
@@ -173,6 +178,7 @@ export async function scenarios(
       name: "life",
       known,
       steps: [...before, ...create, ...remove, ...create],
+      backTo: known + create.length - 1,
     },
     {
       name: "recreate",
@@ -194,8 +200,23 @@ export async function scenarios(
   for (const subject of subjects) {
     const second = renamed(subject);
     if (!await accepts(second)) continue;
+    const name = unique("share", found);
     found.push({
-      name: unique("share", found),
+      name: `direct-${name}`,
+      known: Infinity,
+      steps: [
+        ...before,
+        ...subjects.map((one): CheckStep => ({
+          apply: one === subject ? second : one,
+        })),
+      ],
+      sameAs: {
+        scenario: name,
+        step: known + create.length + 1,
+        isShared: true,
+      },
+    }, {
+      name,
       known: known + create.length,
       steps: [
         ...before,
@@ -246,7 +267,42 @@ export async function scenarios(
       }
     }
   }
+  for (const object of before.length > 0 ? others : []) {
+    const other = changedContent(object);
+    if (other === undefined || !await accepts(other, object)) continue;
+    const name = unique(`given-${metadataOf(object)["name"]}`, found);
+    const at = known + create.length;
+    found.push({
+      name,
+      known: at,
+      steps: [...before, ...create, { apply: other }],
+    }, {
+      name: `direct-${name}`,
+      known: Infinity,
+      steps: [
+        ...others.map((one): CheckStep => ({
+          apply: one === object ? other : one,
+          settle: false,
+        })),
+        ...create,
+      ],
+      sameAs: { scenario: name, step: at },
+    });
+  }
   return found;
+}
+
+/** A ConfigMap or Secret with another first value; undefined for other objects. */
+function changedContent(object: JsonObject): JsonObject | undefined {
+  for (const field of ["data", "stringData"]) {
+    const values = object[field];
+    const [name] = isJsonObject(values) ? Object.keys(values) : [];
+    if (!isJsonObject(values) || name === undefined) continue;
+    const isEncoded = object["kind"] === "Secret" && field === "data";
+    const value = isEncoded ? btoa("changed") : `${values[name]}-changed`;
+    return { ...object, [field]: { ...values, [name]: value } };
+  }
+  return undefined;
 }
 
 function unsettled(steps: readonly CheckStep[]): readonly CheckStep[] {

@@ -925,6 +925,8 @@ function referenceOf(object: UntypedObject): ObjectReference {
 
 /** Changes of the readiness of a container that flaps; ready after the last. */
 const FLAPS = 7;
+/** Time until a container becomes ready if it is late, or first if it flaps. */
+const READY_MS = { late: 10 * MINUTE_MS, flap: 3 * MINUTE_MS };
 
 function podHooks(
   perturbations: Perturbations,
@@ -943,7 +945,10 @@ function podHooks(
         ready(isReady);
         if (mode === "flap" && ++turns < FLAPS) view.setTimer(turn, MINUTE_MS);
       };
-      if (mode !== "never") view.setTimer(turn, 3 * MINUTE_MS);
+      if (mode !== "never") {
+        view.setTimer(turn, READY_MS[mode]);
+        perturbations.lasts(clock.now() + READY_MS[mode] + FLAPS * MINUTE_MS);
+      }
       return new Promise(() => {});
     },
   };

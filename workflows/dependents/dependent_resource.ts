@@ -237,7 +237,10 @@ export class DependentResource<
     const what = `${this.#kind.kind} ${id}`;
     ctx.log.debug("Updating a dependent", { dependent: what, field });
     this.#loops.beforeWrite(id, { what, field });
-    const updated = await this.#update(intent, actual, ctx);
+    const updated = await this.#update(intent, actual, ctx).catch((error) => {
+      this.#loops.failed(id);
+      throw error;
+    });
     memory.applied({ ...match, actual: updated });
     return { operation: "updated", resource: updated };
   }

@@ -68,6 +68,15 @@ export class UpdateLoops {
     }
   }
 
+  /** Forgets the last write, which failed: it has changed nothing. */
+  failed(key: string): void {
+    const series = this.#series.get(key);
+    if (series === undefined) return;
+    series.writes--;
+    series.wait = 0;
+    if (series.writes === 0) this.#series.delete(key);
+  }
+
   /** Ends the series of an object that matches or was deleted; all without key. */
   settled(key: string | undefined): void {
     if (key === undefined) this.#series.clear();

@@ -12,6 +12,8 @@ export interface CorpusEntry {
     /** Part of a write that a finding must name. */
     readonly write: string;
   };
+  /** Whether the bug is a loop, whose runs take seconds. */
+  readonly isSlow?: true;
   /** Objects that are there once an object of the kind has settled. */
   readonly expects: readonly string[];
   /** Objects of the workload, if those from the schema are not enough. */

@@ -159,7 +159,10 @@ test("An object that is left when the last primary is gone is an orphan", () => 
   const record = run([create], [[gadget, service], [service]]);
   const found = only(clean(record, "apply", "delete"));
   assert.equal(found.oracle, "orphan");
-  assert.deepEqual(found.writes, ["create Service default/a"]);
+  assert.deepEqual(found.writes, [
+    "missing: delete Service default/a",
+    "create Service default/a",
+  ]);
   const secret = checkedObject("Secret", "a");
   const kept = run([write("create Secret a")], [[gadget, secret], [secret]]);
   assert.deepEqual(clean(kept, "apply", "delete"), []);
@@ -217,8 +220,26 @@ test("External actions that may be repeated count once in a row", () => {
   assert.deepEqual(judged(repeated, { reference: usual }), []);
   const closed = external(put, remove, put, remove, put);
   const texts = judged(closed, { reference: usual }).map(({ text }) => text);
-  assert.equal(texts.length, 2);
+  // What is made once more after the removal is put right, the removal is not.
+  assert.equal(texts.length, 1);
   assert.match(texts[0] ?? "", /^"DELETE .*" is done 2 times/);
+  const left = judged(external(put, remove), { reference: external(put) });
+  assert.equal(left.length, 1);
+});
+
+test("What is made and removed in a step that usually makes nothing is spared", () => {
+  const [made, removed] = [
+    write("create Service b"),
+    write("delete Service b"),
+  ];
+  const transient = run([create, made, removed], [[gadget, service]]);
+  assert.deepEqual(judged(transient), []);
+  const lasting = run([create, { ...made, step: -1 }, removed], [[
+    gadget,
+    service,
+  ]]);
+  const found = only(judged(lasting));
+  assert.match(found.text, /^Service default\/b is deleted once/);
 });
 
 test("Too many writes in a step and on an idle day are found", () => {

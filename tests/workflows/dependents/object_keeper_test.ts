@@ -238,6 +238,20 @@ test("DependentResource forgets the loop of an object that was deleted", async (
   assert.equal(await loop(), 6, "after a deletion by the garbage collector");
 });
 
+test("DependentResource takes no series of refused updates for a loop", async () => {
+  const maps = new Maps();
+  const { ctx } = maps;
+  const keeper = new DependentResource(ConfigMap, maps.source(true));
+  await ensure(keeper, "m", ctx);
+  maps.spoil("m");
+  const busy = () => Promise.reject(new Error("429"));
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const refused = { ...ctx, apply: busy } as unknown as typeof ctx;
+    await assert.rejects(() => ensure(keeper, "m", refused), /^Error: 429$/);
+  }
+  assert.equal(await ensure(keeper, "m", ctx), "updated");
+});
+
 test("DependentResource refuses an object without a name or with a status", async () => {
   const maps = new Maps();
   const { ctx } = maps;

@@ -14,6 +14,7 @@ export const entry: CorpusEntry = {
     plans: ["none"],
     write: "Gadget default/sample/status",
   },
+  isSlow: true,
   expects: ["ConfigMap sample-part"],
 };
 

@@ -11,7 +11,7 @@ import type { CorpusEntry } from "../entry.ts";
 
 export const entry: CorpusEntry = {
   bug: {
-    plans: ["crash"],
+    plans: ["none", "crash"],
     write: "delete ConfigMap default/sample-entry",
   },
   expects: ["ConfigMap sample-entry"],

@@ -1,7 +1,6 @@
 /**
- * Seeded bug: what was provided is remembered by name, and forgotten when the
- * deletion is seen. If an object is deleted and made again unseen, the operator
- * provides nothing for the new one.
+ * Seeded bug: what was provided is remembered by name and never forgotten. If an
+ * object is deleted and made again, the operator provides nothing for the new one.
  *
  * Kind: Sieve, unobserved state; misuse of the API (state in module variables).
  */
@@ -12,7 +11,7 @@ import type { CorpusEntry } from "../entry.ts";
 
 export const entry: CorpusEntry = {
   bug: {
-    plans: ["missed", "cut", "expire"],
+    plans: ["none", "missed"],
     write: "create ConfigMap default/sample-part",
   },
   expects: ["ConfigMap sample-part"],
@@ -29,7 +28,6 @@ const provided = new Set<string>();
 const operator: Operator = new Operator();
 operator.register(Gadget, {
   async reconcile({ metadata: { name }, spec: { color } }, ctx) {
-    if (ctx.deleted) return void provided.delete(name);
     if (provided.has(name)) return;
     const part = `${name}-part`;
     if (
@@ -43,5 +41,5 @@ operator.register(Gadget, {
     }
     provided.add(name);
   },
-}, { allEvents: true, install: true });
+}, { install: true });
 export default operator;

@@ -1,6 +1,6 @@
 /**
- * Seeded bug: the status keeps the generation that it observed first. It looks as
- * if no later change was worked on.
+ * Seeded bug: the status keeps the color that was seen first. It looks as if no
+ * later change was worked on.
  *
  * Kind: misuse of the API (status that is never observed); Acto, status.
  */
@@ -12,7 +12,7 @@ import type { CorpusEntry } from "../entry.ts";
 export const entry: CorpusEntry = {
   bug: {
     plans: ["none"],
-    write: "Gadget default/sample",
+    write: "Gadget default/sample/status",
   },
   expects: ["ConfigMap sample-part"],
 };
@@ -22,7 +22,7 @@ const Gadget = defineKind({
   version: "v1",
   kind: "Gadget",
   spec: z.object({ color: z.string() }),
-  status: z.object({ seen: z.int(), observedGeneration: z.int() }).partial(),
+  status: z.object({ seen: z.string() }).partial(),
 });
 
 const operator: Operator = new Operator();
@@ -32,9 +32,8 @@ operator.register(Gadget, {
       metadata: { name: `${metadata.name}-part` },
       data: { color },
     });
-    if (status?.observedGeneration !== undefined) return;
-    const observedGeneration = metadata.generation;
-    await ctx.patch(Gadget, metadata.name, { status: { observedGeneration } }, {
+    if (status?.seen !== undefined) return;
+    await ctx.patch(Gadget, metadata.name, { status: { seen: color } }, {
       subresource: "status",
     });
   },
