@@ -46,6 +46,8 @@ scenario(
       await projectText("examples/prometheus_alerts.yaml"),
     );
     assert.deepEqual([...alerting].filter((name) => !known.has(name)), []);
+    const guide = namesIn(await projectText("docs/observability.md"));
+    assert.deepEqual([...guide].filter((name) => !known.has(name)), []);
     assert.ok(shown.size > 20, `${shown.size} metrics are shown`);
     const described = namesIn(
       await projectText("core/operator/metrics_registry.ts"),
