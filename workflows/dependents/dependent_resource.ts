@@ -236,7 +236,7 @@ export class DependentResource<
     }
     const what = `${this.#kind.kind} ${id}`;
     ctx.log.debug("Updating a dependent", { dependent: what, field });
-    this.#loops.beforeWrite(id, { what, field });
+    this.#loops.beforeWrite(id, { what, field, now: ctx.clock.now() });
     const updated = await this.#update(intent, actual, ctx).catch((error) => {
       this.#loops.failed(id);
       throw error;

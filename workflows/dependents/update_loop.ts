@@ -2,6 +2,8 @@
 const LOOP_WRITES = 5;
 /** Maximum number of runs that are skipped between two writes. */
 const MAX_SKIPPED_RUNS = 64;
+/** Time after a write when the next one is not skipped, in milliseconds. */
+const LONGEST_WAIT_MS = 300_000;
 
 /** Error for a field that another writer reverts after each update. */
 export class UpdateLoopError extends Error {
@@ -31,12 +33,15 @@ interface Series {
   writes: number;
   /** Number of runs to skip before the next write. */
   wait: number;
+  /** Time of the last write, in milliseconds. */
+  at: number;
 }
 
 /**
  * Detector of fields that are written repeatedly. After five consecutive writes
- * only every second run writes, then every fourth, and so on. The others fail,
- * so that their retry backs off and the error names the field.
+ * only every second run writes, then every fourth, and so on, but one every five
+ * minutes at least. The others fail, so that their retry backs off and the error
+ * names the field.
  */
 export class UpdateLoops {
   readonly #series: Map<string, Series> = new Map();
@@ -44,22 +49,28 @@ export class UpdateLoops {
   /**
    * Records a write.
    *
+   * @param now Time by the clock of the controller, in milliseconds.
    * @throws {UpdateLoopError} If the write should wait.
    */
   beforeWrite(
     key: string,
-    { what, field }: { readonly what: string; readonly field: string },
+    { what, field, now }: {
+      readonly what: string;
+      readonly field: string;
+      readonly now: number;
+    },
   ): void {
     const series = this.#series.get(key);
     if (series?.field !== field) {
-      this.#series.set(key, { field, writes: 1, wait: 0 });
+      this.#series.set(key, { field, writes: 1, wait: 0, at: now });
       return;
     }
-    if (series.wait > 0) {
+    if (series.wait > 0 && now - series.at < LONGEST_WAIT_MS) {
       series.wait--;
       throw new UpdateLoopError(what, field, series.writes);
     }
     series.writes++;
+    series.at = now;
     if (series.writes > LOOP_WRITES) {
       series.wait = Math.min(
         2 ** (series.writes - LOOP_WRITES) - 1,

@@ -310,9 +310,9 @@ test("MatchMemory with a limit knows the objects that were learned last", () => 
 
 test("UpdateLoops allows five writes of a field, then fewer and fewer", () => {
   const loops = new UpdateLoops();
-  const write = (field = ".spec.a") => {
+  const write = (field = ".spec.a", now = 0) => {
     try {
-      loops.beforeWrite("k", { what: "Thing ns/x", field });
+      loops.beforeWrite("k", { what: "Thing ns/x", field, now });
       return true;
     } catch (error) {
       assert.ok(error instanceof UpdateLoopError);
@@ -323,6 +323,8 @@ test("UpdateLoops allows five writes of a field, then fewer and fewer", () => {
   const passed = Array.from({ length: 20 }, () => write());
   assert.deepEqual(passed.slice(0, 6), Array(6).fill(true));
   assert.equal(passed.filter(Boolean).length, 9);
+  assert.equal(write(".spec.a", 299_999), false);
+  assert.equal(write(".spec.a", 300_000), true, "one every five minutes");
   assert.equal(write(".spec.b"), true, "another field is no loop");
   loops.settled("k");
   assert.equal(write(), true);
