@@ -106,6 +106,14 @@ export function retry(
         const requested = isLast ? undefined : requestedDelay(response);
         if (requested === undefined || requested > max) return response;
         delay = requested;
+        if (attempt > 1) {
+          const { action } = request;
+          const { status } = response;
+          logger?.warn("The server throttles a request, which is retried", {
+            action,
+            status,
+          });
+        }
         await response.cancel();
       } catch (error) {
         if (isLast || closed?.aborted || !isRepeatable(request)) throw error;

@@ -173,8 +173,13 @@ export class ResponseReader {
 
   #fail(reason: "overdue" | "silent", limit: number): void {
     const { action } = this.#request;
+    const { silence, total } = this.#deps.limits;
+    // Only the initial events of a watch have both limits.
+    const isInitial = total !== undefined && this.#silence === silence;
     const why = reason === "silent"
-      ? `nothing arrived for ${limit} ms`
+      ? `nothing arrived for ${limit} ms${
+        isInitial ? ", not even the bookmark that ends the initial events" : ""
+      }`
       : `the server did not end the stream within ${limit} ms`;
     this.close(new ConnectionFault(reason, `Cannot ${action}: ${why}`));
   }
