@@ -66,7 +66,7 @@ function schedulesText(
 function findingText(finding: Finding, number: number): string {
   const { title, oracle, disturbance, writes, diff, sequence } = finding;
   const { replay, plans, also } = finding;
-  const more = plans > 1 ? ` (and ${plans - 1} more plans)` : "";
+  const more = plans > 1 ? ` (and ${counted(plans - 1, "more plan")})` : "";
   const blocks = [
     `${number}. ${upper(title)}   [${oracle}]`,
     `   When ${disturbance}${more}.`,

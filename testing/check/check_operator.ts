@@ -428,7 +428,7 @@ class Check {
         title: violation.text,
         plan: text,
         disturbance: disturbanceText(plan, judged.disturbed),
-        writes: [...judged.disturbed, ...violation.writes],
+        writes: [...new Set([...judged.disturbed, ...violation.writes])],
         diff: violation.diff,
         sequence: judged.sequence,
         mermaid: judged.mermaid,

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { corpus, verdictOf } from "./corpus/corpus.ts";
+
+/** Plans of a correct operator; `npm run check:corpus` runs all of them. */
+const PLANS = 8;
+/** Members of the corpus of which each runtime takes one. */
+const SHARE = 12;
+
+// Each runtime takes another part, so that CI checks a quarter of the corpus.
+const part = "Deno" in globalThis ? 1 : "Bun" in globalThis ? 2 : 0;
+
+test("A part of the corpus is found, replayed and not reported", async () => {
+  const members = (await corpus()).filter(({ entry }, at) =>
+    at % SHARE === part && entry.isSlow !== true
+  );
+  assert.ok(members.length >= 4);
+  for (const member of members) {
+    const isBuggy = member.entry.bug !== undefined;
+    const verdict = await verdictOf(member, { plans: isBuggy ? 150 : PLANS });
+    const { name, findings, proof, isReplayed } = verdict;
+    const titles = findings.map(({ title, plan }) => `${plan}: ${title}`);
+    assert.equal(proof !== undefined, isBuggy, `${name}: ${titles.join("\n")}`);
+    assert.equal(isReplayed, isBuggy, `${name}: ${proof?.plan}`);
+    if (!isBuggy) assert.deepEqual(titles, [], name);
+  }
+});
