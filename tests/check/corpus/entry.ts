@@ -12,8 +12,11 @@ export interface CorpusEntry {
     /** Part of a write that a finding must name. */
     readonly write: string;
   };
-  /** Whether the bug is a loop, whose runs take seconds. */
-  readonly isSlow?: true;
+  /**
+   * Whether tests leave it to `npm run check:corpus`: the bug is a loop, whose runs
+   * take seconds, or an error that is not handled, which runners of tests report.
+   */
+  readonly isAlone?: true;
   /** Objects that are there once an object of the kind has settled. */
   readonly expects: readonly string[];
   /** Objects of the workload, if those from the schema are not enough. */

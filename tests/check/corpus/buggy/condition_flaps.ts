@@ -13,7 +13,7 @@ export const entry: CorpusEntry = {
     plans: ["none"],
     write: "Gadget default/sample/status",
   },
-  isSlow: true,
+  isAlone: true,
   expects: [],
 };
 

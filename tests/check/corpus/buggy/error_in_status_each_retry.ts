@@ -14,7 +14,7 @@ export const entry: CorpusEntry = {
     plans: ["none"],
     write: "Gadget default/sample/status",
   },
-  isSlow: true,
+  isAlone: true,
   expects: ["ConfigMap sample-part"],
 };
 

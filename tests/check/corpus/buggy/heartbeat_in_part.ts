@@ -13,7 +13,7 @@ export const entry: CorpusEntry = {
     plans: ["none"],
     write: "apply ConfigMap default/sample-part",
   },
-  isSlow: true,
+  isAlone: true,
   expects: ["ConfigMap sample-part"],
 };
 

@@ -15,7 +15,7 @@ export const entry: CorpusEntry = {
     plans: ["none"],
     write: "ConfigMap default/sample-part",
   },
-  isSlow: true,
+  isAlone: true,
   expects: ["ConfigMap sample-part"],
 };
 

@@ -14,6 +14,7 @@ export const entry: CorpusEntry = {
     plans: ["refuse"],
     write: "apply ConfigMap default/sample-part",
   },
+  isAlone: true,
   expects: ["ConfigMap sample-part"],
 };
 
