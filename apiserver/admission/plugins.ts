@@ -13,6 +13,7 @@ import {
 import { LIMIT_RANGER } from "./limit_ranger.ts";
 import { NAMESPACE_LIFECYCLE } from "./namespace_lifecycle.ts";
 import { POD_SECURITY } from "./pod_security.ts";
+import { POD_TOPOLOGY_LABELS } from "./pod_topology.ts";
 import { POD_PRIORITY } from "./priority.ts";
 import { RESOURCE_QUOTA } from "./resource_quota.ts";
 import { RUNTIME_CLASS } from "./runtime_class.ts";
@@ -43,6 +44,7 @@ export function admissionPlugins(
     CERTIFICATE_SIGNING,
     CERTIFICATE_SUBJECT,
     DEFAULT_INGRESS_CLASS,
+    POD_TOPOLOGY_LABELS,
     ...policies,
     RESOURCE_QUOTA,
   ];

@@ -48,7 +48,7 @@ export async function bindPod(
   checkPath(named, binding.metadata);
   const node = nodeOf(binding);
   const pod = structuredClone(findStored(named).parse());
-  assign(named, pod, { node, annotations: binding.metadata.annotations });
+  assign(named, pod, { node, ...binding.metadata });
   if (!options.dryRun) context.store.put(pods, pod);
   return await respondCreated(request);
 }
@@ -71,14 +71,16 @@ function nodeOf({ target }: UntypedObject): string {
 /**
  * Assigns a pod to a node, in place.
  *
- * @throws {StatusError} 409 if it has a node or is being deleted.
+ * @param binding Node, and metadata that the pod takes over.
+ * @throws {StatusError} 409 if it has a node, is being deleted, or waits for gates.
  */
 export function assign(
   request: ResourceRequest,
   pod: UntypedObject,
-  { node, annotations }: {
+  { node, annotations, labels }: {
     readonly node: string;
-    readonly annotations: Readonly<Record<string, string>> | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+    readonly labels?: Readonly<Record<string, string>> | undefined;
   },
 ): void {
   const refuse = (why: string) =>
@@ -96,7 +98,11 @@ export function assign(
       }`,
     );
   }
+  if (Array.isArray(spec.schedulingGates) && spec.schedulingGates.length > 0) {
+    throw refuse(`pod ${request.name} has non-empty .spec.schedulingGates`);
+  }
   spec.nodeName = node;
+  if (labels) pod.metadata.labels = { ...pod.metadata.labels, ...labels };
   if (annotations) {
     pod.metadata.annotations = { ...pod.metadata.annotations, ...annotations };
   }

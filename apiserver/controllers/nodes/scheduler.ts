@@ -8,6 +8,7 @@ import {
   labelRequirement,
   matchesLabels,
 } from "../../../core/api/label_selector.ts";
+import { topologyLabels } from "../../admission/pod_topology.ts";
 import { assign } from "../../write/bind.ts";
 import type { ControllerApi } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
@@ -113,9 +114,10 @@ async function schedule(pod: Pod, api: ControllerApi): Promise<void> {
     const stored = store.collection(Pod).get(`${namespace}/${name}`);
     if (definition === undefined || stored === undefined) return;
     const bound = stored.parse();
+    const node = fitting[index] as Node;
     assign(internalRequest(api.context, definition, stored), bound, {
-      node: fitting[index]?.metadata.name ?? "",
-      annotations: undefined,
+      node: node.metadata.name,
+      labels: topologyLabels(node),
     });
     store.put(definition, bound);
     return;

@@ -555,3 +555,37 @@ test("a certificate needs a right to its signer, and never makes a master", asyn
     assert.equal((await approve("approval", "Approved")).status, 200);
   });
 });
+
+test("a pod takes over the topology of its node, bound or created there", async () => {
+  await withServer(async (server) => {
+    const topology = {
+      "topology.kubernetes.io/zone": "a1",
+      "topology.kubernetes.io/region": "a",
+    };
+    await create(server, "/api/v1/nodes", {
+      metadata: { name: "n", labels: { ...topology, other: "" } },
+    });
+    await create(server, PODS, pod("bound"));
+    await create(server, `${PODS}/bound/binding`, {
+      metadata: { name: "bound" },
+      target: { kind: "Node", name: "n" },
+    });
+    const bound = await server.send("GET", `${PODS}/bound`);
+    assert.deepEqual(bound.body.metadata.labels, topology);
+    const made = await create(server, PODS, pod("made", {}, { nodeName: "n" }));
+    assert.deepEqual(made.metadata.labels, topology);
+    const other = await create(server, PODS, pod("o", {}, { nodeName: "m" }));
+    assert.equal(other.metadata.labels, undefined);
+    await create(
+      server,
+      PODS,
+      pod("g", {}, { schedulingGates: [{ name: "a/b" }] }),
+    );
+    const gated = await server.send("POST", `${PODS}/g/binding`, {
+      metadata: { name: "g" },
+      target: { kind: "Node", name: "n" },
+    });
+    assert.equal(gated.status, 409);
+    assert.match(gated.body.message, /non-empty \.spec\.schedulingGates/);
+  });
+});
