@@ -13,6 +13,10 @@ const NAME = "registry";
 const OPT_OUT = "gallery.coracle.dev/no-pull-secret";
 const COPY = { "gallery.coracle.dev/copy": "true" };
 
+const account = (namespace: string) => ({
+  metadata: { namespace, name: "default" },
+});
+
 export function operator(options: OperatorOptions = {}): Operator {
   const source = watch<Namespace, Secret>(Secret, {
     name: "source",
@@ -31,7 +35,11 @@ export function operator(options: OperatorOptions = {}): Operator {
       if (secret === undefined || OPT_OUT in annotations) {
         const copy = await ctx.get(Secret, NAME, namespace);
         const isOurs = copy?.metadata.labels?.["gallery.coracle.dev/copy"];
-        if (isOurs) await ctx.delete(Secret, key);
+        if (!isOurs) return;
+        // What is no longer applied is removed; the copy goes last, as it tells that
+        // there is something to remove.
+        await ctx.apply(ServiceAccount, account(namespace), { owned: false });
+        await ctx.delete(Secret, key);
         return;
       }
       await ctx.apply(Secret, {
@@ -41,7 +49,7 @@ export function operator(options: OperatorOptions = {}): Operator {
       });
       // Server-side apply adds an entry to the list and keeps those of others.
       await ctx.apply(ServiceAccount, {
-        metadata: { namespace, name: "default" },
+        ...account(namespace),
         imagePullSecrets: [{ name: NAME }],
       }, { owned: false });
     },

@@ -288,7 +288,7 @@ export class WorldTransport implements Transport {
     if (entry.verb === "list" || entry.resource === "") return;
     try {
       const { metadata, reason, details } = JSON.parse(decoder.decode(bytes));
-      entry.reason = entry.code >= 300 ? reason : undefined;
+      if (entry.code >= 300) entry.reason = causeOf(details) ?? reason;
       entry.uid = metadata?.uid ?? details?.uid;
       if (metadata?.resourceVersion) {
         entry.revision = Number(metadata.resourceVersion);
@@ -516,6 +516,15 @@ function targetOf(
   { verb, group, resource, subresource, namespace, name }: RequestEntry,
 ): string {
   return [verb, group, resource, subresource, namespace, name].join("/");
+}
+
+/** Cause of a refusal that is no lack of rights, though it is a 403. */
+function causeOf(
+  details: { readonly causes?: readonly { readonly reason?: string }[] } | null,
+): string | undefined {
+  return details?.causes?.find(({ reason }) =>
+    reason === "NamespaceTerminating"
+  )?.reason;
 }
 
 async function readAll(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

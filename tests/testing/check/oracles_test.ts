@@ -205,6 +205,21 @@ test("Missing rights, unhandled errors and external actions are named", () => {
   ]);
 });
 
+test("What a terminating namespace or a busy server refuses is no finding", () => {
+  const refused = write("create Service b", { effect: "nothing", code: 403 });
+  const terminating = { ...refused, reason: "NamespaceTerminating" };
+  assert.deepEqual(
+    judged(run([create, terminating], [[gadget, service]])),
+    [],
+  );
+  assert.equal(
+    only(judged(run([create, refused], [[gadget, service]]))).oracle,
+    "rights",
+  );
+  const busy = Array.from({ length: 1_000 }, () => ({ ...refused, code: 429 }));
+  assert.deepEqual(judged(run([create, ...busy], [[gadget, service]])), []);
+});
+
 test("External actions that may be repeated count once in a row", () => {
   const external = (...texts: readonly string[]) =>
     run([create, ...texts.map((text) => note("external", text))], [[
