@@ -200,7 +200,7 @@ test("Dependents become ready late, or flap, or never", async () => {
   } as never;
   const changes = async (mode: "late" | "flap" | "never") => {
     const run = await runCopier([{ do: "dependents", mode }], {
-      steps: [{ apply: workload, settle: false }, { advance: 600_000 }],
+      steps: [{ apply: workload, settle: false }, { advance: 700_000 }],
     });
     const { status } = run.end["v1 Pod default/web"] as unknown as {
       status: { conditions: { type: string; status: string }[] };

@@ -16,6 +16,7 @@ export const entry: CorpusEntry = {
     plans: ["stale"],
     write: "delete Secret default/sample-backup",
   },
+  isAlone: true,
   expects: ["Secret sample-backup"],
 };
 
