@@ -69,6 +69,7 @@ export class Perturbations {
   #throttledUntil = -Infinity;
   /** Watches that have missed events. */
   readonly #gaps: Set<object> = new Set();
+  #gapIsOver = false;
   #lastsUntil = 0;
   /** Number of the last event that was delivered. */
   #delivered = 0;
@@ -275,6 +276,7 @@ export class Perturbations {
       } else if (one.do === "withhold") {
         const { group: wanted = group } = one;
         if (one.resource !== resource || wanted !== group) continue;
+        if (this.#gapIsOver) continue;
         if (revision < one.from || revision >= one.to) continue;
       } else continue;
       this.#hit(one);
@@ -288,7 +290,11 @@ export class Perturbations {
     if (this.#gaps.has(watch)) return;
     this.#gaps.add(watch);
     this.lasts(this.#now + GAP_MS);
-    this.#world?.outside.setTimer(close, GAP_MS);
+    this.#world?.outside.setTimer(() => {
+      // The list that follows is complete.
+      this.#gapIsOver = true;
+      close();
+    }, GAP_MS);
   }
 
   /** Edits that follow a step of the workload. */

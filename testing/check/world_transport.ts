@@ -199,6 +199,7 @@ export class WorldTransport implements Transport {
       ? {}
       : await this.#verdict(entry.write, targetOf(entry));
     const { crash } = verdict;
+    entry.fault = verdict.fault;
     try {
       // The process may have been suspended since it wanted to send this.
       if (verdict.wasSuspended) request.beforeSend?.();
@@ -206,7 +207,6 @@ export class WorldTransport implements Transport {
       trace.push(entry);
       return reject(error);
     }
-    entry.fault = verdict.fault;
     if (crash?.place === "before") {
       trace.push(entry);
       world.crash(crash.why, crash.downMs);

@@ -394,3 +394,20 @@ scenario(
     );
   },
 );
+
+scenario(
+  "A json status keeps what another client wrote first meanwhile",
+  async (fixture) => {
+    await startGadgets(fixture, async ({ status }) => {
+      if (status !== undefined) return;
+      const theirs = { status: { count: 7 } };
+      await fixture.client.status.patch(Gadget, KEY, theirs);
+      return patchStatus({ value: "ours" }, { method: "json" });
+    });
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "ours"
+    );
+    assert.equal((await fixture.gadget("a"))?.status?.count, 7);
+  },
+);

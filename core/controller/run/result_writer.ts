@@ -160,7 +160,11 @@ export class ResultWriter<P extends KubernetesObject> {
     const { kind } = this.#deps.runDeps;
     const wanted = this.#withFinalizer(fields);
     if (method !== undefined) {
-      return this.#sendChanged(context, { method, primary, wanted }, options);
+      return this.#sendChanged(
+        context,
+        { method, primary, fields, wanted },
+        options,
+      );
     }
     const { uid } = primary.metadata;
     const patch = {
@@ -175,9 +179,10 @@ export class ResultWriter<P extends KubernetesObject> {
   /** Sends the object with the wanted fields, or a JSON Patch that makes it so. */
   async #sendChanged(
     context: RunContext<P>,
-    { method, primary, wanted }: {
+    { method, primary, fields, wanted }: {
       readonly method: ReconcileResult["method"];
       readonly primary: P;
+      readonly fields: Body;
       readonly wanted: Body;
     },
     options: SendOptions,
@@ -192,9 +197,18 @@ export class ResultWriter<P extends KubernetesObject> {
     if (method === "replace") {
       return { object: await context.replace(kind, object, options) };
     }
+    const difference = diffJsonPatch(base, object);
+    if (difference.some(addsObject)) {
+      // It would replace what another client has added there meanwhile.
+      return this.#send(
+        context,
+        { method: undefined, primary, fields },
+        options,
+      );
+    }
     const patch: JsonPatchOperation[] = [
       { op: "test", path: "/metadata/uid", value: primary.metadata.uid },
-      ...diffJsonPatch(base, object),
+      ...difference,
     ];
     return await context.sendPatch(kind, keyOf(primary), patch, {
       ...options,
@@ -375,6 +389,11 @@ function loadStatusFields(): Promise<typeof import("./status_leftovers.ts")> {
 }
 
 /** Whether the status of a kind has a field for the observed generation. */
+/** Whether an operation sets a whole object, where there was none. */
+function addsObject(operation: JsonPatchOperation): boolean {
+  return operation.op === "add" && isJsonObject(operation.value);
+}
+
 function hasObservedGeneration(kind: Kind): boolean {
   return Object.hasOwn(statusSchemaOf(kind)?.properties ?? {}, OBSERVED);
 }

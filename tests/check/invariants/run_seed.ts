@@ -1,0 +1,700 @@
+import { ApiError } from "../../../core/api/api_error.ts";
+import type {
+  KubernetesObject,
+  UntypedObject,
+} from "../../../core/api/object.ts";
+import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import type { DefinedKind } from "../../../core/crd/kind_definition.ts";
+import type { RequestEntry } from "../../../testing/check/trace.ts";
+import { World, type WorldObjects } from "../../../testing/check/world.ts";
+import { metricReader } from "../../soak/soaked_operator.ts";
+import {
+  childName,
+  type ChildSource,
+  finalizerOf,
+  Fleet,
+  type Primary,
+  PRIMARY_KINDS,
+  type Registry,
+} from "./fleet.ts";
+import {
+  type ControllerPlan,
+  NAMESPACES,
+  type SeedPlan,
+  SELECTED,
+  type UserStep,
+} from "./seed_plan.ts";
+
+/** Something that did not hold in the run of a plan. */
+export interface Violation {
+  readonly invariant: string;
+  readonly detail: string;
+}
+
+const API_VERSION = "fleet.coracle.dev/v1";
+const MINUTE_MS = 60_000;
+/** Time without change after which everything must be as it should be. */
+const STILL_MS = MINUTE_MS;
+/** Time in which an idle operator must send nothing. */
+const IDLE_MS = 2 * MINUTE_MS;
+/** Timers that an operator may have more than before there was an object. */
+const MORE_TIMERS = 2;
+/** Actions of a run, beyond which it is a loop. */
+const MAX_ACTIONS = 20_000;
+
+/** Runs a plan in a world of its own, and returns what did not hold. */
+export async function runSeed(plan: SeedPlan): Promise<Violation[]> {
+  const judged = new SeedRun(plan);
+  try {
+    await judged.run();
+  } catch (error) {
+    judged.fail(
+      "no failure of the world",
+      error instanceof Error ? error.stack ?? "" : String(error),
+    );
+  } finally {
+    await judged.end();
+  }
+  return judged.violations;
+}
+
+class SeedRun {
+  readonly violations: Violation[] = [];
+  readonly #plan: SeedPlan;
+  readonly #fleets: Fleet[] = [];
+  readonly #registry: Registry = {
+    entries: new Set(),
+    cleaned: new Set(),
+    running: new Map(),
+    generations: new Map(),
+  };
+  /** What the user has written last, by kind, namespace and name. */
+  readonly #asked: Map<string, { value: string; marked: boolean }> = new Map();
+  #world: World | undefined;
+  /** Entries of the trace that were read. */
+  #read = 0;
+  #holder: number | undefined;
+  readonly #dead: Set<number> = new Set();
+  readonly #gone: Set<string> = new Set();
+
+  constructor(plan: SeedPlan) {
+    this.#plan = plan;
+  }
+
+  fail(invariant: string, detail: string): void {
+    if (this.violations.length < 20) {
+      this.violations.push({ invariant, detail });
+    }
+  }
+
+  get #live(): Fleet[] {
+    this.#readTrace();
+    return this.#fleets.filter(({ incarnation }) =>
+      !this.#dead.has(incarnation)
+    );
+  }
+
+  async run(): Promise<void> {
+    const plan = this.#plan;
+    const kinds = new Set(plan.controllers.map(({ kind }) => kind));
+    const metadata = (name: string) => ({ name });
+    const world = await World.start({
+      seed: plan.seed,
+      order: "seeded",
+      simulate: false,
+      maxActions: MAX_ACTIONS,
+      perturbations: plan.perturbations,
+      kinds: [...kinds].map((kind) =>
+        PRIMARY_KINDS.get(kind) as DefinedKind<Primary>
+      ),
+      objects: NAMESPACES.map((name) =>
+        ({
+          apiVersion: "v1",
+          kind: "Namespace",
+          metadata: metadata(name),
+        }) as UntypedObject
+      ),
+      load: (start) => {
+        const fleet = new Fleet(plan, start, {
+          registry: this.#registry,
+          outside: {
+            isAlive: (incarnation) => {
+              this.#readTrace();
+              return !this.#dead.has(incarnation);
+            },
+            holder: () => {
+              this.#readTrace();
+              return this.#holder;
+            },
+            isGone: (uid, incarnation) => {
+              this.#readTrace();
+              return this.#gone.has(`${incarnation} ${uid}`) ||
+                this.#gone.has(uid);
+            },
+            fail: (invariant, detail) => this.fail(invariant, detail),
+            now: () => this.#world?.now ?? 0,
+          },
+        });
+        this.#fleets.push(fleet);
+        return fleet.operator;
+      },
+    });
+    this.#world = world;
+    await world.advance(1_000);
+    for (const step of plan.steps) {
+      await this.#act(step);
+      if (step.then > 0) await world.advance(step.then);
+    }
+    for (const fleet of this.#fleets) fleet.calm = true;
+    await this.#settle("after the workload");
+    if (this.violations.length > 0) return;
+    this.#judgeState();
+    await this.#judgeCaches();
+    this.#judgeMetrics();
+    await this.#judgeIdle();
+    if (this.violations.length > 0) return;
+    await this.#removeAll();
+    await this.#judgeEmpty();
+    await this.#judgeStop();
+  }
+
+  async end(): Promise<void> {
+    await this.#world?.end();
+  }
+
+  async #settle(when: string): Promise<void> {
+    const world = this.#world as World;
+    // Another replica leads for a while.
+    const deposals = this.#plan.perturbations.filter((one) =>
+      one.do === "depose"
+    );
+    await world.advance(deposals.length * 4 * MINUTE_MS);
+    const outcome = await world.quiet({
+      still: STILL_MS,
+      within: 60 * MINUTE_MS,
+    });
+    // Incarnations that began meanwhile.
+    for (const fleet of this.#fleets) fleet.calm = true;
+    const hasInterval = this.#plan.controllers.some(({ interval }) => interval);
+    if (outcome === "busy" && !hasInterval) {
+      this.fail("it becomes quiet", `${when}: ${lastEntries(world)}`);
+    }
+    // Runs by an interval go on for ever.
+    const isRunning = () =>
+      this.#live.some(({ operator }) =>
+        operator.health().controllers.some(({ running }) => running > 0)
+      );
+    for (let tries = 0; tries < 30 && isRunning(); tries++) {
+      await world.advance(500);
+    }
+    this.#readTrace();
+  }
+
+  /** Follows kills, Leases, deletions and writes of the trace. */
+  #readTrace(): void {
+    const { trace } = this.#world ?? { trace: [] };
+    for (; this.#read < trace.length; this.#read++) {
+      const entry = trace[this.#read]!;
+      switch (entry.type) {
+        case "kill":
+        case "exit":
+          this.#dead.add(entry.incarnation);
+          break;
+        case "rejection":
+          this.fail("no unhandled rejection", entry.message);
+          break;
+        case "event":
+          if (entry.event === "DELETED" && !entry.fault) {
+            this.#gone.add(`${entry.incarnation} ${entry.uid}`);
+          }
+          break;
+        case "actor":
+          // The informer may also learn of it by a new list.
+          if (entry.change === "DELETED") this.#gone.add(entry.uid);
+          break;
+        case "request":
+          this.#readRequest(entry);
+      }
+    }
+  }
+
+  #readRequest(entry: RequestEntry): void {
+    const { verb, resource, changed, incarnation, uid = "" } = entry;
+    if (verb === "delete" && changed) this.#gone.add(uid);
+    if (resource === "leases" && changed) {
+      const { spec } = JSON.parse(entry.body ?? "{}") as {
+        spec?: { holderIdentity?: string };
+      };
+      const [, holder] = spec?.holderIdentity?.split("-") ?? [];
+      this.#holder = holder ? Number(holder) : undefined;
+    }
+    if (entry.fault === "depose") {
+      this.#holder = 0;
+      // The process stood still: a run before may go on beside that of another.
+      this.#registry.running.clear();
+    }
+    if (entry.write === undefined || entry.code === 0) return;
+    const leads = this.#plan.coordination !== "leader" ||
+      resource === "customresourcedefinitions" ||
+      this.#holder === undefined || this.#holder === incarnation;
+    if (!leads) {
+      this.fail(
+        "no write by a deposed leader",
+        `${verb} ${entry.path} of incarnation ${incarnation} at ${entry.at} ms, while ${this.#holder} leads`,
+      );
+    }
+    this.#readObserved(entry);
+  }
+
+  /** A status must not tell of a generation that no run has seen. */
+  #readObserved({ subresource, body, uid, fieldManager }: RequestEntry & {
+    readonly fieldManager?: string;
+  }): void {
+    if (subresource !== "status" || body === undefined) return;
+    const observed = /"observedGeneration":(\d+)/.exec(body) ??
+      /observedGeneration","value":(\d+)/.exec(body);
+    if (observed === null) return;
+    const newest = this.#plan.controllers.map(({ name }) =>
+      this.#registry.generations.get(`${name} ${uid}`) ?? 0
+    );
+    void fieldManager;
+    if (Number(observed[1]) > Math.max(...newest) && uid) {
+      this.fail(
+        "observedGeneration was seen",
+        `${observed[1]} was written, and runs have seen ${newest}`,
+      );
+    }
+  }
+
+  async #act(step: UserStep): Promise<void> {
+    const world = this.#world as World;
+    const { namespace, name } = step;
+    const metadata = { namespace, name };
+    if (step.do === "set") {
+      const data = { value: step.value };
+      await world.apply(
+        {
+          apiVersion: "v1",
+          kind: "ConfigMap",
+          metadata,
+          data,
+        } as UntypedObject,
+      );
+      return;
+    }
+    const reference = { apiVersion: API_VERSION, kind: step.kind, ...metadata };
+    const id = `${step.kind} ${namespace}/${name}`;
+    try {
+      switch (step.do) {
+        case "put": {
+          const { kind, value, size, isGold } = step;
+          const labels = { tier: isGold ? SELECTED.tier : "tin" };
+          await world.apply({
+            apiVersion: API_VERSION,
+            kind,
+            metadata: { ...metadata, labels },
+            spec: { value, size },
+          } as UntypedObject);
+          this.#asked.set(id, { value, marked: false });
+          break;
+        }
+        case "mark": {
+          const { apiVersion, kind } = reference;
+          const annotations = { marked: "yes" };
+          await world.patch({
+            apiVersion,
+            kind,
+            metadata: { ...metadata, annotations },
+          } as UntypedObject);
+          const asked = this.#asked.get(id);
+          if (asked) asked.marked = true;
+          break;
+        }
+        case "remove":
+          this.#asked.delete(id);
+          await world.delete(reference);
+      }
+    } catch (error) {
+      if (!(error instanceof ApiError && error.isNotFound)) throw error;
+    }
+  }
+
+  /** Whether a perturbation of a kind is part of the plan. */
+  #has(kind: string): boolean {
+    return this.#plan.perturbations.some((one) => one.do === kind);
+  }
+
+  #judgeState(): void {
+    const objects = (this.#world as World).snapshot();
+    const wasEdited = this.#plan.perturbations.some((one) => one.do === "edit");
+    for (const primary of primariesIn(objects)) {
+      const { namespace = "", name, annotations } = primary.metadata;
+      const id = `${primary.kind} ${namespace}/${name}`;
+      if (primary.metadata.deletionTimestamp !== undefined) {
+        this.fail("no finalizer is stuck", id);
+        continue;
+      }
+      const asked = this.#asked.get(id);
+      if (asked === undefined) {
+        this.fail("no acknowledged write is lost", `${id} was deleted`);
+      } else if (!wasEdited) {
+        if (asked.value !== primary.spec.value) {
+          this.fail(
+            "no acknowledged write is lost",
+            `${id} has ${primary.spec.value}, and ${asked.value} was written`,
+          );
+        }
+        if (asked.marked && annotations?.["marked"] !== "yes") {
+          this.fail("no acknowledged write is lost", `${id}: the mark`);
+        }
+      }
+      for (const plan of this.#plan.controllers) {
+        if (isChosen(plan, primary)) this.#judgePrimary(plan, primary, objects);
+      }
+    }
+    for (const [key, { metadata }] of Object.entries(objects)) {
+      for (const { uid, kind, name } of metadata?.ownerReferences ?? []) {
+        const owner = objects[
+          `${API_VERSION} ${kind} ${metadata?.namespace}/${name}`
+        ];
+        if (owner?.metadata?.uid !== uid) {
+          this.fail("nothing is orphaned", key);
+        }
+      }
+    }
+    this.#judgeRegistry(objects);
+  }
+
+  #judgePrimary(
+    plan: ControllerPlan,
+    { metadata, kind, spec, status }: Primary,
+    objects: WorldObjects,
+  ): void {
+    const { namespace, name, uid, generation } = metadata;
+    const id = `${plan.name}, ${kind} ${namespace}/${name}`;
+    const settings = objects[`v1 ConfigMap ${namespace}/settings`] as
+      | ConfigMap
+      | undefined;
+    const value = `${spec.value}/${
+      plan.reads ? settings?.data?.["value"] ?? "" : ""
+    }`;
+    if (plan.status !== "none" && status?.[plan.name] !== value) {
+      this.fail(
+        "the last state is reconciled",
+        `${id}: status ${status?.[plan.name]}, not ${value}`,
+      );
+    }
+    const observed = status?.["observedGeneration"];
+    if (
+      plan.status !== "none" && observed !== undefined &&
+      observed !== generation
+    ) {
+      this.fail(
+        "the last state is reconciled",
+        `${id}: observedGeneration ${observed}, not ${generation}`,
+      );
+    }
+    for (let index = 0; index < 2; index++) {
+      const child = childName(name, plan.name, index);
+      const stored = objects[`v1 ConfigMap ${namespace}/${child}`] as
+        | ConfigMap
+        | undefined;
+      const expected = index < spec.size ? value : undefined;
+      if (stored?.data?.["value"] !== expected) {
+        this.fail(
+          "the last state is reconciled",
+          `${child}: ${stored?.data?.["value"]}, not ${expected}`,
+        );
+      }
+      const owners = stored?.metadata.ownerReferences ?? [];
+      if (stored && !owners.some((owner) => owner.uid === uid)) {
+        this.fail("the last state is reconciled", `${child} has no owner`);
+      }
+    }
+  }
+
+  /** What cleanup removes is there as long as the object, and no longer. */
+  #judgeRegistry(objects: WorldObjects): void {
+    const primaries = primariesIn(objects);
+    const { entries } = this.#registry;
+    for (const plan of this.#plan.controllers) {
+      if (!plan.cleanup && !plan.allEvents) continue;
+      const wanted = new Set<string>();
+      for (const primary of primaries) {
+        if (!isChosen(plan, primary)) continue;
+        const id = `${plan.name} ${primary.metadata.uid}`;
+        wanted.add(id);
+        const has = primary.metadata.finalizers?.includes(
+          finalizerOf(plan.name),
+        );
+        if (plan.cleanup && !has) {
+          this.fail("cleanup is called once", `${id} has no finalizer`);
+        }
+        if (!entries.has(id)) {
+          this.fail(
+            "cleanup is called once",
+            `${id} exists, but was cleaned up`,
+          );
+        }
+      }
+      // All-events mode misses deletions while the operator is down; an old state
+      // and an object that leaves the selection are not cleaned up either.
+      const isExact = !this.#has("stale") && !plan.selects &&
+        (plan.cleanup || this.#fleets.length === 1);
+      for (const id of entries) {
+        if (!id.startsWith(`${plan.name} `) || wanted.has(id)) continue;
+        if (isExact) {
+          this.fail("cleanup is called once", `${id} is gone, not cleaned up`);
+        }
+      }
+    }
+  }
+
+  async #judgeCaches(): Promise<void> {
+    const world = this.#world as World;
+    const objects = world.snapshot();
+    for (const fleet of this.#live) {
+      for (const plan of this.#plan.controllers) {
+        const handle = fleet.handles.get(plan.name);
+        const expected = primariesIn(objects).filter((one) =>
+          isChosen(plan, one)
+        );
+        const cached = handle?.primaries.list() ?? [];
+        this.#compare(`${plan.name} of ${fleet.incarnation}`, cached, expected);
+        const source = fleet.sources.get(plan.name) as ChildSource;
+        for (const namespace of NAMESPACES) {
+          if (
+            plan.namespaces !== "all" && !plan.namespaces.includes(namespace)
+          ) {
+            continue;
+          }
+          const maps = await source.list?.(namespace) ?? [];
+          const stored = Object.entries(objects).flatMap(([key, object]) =>
+            key.startsWith(`v1 ConfigMap ${namespace}/`) ? [object] : []
+          );
+          this.#compare(
+            `ConfigMaps of ${plan.name} of ${fleet.incarnation}`,
+            maps,
+            stored,
+          );
+        }
+        for (const primary of expected) {
+          const owned = Object.values(objects).filter((object) =>
+            object.metadata?.ownerReferences?.some(({ uid }) =>
+              uid === primary.metadata.uid
+            )
+          );
+          this.#compare(
+            `Children of ${primary.metadata.name} in ${plan.name} of ${fleet.incarnation}`,
+            await source.secondaries?.(primary) ?? [],
+            owned,
+          );
+        }
+      }
+    }
+  }
+
+  #compare(
+    cache: string,
+    cached: readonly KubernetesObject[],
+    stored: readonly KubernetesObject[],
+  ): void {
+    const lines = (objects: readonly KubernetesObject[]) =>
+      objects.map(({ metadata, ...fields }) => {
+        const { apiVersion: _, kind: __, ...others } = fields as Record<
+          string,
+          unknown
+        >;
+        return `${metadata?.namespace}/${metadata?.name} ${metadata?.uid} ${metadata?.resourceVersion} ${
+          sorted(others)
+        }`;
+      }).sort();
+    const [a, b] = [lines(cached), lines(stored)];
+    const extra = a.filter((line) => !b.includes(line));
+    const missing = b.filter((line) => !a.includes(line));
+    if (a.length === b.length && extra.length + missing.length === 0) return;
+    this.fail(
+      "caches equal the server",
+      `${cache}: it has ${extra}, the server has ${missing}`,
+    );
+  }
+
+  #judgeMetrics(): void {
+    const { coordination, controllers } = this.#plan;
+    for (const fleet of this.#live) {
+      const health = fleet.operator.health();
+      const read = metricReader(fleet.operator.metrics());
+      for (const plan of controllers) {
+        const controller = plan.name;
+        const { calls, throws } = fleet.tallies.get(controller)!;
+        const value = (name: string) => read(name, { controller });
+        const ended = (result: string) =>
+          read("coracle_reconciliations_total", { controller, result });
+        const failed = ended("failure") + ended("aborted");
+        const runs = ended("success") + failed;
+        const one = health.controllers.find(({ name }) => name === controller);
+        const equal = (what: string, a: unknown, b: unknown) => {
+          if (a === b) return;
+          this.fail(
+            "metrics equal what was counted",
+            `${controller} of ${fleet.incarnation}: ${what}: ${a}, not ${b}`,
+          );
+        };
+        equal("active", value("coracle_reconciliations_active"), 0);
+        // What a standby replica would do first waits in its queue.
+        if (one?.active) equal("queue", value("coracle_queue_depth"), 0);
+        equal("failing", value("coracle_failing_objects"), 0);
+        equal("causes", value("coracle_reconciliation_causes_total"), runs);
+        equal(
+          "durations",
+          value("coracle_reconciliation_duration_seconds_count"),
+          runs,
+        );
+        equal("failing", one?.failing, 0);
+        if (runs < calls || failed < throws) {
+          equal(
+            "runs and failed runs",
+            `${runs} ${failed}`,
+            `${calls} ${throws}`,
+          );
+        }
+        if (coordination !== "sharding") {
+          equal(
+            "primaries",
+            value("coracle_primaries"),
+            fleet.handles.get(controller)?.primaries.list().length,
+          );
+        }
+      }
+    }
+  }
+
+  /** Nothing is sent and nothing runs while nothing changes. */
+  async #judgeIdle(): Promise<void> {
+    const world = this.#world as World;
+    const hasInterval = this.#plan.controllers.some(({ interval }) => interval);
+    const { length } = world.trace;
+    const calls = () =>
+      this.#fleets.reduce(
+        (sum, { tallies }) =>
+          [...tallies.values()].reduce((all, one) => all + one.calls, sum),
+        0,
+      );
+    const before = calls();
+    await world.advance(IDLE_MS);
+    const requests = world.trace.slice(length).filter((entry) =>
+      entry.type === "request" && entry.verb !== "watch" &&
+      entry.resource !== "leases" && (entry.write !== undefined || !hasInterval)
+    ) as RequestEntry[];
+    const isIdle = requests.length === 0;
+    if (!isIdle) {
+      this.fail(
+        "no request when idle",
+        requests.slice(0, 5).map(({ verb, path }) => `${verb} ${path}`).join(),
+      );
+    }
+    if (!hasInterval && calls() !== before) {
+      this.fail("no request when idle", `${calls() - before} runs`);
+    }
+  }
+
+  async #removeAll(): Promise<void> {
+    const world = this.#world as World;
+    const all = primariesIn(world.snapshot());
+    for (const { kind = "", metadata } of all) {
+      const { namespace, name } = metadata;
+      await world.delete({
+        apiVersion: API_VERSION,
+        kind,
+        name,
+        namespace,
+      });
+      this.#asked.delete(`${kind} ${namespace}/${name}`);
+    }
+    await this.#settle("after the removal");
+  }
+
+  async #judgeEmpty(): Promise<void> {
+    const world = this.#world as World;
+    const objects = world.snapshot();
+    for (const { kind, metadata } of primariesIn(objects)) {
+      this.fail("no finalizer is stuck", `${kind} ${metadata.name}`);
+    }
+    for (const [key, { metadata }] of Object.entries(objects)) {
+      if (metadata?.ownerReferences?.length) {
+        this.fail("nothing is orphaned", key);
+      }
+    }
+    this.#judgeRegistry(objects);
+    await this.#judgeCaches();
+    for (const fleet of this.#live) {
+      const { controllers } = fleet.operator.health();
+      // A standby replica keeps deletions that it has to work on once it leads.
+      if (!controllers.every(({ active }) => active)) continue;
+      const read = metricReader(fleet.operator.metrics());
+      for (const name of ["coracle_queue_delayed", "coracle_primaries"]) {
+        const left = read(name);
+        if (left !== 0) this.fail("no growth", `${name} is ${left}`);
+      }
+    }
+  }
+
+  /** A stopped operator has no timer, and sends nothing. */
+  async #judgeStop(): Promise<void> {
+    const world = this.#world as World;
+    for (const fleet of this.#live) {
+      await world.complete(fleet.operator.stop());
+      const { pending } = fleet.timers;
+      if (pending > MORE_TIMERS) {
+        this.fail("no growth", `${pending} timers after the end`);
+      }
+    }
+    const { length } = world.trace;
+    await world.advance(MINUTE_MS);
+    const late = world.trace.slice(length).find(({ type }) =>
+      type === "request"
+    );
+    if (late !== undefined) {
+      this.fail("no request when idle", `stopped: ${JSON.stringify(late)}`);
+    }
+  }
+}
+
+function primariesIn(objects: WorldObjects): Primary[] {
+  return Object.entries(objects).flatMap(([key, object]) =>
+    key.startsWith(`${API_VERSION} `) ? [object as unknown as Primary] : []
+  );
+}
+
+/** Whether a controller runs a primary. */
+function isChosen(
+  { kind, namespaces, selects }: ControllerPlan,
+  { kind: other, metadata: { namespace = "", labels } }: Primary,
+): boolean {
+  return kind === other &&
+    (namespaces === "all" || namespaces.includes(namespace)) &&
+    (!selects || labels?.["tier"] === SELECTED.tier);
+}
+
+/** JSON with sorted keys. */
+function sorted(value: unknown): string {
+  return JSON.stringify(
+    value,
+    (_, part) =>
+      part !== null && typeof part === "object" && !Array.isArray(part)
+        ? Object.fromEntries(
+          Object.entries(part).sort(([a], [b]) => a < b ? -1 : 1),
+        )
+        : part,
+  );
+}
+
+function lastEntries({ trace }: World): string {
+  return trace.slice(-6).map((entry) =>
+    entry.type === "request"
+      ? `${entry.at} ${entry.verb} ${entry.path} ${entry.code}`
+      : entry.type === "log"
+      ? `${entry.at} ${entry.message} ${entry.fields}`
+      : `${entry.type}`
+  ).join("; ");
+}

@@ -1,0 +1,233 @@
+import type { Perturbation } from "../../../testing/check/perturbation.ts";
+import { Random } from "../../soak/random.ts";
+
+/** Kinds of primaries, of which the first has an `observedGeneration`. */
+export const KINDS = ["Ship", "Crew"] as const;
+/** Namespaces of the primaries. */
+export const NAMESPACES = ["east", "west"] as const;
+/** Label that the selection of some controllers asks for. */
+export const SELECTED = { tier: "gold" } as const;
+
+/** One controller of a generated operator. */
+export interface ControllerPlan {
+  readonly name: string;
+  readonly kind: (typeof KINDS)[number];
+  /** How it writes its children, which are ConfigMaps. */
+  readonly write: "apply" | "create" | "patch" | "modify" | "replace";
+  readonly cleanup: boolean;
+  readonly allEvents: boolean;
+  /** Whether its children depend on the ConfigMap "settings". */
+  readonly reads: boolean;
+  readonly selects: boolean;
+  readonly namespaces: "all" | readonly string[];
+  /** How the status is written; "none" for a controller that writes none. */
+  readonly status: "none" | "patch" | "json" | "replace";
+  /** Share of the runs that fail by themselves. */
+  readonly failures: number;
+  /** Longest time that a run takes, in milliseconds. */
+  readonly lasts: number;
+  readonly concurrency: number;
+  readonly timeout: number | undefined;
+  /** Interval until the next run, in milliseconds; undefined for none. */
+  readonly interval: number | undefined;
+}
+
+/** What a user does. */
+export type UserStep =
+  & {
+    readonly namespace: string;
+    readonly name: string;
+    /** Milliseconds until the next step. */
+    readonly then: number;
+  }
+  & (
+    | {
+      readonly do: "put";
+      readonly kind: (typeof KINDS)[number];
+      readonly value: string;
+      readonly size: number;
+      readonly isGold: boolean;
+    }
+    | { readonly do: "mark"; readonly kind: (typeof KINDS)[number] }
+    | { readonly do: "remove"; readonly kind: (typeof KINDS)[number] }
+    | { readonly do: "set"; readonly value: string }
+  );
+
+/** Trouble on the way to the server, in addition to that of the world. */
+export interface NetworkPlan {
+  /** Share of the requests that are answered late. */
+  readonly slow: number;
+  /** Longest delay of an answer, in milliseconds. */
+  readonly longest: number;
+  /**
+   * Time from which the Lease requests of the first incarnation are not answered
+   * for a while, in milliseconds. The last answer before comes late.
+   */
+  readonly cutAt: number | undefined;
+  readonly lateness: number;
+}
+
+/** Everything that a seed decides. */
+export interface SeedPlan {
+  readonly seed: number;
+  readonly coordination: "none" | "leader" | "sharding";
+  readonly controllers: readonly ControllerPlan[];
+  readonly steps: readonly UserStep[];
+  readonly network: NetworkPlan;
+  readonly perturbations: readonly Perturbation[];
+}
+
+const SECOND_MS = 1_000;
+
+/** Returns the plan of a seed. */
+export function planOf(seed: number): SeedPlan {
+  const random = new Random(seed * 7_919 + 17);
+  const chance = (share: number) => random.next() < share;
+  const coordination = chance(0.65)
+    ? "none"
+    : chance(0.6)
+    ? "leader"
+    : "sharding";
+  const controllers = Array.from(
+    { length: 1 + random.below(3) },
+    (_, index) => controllerPlan(random, index),
+  );
+  const kinds = [...new Set(controllers.map(({ kind }) => kind))];
+  const steps = Array.from(
+    { length: 3 + random.below(8) },
+    () => userStep(random, kinds, controllers),
+  );
+  const network = {
+    slow: chance(0.4) ? random.pick([0.05, 0.2, 0.5]) : 0,
+    longest: random.pick([100, 2 * SECOND_MS, 8 * SECOND_MS]),
+    cutAt: coordination !== "none" && chance(0.5)
+      ? random.below(40 * SECOND_MS)
+      : undefined,
+    lateness: random.below(18 * SECOND_MS),
+  };
+  const perturbations = Array.from(
+    { length: random.below(4) },
+    () => perturbation(random, kinds, coordination),
+  );
+  if (coordination !== "none" && chance(0.8)) {
+    perturbations.push({ do: "twins", write: 1 + random.below(4) });
+  }
+  return { seed, coordination, controllers, steps, network, perturbations };
+}
+
+function controllerPlan(random: Random, index: number): ControllerPlan {
+  const chance = (share: number) => random.next() < share;
+  const allEvents = chance(0.2);
+  return {
+    name: `c${index}`,
+    kind: random.pick(KINDS),
+    write: random.pick(["apply", "create", "patch", "modify", "replace"]),
+    cleanup: !allEvents && chance(0.5),
+    allEvents,
+    reads: chance(0.4),
+    selects: chance(0.3),
+    namespaces: random.pick(["all", "all", ["east"], ["east", "west"]]),
+    status: random.pick(["none", "patch", "patch", "json", "replace"]),
+    failures: chance(0.3) ? 0.2 : 0,
+    lasts: random.pick([0, 0, 200, 3 * SECOND_MS]),
+    concurrency: random.pick([1, 2, 10]),
+    timeout: chance(0.15) ? 1_500 : undefined,
+    interval: chance(0.1) ? 30 * SECOND_MS : undefined,
+  };
+}
+
+function userStep(
+  random: Random,
+  kinds: readonly (typeof KINDS)[number][],
+  controllers: readonly ControllerPlan[],
+): UserStep {
+  const namespace = random.pick(NAMESPACES);
+  const name = random.pick(["a", "b"]);
+  const kind = random.pick(kinds);
+  const then = random.pick([0, 0, 50, SECOND_MS, 10 * SECOND_MS]);
+  const common = { namespace, name, kind, then };
+  const choice = random.next();
+  if (choice < 0.15) return { do: "remove", ...common };
+  if (choice < 0.25) return { do: "mark", ...common };
+  const value = `v${random.below(1_000)}`;
+  if (choice < 0.35) {
+    return { do: "set", namespace, name: "settings", value, then };
+  }
+  // A finalizer outside of the selection would never be removed.
+  const isFixed = controllers.some((one) =>
+    one.kind === kind && one.selects && one.cleanup
+  );
+  const isGold = isFixed ? name !== "b" : random.next() < 0.7;
+  return { do: "put", ...common, value, size: random.below(3), isGold };
+}
+
+function perturbation(
+  random: Random,
+  kinds: readonly (typeof KINDS)[number][],
+  coordination: SeedPlan["coordination"],
+): Perturbation {
+  const write = 1 + random.below(20);
+  const event = 1 + random.below(30);
+  const revision = 40 + random.below(60);
+  const namespace = random.pick(NAMESPACES);
+  const name = random.pick(["a", "b"]);
+  const target = {
+    apiVersion: "fleet.coracle.dev/v1",
+    kind: random.pick(kinds),
+    name,
+    namespace,
+  };
+  const child = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    name: `${name}-c0-0`,
+    namespace,
+  };
+  const choices: readonly Perturbation[] = [
+    {
+      do: "crash",
+      write,
+      place: random.pick(["before", "unanswered", "after"]),
+      downMs: random.pick([0, 0, 5 * SECOND_MS]),
+    },
+    { do: "stale", write, revision, forMs: 30 * SECOND_MS },
+    {
+      do: "withhold",
+      resource: random.pick(["ships", "crews", "configmaps"]),
+      from: revision,
+      to: revision + 1 + random.below(10),
+    },
+    { do: "delay", event, after: event + 1 + random.below(4) },
+    { do: "cut", event },
+    { do: "expire", event },
+    { do: "conflict", write, times: 1 + random.below(3) },
+    {
+      do: "refuse",
+      write,
+      times: 1 + random.below(4),
+      code: random.pick([403, 422, 500, 503]),
+    },
+    { do: "throttle", write, forMs: random.below(20) * SECOND_MS },
+    { do: "lose", write },
+    { do: "clock", write, jumpMs: random.pick([-1, 1]) * 3_600_000 },
+    {
+      do: "edit",
+      write,
+      target,
+      patch: { metadata: { annotations: { foreign: "1" } } },
+    },
+    {
+      do: "edit",
+      write,
+      target,
+      patch: { spec: { value: `e${random.below(1_000)}` } },
+    },
+    { do: "edit", write, target: child, patch: { data: { value: "foreign" } } },
+    { do: "edit", write, target: child, delete: true },
+    { do: "edit", write, target, delete: true },
+  ];
+  if (coordination !== "none" && random.next() < 0.4) {
+    return { do: "depose", write };
+  }
+  return random.pick(choices);
+}
