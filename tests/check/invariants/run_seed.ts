@@ -3,7 +3,7 @@ import type {
   KubernetesObject,
   UntypedObject,
 } from "../../../core/api/object.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import type { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import type { DefinedKind } from "../../../core/crd/kind_definition.ts";
 import type { RequestEntry } from "../../../testing/check/trace.ts";
 import { World, type WorldObjects } from "../../../testing/check/world.ts";
