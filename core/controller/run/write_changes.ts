@@ -13,8 +13,11 @@ const MAX_FIELDS = 20;
 const MAX_VALUE = 120;
 /** Metadata that every write changes. */
 const BOOKKEEPING = new Set(["generation", "managedFields", "resourceVersion"]);
-/** Fields of Secrets whose values are never shown. */
-const SECRET_FIELD = /^\/(data|stringData)(\/|$)/;
+/**
+ * Fields of Secrets whose values are never shown; `kubectl apply` keeps the data in
+ * an annotation, too.
+ */
+const SECRET_FIELD = /^\/(data|stringData|metadata\/annotations)(\/|$)/;
 
 /**
  * Fields that a write changed, as texts such as `spec.replicas: 1 → 2`: at most

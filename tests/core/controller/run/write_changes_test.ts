@@ -75,3 +75,12 @@ test("writeChanges cuts long values and lists at most twenty fields", () => {
   assert.equal(found.length, 20);
   assert.ok(JSON.stringify(found).length < 20 * 200);
 });
+
+test("writeChanges hides annotations of Secrets, where kubectl keeps the data", () => {
+  const annotations = {
+    "kubectl.kubernetes.io/last-applied-configuration":
+      '{"data":{"a":"c2VjcmV0"}}',
+  };
+  const found = changes(Secret, {}, { metadata: { name: "a", annotations } });
+  assert.deepEqual(found, ["metadata.annotations: + (hidden)"]);
+});
