@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { corpus, verdictOf } from "./corpus/corpus.ts";
 
@@ -24,4 +25,16 @@ test("A part of the corpus is found, replayed and not reported", async () => {
     assert.equal(isReplayed, isBuggy, `${name}: ${proof?.plan}`);
     if (!isBuggy) assert.deepEqual(titles, [], name);
   }
+});
+
+test("The guide's table names each seeded bug of the corpus", async () => {
+  const guide = await readFile(
+    new URL("../../docs/check.md", import.meta.url),
+    "utf8",
+  );
+  const rows = guide.matchAll(/^\| `([a-z_]+)` +\| [^|]+\| [^|]*\|$/gm);
+  const named = new Set([...rows].map(([, name]) => `buggy/${name}`));
+  const buggy = (await corpus()).filter(({ entry }) => entry.bug !== undefined);
+  const missing = buggy.filter(({ name }) => !named.has(name));
+  assert.deepEqual(missing.map(({ name }) => name), []);
 });
