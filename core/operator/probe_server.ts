@@ -54,6 +54,14 @@ export interface ProbeContent {
   inspect(): object;
 }
 
+/**
+ * Host headers of requests for `/debug`: addresses, and names that only resolve
+ * on a machine or in a cluster. A page whose own name resolves to this server
+ * (DNS rebinding) sends another.
+ */
+const LOCAL_HOST =
+  /^(?:\[[\da-f:.]+\]|\d+(?:\.\d+){3}|[^.:]+|.+\.svc|.+\.(?:local|internal|localhost))(?::\d+)?$/i;
+
 /** Base to parse paths with; the host does not matter. */
 const BASE = "http://localhost";
 
@@ -119,7 +127,7 @@ export class ProbeServer {
     });
   }
 
-  #answer({ method, url = "/" }: IncomingMessage): Answer {
+  #answer({ headers, method, url = "/" }: IncomingMessage): Answer {
     if (!URL.canParse(url, BASE)) {
       return inText(400, "Cannot serve this target: it must be a path");
     }
@@ -139,6 +147,15 @@ export class ProbeServer {
         const type = "text/plain; version=0.0.4; charset=utf-8";
         return { status: 200, type, body: this.#content.metrics() };
       }
+    }
+    if (
+      this.#debug && pathname.startsWith("/debug/") &&
+      !LOCAL_HOST.test(headers.host ?? "")
+    ) {
+      return inText(
+        421,
+        "Cannot serve this host: it must be an address or a name of the cluster",
+      );
     }
     if (this.#debug && pathname === "/debug/why") {
       const found = this.#content.why(searchParams.get("object") ?? "");

@@ -105,6 +105,33 @@ test("ProbeServer serves the history of an object only if enabled", async () => 
   assert.deepEqual(asked, ["default/a", "default/b"]);
 });
 
+test("ProbeServer refuses debug pages to foreign host names (DNS rebinding)", () =>
+  withProbes({}, async (ask) => {
+    const from = (host: string, target = "/debug/state") =>
+      ask(
+        `GET ${target} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`,
+      );
+    for (
+      const host of [
+        "localhost:8080",
+        "127.0.0.1:8080",
+        "[::1]:8080",
+        "operator",
+        "operator.shop.svc:8080",
+        "operator.shop.svc.cluster.local",
+      ]
+    ) {
+      assert.match(await from(host), /^HTTP\/1.1 200 /, host);
+    }
+    for (
+      const host of ["evil.example", "evil.example:8080", "127.0.0.1.evil.dev"]
+    ) {
+      assert.match(await from(host), /^HTTP\/1.1 421 /, host);
+      assert.match(await from(host, "/debug/why"), /^HTTP\/1.1 421 /, host);
+      assert.match(await from(host, "/healthz"), /^HTTP\/1.1 200 /, host);
+    }
+  }, { debug: true }));
+
 test("Operator rejects an invalid probe port", () => {
   for (const port of [-1, 1.5, 65_536]) {
     assert.throws(
