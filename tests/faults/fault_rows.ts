@@ -33,7 +33,7 @@ const STREAMS_ONLY = "only streams have it";
 const WRITES_ONLY = "only writes have it";
 
 /**
- * Writes that Deno and Bun send again by themselves when a connection that they
+ * Writes that Deno (all) and Bun (PUT) send again by themselves when a connection that they
  * have kept open is reset, so that nothing fails that could be named.
  */
 const RESENT: readonly Operation[] = "Deno" in globalThis || "Bun" in globalThis

@@ -36,9 +36,9 @@ for (const runtime of RUNTIMES) {
   for (const [cell, failure] of all) {
     if (failure === null) continue;
     failed++;
-    console.error(`${runtime} ${cell}: ${failure}`);
+    process.stderr.write(`${runtime} ${cell}: ${failure}\n`);
   }
-  console.log(`${runtime}: ${all.length} cells`);
+  process.stdout.write(`${runtime}: ${all.length} cells\n`);
 }
 const table = faultTable(reports as Record<Runtime, CellReport>);
 await writeFile(PAGE, withFaultTable(await readFile(PAGE, "utf8"), table));
