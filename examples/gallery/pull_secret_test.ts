@@ -39,11 +39,15 @@ test(
       });
       await cluster.until(isCopied("one"));
       assert.equal((await client.get(Secret, shop)).type, TYPE);
-      await cluster.until(async () => {
+      const isUsed = async () => {
         const account = { namespace: "shop", name: "default" };
-        const found = await client.find(ServiceAccount, account);
-        return found?.imagePullSecrets?.some(({ name }) => name === "registry");
-      });
+        const { imagePullSecrets = [] } = await client.find(
+          ServiceAccount,
+          account,
+        ) ?? {};
+        return imagePullSecrets.some(({ name }) => name === "registry");
+      };
+      await cluster.until(isUsed);
 
       await client.patch(Secret, home, { data: registry("two") });
       await cluster.until(isCopied("two"));
@@ -63,6 +67,7 @@ test(
 
       await client.delete(Secret, home);
       await cluster.until(async () => await copy() === undefined);
+      assert.equal(await isUsed(), false);
     },
   ),
 );
