@@ -114,6 +114,7 @@ class SeedRun {
           metadata: metadata(name),
         }) as UntypedObject
       ),
+      onChange: () => this.#judgeLeaders(),
       load: (start) => {
         const fleet = new Fleet(plan, start, {
           registry: this.#registry,
@@ -188,6 +189,21 @@ class SeedRun {
       await world.advance(500);
     }
     this.#readTrace();
+  }
+
+  /** No two replicas may think that they lead. */
+  #judgeLeaders(): void {
+    if (this.#plan.coordination !== "leader") return;
+    const leaders = this.#live.filter(({ operator }) =>
+      operator.health().leading
+    );
+    if (leaders.length < 2) return;
+    this.fail(
+      "one leader at a time",
+      `${
+        leaders.map(({ incarnation }) => incarnation)
+      } at ${this.#world?.now} ms`,
+    );
   }
 
   /** Follows kills, Leases, deletions and writes of the trace. */
