@@ -90,7 +90,7 @@ export interface ControllerHandle<
   readonly name: string;
   /** Kind of its primaries. */
   readonly kind: Kind<P>;
-  /** Cached primaries; empty before the controller is started. */
+  /** Cache of the primaries; reading it before the controller is started throws. */
   readonly primaries: PrimaryCache<P>;
   /** Changes the watched namespaces; resolves when their caches are synced. */
   changeNamespaces(namespaces: Namespaces): Promise<void>;
