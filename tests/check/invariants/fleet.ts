@@ -89,8 +89,6 @@ interface Running {
 /** Registrations outside of the cluster, by controller and uid. */
 export interface Registry {
   readonly entries: Set<string>;
-  /** Removed ones, by cleanup. */
-  readonly cleaned: Set<string>;
   readonly running: Map<string, Running>;
   /** Newest generation that a run was given, by controller and uid. */
   readonly generations: Map<string, number>;
@@ -254,9 +252,6 @@ export class Fleet {
         "no run by a deposed leader",
         `${id} began in incarnation ${this.incarnation}, while ${leader} leads`,
       );
-    }
-    if (this.#registry.cleaned.has(`${plan.name} ${uid}`) && !ctx.deleted) {
-      fail("nothing after cleanup", `${id} ran after its cleanup had ended`);
     }
     const known = `${plan.name} ${uid}`;
     const { generations } = this.#registry;

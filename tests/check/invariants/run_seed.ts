@@ -64,7 +64,6 @@ class SeedRun {
   readonly #fleets: Fleet[] = [];
   readonly #registry: Registry = {
     entries: new Set(),
-    cleaned: new Set(),
     running: new Map(),
     generations: new Map(),
   };
