@@ -99,6 +99,9 @@ type DeletedPrimary<P extends KubernetesObject> = Pick<
   "object" | "finalStateUnknown"
 >;
 
+/** Number of deletions that are kept while the processor is paused: the latest. */
+const MAX_PAUSED_DELETIONS = 1_000;
+
 /** Longest time over which failed runs are spread when a source works again. */
 const LONGEST_SPREAD_MS = 60_000;
 
@@ -292,6 +295,11 @@ export class EventProcessor<P extends KubernetesObject>
     const { object, finalStateUnknown } = event;
     this.#deleted.set(key, { object, finalStateUnknown });
     this.#add(key, DELETED);
+    // A standby replica hears of every deletion, and may never run one.
+    if (this.#paused && this.#deleted.size > MAX_PAUSED_DELETIONS) {
+      const [oldest = key] = this.#deleted.keys();
+      this.forget(oldest);
+    }
   }
 
   /** Adds a key, and interrupts its current run, which may only be waiting. */
