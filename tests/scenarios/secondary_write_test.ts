@@ -115,6 +115,30 @@ scenario(
 );
 
 scenario(
+  "An object that is deleted after each creation is created with longer pauses",
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, async (_gadget, ctx) => {
+      await ctx.apply(ConfigMap, { metadata: { name: "a" }, data: {} });
+    }, { owns: [ConfigMap] });
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    let deletions = 0;
+    for (let step = 0; step < 600; step++) {
+      if (await fixture.client.find(ConfigMap, KEY)) {
+        deletions++;
+        await fixture.client.delete(ConfigMap, KEY);
+      }
+      await fixture.advance(100);
+    }
+    assert.ok(deletions > 5 && deletions < 20, `${deletions} deletions`);
+    const loop = fixture.log.find(({ message }) =>
+      message.startsWith("Runs create the same object repeatedly")
+    );
+    assert.equal(loop?.fields["target"], "v1 ConfigMap default/a");
+  },
+);
+
+scenario(
   "The longest pause counts if a run repeats several writes that do not last",
   async (fixture) => {
     let count = 0;

@@ -52,7 +52,7 @@ export interface WriteLoop {
   readonly target: string;
   /** Number of consecutive identical writes. */
   readonly times: number;
-  /** Fields that change with every write, at most five. */
+  /** Fields that change with every write, at most five; none if it is deleted. */
   readonly fields: readonly string[];
   /** Pause before the next run of the primary, in milliseconds. */
   readonly pause: number;
@@ -77,12 +77,14 @@ interface LastWrite {
   readonly times: number;
   /** Time by the clock of the controller, in milliseconds. */
   readonly at: number;
+  /** UID of the object if the write created it. */
+  readonly created: string | undefined;
 }
 
 /**
  * Detector of runs that repeat the same write, each time with an effect: another
- * client reverts the fields, or the server stores them in another form. Without a
- * pause the two would go on indefinitely.
+ * client reverts the fields or deletes the object, or the server stores them in
+ * another form. Without a pause the two would go on indefinitely.
  */
 export class WriteLoopDetector {
   readonly #lastWrites: LatestMap<LastWrite> = new LatestMap(MAX_TARGETS);
@@ -96,25 +98,31 @@ export class WriteLoopDetector {
     const { key, target, before, after, now } = write;
     const id = `${key} ${target}`;
     const { resourceVersion, uid } = after;
-    // A write that changed nothing or created the object ends a loop.
+    const earlier = this.#lastWrites.get(id);
+    const isChange = before !== undefined && before.metadata.uid === uid;
+    const created = isChange ? undefined : uid;
+    // A write that changed nothing ends a loop. What no cache holds seems created.
     if (
-      before === undefined || before.metadata.uid !== uid ||
-      before.metadata.resourceVersion === resourceVersion
+      isChange
+        ? before.metadata.resourceVersion === resourceVersion
+        : earlier?.created === uid
     ) {
       this.#lastWrites.delete(id);
       return undefined;
     }
     const hash = hashOf(after.sent);
-    const earlier = this.#lastWrites.get(id);
     const again = earlier !== undefined && earlier.hash === hash &&
+      (earlier.created === undefined) === isChange &&
       now - earlier.at <= LOOP_WINDOW_MS;
     const times = again ? earlier.times + 1 : 1;
-    this.#lastWrites.set(id, { hash, times, at: now });
+    this.#lastWrites.set(id, { hash, times, at: now, created });
     if (times < LOOP_WRITES) return undefined;
     return {
       target,
       times,
-      fields: changedFields(before, after.object).slice(0, MAX_FIELDS),
+      fields: isChange
+        ? changedFields(before, after.object).slice(0, MAX_FIELDS)
+        : [],
       pause: Math.min(
         FIRST_PAUSE_MS * 2 ** (times - LOOP_WRITES),
         LONGEST_PAUSE_MS,
@@ -279,7 +287,9 @@ export class WriteObserver {
       run.pause = Math.max(run.pause, loop.pause);
       this.#loops.add(1, this.#labels);
       this.#log.warn(
-        "Runs repeat the same write: another client reverts it, or the server stores it in another form",
+        loop.fields.length === 0
+          ? "Runs create the same object repeatedly: something deletes it each time"
+          : "Runs repeat the same write: another client reverts it, or the server stores it in another form",
         { object: key, ...loop },
       );
     }
