@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import { test } from "node:test";
 import { operator as acmeIssuer } from "../../examples/gallery/acme_issuer.ts";
 import { AcmeServer } from "../../examples/gallery/acme_server.ts";
@@ -110,18 +111,25 @@ const CHECKS: Readonly<Record<string, Partial<CheckOptions>>> = {
   },
 };
 
+const isNode = !("Deno" in globalThis) && process.versions["bun"] === undefined;
+const skip = isNode ? false : "a seed has the same trace on each runtime";
+
 for (const [name, options] of Object.entries(CHECKS)) {
-  test(`The operator ${name} of the gallery passes a check`, async () => {
-    const { findings, plans } = await checkOperator({
-      operator: new URL(`../../examples/gallery/${name}.ts`, import.meta.url),
-      only: ["crash", "conflict", "stale"],
-      plans: PLANS,
-      ...options,
-    });
-    assert.deepEqual(
-      findings.map(({ title, plan }) => `${title} (${plan})`),
-      [],
-    );
-    assert.equal(plans, PLANS);
-  });
+  test(
+    `The operator ${name} of the gallery passes a check`,
+    { skip },
+    async () => {
+      const { findings, plans } = await checkOperator({
+        operator: new URL(`../../examples/gallery/${name}.ts`, import.meta.url),
+        only: ["crash", "conflict", "stale"],
+        plans: PLANS,
+        ...options,
+      });
+      assert.deepEqual(
+        findings.map(({ title, plan }) => `${title} (${plan})`),
+        [],
+      );
+      assert.equal(plans, PLANS);
+    },
+  );
 }
