@@ -19,10 +19,15 @@ type RuntimeName = "node" | "deno" | "bun";
 
 /**
  * Command of a runtime, with the flags of the Deployment that `coracle manifests`
- * prints. All of them are installed in the project.
+ * prints, and of the Dockerfile of a new project. All of them are installed in the project.
  */
 const RUNTIMES: Readonly<Record<RuntimeName, readonly string[]>> = {
-  node: [program("node"), "--max-semi-space-size=4"],
+  node: [
+    program("node"),
+    "--max-semi-space-size=4",
+    "--single-threaded",
+    "--heap-growing-percent=30",
+  ],
   deno: [
     program("deno"),
     ...["run", "-A", "--no-check"],
@@ -109,7 +114,7 @@ function built(
 }
 
 const CORACLE =
-  "patchStatus (merge patch); HTTP/1.1, own pool; bundled by esbuild, flags of its Deployment";
+  "patchStatus (merge patch); HTTP/1.1, own pool; bundled by esbuild, flags of its Deployment and Dockerfile";
 
 /** Operators of Greetings and baselines: the subjects of `reconcile`. */
 export const RECONCILERS: readonly Reconciler[] = [
