@@ -1,42 +1,46 @@
-/** Map of a limited number of keys: beyond it, the key that was set first is removed. */
+/**
+ * Map that forgets old keys. It has two generations: a value is set in the newer
+ * one, and once that has `limit` keys, it replaces the older one. So the `limit`
+ * keys that were set last are kept, and never more than twice as many.
+ */
 export class LatestMap<V> {
   readonly #limit: number;
-  readonly #values: Map<string, V> = new Map();
-  // One iterator, as a new one would pass over all keys that were removed.
-  readonly #oldest: Iterator<string, undefined> = this.#values.keys();
+  #newer: Map<string, V> = new Map();
+  #older: Map<string, V> = new Map();
 
-  /** @param limit Maximum number of keys. */
+  /** @param limit Number of keys of a generation; `Infinity` keeps all keys. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
   get size(): number {
-    return this.#values.size;
+    return this.#newer.size + this.#older.size;
   }
 
   get(key: string): V | undefined {
-    return this.#values.get(key);
+    return this.#newer.get(key) ?? this.#older.get(key);
   }
 
-  /** Keys, the latest first. */
-  latest(limit: number): string[] {
-    return [...this.#values.keys()].slice(-limit).reverse();
-  }
-
-  /** Sets a value; its key becomes the latest. */
   set(key: string, value: V): void {
-    this.#values.delete(key);
-    this.#values.set(key, value);
-    if (this.#values.size > this.#limit) {
-      this.#values.delete(this.#oldest.next().value as string);
+    this.#older.delete(key);
+    if (this.#newer.size === this.#limit && !this.#newer.has(key)) {
+      this.#older = this.#newer;
+      this.#newer = new Map();
     }
+    this.#newer.set(key, value);
   }
 
   delete(key: string): void {
-    this.#values.delete(key);
+    this.#newer.delete(key);
+    this.#older.delete(key);
   }
 
   clear(): void {
-    this.#values.clear();
+    this.#newer.clear();
+    this.#older.clear();
+  }
+
+  entries(): [string, V][] {
+    return [...this.#older, ...this.#newer];
   }
 }

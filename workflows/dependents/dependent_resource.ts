@@ -115,8 +115,8 @@ export interface KubernetesDependentOptions<
 /** A resourceVersion that no object has: an apply with it can only create. */
 const ONLY_CREATE = "1";
 
-/** Limit of remembered objects for event sources that report no deletions. */
-const MAX_REMEMBERED = 10_000;
+/** Number of objects remembered at least if the event source reports no deletions. */
+const MIN_REMEMBERED = 5_000;
 
 /** Desired state of one object in a run. */
 export interface DesiredResource<S extends KubernetesObject> {
@@ -264,7 +264,7 @@ export class DependentResource<
   /** Loads the comparison when the first object is reconciled. */
   async #createMemory(): Promise<MatchMemory> {
     const { MatchMemory } = await loadModule(import("./match_memory.ts"));
-    const limit = this.#seesDeletions ? undefined : MAX_REMEMBERED;
+    const limit = this.#seesDeletions ? undefined : MIN_REMEMBERED;
     return this.#memory ??= MatchMemory.ofKind(this.#kind, limit);
   }
 

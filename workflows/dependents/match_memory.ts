@@ -48,8 +48,8 @@ export class MatchMemory {
 
   /**
    * @param form The form of the kind's values.
-   * @param limit The maximum number of objects; the oldest are removed first. By
-   * default there is no limit, and the caller removes each object.
+   * @param limit The number of objects that are kept at least, those learned last.
+   * By default all are kept, and the caller removes each object.
    */
   constructor(form?: Form, limit: number = Infinity) {
     this.#form = form;

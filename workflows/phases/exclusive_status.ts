@@ -32,10 +32,11 @@ interface Written {
 const MAX_ATTEMPTS = 3;
 
 /**
- * Maximum number of remembered objects. Objects whose deletion was missed are
- * removed in time; removing one too early costs a conflict.
+ * Number of objects that were written last and are remembered, at least. Objects
+ * whose deletion was missed are removed in time; removing one too early costs a
+ * conflict.
  */
-const MAX_REMEMBERED = 100_000;
+const MIN_REMEMBERED = 50_000;
 
 export interface ExclusiveStatusOptions<P extends WithStatus> {
   /**
@@ -63,7 +64,7 @@ export interface ExclusiveStatusOptions<P extends WithStatus> {
 export class ExclusiveStatus<P extends WithStatus> {
   readonly #kind: Kind<P>;
   readonly #options: ExclusiveStatusOptions<P>;
-  readonly #written: LatestMap<Written> = new LatestMap(MAX_REMEMBERED);
+  readonly #written: LatestMap<Written> = new LatestMap(MIN_REMEMBERED);
 
   constructor(kind: Kind<P>, options: ExclusiveStatusOptions<P> = {}) {
     this.#kind = kind;

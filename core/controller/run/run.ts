@@ -191,10 +191,12 @@ export class Run<P extends KubernetesObject> {
 
   /** Adds a write to the list, of which the first 20 are kept. */
   wrote(write: string, changes?: readonly string[]): void {
-    this.#writes ??= [];
-    if (this.#writes.length === MAX_WRITES) return;
-    if (changes) (this.#changes ??= [])[this.#writes.length] = changes;
-    this.#writes.push(write);
+    const index = this.#writes?.length ?? 0;
+    if (index === MAX_WRITES) return;
+    if (changes) (this.#changes ??= [])[index] = changes;
+    // A literal has no spare capacity, unlike an array that grows.
+    if (this.#writes === undefined) this.#writes = [write];
+    else this.#writes.push(write);
   }
 
   /** Signal that is aborted with the run; created on first use. */

@@ -288,8 +288,8 @@ export interface RecordedRun {
 
 /** Number of recent runs that are kept for each object. */
 const MAX_RUNS = 10;
-/** Number of objects whose runs are kept: those that ran most recently. */
-const MAX_OBJECTS = 1_000;
+/** Number of objects that ran most recently and whose runs are kept, at least. */
+const MIN_OBJECTS = 500;
 /** Maximum length of an error message that is kept, in UTF-16 code units. */
 const MAX_ERROR_LENGTH = 500;
 
@@ -319,8 +319,7 @@ interface KeptRun extends
 /** Recent runs of the objects that ran most recently, for `coracle why`. */
 export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
   readonly #clock: Clock;
-  /** Past runs by key, in the order of the latest run of each object. */
-  readonly #byKey: LatestMap<KeptRun[]> = new LatestMap(MAX_OBJECTS);
+  readonly #byKey: LatestMap<KeptRun[]> = new LatestMap(MIN_OBJECTS);
 
   constructor({ clock }: { readonly clock: Clock }) {
     this.#clock = clock;
@@ -328,7 +327,10 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
 
   /** Keys of the objects that ran most recently, the latest first. */
   latest(limit: number): readonly string[] {
-    return this.#byKey.latest(limit);
+    const last = (runs: readonly KeptRun[]) => runs.at(-1)?.at ?? 0;
+    return this.#byKey.entries().reverse()
+      .sort(([, a], [, b]) => last(b) - last(a))
+      .slice(0, limit).map(([key]) => key);
   }
 
   /** Recent runs of an object, the latest last. */
@@ -344,9 +346,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
     const now = this.#clock.now();
     const duration = now - run.startedAt;
     const { rescheduleAt = Infinity, timerAt = Infinity } = plan ?? {};
-    const runs = this.#byKey.get(run.key) ?? [];
-    if (runs.length === MAX_RUNS) runs.shift();
-    runs.push({
+    const kept: KeptRun = {
       at: this.#clock.wallTime() - duration,
       cause: run.cause,
       step: run.step,
@@ -370,7 +370,12 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
         ? "reschedule"
         : plan?.timerCause,
       nextIn: Math.min(rescheduleAt, timerAt) - now,
-    });
+    };
+    const runs = this.#byKey.get(run.key);
+    // A literal has no spare capacity, unlike an array that grows.
+    if (runs === undefined) return this.#byKey.set(run.key, [kept]);
+    if (runs.length === MAX_RUNS) runs.shift();
+    runs.push(kept);
     this.#byKey.set(run.key, runs);
   }
 }

@@ -38,8 +38,8 @@ export interface StoredWrite {
 
 /** Stored write of the run of a primary. */
 interface ObservedWrite extends Pick<StoredWrite, "after" | "before"> {
-  /** Key of the primary. */
-  readonly key: string;
+  /** Text for the primary and the object together. */
+  readonly id: string;
   /** Object that is written, such as `v1 ConfigMap default/web`. */
   readonly target: string;
   /** Time by the clock of the controller, in milliseconds. */
@@ -64,8 +64,8 @@ const LOOP_WRITES = 5;
 const LOOP_WINDOW_MS = 60_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Number of targets in memory; the least recently written one is removed. */
-const MAX_TARGETS = 2_000;
+/** Number of targets that were written last and are kept in memory, at least. */
+const MIN_TARGETS = 2_000;
 /** Number of fields that a loop lists. */
 const MAX_FIELDS = 5;
 
@@ -87,7 +87,7 @@ interface LastWrite {
  * another form. Without a pause the two would go on indefinitely.
  */
 export class WriteLoopDetector {
-  readonly #lastWrites: LatestMap<LastWrite> = new LatestMap(MAX_TARGETS);
+  readonly #lastWrites: LatestMap<LastWrite> = new LatestMap(MIN_TARGETS);
 
   /**
    * Records a write.
@@ -95,8 +95,7 @@ export class WriteLoopDetector {
    * @returns The loop that the write is part of; undefined if absent.
    */
   observe(write: ObservedWrite): WriteLoop | undefined {
-    const { key, target, before, after, now } = write;
-    const id = `${key} ${target}`;
+    const { id, target, before, after, now } = write;
     const { resourceVersion, uid } = after;
     const earlier = this.#lastWrites.get(id);
     const isChange = before !== undefined && before.metadata.uid === uid;
@@ -151,8 +150,10 @@ interface WrittenStatus {
 
 /** Detector of status fields that another writer changes between own writes. */
 export class FieldFightDetector {
-  readonly #written: LatestMap<WrittenStatus> = new LatestMap(MAX_TARGETS);
+  readonly #written: LatestMap<WrittenStatus> = new LatestMap(MIN_TARGETS);
   readonly #fieldManager: string;
+  /** Whether any write has found a field changed. */
+  #isContested = false;
 
   /** @param fieldManager Field manager of the controller. */
   constructor(fieldManager: string) {
@@ -160,7 +161,9 @@ export class FieldFightDetector {
   }
 
   /** Whether the next write may show a fight, so that `live` must be read. */
-  isNear(id: string): boolean {
+  isNear(kind: Kind, object: ObjectKey): boolean {
+    if (!this.#isContested) return false;
+    const id = `${kindText(kind)} ${keyText(object)}`;
     const contested = this.#written.get(id)?.contested;
     return contested !== undefined &&
       [...contested.values()].includes(LOOP_WRITES - 1);
@@ -183,6 +186,7 @@ export class FieldFightDetector {
       this.#written.set(id, { json, contested: undefined });
       return undefined;
     }
+    this.#isContested = true;
     const contested = new Map<string, number>();
     let fight: FieldFight | undefined;
     for (const { path } of diffJsonPatch(was, JSON.parse(json))) {
@@ -259,7 +263,7 @@ export class WriteObserver {
 
   /** Whether a write of a status needs the object with its managed fields. */
   needsLive(kind: Kind, object: ObjectKey): boolean {
-    return this.#fights.isNear(`${kindText(kind)} ${keyText(object)}`);
+    return this.#fights.isNear(kind, object);
   }
 
   /**
@@ -273,7 +277,9 @@ export class WriteObserver {
   ): FieldFight | undefined {
     const { verb, kind, after, isStatus } = write;
     const { key } = run;
-    const target = `${kindText(kind)} ${keyText(after.key)}`;
+    const written = keyText(after.key);
+    const target = `${kindText(kind)} ${written}`;
+    const id = written === key ? target : `${key} ${target}`;
     const { before } = write;
     run.wrote(
       `${verb} ${target}`,
@@ -282,7 +288,7 @@ export class WriteObserver {
         : undefined,
     );
     const now = this.#clock.now();
-    const loop = this.#detector.observe({ key, target, before, after, now });
+    const loop = this.#detector.observe({ id, target, before, after, now });
     if (loop !== undefined) {
       run.pause = Math.max(run.pause, loop.pause);
       this.#loops.add(1, this.#labels);

@@ -1,36 +1,54 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import { test } from "node:test";
 import fc from "fast-check";
 import { LatestMap } from "../../../core/controller/latest_map.ts";
 
-test("LatestMap keeps the keys that were set last, up to its limit", () => {
+test("LatestMap keeps the keys that were set last, and at most two generations", () => {
   const operation = fc.record({
     name: fc.constantFrom("set", "set", "set", "delete", "clear"),
-    key: fc.constantFrom(..."abcdefghij"),
+    key: fc.constantFrom(..."abcdefghijkl"),
   });
   fc.assert(fc.property(
     fc.integer({ min: 1, max: 5 }),
     fc.array(operation, { maxLength: 200 }),
     (limit, operations) => {
       const map = new LatestMap<number>(limit);
-      let model: [string, number][] = [];
+      /** All keys that were set and not deleted, the latest last. */
+      const model = new Map<string, number>();
       for (const [index, { name, key }] of operations.entries()) {
         if (name === "clear" && index % 10 === 0) {
           map.clear();
-          model = [];
+          model.clear();
         } else {
-          model = model.filter(([known]) => known !== key);
+          model.delete(key);
           if (name === "set") {
+            model.set(key, index);
             map.set(key, index);
-            model = [...model, [key, index] as [string, number]].slice(-limit);
           } else map.delete(key);
         }
-        const expected = new Map(model);
-        for (const known of "abcdefghij") {
-          assert.equal(map.get(known), expected.get(known));
+        for (const [key, value] of [...model].slice(-limit)) {
+          assert.equal(map.get(key), value);
         }
-        assert.equal(map.size, expected.size);
+        const kept = map.entries();
+        for (const [key, value] of kept) {
+          assert.equal(value, model.get(key));
+          assert.equal(map.get(key), value);
+        }
+        assert.equal(new Set(kept.map(([key]) => key)).size, kept.length);
+        assert.equal(map.size, kept.length);
+        assert.ok(map.size <= 2 * limit);
       }
     },
   ));
+});
+
+test("LatestMap releases values that were replaced", () => {
+  const map = new LatestMap<readonly number[]>(100);
+  const before = process.memoryUsage().heapUsed;
+  for (let i = 0; i < 60_000; i++) {
+    map.set(`key-${i % 10}`, new Array<number>(1_000).fill(i));
+  }
+  const mebibytes = (process.memoryUsage().heapUsed - before) / 2 ** 20;
+  assert.ok(mebibytes < 100, `${mebibytes} MiB of 458 MiB are still held`);
 });

@@ -302,9 +302,11 @@ test("MatchMemory with a limit knows the objects that were learned last", () => 
   for (let index = 0; index < 1_000; index++) {
     memory.applied({ ...met(stored("5", { a: "1h" })), id: `${index}` });
   }
-  assert.equal(memory.size, 10);
+  assert.ok(memory.size <= 20, `${memory.size} of 1,000 are remembered`);
   const match = met(stored("5", { a: "1h" }));
-  assert.equal(memory.isUntouched({ ...match, id: "999" }), true);
+  for (let index = 990; index < 1_000; index++) {
+    assert.equal(memory.isUntouched({ ...match, id: `${index}` }), true);
+  }
   assert.equal(memory.isUntouched({ ...match, id: "0" }), false);
 });
 

@@ -141,8 +141,9 @@ test("DependentResource limits its memory if no deletions are reported", async (
   const keeper = new DependentResource(ConfigMap, maps.source(false));
   for (let index = 0; index < 10_100; index++) {
     await ensure(keeper, `m${index}`, ctx);
+    assert.ok(keeper.remembered <= 10_000);
   }
-  assert.equal(keeper.remembered, 10_000);
+  assert.ok(keeper.remembered >= 5_000);
 });
 
 test("DependentResource compares again for a recreated primary", async () => {
