@@ -1,6 +1,11 @@
-import type { Kind } from "../core/api/kind.ts";
+import { type Kind, sameKind } from "../core/api/kind.ts";
 import type { CrdManifest } from "../core/crd/crd_object.ts";
-import { type RbacManifest, rbacManifests } from "../core/crd/rbac.ts";
+import {
+  type KindAccess,
+  type RbacManifest,
+  rbacManifests,
+} from "../core/crd/rbac.ts";
+import { Lease } from "../core/operator/lease_lock.ts";
 import { operatorAccess } from "../core/operator/operator_access.ts";
 import type { RecordedRequest } from "../testing/request_record.ts";
 import { builtInKinds } from "./built_in_kinds.ts";
@@ -71,10 +76,30 @@ export function operatorManifests(
     rbac: rbacManifests({
       name,
       namespace,
-      access: [...access, ...recordedAccess(recorded, watchedBy(input))],
+      access: [
+        ...access,
+        ...recordedAccess(
+          recorded.filter((request) => !isCoordination(request, access)),
+          watchedBy(input),
+        ),
+      ],
     }),
     deployment: operatorDeployment({ name, namespace, image, operators }),
   };
+}
+
+/**
+ * Whether a request is one for the operator's own Lease, which is granted where
+ * the operator is deployed and not where it was recorded.
+ */
+function isCoordination(
+  { verb, group, resource }: RecordedRequest,
+  access: readonly KindAccess[],
+): boolean {
+  return group === Lease.group && resource === Lease.plural &&
+    access.some(({ kind, verbs }) =>
+      sameKind(kind, Lease) && verbs.some((one) => one === verb)
+    );
 }
 
 /** Namespaces that any of the controllers watches. */

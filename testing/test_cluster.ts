@@ -98,6 +98,8 @@ export interface TestClusterOptions {
       readonly logger: Logger;
       /** Namespace of the test. */
       readonly namespaces: readonly [string];
+      /** No probes: tests that run in parallel would share their port. */
+      readonly probes?: undefined;
     }) => TestedOperator)
     | undefined;
   /**
@@ -204,6 +206,7 @@ export class TestCluster {
           : `system:serviceaccount:${this.namespace}:${this.#account}`,
         record: this.#recorder(options.record),
       }),
+      namespace: this.namespace,
     }, { clock, logger: this.#log.logger, retry: false });
   }
 
@@ -221,7 +224,8 @@ export class TestCluster {
       await cluster.#slowly(cluster.#prepare(options));
       const { operatorClient: client, clock, logger, namespace } = cluster;
       const namespaces = [namespace] as const;
-      const passed = { client, clock, logger, namespaces };
+      const probes = undefined;
+      const passed = { client, clock, logger, namespaces, probes };
       cluster.#operator = options.operator?.(passed);
       await cluster.#slowly(cluster.#grant(options.rights));
       if (cluster.#operator) await cluster.complete(cluster.#operator.start());

@@ -335,6 +335,34 @@ test("coracle manifests grants recorded requests in the namespaces of the contro
   );
 });
 
+test("coracle manifests grants the Lease of a recorded run only where it is used", async () => {
+  const lines = ["get", "create", "update"].map((verb) =>
+    JSON.stringify({
+      verb,
+      group: "coordination.k8s.io",
+      resource: "leases",
+      namespace: "*",
+    })
+  );
+  const record = writeText(
+    temporaryFolder(),
+    "requests",
+    `${lines.join("\n")}\n`,
+  );
+  const leasesOf = async (options: string) => {
+    const file = boats(options, "operator.register(Boat, { reconcile });");
+    const { found } = await manifests(file, `--recorded=${record}`);
+    return rulesOf(found).filter((rule) => rule.includes("leases"));
+  };
+  assert.deepEqual(await leasesOf('{ leaderElection: { name: "boats" } }'), [
+    "Role boats-system: leases get,create,update",
+  ]);
+  // Leases that are not its own are the operator's business.
+  assert.deepEqual(await leasesOf(""), [
+    "ClusterRole: leases get,create,update",
+  ]);
+});
+
 test("coracle manifests replaces the pod first unless all operators share objects", async () => {
   const strategyOf = async (...options: readonly string[]) => {
     const [first = "", ...more] = options.map((one) =>

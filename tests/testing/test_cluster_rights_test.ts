@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
+import { patchStatus } from "../../core/controller/result.ts";
+import { ConfigMap, Lease, Secret } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { readRequests } from "../../testing/request_record.ts";
 import { TestCluster, withTestCluster } from "../../testing/test_cluster.ts";
@@ -47,6 +50,36 @@ test("an operator runs with the rights that its manifests have", async () => {
       verb === "create" && resource === "configmaps"
     ),
   );
+});
+
+test("an operator is tested with its election and without its probes", async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, resolve));
+  const { port } = taken.address() as AddressInfo;
+  await withTestCluster({
+    cluster,
+    kinds: [Gadget],
+    clock: new VirtualClock(),
+    rights: "manifests",
+    operator(options) {
+      const operator = new Operator({
+        leaderElection: { name: "gadgets" },
+        probes: { port },
+        ...options,
+      });
+      operator.register(Gadget, {
+        reconcile: () => patchStatus({ value: "done" }),
+      });
+      return operator;
+    },
+  }, async (kit) => {
+    const { client, namespace } = kit;
+    const key = { namespace, name: "a" };
+    await client.create(Gadget, { metadata: key, spec: { value: "first" } });
+    await kit.until(async () => (await client.get(Gadget, key)).status?.value);
+    const lease = await client.get(Lease, { namespace, name: "gadgets" });
+    assert.ok(lease.spec?.holderIdentity);
+  })().finally(() => taken.close());
 });
 
 test("rules are the rights of the operator's client, in all namespaces", () =>
