@@ -18,7 +18,7 @@ import { nameOf, RIGHTS_FLAGS } from "./manifests_command.ts";
 import { startMain } from "./main_process.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { DATA_FLAG, startServer } from "./embedded_server.ts";
-import { portOf, textOf, writeSecretFile } from "./serving.ts";
+import { linkFileOf, portOf, textOf, writeSecretFile } from "./serving.ts";
 
 /** Time that a process has to end, in milliseconds. */
 const STOP_TIMEOUT_MS = "Deno" in globalThis ? 3_000 : 12_000;
@@ -89,11 +89,13 @@ export const devCommand: Command = {
     const folder = await mkdtemp(join(tmpdir(), "coracle-"));
     const named = textOf(flags, "kubeconfig");
     const kubeconfig = named ?? join(folder, "kubeconfig");
+    const link = linkFileOf(kubeconfig);
     let isWritten = false;
     // The kubeconfig contains a token, so it goes however the process ends.
     const cleanUp = () => {
       rmSync(folder, { recursive: true, force: true });
-      if (isWritten) rmSync(kubeconfig, { force: true });
+      if (!isWritten) return;
+      for (const file of [kubeconfig, link]) rmSync(file, { force: true });
     };
     process.on("exit", cleanUp);
     const uncaught = uncaughtErrors();
@@ -106,7 +108,6 @@ export const devCommand: Command = {
           : recorder(record, account),
         simulate: true,
       });
-      const link = join(folder, "link");
       const { linkedOperators } = await import("./window/operator_link.ts");
       const { serveWindow } = await import("./window/window_server.ts");
       const window = await serveWindow({

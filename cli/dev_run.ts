@@ -1,7 +1,7 @@
 import { access, writeFile } from "node:fs/promises";
 import { relative } from "node:path";
 import process from "node:process";
-import { isResolved, type Kind } from "../core/api/kind.ts";
+import { apiVersionOf, isResolved, type Kind } from "../core/api/kind.ts";
 import { Client } from "../core/client/client.ts";
 import { systemClock } from "../core/clock.ts";
 import { loadConfig } from "../core/config/load_config.ts";
@@ -211,7 +211,13 @@ async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
   if (hasSample) lines.push(`kubectl apply -f ${relative("", sample)}`);
   if (kind !== undefined) {
     const name = await kubectlName(kind);
-    if (!hasSample) lines.push(`kubectl explain ${name}`);
+    if (!hasSample) {
+      // By its group, "batch.example.com" would be taken for a field of "batch".
+      const version = name === kind.plural
+        ? ""
+        : ` --api-version=${apiVersionOf(kind)}`;
+      lines.push(`kubectl explain ${kind.plural}${version}`);
+    }
     lines.push(`kubectl get ${name} --watch`);
   }
   terminal.out([

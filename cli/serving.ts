@@ -44,6 +44,11 @@ export async function writeSecretFile(
   }
 }
 
+/** File that tells where the operators of `coracle dev` are, for a kubeconfig. */
+export function linkFileOf(kubeconfig: string): string {
+  return `${kubeconfig}.link`;
+}
+
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

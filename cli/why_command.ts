@@ -1,10 +1,12 @@
+import { existsSync } from "node:fs";
+import process from "node:process";
 import { parseKey } from "../core/api/object_key.ts";
 import type { ObjectHistory } from "../core/controller/controller.ts";
 import type { RecordedRun } from "../core/controller/run/run_observers.ts";
 import { type Command, type FlagValues, UsageError } from "./command.ts";
 import { describeFile } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
-import { textOf } from "./serving.ts";
+import { linkFileOf, textOf } from "./serving.ts";
 
 /** Address of an operator's probes without another one. */
 const DEFAULT_URL = "http://127.0.0.1:8080";
@@ -31,7 +33,8 @@ export const whyCommand: Command = {
   summary: "show the last runs of an object, from a running operator",
   description:
     "Prints the last runs of an object with their cause, writes and outcome. The\n" +
-    `operator must be created with ${PROBES}.\n` +
+    `operator must be created with ${PROBES},\n` +
+    "unless coracle dev runs it and KUBECONFIG is what dev printed.\n" +
     "Use kubectl port-forward for an operator in a cluster. FILE is the file of the\n" +
     "operator, from which the port of its probes is taken.",
   flags: [EXPORT_FLAG, URL_FLAG],
@@ -39,13 +42,28 @@ export const whyCommand: Command = {
     const object = operands.at(-1) ?? "";
     parseKey(object);
     const file = operands.length > 1 ? operands[0] : undefined;
-    const url = await probesUrl("why", flags, file);
-    for (const history of await ask(url, object)) {
-      terminal.out(historyText(history));
-    }
+    const histories = textOf(flags, "url") === undefined &&
+        await askDeveloped(object) ||
+      await ask(await probesUrl("why", flags, file), object);
+    if (histories.length === 0) throw unknownObject(object);
+    for (const history of histories) terminal.out(historyText(history));
     return 0;
   },
 };
+
+/**
+ * Runs of an object of the operators that `coracle dev` runs for the kubeconfig in
+ * use; undefined if it does not.
+ */
+async function askDeveloped(
+  object: string,
+): Promise<readonly ObjectHistory[] | undefined> {
+  const link = linkFileOf(process.env["KUBECONFIG"] ?? "");
+  if (!existsSync(link)) return undefined;
+  const { linkedOperators } = await import("./window/operator_link.ts");
+  const { histories } = await linkedOperators(link).object(object);
+  return histories as readonly ObjectHistory[];
+}
 
 /**
  * URL of an operator's probes: that of `--url`, else of its file, else the usual
@@ -90,7 +108,7 @@ async function ask(
     response = await fetch(target, { signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch (error) {
     throw new UsageError(
-      `Cannot ask the operator at ${url}: it must be running and created with ${PROBES}: received ${
+      `Cannot ask the operator at ${url}: it must be running and created with ${PROBES}, or run by coracle dev whose KUBECONFIG is set: ${
         reason(error)
       }`,
     );
@@ -101,8 +119,11 @@ async function ask(
       `Cannot ask the operator at ${url}: it must be created with ${PROBES}: received status ${response.status} and no runs`,
     );
   }
-  if (histories.length > 0) return histories;
-  throw new UsageError(
+  return histories;
+}
+
+function unknownObject(object: string): UsageError {
+  return new UsageError(
     `Cannot show the runs of ${object}: no controller of the operator knows it${
       object.includes("/")
         ? ""

@@ -15,6 +15,7 @@ import { after, test } from "node:test";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import { untyped } from "../../core/api/kind.ts";
+import { linkFileOf } from "../../cli/serving.ts";
 import { PROJECT } from "../support/child_process.ts";
 import { coracle, Program, RUNTIME } from "../support/program.ts";
 import { readRequests } from "../../testing/request_record.ts";
@@ -63,7 +64,7 @@ function places() {
     kubeconfig,
     /** Nothing of the command is left. */
     isEmpty: () =>
-      !existsSync(kubeconfig) &&
+      !existsSync(kubeconfig) && !existsSync(linkFileOf(kubeconfig)) &&
       readdirSync(folder).filter((name) => name.startsWith("coracle-"))
           .length === 0,
   };
@@ -111,6 +112,7 @@ for (const [form, body] of Object.entries(FORMS)) {
     );
     try {
       // Its definition is installed, and a built-in kind has the plural.
+      await dev.says(/kubectl explain cronjobs --api-version=batch\.test\.dev\/v1/);
       await dev.says(/kubectl get cronjobs\.batch\.test\.dev --watch/);
       await createJob(kubeconfig, "a");
       await dev.says(/cronjob default\/a .*debug: one/);
@@ -134,7 +136,7 @@ for (const [form, body] of Object.entries(FORMS)) {
   });
 }
 
-test("coracle dev serves a page with the runs, and reconciles an object", async () => {
+test("coracle dev shows runs to its page and coracle why, and takes requests", async () => {
   const { folder, kubeconfig } = places();
   const file = operatorFile("export const operator = make;");
   const dev = new Program(
@@ -166,6 +168,11 @@ test("coracle dev serves a page with the runs, and reconciles an object", async 
     const { histories, logs } = await ask("/api/object?object=default/a");
     assert.equal(histories[0].runs.at(-1).cause, "requested");
     assert.match(logs.join("\n"), /default\/a {2}debug: one/);
+    const asked = new Program(coracle("why", "default/a"), {
+      env: { KUBECONFIG: kubeconfig },
+    });
+    await asked.says(/^cronjob default\/a\n[^]*because {2}requested/);
+    await asked.ended();
     await ask("/api/act", { action: "pause", ...of });
     const client = new Client(await loadConfig({ kubeconfig }));
     const kind = untyped({ group: GROUP, version: "v1", kind: "CronJob" });
