@@ -112,7 +112,9 @@ for (const [form, body] of Object.entries(FORMS)) {
     );
     try {
       // Its definition is installed, and a built-in kind has the plural.
-      await dev.says(/kubectl explain cronjobs --api-version=batch\.test\.dev\/v1/);
+      await dev.says(
+        /kubectl explain cronjobs --api-version=batch\.test\.dev\/v1/,
+      );
       await dev.says(/kubectl get cronjobs\.batch\.test\.dev --watch/);
       await createJob(kubeconfig, "a");
       await dev.says(/cronjob default\/a .*debug: one/);
