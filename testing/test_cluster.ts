@@ -189,6 +189,10 @@ export class TestCluster {
   private constructor(target: Target, options: TestClusterOptions) {
     const { transport, server, faults } = target;
     const { clock = systemClock, rights = "all" } = options;
+    // A test may take methods out of its cluster: `{ client, until }`.
+    this.apply = this.apply.bind(this);
+    this.until = this.until.bind(this);
+    this.complete = this.complete.bind(this);
     this.transport = transport;
     // The test itself runs in real time; retries on a virtual clock would hang.
     this.client = new Client({ transport }, { retry: false });

@@ -346,6 +346,7 @@ export interface Context<P extends KubernetesObject> {
    * @param key Key of the object, or its name in the namespace of the primary.
    * @param change Changes a copy of the object in place.
    * @returns The stored object; undefined if it does not exist.
+   * @throws {TypeError} If `change` returns a promise or another object.
    * @throws {ApiError} `isConflict` if the object was changed in the meantime
    * every time.
    */

@@ -127,6 +127,21 @@ scenario(
       const same = await ctx.modify(ConfigMap, "a", () => {});
       assert.deepEqual(same?.metadata, changed?.metadata);
       assert.equal(await ctx.modify(ConfigMap, "none", () => {}), undefined);
+      // What would be lost is refused.
+      for (
+        const lost of [
+          (map: ConfigMap) => ({ ...map, data: {} }),
+          async (map: ConfigMap) => {
+            map.data = await Promise.reject(new Error("late"));
+          },
+        ]
+      ) {
+        await assert.rejects(ctx.modify(ConfigMap, "a", lost), {
+          name: "TypeError",
+          message:
+            /^Cannot modify a ConfigMap: .* return nothing: received a(nother object| promise)$/,
+        });
+      }
     }, { ...SOURCES, retry: false });
     await fixture.client.create(ConfigMap, { metadata: KEY });
     await fixture.create("a");

@@ -39,7 +39,7 @@ import { mutableCopy } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
 import type { JsonPatchOperation } from "../../patch/json_patch.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
-import { spanFields } from "../../tracing.ts";
+import { isPromise, spanFields } from "../../tracing.ts";
 import type { ApplyMemory } from "./apply_memory.ts";
 import type { RunCause } from "../cause.ts";
 import type {
@@ -124,6 +124,20 @@ const DELETE_RULES: OptionRules<DeleteWriteOptions> = {
   uid: "name?",
 };
 
+/** Methods of the context that work without it. */
+const DETACHABLE_METHODS = [
+  "get",
+  "list",
+  "secondary",
+  "secondaries",
+  "apply",
+  "create",
+  "patch",
+  "replace",
+  "modify",
+  "delete",
+] as const;
+
 /** Number of attempts of `ctx.modify` when other clients cause conflicts. */
 const MODIFY_ATTEMPTS = 10;
 
@@ -150,6 +164,18 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   readonly #deps: RunDeps<P>;
   #attributes: Map<unknown, unknown> | undefined;
   #log: Logger | undefined;
+
+  static {
+    // A reconciler may take methods out of its context: `{ apply, log }`.
+    for (const name of DETACHABLE_METHODS) {
+      const method: (...args: never) => unknown = this.prototype[name];
+      Object.defineProperty(this.prototype, name, {
+        get(): unknown {
+          return method.bind(this);
+        },
+      });
+    }
+  }
 
   constructor(run: Run<P>, deps: RunDeps<P>) {
     this.#run = run;
@@ -540,7 +566,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       const read = await client.find(kind, target, { signal });
       if (read === undefined) return undefined;
       const changed = mutableCopy(read);
-      change(changed);
+      checkChange(change(changed), { kind, read, changed });
       if (!replacementChanges(read, changed, options.subresource)) return read;
       try {
         return await this.replace(kind, changed, options);
@@ -794,6 +820,30 @@ function isSource<P extends KubernetesObject>(
   which: Kind | EventSource<P>,
 ): which is EventSource<P> {
   return typeof which === "object" && which !== null && "start" in which;
+}
+
+/**
+ * Rejects the result of a function that should have changed its object, if that
+ * is a promise or another version of the object.
+ */
+function checkChange(
+  result: unknown,
+  { kind, read, changed }: {
+    readonly kind: Kind;
+    readonly read: KubernetesObject;
+    readonly changed: KubernetesObject;
+  },
+): void {
+  const isAsync = isPromise(result);
+  if (isAsync) result.then(undefined, () => {}); // Reported below.
+  const { metadata } = Object(result) as Partial<KubernetesObject>;
+  const isOther = metadata?.uid === read.metadata.uid && result !== changed;
+  if (!isAsync && !isOther) return;
+  throw new TypeError(
+    `Cannot modify a ${kind.kind}: the function must change the object that it gets, without await, and return nothing: received ${
+      isAsync ? "a promise" : "another object"
+    }`,
+  );
 }
 
 /** Fields that a write sends, if it sends only a part of the object. */
