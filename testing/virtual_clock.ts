@@ -1,3 +1,4 @@
+import { type Duration, milliseconds } from "../core/api/duration.ts";
 import {
   checkOption,
   checkOptions,
@@ -56,9 +57,9 @@ const RULES: OptionRules<VirtualClockOptions> = {
  * const clock = new VirtualClock();
  * let fired = 0;
  * clock.setTimer(() => fired++, 60 * 60 * 1000);
- * await clock.advance(59 * 60 * 1000);
+ * await clock.advance("59m");
  * if (fired > 0) throw new Error("Too early");
- * await clock.advance(60 * 1000);
+ * await clock.advance("1m");
  * if (fired < 1) throw new Error("Too late");
  * ```
  */
@@ -135,21 +136,15 @@ export class VirtualClock implements Clock {
    * Advances the clock and fires every timer that becomes due, letting promises
    * settle after each.
    *
-   * @param duration Milliseconds; zero settles and fires the timers that are due.
-   * @throws {RangeError} If the duration is negative or not a number.
+   * @param duration Duration; zero settles and fires the timers that are due.
+   * @throws {RangeError | SyntaxError} If it is not a duration.
    * @throws {Error} If another call advances the clock, or more timers fire than
    * `maxTimers` allows.
    */
-  async advance(duration: number): Promise<void> {
-    if (typeof duration !== "number" || !(duration >= 0)) {
-      throw new RangeError(
-        `Cannot advance a VirtualClock: the duration must be zero or more milliseconds: received ${
-          typeof duration === "number" ? duration : typeText(duration)
-        }`,
-      );
-    }
+  async advance(duration: Duration): Promise<void> {
+    const length = milliseconds(duration);
     await this.#exclusively(async () => {
-      const end = this.#now + duration;
+      const end = this.#now + length;
       await this.settle();
       await this.#fireUntil(end, () => false);
       this.#now = end;

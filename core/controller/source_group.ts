@@ -273,11 +273,9 @@ export class SourceGroup<P extends KubernetesObject> {
     const sources = this.ofKind(kind).filter((source) => source.secondaries);
     if (sources.length === 0) {
       throw new TypeError(
-        `Cannot find secondaries: the controller has no event source of ${
+        `Cannot find secondaries of ${
           kindText(kind)
-        }: received sources ${
-          this.#sources.map((source) => source.name).join(", ") || "(none)"
-        }`,
+        }: the controller does not watch the kind, so add it to owns or watches`,
       );
     }
     return await merged(

@@ -255,7 +255,11 @@ async function servedKind(client: Client, kind: Kind): Promise<ResolvedKind> {
     throw new Error(
       `Cannot watch ${
         kindText(kind)
-      }: the server does not serve it, so install its CustomResourceDefinition first, or let the operator do it with { install: true }: received ${error.message}`,
+      }: the server does not serve it, so install its CustomResourceDefinition first${
+        isDefinedKind(kind)
+          ? ", or let the operator do it with { install: true }"
+          : ""
+      }`,
       { cause: error },
     );
   }

@@ -425,7 +425,7 @@ scenario(
       operator.register(Gadget, { reconcile() {} }, options);
       await assert.rejects(
         fixture.start(operator),
-        /^Error: Cannot watch missing.example.com\/v1 Missing: the server does not serve it, so install its CustomResourceDefinition first/,
+        /^Error: Cannot watch missing.example.com\/v1 Missing: the server does not serve it, so install its CustomResourceDefinition first$/,
       );
     }
   },

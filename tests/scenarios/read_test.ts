@@ -124,7 +124,7 @@ scenario(
     assert.deepEqual(found, [undefined, 0, 2, 2]);
     assert.match(
       errors[0] ?? "",
-      /^TypeError: Cannot find secondaries: the controller has no event source of v1 Secret: received sources v1 ConfigMap$/,
+      /^TypeError: Cannot find secondaries of v1 Secret: the controller does not watch the kind, so add it to owns or watches$/,
     );
     assert.match(
       errors[1] ?? "",

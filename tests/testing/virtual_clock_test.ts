@@ -9,7 +9,7 @@ test("VirtualClock stands still until it is advanced", async () => {
   await clock.settle();
   assert.equal(clock.now(), 0);
   assert.equal(clock.wallTime(), 5_000);
-  await clock.advance(1_500);
+  await clock.advance("1.5s");
   assert.equal(clock.now(), 1_500);
   assert.equal(clock.wallTime(), 6_500);
 });
@@ -139,4 +139,8 @@ test("VirtualClock rejects invalid options and durations", async () => {
   assert.throws(() => new VirtualClock({ start: new Date(NaN) }), RangeError);
   await assert.rejects(new VirtualClock().advance(-1), RangeError);
   await assert.rejects(new VirtualClock().advance(NaN), RangeError);
+  await assert.rejects(
+    new VirtualClock().advance("1 hour" as "1h"),
+    /Cannot read "duration": .*received "1 hour"/,
+  );
 });

@@ -63,6 +63,10 @@ const RULES: OptionRules<KubernetesDependentOptions<never, never>> = {
  * Kubernetes deletes the object with its primary, unless the relation is by
  * annotations: then the cleanup deletes it.
  *
+ * Write the types of both, as `kubernetesDependent<Page, ConfigMap>`: TypeScript
+ * infers them, but takes a value of an enum such as `type: "ClusterIP"` for any
+ * text then.
+ *
  * @param kind The kind of the object.
  * @param options The desired state, and how it is reconciled.
  * @throws {TypeError | RangeError} If the kind is invalid, or an option is
