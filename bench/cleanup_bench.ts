@@ -12,7 +12,7 @@ export const bench: Bench = reconcileBench({
   target: GREETINGS,
   objects: 500,
   existing: false,
-  warmUp: 1,
+  warmUp: 5,
   storms: 2,
   single: 0,
   rounds: 2,

@@ -10,7 +10,7 @@ export const bench: Bench = reconcileBench({
   start: startReal,
   target: GREETINGS,
   objects: 2_000,
-  warmUp: 1,
+  warmUp: 7,
   storms: 1,
   single: 200,
   reconcilers: RECONCILERS,

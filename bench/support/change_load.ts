@@ -12,6 +12,8 @@ const STORM_CHANGES = 20;
 const PATIENCE_MS = 120_000;
 /** Text that stands for the deletion of an object. */
 const DELETED = "deleted";
+/** Code of an error event if the server has forgotten the resourceVersion. */
+const GONE = 410;
 
 /** Durations in a storm. */
 export interface Storm {
@@ -271,7 +273,14 @@ export class ChangeLoad {
     const path = `${this.#target.watched}watch=true&resourceVersion=${from}`;
     const take = (line: string) => {
       const { type, object } = JSON.parse(line) as SeenEvent;
-      if (type === "ERROR") throw new Error(`Cannot watch: received ${line}`);
+      if (type === "ERROR") {
+        if (object.code !== GONE) {
+          throw new Error(`Cannot watch: received ${line}`);
+        }
+        // Without a version the next watch begins with the state of all objects.
+        version = "";
+        return;
+      }
       version = object.metadata.resourceVersion ?? version;
       const name = this.#target.nameOf(object);
       const waiting = this.#waiting.get(name);

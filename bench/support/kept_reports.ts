@@ -9,11 +9,38 @@ function file(runtime: string): string {
   return fileURLToPath(new URL(`../results/${runtime}.json`, import.meta.url));
 }
 
-/** Stores a report in place of the last one on the same runtime. */
+/**
+ * Stores a report. It replaces the last one of the runtime, but for other benches
+ * that the last one measured on the same machine and with the same version.
+ */
 export function keepReport(report: Report): void {
   const [runtime = ""] = report.runtime.split(" ");
   mkdirSync(new URL("../results/", import.meta.url), { recursive: true });
-  writeFileSync(file(runtime), `${JSON.stringify(report, null, 2)}\n`);
+  const path = file(runtime);
+  const kept = existsSync(path)
+    ? merged(report, JSON.parse(readFileSync(path, "utf8")) as Report)
+    : report;
+  writeFileSync(path, `${JSON.stringify(kept, null, 2)}\n`);
+}
+
+function merged(report: Report, last: Report): Report {
+  if (report.machine !== last.machine || report.runtime !== last.runtime) {
+    return report;
+  }
+  const benches = new Set(report.results.map(({ bench }) => bench));
+  const isOther = ({ bench }: { readonly bench: string }) =>
+    !benches.has(bench);
+  const others = last.results.filter(isOther);
+  if (others.length === 0) return report;
+  return {
+    ...report,
+    command: [...new Set([last.command, report.command])].join("\n"),
+    results: [...others, ...report.results],
+    remarks: [
+      ...(last.remarks ?? []).filter(isOther),
+      ...(report.remarks ?? []),
+    ],
+  };
 }
 
 /** Reports whose numbers are in the guide: Node's, then the others'. */

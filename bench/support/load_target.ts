@@ -10,6 +10,8 @@ export interface SeenObject {
   };
   readonly status?: { readonly text?: string | undefined } | undefined;
   readonly data?: Readonly<Record<string, string>> | undefined;
+  /** Status code in an error event. */
+  readonly code?: number | undefined;
 }
 
 /** Objects that a load changes, and where the operator's answer is seen. */

@@ -17,23 +17,32 @@ export interface Reconciler extends Omit<Subject, "run"> {
 
 type RuntimeName = "node" | "deno" | "bun";
 
+/** Environment of the Deployment that `coracle manifests` prints, for glibc. */
+const ENVIRONMENT = [
+  "env",
+  "MALLOC_ARENA_MAX=2",
+  "MALLOC_MMAP_THRESHOLD_=131072",
+];
+
 /**
  * Command of a runtime, with the flags of the Deployment that `coracle manifests`
  * prints, and of the Dockerfile of a new project. All of them are installed in the project.
  */
 const RUNTIMES: Readonly<Record<RuntimeName, readonly string[]>> = {
   node: [
+    ...ENVIRONMENT,
     program("node"),
     "--max-semi-space-size=4",
     "--single-threaded",
     "--heap-growing-percent=30",
   ],
   deno: [
+    ...ENVIRONMENT,
     program("deno"),
     ...["run", "-A", "--no-check"],
     "--v8-flags=--max-semi-space-size=4,--heap-growing-percent=50",
   ],
-  bun: [program("bun")],
+  bun: [...ENVIRONMENT, program("bun")],
 };
 
 function program(name: string): string {
@@ -114,7 +123,7 @@ function built(
 }
 
 const CORACLE =
-  "patchStatus (merge patch); HTTP/1.1, own pool; bundled by esbuild, flags of its Deployment and Dockerfile";
+  "patchStatus (merge patch); HTTP/1.1, own pool; bundled by esbuild, flags and environment of its Deployment and Dockerfile";
 
 /** Operators of Greetings and baselines: the subjects of `reconcile`. */
 export const RECONCILERS: readonly Reconciler[] = [
