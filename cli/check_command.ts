@@ -37,7 +37,7 @@ export const checkCommand: Command = {
     {
       name: "examples",
       value: "FILES",
-      help: "YAML files of objects, separated by commas",
+      help: "YAML files of objects and definitions, separated by commas",
     },
     { name: "plans", value: "N", help: "run no more than N plans" },
     { name: "budget", value: "TIME", help: "stop after a time (default 10m)" },

@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
+import type { JsonObject } from "../core/patch/json_value.ts";
 import type { Runner } from "../testing/check/check_operator.ts";
 import type { Job, JobResult } from "../testing/check/check_session.ts";
 
@@ -13,6 +14,7 @@ export interface WorkerSettings {
   readonly operator: string;
   readonly from: string | undefined;
   readonly export: string | undefined;
+  readonly definitions: readonly JsonObject[];
   readonly seed: number;
   readonly simulate: boolean;
 }

@@ -7,6 +7,7 @@
 import process from "node:process";
 import { milliseconds } from "../../core/api/duration.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
+import { kindText } from "../../core/api/kind.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
 import type { CheckOptions, CheckReport } from "../check_options.ts";
@@ -21,7 +22,11 @@ import { derivePlans, PLAN_KINDS, type PlanKind } from "./derive_plans.ts";
 import { examplesBeside } from "./example_files.ts";
 import { exampleObjects, scratchServer } from "./examples.ts";
 import type { Violation } from "./oracles.ts";
-import type { OperatorSource } from "./operator_source.ts";
+import {
+  isDefinitionOf,
+  type OperatorSource,
+  pathOf,
+} from "./operator_source.ts";
 import { type Plan, planText, readPlan } from "./plan.ts";
 import { type RunRecord, writesOf } from "./run_record.ts";
 import {
@@ -56,6 +61,8 @@ export interface Progress {
 
 /** What workers must know. */
 export interface RunnerSettings {
+  /** CustomResourceDefinitions among the examples. */
+  readonly definitions: readonly JsonObject[];
   readonly seed: number;
   readonly simulate: boolean;
 }
@@ -140,12 +147,36 @@ class Check {
 
   async run(): Promise<CheckReport> {
     const { operator, kinds, from, export: name } = this.#options;
-    const given = { operator, kinds, from, export: name, seed: this.#seed };
+    const objects = await this.#examples();
+    const definitions =
+      objects?.filter(({ kind }) => kind === "CustomResourceDefinition") ?? [];
+    const given = {
+      operator,
+      kinds,
+      definitions,
+      from,
+      export: name,
+      seed: this.#seed,
+    };
     const first = await CheckSession.open({ ...given, simulate: false });
-    const all = await this.#scenarios(first.source);
+    const [unserved] = first.source.unserved;
+    if (unserved !== undefined && this.#options.workload === undefined) {
+      throw new Error(
+        `Cannot check the operator: others define its kind ${
+          kindText(unserved)
+        }, so give the CustomResourceDefinition among the examples`,
+      );
+    }
+    const all = await this.#scenarios(
+      first.source,
+      objects?.filter((one) =>
+        !definitions.includes(one) ||
+        !first.source.kinds.some((kind) => isDefinitionOf(one, kind))
+      ),
+    );
     const simulate = await this.#isSimulated(first, all);
     const { invariants, externals } = this.#options;
-    const settings = { seed: this.#seed, simulate };
+    const settings = { definitions, seed: this.#seed, simulate };
     this.#runner = await this.#options.runner?.(settings) ??
       oneByOne(
         await CheckSession.open({ ...given, simulate, invariants, externals }),
@@ -157,24 +188,29 @@ class Check {
     }
   }
 
-  async #scenarios(source: OperatorSource): Promise<readonly Scenario[]> {
-    const { workload, examples } = this.#options;
+  /** Examples that are given, or those of the file beside the operator's. */
+  async #examples(): Promise<readonly JsonObject[] | undefined> {
+    const { operator, examples } = this.#options;
+    const found = examples ??
+      (typeof operator === "function"
+        ? undefined
+        : await examplesBeside(pathOf(operator)));
+    return found as readonly object[] as readonly JsonObject[] | undefined;
+  }
+
+  async #scenarios(
+    source: OperatorSource,
+    given: readonly JsonObject[] | undefined,
+  ): Promise<readonly Scenario[]> {
+    const { workload } = this.#options;
     if (workload !== undefined) {
       const steps = workload as readonly CheckStep[];
       return [{ name: "workload", steps, known: 0 }];
     }
     const definitions = source.kinds.map(crdManifest);
-    const given = examples ??
-      (source.file === undefined
-        ? undefined
-        : await examplesBeside(source.file));
     const server = await scratchServer(source.kinds);
     try {
-      const found = await exampleObjects({
-        given: given as readonly JsonObject[] | undefined,
-        source,
-        server,
-      });
+      const found = await exampleObjects({ given, source, server });
       if (found.length === 0) {
         throw new Error(
           "Cannot check the operator: no object for its kinds could be made from their schemas: give examples",

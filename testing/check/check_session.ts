@@ -6,6 +6,7 @@
  */
 import { type Invariants, runScenario, type RunSetup } from "./check_run.ts";
 import type { DefinedKind } from "../../core/crd/kind_definition.ts";
+import type { JsonObject } from "../../core/patch/json_value.ts";
 import {
   judge,
   judgePaths,
@@ -27,6 +28,8 @@ import type { Scenario } from "./workload.ts";
 export interface SessionOptions {
   readonly operator: GivenOperator;
   readonly kinds?: readonly DefinedKind[] | undefined;
+  /** CustomResourceDefinitions of others; plain data. */
+  readonly definitions?: readonly JsonObject[] | undefined;
   readonly from?: string | undefined;
   readonly export?: string | undefined;
   readonly seed: number;

@@ -12,6 +12,9 @@ import {
   type DefinedKind,
   isDefinedKind,
 } from "../../core/crd/kind_definition.ts";
+import type { CrdManifest } from "../../core/crd/crd_object.ts";
+import { kindFromCrd } from "../../core/crd/kind_from_crd.ts";
+import type { JsonObject } from "../../core/patch/json_value.ts";
 import { type Logger, silentLogger } from "../../core/logger.ts";
 import {
   development,
@@ -46,6 +49,8 @@ export interface OperatorSource {
   readonly kinds: readonly DefinedKind[];
   /** Kinds of the primaries. */
   readonly primaries: readonly Kind[];
+  /** Primaries that are neither built in nor among the kinds to install. */
+  readonly unserved: readonly Kind[];
   /** Whether it elects a leader. */
   readonly elects: boolean;
   /** Kind of a resource, by its plural. */
@@ -69,12 +74,15 @@ export type GivenOperator =
  *
  * @param given The operator.
  * @param options.kinds Further kinds to install.
+ * @param options.definitions CustomResourceDefinitions; those of primaries that
+ * the operator does not define are installed.
  * @param options.from File of an older build.
  * @param options.export Name of the export that is the operator.
  * @throws {TypeError} If a file creates no operator.
  */
 export async function operatorSource(given: GivenOperator, options: {
   readonly kinds?: readonly DefinedKind[] | undefined;
+  readonly definitions?: readonly JsonObject[] | undefined;
   readonly from?: string | undefined;
   readonly export?: string | undefined;
 } = {}): Promise<OperatorSource> {
@@ -102,9 +110,25 @@ export async function operatorSource(given: GivenOperator, options: {
     typeof value === "object" && value !== null && "kind" in value
   );
   const all = [...options.kinds ?? [], ...registered, ...exported];
-  const kinds = [...new Set(all)].filter((kind): kind is DefinedKind =>
+  const defined = [...new Set(all)].filter((kind): kind is DefinedKind =>
     isDefinedKind(kind)
   );
+  const primaries = [...new Set(controllers.map((one) => one.kind))];
+  const known = await servedKinds(defined);
+  const unserved = primaries.filter((kind) =>
+    !known.has(`${kind.group}/${kind.kind}`)
+  );
+  const definitionOf = (kind: Kind) =>
+    options.definitions?.find((one) => isDefinitionOf(one, kind));
+  const kinds = [
+    ...defined,
+    ...unserved.flatMap((kind) => {
+      const definition = definitionOf(kind);
+      return definition === undefined
+        ? []
+        : [kindFromCrd(definition, kind.version)];
+    }),
+  ];
   const names = await kindNames([...registered, ...kinds]);
   const from = options.from === undefined ? undefined : pathOf(options.from);
   return {
@@ -113,7 +137,8 @@ export async function operatorSource(given: GivenOperator, options: {
       ...new Map(kinds.map((kind) => [`${kind.plural}.${kind.group}`, kind]))
         .values(),
     ],
-    primaries: [...new Set(controllers.map((one) => one.kind))],
+    primaries,
+    unserved: unserved.filter((kind) => definitionOf(kind) === undefined),
     elects: described.operators.some((one) =>
       one.settings?.leaderElection !== undefined
     ),
@@ -128,7 +153,28 @@ export async function operatorSource(given: GivenOperator, options: {
   };
 }
 
-function pathOf(given: string | URL): string {
+/** Whether an object is the CustomResourceDefinition of a kind. */
+export function isDefinitionOf(object: JsonObject, kind: Kind): boolean {
+  const { spec } = object as Partial<CrdManifest>;
+  return object["kind"] === "CustomResourceDefinition" &&
+    spec?.group === kind.group && spec.names?.kind === kind.kind;
+}
+
+/** Groups and names of the built-in kinds and those given. */
+async function servedKinds(
+  given: readonly Kind[],
+): Promise<ReadonlySet<string>> {
+  const { builtinDefinitions } = await import(
+    "../../apiserver/builtin/builtin_definitions.ts"
+  );
+  return new Set(
+    [...builtinDefinitions(), ...given].map(({ group, kind }) =>
+      `${group}/${kind}`
+    ),
+  );
+}
+
+export function pathOf(given: string | URL): string {
   if (given instanceof URL) return fileURLToPath(given);
   return given.startsWith("file:") ? fileURLToPath(given) : resolve(given);
 }

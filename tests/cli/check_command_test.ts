@@ -6,8 +6,12 @@ import { fileURLToPath } from "node:url";
 import { checkCommand } from "../../cli/check_command.ts";
 import type { Terminal } from "../../cli/command.ts";
 import { runCommandLine } from "../../cli/main.ts";
+import { crdManifest } from "../../core/crd/crd_manifest.ts";
+import { kindFromCrd } from "../../core/crd/kind_from_crd.ts";
 import type { CheckReport } from "../../testing/check_options.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
+
+const TEXT = { type: "string" } as const;
 
 async function check(
   ...args: readonly string[]
@@ -86,6 +90,58 @@ test("coracle check finds nothing in a correct operator", async () => {
   assert.equal(code, 0, out + said);
   assert.match(out, /^\d+ plans ran \(crash \d+, .*\nNothing was found\.\n$/s);
   assert.equal(existsSync(written), false);
+});
+
+test("coracle check takes definitions of others among the examples", async () => {
+  const folder = temporaryFolder();
+  const file = fixture("foreign_kind.ts");
+  const missing = await check(file);
+  assert.equal(missing.code, 2);
+  assert.equal(
+    missing.said,
+    "Cannot check the operator: others define its kind sample.coracle.dev/v1 Cell, so give the CustomResourceDefinition among the examples\n",
+  );
+
+  const cell = kindFromCrd({
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "cells.sample.coracle.dev" },
+    spec: {
+      group: "sample.coracle.dev",
+      scope: "Namespaced",
+      names: { kind: "Cell", plural: "cells" },
+      versions: [{
+        name: "v1",
+        served: true,
+        storage: true,
+        subresources: { status: {} },
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: {
+              spec: { type: "object", properties: { mind: TEXT } },
+              status: { type: "object", properties: { mind: TEXT } },
+            },
+          },
+        },
+      }],
+    },
+  });
+  const definition = writeText(
+    folder,
+    "crd.yaml",
+    JSON.stringify(crdManifest(cell)),
+  );
+  const json = join(folder, "report.json");
+  const { code, said } = await check(
+    file,
+    ...["--examples", definition, "--only", "crash", "--plans", "2"],
+    ...["--workers", "1", "--json", json],
+  );
+  assert.equal(code, 0, said);
+  const report: CheckReport = JSON.parse(readFileSync(json, "utf8"));
+  assert.ok(report.coverage.writes > 0);
+  assert.ok(report.coverage.scenarios > 3, "the mind is changed");
 });
 
 test("coracle check explains what it cannot use, with exit code 2", async () => {
