@@ -26,6 +26,13 @@ export function checkedText(
     `The workload has ${counted(coverage.scenarios, "scenario")} with ${
       counted(coverage.writes, "write")
     } and ${counted(coverage.events, "event")} of the operator.`,
+    ...(coverage.notRun
+      ? [
+        `${
+          counted(coverage.notRun, "scenario")
+        } did not run before half of the time was up; give a bigger --budget.`,
+      ]
+      : []),
     ...(coverage.unstable > 0
       ? [
         `${
@@ -95,11 +102,15 @@ function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** Longest silence without a terminal, in milliseconds, while runs end. */
+const PROGRESS_INTERVAL_MS = 10_000;
+
 /** Progress bar on a terminal; a line now and then elsewhere. */
 export function progressText(
   terminal: Terminal,
 ): { show(progress: Progress): void; end(): void } {
   let shown = "";
+  let said = performance.now();
   const erase = () => {
     if (shown !== "" && terminal.colors) terminal.say("\r\x1b[K");
     shown = "";
@@ -118,7 +129,13 @@ export function progressText(
         erase();
         shown = `${"█".repeat(full)}${"░".repeat(BAR - full)} ${text}`;
         terminal.say(shown);
-      } else if (done === total || done % 100 === 0) terminal.say(`${text}\n`);
+      } else if (
+        done === total || done % 100 === 0 ||
+        performance.now() - said > PROGRESS_INTERVAL_MS
+      ) {
+        terminal.say(`${text}\n`);
+        said = performance.now();
+      }
     },
     end: erase,
   };

@@ -75,7 +75,8 @@ export interface CheckOptions {
   /** Maximum number of plans; all of them by default. */
   readonly plans?: number | undefined;
   /**
-   * Time limit; plans that would start later do not run.
+   * Time limit; plans that would start later do not run, and scenarios that would
+   * start after half of it do not either.
    *
    * @default {"10m"}
    */
@@ -169,6 +170,8 @@ export interface CheckReport {
   readonly coverage: {
     /** Number of scenarios of the workload. */
     readonly scenarios: number;
+    /** Number of scenarios that did not run, since half of the time was up. */
+    readonly notRun?: number | undefined;
     /** Number of writes in the reference runs. */
     readonly writes: number;
     /** Number of watch events in the reference runs. */

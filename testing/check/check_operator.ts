@@ -130,6 +130,8 @@ class Check {
   readonly #options: EngineOptions;
   readonly #seed: number;
   #end: number;
+  /** End of the reference runs, which leave half of the time to the plans. */
+  readonly #half: number;
   readonly #findings: Map<string, Finding> = new Map();
   readonly #byKind: Record<string, number> = {};
   #masked: readonly string[] = [];
@@ -141,8 +143,9 @@ class Check {
   constructor(options: EngineOptions) {
     this.#options = options;
     this.#seed = options.seed ?? 1;
-    this.#end = performance.now() +
-      milliseconds(options.budget ?? "10m", "budget");
+    const budget = milliseconds(options.budget ?? "10m", "budget");
+    this.#half = performance.now() + budget / 2;
+    this.#end = this.#half + budget / 2;
   }
 
   async run(): Promise<CheckReport> {
@@ -267,7 +270,7 @@ class Check {
       only === undefined || only.includes(kindOf(plan))
     );
     const chosen = inTurns(wanted).slice(0, this.#options.plans);
-    await this.#judgeClean(all, all);
+    await this.#judgeClean([...references.keys()], all);
     const names = new Map(all.map((one) => [one.name, one]));
     await this.#inParallel(chosen, async (plan) => {
       if (performance.now() > this.#end) return;
@@ -279,6 +282,7 @@ class Check {
     return this.#report({
       ...counted([...references.values()]),
       scenarios: all.length,
+      notRun: all.length - references.size,
       planned: wanted.length,
       pruned,
     });
@@ -367,6 +371,7 @@ class Check {
     const masked = new Set<string>();
     let done = 0;
     await this.#inParallel(all, async (scenario) => {
+      if (runs.size > 0 && performance.now() > this.#half) return;
       const job = { do: "reference", scenario } as const;
       const run = await this.#runner!.run(job) as RunRecord;
       runs.set(scenario, run);
@@ -380,7 +385,10 @@ class Check {
       this.#progress("reference", ++done, all.length);
     });
     this.#masked = [...masked];
-    return new Map(all.map((scenario) => [scenario, runs.get(scenario)!]));
+    return new Map(all.flatMap((scenario) => {
+      const run = runs.get(scenario);
+      return run === undefined ? [] : [[scenario, run]];
+    }));
   }
 
   /** Judges reference runs alone, and those that must lead to the same state. */
@@ -390,6 +398,7 @@ class Check {
   ): Promise<void> {
     const names = new Map(all.map((one) => [one.name, one]));
     await this.#inParallel(judged, async (scenario) => {
+      if (performance.now() > this.#end) return;
       const other = scenario.sameAs && names.get(scenario.sameAs.scenario);
       const plan = { scenario: scenario.name, perturbations: [] };
       const masked = this.#masked;

@@ -76,6 +76,21 @@ test("coracle check names the write at which a crash loses what was kept", async
   assert.match(again.out, /has another data\.kept after/);
 });
 
+test("coracle check keeps to its budget, and says what it left out", async () => {
+  const { code, out } = await check(
+    fixture("keeper.ts"),
+    "--budget",
+    "1ms",
+    "--workers",
+    "1",
+  );
+  assert.equal(code, 0, out);
+  assert.match(out, /^0 plans ran; /);
+  const [, all, left] = /has (\d+) scen[^]*\n(\d+) scenarios did not run/
+    .exec(out) ?? [];
+  assert.equal(Number(left), Number(all) - 1, out);
+});
+
 test("coracle check finds nothing in a correct operator", async () => {
   const written = join(temporaryFolder(), "a_test.ts");
   const { code, out, said } = await check(
