@@ -114,7 +114,6 @@ export interface CachingInboundSource<P extends KubernetesObject, R>
  * // Once the operator has started, for each message of a queue:
  * const receive = (shop: string, order: { id: string; total: number }) =>
  *   orders.push(`default/${shop}`, order);
- * if (typeof receive !== "function") throw new Error("Unexpected type");
  * ```
  */
 export function cachingInboundSource<P extends KubernetesObject, R>(

@@ -26,7 +26,6 @@
  *   name: "labelled",
  *   mapper: byLabel("example.com/page"),
  * });
- * if (owned.name === labelled.name) throw new Error("Unexpected names");
  * ```
  *
  * @module

@@ -93,7 +93,6 @@ export interface PerResourcePollingSource<P extends KubernetesObject, R>
  *   fetch: ({ data }) => [{ state: `${data?.["build"]} runs` }],
  *   interval: ([build]) => build?.state.endsWith("runs") ? "2s" : "1m",
  * });
- * if (builds.name !== "builds") throw new Error("Unexpected name");
  * ```
  */
 export function perResourcePollingSource<P extends KubernetesObject, R>(

@@ -96,7 +96,6 @@ export interface PollingSource<P extends KubernetesObject, R>
  *     ctx.log.info("In stock", { pieces: await ctx.secondary(stock) });
  *   },
  * }, { sources: [stock] });
- * if (stock.health?.().status !== "unknown") throw new Error("Not started yet");
  * ```
  */
 export function pollingSource<P extends KubernetesObject, R>(

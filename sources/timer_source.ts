@@ -62,7 +62,6 @@ export interface TimerSource<P extends KubernetesObject>
  *     if (ctx.cause.type === "added") hourly.schedule(metadata, { every: "1h" });
  *   },
  * }, { sources: [hourly] });
- * if (operator.controllers.length !== 1) throw new Error("Unexpected count");
  * ```
  */
 export function timerSource<P extends KubernetesObject>(

@@ -170,7 +170,6 @@ class Refusal extends Error {
  *     return [`default/${shop}`];
  *   },
  * });
- * if (pushes.url !== undefined) throw new Error("Not started yet");
  * ```
  */
 export function webhookSource<P extends KubernetesObject>(

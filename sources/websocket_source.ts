@@ -111,7 +111,6 @@ const PAUSES = {
  *     return [`default/${shop}`];
  *   },
  * });
- * if (orders.name !== "orders") throw new Error("Unexpected name");
  * ```
  */
 export function websocketSource<P extends KubernetesObject>(

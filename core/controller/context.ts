@@ -135,7 +135,6 @@ export interface ContextWriteOptions {
  *   ctx.log.info("Copied", { attempt: ctx.retry.attempt });
  *   ctx.events.normal("Copied", `Copied ${name}`);
  * }
- * if (typeof reconcile !== "function") throw new Error("Unexpected");
  * ```
  */
 export interface Context<P extends KubernetesObject> {

@@ -20,7 +20,6 @@ import type { CacheEvent } from "../cache/informer/cache_event.ts";
  * const filters: Filters<ConfigMap> = {
  *   event: ({ header }) => header.label("team") === "payments",
  * };
- * if (filters.add !== undefined) throw new Error("Unexpected");
  * ```
  */
 export interface Filters<T extends KubernetesObject = KubernetesObject> {

@@ -38,7 +38,6 @@ export type ReconcileReturn<P extends KubernetesObject> = MaybePromise<
  *     return noUpdate();
  *   },
  * };
- * if (typeof reconciler.reconcile !== "function") throw new Error("Unexpected");
  * ```
  */
 export interface Reconciler<P extends KubernetesObject> {

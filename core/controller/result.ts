@@ -211,7 +211,6 @@ export function noUpdate(
  * import { patchStatus } from "@coracle/operator/core";
  *
  * const result = patchStatus({ ready: false }).rescheduleAfter("10s");
- * if (result.delay !== 10_000) throw new Error("Unexpected delay");
  * ```
  */
 export function patchStatus<const Status extends object>(
@@ -239,7 +238,6 @@ export function patchStatus<const Status extends object>(
  *
  * const failed = setStatus({ ready: false, message: "No quota" });
  * const succeeded = setStatus({ ready: true });
- * if (failed.method !== succeeded.method) throw new Error("Unexpected");
  * ```
  */
 export function setStatus<const Status extends object>(
@@ -272,7 +270,6 @@ export function setStatus<const Status extends object>(
  *
  * const labels = { "sample.coracle.dev/size": "large" };
  * const result = patchResource({ metadata: { labels } });
- * if (result.resource?.metadata.labels !== labels) throw new Error("Unexpected");
  * ```
  */
 export function patchResource<const Resource extends object>(
@@ -323,7 +320,6 @@ export function removeFinalizer(): CleanupResult {
  * import { keepFinalizer } from "@coracle/operator/core";
  *
  * const result = keepFinalizer().rescheduleAfter("5s");
- * if (result.delay !== 5_000) throw new Error("Unexpected delay");
  * ```
  */
 export function keepFinalizer(): CleanupResult {

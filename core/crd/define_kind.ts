@@ -68,7 +68,6 @@ const KIND_RULES: OptionRules<KindDefinition> = {
  *   spec: z.object({ html: z.string(), exposed: z.boolean().default(false) }),
  *   status: z.object({ ready: z.boolean() }).partial(),
  * });
- * if (WebPage.plural !== "webpages") throw new Error("Unexpected plural");
  * ```
  */
 export function defineKind<const D extends KindDefinition>(

@@ -16,8 +16,6 @@
  *   metadata: { name: "settings", namespace: "default" },
  *   data: { color: "blue" },
  * };
- * if (ConfigMap.plural !== "configmaps") throw new Error("Unexpected plural");
- * if (config.data?.color !== "blue") throw new Error("Unexpected data");
  * ```
  *
  * @module

@@ -34,7 +34,6 @@ interface TypeSchema {
  *     template: z.custom<PodTemplateSpec>().meta(schemaOf("PodTemplateSpec")),
  *   }),
  * });
- * if (Worker.plural !== "workers") throw new Error("Unexpected plural");
  * ```
  */
 export function schemaOf(name: TypeName): Record<string, unknown> {

@@ -420,8 +420,6 @@ function modFile(files: readonly string[]): string {
  *   metadata: { name: "settings", namespace: "default" },
  *   data: { color: "blue" },
  * };
- * if (ConfigMap.plural !== "configmaps") throw new Error("Unexpected plural");
- * if (config.data?.color !== "blue") throw new Error("Unexpected data");
  * \`\`\`
  *
  * @module

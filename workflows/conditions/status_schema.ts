@@ -165,7 +165,6 @@ function conditionIssues(value: unknown): StandardIssue[] {
  *   status: conditionedStatus(z.object({ url: z.string() })),
  *   printerColumns: readyColumns,
  * });
- * if (Bucket.plural !== "buckets") throw new Error("Unexpected plural");
  * ```
  */
 export function conditionedStatus<Extra extends object = object>(

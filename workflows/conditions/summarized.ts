@@ -134,7 +134,6 @@ import {
  *     step.set({ type: "Issued", status: "True", reason: "Done" });
  *   }],
  * );
- * if (reconciler.cleanup !== undefined) throw new Error("Unexpected finalizer");
  * ```
  */
 export function summarized<P extends Conditioned>(

@@ -131,7 +131,6 @@ const STORE_PARTS: OptionRules<ExternalState<never>> = {
  *     },
  *   }),
  * );
- * if (flow.sources[0]?.name !== "records") throw new Error("Unexpected source");
  * ```
  */
 export function externalDependent<P extends KubernetesObject, D, R>(
@@ -210,7 +209,6 @@ export function externalDependent<P extends KubernetesObject, D, R>(
  *     },
  *   }),
  * );
- * if (flow.sources[0]?.name !== "records") throw new Error("Unexpected source");
  * ```
  */
 export function externalBulkDependent<P extends KubernetesObject, D, R>(

@@ -53,7 +53,6 @@ export interface ExternalState<P extends KubernetesObject> {
  * import { configMapState } from "@coracle/operator/workflows";
  *
  * const state = configMapState("-account");
- * if (state.sources?.length !== 1) throw new Error("Unexpected sources");
  * ```
  */
 export function configMapState<P extends KubernetesObject>(
@@ -109,7 +108,6 @@ const RULES: OptionRules<
  *
  * const Database = untyped({ group: "example.com", version: "v1", kind: "Database" });
  * const state = statusState(Database, "accountId");
- * if (state.sources !== undefined) throw new Error("Unexpected sources");
  * ```
  */
 export function statusState<P extends KubernetesObject>(

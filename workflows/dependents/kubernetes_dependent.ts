@@ -86,7 +86,6 @@ const RULES: OptionRules<KubernetesDependentOptions<never, never>> = {
  *     }),
  *   }),
  * );
- * if (flow.sources.length !== 1) throw new Error("Unexpected sources");
  * ```
  */
 export function kubernetesDependent<
@@ -175,7 +174,6 @@ export function kubernetesDependent<
  *   }),
  *   { readyWhen: ({ resource }) => resource?.size === 3 },
  * );
- * if (flow.sources.length !== 1) throw new Error("Unexpected sources");
  * ```
  */
 export function bulkDependent<
@@ -271,7 +269,6 @@ function listOf(kind: Kind, objects: unknown): Iterable<object> {
  * const flow = new Workflow().add("certificate", certificate, {
  *   readyWhen: ({ resource }) => resource?.data?.["tls.crt"] !== undefined,
  * });
- * if (flow.sources.length !== 1) throw new Error("Unexpected sources");
  * ```
  */
 export function readOnlyDependent<

@@ -39,7 +39,6 @@ import { CustomResourceDefinition } from "../../core/kinds/apiextensions_v1.ts";
  * const flow = new Workflow().add("route", readOnlyDependent(Route), {
  *   activeWhen: crdPresent(Route),
  * });
- * if (flow.sources.length !== 2) throw new Error("Unexpected sources");
  * ```
  */
 export function crdPresent(kind: Kind): { readonly crdOf: ResolvedKind } {

@@ -97,7 +97,6 @@ interface Watched {
  *   touch: () => ({ spec: { touches: ++touches } }),
  * });
  * const reconciler = canary.guard({ reconcile() {}, cleanup() {} });
- * if (!canary.healthy || !reconciler.cleanup) throw new Error("Unexpected");
  * await server.stop();
  * ```
  */

@@ -187,7 +187,6 @@ const RULES: OptionRules<TaskDefinition<TaskObject<never>, never>> = {
  *       : { state: "completed", result: `backups/${attempt}` },
  *   retries: 3,
  * });
- * if (reconciler.cleanup === undefined) throw new Error("Unexpected");
  * ```
  */
 export function oneShotTask<P extends TaskObject<Result>, Result>(

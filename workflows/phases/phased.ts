@@ -85,7 +85,6 @@ import {
  *     engine = { image: spec.image, attempt };
  *   },
  * });
- * if (reconciler.cleanup === undefined) throw new Error("Unexpected");
  * ```
  */
 export function phased<P extends PhasedObject, Observed>(

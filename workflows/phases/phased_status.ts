@@ -329,7 +329,6 @@ const ANY_OBJECT = {
  *   status: phasedStatus(z.object({ primary: z.string() }).partial()),
  *   printerColumns: readyColumns,
  * });
- * if (Database.plural !== "databases") throw new Error("Unexpected plural");
  * ```
  */
 export function phasedStatus<Extra extends object = object>(

@@ -136,7 +136,6 @@ export interface StatesOptions<P extends StatesObject, S extends string> {
  *     Green: { rest: true, run: () => undefined },
  *   },
  * });
- * if (reconciler.reconcile === undefined) throw new Error("Unexpected");
  * ```
  */
 export function states<P extends StatesObject<S>, S extends string>(

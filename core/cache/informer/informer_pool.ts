@@ -82,7 +82,6 @@ interface PoolEntry {
  * const pool = new InformerPool(server.client);
  * const first = pool.acquire(ConfigMap);
  * const second = pool.acquire(ConfigMap);
- * if (pool.size !== 1) throw new Error("Unexpected number of informers");
  * second.informer.addIndex("app", { byLabel: "app" });
  * await second.informer.synced;
  * if (second.informer.byIndex("app", "web").length > 0) throw new Error("Unexpected");

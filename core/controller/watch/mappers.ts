@@ -247,7 +247,6 @@ function byMetadata<P extends KubernetesObject, S extends KubernetesObject>(
  * const pods = watch(Pod, {
  *   mapper: byFunction(({ spec }) => spec?.nodeName ? [spec.nodeName] : []),
  * });
- * if (!pods.name.includes("Pod")) throw new Error("Unexpected name");
  * ```
  */
 export function byFunction<

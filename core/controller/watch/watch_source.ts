@@ -211,7 +211,6 @@ function selectionOf<
  * import { watch } from "@coracle/operator/sources";
  *
  * const source = watch(ConfigMap, { labelSelector: "app=web" });
- * if (source.name !== "v1 ConfigMap") throw new Error("Unexpected name");
  * ```
  */
 export function watch<
