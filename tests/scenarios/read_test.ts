@@ -1,11 +1,21 @@
 import assert from "node:assert/strict";
 import { patchResource, patchStatus } from "../../core/controller/result.ts";
+import type { LogFields } from "../../core/logger.ts";
 import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
-import { Gadget, scenario } from "../support/operator_fixture.ts";
+import {
+  Gadget,
+  type LoggedLine,
+  scenario,
+} from "../support/operator_fixture.ts";
 
 const SOURCES = { sources: [watch<Gadget, ConfigMap>(ConfigMap)] };
+
+/** Fields of the first log line with an error. */
+function failureOf(log: readonly LoggedLine[]): LogFields | undefined {
+  return log.find(({ fields }) => fields["error"] !== undefined)?.fields;
+}
 
 scenario(
   "A run reads one object from the cache, by name and namespace [J1]",
@@ -144,6 +154,46 @@ scenario(
     await fixture.create("a");
     await fixture.until(() => seen.length === 2);
     assert.deepEqual(seen, ["first", true]);
+  },
+);
+
+for (
+  const [what, change] of Object.entries<(gadget: Gadget) => unknown>({
+    "assigns to": (gadget) => gadget.spec.value = "other",
+    "adds to": (gadget) => gadget.spec.numberOfExecutions = 5,
+    "deletes from": (gadget) => delete (gadget as Partial<Gadget>).spec,
+  })
+) {
+  scenario(
+    `A run that ${what} a cached object fails with a hint at copies`,
+    async (fixture) => {
+      await startGadgets(fixture, (_gadget, ctx) => {
+        change(ctx.current!);
+      }, { retry: false });
+      await fixture.create("a");
+      await fixture.until(() => failureOf(fixture.log) !== undefined);
+      const failed = failureOf(fixture.log);
+      assert.match(String(failed?.["hint"]), /frozen: .*ctx\.modify\(\)$/);
+    },
+  );
+}
+
+scenario(
+  "A result that is an object of the cluster is refused without its data",
+  async (fixture) => {
+    await startGadgets(
+      fixture,
+      () => ({ kind: "Secret", data: { password: "aHVudGVyMg==" } }) as never,
+      { retry: false },
+    );
+    await fixture.create("a");
+    await fixture.until(() => failureOf(fixture.log) !== undefined);
+    const failed = failureOf(fixture.log);
+    assert.match(
+      String(failed?.["error"]),
+      /^TypeError: .* or nothing: received an object with kind, data$/,
+    );
+    assert.equal(failed?.["hint"], undefined);
   },
 );
 

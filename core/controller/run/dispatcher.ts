@@ -1,8 +1,10 @@
 import { milliseconds } from "../../api/duration.ts";
 import { kindText } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
+import { typeText } from "../../api/options.ts";
 import { mutableCopy } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
+import { isJsonObject } from "../../patch/json_value.ts";
 import { inSpan, spanFailed, type Tracer } from "../../tracing.ts";
 import { causeText } from "../cause.ts";
 import { hasFinalizer } from "../finalizer.ts";
@@ -365,6 +367,10 @@ function checkResult(
       type === CleanupResult
         ? "removeFinalizer() or keepFinalizer()"
         : "noUpdate(), patchStatus(…), setStatus(…), patchResource(…), patchResourceAndStatus(…)"
-    } or nothing: received ${JSON.stringify(result)?.slice(0, 100)}`,
+    } or nothing: received ${
+      // Its values may be those of a Secret.
+      isJsonObject(result)
+        ? `an object with ${Object.keys(result).slice(0, 8).join(", ")}`
+        : typeText(result)}`,
   );
 }

@@ -195,9 +195,19 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
           retryIn: Math.round(plan.timerAt - this.#deps.clock.now()),
         }),
         error,
+        ...(isWriteOfFrozen(error) && {
+          hint:
+            "what ctx reads from a cache is frozen: change a copy by structuredClone(), or use ctx.modify()",
+        }),
       });
     }
   }
+}
+
+/** Whether an error is that of V8 or JavaScriptCore for a write to a frozen object. */
+function isWriteOfFrozen(error: unknown): boolean {
+  return error instanceof TypeError &&
+    /read ?only property|not extensible|delete property/.test(error.message);
 }
 
 const FAILURES: Readonly<Record<NonNullable<RunPlan["failure"]>, string>> = {
