@@ -7,6 +7,7 @@ import {
 import type { UntypedObject } from "../core/api/object.ts";
 import type { Client } from "../core/client/client.ts";
 import type { RbacManifest } from "../core/crd/rbac.ts";
+import { Namespace } from "../core/kinds/core_v1.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
 import { readRequests } from "../testing/request_record.ts";
 import type { AuditEvent } from "../apiserver/request_handler.ts";
@@ -37,7 +38,10 @@ export function userOf({ name }: DevAccount): string {
   return `system:serviceaccount:${NAMESPACE}:${name}`;
 }
 
-/** Creates the service account and roles that `coracle manifests` prints. */
+/**
+ * Creates the service account and roles that `coracle manifests` prints, and the
+ * namespaces that they are in.
+ */
 export async function grantRights(
   client: Client,
   operators: readonly OperatorHandle[],
@@ -55,6 +59,12 @@ export async function grantRights(
     managed: await managedKinds(manages),
     recorded: recorded === undefined ? undefined : readRequests(recorded),
   }).rbac;
+  const namespaces = new Set(
+    manifests.flatMap(({ metadata }) => metadata.namespace ?? []),
+  );
+  for (const name of namespaces) {
+    await client.apply(Namespace, { metadata: { name } }, { force: true });
+  }
   for (const manifest of manifests) {
     const { apiVersion, kind } = manifest;
     await client.apply(

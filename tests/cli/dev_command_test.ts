@@ -338,7 +338,8 @@ test("coracle dev --watch restarts a changed file and keeps the objects", async 
 
 test("coracle dev reports a missing right with its rule, unless it runs as admin", async () => {
   const file = operatorFile(`
-const operator = new Operator();
+// Nobody has created the second namespace.
+const operator = new Operator({ namespaces: ["default", "team-a"] });
 operator.register(CronJob, {
   async reconcile(job, ctx) {
     const kind = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" };
