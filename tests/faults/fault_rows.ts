@@ -32,14 +32,6 @@ const READS_ONLY = "only lists and watches have it";
 const STREAMS_ONLY = "only streams have it";
 const WRITES_ONLY = "only writes have it";
 
-/**
- * Writes that Deno (all) and Bun (PUT) send again by themselves when a connection that they
- * have kept open is reset, so that nothing fails that could be named.
- */
-const RESENT: readonly Operation[] = "Deno" in globalThis || "Bun" in globalThis
-  ? ["write", "lease"]
-  : [];
-
 function everywhere(effect: CellEffect): FaultRow["effects"] {
   return {
     list: effect,
@@ -169,7 +161,6 @@ export const FAULT_ROWS: readonly FaultRow[] = [
       watch: RESET_AMID,
     },
     cause: /connection failed/,
-    unnamed: RESENT,
   },
   {
     id: "reset-after",
@@ -181,7 +172,6 @@ export const FAULT_ROWS: readonly FaultRow[] = [
       lease: RESET_AFTER,
     },
     cause: /connection failed/,
-    unnamed: RESENT,
   },
   {
     id: "half-open",

@@ -58,6 +58,8 @@ export interface PeerCounters {
   abandoned: number;
   /** Requests of `/silent`. */
   silent: number;
+  /** Requests of `/reset-write`, whose connection is reset. */
+  resets: number;
   /** Bytes that `/flow` has written. */
   flowBytes: number;
   /** Tunnels that the proxies opened. */
@@ -71,6 +73,7 @@ const counters: PeerCounters = {
   connections: 0,
   abandoned: 0,
   silent: 0,
+  resets: 0,
   flowBytes: 0,
   tunnels: 0,
   closedStreams: 0,
@@ -78,6 +81,9 @@ const counters: PeerCounters = {
 const CHUNK = Buffer.alloc(64 << 10, "x");
 /** Number of lines of a stream of some megabytes. */
 const COUNTED_LINES = 4_000;
+
+/** TCP connections of the HTTPS server by the port of the client. */
+const tcpSockets: Map<number | undefined, Socket> = new Map();
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -159,6 +165,10 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   },
   "/reset-head"(request) {
     request.socket.destroy();
+  },
+  "/reset-write"(request) {
+    counters.resets++;
+    tcpSockets.get(request.socket.remotePort)?.resetAndDestroy();
   },
   "/reset-body"(_request, response) {
     response.writeHead(200, { "content-length": "100" });
@@ -334,6 +344,11 @@ async function main(): Promise<void> {
     if (path === "/silent") counters.silent++;
     const answer = ANSWERS[path ?? ""] ?? ANSWERS["/missing"];
     answer?.(request, response);
+  });
+  main.on("connection", (socket: Socket) => {
+    const { remotePort } = socket;
+    tcpSockets.set(remotePort, socket);
+    socket.on("close", () => tcpSockets.delete(remotePort));
   });
   main.on("secureConnection", () => counters.handshakes++);
   main.on("tlsClientError", () => {});

@@ -26,15 +26,16 @@ export interface FetchRuntime {
  * Transport over the `fetch` of a runtime, for runtimes whose `fetch` supports
  * certificates and proxies. The runtime manages connections and decompression.
  *
- * Since `fetch` connects and sends in one step, requests with a check in between,
- * `beforeSend`, use the transport over sockets.
+ * Only reads use it: when a kept connection is reset, Deno's `fetch` sends a write
+ * again, and Bun's a PUT or DELETE. Writes use the transport over sockets, and so do
+ * requests with a check between connecting and sending, `beforeSend`.
  */
 export class FetchTransport implements HttpTransport {
   readonly #options: TransportOptions;
   readonly #address: ServerAddress;
   readonly #runtime: FetchRuntime;
   readonly #requests = new OpenRequests();
-  /** Transport for requests with `beforeSend`; opened by the first. */
+  /** Transport for writes and requests with `beforeSend`; opened by the first. */
   #sockets: Promise<HttpTransport> | undefined;
   #closed = false;
 
@@ -48,7 +49,7 @@ export class FetchTransport implements HttpTransport {
     const { origin, prefix } = this.#address;
     if (this.#closed) throw closedError(origin);
     request.signal?.throwIfAborted();
-    if (request.beforeSend !== undefined) {
+    if (request.method !== "GET" || request.beforeSend !== undefined) {
       this.#sockets ??= openSockets(this.#options);
       return await (await this.#sockets).send(request);
     }
@@ -62,7 +63,6 @@ export class FetchTransport implements HttpTransport {
       ...this.#runtime.init,
       method: request.method,
       headers,
-      body: request.body as BodyInit | undefined ?? null,
       redirect: "manual",
     });
   }

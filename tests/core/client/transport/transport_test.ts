@@ -318,6 +318,19 @@ testBoth("Transport reports failed and broken connections", async (get) => {
   });
 });
 
+for (const method of ["POST", "PUT", "PATCH", "DELETE"] as const) {
+  test(`A ${method} on a kept connection that is reset is not sent again`, async () => {
+    await withTransport(TRUSTED, async (transport) => {
+      const write = (path: string) =>
+        transport.send({ method, path, headers: {}, body: "{}" });
+      await text(await write("/echo"));
+      const before = (await server.counters()).resets;
+      await assert.rejects(() => write("/reset-write"), /Cannot reach https/);
+      assert.equal((await server.counters()).resets - before, 1);
+    });
+  });
+}
+
 testBoth(
   "Transport.close ends all requests and is safe to call twice",
   async (get) => {
