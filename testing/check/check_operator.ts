@@ -216,7 +216,7 @@ class Check {
       const found = await exampleObjects({ given, source, server });
       if (found.length === 0) {
         throw new Error(
-          "Cannot check the operator: no object for its kinds could be made from their schemas: give examples",
+          "Cannot check the operator: no object for its kinds could be made from their schemas: give examples, such as in a YAML file beside it of the same name",
         );
       }
       const primaries = definitions.filter(({ spec }) =>

@@ -163,7 +163,18 @@ test("coracle check explains what it cannot use, with exit code 2", async () => 
   const copier = fixture("copier.ts");
   const text = writeText(temporaryFolder(), "a.yaml", "kind: A\n");
   const empty = writeText(temporaryFolder(), "empty.ts", "export {};\n");
+  const library = (path: string) => new URL(`../../${path}`, import.meta.url);
+  const builtIn = writeText(
+    temporaryFolder(),
+    "policies.mjs",
+    `import { Operator } from "${library("mod.ts")}";
+import { Namespace } from "${library("core/kinds/mod.ts")}";
+export const operator = new Operator();
+operator.register(Namespace, { reconcile() {} });
+`,
+  );
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [
+    [[builtIn], /give examples, such as in a YAML file beside it of the same/],
     [["missing.ts"], /^Cannot load missing\.ts: there is no such file/],
     [
       [copier, "--only", "crush"],
