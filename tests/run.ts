@@ -27,6 +27,23 @@ import { readJunitReport } from "./support/junit_report.ts";
 
 type Runtime = "node" | "deno" | "bun";
 
+/** Reads the arguments; reports unknown options and ends the process. */
+function readArguments() {
+  try {
+    return parseArgs({
+      options: { kubernetes: { type: "string" } },
+      allowPositionals: true,
+    });
+  } catch (error) {
+    process.stderr.write(
+      `Cannot run tests: it takes steps, folders and --kubernetes VERSION: received ${
+        process.argv.slice(2).join(" ")
+      } (${(error as Error).message})\n`,
+    );
+    process.exit(2);
+  }
+}
+
 /** One check of the project. */
 interface Step {
   readonly name: string;
@@ -59,10 +76,7 @@ const SILENCE_MS = TEST_LIMIT_MS + 15_000;
 /** The same on a real cluster, where some tests set a longer limit. */
 const CLUSTER_SILENCE_MS = 260_000;
 const { values: { kubernetes: KUBERNETES }, positionals: ARGUMENTS } =
-  parseArgs({
-    options: { kubernetes: { type: "string" } },
-    allowPositionals: true,
-  });
+  readArguments();
 /** Seed of all property tests of this run. */
 const SEED = process.env["FC_SEED"] ?? String(Date.now() % 2 ** 31);
 /** Environment of all tests: short processes start sooner with a cache. */
