@@ -116,7 +116,8 @@ export interface ControllerOptions<
   readonly finalizer?: string | undefined;
   /**
    * Whether to ignore updates that do not change the generation of a primary,
-   * such as updates of its status or labels.
+   * such as updates of its status or labels. Kinds without generations, such as
+   * Namespace and ConfigMap, run on each update.
    *
    * @default {true}
    */

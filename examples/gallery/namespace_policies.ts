@@ -79,8 +79,6 @@ export function operator(options: OperatorOptions = {}): Operator {
     },
   }, {
     workflow: policies,
-    // A namespace has no generation: a change of its labels is a change.
-    generationAware: false,
   });
   return operator;
 }

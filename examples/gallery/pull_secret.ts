@@ -61,7 +61,6 @@ export function operator(options: OperatorOptions = {}): Operator {
       }),
     ],
     watches: [source],
-    generationAware: false,
   });
   return operator;
 }
