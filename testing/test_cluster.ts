@@ -7,6 +7,7 @@ import {
   checkOptions,
   checkParts,
   type OptionRules,
+  typeText,
 } from "../core/api/options.ts";
 import { Client } from "../core/client/client.ts";
 import { clientSettings } from "../core/client/client_options.ts";
@@ -231,6 +232,7 @@ export class TestCluster {
       const probes = undefined;
       const passed = { client, clock, logger, namespaces, probes };
       cluster.#operator = options.operator?.(passed);
+      if (options.operator !== undefined) checkOperator(cluster.#operator);
       await cluster.#slowly(cluster.#grant(options.rights));
       if (cluster.#operator) await cluster.complete(cluster.#operator.start());
       return cluster;
@@ -503,6 +505,17 @@ export class TestCluster {
       await this.server?.stop();
     }
   }
+}
+
+/** Rejects the result of a function that has forgotten to return its operator. */
+function checkOperator(operator: unknown): void {
+  const { start } = Object(operator) as Partial<TestedOperator>;
+  if (typeof start === "function") return;
+  throw new TypeError(
+    `Cannot start a test cluster: the function "operator" must return an operator: received ${
+      typeText(operator)
+    }`,
+  );
 }
 
 function checkRights({ rights = "all", operator }: TestClusterOptions): void {

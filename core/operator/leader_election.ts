@@ -52,12 +52,25 @@ export interface LeaderElectionOptions {
 /** Options of leader election that stay undefined when they are left out. */
 type Undefined = "namespace" | "identity";
 
+/** Name of a Lease; sharding adds a suffix of up to 73 characters. */
+const LEASE_NAME =
+  /^(?!.{181})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+function checkLeaseName(name: string, subject: string): void {
+  if (LEASE_NAME.test(name)) return;
+  throw new TypeError(
+    `Cannot read the options of ${subject}: "name" must be that of a Lease, of lower-case letters, digits, dashes and dots: received ${
+      JSON.stringify(name.slice(0, 64))
+    }`,
+  );
+}
+
 /** Table of {@linkcode LeaderElectionOptions}. */
 export const LEADER_ELECTION_OPTIONS: OptionTable<
   LeaderElectionOptions,
   Undefined
 > = {
-  name: "name",
+  name: { type: "name", check: checkLeaseName },
   namespace: "name?",
   identity: "name?",
   leaseDuration: { type: "duration", default: "15s" },

@@ -96,6 +96,14 @@ test("rules are the rights of the operator's client, in all namespaces", () =>
     });
   })());
 
+test("a function that returns no operator is refused", async () => {
+  const operator = (() => {}) as unknown as () => Operator;
+  await assert.rejects(
+    TestCluster.start({ cluster, operator }),
+    /^TypeError: Cannot start a test cluster: .* must return an operator: received nothing$/,
+  );
+});
+
 test("rights of manifests need an operator, and other texts are refused", async () => {
   await assert.rejects(
     TestCluster.start({ cluster, rights: "manifests" }),

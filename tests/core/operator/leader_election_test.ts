@@ -69,6 +69,13 @@ test("Leader election has client-go's defaults and rejects invalid options", () 
     elected({ name: "" }),
     /"name" must be a string that is not empty/,
   );
+  for (const name of ["Shop", "a_b", "a..b", "-a", "a".repeat(181)]) {
+    const use = { name };
+    assert.throws(elected(use), /"name" must be that of a Lease, .*received "/);
+    const shared = () => operatorSettings({ sharding: use }, undefined);
+    assert.throws(shared, /sharding: "name" must be that of a Lease/);
+  }
+  elected({ name: "shop.example.com" })();
   const misspelt = { name: "lock", leaseDuraton: "1s" };
   assert.throws(elected(misspelt), /did you mean "leaseDuration"/);
 });
