@@ -28,7 +28,7 @@ export function numbersSection(
     `![${CHART_TEXTS[name] ?? name}](../bench/charts/${name})`
   );
   return [
-    `Medians of one run on ${report.machine}, ${runtimeName(report)}:`,
+    `Medians on ${report.machine}, ${runtimeName(report)}:`,
     commands([report]),
     comparisonTable(report),
     ...subjectTables(report),
@@ -87,7 +87,7 @@ function comparisonTable(report: Report): string {
 /** Benches whose subjects the guide shows one per row, with their titles. */
 const SUBJECT_TABLES: Readonly<Record<string, string>> = {
   "reconcile":
-    "Operators that write a status, each in its own language, ten runs at once without a client-side rate limit, on a real API server; the server's time includes the load's change:",
+    "Operators that write a status, each in its own language, ten runs at once without a client-side rate limit, on a real API server, after eight storms of 2,000 changes; the server's time includes the load's change:",
   "reconcile-embedded": "The same on the embedded API server:",
   "cleanup":
     "Objects with a finalizer: created, greeted and deleted, which are three writes:",
