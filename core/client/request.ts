@@ -483,10 +483,9 @@ function describeCollection(kind: ResolvedKind, namespace?: string): string {
 /** Refuses a value that is not an object with metadata. */
 export function checkObject(
   kind: Pick<Kind, "kind">,
-  object: ObjectBody,
+  given: unknown,
   action: string,
 ): void {
-  const given: unknown = object;
   const { metadata } = Object(given) as { readonly metadata?: unknown };
   if (
     typeof given === "object" && typeof metadata === "object" &&

@@ -11,9 +11,9 @@ import type {
   OwnerReference,
 } from "../../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
+import { checkObject } from "../../client/request.ts";
 import type { Logger } from "../../logger.ts";
 import type { JsonPatchOperation } from "../../patch/json_patch.ts";
-import { isJsonObject } from "../../patch/json_value.ts";
 import type { EventSource } from "../event_source.ts";
 import type { SourceGroup } from "../source_group.ts";
 import {
@@ -67,7 +67,7 @@ export function placedObject<O extends Placeable>(
   object: O,
   { primary, primaryKind, owned }: Owner,
 ): Placed<O> {
-  checkMetadata(kind, object);
+  checkObject(kind, object, "write");
   const home = primary.metadata.namespace;
   const namespace = kind.scope === "Cluster"
     ? undefined
@@ -119,20 +119,6 @@ export function placedObject<O extends Placeable>(
     }];
   }
   return { intent: { ...object, metadata }, relation };
-}
-
-function checkMetadata(kind: Kind, object: Placeable): void {
-  const given: unknown = object;
-  if (isJsonObject(given) && isJsonObject(given["metadata"])) return;
-  throw new TypeError(
-    `Cannot write ${
-      kindText(kind)
-    }: it must be an object with "metadata": received ${
-      isJsonObject(given)
-        ? `one with ${Object.keys(given).join(", ") || "nothing"}`
-        : typeof given
-    }`,
-  );
 }
 
 /** Whether two descriptors have the same group and kind, in any version. */

@@ -30,13 +30,14 @@ test("placedObject needs metadata", () => {
   for (
     const [object, received] of [
       [{ data: {} }, "one with data"],
-      [undefined, "undefined"],
+      [undefined, "nothing"],
+      [null, "null"],
     ]
   ) {
     assert.throws(() => placedObject(ConfigMap, object as ConfigMap, OWNER), {
       name: "TypeError",
       message:
-        `Cannot write v1 ConfigMap: it must be an object with "metadata": received ${received}`,
+        `Cannot write ConfigMap: it must be an object with "metadata": received ${received}`,
     });
   }
 });
