@@ -14,18 +14,19 @@ test("LatestMap keeps the keys that were set last, and at most two generations",
     fc.array(operation, { maxLength: 200 }),
     (limit, operations) => {
       const map = new LatestMap<number>(limit);
-      /** All keys that were set and not deleted, the latest last. */
-      const model = new Map<string, number>();
+      /** All keys that were set, the latest last; deleted ones have no value. */
+      const model = new Map<string, number | undefined>();
       for (const [index, { name, key }] of operations.entries()) {
         if (name === "clear" && index % 10 === 0) {
           map.clear();
           model.clear();
-        } else {
+        } else if (name === "set") {
           model.delete(key);
-          if (name === "set") {
-            model.set(key, index);
-            map.set(key, index);
-          } else map.delete(key);
+          model.set(key, index);
+          map.set(key, index);
+        } else {
+          if (model.has(key)) model.set(key, undefined);
+          map.delete(key);
         }
         for (const [key, value] of [...model].slice(-limit)) {
           assert.equal(map.get(key), value);
