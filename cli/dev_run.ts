@@ -1,7 +1,14 @@
 import { access, writeFile } from "node:fs/promises";
 import { relative } from "node:path";
 import process from "node:process";
-import { apiVersionOf, isResolved, type Kind } from "../core/api/kind.ts";
+import { ApiError } from "../core/api/api_error.ts";
+import {
+  apiVersionOf,
+  isResolved,
+  type Kind,
+  kindText,
+  untyped,
+} from "../core/api/kind.ts";
 import { Client } from "../core/client/client.ts";
 import { systemClock } from "../core/clock.ts";
 import { loadConfig } from "../core/config/load_config.ts";
@@ -125,6 +132,17 @@ async function runOperators(
       try {
         for (const kind of new Set<Kind>(kinds)) {
           if (isDefinedKind(kind)) await installCrd(client, kind);
+        }
+        for (const { kind: { group, version, kind } } of operator.controllers) {
+          const served = untyped({ group, version, kind });
+          await client.resolve(served).catch((error) => {
+            if (!ApiError.is(error) || !error.isNotFound) throw error;
+            terminal.say(
+              `Others define ${
+                kindText(served)
+              }: coracle dev --crd FILE installs its CustomResourceDefinition.\n`,
+            );
+          });
         }
         await grantRights(client, starting, deps.account);
       } finally {

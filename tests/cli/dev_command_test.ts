@@ -213,6 +213,18 @@ spec:
 export const operator = new Operator();
 operator.register(kind, { reconcile() {} });`,
   );
+  const without = new Program(
+    coracle("dev", "--kubeconfig", kubeconfig, file),
+    { env: { TMPDIR: folder } },
+  );
+  try {
+    assert.equal(await without.ended(), 1, without.describe());
+    await without.says(
+      new RegExp(`Others define ${GROUP}/v1 CronJob: coracle dev --crd FILE`),
+    );
+  } finally {
+    await without.kill();
+  }
   const dev = new Program(
     coracle("dev", "--kubeconfig", kubeconfig, "--crd", crd, file),
     { env: { TMPDIR: folder } },
