@@ -1,4 +1,10 @@
-import { type Bar, barsOf, type Headline, type Report } from "./headlines.ts";
+import {
+  type Bar,
+  barsOf,
+  type Headline,
+  machinesOf,
+  type Report,
+} from "./headlines.ts";
 import { digits } from "./digits.ts";
 
 const WIDTH = 760;
@@ -37,7 +43,9 @@ export function barChart(
     }
     y += GROUP_GAP;
   }
-  return svg(y, `Coracle and others, on ${report.machine}`, parts);
+  const benches = headlines.map(({ bench }) => bench);
+  const machines = machinesOf(report, benches);
+  return svg(y, `Coracle and others, on ${machines}`, parts);
 }
 
 function drawn({ name, value }: Bar, y: number, most: number): string {

@@ -11,6 +11,32 @@ export interface Report {
   readonly results: readonly Result[];
   /** Remarks about subjects that have some. */
   readonly remarks?: readonly Remark[] | undefined;
+  /** Runs that the results are from, the latest last; by default one. */
+  readonly runs?: readonly BenchRun[] | undefined;
+}
+
+/** One run of benches. */
+export interface BenchRun
+  extends Pick<Report, "runtime" | "machine" | "command"> {
+  readonly benches: readonly string[];
+}
+
+/** Runs that the results of a report are from. */
+export function runsOf(report: Report): readonly BenchRun[] {
+  const { runtime, machine, command, results } = report;
+  const benches = [...new Set(results.map(({ bench }) => bench))];
+  return report.runs ?? [{ runtime, machine, command, benches }];
+}
+
+/** Machines on which benches were measured. */
+export function machinesOf(
+  report: Report,
+  benches: readonly string[],
+): string {
+  const runs = runsOf(report).filter((run) =>
+    run.benches.some((bench) => benches.includes(bench))
+  );
+  return [...new Set(runs.map(({ machine }) => machine))].join(" and ");
 }
 
 /** Measure that the guide shows. */

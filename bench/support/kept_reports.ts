@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { Report } from "./headlines.ts";
+import { type Report, runsOf } from "./headlines.ts";
 
 /** Runtimes in the order of the guide. */
 const RUNTIMES = ["node", "deno", "bun"] as const;
@@ -9,10 +9,7 @@ function file(runtime: string): string {
   return fileURLToPath(new URL(`../results/${runtime}.json`, import.meta.url));
 }
 
-/**
- * Stores a report. It replaces the last one of the runtime, but for other benches
- * that the last one measured on the same machine and with the same version.
- */
+/** Stores a report; benches that it lacks are kept from earlier runs. */
 export function keepReport(report: Report): void {
   const [runtime = ""] = report.runtime.split(" ");
   mkdirSync(new URL("../results/", import.meta.url), { recursive: true });
@@ -24,22 +21,21 @@ export function keepReport(report: Report): void {
 }
 
 function merged(report: Report, last: Report): Report {
-  if (report.machine !== last.machine || report.runtime !== last.runtime) {
-    return report;
-  }
-  const benches = new Set(report.results.map(({ bench }) => bench));
+  const measured = new Set(report.results.map(({ bench }) => bench));
   const isOther = ({ bench }: { readonly bench: string }) =>
-    !benches.has(bench);
-  const others = last.results.filter(isOther);
-  if (others.length === 0) return report;
+    !measured.has(bench);
+  const earlier = runsOf(last).map((run) => ({
+    ...run,
+    benches: run.benches.filter((bench) => !measured.has(bench)),
+  })).filter(({ benches }) => benches.length > 0);
   return {
     ...report,
-    command: [...new Set([last.command, report.command])].join("\n"),
-    results: [...others, ...report.results],
+    results: [...last.results.filter(isOther), ...report.results],
     remarks: [
       ...(last.remarks ?? []).filter(isOther),
       ...(report.remarks ?? []),
     ],
+    runs: [...earlier, ...runsOf(report)],
   };
 }
 

@@ -1,6 +1,12 @@
 import { charts } from "./charts.ts";
 import { digits } from "./digits.ts";
-import { barsOf, type Headline, HEADLINES, type Report } from "./headlines.ts";
+import {
+  barsOf,
+  type Headline,
+  HEADLINES,
+  type Report,
+  runsOf,
+} from "./headlines.ts";
 import { verdicts } from "./targets.ts";
 
 /** Markers between which the guide has the numbers of a run. */
@@ -28,8 +34,12 @@ export function numbersSection(
     `![${CHART_TEXTS[name] ?? name}](../bench/charts/${name})`
   );
   return [
-    `Medians on ${report.machine}, ${runtimeName(report)}:`,
-    commands([report]),
+    ...runsOf(report).flatMap((run, _index, { length }) => [
+      `Medians${
+        length > 1 ? ` of ${run.benches.join(", ")}` : ""
+      } on ${run.machine}, ${runtimeName(run)}:`,
+      commands([run]),
+    ]),
     comparisonTable(report),
     ...subjectTables(report),
     ...pictures,
@@ -44,11 +54,11 @@ export function numbersSection(
 }
 
 /** Name of a runtime, such as `Node 24.21.0`. */
-function runtimeName({ runtime }: Report): string {
+function runtimeName({ runtime }: Pick<Report, "runtime">): string {
   return runtime.replace(/^./, (letter) => letter.toUpperCase());
 }
 
-function commands(reports: readonly Report[]): string {
+function commands(reports: readonly Pick<Report, "command">[]): string {
   const lines = reports.map(({ command }) => command);
   return `\`\`\`sh\n${lines.join("\n")}\n\`\`\``;
 }
