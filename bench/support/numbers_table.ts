@@ -34,23 +34,35 @@ export function numbersSection(
     `![${CHART_TEXTS[name] ?? name}](../bench/charts/${name})`
   );
   return [
-    ...runsOf(report).flatMap((run, _index, { length }) => [
-      `Medians${
-        length > 1 ? ` of ${run.benches.join(", ")}` : ""
-      } on ${run.machine}, ${runtimeName(run)}:`,
-      commands([run]),
-    ]),
+    ...runsOf(report).flatMap((run, _index, { length }) => {
+      const benches = length > 1 ? ` of ${run.benches.join(", ")}` : "";
+      const where = `on ${run.machine}, ${runtimeName(run)}:`;
+      return [wrapped(`Medians${benches} ${where}`), commands([run])];
+    }),
     comparisonTable(report),
     ...subjectTables(report),
     ...pictures,
     ...others.length > 0
       ? [
-        `The same measures on ${others.map(runtimeName).join(" and ")}:`,
+        wrapped(
+          `The same measures on ${others.map(runtimeName).join(" and ")}:`,
+        ),
         commands(others),
         runtimesTable([report, ...others]),
       ]
       : [],
   ].join("\n\n");
+}
+
+/** Text in lines of at most 80 characters, as the formatter breaks them. */
+function wrapped(text: string, indent = ""): string {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const longer = lines.length === 0 ? word : `${lines.at(-1)} ${word}`;
+    if (lines.length > 0 && longer.length > 80) lines.push(indent + word);
+    else lines.splice(-1, 1, longer);
+  }
+  return lines.join("\n");
 }
 
 /** Name of a runtime, such as `Node 24.21.0`. */
@@ -129,10 +141,10 @@ function subjectTables({ results, remarks = [] }: Report): readonly string[] {
       ]]
     );
     const settings = about.flatMap(({ subject, settings }) =>
-      settings === undefined ? [] : [`- ${subject}: ${settings}`]
+      settings === undefined ? [] : [wrapped(`- ${subject}: ${settings}`, "  ")]
     );
     return [
-      title,
+      wrapped(title),
       markdownTable([["subject", ...units], ...rows, ...missing]),
       ...settings.length > 0 ? [settings.join("\n")] : [],
     ];
