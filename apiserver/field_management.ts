@@ -17,6 +17,7 @@ import { badRequest, StatusError } from "./status.ts";
 
 const STATUS_FIELD: FieldSet = FieldSet.of([["f:status"]]);
 const SPEC_FIELD: FieldSet = FieldSet.of([["f:spec"]]);
+const ALL_BUT_STATUS: FieldSet = FieldSet.of([["f:spec"], ["f:metadata"]]);
 
 function versionOf(
   definition: ResourceDefinition,
@@ -33,7 +34,9 @@ function resetFields(
 ): FieldSet | undefined {
   const own = definition.resetFields?.(subresource);
   if (own !== undefined) return own;
-  if (subresource === "status") return SPEC_FIELD;
+  if (subresource === "status") {
+    return definition.custom ? ALL_BUT_STATUS : SPEC_FIELD;
+  }
   const hasStatus = definition.subresources.some(({ name }) =>
     name === "status"
   );

@@ -170,7 +170,6 @@ export interface Subresource {
 export type NameRule =
   | "dns-subdomain"
   | "dns-label"
-  | "dns-1035-label"
   | "ip-address"
   | "path-segment";
 

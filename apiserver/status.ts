@@ -220,7 +220,7 @@ export const fieldError = {
     reason: "FieldValueTooLong",
     message: limit < 0
       ? "Too long: value is too long"
-      : `Too long: may not be more than ${limit} bytes`,
+      : `Too long: may not be more than ${limit} byte${limit === 1 ? "" : "s"}`,
     field,
   }),
   tooMany: (field: string, count: number, limit: number): StatusCause => ({

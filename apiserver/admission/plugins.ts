@@ -12,6 +12,7 @@ import {
 } from "./defaulting.ts";
 import { LIMIT_RANGER } from "./limit_ranger.ts";
 import { NAMESPACE_LIFECYCLE } from "./namespace_lifecycle.ts";
+import { NODE_FEATURES, POD_RESIZE } from "./pod_resize.ts";
 import { POD_SECURITY } from "./pod_security.ts";
 import { POD_TOPOLOGY_LABELS } from "./pod_topology.ts";
 import { POD_PRIORITY } from "./priority.ts";
@@ -45,6 +46,8 @@ export function admissionPlugins(
     CERTIFICATE_SUBJECT,
     DEFAULT_INGRESS_CLASS,
     POD_TOPOLOGY_LABELS,
+    NODE_FEATURES,
+    POD_RESIZE,
     ...policies,
     RESOURCE_QUOTA,
   ];

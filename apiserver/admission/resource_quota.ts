@@ -33,7 +33,16 @@ export const RESOURCE_QUOTA: AdmissionPlugin = {
       );
     }
     const delta = deltaOf(attributes, hooks.now);
-    for (const state of matching) checkQuota(attributes, state, delta);
+    const { oldObject } = attributes;
+    for (const state of matching) {
+      // An object that enters the scopes of a quota counts as a new one.
+      const enters = oldObject !== undefined &&
+        !inScopes(state.quota, definition, () => oldObject);
+      const added = enters
+        ? deltaOf({ ...attributes, operation: "CREATE" }, hooks.now)
+        : delta;
+      checkQuota(attributes, state, added);
+    }
   },
 };
 

@@ -31,7 +31,9 @@ function planFor(type: GoType): StoredPlan | undefined {
   for (const { name, schema, presence } of type.fields.values()) {
     const isCollection = schema.type === "array" ||
       schema.additionalProperties !== undefined;
-    if (presence === "always" && isCollection) lists.push(name);
+    // A definition without versions is not stored: its refusal shows the list.
+    const isRefused = name === "versions";
+    if (presence === "always" && isCollection && !isRefused) lists.push(name);
     const struct = structIn(schema);
     const plan = struct && planFor(struct);
     if (plan) structs.push([name, plan]);

@@ -15,8 +15,7 @@ function resources(names: string): Set<string> {
 }
 
 const NAME_RULES: Readonly<Partial<Record<NameRule, ReadonlySet<string>>>> = {
-  "dns-label": resources("namespaces statefulsets.apps"),
-  "dns-1035-label": resources("services"),
+  "dns-label": resources("namespaces services statefulsets.apps"),
   "ip-address": resources("ipaddresses.networking.k8s.io"),
   "path-segment": resources(`
     events poddisruptionbudgets.policy roles.rbac.authorization.k8s.io

@@ -66,17 +66,19 @@ function integer(query: URLSearchParams, name: string): number | undefined {
 /**
  * Parses the resourceVersion of a read.
  *
- * @throws {StatusError} 500 if it is not a number, as kube-apiserver answers.
+ * @throws {StatusError} 400 for a list and 500 for other reads, as kube-apiserver,
+ * if it is not a number.
  */
-export function readResourceVersion(text: string | null): number | undefined {
+export function readResourceVersion(
+  text: string | null,
+  { list = false }: { readonly list?: boolean } = {},
+): number | undefined {
   if (text === null || text === "") return undefined;
   if (!/^\d+$/.test(text)) {
-    throw new StatusError({
-      code: 500,
-      message: `resourceVersion: Invalid value: ${
-        JSON.stringify(text)
-      }: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
-    });
+    const message = `resourceVersion: Invalid value: ${
+      JSON.stringify(text)
+    }: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`;
+    throw list ? badRequest(message) : new StatusError({ code: 500, message });
   }
   return Number(text);
 }
@@ -107,7 +109,9 @@ export function readListOptions(
   if (causes.length > 0) throw invalidOptions("ListOptions", causes);
   return {
     ...options,
-    resourceVersion: readResourceVersion(query.get("resourceVersion")),
+    resourceVersion: readResourceVersion(query.get("resourceVersion"), {
+      list: !options.watch,
+    }),
   };
 }
 

@@ -13,12 +13,17 @@ export interface ScanRange {
   readonly revision?: number | undefined;
 }
 
-/** Objects of one resource with their recent history. */
+/**
+ * Objects of one resource with their recent history. Those that have not changed
+ * within it are held compressed.
+ */
 export class Collection {
   readonly resource: GroupResource;
   readonly history: History;
   readonly #objects: Map<string, StoredObject> = new Map();
   readonly #keys: SortedKeys = new SortedKeys();
+  /** Number of objects that are restored without compression. */
+  readonly #limit: number;
   /** Last past state that was reconstructed. */
   #snapshot:
     | { revision: number; head: number; objects: readonly StoredObject[] }
@@ -38,7 +43,10 @@ export class Collection {
     floors: { readonly watch: number; readonly list: number },
   ) {
     this.resource = resource;
-    this.history = new History(limits, floors);
+    this.history = new History(limits, floors, (object) => {
+      if (this.#objects.get(object.key) === object) object.compress();
+    });
+    this.#limit = limits.changes;
     this.#head = floors.watch;
   }
 
@@ -75,6 +83,7 @@ export class Collection {
     if (!this.#objects.has(object.key)) this.#keys.add(object.key);
     this.#objects.set(object.key, object);
     this.#head = Math.max(this.#head, object.revision);
+    if (this.size > this.#limit) object.compress();
   }
 
   /** Removes an object without recording a change, when loading from a file. */

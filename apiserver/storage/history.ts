@@ -27,6 +27,7 @@ export interface HistoryLimits {
  */
 export class History {
   readonly #limits: HistoryLimits;
+  readonly #onDiscard: (object: StoredObject) => void;
   /** Queue of changes; entries before `#head` are discarded. */
   #changes: Change[] = [];
   #head = 0;
@@ -39,12 +40,15 @@ export class History {
    *
    * @param limits Limits of the history.
    * @param floors Lowest revisions for watches and for lists.
+   * @param onDiscard Called with the object of a change that exceeds the limits.
    */
   constructor(
     limits: HistoryLimits,
     floors: { readonly watch: number; readonly list: number },
+    onDiscard: (object: StoredObject) => void,
   ) {
     this.#limits = limits;
+    this.#onDiscard = onDiscard;
     this.#watchFloor = floors.watch;
     this.#listFloor = floors.list;
   }
@@ -67,7 +71,7 @@ export class History {
       this.#changes.length - this.#head > this.#limits.changes ||
       (this.#bytes > this.#limits.bytes &&
         this.#changes.length - this.#head > 1)
-    ) this.#forgetOldest();
+    ) this.#onDiscard(this.#forgetOldest());
   }
 
   /** Discards the changes up to and including a revision. */
@@ -81,7 +85,7 @@ export class History {
     this.#listFloor = Math.max(this.#listFloor, revision);
   }
 
-  #forgetOldest(): void {
+  #forgetOldest(): StoredObject {
     const oldest = this.#changes[this.#head] as Change;
     this.#bytes -= cost(oldest);
     this.#watchFloor = this.#listFloor = oldest.revision;
@@ -90,6 +94,7 @@ export class History {
       this.#changes = this.#changes.slice(this.#head);
       this.#head = 0;
     }
+    return oldest.object;
   }
 
   /** Changes after a revision, oldest first. */
@@ -108,6 +113,6 @@ export class History {
 
 function cost(change: Change): number {
   return change.type === "DELETED"
-    ? change.object.bytes.length
-    : change.previous?.bytes.length ?? 0;
+    ? change.object.size
+    : change.previous?.size ?? 0;
 }

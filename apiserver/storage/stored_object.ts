@@ -1,8 +1,11 @@
+import { deflateRawSync, inflateRawSync } from "node:zlib";
 import type { OwnerReference, UntypedObject } from "../../core/api/object.ts";
 import type { ResourceDefinition } from "../registry.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
+/** Smallest object that is worth compressing, in bytes. */
+const MIN_COMPRESSED_BYTES = 2_048;
 
 /**
  * Namespace and name of an object; the namespace is empty for cluster-scoped
@@ -39,13 +42,15 @@ export class StoredObject {
   readonly owners: readonly OwnerReference[] | undefined;
   /** Whether the object has a deletionTimestamp. */
   readonly terminating: boolean;
-  /** Object as JSON, with `kind` and `apiVersion` first. */
-  readonly bytes: Uint8Array;
+  /** Number of {@linkcode StoredObject.bytes}. */
+  readonly size: number;
   /**
    * Whether the bytes were written with the current definition. Objects from a
    * file may be older; they are pruned and defaulted when they are read.
    */
   readonly current: boolean;
+  #bytes: Uint8Array;
+  #isCompressed = false;
   #fields: Map<string, string> | undefined;
 
   /**
@@ -74,8 +79,26 @@ export class StoredObject {
     this.labels = metadata.labels;
     this.owners = metadata.ownerReferences;
     this.terminating = metadata.deletionTimestamp !== undefined;
-    this.bytes = encodeObject(object);
+    this.#bytes = encodeObject(object);
+    this.size = this.#bytes.length;
     this.current = current;
+  }
+
+  /** Object as JSON, with `kind` and `apiVersion` first. */
+  get bytes(): Uint8Array {
+    return this.#isCompressed
+      ? inflateRawSync(this.#bytes, { chunkSize: this.size + 1 })
+      : this.#bytes;
+  }
+
+  /** Holds the bytes compressed from now on, unless there are few. */
+  compress(): void {
+    if (this.#isCompressed || this.size < MIN_COMPRESSED_BYTES) return;
+    // The copy is as long as the result, which is a part of a larger buffer.
+    this.#bytes = new Uint8Array(
+      deflateRawSync(this.#bytes, { level: 1, windowBits: 13, memLevel: 6 }),
+    );
+    this.#isCompressed = true;
   }
 
   /** Decodes the object into a new tree that the caller may change. */

@@ -82,22 +82,9 @@ export class FieldPath {
     this.#causes.push(fieldError.invalid(this.#join(below), value, why));
   }
 
-  /** Reports an invalid value that Go prints differently from its JSON form. */
-  invalidShown(below: string, shown: string, why: string): void {
-    this.#causes.push({
-      reason: "FieldValueInvalid",
-      message: `Invalid value: ${shown}: ${why}`,
-      field: this.#join(below),
-    });
-  }
-
-  /** Reports the value at this path as invalid without printing it. */
-  invalidAs(why: string): void {
-    this.#causes.push({
-      reason: "FieldValueInvalid",
-      message: `Invalid value: ${why}`,
-      field: this.path,
-    });
+  /** Reports a violation with a message of its own. */
+  violation(below: string, reason: string, message: string): void {
+    this.#causes.push({ reason, message, field: this.#join(below) });
   }
 
   /** Reports a value as invalid once for each of several reasons. */
@@ -124,15 +111,6 @@ export class FieldPath {
   /** Reports a duplicate value (`field.Duplicate`). */
   duplicate(below: string, value: unknown): void {
     this.#causes.push(fieldError.duplicate(this.#join(below), value));
-  }
-
-  /** Reports the value at this path as a duplicate that Go prints differently from its JSON form. */
-  duplicateShown(shown: string): void {
-    this.#causes.push({
-      reason: "FieldValueDuplicate",
-      message: `Duplicate value: ${shown}`,
-      field: this.path,
-    });
   }
 
   /** Reports a reference to something that does not exist (`field.NotFound`). */

@@ -38,15 +38,32 @@ export function goSyntax(value: unknown): string {
   return String(value);
 }
 
-/** List of strings as Go prints it. */
-export function goStrings(texts: readonly string[]): string {
-  return `[]string{${texts.map(goQuote).join(", ")}}`;
+/**
+ * JSON as Go's encoder writes it: maps sorted by name, and no characters that have
+ * a meaning in HTML.
+ *
+ * @param first Names of a struct that come first, in this order.
+ */
+export function goJson(value: unknown, first: readonly string[] = []): string {
+  const rank = (name: string) => (first.indexOf(name) + 1) || Infinity;
+  const sorted = (_: string, part: unknown) =>
+    isJsonObject(part)
+      ? Object.fromEntries(
+        Object.entries(part).sort(([a], [b]) =>
+          rank(a) - rank(b) || (a < b ? -1 : 1)
+        ),
+      )
+      : part;
+  return (JSON.stringify(value, sorted) ?? "null").replaceAll(
+    /[<>&\u2028\u2029]/g,
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 /** Value as messages of field errors print it. */
 export function goShown(value: unknown): string {
-  if (value === null || value === undefined) return '"null"';
-  return goSyntax(value);
+  if (typeof value === "string") return goQuote(value);
+  return typeof value === "number" ? goNumber(value) : goJson(value);
 }
 
 /** Name of the JSON type of a value in messages of Go's decoder. */

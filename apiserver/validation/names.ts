@@ -3,6 +3,7 @@ import { fieldError } from "../status.ts";
 import type { NameRule } from "../registry.ts";
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const LABEL_UNDERSCORE = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
 const LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
 const NAME_PART = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
@@ -23,6 +24,8 @@ function regexMessage(
 interface TextRule {
   /** Maximum number of characters. */
   readonly max: number;
+  /** What the maximum counts; characters if absent. */
+  readonly unit?: string;
   /** Pattern of the whole text, without anchors. */
   readonly pattern: string;
   /** Message for a text that does not match. */
@@ -34,11 +37,13 @@ interface TextRule {
 /** Violations of a rule; empty for a valid text. */
 type TextCheck = (text: string) => string[];
 
-function textRule({ max, pattern, message, examples }: TextRule): TextCheck {
+function textRule(
+  { max, unit, pattern, message, examples }: TextRule,
+): TextCheck {
   const whole = wholeText(pattern);
   const mismatch = regexMessage(message, pattern, examples);
   return (text) => [
-    ...text.length > max ? [tooLong(max)] : [],
+    ...text.length > max ? [tooLong(max, unit)] : [],
     ...whole.test(text) ? [] : [mismatch],
   ];
 }
@@ -47,8 +52,8 @@ function wholeText(pattern: string): RegExp {
   return new RegExp(`^(?:${pattern})$`);
 }
 
-function tooLong(limit: number): string {
-  return `must be no more than ${limit} characters`;
+function tooLong(limit: number, unit = "characters"): string {
+  return `must be no more than ${limit} ${unit}`;
 }
 
 /** Checks a DNS-1123 subdomain such as `example.com`; returns the violations. */
@@ -57,6 +62,15 @@ export const subdomainProblems: TextCheck = textRule({
   pattern: SUBDOMAIN,
   message:
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+  examples: ["example.com"],
+});
+
+/** Checks a DNS-1123 subdomain that may have underscores; returns the violations. */
+export const underscoredSubdomainProblems: TextCheck = textRule({
+  max: 253,
+  pattern: `${LABEL_UNDERSCORE}(\\.${LABEL_UNDERSCORE})*`,
+  message:
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character",
   examples: ["example.com"],
 });
 
@@ -89,6 +103,7 @@ export const label1035Problems: TextCheck = textRule({
 /** Checks the value of a label; returns the violations. */
 export const labelValueProblems: TextCheck = textRule({
   max: 63,
+  unit: "bytes",
   pattern: LABEL_VALUE,
   message:
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
@@ -117,7 +132,7 @@ export function qualifiedNameProblems(text: string): string[] {
   const name = parts.at(-1) ?? "";
   if (parts.length > 2) {
     return [
-      `a qualified name ${NAME_MESSAGE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+      `a valid label key ${NAME_MESSAGE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ];
   }
   if (parts.length === 2) {
@@ -125,12 +140,14 @@ export function qualifiedNameProblems(text: string): string[] {
     if (prefix === "") problems.push("prefix part must be non-empty");
     else {
       problems.push(
-        ...subdomainProblems(prefix).map((problem) => `prefix part ${problem}`),
+        ...subdomainProblems(prefix).map((problem) =>
+          `prefix part ${problem.replace(/characters$/, "bytes")}`
+        ),
       );
     }
   }
   if (name === "") problems.push("name part must be non-empty");
-  else if (name.length > 63) problems.push(`name part ${tooLong(63)}`);
+  else if (name.length > 63) problems.push(`name part ${tooLong(63, "bytes")}`);
   if (!NAME_REGEXP.test(name)) problems.push(`name part ${NAME_MESSAGE}`);
   return problems;
 }
@@ -142,8 +159,6 @@ export function nameProblems(name: string, rule: NameRule): string[] {
       return subdomainProblems(name);
     case "dns-label":
       return labelProblems(name);
-    case "dns-1035-label":
-      return label1035Problems(name);
     case "ip-address":
       return strictAddressProblems(name);
     case "path-segment":

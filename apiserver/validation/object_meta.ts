@@ -9,7 +9,6 @@ import {
   pathSegmentProblems,
   qualifiedNameProblems,
 } from "./names.ts";
-import { goShown, goStrings } from "./go_value.ts";
 import type { ResourceDefinition } from "../registry.ts";
 import { fieldError } from "../status.ts";
 import { metadataChecksOf } from "./metadata_checks.ts";
@@ -169,26 +168,15 @@ function changeProblems(metadata: ObjectMeta, live: ObjectMeta): StatusCause[] {
   }
   for (const field of IMMUTABLE) {
     if (metadata[field] !== live[field]) {
-      causes.push({
-        reason: "FieldValueInvalid",
-        message: `Invalid value: ${
-          shownField(field, metadata[field])
-        }: field is immutable`,
-        field: `metadata.${field}`,
-      });
+      const absent = field.endsWith("Timestamp") ? null : "";
+      causes.push(fieldError.invalid(
+        `metadata.${field}`,
+        metadata[field] ?? absent,
+        "field is immutable",
+      ));
     }
   }
   return [...causes, ...sharedProblems(metadata)];
-}
-
-/**
- * Field value as Go prints it: times as text, absent values as null or empty.
- */
-function shownField(field: string, value: unknown): string {
-  if (!field.endsWith("Timestamp")) return goShown(value ?? "");
-  return typeof value === "string"
-    ? value.replace("T", " ").replace(/Z$/, " +0000 UTC")
-    : goShown(null);
 }
 
 /** Warnings for finalizers of custom resources whose names may collide. */
@@ -300,13 +288,11 @@ function finalizerProblems({ finalizers = [] }: ObjectMeta): StatusCause[] {
   if (
     finalizers.includes("orphan") && finalizers.includes("foregroundDeletion")
   ) {
-    causes.push({
-      reason: "FieldValueInvalid",
-      message: `Invalid value: ${
-        goStrings(finalizers)
-      }: finalizer orphan and foregroundDeletion cannot be both set`,
+    causes.push(fieldError.invalid(
       field,
-    });
+      finalizers,
+      "finalizer orphan and foregroundDeletion cannot be both set",
+    ));
   }
   return causes;
 }

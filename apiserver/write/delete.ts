@@ -25,7 +25,7 @@ import {
   subjectOf,
 } from "../request/resource_request.ts";
 import { readSelection } from "../request/object_selection.ts";
-import { conflict, StatusError } from "../status.ts";
+import { badRequest, conflict, StatusError } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
@@ -122,14 +122,11 @@ async function readGivenOptions(
   if (http.body.length === 0) return readDeleteOptions(query, undefined);
   const { value } = await readOptionsBody(request);
   if (!OPTIONS_KINDS.has(value.kind)) {
-    throw new StatusError({
-      code: 500,
-      message: `no kind ${
-        JSON.stringify(value.kind)
-      } is registered for version ${
+    throw badRequest(
+      `no kind ${JSON.stringify(value.kind)} is registered for version ${
         JSON.stringify(value.apiVersion ?? "")
       } in scheme "pkg/runtime/scheme.go:100"`,
-    });
+    );
   }
   return readDeleteOptions(query, value);
 }

@@ -166,6 +166,80 @@ const SECURE: object = {
   }],
 };
 
+/** Pod that any node takes, bound to a node. */
+function bound(
+  name: string,
+  nodeName: string | undefined,
+  spec: object,
+): RequestLine {
+  const tolerations = [{ operator: "Exists" }];
+  return [`POST ${PODS}`, pod(name, { nodeName, tolerations, ...spec })];
+}
+
+function sized(requests: object, more: object = {}): object {
+  return { name: "c", image: "i", resources: { requests }, ...more };
+}
+
+function resized(name: string, spec: object): RequestLine {
+  const headers = { "content-type": "application/strategic-merge-patch+json" };
+  return [`PATCH ${PODS}/${name}/resize`, { spec }, { headers }];
+}
+
+/** Container of the name c with other requests. */
+function requesting(requests: object): object {
+  return { containers: [{ name: "c", resources: { requests } }] };
+}
+
+const SMALL = { cpu: "1", memory: "500Mi" };
+/** Updates of `pods/resize`. */
+const RESIZES: readonly RequestLine[] = [
+  ["POST /api/v1/nodes", { metadata: { name: "NS" } }],
+  ["POST /api/v1/nodes", {
+    metadata: { name: "NS-w", labels: { "kubernetes.io/os": "windows" } },
+  }],
+  ["PATCH /api/v1/nodes/NS/status", {
+    status: { allocatable: { cpu: "2", memory: "1Gi" } },
+  }, MERGE],
+  bound("a", "NS", { containers: [sized(SMALL)] }),
+  bound("w", "NS-w", { containers: [sized(SMALL)] }),
+  bound("n", "NS-none", { containers: [sized(SMALL)] }),
+  bound("u", undefined, { containers: [sized(SMALL)] }),
+  bound("g", "NS", {
+    containers: [sized(SMALL, { resources: { limits: SMALL } })],
+  }),
+  bound("i", "NS", {
+    containers: [{ name: "c", image: "i" }],
+    initContainers: [
+      sized(SMALL, { name: "i" }),
+      sized(SMALL, { name: "s", restartPolicy: "Always" }),
+    ],
+  }),
+  ...["a", "w", "n", "u"].flatMap((name) => [
+    resized(name, requesting({ cpu: "1500m" })),
+    resized(name, requesting({ cpu: "3500m", memory: "2Gi" })),
+  ]),
+  resized("g", requesting({ cpu: "900m" })),
+  resized("a", requesting({ cpu: null })),
+  resized("a", requesting({ "example.org/x": "1" })),
+  resized("a", { containers: [{ name: "c", image: "other" }] }),
+  resized("a", { containers: [{ name: "d", image: "i" }] }),
+  resized("a", { resources: { requests: { cpu: "1600m" } } }),
+  resized("i", {
+    initContainers: [{ name: "i", resources: { requests: { cpu: "1200m" } } }],
+  }),
+  resized("i", {
+    initContainers: [{ name: "s", resources: { requests: { cpu: "1100m" } } }],
+  }),
+  ["PATCH /api/v1/nodes/NS/status", {
+    status: { declaredFeatures: ["InPlacePodVerticalScalingInitContainers"] },
+  }, MERGE],
+  resized("i", {
+    initContainers: [{ name: "i", resources: { requests: { cpu: "1200m" } } }],
+  }),
+  ["DELETE /api/v1/nodes/NS", undefined, { cleanup: true }],
+  ["DELETE /api/v1/nodes/NS-w", undefined, { cleanup: true }],
+];
+
 /** Requests that the built-in admission plug-ins change or refuse. */
 export const ADMISSION_CASES: readonly RequestCase[] = [
   {
@@ -343,6 +417,7 @@ export const ADMISSION_CASES: readonly RequestCase[] = [
       known("best", "pods", "1"),
     ]),
   },
+  { name: "pod-resize", requests: RESIZES },
   {
     name: "pod-security",
     requests: [

@@ -25,13 +25,13 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { startControlPlane } from "../cluster/control_plane.ts";
 import { DEFAULT_KUBERNETES, releaseOf } from "../cluster/go_programs.ts";
 import { killAll, PROJECT } from "../support/child_process.ts";
 import { Program, runtimeCommand } from "../support/program.ts";
 import type { Outcome, Spec, Suite } from "./suites.ts";
 import { controllerRuntime, endToEnd } from "./suites.ts";
+import { commandLine } from "../support/command_line.ts";
 
 /** Seconds of a process: more than any time-out of a spec that passes. */
 const LIMIT_S = 480;
@@ -337,19 +337,17 @@ function missingGo(): number {
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      suite: { type: "string" },
-      focus: { type: "string", default: "" },
-      json: { type: "string" },
-      record: { type: "boolean", default: false },
-      report: { type: "boolean", default: false },
-      resume: { type: "boolean", default: false },
-      failed: { type: "boolean", default: false },
-      limit: { type: "string", default: String(LIMIT_S) },
-      workers: { type: "string", default: "2" },
-      kubernetes: { type: "string", default: DEFAULT_KUBERNETES },
-    },
+  const { values, integer } = commandLine("run specs", {
+    suite: { type: "string" },
+    focus: { type: "string", default: "" },
+    json: { type: "string" },
+    record: { type: "boolean", default: false },
+    report: { type: "boolean", default: false },
+    resume: { type: "boolean", default: false },
+    failed: { type: "boolean", default: false },
+    limit: { type: "string", default: String(LIMIT_S) },
+    workers: { type: "string", default: "2" },
+    kubernetes: { type: "string", default: DEFAULT_KUBERNETES },
   });
   const { kubernetes } = values;
   const release = releaseOf(kubernetes);
@@ -364,8 +362,8 @@ async function main(): Promise<number> {
     return 2;
   }
   const numbers = {
-    limit: Number(values.limit),
-    workers: Number(values.workers),
+    limit: integer("limit", 1),
+    workers: integer("workers", 1),
   };
   for (const [name, value] of Object.entries(numbers)) {
     if (Number.isInteger(value) && value > 0) continue;

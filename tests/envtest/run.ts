@@ -14,7 +14,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
 import {
   buildPrograms,
   DEFAULT_KUBERNETES,
@@ -22,6 +21,7 @@ import {
   releaseOf,
 } from "../cluster/go_programs.ts";
 import { killAll, PROJECT, runCommand } from "../support/child_process.ts";
+import { commandLine } from "../support/command_line.ts";
 
 /** Limit of one command in milliseconds; the first build downloads modules. */
 const LIMIT_MS = 20 * 60_000;
@@ -227,12 +227,10 @@ function median(values: readonly number[]): number | undefined {
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      sample: { type: "string" },
-      real: { type: "boolean", default: false },
-      measure: { type: "boolean", default: false },
-    },
+  const { values } = commandLine("run samples", {
+    sample: { type: "string" },
+    real: { type: "boolean", default: false },
+    measure: { type: "boolean", default: false },
   });
   const wanted = values.sample ?? (values.measure ? "go" : undefined);
   const samples = Object.entries(SAMPLES)

@@ -9,28 +9,26 @@
  * @module
  */
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { fuzz } from "./fuzz_run.ts";
+import { commandLine } from "../support/command_line.ts";
 
 /** Growth of the memory in use between the first and the last server, in bytes. */
 const MAX_GROWTH = 128 * 2 ** 20;
 
-const { values } = parseArgs({
-  options: {
-    requests: { type: "string", default: "64000" },
-    seed: { type: "string", default: String(Date.now() % 1_000_000) },
-    from: { type: "string", default: "0" },
-  },
+const { integer } = commandLine("fuzz", {
+  requests: { type: "string", default: "64000" },
+  seed: { type: "string", default: String(Date.now() % 1_000_000) },
+  from: { type: "string", default: "0" },
 });
 const print = (line: string) => void process.stdout.write(`${line}\n`);
-const [requests, seed, from] = [values.requests, values.seed, values.from]
-  .map(Number);
+const seed = integer("seed");
+const requests = integer("requests", 1);
 print(`Seed ${seed}`);
 const started = performance.now();
 const report = await fuzz({
-  requests: requests ?? 0,
-  seed: seed ?? 0,
-  from,
+  requests,
+  seed,
+  from: integer("from"),
   progress: (done) => {
     if (process.stderr.isTTY) process.stderr.write(`\r${done}`);
   },

@@ -34,6 +34,60 @@ export class Matcher {
     return expected === actual ? [] : [{ path, expected, actual }];
   }
 
+  /**
+   * The recording of an answer: what matches keeps its placeholders, and other
+   * values get those that this scenario knows.
+   */
+  record(expected: unknown, actual: unknown): unknown {
+    if (typeof actual === "string") {
+      return typeof expected === "string" &&
+          this.#text(expected, actual) === undefined
+        ? expected
+        : this.#placeholders(actual);
+    }
+    if (actual === null || typeof actual !== "object") return actual;
+    if (Array.isArray(actual)) {
+      const list = Array.isArray(expected) ? expected : [];
+      return actual.map((item, index) => this.record(list[index], item));
+    }
+    const fields = new Map(Object.entries(actual));
+    const known = expected !== null && typeof expected === "object"
+      ? expected as Record<string, unknown>
+      : {};
+    const recorded: Record<string, unknown> = {};
+    const field = (name: string, before: unknown, value: unknown) =>
+      name === "resourceVersion" && this.#text(String(before), value)
+        ? this.#rank(String(value))
+        : this.record(before, value);
+    for (const [name, value] of Object.entries(known)) {
+      const real = this.#fieldName(name, known, fields);
+      if (!fields.has(real)) continue;
+      recorded[name] = field(name, value, fields.get(real));
+      fields.delete(real);
+    }
+    for (const [name, value] of fields) {
+      recorded[this.#placeholders(name)] = field(name, undefined, value);
+    }
+    return recorded;
+  }
+
+  #placeholders(text: string): string {
+    if (TIME.test(text)) return "<time>";
+    if (MICRO_TIME.test(text)) return "<microtime>";
+    for (const [placeholder, value] of this.#values) {
+      text = text.replaceAll(value, `<${placeholder}>`);
+    }
+    // Addresses of Services are chosen at random.
+    return UUID.test(text) || /^10(?:\.\d+){3}$/.test(text) ? "<any>" : text;
+  }
+
+  #rank(text: string): string {
+    for (const [rank, value] of this.#revisions) {
+      if (String(value) === text) return `<rv:${rank}>`;
+    }
+    return "<rv:any>";
+  }
+
   #list(expected: unknown[], actual: unknown, path: string): Difference[] {
     if (!Array.isArray(actual)) return [{ path, expected, actual }];
     const length = Math.max(expected.length, actual.length);

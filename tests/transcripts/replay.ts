@@ -5,7 +5,8 @@ import { project } from "./projection.ts";
 import { ScenarioRun, type StepRun } from "./scenario.ts";
 import type { Step, Transcript } from "./transcript.ts";
 
-const GOLDEN = new URL("./golden/", import.meta.url);
+/** Folder of the recordings. */
+export const GOLDEN: URL = new URL("./golden/", import.meta.url);
 
 /** All recordings, in the order of their names. */
 export async function readTranscripts(): Promise<readonly Transcript[]> {
@@ -22,6 +23,8 @@ export async function readTranscripts(): Promise<readonly Transcript[]> {
 export interface Finding {
   readonly step: string;
   readonly differences: readonly Difference[];
+  /** What the server answered, as it is recorded; undefined without an answer. */
+  readonly answer?: unknown;
 }
 
 /** Replays transcripts, a few at a time. */
@@ -80,11 +83,18 @@ function judge(runs: readonly StepRun[]): Finding[] {
   const matcher = new Matcher();
   return runs.filter(({ step }) => !step.cleanup).map(({ step, outcome }) => {
     const { error } = outcome;
-    const differences = error === undefined
-      ? matcher.compare(step.response ?? {}, project(step, outcome))
-        .filter((difference) => !isSoft(step, difference))
-      : [{ path: "", expected: "an answer", actual: error }];
-    return { step: step.id, differences };
+    if (error !== undefined) {
+      const differences = [{ path: "", expected: "an answer", actual: error }];
+      return { step: step.id, differences };
+    }
+    const { response = {} } = step;
+    const actual = project(step, outcome);
+    const differences = matcher.compare(response, actual)
+      .filter((difference) => !isSoft(step, difference));
+    const answer = differences.length === 0
+      ? undefined
+      : matcher.record(response, actual);
+    return { step: step.id, differences, answer };
   }).filter(({ differences }) => differences.length > 0);
 }
 

@@ -3,7 +3,6 @@ import process from "node:process";
 import { after, test } from "node:test";
 import { ApiServer } from "../../apiserver/server.ts";
 import { systemClock } from "../../core/clock.ts";
-import { KNOWN_DIFFERENCES } from "../cluster/known_differences.ts";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import type { Target } from "./http_client.ts";
 import { realTarget } from "./real_target.ts";
@@ -21,11 +20,10 @@ const transcripts = (await readTranscripts()).filter(({ name }) =>
 );
 
 /** Features that a transcript needs and the server lacks. */
-function missing({ name, needs = [] }: Transcript): string | false {
-  if (!ON_REAL_CLUSTER) return false;
-  return needs.includes("expiry")
+function missing({ needs = [] }: Transcript): string | false {
+  return ON_REAL_CLUSTER && needs.includes("expiry")
     ? "a young cluster has forgotten nothing yet"
-    : KNOWN_DIFFERENCES[name] ?? false;
+    : false;
 }
 
 let server: ApiServer | undefined;

@@ -10,7 +10,6 @@ import { fileURLToPath } from "node:url";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { startControlPlane } from "../../tests/cluster/control_plane.ts";
 import {
   DEFAULT_KUBERNETES,
@@ -26,6 +25,7 @@ import type {
   DiscoveredGroup,
   KubernetesData,
 } from "./kubernetes_data.ts";
+import { commandLine } from "../../tests/support/command_line.ts";
 
 type Definitions = KubernetesData["definitions"];
 
@@ -127,8 +127,8 @@ function packageOf(prefix: string): readonly [module: string, folder: string] {
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: { kubernetes: { type: "string", default: DEFAULT_KUBERNETES } },
+  const { values } = commandLine("record", {
+    kubernetes: { type: "string", default: DEFAULT_KUBERNETES },
   });
   const plane = await startControlPlane(values);
   if (plane === undefined) {

@@ -1,9 +1,10 @@
-import { Quantity } from "../../../core/api/quantity.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import type { Pod, ResourceRequirements } from "../../../core/kinds/core_v1.ts";
+import type { Pod } from "../../../core/kinds/core_v1.ts";
 import { FieldSet } from "../../../core/patch/field_set.ts";
 import { timestamp } from "../../../core/api/timestamp.ts";
 import { generationLifecycle, type Lifecycle } from "./lifecycle.ts";
+import { qosClassOf } from "./pod_qos.ts";
+import { keepResize } from "./pod_resize.ts";
 
 const STATUS_RESET: FieldSet = FieldSet.of([
   ["f:spec"],
@@ -38,6 +39,9 @@ export const POD_LIFECYCLE: Lifecycle = {
     }];
   },
   prepareForUpdate(object, live, context): void {
+    if (context.subresource === "resize") {
+      keepResize(asPod(object), asPod(live));
+    }
     limitGracePeriod(asPod(object));
     GENERATION.prepareForUpdate?.(object, live, context);
     if (context.subresource !== "status") return;
@@ -64,35 +68,4 @@ export const POD_LIFECYCLE: Lifecycle = {
 
 function asPod(object: UntypedObject): Pod {
   return object as unknown as Pod;
-}
-
-/** Quality-of-service class of a Pod. */
-function qosClassOf(pod: Pod): "BestEffort" | "Burstable" | "Guaranteed" {
-  const { containers, initContainers = [] } = pod.spec;
-  const all = [...containers ?? [], ...initContainers].map(({ resources }) =>
-    resources ?? {}
-  );
-  if (all.every(hasNothing)) return "BestEffort";
-  return all.every(isFixed) ? "Guaranteed" : "Burstable";
-}
-
-const COUNTED = ["cpu", "memory"];
-
-function hasNothing({ limits, requests }: ResourceRequirements): boolean {
-  return COUNTED.every((name) =>
-    isZero(limits?.[name]) && isZero(requests?.[name])
-  );
-}
-
-function isZero(quantity: string | undefined): boolean {
-  return quantity === undefined || Quantity.parse(quantity).nano === 0n;
-}
-
-function isFixed({ limits, requests }: ResourceRequirements): boolean {
-  return COUNTED.every((name) => {
-    const limit = limits?.[name];
-    const request = requests?.[name] ?? limit;
-    return limit !== undefined && request !== undefined && !isZero(limit) &&
-      Quantity.parse(limit).equals(Quantity.parse(request));
-  });
 }

@@ -17,7 +17,11 @@ export const CHOICES: ReadonlyMap<string, readonly string[]> = new Map([
   ["CSIDriverSpec.fsGroupPolicy", ["File", "None", "ReadWriteOnceWithFSType"]],
   ["PriorityLevelConfigurationSpec.type", ["Exempt", "Limited"]],
   ["IngressClassParametersReference.scope", ["Cluster", "Namespace"]],
-  ["ServiceSpec.trafficDistribution", ["PreferClose"]],
+  ["ServiceSpec.trafficDistribution", [
+    "PreferClose",
+    "PreferSameZone",
+    "PreferSameNode",
+  ]],
   ["RuleWithOperations.scope", ["*", "Cluster", "Namespaced"]],
   ["NamedRuleWithOperations.scope", ["*", "Cluster", "Namespaced"]],
   [
@@ -34,14 +38,15 @@ export const CHECKED_BY_RULE: ReadonlySet<string> = new Set(
   NodeSelectorRequirement.operator ServiceSpec.ipFamilies
   SecurityContext.procMount ValidatingWebhook.sideEffects
   MutatingWebhook.sideEffects PodOS.name StorageClass.reclaimPolicy
-  CSIDriverSpec.volumeLifecycleModes PriorityClass.preemptionPolicy`.split(
-    /\s+/,
-  ),
+  CSIDriverSpec.volumeLifecycleModes Toleration.operator PriorityClass.preemptionPolicy`
+    .split(
+      /\s+/,
+    ),
 );
 
 /** Fields whose content is not checked; upstream validates it when it is used. */
 export const UNCHECKED: ReadonlySet<string> = new Set(
-  `StatefulSetSpec.template StatefulSetSpec.volumeClaimTemplates
+  `StatefulSetSpec.volumeClaimTemplates
   NodeSpec.taints ObjectMetricSource.metric PodsMetricSource.metric
   ExternalMetricSource.metric`.split(/\s+/),
 );
@@ -49,5 +54,4 @@ export const UNCHECKED: ReadonlySet<string> = new Set(
 /** Names of fields in messages, where they differ from the JSON names. */
 export const SHOWN_AS: ReadonlyMap<string, string> = new Map([
   ["Volume.gcePersistentDisk", "persistentDisk"],
-  ["Scheduling.tolerations", "tolerations.tolerations"],
 ]);

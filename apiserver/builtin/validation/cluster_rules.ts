@@ -75,8 +75,8 @@ rule policy rules
   each rules
     verbs required: verbs must contain at least one value
     if nonResourceURLs
-      if $isNamespaced: invalid nonResourceURLs shown goTexts(nonResourceURLs): namespaced rules cannot apply to non-resource URLs
-      if apiGroups || resources || resourceNames: invalid nonResourceURLs shown goTexts(nonResourceURLs): rules cannot apply to both regular resources and non-resource URLs
+      if $isNamespaced: invalid nonResourceURLs = nonResourceURLs: namespaced rules cannot apply to non-resource URLs
+      if apiGroups || resources || resourceNames: invalid nonResourceURLs = nonResourceURLs: rules cannot apply to both regular resources and non-resource URLs
     else
       apiGroups required: resource rules must supply at least one api group
       resources required: resource rules must supply at least one resource
@@ -132,23 +132,23 @@ admissionregistration.v1.ValidatingWebhook admissionregistration.v1.MutatingWebh
   each admissionReviewVersions
     if seen(.): invalid .: duplicate version
     else: . is label1035
-  if admissionReviewVersions && !('v1' in admissionReviewVersions || 'v1beta1' in admissionReviewVersions): invalid admissionReviewVersions shown goTexts(admissionReviewVersions): must include at least one of v1, v1beta1
+  if admissionReviewVersions && !('v1' in admissionReviewVersions || 'v1beta1' in admissionReviewVersions): invalid admissionReviewVersions = admissionReviewVersions: must include at least one of v1, v1beta1
 
 admissionregistration.v1.ValidatingWebhookConfiguration admissionregistration.v1.MutatingWebhookConfiguration
   each webhooks
     unique name
 
 admissionregistration.v1.ServiceReference
-  name required: service name is required
-  namespace required: service namespace is required
+  name required
+  namespace required
 
 admissionregistration.v1.RuleWithOperations admissionregistration.v1.NamedRuleWithOperations
   operations required
-  if len(operations) > 1 && '*' in operations: invalid operations shown goTexts(operations, 'admissionregistration.OperationType'): if '*' is present, must not specify other operations
+  if len(operations) > 1 && '*' in operations: invalid operations = operations: if '*' is present, must not specify other operations
   apiGroups required
-  if len(apiGroups) > 1 && '*' in apiGroups: invalid apiGroups shown goTexts(apiGroups): if '*' is present, must not specify other API groups
+  if len(apiGroups) > 1 && '*' in apiGroups: invalid apiGroups = apiGroups: if '*' is present, must not specify other API groups
   apiVersions required
-  if len(apiVersions) > 1 && '*' in apiVersions: invalid apiVersions shown goTexts(apiVersions): if '*' is present, must not specify other API versions
+  if len(apiVersions) > 1 && '*' in apiVersions: invalid apiVersions = apiVersions: if '*' is present, must not specify other API versions
   each apiVersions
     . required
   resources required
@@ -204,7 +204,7 @@ admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec
   each validationActions
     distinct .
   validationActions required: at least one validation action is required
-  if 'Deny' in validationActions && 'Warn' in validationActions: invalid validationActions shown goTexts(validationActions, 'admissionregistration.ValidationAction'): must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)
+  if 'Deny' in validationActions && 'Warn' in validationActions: invalid validationActions = validationActions: must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)
 
 admissionregistration.v1.ParamRef
   if !name && !has(selector): missing .: one of name or selector must be specified
@@ -254,6 +254,7 @@ flowcontrol.v1.PriorityLevelConfigurationSpec
         if !queuing: missing queuing: must not be empty if limited.limitResponse.type is Limited
       elif type == 'Reject'
         if queuing: forbidden queuing: must be nil if limited.limitResponse.type is not Limited
+      elif !type: missing type
       else: type of: Queue, Reject
 
 kube-aggregator.pkg.apis.apiregistration.v1.APIService
@@ -292,10 +293,8 @@ core.v1.Node
     %($at).value = value is labelValue?
     if !effect: missing %($at).effect
     else: %($at).effect = effect of: NoSchedule, PreferNoSchedule, NoExecute
-    if effect && seen(key + ' ' + effect): duplicate %($at) shown 'core.Taint{Key:' + json(key) + ', Value:' + json(value ?? '') + ', Effect:' + json(effect) + ', TimeAdded:<nil>}: taints must be unique by key and effect pair'
+    if effect && seen(key + ' ' + effect): duplicate %($at) shown '{"Key":' + json(key) + ',"Value":' + json(value ?? '') + ',"Effect":' + json(effect) + ',"TimeAdded":' + json(timeAdded) + '}': taints must be unique by key and effect pair
   each spec.podCIDRs
     . is network
-  if twoOfAFamily(spec.podCIDRs): invalid spec.podCIDRs shown goTexts(spec.podCIDRs): may specify no more than one CIDR for each IP family
-  each spec.podCIDRs
-    distinct .
+  if twoOfAFamily(spec.podCIDRs): invalid spec.podCIDRs = spec.podCIDRs: may specify no more than one CIDR for each IP family
 `;

@@ -18,7 +18,7 @@ core.v1.Service
       port is port
       appProtocol is qualifiedName
       targetPort is port
-      if seen(protocol + '/' + port): duplicate . shown 'core.ServicePort{Name:"", Protocol:' + json(protocol) + ', AppProtocol:(*string)(nil), Port:' + port + ', TargetPort:' + goIntOrString(0) + ', NodePort:0}'
+      if seen(protocol + '/' + port): duplicate . shown '{"Name":"","Protocol":' + json(protocol) + ',"AppProtocol":null,"Port":' + port + ',"TargetPort":0,"NodePort":0}'
       if nodePort && $type == 'ClusterIP': forbidden nodePort: may not be used when \`type\` is 'ClusterIP'
       if nodePort && seen(protocol + '/' + nodePort): duplicate nodePort
     labels selector
@@ -27,8 +27,8 @@ core.v1.Service
     each ipFamilies
       . of: IPv4, IPv6
       distinct .
-    if clusterIPs && clusterIP != clusterIPs[0]: invalid clusterIPs shown goTexts(clusterIPs): first value must match \`clusterIP\`
-    if len(clusterIPs) > 1 && 'None' in clusterIPs: invalid clusterIPs shown goTexts(clusterIPs): 'None' must be the first and only value
+    if clusterIPs && clusterIP != clusterIPs[0]: invalid clusterIPs = clusterIPs: first value must match \`clusterIP\`
+    if len(clusterIPs) > 1 && 'None' in clusterIPs: invalid clusterIPs = clusterIPs: 'None' must be the first and only value
     else
       each clusterIPs
         if . != 'None' || $index != 0: . is address
@@ -65,7 +65,7 @@ rule host
   elif !($host ~ /^\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/): invalid . = $host: a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
 
 networking.v1.IngressSpec
-  if !rules && !defaultBackend: invalid . shown '[]networking.IngressRule(nil)': either \`defaultBackend\` or \`rules\` must be specified
+  if !rules && !defaultBackend: invalid . = rules: either \`defaultBackend\` or \`rules\` must be specified
   each rules
     let $host = host
     if host
@@ -93,15 +93,15 @@ networking.v1.HTTPIngressPath
 networking.v1.IngressBackend
   if service && resource: invalid . = '': cannot set both resource and service backends
   elif service
-    service.name is label1035!
+    service.name is label!
     if service.port.name && service.port.number: invalid . = '': cannot set both port name & port number
     elif service.port.name: service.port.name is port
     elif service.port.number: service.port.number is port
     else: missing .: port name or number is required
   elif resource
     resource.apiGroup is subdomain
-    resource.kind required: kind is required
-    resource.name required: name is required
+    resource.kind required
+    resource.name required
   else: invalid . = '': resource or service backend is required
 
 networking.v1.IngressClass
@@ -112,8 +112,8 @@ networking.v1.IngressClass
     else: controller = split($controller, '/')[0] is subdomain
     if has(parameters)
       at parameters
-        kind required: kind is required
-        name required: name is required
+        kind required
+        name required
         apiGroup is subdomain
         if scope == 'Namespace': namespace is label
         if scope == 'Namespace' && !has(namespace): missing namespace: \`parameters.scope\` is set to 'Namespace'
@@ -135,7 +135,7 @@ networking.v1.ServiceCIDR
     else
       each cidrs
         . is strictNetwork
-      if twoOfAFamily(cidrs): invalid cidrs shown json(cidrs): may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64
+      if twoOfAFamily(cidrs): invalid cidrs = cidrs: may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64
 
 core.v1.Endpoints
   each subsets

@@ -20,8 +20,12 @@ core.v1.PodSpec
   containers required
   each containers initContainers
     distinct name
-    if has(restartPolicy) && $list == 'containers': forbidden restartPolicy: may not be set for non-init containers
-    elif has(restartPolicy) && restartPolicy != 'Always': unsupported restartPolicy: Always
+    if !has(restartPolicy) && restartPolicyRules: missing restartPolicy: must specify restartPolicy when restart rules are used
+    elif has(restartPolicy): restartPolicy of: Always, Never, OnFailure
+    each restartPolicyRules
+      action of: Restart, RestartAllContainers
+      if !exitCodes: missing exitCodes: must be specified
+      else: exitCodes.operator of: In, NotIn
   serviceAccountName is subdomain?
   nodeName is subdomain?
   priorityClassName is subdomain?
@@ -53,7 +57,7 @@ core.v1.PodSpec
   each dnsConfig.nameservers
     . is address
   each dnsConfig.searches
-    . = withoutEnd(., '.') is subdomain
+    if . != '.': . = withoutEnd(., '.') is underscoredSubdomain
   each dnsConfig.options
     if !name: missing .: must not be empty
 
@@ -76,7 +80,7 @@ core.v1.PodTemplateSpec
   annotations metadata.annotations annotations
 
 core.v1.PodOS
-  name required: cannot be empty
+  name required
   if name && !(name in ['linux', 'windows']): unsupported . = name: linux, windows
 
 core.v1.PodSecurityContext
@@ -99,6 +103,8 @@ core.v1.Toleration
   if key: key is qualifiedName
   elif operator != 'Exists': invalid operator = operator ?? '': operator must be Exists when \`key\` is empty, which means "match all values and all keys"
   if has(tolerationSeconds) && effect != 'NoExecute': invalid effect = effect ?? '': effect must be 'NoExecute' when \`tolerationSeconds\` is set
+  if operator in ['Gt', 'Lt']: unsupported operator: Equal, Exists, Lt, Gt
+  elif operator: operator of: Equal, Exists
   if operator == 'Exists' && value: invalid operator = value: value must be empty when \`operator\` is 'Exists'
 
 core.v1.TopologySpreadConstraint
@@ -153,8 +159,8 @@ core.v1.ContainerPort
 core.v1.EnvVar
   if !name: missing name
   elif !(name ~ /^[ -<>-~]+$/): invalid name: a valid environment variable name must consist only of printable ASCII characters other than '='
-  let $sources = given(valueFrom, ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef'])
-  if has(valueFrom) && !$sources: invalid valueFrom = '': must specify one of: \`fieldRef\`, \`resourceFieldRef\`, \`configMapKeyRef\` or \`secretKeyRef\`
+  let $sources = given(valueFrom, ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'])
+  if has(valueFrom) && !$sources: invalid valueFrom = '': must specify one of: \`fieldRef\`, \`resourceFieldRef\`, \`configMapKeyRef\`, \`secretKeyRef\` or \`fileKeyRef\`
   elif has(valueFrom) && value: invalid valueFrom = '': may not be specified when \`value\` is not empty
   elif len($sources) > 1: invalid valueFrom = '': may not have more than one field specified at a time
 
@@ -188,12 +194,15 @@ core.v1.ResourceRequirements
     if $key ~ /^(?:hugepages-|[^/]*\/)/ && !isWhole(.): invalid .: must be an integer
   each requests
     let $limit = ^limits[$key]
-    if has($limit) && quantity(.) > quantity($limit): invalid ^requests = .: must be less than or equal to %($key) limit of %($limit)
+    let $isFixed = $key ~ /^hugepages-|^(?!kubernetes\.io\/)[^/]+\//
+    if $isFixed && !has($limit): missing ^limits: Limit must be set for non overcommitable resources
+    elif $isFixed && quantity(.) != quantity($limit): invalid ^requests = .: must be equal to %($key) limit of %($limit)
+    elif has($limit) && quantity(.) > quantity($limit): invalid ^requests = .: must be less than or equal to %($key) limit of %($limit)
 
 core.v1.SecurityContext
   runAsUser between 0 2147483647
   runAsGroup between 0 2147483647
-  if allowPrivilegeEscalation == false && privileged: invalid . shown 'core.SecurityContext': cannot set \`allowPrivilegeEscalation\` to false and \`privileged\` to true
+  if allowPrivilegeEscalation == false && privileged: invalid . = $at: cannot set \`allowPrivilegeEscalation\` to false and \`privileged\` to true
 
 # Pod fields that the downward API may select; $fields are those for this use.
 rule field reference
@@ -203,11 +212,11 @@ rule field reference
   let $key = $parts[1]
   if !fieldPath: missing fieldPath
   elif !($path in $known): invalid fieldPath: error converting fieldPath: field label not supported: %($path)
+  elif has($key) && !($path in ['metadata.labels', 'metadata.annotations']): invalid fieldPath: error converting fieldPath: field label does not support subscript: %(fieldPath)
   elif !has($key)
     if !($path in $fields): unsupported fieldPath = $path: %(join($fields))
   elif $path == 'metadata.labels': . = $key is qualifiedName
-  elif $path == 'metadata.annotations': . = lower($key) is qualifiedName
-  else: invalid . = $path: does not support subscript
+  else: . = lower($key) is qualifiedName
 
 rule resource reference
   let $sizes = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei']

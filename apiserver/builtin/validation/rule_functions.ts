@@ -5,23 +5,18 @@ import type {
   PodSpec,
   Toleration,
 } from "../../../core/kinds/core_v1.ts";
+import type { SuccessPolicyRule } from "../../../core/kinds/batch_v1.ts";
 import type { LabelSelector } from "../../../core/kinds/meta_v1.ts";
 import { jsonEquals, type JsonObject } from "../../../core/patch/json_value.ts";
 import type { RuleFunction } from "../rules/expression.ts";
 import { scheduleProblem, timeZoneProblem } from "./cron_schedule.ts";
-import {
-  shownIntOrString,
-  shownLabels,
-  shownSelector,
-  shownTexts,
-} from "./go_shown.ts";
+import { goJson } from "../../validation/go_value.ts";
 import { selects } from "./label_rules.ts";
 import { FORMATS } from "./rule_words.ts";
 import { intOrPercentValue, isAddress } from "./value_problems.ts";
 
 type Struct = Readonly<Record<string, unknown>> | undefined;
 type Labels = Record<string, string> | undefined;
-type Texts = readonly string[] | undefined;
 
 function problems(format: string, value: unknown): string {
   return (FORMATS[format]?.(value as never) ?? []).join(",");
@@ -125,12 +120,16 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   fixedPod,
   given: (struct: Struct, names: readonly string[]) =>
     names.filter((name) => struct?.[name] !== undefined),
-  goIntOrString: shownIntOrString,
-  goLabels: shownLabels,
+  goRules: (rules?: readonly SuccessPolicyRule[]) =>
+    goJson(
+      rules?.map(({ succeededIndexes = null, succeededCount = null }) => ({
+        SucceededIndexes: succeededIndexes,
+        SucceededCount: succeededCount,
+      })),
+      ["SucceededIndexes"],
+    ),
   goSelector: (selector?: LabelSelector) =>
-    selector ? shownSelector(selector) : '"null"',
-  goTexts: (texts: Texts, type = "string") =>
-    shownTexts(texts).replace("[]string", `[]${type}`),
+    selector ? goJson(selector, ["matchLabels", "matchExpressions"]) : "null",
   groupOf: (apiVersion: string) => parseApiVersion(apiVersion).group,
   includes: (text: string, part: string) => text.includes(part),
   isAddress,
@@ -149,7 +148,7 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
     Boolean(text) && problems("subdomain", text) === "",
   isWhole: (text: string) => Quantity.parse(text).nano % 1_000_000_000n === 0n,
   join: (texts: readonly unknown[]) => texts.join(", "),
-  json: (value: unknown) => JSON.stringify(value),
+  json: (value: unknown) => goJson(value),
   keepsTolerations,
   keysBut: (struct: Struct, names: readonly string[]) =>
     Object.keys(without(struct, names) ?? {}),

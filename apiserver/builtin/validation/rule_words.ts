@@ -7,6 +7,7 @@ import {
   pathSegmentProblems,
   qualifiedNameProblems,
   subdomainProblems,
+  underscoredSubdomainProblems,
 } from "../../validation/names.ts";
 import {
   type Expression,
@@ -15,7 +16,6 @@ import {
 } from "../rules/expression.ts";
 import type { RuleText, Statement } from "../rules/rule_text.ts";
 import type { Scope } from "../rules/scope.ts";
-import { shownIntOrString } from "./go_shown.ts";
 import { checkAnnotations, checkLabels } from "./label_rules.ts";
 import {
   addressProblems,
@@ -55,6 +55,7 @@ export const FORMATS: Readonly<
   strictAddress: strictAddressProblems,
   strictNetwork: strictNetworkProblems,
   subdomain: subdomainProblems,
+  underscoredSubdomain: underscoredSubdomainProblems,
 };
 
 /** What a line says about a field. */
@@ -106,6 +107,13 @@ function subjectOf(
   };
 }
 
+/** Reason and words of violations whose value a rule shows in its own way. */
+const SHOWN_VIOLATIONS: Readonly<Record<string, readonly [string, string]>> = {
+  duplicate: ["FieldValueDuplicate", "Duplicate value"],
+  invalid: ["FieldValueInvalid", "Invalid value"],
+  unsupported: ["FieldValueNotSupported", "Unsupported value"],
+};
+
 type Report = (
   place: { readonly at: FieldPath; readonly below: string },
   value: unknown,
@@ -117,7 +125,8 @@ const REPORTS: Readonly<Record<string, Report>> = {
   duplicate: ({ at, below }, value) => at.duplicate(below, value),
   forbidden: ({ at, below }, _, why) => at.forbidden(below, why),
   invalid: ({ at, below }, value, why) => at.invalid(below, value, why),
-  invalidAs: ({ at, below }, _, why) => at.child(below).invalidAs(why),
+  invalidAs: ({ at, below }, _, why) =>
+    at.violation(below, "FieldValueInvalid", `Invalid value: ${why}`),
   missing: ({ at, below }, _, why) => at.required(below, why),
   notFound: ({ at, below }, value) => at.notFound(below, value),
   tooLong: ({ at, below }, _, limit) => at.tooLong(below, Number(limit)),
@@ -199,7 +208,7 @@ function checkIntOrPercent(
     problems.push(`must not be greater than ${limit}%`);
   }
   for (const problem of problems) {
-    at.invalidShown(below, shownIntOrString(value), problem);
+    at.invalid(below, value, problem);
   }
 }
 
@@ -270,9 +279,11 @@ export function validationLine(line: string, rules: RuleText): Statement {
     return (scope) => {
       const [at, below] = place(scope);
       if (!shown) report({ at, below }, value(scope), why(scope));
-      else if (word === "duplicate") {
-        at.child(below).duplicateShown(shown(scope) as string);
-      } else at.invalidShown(below, shown(scope) as string, why(scope));
+      else {
+        const [reason, what] = SHOWN_VIOLATIONS[word] ?? [];
+        const text = [what, shown(scope), why(scope)].filter(Boolean);
+        at.violation(below, reason ?? "", text.join(": "));
+      }
     };
   }
   const subject = subjectOf(line, rules);

@@ -4,7 +4,7 @@ rule selector
   if !same(spec.selector, $live.spec.selector): invalid spec.selector shown goSelector(spec.selector): field is immutable
 
 rule roleRef
-  if !same(roleRef, $live.roleRef): invalid roleRef shown 'rbac.RoleRef{APIGroup:' + json(roleRef.apiGroup) + ', Kind:' + json(roleRef.kind) + ', Name:' + json(roleRef.name) + '}': cannot change roleRef
+  if !same(roleRef, $live.roleRef): invalid roleRef shown '{"APIGroup":' + json(roleRef.apiGroup) + ',"Kind":' + json(roleRef.kind) + ',"Name":' + json(roleRef.name) + '}': cannot change roleRef
 
 configmaps
   if $live.immutable
@@ -37,7 +37,7 @@ pods
 
 services
   let $before = $live.spec.clusterIPs[0]
-  if $live.spec.type != 'ExternalName' && spec.type != 'ExternalName' && has($before) && spec.clusterIPs[0] != $before: invalid spec.clusterIPs[0] shown goTexts(spec.clusterIPs): may not change once set
+  if $live.spec.type != 'ExternalName' && spec.type != 'ExternalName' && has($before) && spec.clusterIPs[0] != $before: invalid spec.clusterIPs[0] = spec.clusterIPs: may not change once set
   if spec.type == 'LoadBalancer' && $live.spec.type == 'LoadBalancer'
     if spec.loadBalancerClass != $live.spec.loadBalancerClass: invalid spec.loadBalancerClass: may not change once set
     if spec.externalTrafficPolicy == 'Local' && $live.spec.externalTrafficPolicy == 'Local': unchanged spec.healthCheckNodePort: field is immutable
@@ -52,14 +52,14 @@ persistentvolumes
   let $others = ['accessModes', 'capacity', 'claimRef', 'mountOptions', 'nodeAffinity', 'persistentVolumeReclaimPolicy', 'storageClassName', 'volumeAttributesClassName', 'volumeMode']
   if !same(without(spec, $others), without($live.spec, $others)): forbidden spec.persistentvolumesource: spec.persistentvolumesource is immutable after creation\n
   if spec.volumeMode != $live.spec.volumeMode: invalid volumeMode = spec.volumeMode: field is immutable
-  if !same(spec.nodeAffinity, $live.spec.nodeAffinity): invalid nodeAffinity shown spec.nodeAffinity ? 'core.VolumeNodeAffinity' : '"null"': field is immutable, except for updating from beta label to GA
+  if !same(spec.nodeAffinity, $live.spec.nodeAffinity): invalid nodeAffinity = spec.nodeAffinity: field is immutable, except for updating from beta label to GA
 
 deployments.apps replicasets.apps daemonsets.apps
   use selector
 
 statefulsets.apps
-  let $others = ['replicas', 'template', 'updateStrategy', 'minReadySeconds', 'ordinals', 'persistentVolumeClaimRetentionPolicy']
-  if !same(without(spec, $others), without($live.spec, $others)): forbidden spec: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden
+  let $others = ['replicas', 'template', 'updateStrategy', 'minReadySeconds', 'ordinals', 'persistentVolumeClaimRetentionPolicy', 'revisionHistoryLimit']
+  if !same(without(spec, $others), without($live.spec, $others)): forbidden spec: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden
 
 controllerrevisions.apps
   immutable data
@@ -69,7 +69,7 @@ jobs.batch
   immutable spec.completionMode spec.podFailurePolicy spec.backoffLimitPerIndex spec.managedBy spec.successPolicy
   if $live.spec.completionMode != 'Indexed' && spec.completions != $live.spec.completions: invalid spec.completions: field is immutable
   elif spec.completions != $live.spec.completions && spec.completions != spec.parallelism: invalid spec.completions: can only be modified in tandem with spec.parallelism
-  if !same(spec.template, $live.spec.template): invalid spec.template shown 'core.PodTemplateSpec': field is immutable
+  if !same(spec.template, $live.spec.template): invalid spec.template = spec.template: field is immutable
 
 rolebindings.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io
   use roleRef
@@ -83,7 +83,7 @@ ipaddresses.networking.k8s.io
 
 servicecidrs.networking.k8s.io
   let $before = $live.spec.cidrs
-  if len($before) != len(spec.cidrs) && !(len($before) == 1 && len(spec.cidrs) == 2): invalid spec.cidrs shown json(spec.cidrs ?? []): field is immutable
+  if len($before) != len(spec.cidrs) && !(len($before) == 1 && len(spec.cidrs) == 2): invalid spec.cidrs = spec.cidrs: field is immutable
   else
     each spec.cidrs
       if $index < len($before) && . != $before[$index]: invalid .: field is immutable
@@ -96,13 +96,11 @@ priorityclasses.scheduling.k8s.io
   immutable preemptionPolicy
 
 storageclasses.storage.k8s.io
-  unchanged parameters: updates to parameters are forbidden.
-  unchanged provisioner: updates to provisioner are forbidden.
-  unchanged reclaimPolicy: updates to reclaimPolicy are forbidden.
-  immutable volumeBindingMode
+  immutable parameters provisioner reclaimPolicy volumeBindingMode
 
 csidrivers.storage.k8s.io
-  immutable spec.attachRequired spec.volumeLifecycleModes
+  if spec.attachRequired != $live.spec.attachRequired: invalid spec.attachedRequired = spec.attachRequired: field is immutable
+  immutable spec.volumeLifecycleModes
 
 csistoragecapacities.storage.k8s.io
   immutable nodeTopology storageClassName

@@ -9,7 +9,10 @@
  * @module
  */
 import type { UntypedObject } from "../../../core/api/object.ts";
+import type { StatefulSet } from "../../../core/kinds/apps_v1.ts";
 import type { ResourceDefinition } from "../../registry.ts";
+import type { Pod } from "../../../core/kinds/core_v1.ts";
+import { resizeCauses } from "../lifecycle/pod_resize.ts";
 import { definitionOfKind, type GoType, goType } from "../go_types.ts";
 import { changeCauses, typedCauses } from "./typed_validation.ts";
 
@@ -45,18 +48,40 @@ function typeOf({ apiVersion = "", kind = "" }: UntypedObject): GoType {
   return goType(definitionOfKind(apiVersion, kind) ?? "");
 }
 
+/** StatefulSet whose template has a volume for each claim, as its Pods will. */
+function withClaimedVolumes(object: UntypedObject): UntypedObject {
+  const { spec } = object as unknown as StatefulSet;
+  const claims = spec?.volumeClaimTemplates ?? [];
+  const pod = spec?.template?.spec;
+  if (claims.length === 0 || !pod) return object;
+  const claimed = new Map(claims.map(({ metadata }) => {
+    const name = metadata?.name ?? "";
+    return [name, { name, persistentVolumeClaim: { claimName: name } }];
+  }));
+  const others = (pod.volumes ?? []).filter(({ name }) => !claimed.has(name));
+  const volumes = [...claimed.values(), ...others];
+  const template = { ...spec.template, spec: { ...pod, volumes } };
+  return { ...object, spec: { ...spec, template } } as UntypedObject;
+}
+
 /** Validation hooks of a resource, named like `deployments.apps` or `pods`. */
 export function validatorsOf(resource: string): Validators {
+  const mainCauses = (object: UntypedObject) =>
+    typedCauses(
+      typeOf(object),
+      resource === "statefulsets.apps" ? withClaimedVolumes(object) : object,
+      { part: "main" },
+    );
   return {
-    validateCreate: (object) =>
-      typedCauses(typeOf(object), object, { part: "main" }),
+    validateCreate: mainCauses,
     validateUpdate: (object, live, { subresource }) => {
-      const type = typeOf(object);
       if (subresource === "status") {
-        return typedCauses(type, object, { part: "status" });
+        return typedCauses(typeOf(object), object, { part: "status" });
       }
-      const causes = typedCauses(type, object, { part: "main" });
-      const changes = changeCauses(resource, object, live);
+      const causes = mainCauses(object);
+      const changes = subresource === "resize"
+        ? resizeCauses(object as unknown as Pod, live as unknown as Pod)
+        : changeCauses(resource, object, live);
       return CHECKED_TWICE.has(resource)
         ? [...causes, ...causes, ...changes]
         : [...causes, ...changes];

@@ -76,9 +76,8 @@ core.v1.FCVolumeSource
   elif targetWWNs: lun between 0 255
 
 rule driver name
-  if !$name: missing %($field)
   if len($name) > 63: tooLong %($field): 63
-  %($field) = $name ?? '' is lowerSubdomain
+  %($field) = $name is lowerSubdomain!
 
 core.v1.CSIVolumeSource
   let $field = 'driver'
@@ -183,7 +182,7 @@ core.v1.PersistentVolumeSpec
   if !has(capacity.storage) || len($names) > 1: unsupported capacity = capacity ?? emptyMap(): storage
   each capacity
     if quantity(.) <= 0: invalid .: must be greater than zero
-  one keysBut(., ['accessModes', 'capacity', 'claimRef', 'mountOptions', 'nodeAffinity', 'persistentVolumeReclaimPolicy', 'storageClassName', 'volumeAttributesClassName', 'volumeMode']): must specify a volume type | may not specify more than 1 volume type
+  one given(., split('hostPath gcePersistentDisk awsElasticBlockStore glusterfs flocker nfs rbd quobyte cephfs iscsi cinder fc flexVolume azureFile vsphereVolume photonPersistentDisk portworxVolume azureDisk scaleIO local storageos csi', ' ')): must specify a volume type | may not specify more than 1 volume type
   if local && !nodeAffinity: missing nodeAffinity: Local volume requires node affinity
   storageClassName is subdomain?
 

@@ -1,7 +1,7 @@
 /** Rules of workloads, Jobs and autoscalers; `rules/rule_text.ts` explains the words. */
 export const WORKLOAD_RULES: string = String.raw`
 rule mismatch
-  invalid template.metadata.labels shown goLabels(template.metadata.labels): \`selector\` does not match template \`labels\`
+  invalid template.metadata.labels = template.metadata.labels: \`selector\` does not match template \`labels\`
 
 # The selector is set, not empty and matches the template.
 rule selection
@@ -29,7 +29,7 @@ apps.v1.DeploymentSpec
       at rollingUpdate
         maxUnavailable percent
         maxSurge intOrPercent
-        if percent(maxUnavailable) == 0 && percent(maxSurge) == 0: invalid maxUnavailable shown goIntOrString(maxUnavailable ?? 0): may not be 0 when \`maxSurge\` is 0
+        if percent(maxUnavailable) == 0 && percent(maxSurge) == 0: invalid maxUnavailable = maxUnavailable ?? 0: may not be 0 when \`maxSurge\` is 0
     else: unsupported . = type: Recreate, RollingUpdate
   if progressDeadlineSeconds <= (minReadySeconds ?? 0): invalid progressDeadlineSeconds: must be greater than minReadySeconds
 
@@ -53,8 +53,8 @@ apps.v1.DaemonSetSpec
         maxUnavailable percent
         maxSurge percent
         if percent(maxUnavailable) == 0 && percent(maxSurge) == 0: missing maxUnavailable: cannot be 0 when maxSurge is 0
-        elif percent(maxUnavailable) != 0 && percent(maxSurge) != 0: invalid maxSurge shown goIntOrString(maxSurge): may not be set when maxUnavailable is non-zero
-    elif type != 'OnDelete': unsupported . = type: RollingUpdate, OnDelete
+        elif percent(maxUnavailable) != 0 && percent(maxSurge) != 0: invalid maxSurge = maxSurge: may not be set when maxUnavailable is non-zero
+    elif type != 'OnDelete': unsupported . shown '{"Type":' + json(type) + ',"RollingUpdate":' + (rollingUpdate ? '{"MaxUnavailable":' + json(rollingUpdate.maxUnavailable ?? 0) + ',"MaxSurge":' + json(rollingUpdate.maxSurge ?? 0) + '}' : 'null') + '}': supported values: "RollingUpdate", "OnDelete"
 
 # The rest of the template is validated only when Pods are created from it.
 apps.v1.StatefulSetSpec
@@ -62,11 +62,11 @@ apps.v1.StatefulSetSpec
   if !(podManagementPolicy in ['OrderedReady', 'Parallel']): invalid podManagementPolicy: must be 'OrderedReady' or 'Parallel'
   at updateStrategy
     if type == 'OnDelete'
-      if rollingUpdate: invalid rollingUpdate shown 'apps.RollingUpdateStatefulSetStrategy{Partition:' + (rollingUpdate.partition ?? 0) + ', MaxUnavailable:<nil>}': only allowed for updateStrategy 'RollingUpdate'
+      if rollingUpdate: invalid rollingUpdate shown '{"Partition":' + (rollingUpdate.partition ?? 0) + ',"MaxUnavailable":' + json(rollingUpdate.maxUnavailable) + '}': only allowed for updateStrategy 'RollingUpdate'
     elif type == 'RollingUpdate'
       at rollingUpdate
         notNegative partition
-    else: invalid . shown 'apps.StatefulSetUpdateStrategy{Type:' + json(type) + ', RollingUpdate:(*apps.RollingUpdateStatefulSetStrategy)(nil)}': must be 'RollingUpdate' or 'OnDelete'
+    else: invalid . shown '{"Type":' + json(type) + ',"RollingUpdate":null}': must be 'RollingUpdate' or 'OnDelete'
   if ordinals.start < 0: invalid ordinals.start: must be greater than or equal to 0
   let $kind = 'statefulset'
   let $owner = 'StatefulSet'
@@ -108,17 +108,18 @@ batch.v1.JobSpec
       at onExitCodes
         operator required: valid values: ["In" "NotIn"]
         if has(containerName) && !(containerName in $names): invalid containerName: must be one of the container or initContainer names in the pod template
-        if !values: invalid values shown has(values) ? '[]int32{}' : '[]int32(nil)': at least one value is required
+        if !values: invalid values: at least one value is required
         let $operator = operator
         each values
           if $operator == 'In' && . == 0: invalid .: must not be 0 for the In operator
           distinct .
-        if values && !isAscending(values): invalid values shown '[]int32{' + join(values) + '}': must be ordered
+        if values && !isAscending(values): invalid values: must be ordered
     each onPodConditions
       type is qualifiedName
     if onExitCodes && onPodConditions: invalidAs .: specifying both OnExitCodes and OnPodConditions is not supported
     elif !onExitCodes && !onPodConditions: invalidAs .: specifying one of OnExitCodes and OnPodConditions is required
-  if successPolicy && completionMode == 'Indexed' && !successPolicy.rules: missing successPolicy.rules: at least one rules must be specified when the successPolicy is specified
+  if successPolicy && completionMode != 'Indexed': invalid successPolicy shown '{"Rules":' + goRules(successPolicy.rules) + '}': requires indexed completion mode
+  elif successPolicy && !successPolicy.rules: missing successPolicy.rules: at least one rules must be specified when the successPolicy is specified
   if successPolicy && completionMode == 'Indexed'
     each successPolicy.rules
       if !has(succeededCount) && !has(succeededIndexes): missing .: at least one of succeededCount or succeededIndexes must be specified
@@ -148,7 +149,7 @@ batch.v1.CronJobSpec
   if jobTemplate.spec.manualSelector: unsupported jobTemplate.spec.manualSelector: nil, false
 
 policy.v1.PodDisruptionBudgetSpec
-  if has(minAvailable) && has(maxUnavailable): invalid . shown 'policy.PodDisruptionBudgetSpec': minAvailable and maxUnavailable cannot be both set
+  if has(minAvailable) && has(maxUnavailable): invalid . shown '{"MinAvailable":' + json(minAvailable) + ',"Selector":' + json(selector) + ',"MaxUnavailable":' + json(maxUnavailable) + ',"UnhealthyPodEvictionPolicy":' + json(unhealthyPodEvictionPolicy) + '}': minAvailable and maxUnavailable cannot be both set
   minAvailable percent
   maxUnavailable percent
 
@@ -158,10 +159,12 @@ rule reference
 
 autoscaling.v1.HorizontalPodAutoscalerSpec autoscaling.v2.HorizontalPodAutoscalerSpec
   if minReplicas < 1: invalid minReplicas: must be greater than or equal to 1
-  if maxReplicas < 1: invalid maxReplicas: must be greater than 0
+  if !maxReplicas: missing maxReplicas: must be set and greater than 0
+  elif maxReplicas < 0: invalid maxReplicas: must be greater than or equal to 1
   if maxReplicas < (minReplicas ?? 1): invalid maxReplicas: must be greater than or equal to \`minReplicas\`
   at scaleTargetRef
     use reference
+    if !groupOf(apiVersion ?? ''): invalid apiVersion = apiVersion ?? '': apiVersion must specify API group
 
 # An unknown type is reported twice, as upstream does: for itself and for its source.
 autoscaling.v2.MetricSpec

@@ -73,6 +73,33 @@ function compares([target]: readonly Operand[]): CallCost {
   return { cost: times(size.max, each) };
 }
 
+/** Cost of a function that returns a new list of the given size. */
+function newList(size: SizeRange, factor = 1): CallCost {
+  return { cost: times(size.max, factor) + 11, size };
+}
+
+/** Cost of a function that compares all items of a list with each other. */
+function comparesAll([target]: readonly Operand[]): CallCost {
+  const size = ownSize(target);
+  return newList(sizeProduct(size, size), 2);
+}
+
+function sorts(operands: readonly Operand[]): CallCost {
+  const [target] = operands;
+  const kind = target?.type.elements?.kind;
+  if (kind !== "string" && kind !== "bytes") return comparesAll(operands);
+  const size = ownSize(target);
+  return newList(sizeProduct(size, size), 2 + TRAVERSAL);
+}
+
+function slices([target, start, end]: readonly Operand[]): CallCost {
+  const from = typeof start?.literal === "bigint" ? Number(start.literal) : 0;
+  const to = typeof end?.literal === "bigint"
+    ? Number(end.literal)
+    : ownSize(target).max;
+  return newList({ min: to - from, max: to - from });
+}
+
 function replaces(
   [target, replaced, replacement]: readonly Operand[],
 ): CallCost {
@@ -219,6 +246,10 @@ const METHODS: Readonly<Record<string, CallRule>> = {
   min: compares,
   indexOf: compares,
   lastIndexOf: compares,
+  reverse: ([target]) => newList(ownSize(target)),
+  slice: slices,
+  distinct: comparesAll,
+  sort: sorts,
   lowerAscii: rewrites,
   upperAscii: rewrites,
   substring: rewrites,

@@ -267,6 +267,11 @@ class Estimator {
       const [owner] = argument.args as readonly [CheckedNode, string];
       return { cost: this.of(owner).cost, type: SCALAR };
     }
+    if (name === "dyn" && argument !== undefined) {
+      // Only the type checks change: the size is that of the argument.
+      const inner = this.of(argument);
+      return { ...inner, cost: sum(inner.cost, 1) };
+    }
     const operands = this.#all(args);
     const call = functionCost(
       name,
@@ -315,7 +320,7 @@ class Estimator {
     ): Estimate => ({
       cost: sum(range.cost, start, times(size.max, Math.min(step, UNBOUNDED))),
       type,
-      size,
+      size: type === SCALAR ? undefined : size,
     });
     switch (name) {
       case "all":

@@ -25,7 +25,11 @@ export function registerListFunctions(environment: Environment): void {
     environment
       .registerFunction(`list<${type}>.isSorted(): bool`, isSorted)
       .registerFunction(`list<${type}>.min(): ${type}`, least)
-      .registerFunction(`list<${type}>.max(): ${type}`, greatest);
+      .registerFunction(`list<${type}>.max(): ${type}`, greatest)
+      .registerFunction(
+        `list<${type}>.sort(): list<${type}>`,
+        (list: CelList) => [...list].sort(compare),
+      );
   }
   environment
     .registerFunction(
@@ -48,6 +52,12 @@ export function registerListFunctions(environment: Environment): void {
       (list: CelList, searched: unknown) =>
         BigInt([...list].findLastIndex((item) => celEqual(item, searched))),
     )
+    .registerFunction(
+      "list<A>.reverse(): list<A>",
+      (list: CelList) => [...list].reverse(),
+    )
+    .registerFunction("list<A>.distinct(): list<A>", distinct)
+    .registerFunction("list<A>.slice(int, int): list<A>", slice)
     .registerType("SetsNamespace", { ctor: Sets })
     .registerConstant("sets", "SetsNamespace", new Sets())
     .registerFunction(
@@ -64,6 +74,26 @@ export function registerListFunctions(environment: Environment): void {
       (_: Sets, list: CelList, others: CelList) =>
         [...others].some((item) => contains(list, [item])),
     );
+}
+
+function distinct(list: CelList): unknown[] {
+  const kept: unknown[] = [];
+  for (const item of list) {
+    if (!kept.some((one) => celEqual(one, item))) kept.push(item);
+  }
+  return kept;
+}
+
+function slice(list: CelList, start: bigint, end: bigint): unknown[] {
+  const items = [...list];
+  const range = `slice(${start}, ${end})`;
+  const fail = (why: string) => {
+    throw new CelFailure(`cannot ${range}, ${why}`);
+  };
+  if (start < 0n || end < 0n) fail("negative indexes not supported");
+  if (start > end) fail("start index must be less than or equal to end index");
+  if (end > items.length) fail(`list is length ${items.length}`);
+  return items.slice(Number(start), Number(end));
 }
 
 function contains(list: CelList, others: CelList): boolean {

@@ -1,8 +1,7 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
-import { goQuote } from "../../validation/go_value.ts";
+import { goJson } from "../../validation/go_value.ts";
 import { fieldError } from "../../status.ts";
 import { childPath, keyPath } from "../../validation/field_path.ts";
 import { baseEnvironment } from "./cel_environment.ts";
@@ -105,10 +104,18 @@ function ruleCauses(
   uncorrelatable: string | undefined,
 ): StatusCause[] {
   const causes: StatusCause[] = [];
+  const shown = {
+    Rule: rule.rule,
+    Message: rule.message ?? "",
+    MessageExpression: rule.messageExpression ?? "",
+    Reason: rule.reason ?? null,
+    FieldPath: rule.fieldPath ?? "",
+    OptionalOldSelf: rule.optionalOldSelf ?? null,
+  };
   const wrong = (name: string, why: string) =>
     causes.push({
       reason: "FieldValueInvalid",
-      message: `Invalid value: ${ruleText(rule)}: ${why}`,
+      message: `Invalid value: ${goJson(shown, Object.keys(shown))}: ${why}`,
       field: childPath(path, name),
     });
   if (error !== undefined) wrong("rule", error);
@@ -127,16 +134,4 @@ function ruleCauses(
     ));
   }
   return causes;
-}
-
-/** Rule as Go prints it. */
-function ruleText(rule: ValidationRule): string {
-  const { message = "", messageExpression = "", fieldPath = "" } = rule;
-  return `apiextensions.ValidationRule{Rule:${goQuote(rule.rule)}, Message:${
-    goQuote(message)
-  }, MessageExpression:${
-    goQuote(messageExpression)
-  }, Reason:(*apiextensions.FieldValueErrorReason)(nil), FieldPath:${
-    goQuote(fieldPath)
-  }, OptionalOldSelf:(*bool)(nil)}`;
 }

@@ -10,7 +10,6 @@ import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { isJsonObject } from "../../../core/patch/json_value.ts";
-import { goQuote } from "../../validation/go_value.ts";
 import { fieldError } from "../../status.ts";
 
 import { childPath, fieldOf, keyPath } from "../../validation/field_path.ts";
@@ -249,7 +248,7 @@ class RuleRun {
         self,
         oldSelf: optional ? optionalOf(oldSelf) : oldSelf,
       };
-      this.#evaluate(compiled, variables, { position, type });
+      this.#evaluate(compiled, variables, { position, type, value });
       if (this.#budget < 0) return;
     }
   }
@@ -257,9 +256,10 @@ class RuleRun {
   #evaluate(
     { rule, program, message, usesOldSelf, fieldPath }: CompiledRule,
     variables: { readonly self: unknown; readonly oldSelf: unknown },
-    { position, type }: {
+    { position, type, value }: {
       readonly position: RulePosition;
       readonly type: string;
+      readonly value: unknown;
     },
   ): void {
     const field = fieldOf(position.path);
@@ -296,7 +296,7 @@ class RuleRun {
       : fieldPath.startsWith("[")
       ? `${position.path}${fieldPath}`
       : childPath(position.path, fieldPath);
-    const cause = causeFor(rule.reason, fieldOf(at), { type, detail });
+    const cause = causeFor(rule.reason, fieldOf(at), { value, detail });
     const known = position.correlation ?? position.ancestor;
     if (!usesOldSelf && known?.unchanged) {
       this.#warn?.(`${cause.field}: ${cause.message}`);
@@ -349,20 +349,27 @@ function evaluatedMessage(
 function causeFor(
   reason: ValidationRule["reason"],
   field: string,
-  { type, detail }: { readonly type: string; readonly detail: string },
+  { value, detail }: { readonly value: unknown; readonly detail: string },
 ): StatusCause {
   switch (reason) {
     case "FieldValueForbidden":
       return fieldError.forbidden(field, detail);
     case "FieldValueRequired":
       return fieldError.required(field, detail);
-    case "FieldValueDuplicate":
-      return {
-        reason,
-        message: `Duplicate value: ${goQuote(type)}`,
-        field,
-      };
-    default:
-      return fieldError.invalid(field, type, detail);
+    case "FieldValueDuplicate": {
+      const cause = fieldError.duplicate(field, value);
+      return isNested(value) ? { ...cause, message: "Duplicate value" } : cause;
+    }
+    default: {
+      const cause = fieldError.invalid(field, value, detail);
+      return isNested(value)
+        ? { ...cause, message: `Invalid value: ${detail}` }
+        : cause;
+    }
   }
+}
+
+/** Whether a message does not show a value, as it may be long. */
+function isNested(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
 }

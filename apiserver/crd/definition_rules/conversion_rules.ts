@@ -1,5 +1,4 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import { goStrings } from "../../validation/go_value.ts";
 import { label1035Problems } from "../../validation/names.ts";
 import { fieldError } from "../../status.ts";
 
@@ -60,13 +59,8 @@ function reviewCauses(versions: readonly string[]): StatusCause[] {
       )
   );
   if (!versions.some((version) => REVIEW_VERSIONS.includes(version))) {
-    causes.push({
-      reason: "FieldValueInvalid",
-      message: `Invalid value: ${
-        goStrings(versions)
-      }: must include at least one of ${REVIEW_VERSIONS.join(", ")}`,
-      field,
-    });
+    const why = `must include at least one of ${REVIEW_VERSIONS.join(", ")}`;
+    causes.push(invalid(field, versions, why));
   }
   return causes;
 }

@@ -11,11 +11,11 @@ import type { CrdVersion } from "../../../core/crd/kind_definition.ts";
 import type { CrdObject } from "../../../core/crd/crd_object.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
-import { goQuote, goStrings } from "../../validation/go_value.ts";
 import {
   label1035Problems,
   subdomainProblems,
 } from "../../validation/names.ts";
+import { goJson } from "../../validation/go_value.ts";
 import { fieldError } from "../../status.ts";
 import { approvalCauses } from "./api_approval.ts";
 import { ruleChecker } from "../cel/rule_causes.ts";
@@ -104,9 +104,6 @@ function parts(
   return { spec: spec ?? {}, status };
 }
 
-/** Replacement for an absent list, recognized by identity because Go prints it differently. */
-const NO_VERSIONS: readonly CrdVersion[] = [];
-
 /** Names of the versions whose schemas do not change in an update. */
 function unchangedSchemas(
   spec: UncheckedSpec,
@@ -133,7 +130,7 @@ function specCauses(
   unchanged: ReadonlySet<string>,
 ): StatusCause[] {
   const { group = "", scope = "" as string } = spec;
-  const versions = spec.versions ?? NO_VERSIONS;
+  const versions = spec.versions ?? [];
   const causes: StatusCause[] = [];
   const groupProblems = subdomainProblems(group);
   if (group === "") causes.push(fieldError.required("spec.group"));
@@ -152,7 +149,7 @@ function specCauses(
   }
   return [
     ...causes,
-    ...versionsCauses(versions, unchanged),
+    ...versionsCauses(spec.versions, unchanged),
     ...nameCauses(spec.names ?? {}),
     ...sharedPartCauses(versions, unchanged),
     ...conversionCauses(spec.conversion),
@@ -180,9 +177,10 @@ function sharedParts(versions: readonly CrdVersion[]): SharedFields {
 }
 
 function versionsCauses(
-  versions: readonly CrdVersion[],
+  given: readonly CrdVersion[] | undefined,
   unchanged: ReadonlySet<string>,
 ): StatusCause[] {
+  const versions = given ?? [];
   const shared = sharedParts(versions);
   const causes: StatusCause[] = [];
   const anySchema = shared.schema && schemaOf(versions[0]) !== undefined;
@@ -221,7 +219,7 @@ function versionsCauses(
   const wrong = (why: string) =>
     causes.push({
       reason: "FieldValueInvalid",
-      message: `Invalid value: ${versionsText(versions)}: ${why}`,
+      message: `Invalid value: ${shownVersions(given)}: ${why}`,
       field: "spec.versions",
     });
   if (names.size < versions.length) wrong("must contain unique version names");
@@ -370,23 +368,21 @@ function storedVersionCauses(
   const stored = storedVersions ?? [];
   const versions = spec.versions ?? [];
   const field = "status.storedVersions";
-  const wrong = (value: string, why: string, at = field): StatusCause => ({
-    reason: "FieldValueInvalid",
-    message: `Invalid value: ${value}: ${why}`,
-    field: at,
-  });
+  const wrong = (value: unknown, why: string, at = field): StatusCause =>
+    fieldError.invalid(at, value, why);
   if (stored.length === 0) {
-    return [wrong("[]string(nil)", "must have at least one stored version")];
+    return [wrong(null, "must have at least one stored version")];
   }
-  const shown = goStrings(stored);
   const known = new Set(versions.map(({ name }) => name));
   return [
     ...versions.filter(({ name, storage }) => storage && !stored.includes(name))
-      .map(({ name }) => wrong(shown, `must have the storage version ${name}`)),
+      .map(({ name }) =>
+        wrong(stored, `must have the storage version ${name}`)
+      ),
     ...stored.flatMap((name, index) =>
       known.has(name) ? [] : [
         wrong(
-          goQuote(name),
+          name,
           `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`,
           keyPath(field, index),
         ),
@@ -407,17 +403,21 @@ function preserveCauses(
   )];
 }
 
-/** Versions as Go prints them, without the fields that are reported separately. */
-function versionsText(versions: readonly CrdVersion[]): string {
-  const name = "apiextensions.CustomResourceDefinitionVersion";
-  const texts = versions.map((version) =>
-    `${name}{Name:${goQuote(version.name ?? "")}, Served:${
-      version.served === true
-    }, Storage:${version.storage === true}, Deprecated:${
-      version.deprecated === true
-    }, DeprecationWarning:(*string)(nil), Schema:(*apiextensions.CustomResourceValidation)(nil), Subresources:(*apiextensions.CustomResourceSubresources)(nil), AdditionalPrinterColumns:[]apiextensions.CustomResourceColumnDefinition(nil), SelectableFields:[]apiextensions.SelectableField(nil)}`
-  );
-  return versions === NO_VERSIONS
-    ? `[]${name}(nil)`
-    : `[]${name}{${texts.join(", ")}}`;
+/**
+ * Versions as Go encodes them, without the schemas and other fields that all have
+ * in common.
+ */
+function shownVersions(versions: readonly CrdVersion[] | undefined): string {
+  const shown = versions?.map((version) => ({
+    Name: version.name ?? "",
+    Served: version.served === true,
+    Storage: version.storage === true,
+    Deprecated: version.deprecated === true,
+    DeprecationWarning: version.deprecationWarning ?? null,
+    Schema: null,
+    Subresources: null,
+    AdditionalPrinterColumns: null,
+    SelectableFields: null,
+  }));
+  return goJson(shown, Object.keys(shown?.[0] ?? {}));
 }

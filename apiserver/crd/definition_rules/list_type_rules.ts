@@ -1,6 +1,5 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
-import { goStrings } from "../../validation/go_value.ts";
 import { fieldError } from "../../status.ts";
 import { childPath, keyPath } from "../../validation/field_path.ts";
 
@@ -91,12 +90,7 @@ function keyCauses(schema: OpenApiSchema, path: string): StatusCause[] {
     ));
     return causes;
   }
-  const wrongKeys = (why: string) =>
-    causes.push({
-      reason: "FieldValueInvalid",
-      message: `Invalid value: ${goStrings(keys)}: ${why}`,
-      field: field,
-    });
+  const wrongKeys = (why: string) => causes.push(invalid(field, keys, why));
   const seen = new Set<string>();
   for (const key of keys) {
     const property = items.properties?.[key];

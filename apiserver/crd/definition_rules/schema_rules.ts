@@ -256,10 +256,10 @@ function oneRuleTextCauses(
   if (rule.trim() === "") {
     causes.push(required(at("rule"), "rule is not specified"));
   } else if (message !== "" && !hasMessage) {
-    const why = "message must be non-empty if specified";
+    const why = "must be non-empty if specified";
     causes.push(invalid(at("message"), message, why));
   } else if (LINE_BREAK.test(message.trim())) {
-    const why = "message must not contain line breaks";
+    const why = "must not contain line breaks";
     causes.push(invalid(at("message"), message, why));
   } else if (LINE_BREAK.test(rule.trim()) && !hasMessage) {
     const why = "message must be specified if rule contains line breaks";
@@ -277,13 +277,13 @@ function oneRuleTextCauses(
   const wrongPath = (why: string) =>
     causes.push(invalid(at("fieldPath"), fieldPath, why));
   if (fieldPath.trim() === "") {
-    wrongPath("fieldPath must be non-empty if specified");
+    wrongPath("must be non-empty if specified");
   }
   if (LINE_BREAK.test(fieldPath)) {
-    wrongPath("fieldPath must not contain line breaks");
+    wrongPath("must not contain line breaks");
   }
   if (typeof followSchemaPath(fieldPath, schema) === "string") {
-    wrongPath("fieldPath must be a valid path");
+    wrongPath("must be a valid path");
   }
   return causes;
 }

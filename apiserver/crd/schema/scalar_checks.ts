@@ -96,22 +96,61 @@ export function checkFormat(subject: Subject): Findings | undefined {
   return found(subject, { kind: "type", text, value });
 }
 
-/** Checks the limits of a number; an integer is compared with the integer part of the limit. */
+/** Smallest integer of a format, and the one above the largest. */
+const INTEGERS: Readonly<Record<string, readonly [number, number]>> = {
+  int32: [-(2 ** 31), 2 ** 31],
+  int64: [-(2 ** 63), 2 ** 63],
+  uint32: [0, 2 ** 32],
+  uint64: [0, 2 ** 64],
+};
+const MAX_FLOAT = 3.4028234663852886e38;
+
+/** Finding for a value or a limit that the type of the field does not have. */
+function rangeFinding(
+  what: string,
+  number: number,
+  subject: Subject,
+): Findings | undefined {
+  const { type, format = "" } = subject.schema;
+  const isInteger = type === "integer";
+  const [least, above] = INTEGERS[String(format)] ?? INTEGERS["int64"] ?? [];
+  const fits = isInteger
+    ? Number.isInteger(number) && number >= Number(least) &&
+      number < Number(above)
+    : !/^float(?:32)?$/.test(String(format)) || Math.abs(number) <= MAX_FLOAT;
+  if (fits) return undefined;
+  const form = format === "" ? "(default format)" : `with format ${format}`;
+  return found(subject, {
+    kind: "schema",
+    text: `${what} value must be of type ${type} ${form} in ${subject.path}`,
+  });
+}
+
+/**
+ * Checks the limits of a number. An integer is compared with the integer part of
+ * a limit, unless the type has no such limits.
+ */
 export function checkNumber(subject: Subject): Findings {
   const { path, schema } = subject;
   const value = subject.value as number;
   const whole = Number.isInteger(value);
-  const limit = (keyword: string) => {
+  const results: Findings[] = [{ list: [], matches: 1 }];
+  const inRange = (what: string, number: number) => {
+    const finding = rangeFinding(what, number, subject);
+    if (finding) results.push(finding);
+    return finding === undefined;
+  };
+  inRange("Checked", value);
+  const limit = (keyword: string, what: string) => {
     const bound = schema[keyword];
     if (typeof bound !== "number") return undefined;
-    return whole ? Math.trunc(bound) : bound;
+    return inRange(what, bound) && whole ? Math.trunc(bound) : bound;
   };
-  const results: Findings[] = [{ list: [], matches: 1 }];
   const wrong = (why: string) =>
     results.push(
       found(subject, { kind: "value", text: `${path} in body ${why}`, value }),
     );
-  const factor = limit("multipleOf");
+  const factor = limit("multipleOf", "MultipleOf");
   if (factor !== undefined && factor <= 0) {
     const text = `factor MultipleOf declared for ${path} must be positive: ${
       goNumber(factor)
@@ -120,7 +159,7 @@ export function checkNumber(subject: Subject): Findings {
   } else if (factor !== undefined && !isMultiple(value, factor)) {
     wrong(`should be a multiple of ${goNumber(factor)}`);
   }
-  const least = limit("minimum");
+  const least = limit("minimum", "Minimum boundary");
   if (least !== undefined) {
     const exclusive = schema.exclusiveMinimum === true;
     if (value < least || (exclusive && value === least)) {
@@ -128,7 +167,7 @@ export function checkNumber(subject: Subject): Findings {
       wrong(`should be ${typeName} ${goNumber(least)}`);
     }
   }
-  const most = limit("maximum");
+  const most = limit("maximum", "Maximum boundary");
   if (most !== undefined) {
     const exclusive = schema.exclusiveMaximum === true;
     if (value > most || (exclusive && value === most)) {
@@ -141,7 +180,9 @@ export function checkNumber(subject: Subject): Findings {
 
 /** Whether a number is a multiple, up to the rounding error of doubles. */
 function isMultiple(value: number, factor: number): boolean {
-  if (Number.isInteger(value)) return value % factor === 0;
+  if (Number.isInteger(value) && Number.isInteger(factor)) {
+    return value % factor === 0;
+  }
   const quotient = factor < 1 ? (1 / factor) * value : value / factor;
   const distance = Math.abs(quotient - Math.trunc(quotient));
   return Number.isSafeInteger(Math.trunc(quotient)) &&

@@ -17,7 +17,7 @@ interface Change {
   readonly made: Record<string, unknown>;
   readonly spec?: Record<string, unknown>;
   readonly data?: Record<string, unknown>;
-  /** Message of Kubernetes 1.32; undefined if the update is allowed. */
+  /** Message of Kubernetes 1.36; undefined if the update is allowed. */
   readonly refused?: string;
 }
 
@@ -50,7 +50,7 @@ const CHANGES: readonly Change[] = [
     made: { spec: { containers: CONTAINERS, activeDeadlineSeconds: 5 } },
     spec: { activeDeadlineSeconds: undefined },
     refused:
-      'spec.activeDeadlineSeconds: Invalid value: "null": must not update from a positive integer to nil value',
+      "spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value",
   },
   {
     what: "the deadline of a Pod to an earlier time",
@@ -92,7 +92,7 @@ const CHANGES: readonly Change[] = [
     made: { spec: { clusterIP: "10.96.0.77", ports: PORTS } },
     spec: { clusterIP: "10.96.0.78", clusterIPs: ["10.96.0.78"] },
     refused:
-      'spec.clusterIPs[0]: Invalid value: []string{"10.96.0.78"}: may not change once set',
+      'spec.clusterIPs[0]: Invalid value: ["10.96.0.78"]: may not change once set',
   },
   {
     what: "the class of a load balancer",
@@ -134,6 +134,34 @@ const CHANGES: readonly Change[] = [
       },
     },
     spec: { volumeAttributesClassName: "silver" },
+  },
+  ...[
+    { field: "serviceName", value: "other", isRefused: true },
+    { field: "revisionHistoryLimit", value: 3, isRefused: false },
+  ].map(({ field, value, isRefused }) => ({
+    what: `the ${field} of a StatefulSet`,
+    path: "/apis/apps/v1/namespaces/default/statefulsets",
+    made: {
+      spec: {
+        selector: { matchLabels: { app: "a" } },
+        template: {
+          metadata: { labels: { app: "a" } },
+          spec: { containers: CONTAINERS },
+        },
+      },
+    },
+    spec: { [field]: value },
+    ...(isRefused && {
+      refused:
+        "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+    }),
+  })),
+  {
+    what: "the attachment of a CSIDriver",
+    path: "/apis/storage.k8s.io/v1/csidrivers",
+    made: { spec: { attachRequired: true } },
+    spec: { attachRequired: false },
+    refused: "spec.attachedRequired: Invalid value: false: field is immutable",
   },
   {
     what: "the completions of a Job",

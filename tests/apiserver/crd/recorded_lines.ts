@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { StatusCause } from "../../../core/api/api_error.ts";
 
-/** Lines of a file in `data`, recorded from apiextensions-apiserver 1.32. */
+/** Lines of a file in `data`, recorded from apiextensions-apiserver 1.36. */
 export function recordedLines<T>(name: string): T[] {
   const url = new URL(`./data/${name}.ndjson`, import.meta.url);
   return readFileSync(url, "utf8").trim().split("\n")

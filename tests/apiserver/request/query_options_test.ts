@@ -36,6 +36,10 @@ test("readListOptions rejects invalid numbers", () => {
   );
   assert.equal(
     refusal(() => readListOptions(query("resourceVersion=abc"), false)).code,
+    400,
+  );
+  assert.equal(
+    refusal(() => readListOptions(query("resourceVersion=abc"), true)).code,
     500,
   );
   assert.equal(readListOptions(query("limit=-1"), false).limit, 0);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
@@ -47,6 +48,51 @@ test("Store lists every past revision as it was", () => {
       );
     }
   }));
+});
+
+test("Store keeps objects whose changes have left the history byte for byte", () => {
+  const step = fc.record({
+    name: fc.constantFrom("x", "y", "z"),
+    remove: fc.boolean(),
+    text: fc.string({ unit: "binary", maxLength: 4 }),
+    times: fc.integer({ min: 0, max: 2_000 }),
+  });
+  fc.assert(fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
+    const store = new Store({ history: { changes: 2, bytes: 2 ** 20 } });
+    const collection = store.collectionOf(definition);
+    const bytes = new Map<string, Uint8Array>();
+    for (const { name, remove, text, times } of steps) {
+      const existing = collection.get(`a/${name}`);
+      if (!remove) {
+        const body = { ...widget("a", name), text: text.repeat(times) };
+        bytes.set(name, store.put(definition, body).bytes.slice());
+      } else if (existing) {
+        store.delete(existing);
+        bytes.delete(name);
+      }
+      for (const [kept, before] of bytes) {
+        const object = collection.get(`a/${kept}`);
+        assert.ok(object);
+        assert.deepEqual(new Uint8Array(object.bytes), before);
+        assert.equal(object.size, before.length);
+        assert.equal(object.parse().metadata.name, kept);
+      }
+      assert.equal(collection.size, bytes.size);
+    }
+  }));
+});
+
+test("Store holds many unchanged objects in less memory than their bytes", () => {
+  const store = new Store({ history: { changes: 10, bytes: 2 ** 20 } });
+  const text = "abcdefgh".repeat(8_192);
+  const before = process.memoryUsage().arrayBuffers;
+  for (let i = 0; i < 1_000; i++) {
+    store.put(definition, { ...widget("a", String(i)), text });
+  }
+  const grown = process.memoryUsage().arrayBuffers - before;
+  assert.equal(store.size, 1_000);
+  // Garbage of the compression may not have been collected so far.
+  assert.ok(grown < 40 * 2 ** 20, `grew by ${grown} bytes`);
 });
 
 test("Store numbers writes consecutively and notifies listeners of each", () => {

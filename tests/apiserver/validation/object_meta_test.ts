@@ -28,7 +28,7 @@ function texts(causes: ReturnType<typeof metadataProblems>): string[] {
   return causes.map(({ field, message }) => `${field}: ${message}`);
 }
 
-/** What is wrong with metadata, in the words of Kubernetes 1.32. */
+/** What is wrong with metadata, in the words of Kubernetes 1.36. */
 const WRONG: readonly (readonly [Partial<ObjectMeta>, readonly string[]])[] = [
   [{}, []],
   [{ generation: -1 }, [
@@ -38,10 +38,10 @@ const WRONG: readonly (readonly [Partial<ObjectMeta>, readonly string[]])[] = [
     "metadata.annotations: Too long: may not be more than 262144 bytes",
   ]],
   [{ finalizers: ["orphan", "foregroundDeletion"] }, [
-    'metadata.finalizers: Invalid value: []string{"orphan", "foregroundDeletion"}: finalizer orphan and foregroundDeletion cannot be both set',
+    'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and foregroundDeletion cannot be both set',
   ]],
   [{ labels: { "a/b/c": "x" } }, [
-    "metadata.labels: Invalid value: \"a/b/c\": a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+    "metadata.labels: Invalid value: \"a/b/c\": a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
   ]],
 ];
 
@@ -81,7 +81,7 @@ test("metadataUpdateProblems reports changes of immutable fields", () => {
     'metadata.uid: Invalid value: "v": field is immutable',
   ]);
   assert.deepEqual(changed({ creationTimestamp: "2026-02-03T00:00:00Z" }), [
-    "metadata.creationTimestamp: Invalid value: 2026-02-03 00:00:00 +0000 UTC: field is immutable",
+    'metadata.creationTimestamp: Invalid value: "2026-02-03T00:00:00Z": field is immutable',
   ]);
 });
 

@@ -12,7 +12,7 @@ import type { ValidationRule } from "../../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../../core/patch/schema.ts";
 import { causeTexts, recordedLines } from "../recorded_lines.ts";
 
-/** Answer of kube-apiserver 1.32.2 to a schema. */
+/** Answer of kube-apiserver 1.36.3 to a schema. */
 interface RecordedLimit {
   readonly name: string;
   readonly schema: OpenApiSchema;
@@ -20,7 +20,7 @@ interface RecordedLimit {
 }
 
 /**
- * Cost of a rule on the items of a list in kube-apiserver 1.32.2. The list lengths
+ * Cost of a rule on the items of a list in kube-apiserver 1.36.3. The list lengths
  * bring the factor between 1 and 1.5 where possible, because such factors are
  * reported with six digits.
  */
