@@ -1,4 +1,6 @@
+import type { Kind } from "../core/api/kind.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
+import { keyToRead } from "../core/api/object_key.ts";
 import { deadline, type Timer } from "../core/clock.ts";
 import type { Context } from "../core/controller/context.ts";
 import type { LogFields } from "../core/logger.ts";
@@ -184,11 +186,16 @@ export function fetchContext<P extends KubernetesObject>(
     signal,
     client,
     log,
-    get(kind, name = own?.name, namespace = own?.namespace) {
-      if (name !== undefined) return context.get(kind, { namespace, name });
-      throw new TypeError(
-        `Cannot read a ${kind.kind}: without a primary its name must be given`,
-      );
+    async get<T extends KubernetesObject>(
+      kind: Kind<T>,
+      ...names: readonly [name?: string, namespace?: string]
+    ): Promise<T | undefined> {
+      if (names.length === 0 && own === undefined) {
+        throw new TypeError(
+          `Cannot read ${kind.kind}: without a primary its name must be given`,
+        );
+      }
+      return await context.get(kind, keyToRead(kind, names, own));
     },
     list: (kind, namespace = own?.namespace) =>
       context.list(kind, namespace === "*" ? undefined : namespace),

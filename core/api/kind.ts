@@ -187,7 +187,7 @@ function checkedPart(
   const value = kind[part];
   if (typeof value === "string" && form.test(value)) return value;
   throw new TypeError(
-    `Cannot address a ${kind.kind}: the ${part} of its kind must be ${
+    `Cannot address ${kind.kind}: the ${part} of its kind must be ${
       form === LABEL ? "a DNS label" : "a DNS subdomain"
     }: received ${JSON.stringify(value)}`,
   );
@@ -206,7 +206,7 @@ export function objectPath(
 ): string {
   if (kind.scope === "Namespaced" && !key.namespace) {
     throw new TypeError(
-      `Cannot address a ${kind.kind}: a namespaced kind needs a namespace: received name "${key.name}" alone`,
+      `Cannot address ${kind.kind}: a namespaced kind needs a namespace: received name "${key.name}" alone`,
     );
   }
   const path = `${collectionPath(kind, key.namespace)}/${
@@ -215,7 +215,7 @@ export function objectPath(
   if (subresource === undefined) return path;
   if (SUBRESOURCE.test(subresource)) return `${path}/${subresource}`;
   throw new TypeError(
-    `Cannot address a ${kind.kind}: its subresource must be a name: received ${
+    `Cannot address ${kind.kind}: its subresource must be a name: received ${
       JSON.stringify(subresource)
     }`,
   );
@@ -236,7 +236,7 @@ function segment(
     value !== ".." && !/[/%]|\p{Surrogate}/u.test(value)
   ) return encodeURIComponent(value);
   throw new TypeError(
-    `Cannot address a ${kind.kind}: its ${part} must be text other than "." and "..", without "/" and "%": received ${
+    `Cannot address ${kind.kind}: its ${part} must be text other than "." and "..", without "/" and "%": received ${
       JSON.stringify(value)
     }`,
   );

@@ -46,3 +46,23 @@ export function keyOf(object: KubernetesObject): ObjectKey {
   const { namespace, name } = object.metadata;
   return namespace ? { namespace, name } : { name };
 }
+
+/**
+ * Key of the object that `ctx.get` is to read: by default that of the primary.
+ *
+ * @throws {TypeError} If the name is there and undefined, as an optional field
+ * may be: the object of another name would be read.
+ */
+export function keyToRead(
+  kind: { readonly kind: string },
+  names: readonly [name?: string | undefined, namespace?: string | undefined],
+  primary: Partial<ObjectKey> = {},
+): ObjectKey {
+  const [name = primary.name, namespace = primary.namespace] = names;
+  if (name === undefined || (names.length > 0 && names[0] === undefined)) {
+    throw new TypeError(
+      `Cannot read ${kind.kind}: the name is missing: received undefined`,
+    );
+  }
+  return { namespace, name };
+}

@@ -219,16 +219,17 @@ export function createRequest(
   const path = subresource === undefined
     ? collectionPath(kind, namespace)
     : objectPath(kind, key, subresource);
+  const action = `create ${describe(kind, key, subresource)}`;
   return {
     verb: "create",
     responseKind: kindAt(kind, subresource),
-    action: `create ${describe(kind, key, subresource)}`,
+    action,
     method: "POST",
     path: withQuery(path, writeQuery(options)),
     headers: JSON_HEADERS,
     body: subresource === undefined
-      ? encodeObject(kind, object)
-      : JSON.stringify(object),
+      ? encodeObject(kind, object, action)
+      : encodeJson(object, action),
     signal: options.signal,
   };
 }
@@ -245,17 +246,18 @@ export function replaceRequest(
   options: WriteOptions & SubresourceOption = {},
 ): ApiRequest {
   const key = keyFor(kind, object, "replace");
+  const action = `replace ${describe(kind, key, options.subresource)}`;
   return {
     verb: "update",
     responseKind: kindAt(kind, options.subresource),
-    action: `replace ${describe(kind, key, options.subresource)}`,
+    action,
     method: "PUT",
     path: withQuery(
       objectPath(kind, key, options.subresource),
       writeQuery(options),
     ),
     headers: JSON_HEADERS,
-    body: encodeObject(kind, object),
+    body: encodeObject(kind, object, action),
     signal: options.signal,
   };
 }
@@ -295,7 +297,7 @@ export function applyRequest(
       accept: JSON_TYPE,
       "content-type": "application/apply-patch+yaml",
     },
-    body: encodeObject(kind, object),
+    body: encodeObject(kind, object, action),
     signal: options.signal,
   };
 }
@@ -406,7 +408,7 @@ export function describe(
   const given: unknown = key;
   if (typeof given !== "object" || given === null || !("name" in given)) {
     throw new TypeError(
-      `Cannot address a ${kind.kind}: its key must be an object with a name, such as { namespace, name }: received ${
+      `Cannot address ${kind.kind}: its key must be an object with a name, such as { namespace, name }: received ${
         typeof given === "string" ? JSON.stringify(given) : typeText(given)
       }`,
     );
@@ -519,26 +521,40 @@ export function keyFor(
 }
 
 /** Encodes an object with the kind's `apiVersion` and `kind`. */
-function encodeObject(kind: Kind, object: ObjectBody): string {
+function encodeObject(
+  kind: Kind,
+  object: ObjectBody,
+  action: string,
+): string {
   const apiVersion = apiVersionOf(kind);
   if (
     (object.kind ?? kind.kind) !== kind.kind ||
     (object.apiVersion ?? apiVersion) !== apiVersion
   ) {
     throw new TypeError(
-      `Cannot send a ${
-        kindText(kind)
-      }: the object is of another kind: received ${
+      `Cannot send ${kindText(kind)}: the object is of another kind: received ${
         object.apiVersion ?? apiVersion
       } ${object.kind ?? kind.kind}`,
     );
   }
-  return JSON.stringify({ ...object, apiVersion, kind: kind.kind });
+  return encodeJson({ ...object, apiVersion, kind: kind.kind }, action);
+}
+
+/** Encodes a body; circular references and BigInts have no JSON. */
+function encodeJson(value: unknown, action: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    const [why = ""] = String((cause as Error).message).split("\n");
+    throw new TypeError(`Cannot ${action}: it is no JSON: ${why}`, { cause });
+  }
 }
 
 function encodePatch(body: unknown, type: PatchType, action: string): string {
   const isList = Array.isArray(body);
-  if (type === "json" ? isList : isRecord(body)) return JSON.stringify(body);
+  if (type === "json" ? isList : isRecord(body)) {
+    return encodeJson(body, action);
+  }
   throw new TypeError(
     `Cannot ${action}: ${
       isList

@@ -10,6 +10,8 @@ import type { HttpResponse } from "./transport/transport.ts";
 
 /** Maximum size of an error response that is read. */
 const MAX_ERROR_BODY_BYTES = 1 << 20;
+/** Answer of a server that serves nothing at a path, in place of a Status. */
+const NO_SUCH_PATH = "404 page not found";
 /** Maximum number of characters quoted from a response. */
 const MAX_QUOTE_LENGTH = 200;
 
@@ -336,7 +338,11 @@ function parseStatus(
   const fallback: Partial<Status> = {
     code,
     reason: REASONS[code] ?? "",
-    message: text.trim() === "" ? "the response is empty" : quote(text, path),
+    message: text.trim() === ""
+      ? "the response is empty"
+      : text.trim() === NO_SUCH_PATH
+      ? `"${NO_SUCH_PATH}", as for a kind whose CustomResourceDefinition is not installed`
+      : quote(text, path),
   };
   let value: unknown;
   try {

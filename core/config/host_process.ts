@@ -5,5 +5,7 @@ import type process from "node:process";
  * Importing `node:process` would read all of its properties, and thus open the
  * standard streams of a program that only needs a variable.
  */
-export const hostProcess: Pick<typeof process, "env" | "cwd" | "on" | "off"> =
-  (globalThis as unknown as { readonly process: typeof process }).process;
+export const hostProcess: Pick<
+  typeof process,
+  "env" | "cwd" | "on" | "off" | "listenerCount"
+> = (globalThis as unknown as { readonly process: typeof process }).process;

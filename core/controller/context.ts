@@ -204,17 +204,22 @@ export interface Context<P extends KubernetesObject> {
   readonly sources: SourceRegistry<P>;
 
   /**
-   * Reads one object; undefined if it does not exist, as `client.find` does
-   * (`client.get` throws).
+   * Reads the object with the name and namespace of the primary; undefined if it
+   * does not exist, as `client.find` does (`client.get` throws).
+   */
+  get<T extends KubernetesObject>(kind: Kind<T>): Promise<T | undefined>;
+  /**
+   * Reads one object; undefined if it does not exist.
    *
    * @param kind Kind of the object.
-   * @param name Name of the object. Defaults to that of the primary.
+   * @param name Name of the object.
    * @param namespace Namespace of the object. Defaults to that of the primary.
    * @returns The object; undefined if it does not exist.
+   * @throws {TypeError} If the name is undefined, as an optional field may be.
    */
   get<T extends KubernetesObject>(
     kind: Kind<T>,
-    name?: string,
+    name: string,
     namespace?: string,
   ): Promise<T | undefined>;
   /**
@@ -230,9 +235,10 @@ export interface Context<P extends KubernetesObject> {
     namespace?: string,
   ): Promise<readonly T[]>;
   /**
-   * Reads the only secondary of a kind.
+   * Reads the only object of a kind that belongs to the primary, which is its
+   * secondary: one that it owns, or to which a source relates it.
    *
-   * @returns The secondary; undefined if absent.
+   * @returns The object; undefined if absent.
    * @throws {RangeError} If there is more than one.
    * @throws {TypeError} If no event source watches the kind.
    */
@@ -240,22 +246,23 @@ export interface Context<P extends KubernetesObject> {
     kind: Kind<T>,
   ): Promise<T | undefined>;
   /**
-   * Reads the only secondary of an event source.
+   * Reads the only resource of an event source that belongs to the primary.
    *
-   * @returns The secondary; undefined if absent.
+   * @returns The resource; undefined if absent.
    * @throws {RangeError} If there is more than one.
    */
   secondary<T>(source: EventSource<P, T>): Promise<T | undefined>;
   /**
-   * Reads all secondaries of a kind from every event source that watches it, each
-   * object once and in its newest state.
+   * Reads the objects of a kind that belong to the primary, which are its
+   * secondaries, from every event source that watches the kind: each object once
+   * and in its newest state.
    *
    * @throws {TypeError} If no event source watches the kind.
    */
   secondaries<T extends KubernetesObject>(
     kind: Kind<T>,
   ): Promise<readonly T[]>;
-  /** Reads all secondaries of an event source. */
+  /** Reads the resources of an event source that belong to the primary. */
   secondaries<T>(source: EventSource<P, T>): Promise<readonly T[]>;
 
   /**

@@ -169,7 +169,8 @@ export interface ControllerOptions<
     | readonly (EventSource<P> & { readonly kind: Kind })[]
     | undefined;
   /**
-   * Event sources of what is no kind: polls, timers, webhooks and the like.
+   * Event sources beside `owns` and `watches`: polls, timers, webhooks and others
+   * whose changes are not those of Kubernetes objects.
    *
    * @default {[]}
    */

@@ -2,9 +2,12 @@ import { type Duration, milliseconds } from "../api/duration.ts";
 import type { DeepPartial, KubernetesObject } from "../api/object.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 
-/** Argument of `patchStatus` for a kind. */
+/** Argument of `patchStatus` for a kind; `never` for one without a status. */
 export type StatusPatch<P extends KubernetesObject> = DeepPartial<
-  P extends { status?: infer S } ? NonNullable<S> : Record<string, unknown>
+  P extends { status?: infer S } ? NonNullable<S>
+    : string extends keyof P ? Record<string, unknown>
+    : keyof P extends keyof KubernetesObject ? Record<string, unknown>
+    : never
 >;
 
 /** Options of the results of `reconcile` and `onError`. */

@@ -81,7 +81,7 @@ function refuse(kind: Kind, issues: readonly Issue[]): void {
   );
   const more = issues.length - MOST_ISSUES;
   throw new TypeError(
-    `Cannot write the status of a ${kind.kind}: it does not match its schema, so change the status or the schema: received ${
+    `Cannot write the status of ${kind.kind}: it does not match its schema, so change the status or the schema: received ${
       named.join("; ")
     }${more > 0 ? ` and ${more} more` : ""}`,
   );

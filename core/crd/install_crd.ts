@@ -5,6 +5,7 @@ import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import type { Client } from "../client/client.ts";
 import type { WatchEvent } from "../client/watch_events.ts";
 import { type Clock, deadline, sleep, systemClock } from "../clock.ts";
+import { jsonEquals } from "../patch/json_value.ts";
 import { crdManifest } from "./crd_manifest.ts";
 import {
   CRD_KIND,
@@ -33,8 +34,8 @@ interface Wait {
 
 /**
  * Applies the CustomResourceDefinition of a kind, and waits until the server has
- * accepted its names and serves it. Repeating it, by this or another replica,
- * changes nothing; fields of other managers are taken over.
+ * accepted its names and serves it. A definition that is the same already stays
+ * as it is, whoever manages it; otherwise fields of other managers are taken over.
  *
  * @param client A client with the rights to get, watch and patch
  * CustomResourceDefinitions.
@@ -93,11 +94,17 @@ export async function applyCrd(
   const install = async (signal: AbortSignal) => {
     const present = await client.find(CRD_KIND, { name }, { signal });
     refuseOtherScope(present, manifest);
-    last = await client.apply(
-      CRD_KIND,
-      manifest as unknown as ApplyObject<CrdObject>,
-      { force: true, fieldManager, signal },
-    );
+    const apply = (dryRun: boolean) =>
+      client.apply(
+        CRD_KIND,
+        manifest as unknown as ApplyObject<CrdObject>,
+        { force: true, fieldManager, signal, dryRun },
+      );
+    // A manager that applied the same, such as Helm, stays its only owner: it
+    // could not change fields that it shared.
+    const isSame = present !== undefined &&
+      isEqual(present, await apply(true));
+    last = isSame ? present : await apply(false);
     while (!isServed(last)) {
       last = await nextState(last, { client, name, signal, clock });
     }
@@ -123,6 +130,16 @@ export async function applyCrd(
       { cause: error },
     );
   }
+}
+
+/** Whether two definitions say the same. */
+function isEqual(a: CrdObject, b: CrdObject): boolean {
+  const said = ({ spec, metadata: { labels, annotations } }: CrdObject) => ({
+    spec,
+    labels: labels ?? {},
+    annotations: annotations ?? {},
+  });
+  return jsonEquals(said(a), said(b));
 }
 
 function refuseOtherScope(

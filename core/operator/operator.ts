@@ -58,6 +58,7 @@ import {
 import { ProbeServer } from "./probe_server.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
+import { logUnawaited } from "./unawaited_requests.ts";
 
 /** Health of an operator. */
 export interface OperatorHealth {
@@ -286,6 +287,7 @@ export class Operator {
       if (count > 1) this.#hurry.abort();
       else void this.stop();
     });
+    const removeLog = logUnawaited(this.#settings.logger);
     try {
       const stopped = new Promise<void>((resolve) =>
         this.#stopped.push(resolve)
@@ -295,6 +297,7 @@ export class Operator {
       await Promise.race([started, simulatedWorld()?.ended ?? started]);
     } finally {
       removeListener();
+      removeLog();
     }
   }
 

@@ -46,6 +46,28 @@ test(
   },
 );
 
+test("A reconciler that throws undefined is logged with that", () =>
+  withTestCluster(
+    {
+      kinds: [Greeting],
+      clock: new VirtualClock(),
+      operator: (given) =>
+        greetingOperator(given, {
+          reconciler: {
+            reconcile() {
+              throw undefined;
+            },
+          },
+        }),
+    },
+    async (cluster) => {
+      await new Greetings(cluster).ask("a", "x");
+      await cluster.until(() =>
+        cluster.log.includes('"error":"the run has thrown undefined"')
+      );
+    },
+  )());
+
 test("A final failure is reported in the status without a retry", () => {
   let runs = 0;
   return withTestCluster(

@@ -260,13 +260,13 @@ const IN_RUNS: readonly (readonly [string, () => unknown, RegExp, RegExp])[] = [
   [
     "a status with a field that there is not",
     () => patchStatus({ valeu: "x" } as never),
-    /status of a Gadget.*status\.valeu: there is no such field/,
+    /status of Gadget.*status\.valeu: there is no such field/,
     /did you mean "value"\?/,
   ],
   [
     "a status of another type",
     () => patchStatus({ count: "many" } as never),
-    /status of a Gadget.*status\.count: /,
+    /status of Gadget.*status\.count: /,
     /change the status or the schema/,
   ],
   [

@@ -139,7 +139,7 @@ scenario(
         await assert.rejects(ctx.modify(ConfigMap, "a", lost), {
           name: "TypeError",
           message:
-            /^Cannot modify a ConfigMap: .* return nothing: received a(nother object| promise)$/,
+            /^Cannot modify ConfigMap: .* return nothing: received a(nother object| promise)$/,
         });
       }
     }, { ...SOURCES, retry: false });

@@ -33,6 +33,12 @@ scenario(
         (await ctx.get(ConfigMap, "none"))?.metadata.name,
         (await ctx.get(Gadget, "a"))?.metadata.name,
       );
+      const { secretName }: { secretName?: string } = {};
+      await assert.rejects(
+        // @ts-expect-error -- the name must be there
+        ctx.get(ConfigMap, secretName),
+        /^TypeError: Cannot read ConfigMap: the name is missing: received undefined$/,
+      );
     }, SOURCES);
     await fixture.client.create(Namespace, { metadata: { name: "other" } });
     for (const name of ["a", "b"]) {

@@ -130,6 +130,30 @@ scenario(
   },
 );
 
+scenario(
+  "A replica that starts again under its name waits for its earlier runs",
+  async (fixture) => {
+    const referee = new Referee();
+    const names = Array.from({ length: 8 }, (_, index) => `gadget-${index}`);
+    for (const name of names) await fixture.create(name);
+    const earlier = replica(fixture, "a", referee);
+    await fixture.start(earlier.operator);
+    await fixture.until(async () => (await owners(fixture))["a"] === 8);
+    // It goes on running what it owns until its Lease has expired.
+    earlier.cut(true);
+    const later = replica(fixture, "a", referee);
+    await fixture.start(later.operator);
+    for (const name of names) await fixture.change(name, { value: "second" });
+    await fixture.until(async () =>
+      (await fixture.client.list(Gadget)).items.every(({ status }) =>
+        status?.value === "second by a"
+      )
+    );
+    assert.deepEqual(referee.fouls, []);
+    earlier.cut(false);
+  },
+);
+
 scenario("Sharding and leader election exclude each other", (fixture) => {
   assert.throws(
     () =>

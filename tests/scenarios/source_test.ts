@@ -314,6 +314,10 @@ scenario(
         read.push(atob(password), config?.data?.["host"]);
         assert.equal(ctx.signal.aborted, false);
         assert.ok(ctx.client && ctx.log);
+        await assert.rejects(
+          ctx.get(Secret, undefined as never),
+          /^TypeError: Cannot read Secret: the name is missing: received undefined$/,
+        );
         return [];
       },
     });
@@ -326,7 +330,7 @@ scenario(
         read.push((await ctx.get(ConfigMap, "a", "default"))?.metadata.name);
         await assert.rejects(
           ctx.get(ConfigMap),
-          /^TypeError: Cannot read a ConfigMap: without a primary its name/,
+          /^TypeError: Cannot read ConfigMap: without a primary its name/,
         );
         return new Map();
       },

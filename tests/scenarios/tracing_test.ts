@@ -5,7 +5,7 @@ import type {
   Transport,
 } from "../../core/client/transport/transport.ts";
 import { Client } from "../../core/client/client.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
+import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 import { RecordedTracer } from "../support/recorded_tracer.ts";
@@ -107,6 +107,45 @@ scenario(
     assert.equal(request?.attributes["http.response.status_code"], 404);
     assert.equal(tracer.named("onError")[0]?.parent, run);
     assert.ok(tracer.spans.every(({ ended }) => ended));
+  },
+);
+
+scenario(
+  "Spans of Secrets that are written, and refused, show nothing of their data",
+  async (fixture) => {
+    const tracer = new RecordedTracer();
+    const SECRET = "s3cret value!";
+    const name = "credentials";
+    const failures: string[] = [];
+    const refused = async (write: Promise<unknown>) => {
+      await assert.rejects(write, (error: Error) => {
+        failures.push(error.message);
+        return true;
+      });
+    };
+    await startGadgets(fixture, async (_gadget, { apply, create, client }) => {
+      await apply(Secret, { metadata: { name }, stringData: { key: SECRET } });
+      await refused(
+        create(Secret, { metadata: { name }, stringData: { key: SECRET } }),
+      );
+      const key = { namespace: "default", name };
+      // No base64, a number instead of a text, a text instead of an object.
+      for (const data of [{ key: SECRET }, { key: 987_654_321_098 }, SECRET]) {
+        await refused(client.patch(Secret, key, { data } as never));
+      }
+      throw new Error("The run has failed");
+    }, { operator: { tracer }, retry: false });
+    await fixture.create("a");
+    await fixture.until(() => tracer.named("run gadget")[0]?.ended === true);
+    assert.equal(failures.length, 4);
+    const spans = JSON.stringify(
+      tracer.spans.map(({ parent: _, ...span }) => span),
+    );
+    assert.ok(spans.includes("/secrets/credentials"));
+    for (const text of [SECRET, btoa(SECRET), "987654321098"]) {
+      assert.ok(!spans.includes(text), text);
+      assert.ok(!JSON.stringify(fixture.log).includes(text), text);
+    }
   },
 );
 

@@ -70,7 +70,7 @@ scenario("Methods of ctx refuse values of wrong types", async (fixture) => {
     await refuses("get", (kind) => ctx.get(kind));
     await refuses("list", (kind) => ctx.list(kind));
     await refuses("secondary", (kind) => ctx.secondary(kind));
-    await refuses("name", (name) => ctx.get(ConfigMap, name), [undefined, "x"]);
+    await refuses("name", (name) => ctx.get(ConfigMap, name), ["x"]);
     await refuses("namespace", (namespace) => ctx.list(ConfigMap, namespace), [
       undefined,
       "x",

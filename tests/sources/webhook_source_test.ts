@@ -111,7 +111,9 @@ test("webhookSource compares a bearer token with its case", async () => {
 
 test("webhookSource serves POST to its one path only", async () => {
   await withWebhook({ path: "/hook" }, async (url) => {
-    assert.equal((await fetch(url)).status, 405);
+    for (const method of ["GET", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+      assert.equal((await fetch(url, { method })).status, 405, method);
+    }
     assert.equal(await post(url.replace("/hook", "/other"), "{}"), 404);
   });
 });

@@ -45,13 +45,16 @@ export interface KubernetesDependentOptions<
    * fields to own: the server keeps the fields of other owners. The fields that
    * the server requires must be present, since it may create the object.
    */
-  readonly desired: (
-    primary: P,
-    ctx: Context<P>,
-  ) => MaybePromise<
-    & ReadonlyDeep<Omit<W, keyof KubernetesObject>>
-    & Pick<ApplyObject<KubernetesObject>, keyof KubernetesObject>
-  >;
+  // A conditional type, so that TypeScript knows S where it reads the function:
+  // otherwise it would take a value of an enum in its result for any text.
+  readonly desired: S extends unknown ? (
+      primary: P,
+      ctx: Context<P>,
+    ) => MaybePromise<
+      & ReadonlyDeep<Omit<W, keyof KubernetesObject>>
+      & Pick<ApplyObject<KubernetesObject>, keyof KubernetesObject>
+    >
+    : never;
   /**
    * Key of the object, for reads and deletions that must not compute the desired
    * state. Defaults to the key of the desired object.

@@ -30,6 +30,10 @@ import {
 type SourceOptions<P extends KubernetesObject, S extends KubernetesObject> =
   Pick<KubernetesDependentOptions<P, S>, "source" | "watch">;
 
+/** Function of the desired state, where the type of the object is known. */
+type DesiredState<P extends KubernetesObject, W extends KubernetesObject> =
+  KubernetesDependentOptions<P, KubernetesObject, W>["desired"];
+
 const SOURCE_RULES: OptionRules<SourceOptions<never, never>> = {
   source: "object?",
   watch: "object?",
@@ -62,10 +66,6 @@ const RULES: OptionRules<KubernetesDependentOptions<never, never>> = {
  *
  * Kubernetes deletes the object with its primary, unless the relation is by
  * annotations: then the cleanup deletes it.
- *
- * Write the types of both, as `kubernetesDependent<Page, ConfigMap>`: TypeScript
- * infers them, but takes a value of an enum such as `type: "ClusterIP"` for any
- * text then.
  *
  * @param kind The kind of the object.
  * @param options The desired state, and how it is reconciled.
@@ -115,7 +115,9 @@ export function kubernetesDependent<
   W extends KubernetesObject,
 >(
   kind: Kind<S>,
-  options: KubernetesDependentOptions<P, S, W>,
+  options: Omit<KubernetesDependentOptions<P, S>, "desired"> & {
+    readonly desired: DesiredState<P, W>;
+  },
 ): KubernetesDependent<P, S> & { readonly source: EventSource<P, S> } {
   const source = dependentSource(kind, options, RULES);
   const resource = new DependentResource(kind, source, options);
@@ -187,21 +189,49 @@ export function bulkDependent<
      * Desired objects, as a list or as the values of a map; any further ones of
      * the primary are deleted. Names tell the objects apart, not keys of a map.
      */
+    readonly desired: S extends unknown ? (
+        primary: P,
+        ctx: Context<P>,
+      ) => MaybePromise<
+        | Iterable<
+          Awaited<
+            ReturnType<
+              KubernetesDependentOptions<
+                P,
+                KubernetesObject,
+                NoInfer<W>
+              >["desired"]
+            >
+          >
+        >
+        | ReadonlyMap<
+          string,
+          Awaited<
+            ReturnType<
+              KubernetesDependentOptions<
+                P,
+                KubernetesObject,
+                NoInfer<W>
+              >["desired"]
+            >
+          >
+        >
+      >
+      : never;
+  },
+): KubernetesDependent<P, ReadonlyMap<string, S>>;
+export function bulkDependent<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+  W extends KubernetesObject,
+>(
+  kind: Kind<S>,
+  options: Omit<KubernetesDependentOptions<P, S>, "desired" | "key"> & {
     readonly desired: (
-      primary: P,
-      ctx: Context<P>,
+      ...run: Parameters<DesiredState<P, W>>
     ) => MaybePromise<
-      | Iterable<
-        Awaited<
-          ReturnType<KubernetesDependentOptions<P, S, NoInfer<W>>["desired"]>
-        >
-      >
-      | ReadonlyMap<
-        string,
-        Awaited<
-          ReturnType<KubernetesDependentOptions<P, S, NoInfer<W>>["desired"]>
-        >
-      >
+      | Iterable<Awaited<ReturnType<DesiredState<P, W>>>>
+      | ReadonlyMap<string, Awaited<ReturnType<DesiredState<P, W>>>>
     >;
   },
 ): KubernetesDependent<P, ReadonlyMap<string, S>> {

@@ -202,7 +202,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     const { start, end } = header.string("name");
     if (start >= end) {
       throw new TypeError(
-        `Cannot store a ${this.kind.kind}: it must have a name`,
+        `Cannot store ${this.kind.kind}: it must have a name`,
       );
     }
     if (header.repeatsMetadata) this.#isRegular = false;

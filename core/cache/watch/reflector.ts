@@ -172,6 +172,8 @@ export class Reflector {
   /** Whether the next state is read as a WatchList stream. */
   #watchList: "yes" | "not-next-time" | "never";
   #streamFailures = 0;
+  /** Silence limit of a watch, finite while the server is known to send bookmarks. */
+  #silence = Infinity;
   /** Time of the last retry without a pause, on the clock. */
   #immediateRetryAt = -Infinity;
   /** Function that leaves the relist queue. */
@@ -280,6 +282,7 @@ export class Reflector {
     let events: number;
     try {
       await response.open();
+      if (this.#isComplete) response.expectWithin(this.#silence);
       this.#record.state = this.#isComplete ? "watching" : "syncing";
       this.#record.watchOpened();
       events = await readEvents(
@@ -335,9 +338,10 @@ export class Reflector {
     if (this.#state === "watching") {
       this.#advance(header, response);
       this.#deps.sink.bookmark(this.#version.text);
-      response.expectWithin(BOOKMARK_LIMIT_MS);
+      this.#silence = BOOKMARK_LIMIT_MS;
+      response.expectWithin(this.#silence);
     } else if (header.annotation(INITIAL_EVENTS_END) === "true") {
-      response.expectWithin(Infinity);
+      response.expectWithin(this.#silence);
       return this.#initDone(header.resourceVersion);
     } else this.#checkForEnd(response);
     return undefined;
@@ -479,6 +483,8 @@ export class Reflector {
 
   async #recover(error: unknown): Promise<void> {
     const remedy = remedyFor(error, this.#state);
+    // A server that has just started sends no bookmark before its first event.
+    if (remedy.reason === "silent") this.#silence = Infinity;
     this.#noteFailure(error, remedy.reason);
     if (ApiError.is(error) && error.isNotFound) this.#resolved = undefined;
     if (remedy.versionGone) this.#versionGone = true;

@@ -155,7 +155,28 @@ export class Dispatcher<P extends KubernetesObject> {
   }
 
   async #cleanup({ run, context }: ActiveRun<P>): Promise<RunResult> {
-    const { reconciler, workflow, writer } = this.#deps;
+    const { writer } = this.#deps;
+    let result: CleanupResult;
+    try {
+      result = await this.#callCleanup({ run, context });
+    } catch (error) {
+      await context.endWrites()?.catch(() => {}); // Reported by it.
+      throw error;
+    }
+    await context.endWrites();
+    if (result.finalizerRemoved && context.workflow?.done !== false) {
+      run.isReleasing = true;
+      await this.#phase("write", () => writer.removeFinalizer(context));
+      return { end: FINALIZER_REMOVED };
+    }
+    const { delay = workflowDelay(context) } = result;
+    return { end: { type: "done", delay } };
+  }
+
+  async #callCleanup(
+    { run, context }: Omit<ActiveRun<P>, "primary">,
+  ): Promise<CleanupResult> {
+    const { reconciler, workflow } = this.#deps;
     const primary = mutableCopy(run.primary);
     await reconciler.initContext?.(primary, context);
     if (!workflow?.explicit || reconciler.cleanup === undefined) {
@@ -170,19 +191,17 @@ export class Dispatcher<P extends KubernetesObject> {
     ) ?? removeFinalizer();
     checkResult(result, CleanupResult, "cleanup");
     context.workflow ??= workflow?.resultIn(context);
-    if (result.finalizerRemoved && context.workflow?.done !== false) {
-      run.isReleasing = true;
-      await this.#phase("write", () => writer.removeFinalizer(context));
-      return { end: FINALIZER_REMOVED };
-    }
-    const { delay = workflowDelay(context) } = result;
-    return { end: { type: "done", delay } };
+    return result;
   }
 
   #reconcile(active: ActiveRun<P>): RunResult | Promise<RunResult> {
     try {
       const result = this.#callReconciler(active);
       if (isThenable(result)) return this.#reconcileLater(active, result);
+      const writes = active.context.endWrites();
+      if (writes !== undefined) {
+        return this.#reconcileLater(active, writes.then(() => result));
+      }
       const written = this.#finish(active, result);
       return written instanceof Promise
         ? written.catch((error) => this.#handleError(active, error))
@@ -198,7 +217,10 @@ export class Dispatcher<P extends KubernetesObject> {
     result: Promise<ReconcileResult | void>,
   ): Promise<RunResult> {
     try {
-      return await this.#finish(active, await result);
+      const returned = await result;
+      const writes = active.context.endWrites();
+      if (writes !== undefined) await writes;
+      return await this.#finish(active, returned);
     } catch (error) {
       return await this.#handleError(active, error);
     }
@@ -279,6 +301,7 @@ export class Dispatcher<P extends KubernetesObject> {
   ): Promise<RunResult> {
     const { reconciler, log } = this.#deps;
     const { run, context, primary } = active;
+    await context.endWrites()?.catch(() => {}); // Reported by it.
     const aborted = run.aborted !== undefined && run.aborted !== "timeout";
     if (reconciler.onError === undefined || aborted) return failure(error);
     let result: ReconcileResult | void;

@@ -15,7 +15,12 @@ import type {
   NewObject,
   WrittenAs,
 } from "../../api/object.ts";
-import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
+import {
+  keyOf,
+  keyText,
+  keyToRead,
+  type ObjectKey,
+} from "../../api/object_key.ts";
 import {
   checkOption,
   checkOptions,
@@ -56,6 +61,7 @@ import type {
   SourceRegistry,
 } from "../event_source.ts";
 import { checkFinalizer, hasFinalizer, setFinalizer } from "../finalizer.ts";
+import { FollowedWrites } from "./followed_writes.ts";
 import { type Ownership, type Placed, placedObject } from "./owner.ts";
 import type { PrimarySource } from "../primary_source.ts";
 import type { Run } from "./run.ts";
@@ -125,17 +131,17 @@ const DELETE_RULES: OptionRules<DeleteWriteOptions> = {
 };
 
 /** Methods of the context that work without it. */
-const DETACHABLE_METHODS = [
-  "get",
-  "list",
-  "secondary",
-  "secondaries",
+const READS = ["get", "list", "secondary", "secondaries"] as const;
+/** Those of them whose errors fail the run, even if nobody waits for them. */
+const WRITES = [
   "apply",
   "create",
   "patch",
   "replace",
   "modify",
   "delete",
+  "addFinalizer",
+  "removeFinalizer",
 ] as const;
 
 /** Number of attempts of `ctx.modify` when other clients cause conflicts. */
@@ -164,14 +170,31 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   readonly #deps: RunDeps<P>;
   #attributes: Map<unknown, unknown> | undefined;
   #log: Logger | undefined;
+  #writes: FollowedWrites | undefined;
+  #hasEnded = false;
 
   static {
     // A reconciler may take methods out of its context: `{ apply, log }`.
-    for (const name of DETACHABLE_METHODS) {
+    for (const name of READS) {
       const method: (...args: never) => unknown = this.prototype[name];
       Object.defineProperty(this.prototype, name, {
         get(): unknown {
           return method.bind(this);
+        },
+      });
+    }
+    for (const name of WRITES) {
+      const method = this.prototype[name] as (
+        ...args: unknown[]
+      ) => Promise<unknown>;
+      Object.defineProperty(this.prototype, name, {
+        get(this: RunContext<KubernetesObject>): unknown {
+          return (...args: unknown[]) => {
+            const { kind = "" } = Object(args[0]) as Partial<Kind>;
+            this.#writes ??= new FollowedWrites(() => this.log, this.#hasEnded);
+            const write = method.apply(this, args);
+            return this.#writes.follow(write, `ctx.${name}(${kind})`);
+          };
         },
       });
     }
@@ -180,6 +203,17 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   constructor(run: Run<P>, deps: RunDeps<P>) {
     this.#run = run;
     this.#deps = deps;
+  }
+
+  /**
+   * Waits for the writes that the reconciler does not wait for.
+   *
+   * @returns Undefined if there are none.
+   * @throws The error of the first that failed.
+   */
+  endWrites(): Promise<void> | undefined {
+    this.#hasEnded = true;
+    return this.#writes?.end();
   }
 
   get workflow(): ManagedWorkflowResult | undefined {
@@ -277,11 +311,11 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
 
   async get<T extends KubernetesObject>(
     kind: Kind<T>,
-    name: string = this.#run.primary.metadata.name,
-    namespace: string | undefined = this.#run.primary.metadata.namespace,
+    ...names: readonly [name?: string, namespace?: string]
   ): Promise<T | undefined> {
     this.#run.throwIfAborted();
-    const key = checkedKey(kind, { namespace, name });
+    const { metadata } = this.#run.primary;
+    const key = checkedKey(kind, keyToRead(kind, names, metadata));
     return await this.#deps.sources.read(kind, key, this.signal);
   }
 
@@ -689,8 +723,30 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       return answer;
     } catch (error) {
       own?.fail();
+      const mayLack = isStatus && ApiError.is(error) &&
+        (error.isNotFound || error.isForbidden);
+      if (mayLack) await this.#checkHasStatus(kind, error);
       throw error;
     }
+  }
+
+  /** Explains why a status was refused if objects of the kind have none. */
+  async #checkHasStatus(kind: Kind, cause: ApiError): Promise<void> {
+    const served = await this.#deps.client.resources().catch(() => []);
+    const resource = served.find((resource) =>
+      sameKind(resource, kind) && resource.version === kind.version
+    );
+    if (!resource || resource.subresources.includes("status")) return;
+    const isBuiltIn = !kind.group.includes(".") ||
+      kind.group.endsWith(".k8s.io");
+    throw new TypeError(
+      `Cannot write the status of ${kind.kind}: the kind has none, so ${
+        isBuiltIn
+          ? "write an annotation by patchResource()"
+          : "give defineKind a status, or its CustomResourceDefinition subresources: { status: {} }"
+      }`,
+      { cause },
+    );
   }
 
   /** Reads an object from the caches; a bounded cache may have to fetch it. */
@@ -811,7 +867,9 @@ function checkedKey(kind: Kind, key: ObjectKey): ObjectKey {
   if (isKey) return key;
   throw new TypeError(
     `Cannot find ${kind.kind} objects: name and namespace must be texts: received ${
-      typeText(typeof name === "string" ? namespace : name ?? key)
+      typeText(
+        typeof name === "string" ? namespace : name === undefined ? key : name,
+      )
     }`,
   );
 }
@@ -840,7 +898,7 @@ function checkChange(
   const isOther = metadata?.uid === read.metadata.uid && result !== changed;
   if (!isAsync && !isOther) return;
   throw new TypeError(
-    `Cannot modify a ${kind.kind}: the function must change the object that it gets, without await, and return nothing: received ${
+    `Cannot modify ${kind.kind}: the function must change the object that it gets, without await, and return nothing: received ${
       isAsync ? "a promise" : "another object"
     }`,
   );

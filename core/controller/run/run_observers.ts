@@ -194,7 +194,8 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
           attempt: plan.state.attempt,
           retryIn: Math.round(plan.timerAt - this.#deps.clock.now()),
         }),
-        error,
+        // A field that is undefined would be left out of the line.
+        error: error ?? `the run has thrown ${error}`,
         ...(isWriteOfFrozen(error) && {
           hint:
             "what ctx reads from a cache is frozen: change a copy by structuredClone(), or use ctx.modify()",

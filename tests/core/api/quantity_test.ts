@@ -63,6 +63,11 @@ test("Quantity rejects endless numbers immediately", () => {
   assert.throws(() => Quantity.parse("9".repeat(100_000)), SyntaxError);
 });
 
+test("Quantity of thousands of the largest unit keeps that unit", () => {
+  assert.equal(Quantity.parse("3000E").toString(), "3000E");
+  assert.equal(Quantity.parse("3000000e18").toString(), "3e24");
+});
+
 test("Quantity rounds up to thousandths", () => {
   assert.equal(Quantity.parse("0.0001").roundUpToMilli().toString(), "1m");
   assert.equal(Quantity.parse("1.0001").roundUpToMilli().toString(), "1001m");
@@ -71,7 +76,7 @@ test("Quantity rounds up to thousandths", () => {
 
 test("Quantity formats a string that parses to the same amount", () => {
   const suffixes = fc.constantFrom(
-    ..."n u m k M G T P E Ki Mi Gi Ti Pi e3 e-3".split(" "),
+    ..."n u m k M G T P E Ki Mi Gi Ti Pi Ei e3 e-3 e15".split(" "),
     "",
   );
   fc.assert(

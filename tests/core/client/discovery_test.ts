@@ -89,6 +89,21 @@ test("Client.resolve requests again when a kind was missing", async () => {
   assert.equal(transport.requests.length, 2);
 });
 
+test("A write of a kind that is not served says what may be missing", async () => {
+  const { client } = clientWith(() => ({
+    status: 404,
+    body: "404 page not found\n",
+  }));
+  const kind = { ...GATEWAY, plural: "gateways", scope: "Namespaced" } as const;
+  await assert.rejects(
+    () => client.create(kind, { metadata: { namespace: "a", name: "b" } }),
+    {
+      message:
+        'Cannot create Gateway a/b: "404 page not found", as for a kind whose CustomResourceDefinition is not installed: received 404 NotFound',
+    },
+  );
+});
+
 test("Client.resolve reports unserved groups and other failures", async () => {
   const missing = clientWith(() => ({
     status: 404,

@@ -252,7 +252,7 @@ test("A name with half a surrogate pair is refused by name", async () => {
   const error = await errorOf(
     client.get(ConfigMap, { namespace: "default", name: "a\ud800" }),
   );
-  assert.match(error.message, /^Cannot address a ConfigMap: its name/);
+  assert.match(error.message, /^Cannot address ConfigMap: its name/);
 });
 
 const WIDGET = {

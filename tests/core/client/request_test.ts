@@ -140,6 +140,27 @@ test("createRequest posts the object with its kind to the collection", () => {
   );
 });
 
+test("Requests name the write whose object has no JSON", () => {
+  const circular: Record<string, unknown> = {};
+  circular["self"] = circular;
+  for (const part of [circular, 1n]) {
+    const object = { ...OBJECT, spec: { part } };
+    const key = { namespace: "default", name: "web" };
+    const writes = {
+      create: () => createRequest(DEPLOYMENT, object),
+      replace: () => replaceRequest(DEPLOYMENT, object),
+      apply: () => applyRequest(DEPLOYMENT, object, { fieldManager: "me" }),
+      patch: () => patchRequest(DEPLOYMENT, key, { spec: { part } }),
+    };
+    for (const [verb, write] of Object.entries(writes)) {
+      const message = new RegExp(
+        `^Cannot ${verb} Deployment default/web: it is no JSON: [^\n]+$`,
+      );
+      assert.throws(write, { name: "TypeError", message });
+    }
+  }
+});
+
 test("Requests refuse objects of another kind and without a name", () => {
   for (
     const other of [{ ...OBJECT, kind: "Pod" }, {
@@ -149,7 +170,7 @@ test("Requests refuse objects of another kind and without a name", () => {
   ) {
     assert.throws(() => createRequest(DEPLOYMENT, other), {
       name: "TypeError",
-      message: /^Cannot send a apps\/v1 Deployment: .* received apps\/v1/,
+      message: /^Cannot send apps\/v1 Deployment: .* received apps\/v1/,
     });
   }
   const nameless = { metadata: { namespace: "default" } };

@@ -157,6 +157,11 @@ test("loadConfig refuses invalid fields by name and without secrets", async () =
     ],
     [
       {},
+      { ...DATA, "client-certificate-data": base64("s3cret") },
+      /client-certificate-data": it must contain .*certificate.* in PEM/,
+    ],
+    [
+      {},
       { ...DATA, "client-key-data": base64("s3cret") },
       /client-key-data": it must contain a private key in PEM/,
     ],

@@ -28,7 +28,7 @@ test("checkStatus() names the paths of invalid values", async () => {
     checkStatus(Lamp, { lit: "yes", history: [{ at: "yesterday" }] }),
     (error: unknown) =>
       error instanceof TypeError &&
-      /status of a Lamp.*status\.lit: .*status\.history\[0\]\.at: /.test(
+      /status of Lamp.*status\.lit: .*status\.history\[0\]\.at: /.test(
         error.message,
       ),
   );

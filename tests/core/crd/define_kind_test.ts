@@ -247,6 +247,23 @@ const REFUSED: readonly (readonly [string, object, RegExp])[] = [
     { printerColumns: [{ name: "A", jsonPath: ".a" }] },
     /a printer column needs/,
   ],
+  [
+    "an unknown option of a column",
+    {
+      printerColumns: [{ name: "A", type: "string", jsonPath: ".a", width: 3 }],
+    },
+    /printerColumns: there is no option "width"/,
+  ],
+  [
+    "an unknown option of a validation",
+    { validations: [{ rule: "true", massage: "no" }] },
+    /validations: there is no option "massage"/,
+  ],
+  [
+    "a selectable field that is no path",
+    { selectableFields: ["spec.html"] },
+    /'selectableFields' must be a path/,
+  ],
 ];
 
 for (const [what, options, message] of REFUSED) {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
 import { ApiServer } from "../../../apiserver/server.ts";
+import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { CRD_KIND, crdCondition } from "../../../core/crd/crd_object.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { installCrd } from "../../../core/crd/install_crd.ts";
@@ -77,6 +78,33 @@ test("installCrd() takes over fields that another manager applied", async () => 
     const [version] = crd.spec.versions;
     const { spec } = version?.schema.openAPIV3Schema.properties ?? {};
     assert.deepEqual(Object.keys(spec?.properties ?? {}), ["watts"]);
+  });
+});
+
+test("installCrd() leaves a definition to the manager that applied the same", async () => {
+  await withServer(async ({ client }) => {
+    const managers = async () => {
+      const { metadata } = await client.get(CRD_KIND, key);
+      return metadata.managedFields?.filter(({ operation }) =>
+        operation === "Apply"
+      ).map(({ manager }) => manager);
+    };
+    await installCrd(client, Lamp, { fieldManager: "helm" });
+    await installCrd(client, Lamp, { fieldManager: "operator" });
+    assert.deepEqual(await managers(), ["helm"]);
+
+    // A shared field could be changed by none of the two alone.
+    const bright = defineKind({
+      group: "sample.coracle.dev",
+      version: "v1",
+      kind: "Lamp",
+      spec: z.object({ watts: z.int().max(90).default(5) }),
+    });
+    await client.apply(CRD_KIND, crdManifest(bright) as never, {
+      fieldManager: "helm",
+    });
+    await installCrd(client, bright, { fieldManager: "operator" });
+    assert.deepEqual(await managers(), ["helm"]);
   });
 });
 

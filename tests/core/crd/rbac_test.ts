@@ -106,4 +106,15 @@ test("rbacManifests() separates namespace roles from cluster-scoped kinds", () =
       ["Role", "b", ["configmaps"]],
     ],
   );
+  for (const { roleRef, metadata, subjects } of manifests) {
+    if (roleRef === undefined) continue;
+    const bound = manifests.filter((role) =>
+      role.kind === roleRef.kind && role.metadata.name === roleRef.name &&
+      role.metadata.namespace === metadata.namespace
+    );
+    assert.equal(bound.length, 1, `${roleRef.kind} ${roleRef.name}`);
+    assert.deepEqual(subjects, [
+      { kind: "ServiceAccount", name: "op", namespace: "system" },
+    ]);
+  }
 });

@@ -44,7 +44,10 @@ test("MetricsRegistry returns an existing metric of the same type", () => {
   assert.equal(registry.counter({ name: "a", help: "Other." }), first);
   assert.throws(() => registry.gauge({ name: "a", help: "A." }), TypeError);
   assert.throws(() => registry.gauge({ name: "a-b", help: "A." }), TypeError);
-  assert.throws(() => first.add(-1), RangeError);
+  for (const value of [-1, -Infinity, NaN]) {
+    assert.throws(() => first.add(value), RangeError);
+  }
+  assert.doesNotMatch(registry.text(), /NaN|-/);
 });
 
 test("MetricsRegistry distinguishes labels that were changed by the caller", () => {

@@ -236,6 +236,12 @@ test("loadOperatorConfig rejects unknown settings and suggests the nearest", asy
   for (const [content, message] of files) {
     await assert.rejects(load(content), message);
   }
+  for (const text of ["", " ", "x", "1x", "NaN"]) {
+    await assert.rejects(
+      load(undefined, { CORACLE_OPERATOR_PROBES_PORT: text }),
+      /CORACLE_OPERATOR_PROBES_PORT.* must be a number/,
+    );
+  }
   await assert.rejects(
     load(undefined, { CORACLE_OPERATOR_SHUTDOWN_GRASE: "1s" }),
     /did you mean CORACLE_OPERATOR_SHUTDOWN_GRACE/,

@@ -2,11 +2,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
 import { defineKind } from "../../../core/crd/define_kind.ts";
-import { ConfigMap, Deployment, RoleBinding } from "../../../core/kinds/mod.ts";
+import {
+  ConfigMap,
+  Deployment,
+  type Namespace,
+  NetworkPolicy,
+  RoleBinding,
+} from "../../../core/kinds/mod.ts";
+import type { KubernetesDependent } from "../../../workflows/dependents/dependent.ts";
 import {
   bulkDependent,
   kubernetesDependent,
 } from "../../../workflows/dependents/kubernetes_dependent.ts";
+import { Workflow } from "../../../workflows/graph/workflow.ts";
 
 const metadata = { name: "a" };
 const template = { spec: { containers: [{ name: "web" }] } };
@@ -62,3 +70,50 @@ test("A bulk dependent takes lists and maps, but no single object", async () => 
     /^TypeError: Cannot use the desired objects of a bulk dependent of ConfigMap: they must be a list or a map: received an object$/,
   );
 });
+
+test("Values of enums keep their types where a dependent infers its types", () => {
+  const spec = { podSelector: {} };
+  const one = kubernetesDependent(NetworkPolicy, {
+    desired: ({ metadata: { name } }: Namespace) => ({
+      metadata: { name },
+      spec: { ...spec, policyTypes: ["Ingress"] },
+    }),
+  });
+  const adopted = kubernetesDependent(NetworkPolicy, {
+    existing: "adopt",
+    desired: (_: Namespace) =>
+      Promise.resolve({ metadata, spec: { policyTypes: ["Egress"] } }),
+  });
+  const many = bulkDependent(NetworkPolicy, {
+    desired: (_: Namespace) => [
+      { metadata, spec: { ...spec, policyTypes: ["Ingress"] } },
+    ],
+  });
+  kubernetesDependent(NetworkPolicy, {
+    // @ts-expect-error -- no such type
+    desired: () => ({ metadata, spec: { ...spec, policyTypes: ["Ingres"] } }),
+  });
+  const primaries: readonly [
+    PrimaryOf<typeof one>,
+    PrimaryOf<typeof adopted>,
+    PrimaryOf<typeof many>,
+  ] = ["Namespace", "Namespace", "Namespace"];
+  assert.equal(primaries.length, 3);
+  new Workflow<Namespace>().add(
+    "inferred",
+    kubernetesDependent(NetworkPolicy, {
+      desired: ({ spec: namespace }) => ({
+        metadata: {
+          ...metadata,
+          labels: { a: namespace?.finalizers?.[0] ?? "" },
+        },
+        spec: { ...spec, policyTypes: ["Ingress"] },
+      }),
+    }),
+  );
+});
+
+/** `"Namespace"` if a dependent has inferred that as its primary. */
+type PrimaryOf<D> = D extends KubernetesDependent<infer P, infer _>
+  ? P extends Namespace ? Namespace extends P ? "Namespace" : never : never
+  : never;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
+import { fc } from "../../support/property.ts";
 import { untyped } from "../../../core/api/kind.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import {
@@ -183,4 +184,18 @@ test("formOfKind knows where an empty text is one, and where it is nothing", () 
   const custom = formOfSchema({ properties: { a: { type: "string" } } });
   assert.equal(sameValue({ a: "" }, {}, custom), false);
   assert.equal(sameValue({ a: null }, {}, custom), true);
+});
+
+test("sameValue sees items that a list has lost, gained or moved", () => {
+  const list = fc.array(fc.constantFrom("a", "b", 1, { a: [1] }), {
+    maxLength: 3,
+  });
+  fc.assert(fc.property(list, list, (desired, actual) => {
+    const isSame = JSON.stringify(desired) === JSON.stringify(actual);
+    assert.equal(sameValue(desired, actual), isSame);
+    assert.equal(
+      sameValue({ desired: [desired] }, { desired: [actual] }),
+      isSame,
+    );
+  }));
 });

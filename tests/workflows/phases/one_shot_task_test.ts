@@ -155,6 +155,19 @@ test("oneShotTask immediately deletes a task that never started or has failed [L
   assert.deepEqual(failed.disposed, []);
 });
 
+test("oneShotTask deletes a task between two attempts without another one [L48]", async () => {
+  const world = new BackupWorld();
+  await world.pass();
+  await world.fail();
+  assert.equal(world.state, "Pending");
+  const started = world.started.size;
+  world.remove();
+  await world.pass();
+  assert.ok(world.gone);
+  assert.equal(world.started.size, started);
+  assert.deepEqual(world.disposed, []);
+});
+
 test("oneShotTask waits with a deletion until its disposal is done [L48]", async () => {
   let done = false;
   const world = new BackupWorld({ dispose: () => done });

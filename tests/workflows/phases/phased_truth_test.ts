@@ -116,6 +116,7 @@ test("phased calls an invalid spec Stalled while the last valid one goes on runn
   });
   assert.equal(statusOf(world.stored as never).status, "Failed");
   assert.equal(world.stored.status?.lifecycle, "Stable");
+  assert.equal(world.stored.status?.observedGeneration, 2);
   assert.deepEqual(lintStatus(world.stored as never), []);
   assert.equal(world.engine?.spec.image, "a");
 });

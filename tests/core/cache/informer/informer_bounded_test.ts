@@ -17,7 +17,7 @@ function withKeysAlone(
   play: (parts: InformerCase, name: string) => Promise<void>,
   options: InformerOptions = {},
 ): Promise<void> {
-  const budget = new MemoryBudget("1GiB");
+  const { budget = new MemoryBudget("1GiB") } = options;
   return withInformer(async (parts) => {
     const { server, informer, sync } = parts;
     for (let i = 0; i < MANY; i++) {
@@ -29,7 +29,7 @@ function withKeysAlone(
     budget.settle();
     assert.equal(informer.usage().keyOnly.objects, MANY);
     await play(parts, "default/web-7");
-  }, { bounded: true, budget, ...options });
+  }, { ...options, bounded: true, budget });
 }
 
 test("Informer fetches evicted objects, and reads that do not wait throw", () =>
@@ -61,6 +61,23 @@ test("Informer fetches evicted objects, and reads that do not wait throw", () =>
     assert.deepEqual(await informer.readList("other"), []);
     assert.equal(await informer.read("default/none"), undefined);
   }));
+
+test("Informer fetches an object again that changed and was evicted again", () => {
+  const budget = new MemoryBudget("1GiB");
+  return withKeysAlone(async ({ server, informer, events, until }, name) => {
+    assert.equal((await informer.read(name))?.spec.size, 7);
+    events.length = 0;
+    budget.limit = "1GiB";
+    for (let i = 0; i < MANY; i++) {
+      server.put(`default/web-${i}`, { size: 1_000 + i });
+    }
+    await until("all changes arrived", () => events.length === MANY);
+    budget.limit = 1;
+    budget.settle();
+    assert.equal(informer.usage().keyOnly.objects, MANY);
+    assert.equal((await informer.read(name))?.spec.size, 1_007);
+  }, { budget });
+});
 
 test("Informer delivers every change of evicted objects", () =>
   withKeysAlone(async ({ server, informer, events, until }, name) => {

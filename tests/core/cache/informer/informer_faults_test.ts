@@ -212,6 +212,46 @@ test("Informer resumes after a watch that falls silent between bookmarks", () =>
     );
   }));
 
+test("Informer resumes after a silent watch on a server that sent bookmarks", () =>
+  withInformer(async (parts) => {
+    await begin(parts);
+    const { server, clock, events, informer } = parts;
+    const silentWatch = async () => {
+      const calls = server.calls.length;
+      server.script("watch", fallSilent);
+      server.endWatches();
+      await parts.until(
+        "the silent watch is open",
+        () =>
+          server.calls.length > calls &&
+          informer.health().watches[0]?.state === "watching",
+      );
+    };
+    const { lastContact } = informer.health().watches[0] ?? {};
+    await clock.advance(1);
+    server.bookmark();
+    await parts.until(
+      "the bookmark arrived",
+      () => informer.health().watches[0]?.lastContact !== lastContact,
+    );
+    await silentWatch();
+    changeAll(parts);
+    await clock.advance(170_000);
+    assert.equal(events.length, 0);
+    await clock.advance(15_000);
+    await parts.settled();
+    assert.equal(events.length, 3);
+    assert.match(
+      informer.health().watches[0]?.lastError?.message ?? "",
+      /Cannot watch Widget objects: nothing arrived for 180000 ms$/,
+    );
+    // A server that was restarted may send none before its next event.
+    await silentWatch();
+    changeAll(parts);
+    await clock.advance(200_000);
+    assert.equal(events.length, 3);
+  }));
+
 test("Informer aborts a request that gets no response", () =>
   withInformer(async (parts) => {
     await begin(parts);

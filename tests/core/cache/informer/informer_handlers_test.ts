@@ -32,6 +32,19 @@ test("Informer delivers the new and the previous state, decoded when read [J61]"
     ]);
   }));
 
+test("A handler that was added just before the informer stopped is not called", () =>
+  withInformer(async ({ server, informer, sync }) => {
+    for (let i = 0; i < 50; i++) server.put(`default/${i}`);
+    await sync();
+    let calls = 0;
+    const { synced } = informer.addHandler(() => calls++);
+    await informer.stop();
+    await assert.rejects(synced, /Cannot sync: /);
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+    assert.equal(calls, 0);
+    assert.equal(informer.has("default/1"), true);
+  }));
+
 test("A handler that reads the cache sees the state after its event", () =>
   withInformer(async ({ server, informer, sync, settled }) => {
     const sizes: (number | undefined)[] = [];

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InformerPool } from "../../../../core/cache/informer/informer_pool.ts";
+import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import { until } from "../../../support/until.ts";
@@ -53,6 +54,41 @@ test("InformerPool does not share informers of different selections", () =>
     pool.acquire({ ...Widget, version: "v2" });
     pool.acquire(Widget, { client: await server.client() });
     assert.equal(pool.size, 8);
+  }));
+
+test("InformerPool shares bounded informers only where a lease asks for it", () =>
+  withPool(({ pool }) => {
+    pool.acquire(Widget, { bounded: true });
+    pool.acquire(Widget, { bounded: true });
+    assert.equal(pool.size, 2);
+    pool.acquire(Widget, { bounded: true, shared: true });
+    pool.acquire(Widget, { bounded: true, shared: true });
+    assert.equal(pool.size, 3);
+    pool.acquire(Widget, { shared: false });
+    pool.acquire(Widget, { shared: false });
+    assert.equal(pool.size, 5);
+    return Promise.resolve();
+  }));
+
+test("InformerPool gives the bytes of a released informer back to the budget", () =>
+  withPool(async ({ server, pool }) => {
+    const budget = new MemoryBudget("1MiB");
+    const owned = new InformerPool(await server.client(), { budget });
+    try {
+      server.put("default/a");
+      server.put("default/b");
+      const first = owned.acquire(Widget);
+      const second = owned.acquire(Widget, { labelSelector: "app!=web" });
+      await Promise.all([first.informer.synced, second.informer.synced]);
+      const both = budget.used;
+      await first.release();
+      assert.equal(budget.used, both / 2);
+      await second.release();
+      assert.equal(budget.used, 0);
+    } finally {
+      await owned.stop();
+    }
+    assert.equal(pool.size, 0);
   }));
 
 test("InformerPool stops an informer with its last lease, and starts it again", () =>

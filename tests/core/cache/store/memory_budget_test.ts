@@ -4,6 +4,7 @@ import {
   cgroupMemoryLimit,
   defaultCacheBudget,
 } from "../../../../core/cache/store/cgroup_limit.ts";
+import { fc } from "../../../support/property.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 
 /** Member whose memory shrinks by 10 bytes per step. */
@@ -48,6 +49,44 @@ test("MemoryBudget demotes objects of the largest member, a few with each change
   budget.leave(large);
   budget.leave(small);
   assert.equal(budget.used, 0);
+});
+
+test("MemoryBudget always demotes the member with the most, until it is met", () => {
+  const sizes = fc.array(
+    fc.record({ member: fc.nat(4), bytes: fc.nat(200), leaves: fc.boolean() }),
+    { maxLength: 30 },
+  );
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 300 }), sizes, (limit, steps) => {
+      const budget = new MemoryBudget(limit);
+      const members = Array.from({ length: 5 }, () => new Member(budget));
+      const inUse = new Set<Member>();
+      for (const one of members) {
+        const demote = one.demote.bind(one);
+        one.demote = () => {
+          const most = Math.max(...Array.from(inUse, ({ held }) => held));
+          assert.equal(one.held, most);
+          demote();
+        };
+      }
+      for (const { member, bytes, leaves } of steps) {
+        const one = members[member] as Member;
+        if (leaves) {
+          inUse.delete(one);
+          budget.leave(one);
+        } else {
+          inUse.add(one);
+          one.held = bytes;
+          budget.charge(one, bytes);
+        }
+        const used = () => [...inUse].reduce((sum, { held }) => sum + held, 0);
+        assert.equal(budget.used, used());
+        assert.equal(budget.settle(), true);
+        assert.equal(budget.used, used());
+        assert.ok(budget.used <= limit);
+      }
+    }),
+  );
 });
 
 test("MemoryBudget stops when nothing demotable is left", () => {

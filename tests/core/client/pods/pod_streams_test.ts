@@ -132,6 +132,16 @@ test("ContainerProcess reports commands that fail and broken connections", async
   }
 });
 
+test("ContainerProcess may break while nobody waits for its exit", async () => {
+  const stream = new ScriptedStream();
+  const { client } = clientWith(() => stream);
+  const process = await client.exec(KEY, { command: ["x"] });
+  stream.messages.fail(new Error("broken"));
+  // An unhandled rejection would fail this file.
+  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+  await assert.rejects(process.exit, /^Error: broken$/);
+});
+
 test("ContainerProcess applies back-pressure while an output is not read", async () => {
   const stream = new ScriptedStream();
   const { client } = clientWith(() => stream);

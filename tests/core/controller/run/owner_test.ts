@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { OwnerReference } from "../../../../core/api/object.ts";
-import { placedObject } from "../../../../core/controller/run/owner.ts";
+import {
+  Ownership,
+  placedObject,
+} from "../../../../core/controller/run/owner.ts";
+import { silentLogger } from "../../../../core/logger.ts";
 import {
   ConfigMap,
   Namespace,
@@ -118,4 +122,39 @@ test("placedObject accepts a cluster-scoped owner of a namespaced object", () =>
     (metadata as ConfigMap["metadata"]).ownerReferences?.[0]?.uid,
     "uid-2",
   );
+});
+
+test("Ownership refuses an object that the annotations give to another primary", () => {
+  const ownership = new Ownership<ConfigMap>({
+    kind: ConfigMap,
+    sources: { ofKind: () => [] },
+    log: silentLogger,
+  });
+  const owned = (kind: string, name: string, namespace = "default") => ({
+    metadata: {
+      namespace: "other",
+      name: "two",
+      annotations: {
+        "coracle.dev/primary-kind": kind,
+        "coracle.dev/primary-name": name,
+        "coracle.dev/primary-namespace": namespace,
+      },
+    },
+  });
+  const check = (object: ConfigMap) =>
+    ownership.checkOwner(ConfigMap, object, primary);
+  assert.equal(check(owned("ConfigMap", "one")), undefined);
+  assert.equal(check({ metadata: { name: "two" } }), undefined);
+  const refused = {
+    'ConfigMap "default/two"': owned("ConfigMap", "two"),
+    'ConfigMap "home/one"': owned("ConfigMap", "one", "home"),
+    'Widget.example.com "default/one"': owned("Widget.example.com", "one"),
+  };
+  for (const [owner, object] of Object.entries(refused)) {
+    assert.throws(() => check(object), (error: Error) => {
+      assert.match(error.message, /^Cannot .*ConfigMap other\/two/);
+      assert.ok(error.message.includes(owner), error.message);
+      return true;
+    });
+  }
 });

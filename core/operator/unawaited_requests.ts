@@ -1,0 +1,47 @@
+/**
+ * Requests that nobody waits for: their errors are logged and do not end the
+ * process, as one forgotten `await` must not stop an operator.
+ *
+ * @module
+ */
+import { ApiError } from "../api/api_error.ts";
+import { hostProcess } from "../config/host_process.ts";
+import { failedWrite } from "../controller/run/followed_writes.ts";
+import type { Logger } from "../logger.ts";
+
+const EVENT = "unhandledRejection";
+const logs = new Set<Logger>();
+
+/** What to say about an error that nobody handles, if it is that of a request. */
+export function unawaitedRequest(error: unknown): string | undefined {
+  const write = failedWrite(error);
+  if (write === undefined && !ApiError.is(error)) return undefined;
+  return `A request failed that nobody waits for: write "await" before ${
+    write ?? "it"
+  } and before the functions that call it`;
+}
+
+/**
+ * Logs the errors of requests that nobody waits for. Other errors end the process
+ * as they would without this.
+ *
+ * @returns A function that ends this.
+ */
+export function logUnawaited(log: Logger): () => void {
+  if (logs.size === 0) hostProcess.on(EVENT, onRejection);
+  logs.add(log);
+  return () => {
+    logs.delete(log);
+    if (logs.size === 0) hostProcess.off(EVENT, onRejection);
+  };
+}
+
+function onRejection(error: unknown): void {
+  const text = unawaitedRequest(error);
+  if (text === undefined) {
+    if (hostProcess.listenerCount(EVENT) === 1) throw error;
+    return;
+  }
+  // Operators of one process log to the same place, as a rule.
+  for (const log of [...logs].slice(0, 1)) log.error(text, { error });
+}
