@@ -30,8 +30,10 @@ export const checkCommand: Command = {
     "Runs the operator of a file on an embedded API server and a virtual clock:\n" +
     "first undisturbed, then once for each plan, and compares. Objects are taken\n" +
     "from the YAML file of the same name, else made from the schemas of its kinds.\n" +
-    "Nothing outside this machine is reached. Exit code 0: nothing was found,\n" +
-    "1: findings, 2: the check could not run. Kinds of plans:\n" +
+    "OPERATOR.check.ts beside OPERATOR.ts can export options of checkOperator, such\n" +
+    "as externals, which answers requests outside of the cluster. Nothing outside\n" +
+    "this machine is reached. Exit code 0: nothing was found, 1: findings,\n" +
+    "2: the check could not run. Kinds of plans:\n" +
     KIND_LINES,
   flags: [
     {

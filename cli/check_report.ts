@@ -33,6 +33,13 @@ export function checkedText(
         } did not run before half of the time was up; give a bigger --budget.`,
       ]
       : []),
+    ...(coverage.unanswered.length > 0
+      ? [
+        `Nothing answered ${coverage.unanswered.slice(0, 3).join(", ")}${
+          coverage.unanswered.length > 3 ? ", …" : ""
+        }: the option externals can, in a file beside the operator's such as operator.check.ts.`,
+      ]
+      : []),
     ...(coverage.unstable > 0
       ? [
         `${

@@ -15,6 +15,7 @@ export interface WorkerSettings {
   readonly from: string | undefined;
   readonly export: string | undefined;
   readonly definitions: readonly JsonObject[];
+  readonly options: string | undefined;
   readonly seed: number;
   readonly simulate: boolean;
 }

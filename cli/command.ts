@@ -78,10 +78,22 @@ export function reportError(
   // Errors of this library say what failed and why. For other errors, such as
   // those of the user's own file, the stack trace leads to the cause.
   const text = error instanceof Error
-    ? error.message.startsWith("Cannot ") ? error.message : error.stack
+    ? error.message.startsWith("Cannot ") ? error.message : traceOf(error)
     : String(error);
   terminal.say(`${text}\n`);
   return 1;
+}
+
+/** Stack trace; instead of one, errors of Bun's parser have a position. */
+function traceOf(
+  { stack, message, position }: Error & {
+    readonly position?: { readonly file: string; readonly line: number };
+  },
+): string {
+  if (stack !== undefined) return stack;
+  return position === undefined
+    ? message
+    : `${message}\n    at ${position.file}:${position.line}`;
 }
 
 /** Suggestion for a misspelt name, for the end of an error; may be empty. */

@@ -98,7 +98,7 @@ export const devCommand: Command = {
       for (const file of [kubeconfig, link]) rmSync(file, { force: true });
     };
     process.on("exit", cleanUp);
-    const uncaught = uncaughtErrors();
+    const uncaught = uncaughtErrors(terminal);
     try {
       const server = await startServer({
         port,
@@ -125,18 +125,19 @@ export const devCommand: Command = {
           server.kubeconfigFor({ name: userOf(account) }),
         );
         process.env["KUBECONFIG"] = operatorKubeconfig;
+        const watch = flags["watch"] === true;
         const run: DevRun = {
           kubeconfig,
           operatorKubeconfig,
           account,
           debug: flags["debug"] === true,
+          watch,
           export: textOf(flags, EXPORT_FLAG.name),
           apply,
           greeted: join(folder, "greeted"),
           link,
           window: window.url,
         };
-        const watch = flags["watch"] === true;
         const code = watch ? undefined : await runDev(file, run, {
           terminal,
           failed: uncaught.promise,
@@ -173,15 +174,18 @@ async function runInChild(
 ): Promise<number> {
   const child = await startMain({ task: "dev", file, run }, { watch });
   let timer: ReturnType<typeof setTimeout> | undefined;
+  const kill = () => {
+    // On Deno child.kill() kills only once.
+    if (child.pid !== undefined) process.kill(child.pid, "SIGKILL");
+  };
+  // A second signal ends this process by exit().
+  process.once("exit", kill);
   const stop = () => {
     // At a terminal, Ctrl-C has reached the child as well.
     const { reason } = interrupts;
     if (reason !== "SIGINT" || !process.stdin.isTTY) child.kill("SIGTERM");
     // Deno's watcher survives the signal that its program handles.
-    timer = setTimeout(() => {
-      // On Deno child.kill() kills only once.
-      if (child.pid !== undefined) process.kill(child.pid, "SIGKILL");
-    }, STOP_TIMEOUT_MS);
+    timer = setTimeout(kill, STOP_TIMEOUT_MS);
   };
   interrupts.addEventListener("abort", stop, { once: true });
   if (interrupts.aborted) stop();
@@ -189,6 +193,7 @@ async function runInChild(
     child.once("error", reject);
     child.once("exit", (code) => {
       clearTimeout(timer);
+      process.off("exit", kill);
       resolve(interrupts.aborted ? 0 : code ?? 1);
     });
   });

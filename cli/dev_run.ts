@@ -18,6 +18,7 @@ import type {
   Development,
   OperatorHandle,
 } from "../core/operator/development.ts";
+import { unawaitedRequest } from "../core/operator/unawaited_requests.ts";
 import { builtInKinds } from "./built_in_kinds.ts";
 import { applyObjects } from "./dev_objects.ts";
 import { type DevAccount, grantRights } from "./dev_rights.ts";
@@ -45,6 +46,8 @@ export interface DevRun {
   readonly account: DevAccount;
   /** Whether to log at debug level. */
   readonly debug: boolean;
+  /** Whether the runtime restarts the file when it changes. */
+  readonly watch: boolean;
   /** Value of `--export`. */
   readonly export: string | undefined;
   /** Value of `--apply`. */
@@ -85,8 +88,14 @@ export async function beginDev(
 ): Promise<void> {
   const code = await runOperators(
     (options) => Promise.resolve(loadMainModule(file, options)),
-    { ...run, file, terminal, failed: uncaughtErrors().promise },
+    { ...run, file, terminal, failed: uncaughtErrors(terminal).promise },
   ).catch((error) => reportError(error, terminal, "dev"));
+  // Bun's watcher is in this process, and waits for a change of the file.
+  if (run.watch && code !== 0 && "Bun" in globalThis) {
+    terminal.say("Waiting for a change of the file.\n");
+    setInterval(() => {}, 2 ** 30);
+    await aborted(terminal.interrupts());
+  }
   process.exit(code ?? 1);
 }
 
@@ -194,19 +203,24 @@ async function runOperators(
 }
 
 /** Rejects on the first error that nobody handles, such as of a run not awaited. */
-export function uncaughtErrors(): {
+export function uncaughtErrors({ say }: Terminal): {
   readonly promise: Promise<never>;
   remove(): void;
 } {
   const { promise, reject } = Promise.withResolvers<never>();
   promise.catch(() => {}); // Awaited later.
+  const rejected = (error: unknown) => {
+    const text = unawaitedRequest(error);
+    if (text === undefined) reject(error);
+    else say(`${text}: ${error}\n`);
+  };
   process.on("uncaughtException", reject);
-  process.on("unhandledRejection", reject);
+  process.on("unhandledRejection", rejected);
   return {
     promise,
     remove() {
       process.off("uncaughtException", reject);
-      process.off("unhandledRejection", reject);
+      process.off("unhandledRejection", rejected);
     },
   };
 }

@@ -28,6 +28,8 @@ const IMAGE = "coracle-release-image";
 const POLICY = "coracle-release-policy";
 const scalar = (value: string) => `coracle-scalar-${value}`;
 const block = (value: string) => `coracle-block-${value}`;
+/** Key whose field stands for all fields of a value. */
+const MERGED = "coracle-merged";
 
 /** Values that are fields of the pod's spec as they are. */
 const POD_VALUES: readonly string[] = [
@@ -70,7 +72,7 @@ export function helmChart(
       {
         ...account,
         metadata: {
-          ...place,
+          ...account?.metadata,
           name: ACCOUNT,
           annotations: block("serviceAccount.annotations"),
         },
@@ -132,10 +134,14 @@ function template(yaml: string, chart: string): string {
   const include = (name: string) => `include "${chart}.${name}" .`;
   return yaml.replaceAll("{{", '{{ "{{" }}')
     .replaceAll(
-      /^( *)app\.kubernetes\.io\/name: coracle-release-name$/gm,
-      (_, indent: string) => {
-        const labels = indent.length === 4 ? "labels" : "selectorLabels";
-        return `${indent}{{- ${include(labels)} | nindent ${indent.length} }}`;
+      /^( *)(\w+):\n( *)app\.kubernetes\.io\/name: coracle-release-name$/gm,
+      (_, outer: string, key: string, indent: string) => {
+        // Pods keep the labels of selectors only, which an upgrade cannot change.
+        const isOwn = key === "labels" && outer.length === 2;
+        const labels = isOwn ? "labels" : "selectorLabels";
+        return `${outer}${key}:\n${indent}{{- ${
+          include(labels)
+        } | nindent ${indent.length} }}`;
       },
     )
     .replaceAll(
@@ -143,6 +149,13 @@ function template(yaml: string, chart: string): string {
       (_, indent: string, key: string, value: string) =>
         `${indent}{{- with .Values.${value} }}\n${indent}${key}:\n` +
         `${indent}  {{- toYaml . | nindent ${indent.length + 2} }}\n` +
+        `${indent}{{- end }}`,
+    )
+    .replaceAll(
+      /^( *)coracle-merged: (\S+)$/gm,
+      (_, indent: string, value: string) =>
+        `${indent}{{- with .Values.${value} }}\n` +
+        `${indent}{{- toYaml . | nindent ${indent.length} }}\n` +
         `${indent}{{- end }}`,
     )
     .replaceAll(/coracle-scalar-(\S+)/g, "{{ .Values.$1 }}")
@@ -188,8 +201,13 @@ function serviceMonitorOf(target: Target): unknown {
     spec: { endpoints: readonly object[] };
   };
   const interval = scalar("serviceMonitor.interval");
+  const labels = {
+    ...monitor.metadata.labels,
+    [MERGED]: "serviceMonitor.labels",
+  };
   return {
     ...monitor,
+    metadata: { ...monitor.metadata, labels },
     spec: {
       ...monitor.spec,
       endpoints: monitor.spec.endpoints.map((one) => ({ ...one, interval })),

@@ -50,6 +50,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
   name: "{{ include "CHART.fullname" . }}-extra"
+  labels:
+    {{- include "CHART.labels" . | nindent 4 }}
 rules:
   {{- toYaml .Values.rbac.extraRules | nindent 2 }}
 ---
@@ -57,6 +59,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata:
   name: "{{ include "CHART.fullname" . }}-extra"
+  labels:
+    {{- include "CHART.labels" . | nindent 4 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole

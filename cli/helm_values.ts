@@ -32,7 +32,8 @@ function valuesOf(
   return {
     image: [
       "Without a tag and a digest, the tag is the chart's appVersion.",
-      { ...imageParts(input.image), pullPolicy: "IfNotPresent" },
+      // A new version of the chart names its tag once, in Chart.yaml.
+      { ...imageParts(input.image), tag: "", pullPolicy: "IfNotPresent" },
       fields({
         repository: { ...TEXT, minLength: 1 },
         tag: TEXT,
@@ -84,9 +85,9 @@ function valuesOf(
     ],
     ...probePorts(input.operators).length > 0 && {
       serviceMonitor: [
-        "Service and ServiceMonitor, for the Prometheus operator.",
-        { enabled: false, interval: "30s" },
-        fields({ enabled: SWITCH, interval: TEXT }),
+        "Service and ServiceMonitor, for the Prometheus operator; labels are those that it selects.",
+        { enabled: false, interval: "30s", labels: {} },
+        fields({ enabled: SWITCH, interval: TEXT, labels: ANY_OBJECT }),
       ],
     },
     podDisruptionBudget: [

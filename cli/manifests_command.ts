@@ -89,6 +89,7 @@ export const manifestsCommand: Command = {
     const namespace = textOf(flags, "namespace") ?? `${name}-system`;
     requireLabel("--name", name);
     requireLabel("--namespace", namespace);
+    const image = requireImage(textOf(flags, "image") ?? "");
     const output = outputOf(flags);
     const described: FileDescription[] = [];
     for (const file of operands) {
@@ -102,7 +103,7 @@ export const manifestsCommand: Command = {
     const input: OperatorManifestInput = {
       name,
       namespace,
-      image: textOf(flags, "image") ?? "",
+      image,
       operators: described.flatMap(({ operators }) => operators),
       definitions: described.flatMap(({ definitions }) => definitions),
       managed: await managedKinds(textOf(flags, "manages") ?? ""),
@@ -181,6 +182,21 @@ function requireLabel(flag: string, name: string): void {
   );
 }
 
+const PART = "[a-z0-9]+(?:(?:\\.|__?|-+)[a-z0-9]+)*";
+/** Reference to an image: `HOST:PORT/PATH:TAG@DIGEST`. */
+const IMAGE = new RegExp(
+  "^(?:(?:[a-zA-Z0-9](?:[-a-zA-Z0-9.]*[a-zA-Z0-9])?|\\[[0-9a-fA-F:]+\\])(?::\\d+)?/)?" +
+    `${PART}(?:/${PART})*(?::\\w[\\w.-]{0,127})?(?:@\\w+(?:[-_+.]\\w+)*:[0-9a-f]{32,})?$`,
+);
+
+/** Refuses an image that no container runtime could pull. */
+function requireImage(image: string): string {
+  if (IMAGE.test(image)) return image;
+  throw new UsageError(
+    `Cannot run manifests: --image must be such as registry.example.com/shop:1.0.0, with a path in lower case: received "${image}"`,
+  );
+}
+
 /** Object name derived from the name of a file. */
 export function nameOf(file: string): string {
   const name = basename(file).replace(/\..*$/, "").toLowerCase()
@@ -203,7 +219,7 @@ function assumptions(input: OperatorManifestInput): readonly string[] {
   ];
   if (recorded === undefined) {
     notes.push(
-      "Assumed: the operator writes only what it owns, and Events. Requests of ctx.client and writes of other kinds cannot be seen: add these kinds to owns or --manages, or record a run (coracle dev --record FILE) and pass --recorded FILE.",
+      "Assumed: the operator reads only what it owns or watches, and writes only what it owns, and Events. Other requests of ctx and ctx.client cannot be seen: add their kinds to owns, watches or --manages, or record a run (coracle dev --record FILE) and pass --recorded FILE.",
     );
     if (foreign.length > 0) {
       notes.push(

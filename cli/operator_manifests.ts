@@ -10,7 +10,7 @@ import { operatorAccess } from "../core/operator/operator_access.ts";
 import type { RecordedRequest } from "../testing/request_record.ts";
 import { builtInKinds } from "./built_in_kinds.ts";
 import { suggestion, UsageError } from "./command.ts";
-import { operatorDeployment } from "./operator_deployment.ts";
+import { operatorDeployment, operatorLabels } from "./operator_deployment.ts";
 import type { OperatorDescription } from "./operator_description.ts";
 import { recordedAccess, writtenResources } from "./recorded_access.ts";
 
@@ -83,7 +83,10 @@ export function operatorManifests(
           watchedBy(input),
         ),
       ],
-    }),
+    }).map((manifest) => ({
+      ...manifest,
+      metadata: { ...manifest.metadata, labels: operatorLabels(name) },
+    })),
     deployment: operatorDeployment({ name, namespace, image, operators }),
   };
 }

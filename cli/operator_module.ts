@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, resolve } from "node:path";
 import process from "node:process";
+import { setTimeout } from "node:timers";
 import { pathToFileURL } from "node:url";
 import {
   type Development,
@@ -10,6 +11,8 @@ import {
 import type { OperatorOptions } from "../core/operator/operator_options.ts";
 import { suggestion, UsageError } from "./command.ts";
 
+/** Time after which the main module has begun to be loaded, in milliseconds. */
+const MAIN_BEGUN_MS = 1_000;
 const MODULE_REGEXP = /\.[cm]?[jt]sx?$/;
 
 export type Exports = Readonly<Record<string, unknown>>;
@@ -111,6 +114,8 @@ export function loadMainModule(
     // take its place as the main module.
     const begun = () => void importModule(file).then(resolve, reject);
     process.once("beforeExit", begun);
+    // A file whose timers keep the process alive may only export a function.
+    setTimeout(begun, MAIN_BEGUN_MS).unref();
     setDevelopment({
       ...options,
       operatorMade(operator) {

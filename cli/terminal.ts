@@ -7,19 +7,29 @@ const INTERRUPTED = 130;
 /** Error code of a stream that nobody reads any more. */
 const BROKEN_PIPE = "EPIPE";
 
-let interrupts: AbortSignal | undefined;
+/** Time between two looks at the parent. */
+const PARENT_CHECK_MS = 500;
+
+let interrupts: AbortController | undefined;
 
 export function processTerminal(): Terminal {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", ({ code }: Error & { readonly code?: string }) => {
+      if (code !== BROKEN_PIPE) return;
+      if (interrupts === undefined) process.exit(0);
+      interrupts.abort(BROKEN_PIPE);
+    });
+  }
   return {
     out: (text) => void process.stdout.write(text),
     say: (text) => void process.stderr.write(text),
     colors: process.stderr.isTTY === true && !process.env["NO_COLOR"],
-    interrupts: () => interrupts ??= listen(),
+    interrupts: () => (interrupts ??= listen()).signal,
   };
 }
 
-/** Signal whose reason is the name of what ends the program. */
-function listen(): AbortSignal {
+/** Controller whose signal has the name of what ends the program as its reason. */
+function listen(): AbortController {
   const controller = new AbortController();
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(name, () => {
@@ -27,10 +37,12 @@ function listen(): AbortSignal {
       controller.abort(name);
     });
   }
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", ({ code }: Error & { readonly code?: string }) => {
-      if (code === BROKEN_PIPE) controller.abort(BROKEN_PIPE);
-    });
+  if (process.env["npm_command"] === "exec") {
+    // npx starts a shell, which ends at a signal without passing it on.
+    const parent = process.ppid;
+    setInterval(() => {
+      if (process.ppid !== parent) controller.abort("npx has ended");
+    }, PARENT_CHECK_MS).unref();
   }
-  return controller.signal;
+  return controller;
 }

@@ -1,4 +1,9 @@
-import { defineKind, Operator } from "@coracle/operator";
+import {
+  type Context,
+  defineKind,
+  type ObjectOf,
+  Operator,
+} from "@coracle/operator";
 import { Deployment } from "@coracle/operator/kinds";
 import {
   changeMap,
@@ -17,8 +22,29 @@ const Release = defineKind({
   printerColumns: readyColumns,
 });
 
+type Release = ObjectOf<typeof Release>;
+
 /** Annotation with the attempt that a Deployment is from. */
 const ATTEMPT = "sample.coracle.dev/attempt";
+
+/** Applies the Deployment of a spec. */
+async function apply(
+  ctx: Context<Release>,
+  { image, replicas }: Release["spec"],
+  attempt: string,
+): Promise<Deployment> {
+  const { name } = ctx.key;
+  const labels = { app: name };
+  const containers = [{ name: "web", image }];
+  return await ctx.apply(Deployment, {
+    metadata: { name, annotations: { [ATTEMPT]: attempt } },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers } },
+    },
+  });
+}
 
 const operator = new Operator();
 
@@ -43,18 +69,8 @@ operator.register(
       return found?.metadata.annotations?.[ATTEMPT] === attempt;
     },
 
-    async deploy({ object, ctx }, { spec, attempt }) {
-      const { name } = object.metadata;
-      const labels = { app: name };
-      const containers = [{ name: "web", image: spec.image }];
-      await ctx.apply(Deployment, {
-        metadata: { name, annotations: { [ATTEMPT]: attempt } },
-        spec: {
-          replicas: spec.replicas,
-          selector: { matchLabels: labels },
-          template: { metadata: { labels }, spec: { containers } },
-        },
-      });
+    async deploy({ ctx }, { spec, attempt }) {
+      await apply(ctx, spec, attempt);
     },
 
     async scale({ object, ctx }, { replicas }) {
@@ -66,6 +82,15 @@ operator.register(
       observed === undefined
         ? { reason: "Recovered", message: "The Deployment was gone" }
         : undefined,
+
+    // What others change in the Deployment is taken back.
+    async reconcileOtherChanges({ ctx }, { observed, deployed }) {
+      const { generation, annotations } = observed?.metadata ?? {};
+      const attempt = annotations?.[ATTEMPT];
+      if (attempt === undefined) return false;
+      const { metadata } = await apply(ctx, deployed, attempt);
+      return metadata.generation !== generation;
+    },
 
     rollback: { after: "5m" },
   }),

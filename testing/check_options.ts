@@ -100,7 +100,19 @@ export interface CheckOptions {
   readonly replay?: string | undefined;
   /** File of an older build, for plans that upgrade the operator. */
   readonly from?: string | undefined;
-  /** Answers what the operator requests by `fetch`; by default nothing answers. */
+  /**
+   * What is not compared, since it depends on the way to a state: places, such as
+   * `Release .status.rollout.revision`, with `[]` for positions in lists, objects,
+   * such as `Secret default/acme-account`, and beginnings of requests outside of
+   * the cluster, such as `POST http://acme.test`.
+   *
+   * @default {[]}
+   */
+  readonly ignore?: readonly string[] | undefined;
+  /**
+   * Answers what the operator requests by `fetch`, `node:http` or `node:https`; by
+   * default nothing answers.
+   */
   readonly externals?: ((request: Request) => Promise<Response>) | undefined;
   /**
    * Own invariants by name: functions that return false or a text if they do not
@@ -184,6 +196,8 @@ export interface CheckReport {
     readonly byKind: Readonly<Record<string, number>>;
     /** Number of findings that did not show again, and are not reported. */
     readonly unstable: number;
+    /** What the operator requested outside of the cluster, and nobody answered. */
+    readonly unanswered: readonly string[];
     /** CPU time of the runs, in milliseconds. */
     readonly cpu: number;
     /** What the option `exhaustive` has covered. */

@@ -23,6 +23,7 @@ import { VirtualClock } from "./virtual_clock.ts";
 import { FaultProxy } from "../apiserver/faults/fault_proxy.ts";
 import type { Faults } from "../apiserver/faults/faults.ts";
 import { LogTail } from "./log_tail.ts";
+import { followFetches } from "./open_fetches.ts";
 import { QuietTransport } from "./quiet_transport.ts";
 import {
   ANY_WATCHED_NAMESPACE,
@@ -183,6 +184,7 @@ export class TestCluster {
   readonly faults: Faults;
   readonly #log: LogTail;
   readonly #ownNamespace: boolean;
+  readonly #endFetches: (() => void) | undefined;
   #operator: TestedOperator | undefined;
   /** Deletions of the cluster-scoped roles that a real cluster would keep. */
   readonly #given: (() => Promise<unknown>)[] = [];
@@ -201,6 +203,7 @@ export class TestCluster {
     this.server = server;
     this.faults = faults;
     this.#ownNamespace = options.namespace === undefined;
+    if (clock instanceof VirtualClock) this.#endFetches = followFetches(clock);
     this.namespace = options.namespace ??
       `test-${crypto.randomUUID().slice(0, 8)}`;
     this.#log = new LogTail(() => clock.wallTime());
@@ -498,6 +501,7 @@ export class TestCluster {
         );
       }
     } finally {
+      this.#endFetches?.();
       await this.stopOperator();
       for (const remove of this.#given.splice(0)) await remove();
       await this.operatorClient.close();

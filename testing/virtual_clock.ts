@@ -22,7 +22,8 @@ export interface VirtualClockOptions {
   /**
    * Number of event-loop turns without a timer being set or cancelled after
    * which the clock advances. Increase it for code that needs many turns in a row
-   * without using the clock, such as requests over a loopback socket.
+   * without using the clock, such as requests by `node:http`; a test cluster waits
+   * for those by `fetch`.
    *
    * @default {4}
    */

@@ -94,6 +94,20 @@ function validUntil(
     : undefined;
 }
 
+/** Own Secret with the certificate; undefined if it is absent. */
+async function ownSecret(
+  { metadata, spec }: AcmeCertificate,
+  ctx: Context<AcmeCertificate>,
+): Promise<Secret | undefined> {
+  const secret = await ctx.get(Secret, spec.secretName);
+  const { ownerReferences = [] } = secret?.metadata ?? {};
+  if (
+    secret === undefined ||
+    ownerReferences.some(({ uid }) => uid === metadata.uid)
+  ) return secret;
+  throw new Error(`The Secret ${spec.secretName} belongs to someone else`);
+}
+
 /** Whether both can be read, as nobody else has changed them, and belong together. */
 function fits(certificate: string, key: string): boolean {
   try {
@@ -139,12 +153,16 @@ export function operator(
   const controller = operator.register(AcmeCertificate, {
     async reconcile(certificate, ctx) {
       const { metadata: { name }, spec, status } = certificate;
-      const until = validUntil(await ctx.get(Secret, spec.secretName), spec);
+      const until = validUntil(await ownSecret(certificate, ctx), spec);
       const renewAt = (until ?? 0) - spec.renewDaysBefore * DAY_MS;
       const now = ctx.clock.wallTime();
       const next = `${name}-next-key`;
       if (until !== undefined && renewAt > now) {
-        if (await ctx.get(Secret, next)) await ctx.delete(Secret, next);
+        // Those of a former name as well.
+        for (const { metadata } of await ctx.secondaries(Secret)) {
+          if (metadata.name === spec.secretName) continue;
+          await ctx.delete(Secret, metadata.name);
+        }
         return setStatus({ notAfter: new Date(until).toISOString() })
           .rescheduleAfter(renewAt - now);
       }

@@ -47,7 +47,8 @@ type Keys = Map<string, JsonWebKey>;
 /** ACME server with the signature of `fetch`. */
 export class AcmeServer {
   /** Asks a name for the answer to a token, as over HTTP. */
-  ask: (name: string, token: string) => string | undefined = () => undefined;
+  ask: (name: string, token: string, expected: string) => string | undefined =
+    () => undefined;
   /** Time of the certificates. */
   now: () => number = Date.now;
   /** Days for which a certificate is valid. */
@@ -178,7 +179,7 @@ export class AcmeServer {
         thumbprint(sorted(this.#accounts, account))
       }`;
       const wrong = order.identifiers.find(({ value }) =>
-        this.ask(value, token) !== expected
+        this.ask(value, token, expected) !== expected
       );
       challenge.status = wrong ? "invalid" : "valid";
       if (wrong) {

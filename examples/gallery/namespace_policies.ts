@@ -32,7 +32,7 @@ const policies = new Workflow<Namespace>({
 })
   .add(
     "quota",
-    kubernetesDependent<Namespace, ResourceQuota>(ResourceQuota, {
+    kubernetesDependent(ResourceQuota, {
       desired: (namespace) => ({
         metadata: metadataOf(namespace),
         spec: { hard: { pods: "50", "requests.cpu": "10" } },
@@ -41,7 +41,7 @@ const policies = new Workflow<Namespace>({
   )
   .add(
     "network",
-    kubernetesDependent<Namespace, NetworkPolicy>(NetworkPolicy, {
+    kubernetesDependent(NetworkPolicy, {
       desired: (namespace) => ({
         metadata: metadataOf(namespace),
         spec: {
@@ -54,7 +54,7 @@ const policies = new Workflow<Namespace>({
   )
   .add(
     "rights",
-    kubernetesDependent<Namespace, RoleBinding>(RoleBinding, {
+    kubernetesDependent(RoleBinding, {
       desired: (namespace) => ({
         metadata: metadataOf(namespace),
         roleRef: {

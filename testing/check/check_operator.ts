@@ -21,6 +21,7 @@ import {
 import { derivePlans, PLAN_KINDS, type PlanKind } from "./derive_plans.ts";
 import { examplesBeside } from "./example_files.ts";
 import { exampleObjects, scratchServer } from "./examples.ts";
+import { optionsBeside, readOptions } from "./options_file.ts";
 import type { Violation } from "./oracles.ts";
 import {
   isDefinitionOf,
@@ -63,6 +64,8 @@ export interface Progress {
 export interface RunnerSettings {
   /** CustomResourceDefinitions among the examples. */
   readonly definitions: readonly JsonObject[];
+  /** File with further options. */
+  readonly options: string | undefined;
   readonly seed: number;
   readonly simulate: boolean;
 }
@@ -85,6 +88,7 @@ const RULES: OptionRules<EngineOptions> = {
   exhaustive: "boolean?",
   seed: "any?",
   only: "array?",
+  ignore: "array?",
   replay: "name?",
   from: "name?",
   export: "name?",
@@ -114,6 +118,23 @@ export async function checkOperator(
   options: EngineOptions,
 ): Promise<CheckReport> {
   checkOptions(options, RULES, "a check");
+  const { operator } = options;
+  const file = typeof operator === "function"
+    ? undefined
+    : await optionsBeside(pathOf(operator));
+  const beside = await readOptions(file);
+  checkOptions({ operator, ...beside }, RULES, file ?? "a check");
+  const given = Object.entries(options).filter(([, value]) =>
+    value !== undefined
+  );
+  const all: EngineOptions = {
+    ...beside,
+    // Sessions import those for each run.
+    externals: undefined,
+    invariants: undefined,
+    ...Object.fromEntries(given),
+    operator,
+  };
   for (const kind of options.only ?? []) {
     if (kind in PLAN_KINDS || kind === "none") continue;
     throw new RangeError(
@@ -122,26 +143,30 @@ export async function checkOperator(
       } or none: received "${kind}"`,
     );
   }
-  return await new Check(options).run();
+  return await new Check(all, file).run();
 }
 
 /** One check. */
 class Check {
   readonly #options: EngineOptions;
+  /** File with some of the options, which every run imports for itself. */
+  readonly #file: string | undefined;
   readonly #seed: number;
   #end: number;
   /** End of the reference runs, which leave half of the time to the plans. */
   readonly #half: number;
   readonly #findings: Map<string, Finding> = new Map();
   readonly #byKind: Record<string, number> = {};
+  readonly #unanswered: Set<string> = new Set();
   #masked: readonly string[] = [];
   #runner: Runner | undefined;
   #done = 0;
   #unstable = 0;
   #cpu = 0;
 
-  constructor(options: EngineOptions) {
+  constructor(options: EngineOptions, file: string | undefined) {
     this.#options = options;
+    this.#file = file;
     this.#seed = options.seed ?? 1;
     const budget = milliseconds(options.budget ?? "10m", "budget");
     this.#half = performance.now() + budget / 2;
@@ -159,6 +184,7 @@ class Check {
       definitions,
       from,
       export: name,
+      options: this.#file,
       seed: this.#seed,
     };
     const first = await CheckSession.open({ ...given, simulate: false });
@@ -179,7 +205,12 @@ class Check {
     );
     const simulate = await this.#isSimulated(first, all);
     const { invariants, externals } = this.#options;
-    const settings = { definitions, seed: this.#seed, simulate };
+    const settings = {
+      definitions,
+      options: this.#file,
+      seed: this.#seed,
+      simulate,
+    };
     this.#runner = await this.#options.runner?.(settings) ??
       oneByOne(
         await CheckSession.open({ ...given, simulate, invariants, externals }),
@@ -343,7 +374,10 @@ class Check {
   }
 
   #report(
-    coverage: Omit<CheckReport["coverage"], "byKind" | "unstable" | "cpu">,
+    coverage: Omit<
+      CheckReport["coverage"],
+      "byKind" | "unstable" | "unanswered" | "cpu"
+    >,
   ): CheckReport {
     return {
       plans: this.#done,
@@ -358,6 +392,7 @@ class Check {
           ),
         ),
         unstable: this.#unstable,
+        unanswered: [...this.#unanswered],
         cpu: Math.round(this.#cpu),
       },
     };
@@ -376,6 +411,7 @@ class Check {
       const run = await this.#runner!.run(job) as RunRecord;
       runs.set(scenario, run);
       this.#cpu += run.cpu;
+      for (const text of run.unanswered) this.#unanswered.add(text);
       if (all.indexOf(scenario) < MASKING_RUNS) {
         const other = await this.#runner!.run({ ...job, seed: this.#seed + 1 });
         for (const name of differingPlaces(run, other as RunRecord)) {
@@ -384,7 +420,7 @@ class Check {
       }
       this.#progress("reference", ++done, all.length);
     });
-    this.#masked = [...masked];
+    this.#masked = [...masked, ...this.#options.ignore ?? []];
     return new Map(all.flatMap((scenario) => {
       const run = runs.get(scenario);
       return run === undefined ? [] : [[scenario, run]];

@@ -157,6 +157,15 @@ export async function runScenario(
         ).length,
       },
       violations: violations.found,
+      unanswered: [
+        ...new Set(
+          world.trace.flatMap((entry) =>
+            entry.type === "external" && entry.status === 0
+              ? [`${entry.method} ${entry.url}`]
+              : []
+          ),
+        ),
+      ],
       cpu: (user + system) / 1000,
     };
   } finally {

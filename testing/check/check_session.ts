@@ -18,6 +18,7 @@ import {
   type OperatorSource,
   operatorSource,
 } from "./operator_source.ts";
+import { readOptions } from "./options_file.ts";
 import { Explorer, ScheduleGraph } from "./explorer.ts";
 import type { Perturbation } from "./plan.ts";
 import { eventsOf, type RunRecord, writesOf, writeText } from "./run_record.ts";
@@ -32,6 +33,8 @@ export interface SessionOptions {
   readonly definitions?: readonly JsonObject[] | undefined;
   readonly from?: string | undefined;
   readonly export?: string | undefined;
+  /** File with further options, for those that are not given. */
+  readonly options?: string | undefined;
   readonly seed: number;
   readonly simulate: boolean;
   readonly invariants?: Invariants | undefined;
@@ -124,7 +127,11 @@ export class CheckSession {
 
   /** @throws {TypeError} If a file creates no operator. */
   static async open(options: SessionOptions): Promise<CheckSession> {
-    const source = await operatorSource(options.operator, options);
+    const { kinds = (await readOptions(options.options)).kinds } = options;
+    const source = await operatorSource(options.operator, {
+      ...options,
+      kinds,
+    });
     return new CheckSession(source, options);
   }
 
@@ -158,7 +165,7 @@ export class CheckSession {
       ? IDLE_MS
       : HOUR_MS;
     const made = await runScenario(scenario, [], {
-      ...this.#setup,
+      ...await this.#setup(),
       seed,
       idle,
     });
@@ -170,8 +177,14 @@ export class CheckSession {
     return made;
   }
 
-  get #setup(): RunSetup {
-    const { seed, simulate, invariants, externals } = this.#options;
+  /** What a run begins with: fakes of a file have seen nothing yet. */
+  async #setup(): Promise<RunSetup> {
+    const { seed, simulate, options } = this.#options;
+    const file = await readOptions(options);
+    const {
+      invariants = file.invariants,
+      externals = file.externals,
+    } = this.#options;
     return { source: this.source, seed, simulate, invariants, externals };
   }
 
@@ -199,7 +212,11 @@ export class CheckSession {
 
   async #plan(job: Extract<Job, { do: "plan" }>): Promise<Judgement> {
     const { scenario, perturbations } = job;
-    const run = await runScenario(scenario, perturbations, this.#setup);
+    const run = await runScenario(
+      scenario,
+      perturbations,
+      await this.#setup(),
+    );
     return await this.#judged(job, perturbations, run);
   }
 
@@ -238,7 +255,7 @@ export class CheckSession {
       runs++;
       try {
         const run = await runScenario(scenario, [], {
-          ...this.#setup,
+          ...await this.#setup(),
           explorer,
         });
         cpu += run.cpu;

@@ -218,8 +218,11 @@ function brief(
 ): number {
   const made = (record: RunRecord) =>
     writesOf(record).filter(({ effect }) => effect === "created");
-  const usual = new Set(made(reference).map((one) => keyOf(one) + one.step));
-  const unusual = made(run).filter((one) => !usual.has(keyOf(one) + one.step));
+  const placeOf = (one: TracedWrite) => keyOf(one) + one.step;
+  const usual = Map.groupBy(made(reference), placeOf);
+  const unusual = [...Map.groupBy(made(run), placeOf)].flatMap((
+    [place, all],
+  ) => all.slice(usual.get(place)?.length ?? 0));
   return deletions.filter(({ uid, step }) =>
     uid !== "" && unusual.some((one) => one.uid === uid && one.step === step)
   ).length;
@@ -287,12 +290,18 @@ function times(count: number): string {
 }
 
 /** No external action is done more often than in the reference. */
-function extraCalls({ reference, run }: Case): readonly Violation[] {
+function extraCalls(
+  { reference, run, plan, masked }: Case,
+): readonly Violation[] {
+  // What others change is put right, also outside of the cluster.
+  if (plan.perturbations.some(({ do: what }) => what === "edit")) return [];
+  const ignored = [...masked];
   const count = (record: RunRecord) => {
     const counts = new Map<string, { count: number; step: number }>();
     const last = new Map<string, string>();
     for (const { text, step } of notesOf(record, "external")) {
       if (/^(GET|HEAD|OPTIONS) /.test(text)) continue;
+      if (ignored.some((start) => text.startsWith(start))) continue;
       // A repeated PUT or DELETE has no effect but that of the first.
       const [method, url = ""] = text.split(" ", 2);
       const isRepeated = method !== "POST" && method !== "PATCH" &&
@@ -540,11 +549,11 @@ export function statusFaults(object: JsonObject): readonly string[] {
   if (!isJsonObject(status)) return [];
   const faults: string[] = [];
   const { observedGeneration: observed, conditions } = status;
-  if (typeof observed === "number" && observed !== generation) {
+  const isNewer = Number(observed) > Number(generation);
+  const isOlder = Number(observed) < Number(generation);
+  if (isNewer || isOlder && !isReconciling(conditions)) {
     faults.push(
-      `has observedGeneration ${
-        observed > Number(generation) ? "after" : "before"
-      } the generation`,
+      `has observedGeneration ${isNewer ? "after" : "before"} the generation`,
     );
   }
   if (!Array.isArray(conditions)) return faults;
@@ -568,6 +577,15 @@ export function statusFaults(object: JsonObject): readonly string[] {
     }
   }
   return faults;
+}
+
+/** Whether conditions say that the newest generation is still worked on. */
+function isReconciling(conditions: unknown): boolean {
+  return Array.isArray(conditions) &&
+    conditions.some((one) =>
+      isJsonObject(one) && one["type"] === "Reconciling" &&
+      one["status"] === "True"
+    );
 }
 
 /** The number of writes is bounded. */

@@ -1,5 +1,7 @@
 import { Buffer } from "node:buffer";
 import * as platformCrypto from "node:crypto";
+import * as platformHttp from "node:http";
+import * as platformHttps from "node:https";
 import * as platformTimers from "node:timers";
 import { setImmediate } from "node:timers/promises";
 
@@ -68,9 +70,21 @@ const current =
   (...values: Values): unknown =>
     (globalThis[name] as (...values: Values) => unknown)(...values);
 
+/** Module whose `request` and `get` are those of its default export at the time. */
+function withCurrent(module: object): object {
+  const { default: owner } = module as {
+    readonly default: Record<"request" | "get", (...values: Values) => unknown>;
+  };
+  return {
+    ...module,
+    request: (...values: Values) => owner.request(...values),
+    get: (...values: Values) => owner.get(...values),
+  };
+}
+
 /**
- * Modules of the runtime as an operator in a world imports them: with the timers
- * and random values of the world.
+ * Modules of the runtime as an operator in a world imports them: with the timers,
+ * random values and HTTP requests of the world.
  */
 export const REPLACED_MODULES: Readonly<Record<string, object>> = {
   "timers": {
@@ -82,6 +96,8 @@ export const REPLACED_MODULES: Readonly<Record<string, object>> = {
     promises,
   },
   "timers/promises": promises,
+  "http": withCurrent(platformHttp),
+  "https": withCurrent(platformHttps),
   "crypto": {
     ...platformCrypto,
     randomUUID: () => crypto.randomUUID(),

@@ -40,6 +40,8 @@ export interface RunRecord {
     readonly text: string;
     readonly step: number;
   }[];
+  /** Requests outside of the cluster that nobody answered, each once. */
+  readonly unanswered: readonly string[];
   /** CPU time of the run in milliseconds. */
   readonly cpu: number;
 }

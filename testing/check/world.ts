@@ -28,6 +28,7 @@ import { Perturbations } from "./perturbations.ts";
 import type { TraceEntry } from "./trace.ts";
 import { WorldClock } from "./world_clock.ts";
 import { replaceGlobals } from "./world_globals.ts";
+import { replaceHttp } from "./world_http.ts";
 import { type Chooser, Schedule } from "./world_schedule.ts";
 import { type Surroundings, WorldTransport } from "./world_transport.ts";
 
@@ -394,6 +395,7 @@ export class World {
       () => process.off("uncaughtException", rejected),
       () => setDevelopment(before),
       () => setSimulatedWorld(undefined),
+      replaceHttp(),
       replaceGlobals({
         clock,
         random,

@@ -16,17 +16,15 @@
  * @module
  */
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { corpus, type Verdict, verdictOf } from "./corpus/corpus.ts";
+import { commandLine } from "../support/command_line.ts";
 
-const { values } = parseArgs({
-  options: {
-    plans: { type: "string", default: "5000" },
-    seed: { type: "string", default: "1" },
-    only: { type: "string", default: "" },
-    findings: { type: "boolean", default: false },
-    table: { type: "boolean", default: false },
-  },
+const { values, integer } = commandLine("check the corpus", {
+  plans: { type: "string", default: "5000" },
+  seed: { type: "string", default: "1" },
+  only: { type: "string", default: "" },
+  findings: { type: "boolean", default: false },
+  table: { type: "boolean", default: false },
 });
 const GOAL = 0.95;
 
@@ -61,8 +59,8 @@ const all = (await corpus()).filter(({ name }) => name.includes(values.only));
 const verdicts: Verdict[] = [];
 for (const member of all) {
   const verdict = await verdictOf(member, {
-    plans: Number(values.plans),
-    seed: Number(values.seed),
+    plans: integer("plans", 1),
+    seed: integer("seed"),
   });
   verdicts.push(verdict);
   report(verdict);

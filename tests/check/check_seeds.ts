@@ -18,22 +18,20 @@ import { availableParallelism } from "node:os";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { runSeed } from "./invariants/run_seed.ts";
 import { planOf, type SeedPlan } from "./invariants/seed_plan.ts";
 import { smallestPlan } from "./invariants/smallest_plan.ts";
+import { commandLine } from "../support/command_line.ts";
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: "string", default: "1000" },
-    from: { type: "string", default: "0" },
-    minutes: { type: "string" },
-    seed: { type: "string" },
-    plan: { type: "string" },
-    workers: { type: "string", default: String(availableParallelism()) },
-    worker: { type: "string" },
-    stop: { type: "string", default: "10" },
-  },
+const { values, positive, integer } = commandLine("check seeds", {
+  seeds: { type: "string", default: "1000" },
+  from: { type: "string", default: "0" },
+  minutes: { type: "string" },
+  seed: { type: "string" },
+  plan: { type: "string" },
+  workers: { type: "string", default: String(availableParallelism()) },
+  worker: { type: "string" },
+  stop: { type: "string", default: "10" },
 });
 const COMMAND = "npm run check:seeds --";
 const realNow = performance.now.bind(performance);
@@ -60,12 +58,12 @@ async function judge(plan: SeedPlan, name: string): Promise<boolean> {
   return false;
 }
 
-const from = Number(values.from);
-const count = Number(values.seeds);
-const workers = Math.max(1, Number(values.workers));
-const end = values.minutes === undefined
-  ? undefined
-  : realNow() + Number(values.minutes) * 60_000;
+const from = integer("from");
+const count = integer("seeds", 1);
+const workers = integer("workers", 1);
+const stop = integer("stop", 1);
+const minutes = positive("minutes");
+const end = minutes && realNow() + minutes * 60_000;
 
 /** Runs every n-th seed. */
 async function work(first: number): Promise<void> {
@@ -76,7 +74,7 @@ async function work(first: number): Promise<void> {
   for (let seed = from + first; isDue(seed); seed += workers) {
     ran++;
     if (!await judge(planOf(seed), `Seed ${seed}`)) failed++;
-    if (failed >= Number(values.stop)) break;
+    if (failed >= stop) break;
   }
   print(`done ${ran} ${failed} ${process.cpuUsage().user}`);
 }
@@ -118,12 +116,13 @@ async function supervise(): Promise<boolean> {
   return failed === 0 && !crashed && ran > 0;
 }
 
-if (values.worker !== undefined) await work(Number(values.worker));
+const worker = integer("worker");
+const seed = integer("seed");
+if (worker !== undefined) await work(worker);
 else if (values.plan !== undefined) {
   const plan = JSON.parse(values.plan) as SeedPlan;
   process.exitCode = await judge(plan, "The plan") ? 0 : 1;
-} else if (values.seed !== undefined) {
-  const seed = Number(values.seed);
+} else if (seed !== undefined) {
   const held = await judge(planOf(seed), `Seed ${seed}`);
   if (held) print(`Seed ${seed} holds`);
   process.exitCode = held ? 0 : 1;

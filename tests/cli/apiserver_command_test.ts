@@ -72,3 +72,19 @@ test("coracle apiserver refuses a file of users with an incomplete line", async 
   await assert.rejects(server.says(/Serving on/), /line 1 must have a token/);
   await server.kill();
 });
+
+test("coracle apiserver ends with the shell that npx started it by", async () => {
+  const kubeconfig = join(temporaryFolder(), "kubeconfig");
+  const command = coracle("apiserver", "--port=0", "--kubeconfig", kubeconfig);
+  // The shell of npx does not pass the signal on that it gets.
+  const npx = new Program(["sh", "-c", '"$@"; true', "sh", ...command], {
+    env: { npm_command: "exec" },
+  });
+  try {
+    await npx.says(/Serving on/);
+    // It has ended when the server has closed its output, too.
+    assert.equal(await npx.end("SIGTERM"), -1);
+  } finally {
+    await npx.kill();
+  }
+});

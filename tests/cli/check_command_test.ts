@@ -107,6 +107,35 @@ test("coracle check finds nothing in a correct operator", async () => {
   assert.equal(existsSync(written), false);
 });
 
+test("coracle check takes answers of other services from a file beside", async () => {
+  const { code, out, said } = await check(
+    fixture("caller.ts"),
+    "--only",
+    "crash",
+    "--workers",
+    "1",
+  );
+  assert.equal(code, 0, out + said);
+  assert.doesNotMatch(out, /Nothing answered/);
+  assert.match(out, /^[1-9]\d* plans ran/);
+
+  // Without it, nothing answers; and it must have options that a check knows.
+  const alone = fixture("unanswered.ts");
+  const unanswered = await check(alone, "--budget", "1ms", "--workers", "1");
+  assert.match(
+    unanswered.out,
+    /^Nothing answered PUT http:\/\/tickets\.test\/: the option externals can/m,
+  );
+  const folder = temporaryFolder();
+  writeText(folder, "alone.check.ts", "export default { fetch: 1 };");
+  const wrong = await check(writeText(folder, "alone.ts", ""));
+  assert.equal(wrong.code, 2);
+  assert.match(
+    wrong.said,
+    /^Cannot read .*alone\.check\.ts: its default export must be an object with externals, .*: received fetch\n$/,
+  );
+});
+
 test("coracle check takes definitions of others among the examples", async () => {
   const folder = temporaryFolder();
   const file = fixture("foreign_kind.ts");

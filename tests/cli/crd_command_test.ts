@@ -5,6 +5,8 @@ import { parseAllDocuments } from "yaml";
 import type { Terminal } from "../../cli/command.ts";
 import { crdCommand } from "../../cli/crd_command.ts";
 import { runCommandLine } from "../../cli/main.ts";
+import { runCommand } from "../support/child_process.ts";
+import { coracle } from "../support/program.ts";
 
 async function crd(
   ...files: readonly string[]
@@ -61,6 +63,12 @@ test("coracle crd names the exports of a file without kinds", async () => {
     (await crd("main_only.ts")).said,
     /^Cannot read .*main_only\.ts: as a program it failed; a function "operator"/,
   );
+});
+
+test("coracle crd says nothing when its reader has gone", async () => {
+  const command = coracle("crd", "tests/cli/fixtures/kinds.ts").join(" ");
+  const { stderr } = await runCommand(["sh", "-c", `${command} | true`]);
+  assert.equal(stderr, "");
 });
 
 test("coracle crd says that all kinds of an operator are built in", async () => {

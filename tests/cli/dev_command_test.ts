@@ -11,6 +11,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { basename, dirname, join } from "node:path";
+import process from "node:process";
 import { after, test } from "node:test";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
@@ -326,9 +327,42 @@ test("coracle dev ends and leaves nothing when nobody reads its output", async (
   }
 });
 
-test("coracle dev --watch restarts a changed file and keeps the objects", async () => {
+test("coracle dev --watch that is ended twice leaves no process", async () => {
+  const { folder, kubeconfig } = places();
+  // It goes on after the first signal, until its watcher is gone.
+  const file = operatorFile(`
+    process.on("SIGTERM", () => console.log("told"));
+    const { ppid } = process;
+    export function operator(options) {
+      setInterval(() => process.ppid === ppid || process.exit(), 50);
+      const operator = new Operator(options);
+      operator.register(CronJob, { reconcile: () => new Promise(() => {}) });
+      return operator;
+    }
+  `);
+  const dev = new Program(
+    coracle("dev", "--watch", "--debug", "--kubeconfig", kubeconfig, file),
+    { env: { TMPDIR: folder } },
+  );
+  try {
+    await dev.says(/Press Ctrl-C/);
+    await createJob(kubeconfig, "a");
+    process.kill(dev.pid, "SIGTERM");
+    await dev.says(/told/);
+    // A process that is left would keep the output open.
+    assert.equal(await dev.end("SIGTERM"), 130, dev.describe());
+  } finally {
+    await dev.kill();
+  }
+});
+
+test("coracle dev --watch restarts a file, also after an error in it", async () => {
   const { folder, kubeconfig, isEmpty } = places();
-  const file = operatorFile("export const operator = make;");
+  // A timer of the file, or a socket, must not keep it from being started.
+  const made = operatorFile(
+    "setInterval(() => {}, 9_000);\nexport const operator = make;",
+  );
+  const file = writeText(dirname(made), "op.ts", readFileSync(made, "utf8"));
   const dev = new Program(
     coracle("dev", "--watch", "--debug", "--kubeconfig", kubeconfig, file),
     { env: { TMPDIR: folder } },
@@ -338,7 +372,12 @@ test("coracle dev --watch restarts a changed file and keeps the objects", async 
     await createJob(kubeconfig, "a");
     await dev.says(/default\/a .*debug: one/);
     const text = readFileSync(file, "utf8").replace('"one"', '"two"');
-    writeText(dirname(file), basename(file), text);
+    const write = (text: string) =>
+      writeText(dirname(file), basename(file), text);
+    write(`${text}\nconst three = ;\n`);
+    await dev.says(/Unexpected|expected/i);
+    assert.match(dev.output, /op\.ts:\d+/);
+    write(text);
     await dev.says(/default\/a .*debug: two/);
     assert.equal(dev.output.match(/Press Ctrl-C/g)?.length, 1);
     assert.equal(await dev.end("SIGTERM"), 0, dev.describe());

@@ -99,10 +99,23 @@ test("coracle manifests writes a Helm chart with values and their schema", async
   });
   const values = parse(read("values.yaml"));
   assert.partialDeepStrictEqual(values, {
-    image: { repository: "registry.test:5000/boats", tag: "1.2.0" },
+    image: { repository: "registry.test:5000/boats", tag: "", digest: "" },
     replicas: 1,
     crds: { install: true, keep: true },
   });
+  // A selector with all labels, such as the version's, would find no pod.
+  for (const name of ["deployment", "servicemonitor", "networkpolicy"]) {
+    assert.doesNotMatch(
+      read(`templates/${name}.yaml`),
+      /(?:selector|matchLabels):\n.*"boats\.labels"/,
+    );
+  }
+  for (const name of ["serviceaccount", "rbac"]) {
+    assert.doesNotMatch(
+      read(`templates/${name}.yaml`),
+      /^metadata:\n(?!(?: {2}name.*\n)+ {2}labels:)/m,
+    );
+  }
   const { properties } = JSON.parse(read("values.schema.json"));
   assert.deepEqual(
     Object.keys(properties).filter((name) => name !== "global").toSorted(),
@@ -170,6 +183,11 @@ test("kubectl builds the kustomization with all components", {
   ]);
   const deployment = found.find(({ kind }) => kind === "Deployment");
   assert.equal(deployment.spec.replicas, 3);
+  const { labels } = deployment.spec.template.metadata;
+  for (const { kind, metadata } of found) {
+    if (["CustomResourceDefinition", "Namespace"].includes(kind)) continue;
+    assert.deepEqual(metadata.labels, labels, kind);
+  }
 });
 
 test("coracle manifests leaves edited files and removes stale ones", async () => {

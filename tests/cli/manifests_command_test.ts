@@ -377,3 +377,48 @@ test("coracle manifests replaces the pod first unless all operators share object
   assert.deepEqual(await strategyOf("", sharded), { type: "Recreate" });
   assert.equal(await strategyOf(leading, sharded), undefined);
 });
+
+const DIGEST = `sha256:${"0a".repeat(32)}`;
+
+const imageFile = () => boats("{}", "operator.register(Boat, { reconcile });");
+
+test("manifests takes each image that a container runtime could pull", async () => {
+  const images = [
+    "a",
+    "a/b__c.d--e/f:V1.0-rc_1",
+    "localhost:5000/a",
+    "Registry.Example.com/a:1",
+    "[::1]:5000/a",
+    `a@${DIGEST}`,
+    `a.b/c:1@${DIGEST}`,
+  ];
+  for (const image of images) {
+    const { code, said } = await manifests(imageFile(), "--image", image);
+    assert.equal(code, 0, `${image}: ${said}`);
+  }
+});
+
+test("manifests refuses what is no reference to an image", async () => {
+  const images = [
+    "UPPER CASE",
+    "Shop:1",
+    "a b",
+    "a:",
+    "a:1:2",
+    "a//b",
+    "https://a.example/b",
+    "-a",
+    `a:${"t".repeat(129)}`,
+    "a@sha256:12",
+  ];
+  for (const image of images) {
+    const { code, said, found } = await manifests(
+      imageFile(),
+      "--image",
+      image,
+    );
+    assert.equal(code, 2, image);
+    assert.equal(found.length, 0);
+    assert.match(said, /--image must be such as .*: received/, image);
+  }
+});

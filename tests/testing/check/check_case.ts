@@ -119,6 +119,7 @@ export function run(
     before: [],
     idle: { duration: 86_400_000, writes: 0, changes: 0 },
     violations: [],
+    unanswered: [],
     cpu: 1,
     ...more,
   };

@@ -74,7 +74,8 @@ test("A field that differs is found unless it is masked", () => {
 });
 
 test("An object that the operator deletes and creates once more is found", () => {
-  const trace = [create, write("delete Service a"), create];
+  const again = { ...create, uid: "again" };
+  const trace = [create, write("delete Service a"), again];
   const found = only(judged(run(trace, [[gadget, service]])));
   assert.equal(
     found.text,
@@ -181,6 +182,15 @@ test("A status of an older generation or with odd conditions is found", () => {
     faulty({ observedGeneration: 1 })[0] ?? "",
     /before the generation/,
   );
+  const reconciling = { type: "Reconciling", status: "True" };
+  assert.deepEqual(
+    faulty({ observedGeneration: 1, conditions: [reconciling] }),
+    [],
+  );
+  assert.match(
+    faulty({ observedGeneration: 3, conditions: [reconciling] })[0] ?? "",
+    /after the generation/,
+  );
   const ready = { type: "Ready", status: "True", observedGeneration: 1 };
   assert.match(faulty({ conditions: [ready] })[0] ?? "", /older generation/);
   assert.match(
@@ -255,6 +265,28 @@ test("What is made and removed in a step that usually makes nothing is spared", 
   ]]);
   const found = only(judged(lasting));
   assert.match(found.text, /^Service default\/b is deleted once/);
+});
+
+test("What is made once more and removed in a step is spared, the first is not", () => {
+  const again = (uid: string) => [
+    create,
+    { ...create, uid: "again" },
+    write("delete Service a", { uid }),
+  ];
+  const judgedAs = (uid: string) =>
+    judged(run(again(uid), [[gadget, service]]));
+  assert.deepEqual(judgedAs("again"), []);
+  assert.match(only(judgedAs(create.uid)).text, /is deleted once/);
+});
+
+test("External actions after an edit by others and ignored ones are spared", () => {
+  const text = "POST http://acme.test/order {}";
+  const record = run([create, note("external", text)], [[gadget, service]]);
+  assert.match(only(judged(record)).text, /is done once outside the cluster/);
+  const masked = new Set(["POST http://acme.test/"]);
+  assert.deepEqual(judged(record, { masked }), []);
+  const plan = { scenario: "life", perturbations: [{ do: "edit" }] };
+  assert.deepEqual(judged(record, { plan }), []);
 });
 
 test("Too many writes in a step and on an idle day are found", () => {

@@ -1,0 +1,8 @@
+/** Options of `coracle check examples/uptime.ts`. */
+import type { CheckOptions } from "@coracle/operator/testing";
+
+const options: Partial<CheckOptions> = {
+  externals: () => Promise.resolve(new Response("up")),
+};
+
+export default options;

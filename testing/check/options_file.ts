@@ -1,0 +1,50 @@
+import { access } from "node:fs/promises";
+import type { CheckOptions } from "../check_options.ts";
+import { importFresh } from "./fresh_modules.ts";
+
+/** Options that a file can have. */
+const NAMES = [
+  "externals",
+  "invariants",
+  "workload",
+  "examples",
+  "kinds",
+  "ignore",
+] as const;
+
+/** Options of a file beside an operator. */
+export type FileOptions = Pick<CheckOptions, typeof NAMES[number]>;
+
+/**
+ * File with options for the check of an operator, such as `operator.check.ts`
+ * beside `operator.ts`; undefined if there is none.
+ */
+export async function optionsBeside(
+  operator: string,
+): Promise<string | undefined> {
+  const beside = operator.replace(/\.[cm]?[jt]sx?$/, ".check$&");
+  const exists = beside !== operator &&
+    await access(beside).then(() => true, () => false);
+  return exists ? beside : undefined;
+}
+
+/**
+ * Imports the options of a file as a new process would, so that what its fakes
+ * remember begins again.
+ *
+ * @throws {TypeError} If its default export has other options.
+ */
+export async function readOptions(
+  file: string | undefined,
+): Promise<FileOptions> {
+  if (file === undefined) return {};
+  const { default: options } = await importFresh(file);
+  const names = Object.keys(options ?? {});
+  const isKnown = (name: string) => (NAMES as readonly string[]).includes(name);
+  if (names.length > 0 && names.every(isKnown)) return options as FileOptions;
+  throw new TypeError(
+    `Cannot read ${file}: its default export must be an object with ${
+      NAMES.join(", ")
+    }: received ${names.join(", ") || typeof options}`,
+  );
+}

@@ -1,0 +1,200 @@
+import { Buffer } from "node:buffer";
+import * as http from "node:http";
+import * as https from "node:https";
+import * as nodeModule from "node:module";
+import { Readable, Writable } from "node:stream";
+
+type Callback = (response: Readable) => void;
+interface RequestOptions {
+  readonly protocol?: string | null;
+  readonly host?: string | null;
+  readonly hostname?: string | null;
+  readonly port?: number | string | null;
+  readonly path?: string | null;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly auth?: string | null;
+  readonly timeout?: number;
+  readonly signal?: AbortSignal;
+}
+type Arguments = readonly (string | URL | RequestOptions | Callback)[];
+
+/** Headers of a connection, which there is none of. */
+const OF_CONNECTION = /^(host|connection|content-length|transfer-encoding)$/i;
+
+/** Request of `node:http`, which the `fetch` of the process carries out. */
+class FetchedRequest extends Writable {
+  readonly method: string;
+  readonly path: string;
+  readonly #url: URL;
+  readonly #headers: Map<string, readonly [string, unknown]> = new Map();
+  readonly #chunks: Buffer[] = [];
+  readonly #abort: AbortController = new AbortController();
+
+  constructor(url: URL, options: RequestOptions) {
+    super();
+    const { method = "GET", headers = {}, auth, timeout, signal } = options;
+    this.#url = url;
+    this.method = method.toUpperCase();
+    this.path = url.pathname + url.search;
+    for (const [name, value] of Object.entries(headers)) {
+      if (value !== undefined) this.setHeader(name, value);
+    }
+    if (auth) this.setHeader("authorization", `Basic ${btoa(auth)}`);
+    if (timeout !== undefined) this.setTimeout(timeout);
+    signal?.addEventListener("abort", () => this.destroy(signal.reason));
+  }
+
+  setHeader(name: string, value: unknown): this {
+    this.#headers.set(name.toLowerCase(), [name, value]);
+    return this;
+  }
+
+  getHeader(name: string): unknown {
+    return this.#headers.get(name.toLowerCase())?.[1];
+  }
+
+  hasHeader(name: string): boolean {
+    return this.#headers.has(name.toLowerCase());
+  }
+
+  removeHeader(name: string): void {
+    this.#headers.delete(name.toLowerCase());
+  }
+
+  getHeaders(): Record<string, unknown> {
+    return Object.fromEntries(
+      [...this.#headers].map(([name, [, value]]) => [name, value]),
+    );
+  }
+
+  flushHeaders(): void {}
+
+  setNoDelay(): void {}
+
+  setSocketKeepAlive(): void {}
+
+  /** Emits `timeout` if there is no answer in time. */
+  setTimeout(milliseconds: number, callback?: () => void): this {
+    if (callback) this.once("timeout", callback);
+    const timer = setTimeout(() => this.emit("timeout"), milliseconds);
+    for (const end of ["response", "close"]) {
+      this.once(end, () => clearTimeout(timer));
+    }
+    return this;
+  }
+
+  abort(): void {
+    this.destroy();
+  }
+
+  override _write(
+    chunk: Buffer | string,
+    encoding: BufferEncoding,
+    done: () => void,
+  ): void {
+    this.#chunks.push(
+      typeof chunk === "string" ? Buffer.from(chunk, encoding) : chunk,
+    );
+    done();
+  }
+
+  override _final(done: () => void): void {
+    done();
+    this.#send().catch((error) => this.destroy(error));
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void) {
+    this.#abort.abort();
+    done(error);
+  }
+
+  async #send(): Promise<void> {
+    const headers = new Headers();
+    for (const [name, value] of this.#headers.values()) {
+      if (OF_CONNECTION.test(name)) continue;
+      for (const one of [value].flat()) headers.append(name, String(one));
+    }
+    const body = Buffer.concat(this.#chunks);
+    const { method } = this;
+    const response = await fetch(this.#url, {
+      method,
+      headers,
+      signal: this.#abort.signal,
+      ...(body.length > 0 && !/^(GET|HEAD)$/.test(method) && { body }),
+    }).catch(() => {
+      const { hostname, port, protocol } = this.#url;
+      const at = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
+      const code = "ECONNREFUSED";
+      // deno-lint-ignore coracle/error-message -- as the runtimes word it
+      throw Object.assign(new Error(`connect ${code} ${at}`), { code });
+    });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    const given = [...response.headers];
+    const message = Object.assign(Readable.from(bytes.length ? [bytes] : []), {
+      statusCode: response.status,
+      statusMessage: response.statusText,
+      headers: Object.fromEntries(given),
+      rawHeaders: given.flat(),
+      httpVersion: "1.1",
+      complete: true,
+    });
+    if (this.destroyed && this.errored) return;
+    const isHeard = this.emit("response", message);
+    if (!isHeard) message.resume();
+  }
+}
+
+function requestBy(protocol: string) {
+  return (...given: Arguments): FetchedRequest => {
+    const values = given.filter((one) => one !== undefined);
+    const callback = values.find((one) => typeof one === "function");
+    const first = values.find((one) =>
+      typeof one === "string" || one instanceof URL
+    );
+    const options =
+      values.find((one): one is RequestOptions =>
+        typeof one === "object" && !(one instanceof URL)
+      ) ?? {};
+    const { hostname, host, port, path } = options;
+    const base = first === undefined
+      ? `${options.protocol ?? protocol}//${hostname ?? host ?? "localhost"}${
+        port ? `:${port}` : ""
+      }`
+      : String(first);
+    const request = new FetchedRequest(new URL(path ?? "", base), options);
+    if (callback !== undefined) request.once("response", callback as Callback);
+    return request;
+  };
+}
+
+/**
+ * Replaces `request` and `get` of `node:http` and `node:https` by functions that
+ * call `fetch`, for all modules that are loaded.
+ *
+ * @returns A function that restores them.
+ */
+export function replaceHttp(): () => void {
+  const restore: (() => void)[] = [];
+  for (
+    const [protocol, module] of [["http:", http], ["https:", https]] as const
+  ) {
+    const { default: owner } = module as unknown as {
+      default: Record<"request" | "get", unknown>;
+    };
+    const { request, get } = owner;
+    const fetched = requestBy(protocol);
+    owner.request = fetched;
+    owner.get = (...given: Arguments) => {
+      const made = fetched(...given);
+      made.end();
+      return made;
+    };
+    restore.push(() => Object.assign(owner, { request, get }));
+  }
+  nodeModule.syncBuiltinESMExports();
+  return () => {
+    for (const undo of restore) undo();
+    nodeModule.syncBuiltinESMExports();
+  };
+}
