@@ -12,12 +12,11 @@ import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { PROJECT, runCommand } from "../tests/support/child_process.ts";
 import { type Bench, loadBench, type Measure } from "./support/bench.ts";
-import { positive } from "./support/positive.ts";
 import { comparison, type Pair } from "./support/report.ts";
 import { benchNames, runSubject } from "./support/subject_process.ts";
+import { commandLine } from "../tests/support/command_line.ts";
 
 const DEFAULT_ROUNDS = 5;
 const INSTALL_LIMIT_MS = 10 * 60_000;
@@ -82,20 +81,21 @@ async function compare(
 }
 
 async function main(): Promise<void> {
-  const { values, positionals: [ref] } = parseArgs({
-    allowPositionals: true,
-    options: {
+  const { values, positionals: [ref], integer } = commandLine(
+    "compare",
+    {
       only: { type: "string", multiple: true, default: [] },
       rounds: { type: "string" },
     },
-  });
+    "REF",
+  );
   if (ref === undefined) {
     throw new TypeError(
       "Cannot compare: name what to compare with, such as HEAD~1: received nothing",
     );
   }
   const names = benchNames(values.only);
-  const given = positive("--rounds", values.rounds);
+  const given = integer("rounds", 1);
   // Checked first, before anything is created that would have to be removed.
   await run(PROJECT, "git", "rev-parse", "--verify", `${ref}^{commit}`);
   const folder = await mkdtemp(join(tmpdir(), "coracle-compare-"));

@@ -10,29 +10,26 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { startEmbedded } from "./support/api_cluster.ts";
 import { digits } from "./support/digits.ts";
 import { ChangeLoad, createObjects } from "./support/change_load.ts";
 import { GREETINGS } from "./support/load_target.ts";
 import { OperatorProcess } from "./support/operator_process.ts";
-import { positive } from "./support/positive.ts";
 import { type CpuProfile, timesOf } from "./support/profile_parts.ts";
 import { OPERATOR_SOURCE, scriptCommand } from "./support/reconcilers.ts";
+import { commandLine } from "../tests/support/command_line.ts";
 
 const WARM_UP = 4;
 
-const { values } = parseArgs({
-  options: {
-    storms: { type: "string" },
-    objects: { type: "string" },
-    functions: { type: "string" },
-    out: { type: "string" },
-  },
+const { values, integer } = commandLine("profile the operator", {
+  storms: { type: "string", default: "8" },
+  objects: { type: "string", default: "1000" },
+  functions: { type: "string", default: "25" },
+  out: { type: "string" },
 });
-const storms = positive("--storms", values.storms) ?? 8;
-const objects = positive("--objects", values.objects) ?? 1_000;
-const functions = positive("--functions", values.functions) ?? 25;
+const storms = integer("storms", 1);
+const objects = integer("objects", 1);
+const functions = integer("functions", 1);
 const folder = await mkdtemp(join(tmpdir(), "coracle-profile-"));
 const file = resolve(values.out ?? join(folder, "operator.cpuprofile"));
 

@@ -7,20 +7,23 @@
  * @module
  */
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { startEmbedded } from "./support/api_cluster.ts";
 import { digits } from "./support/digits.ts";
 import { createObjects } from "./support/change_load.ts";
 import { GREETINGS } from "./support/load_target.ts";
-import { positive } from "./support/positive.ts";
 import { RECONCILERS } from "./support/reconcilers.ts";
+import { commandLine } from "../tests/support/command_line.ts";
 
-const { values, positionals: [name = "coracle"] } = parseArgs({
-  allowPositionals: true,
-  options: { storms: { type: "string" }, objects: { type: "string" } },
-});
-const storms = positive("--storms", values.storms) ?? 9;
-const objects = positive("--objects", values.objects) ?? 500;
+const { positionals: [name = "coracle"], integer } = commandLine(
+  "measure an operator",
+  {
+    storms: { type: "string", default: "9" },
+    objects: { type: "string", default: "500" },
+  },
+  "SUBJECT",
+);
+const storms = integer("storms", 1);
+const objects = integer("objects", 1);
 const reconciler = RECONCILERS.find((reconciler) => reconciler.name === name);
 if (reconciler === undefined) {
   const names = RECONCILERS.map(({ name }) => name).join("; ");

@@ -13,7 +13,6 @@
  */
 import { writeFileSync } from "node:fs";
 import process from "node:process";
-import { parseArgs } from "node:util";
 import {
   type Bench,
   loadBench,
@@ -25,7 +24,6 @@ import {
   type Subject,
 } from "./support/bench.ts";
 import { buildRivals } from "./support/built_rivals.ts";
-import { positive } from "./support/positive.ts";
 import { installRivals } from "./support/rival.ts";
 import { resultsOf, table } from "./support/report.ts";
 import { currentRuntime, machine } from "./support/runtime.ts";
@@ -34,6 +32,7 @@ import {
   compileSubjects,
   runSubject,
 } from "./support/subject_process.ts";
+import { commandLine } from "../tests/support/command_line.ts";
 
 const DEFAULT_ROUNDS = 5;
 /** Time limit of all benches together. */
@@ -151,17 +150,15 @@ function commandText(
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      only: { type: "string", multiple: true, default: [] },
-      subject: { type: "string", multiple: true, default: [] },
-      rounds: { type: "string" },
-      minutes: { type: "string" },
-      json: { type: "string" },
-    },
+  const { values, positive, integer } = commandLine("run benchmarks", {
+    only: { type: "string", multiple: true, default: [] },
+    subject: { type: "string", multiple: true, default: [] },
+    rounds: { type: "string" },
+    minutes: { type: "string" },
+    json: { type: "string" },
   });
-  const rounds = positive("--rounds", values.rounds);
-  const minutes = positive("--minutes", values.minutes) ??
+  const rounds = integer("rounds", 1);
+  const minutes = positive("minutes") ??
     (rounds === undefined ? DEFAULT_MINUTES : Infinity);
   const command = commandText(values);
   const results: Result[] = [];

@@ -18,31 +18,14 @@ import { globSync, readFileSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { startControlPlane } from "./cluster/control_plane.ts";
 import { chromiumPath } from "./support/chromium.ts";
 import { killAll, PROJECT, runCommand } from "./support/child_process.ts";
 import type { FailedTest, TestReport } from "./support/junit_report.ts";
 import { readJunitReport } from "./support/junit_report.ts";
+import { commandLine } from "./support/command_line.ts";
 
 type Runtime = "node" | "deno" | "bun";
-
-/** Reads the arguments; reports unknown options and ends the process. */
-function readArguments() {
-  try {
-    return parseArgs({
-      options: { kubernetes: { type: "string" } },
-      allowPositionals: true,
-    });
-  } catch (error) {
-    process.stderr.write(
-      `Cannot run tests: it takes steps, folders and --kubernetes VERSION: received ${
-        process.argv.slice(2).join(" ")
-      } (${(error as Error).message})\n`,
-    );
-    process.exit(2);
-  }
-}
 
 /** One check of the project. */
 interface Step {
@@ -76,7 +59,11 @@ const SILENCE_MS = TEST_LIMIT_MS + 15_000;
 /** The same on a real cluster, where some tests set a longer limit. */
 const CLUSTER_SILENCE_MS = 260_000;
 const { values: { kubernetes: KUBERNETES }, positionals: ARGUMENTS } =
-  readArguments();
+  commandLine(
+    "run tests",
+    { kubernetes: { type: "string" } },
+    "steps, folders",
+  );
 /** Seed of all property tests of this run. */
 const SEED = process.env["FC_SEED"] ?? String(Date.now() % 2 ** 31);
 /** Environment of all tests: short processes start sooner with a cache. */

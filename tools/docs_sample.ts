@@ -11,9 +11,9 @@
 
 import { readFileSync } from "node:fs";
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { docComments } from "./doc_comments.ts";
 import { isGenerated, shippedFiles } from "./shipped_code.ts";
+import { commandLine } from "../tests/support/command_line.ts";
 
 /** A generator of numbers from 0 to 1 (mulberry32). */
 function seeded(seed: number): () => number {
@@ -43,22 +43,21 @@ function drawn<T>(
   return rest.slice(0, count);
 }
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string", default: "1" },
-    count: { type: "string", default: "100" },
-  },
+const { integer } = commandLine("print a sample", {
+  seed: { type: "string", default: "1" },
+  count: { type: "string", default: "100" },
 });
+const seed = integer("seed");
 const comments = shippedFiles().flatMap((file) => {
   const text = readFileSync(file, "utf8");
   return isGenerated(text) ? [] : docComments(text, file);
 });
-const sample = drawn(comments, Number(values.count), Number(values.seed));
+const sample = drawn(comments, integer("count", 1), seed);
 const lines = sample.map(({ symbol, kind, text }, index) =>
   `${index + 1}. ${symbol} (${kind})\n${text.replaceAll(/^(?=.)/gm, "    ")}\n`
 );
 process.stdout.write(
-  `${sample.length} of ${comments.length} doc comments, seed ${values.seed}\n\n${
+  `${sample.length} of ${comments.length} doc comments, seed ${seed}\n\n${
     lines.join("\n")
   }`,
 );

@@ -22,10 +22,10 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
 import { z } from "zod";
 import { ConfigMap } from "../core/kinds/mod.ts";
 import { Client, defineKind, Operator, silentLogger } from "../mod.ts";
+import { commandLine } from "../tests/support/command_line.ts";
 
 const PROJECT = new URL("..", import.meta.url).href;
 const SELF = fileURLToPath(import.meta.url);
@@ -206,8 +206,9 @@ function print({ event, apply }: TracedFiles): void {
   process.stdout.write(`${lines.join("\n")}\n`);
 }
 
-const { values } = parseArgs({
-  options: { json: { type: "boolean" }, writer: { type: "string" } },
+const { values } = commandLine("trace files", {
+  json: { type: "boolean" },
+  writer: { type: "string" },
 });
 if (values.writer !== undefined) await write(values.writer);
 else {

@@ -138,7 +138,10 @@ const server = isTls
   ? createTlsServer({ cert: leaf.certificate, key: leaf.key })
   : createServer();
 server.on("request", (request, response) => {
-  void receive(request.url ?? "/", response);
+  // A client that asks for a WebSocket first, such as fabric8, reads no watch
+  // from the answer, and then asks for a stream.
+  if (request.headers.upgrade !== undefined) response.end();
+  else void receive(request.url ?? "/", response);
 });
 server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo;

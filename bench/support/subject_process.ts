@@ -1,14 +1,11 @@
-import { execFile } from "node:child_process";
 import { readdirSync } from "node:fs";
 import process from "node:process";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { PROJECT } from "../../tests/support/child_process.ts";
+import { PROJECT, runCommand } from "../../tests/support/child_process.ts";
 import type { Measure, Prepared } from "./bench.ts";
 import { currentRuntime } from "./runtime.ts";
 
-const SUBJECT_TIMEOUT_MS = 10 * 60_000;
-const OUTPUT_BYTES = 16 * 1024 * 1024;
+const SUBJECT_LIMIT_MS = 10 * 60_000;
 
 /** Subject and the environment in which it runs. */
 export interface SubjectProcess {
@@ -50,20 +47,32 @@ async function runFile(
 ): Promise<string> {
   const { program, flags } = currentRuntime();
   const file = join(checkout, "bench", "support", "run_subject.ts");
-  const { stdout } = await promisify(execFile)(
-    program,
-    [...flags, file, ...args],
+  const { NODE_OPTIONS, BUN_OPTIONS } = process.env;
+  const { code, stdout, stderr } = await runCommand(
+    [program, ...flags, file, ...args],
     {
       cwd: checkout,
-      timeout: SUBJECT_TIMEOUT_MS,
-      maxBuffer: OUTPUT_BYTES,
+      limit: SUBJECT_LIMIT_MS,
       env: {
-        ...process.env,
+        NODE_OPTIONS,
+        BUN_OPTIONS,
         NODE_COMPILE_CACHE: join(checkout, ".cache", "node"),
         ...env,
       },
     },
   );
+  if (code === 124) {
+    throw new Error(
+      `Cannot measure ${args.join(" ")}: it ran longer than ${
+        SUBJECT_LIMIT_MS / 60_000
+      } minutes: ${stderr}`,
+    );
+  }
+  if (code !== 0) {
+    throw new Error(
+      `Cannot measure ${args.join(" ")}: it ended with code ${code}: ${stderr}`,
+    );
+  }
   return stdout;
 }
 

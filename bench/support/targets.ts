@@ -125,7 +125,7 @@ export const TARGETS: readonly Target[] = [
       "events/s": atLeast(50_000),
     }),
   ]),
-  ...targets("apiserver", "100k Pods", { "MiB RSS": atMost(1_024) }),
+  ...targets("apiserver", "100k Pods", { "MiB RSS": atMost(800) }),
 ];
 
 /** Checks the targets for which a run has numbers. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -20,7 +20,7 @@ import {
 } from "../support/npm_registry.ts";
 import { coracle, Program } from "../support/program.ts";
 import { until } from "../support/until.ts";
-import { packageJson } from "./shipped_files.ts";
+import { packageJson, projectText } from "./shipped_files.ts";
 
 /** Tools of the projects, with their programs for this machine. */
 const TOOLS = ["typescript", "esbuild", "oxlint"].flatMap((name) => [
@@ -151,6 +151,33 @@ for (const [runtime, user] of Object.entries(USERS)) {
     await reconciles(image, project);
   });
 }
+
+test("The finished files of the tutorial fit the project that it begins with", {
+  timeout: 120_000,
+}, async () => {
+  const page = projectText("docs/tutorial/start.md");
+  const [, create = ""] = /^(npm create .*)$/m.exec(page) ?? [];
+  const folder = join(home, "tutorial");
+  const project = join(folder, "cron");
+  await mkdir(folder);
+  await run(create, folder);
+  await run("npm install", project);
+  await rm(join(project, "cronjob.ts"));
+  const finished = projectText("docs/tutorial/finished.md");
+  const files = [
+    ...finished.matchAll(/^## `(\S+)`\n[^]*?^```.*\n([^]*?)^```$/gm),
+  ];
+  assert.equal(files.length, 4);
+  for (const [, name = "", text = ""] of files) {
+    const own = text.replace("./cron_job.ts", "./operator.ts");
+    await writeFile(join(project, name), own);
+  }
+  for (const script of ["check", "lint", "chart"]) {
+    await run(`npm run ${script}`, project);
+  }
+  const role = join(project, "chart/templates/rbac.yaml");
+  assert.match(readFileSync(role, "utf8"), /^ +- jobs$/m);
+});
 
 /** Runs the command of an image against an API server until it has reconciled. */
 async function reconciles(

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, existsSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
+import { parse } from "yaml";
 import {
   PACKAGES,
   releaseNotes,
@@ -9,7 +11,7 @@ import {
   VERSIONED,
 } from "../../tools/release.ts";
 import { runCommand } from "../support/child_process.ts";
-import { temporaryFolder } from "../support/temporary_folder.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { denoJson, packageJson, projectText } from "./shipped_files.ts";
 
 const CHANGELOG =
@@ -67,4 +69,73 @@ test("Entry points have what the JSR score asks for", () => {
     const [doc = ""] = projectText(file).split("*/");
     assert.match(doc, /^(?:\/\/.*\n)*\/\*\*\n[^]*@module\b/, file);
   }
+});
+
+/** Steps of the release workflow after its tarballs. */
+const PUBLISHING = (parse(projectText(".github/workflows/release.yaml")).jobs
+  .publish.steps as readonly { readonly run?: string }[])
+  .flatMap(({ run }) => /publish|gh release/.test(run ?? "") ? [run] : []);
+
+/**
+ * Runs the steps that publish, in a clone with the files of a release; the
+ * programs write down how they are called.
+ */
+async function publish(tag: string): Promise<string> {
+  const folder = temporaryFolder();
+  const log = join(folder, "log");
+  const programs = {
+    npm:
+      `if [ "$1" = view ]; then [ "$2" != a@1.0.0 ] || echo 1.0.0; else echo "npm $*" >>${log}; fi`,
+    // Deno refuses to publish with files that git does not know.
+    npx: `[ -z "$(git status --porcelain)" ] && echo "npx $*" >>${log}`,
+    gh: `echo "gh $*" >>${log}`,
+  };
+  for (const [name, text] of Object.entries(programs)) {
+    chmodSync(writeText(folder, `bin/${name}`, `#!/bin/sh\n${text}\n`), 0o755);
+  }
+  const clone = join(folder, "clone");
+  writeText(clone, ".gitignore", projectText(".gitignore"));
+  for (const name of ["a", "b"]) {
+    const manifest = JSON.stringify({ name, version: "1.0.0" });
+    writeText(folder, `${name}/package/package.json`, manifest);
+  }
+  for (const name of ["NOTES.md", "sbom.json", "SHA256SUMS"]) {
+    writeText(clone, `release/${name}`, "");
+  }
+  const git = "git -c user.name=a -c user.email=a@example.com";
+  const { code, stderr } = await runCommand([
+    "bash",
+    "-ec",
+    [
+      `for name in a b; do tar -czf release/$name.tgz -C ../$name package; done`,
+      "git init -q && git add .gitignore",
+      `${git} commit -q -m Start`,
+      ...PUBLISHING.map((step) => `bash -e <<'STEP'\n${step}\nSTEP`),
+    ].join("\n"),
+  ], {
+    cwd: clone,
+    env: {
+      TAG: tag,
+      PATH: `${join(folder, "bin")}${delimiter}${process.env["PATH"]}`,
+    },
+  });
+  assert.equal(code, 0, stderr);
+  return readFileSync(log, "utf8");
+}
+
+test("The release workflow publishes what is missing, as its tag says", async () => {
+  assert.equal(PUBLISHING.length, 3);
+  const files =
+    "release/a.tgz release/b.tgz release/sbom.json release/SHA256SUMS";
+  const calls = (tag: string, npmTag: string, kind: string) =>
+    `npm publish ./release/b.tgz --provenance --access public --tag ${npmTag}
+npx deno publish
+gh release create ${tag} --${kind} --verify-tag --title ${tag} --notes-file release/NOTES.md ${files}
+`;
+  assert.equal(await publish("v1.0.0"), calls("v1.0.0", "latest", "latest"));
+  const candidate = "v1.0.0-rc.1";
+  assert.equal(
+    await publish(candidate),
+    calls(candidate, "next", "prerelease"),
+  );
 });

@@ -21,7 +21,6 @@ import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Client } from "../../core/client/client.ts";
@@ -32,55 +31,35 @@ import { until } from "../support/until.ts";
 import { Random } from "./random.ts";
 import { SoakedOperator } from "./soaked_operator.ts";
 import { type Trend, trend } from "./trend.ts";
+import { commandLine } from "../support/command_line.ts";
 
 const MEBIBYTE = 2 ** 20;
 /** Share of the duration before the first sample. */
 const WARM_UP = 0.2;
 const SAMPLES = 60;
 const LAG_RESOLUTION_MS = 10;
+/**
+ * Longest time until a watch that falls silent before its first bookmark ends:
+ * its timeout of up to 10 minutes.
+ */
+const LONGEST_STALL_MS = 610_000;
 
-const values = readArguments();
+const { values, positive, integer } = commandLine("soak", {
+  minutes: { type: "string", default: "10" },
+  // So few that the run history of each object is full before the first sample:
+  // filling it is not a leak.
+  objects: { type: "string", default: "100" },
+  changes: { type: "string", default: "20" },
+  seed: { type: "string", default: "1" },
+  charts: { type: "string" },
+});
 const duration = positive("minutes") * 60_000;
+const [objects, changesPerSecond] = [
+  integer("objects", 1),
+  positive("changes"),
+];
+const seed = integer("seed");
 const { charts } = values;
-
-positive("objects");
-positive("changes");
-
-/** Reads the arguments; reports unknown ones and ends the process. */
-function readArguments() {
-  try {
-    return parseArgs({
-      options: {
-        minutes: { type: "string", default: "10" },
-        // So few that the run history of each object is full before the first
-        // sample: filling it is not a leak.
-        objects: { type: "string", default: "100" },
-        changes: { type: "string", default: "20" },
-        seed: { type: "string", default: "1" },
-        charts: { type: "string" },
-      },
-    }).values;
-  } catch (error) {
-    process.stderr.write(
-      `Cannot soak: it takes --minutes N, --objects N, --changes N, --seed N and --charts FOLDER: received ${
-        process.argv.slice(2).join(" ")
-      } (${(error as Error).message})\n`,
-    );
-    process.exit(2);
-  }
-}
-
-/** Reads a positive number from the arguments; ends the process if it is not one. */
-function positive(name: "minutes" | "objects" | "changes"): number {
-  const value = Number(values[name]);
-  if (value > 0 && value < Infinity) return value;
-  process.stderr.write(
-    `Cannot soak: --${name} must be a positive number: received "${
-      values[name]
-    }"\n`,
-  );
-  process.exit(2);
-}
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
@@ -91,9 +70,9 @@ async function startServer(kubeconfig: string) {
     "--conditions=@coracle/source",
     fileURLToPath(new URL("./soak_server.ts", import.meta.url)),
     kubeconfig,
-    values.objects,
-    values.seed,
-    values.changes,
+    String(objects),
+    String(seed),
+    String(changesPerSecond),
   ], { stdio: ["pipe", "pipe", "inherit"] });
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text) => output += text);
@@ -180,10 +159,27 @@ function checkFlat(
   assert.ok(growth <= limit, `${what} must be flat`);
 }
 
+/** Waits until the operator has done everything; fails with what is left. */
+async function done(): Promise<void> {
+  const begun = clock.now();
+  let left: string | undefined;
+  try {
+    await until("all is done", async () => {
+      left = await soaked.undone(truth);
+      return left === undefined;
+    }, { within: LONGEST_STALL_MS + 120_000, every: 500 });
+  } catch (error) {
+    const health = JSON.stringify(soaked.operator.health());
+    throw new Error(`${(error as Error).message}: ${left}: ${health}`);
+  }
+  const seconds = ((clock.now() - begun) / 1_000).toFixed(1);
+  process.stdout.write(`All was done ${seconds} s after the last change.\n`);
+}
+
 const folder = await mkdtemp(join(tmpdir(), "soak-"));
 const kubeconfig = join(folder, "kubeconfig");
 const { child, says } = await startServer(kubeconfig);
-const random = new Random(Number(values.seed) + 1);
+const random = new Random(seed + 1);
 const metrics = new MetricsRegistry();
 const client = await Client.load({
   kubeconfig,
@@ -196,7 +192,7 @@ const soaked = new SoakedOperator({ client, metrics, clock, random });
 await soaked.operator.start();
 
 process.stderr.write(
-  `Soaking ${values.objects} objects for ${values.minutes} minutes with ${values.changes} changes a second, seed ${values.seed}…\n`,
+  `Soaking ${objects} objects for ${values.minutes} minutes with ${changesPerSecond} changes a second, seed ${seed}…\n`,
 );
 
 if (charts !== undefined) await mkdir(charts, { recursive: true });
@@ -210,10 +206,7 @@ for (let count = 0; count < SAMPLES; count++) {
 
 child.stdin.write("rest\n");
 const [changes] = await says(/\d+ changes .*/);
-await until("all is done", () => soaked.isDone(truth), {
-  within: 120_000,
-  every: 500,
-});
+await done();
 await soaked.check(truth);
 process.stdout.write(`${changes}; ${soaked.summary}\n`);
 process.stdout.write("No change was lost, and the metrics are right.\n");

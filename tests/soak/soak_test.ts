@@ -64,7 +64,9 @@ test(
     ending.abort();
     await clock.advance(5_000);
     await going;
-    await clock.runUntil(() => soaked.isDone(server.client));
+    await clock.runUntil(async () =>
+      await soaked.undone(server.client) === undefined
+    );
     await soaked.check(server.client);
     const read = metricReader(soaked.operator.metrics());
     assert.equal(read("coracle_client_requests_total"), transport.count);

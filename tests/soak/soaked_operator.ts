@@ -83,33 +83,34 @@ export class SoakedOperator {
       `${this.#watcher.calls} that watch; ${this.#cleaned} cleaned up`;
   }
 
-  /** Number of objects that the writer has worked on and not cleaned up. */
-  get size(): number {
-    return this.#worked.size;
-  }
-
   /**
-   * Whether the operator is idle and knows the same objects as the server, and
-   * every buoy has the status that its spec asks for.
+   * First thing that is left to do; `undefined` once the operator is idle and
+   * knows the same objects as the server, and every buoy has the status that its
+   * spec asks for.
    */
-  async isDone(truth: Client): Promise<boolean> {
+  async undone(truth: Client): Promise<string | undefined> {
     const { controllers } = this.operator.health();
-    if (controllers.some(({ running, waiting }) => running + waiting > 0)) {
-      return false;
+    for (const { name, running, waiting } of controllers) {
+      if (running + waiting > 0) {
+        return `${name}: ${running} running, ${waiting} waiting`;
+      }
     }
     const { items } = await truth.list(Buoy);
     // The server removes an object with its finalizer; the deletion event may
     // still be on its way when the list is answered.
     const read = metricReader(this.operator.metrics());
-    const isCurrent = ["writer", "watcher"].every((controller) =>
-      read("coracle_primaries", { controller }) === items.length
+    for (const { name } of controllers) {
+      const known = read("coracle_primaries", { controller: name });
+      if (known !== items.length) {
+        return `${name} knows ${known} of ${items.length} objects`;
+      }
+    }
+    const left = items.find(({ metadata, spec, status }) =>
+      metadata.deletionTimestamp !== undefined ||
+      status?.value !== spec.value ||
+      this.#worked.get(metadata.uid ?? "") !== metadata.generation
     );
-    return isCurrent &&
-      items.every(({ metadata, spec, status }) =>
-        metadata.deletionTimestamp === undefined &&
-        status?.value === spec.value &&
-        this.#worked.get(metadata.uid ?? "") === metadata.generation
-      );
+    return left && JSON.stringify(left);
   }
 
   /** Compares the metrics of the operator with the counters. */
