@@ -21,11 +21,11 @@ import {
 import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { brokenLinks } from "./links.ts";
 import { indexed, pageOf, summaryOf } from "./pages.ts";
 import { type EntryPoint, type Page, referencePages } from "./reference.ts";
 import { serve } from "./serve.ts";
+import { commandLine } from "../tests/support/command_line.ts";
 
 const SITE = fileURLToPath(new URL(".", import.meta.url));
 const PROJECT = dirname(join(SITE, "."));
@@ -209,16 +209,14 @@ function build(): void {
   print(`Built ${count} pages in site/dist`);
 }
 
-const { values } = parseArgs({
-  options: {
-    serve: { type: "boolean", default: false },
-    port: { type: "string", default: "5173" },
-  },
+const { values, integer } = commandLine("build the site", {
+  serve: { type: "boolean", default: false },
+  port: { type: "string", default: "5173" },
 });
 try {
   build();
   if (values.serve) {
-    const { port } = await serve(DIST, Number(values.port));
+    const { port } = await serve(DIST, integer("port"));
     print(`Serving http://127.0.0.1:${port}/`);
   }
 } catch (error) {

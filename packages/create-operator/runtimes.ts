@@ -10,9 +10,19 @@ export const RUNTIME_NAMES: Readonly<Record<Runtime, string>> = {
 export const COMMANDS: Readonly<
   Record<Runtime, Readonly<Record<string, string>>>
 > = {
-  node: scripts("npm run", { install: "npm install", test: "npm test" }),
-  deno: scripts("deno task", { install: "deno install" }),
-  bun: scripts("bun run", { install: "bun install" }),
+  node: scripts("npm run", {
+    install: "npm install",
+    test: "npm test",
+    coracle: "npx coracle",
+  }),
+  deno: scripts("deno task", {
+    install: "deno install",
+    coracle: "deno run -A npm:@coracle/operator/coracle",
+  }),
+  bun: scripts("bun run", {
+    install: "bun install",
+    coracle: "bunx --bun coracle",
+  }),
 };
 
 function scripts(

@@ -18,9 +18,15 @@ import { coracle } from "../support/program.ts";
 import { startScenarioCluster } from "../support/scenario_cluster.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
+type Labels = Readonly<Record<string, string>>;
+
 interface Manifest {
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Labels;
+  };
   readonly spec?: Record<string, unknown>;
 }
 
@@ -110,6 +116,7 @@ helmTest("A chart passes helm lint with all switches on", async () => {
 
 const ALL = [
   "--set=serviceMonitor.enabled=true",
+  "--set=serviceMonitor.labels.release=prometheus",
   "--set=podDisruptionBudget.enabled=true",
   "--set=networkPolicy.enabled=true",
   "--set=replicas=2",
@@ -164,6 +171,48 @@ helmTest("A chart renders what its values switch on", async () => {
     },
   });
 });
+
+helmTest(
+  "Objects of a chart have labels, and its selectors find them",
+  async () => {
+    const chart = await writeChart(temporaryFolder(), boats(SHARED));
+    const found = await rendered(chart, ...ALL);
+    const own = {
+      "app.kubernetes.io/name": "boats",
+      "app.kubernetes.io/instance": "fleet",
+      "app.kubernetes.io/managed-by": "Helm",
+      "helm.sh/chart": "boats-0.1.0",
+    };
+    for (const { kind, metadata } of found) {
+      if (kind === "CustomResourceDefinition") continue;
+      assert.partialDeepStrictEqual(metadata.labels, own, kind);
+    }
+    const one = (kind: string) => {
+      const object = found.find((other) => other.kind === kind);
+      assert(object !== undefined, kind);
+      return object;
+    };
+    assert.equal(
+      one("ServiceMonitor").metadata.labels?.["release"],
+      "prometheus",
+    );
+    const spec = (kind: string) => one(kind).spec as Record<string, unknown>;
+    const { metadata: pod } = spec("Deployment")["template"] as Manifest;
+    const matching = (selector: unknown) =>
+      (selector as { readonly matchLabels: Labels }).matchLabels;
+    assert.partialDeepStrictEqual(pod.labels, spec("Service")["selector"]);
+    for (const kind of ["Deployment", "PodDisruptionBudget"]) {
+      const selector = matching(spec(kind)["selector"]);
+      assert.partialDeepStrictEqual(pod.labels, selector, kind);
+    }
+    const policy = matching(spec("NetworkPolicy")["podSelector"]);
+    assert.partialDeepStrictEqual(pod.labels, policy);
+    assert.partialDeepStrictEqual(
+      one("Service").metadata.labels,
+      matching(spec("ServiceMonitor")["selector"]),
+    );
+  },
+);
 
 helmTest("A chart leaves out what its values switch off", async () => {
   const chart = await writeChart(temporaryFolder(), boats(SHARED));

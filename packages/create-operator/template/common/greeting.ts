@@ -7,7 +7,7 @@ export const Greeting = defineKind({
   kind: "Greeting",
   spec: z.object({
     message: z.string().min(1).max(1000).describe("Text of the ConfigMap."),
-    validHours: z.int().min(1).default(24)
+    validHours: z.int().min(1).default(72)
       .describe("Hours after which the ConfigMap is removed."),
   }),
   status: z.object({ expired: z.boolean() }).partial(),
