@@ -23,7 +23,7 @@ import {
   selectOperators,
 } from "./operator_module.ts";
 
-/** Operators and kinds of a file; plain data. */
+/** Description of the operators and kinds of a file; plain data. */
 export interface FileDescription {
   readonly operators: readonly OperatorDescription[];
   /** CustomResourceDefinitions of the kinds that it exports or registers. */

@@ -79,7 +79,7 @@ export function operatorManifests(
       access: [
         ...access,
         ...recordedAccess(
-          recorded.filter((request) => !isCoordination(request, access)),
+          recorded.filter((request) => !isOwnLease(request, access)),
           watchedBy(input),
         ),
       ],
@@ -92,10 +92,10 @@ export function operatorManifests(
 }
 
 /**
- * Whether a request is one for the operator's own Lease, which is granted where
- * the operator is deployed and not where it was recorded.
+ * Whether a recorded request is for the operator's own Lease. Its right is
+ * granted in the namespace of the deployment, not in that of the recording.
  */
-function isCoordination(
+function isOwnLease(
   { verb, group, resource }: RecordedRequest,
   access: readonly KindAccess[],
 ): boolean {

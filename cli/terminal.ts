@@ -7,7 +7,7 @@ const INTERRUPTED = 130;
 /** Error code of a stream that nobody reads any more. */
 const BROKEN_PIPE = "EPIPE";
 
-/** Time between two looks at the parent. */
+/** Interval between two checks that the parent process lives. */
 const PARENT_CHECK_MS = 500;
 
 let interrupts: AbortController | undefined;

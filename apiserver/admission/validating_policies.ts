@@ -22,7 +22,7 @@ interface Denial {
 interface Evaluated {
   readonly denials: readonly (Denial & { readonly index: number })[];
   readonly annotations: readonly (readonly [key: string, value: string])[];
-  /** Errors of audit annotations, which deny whatever the actions are. */
+  /** Errors of audit annotations; they deny the request with any action. */
   readonly errors: readonly string[];
 }
 

@@ -16,8 +16,9 @@ export interface WebhookAnswer {
 }
 
 /**
- * Match of a webhook and a request: rules, selectors and match conditions.
+ * Matches a request against a webhook: rules, selectors and match conditions.
  *
+ * @returns Undefined if the webhook is not to be called.
  * @throws {StatusError} If a match condition fails to evaluate.
  */
 export async function webhookMatch(

@@ -147,7 +147,7 @@ function writeEmpty(writer: WireWriter, number: number, schema: Schema): void {
   });
 }
 
-/** Writes the zero of a scalar, which Go writes if the field is no pointer. */
+/** Writes the zero value of a scalar, as Go does for fields without a pointer. */
 function writeZero(writer: WireWriter, number: number, schema: Schema): void {
   if (wireForm(schema) !== undefined) return;
   if (schema.type === "string") writer.text(number, "");

@@ -54,7 +54,7 @@ export type FaultEffect =
   | { readonly withhold: { readonly from: number; readonly to: number } }
   /** Breaks the connection after this many bytes of the body. */
   | { readonly cutAfter: number }
-  /** Stalls a watch after this many events. */
+  /** Sends nothing more on a watch after this many events, and keeps it open. */
   | { readonly stallAfter: number }
   /** Omits the bookmark that ends a watch's initial events. */
   | { readonly withoutEndBookmark: true };

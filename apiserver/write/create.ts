@@ -188,7 +188,11 @@ function exists(
   });
 }
 
-/** Sets the namespace of the path on the object. */
+/**
+ * Sets the namespace of the request's path on an object.
+ *
+ * @throws {StatusError} If the object names another namespace.
+ */
 export function placeInNamespace(
   request: ResourceRequest,
   { metadata }: UntypedObject,

@@ -64,7 +64,7 @@ export type OptionRule =
 
 type OptionalRule = `${OptionType}?` | readonly (string | undefined)[];
 
-/** Row of any option, as the functions here read it. */
+/** Row of an option table, for an option of any type. */
 export interface AnyRow {
   readonly type: OptionRule;
   /** Value of an option that is left out, which is then optional. */
@@ -76,8 +76,8 @@ export interface AnyRow {
   /** Table of the options within this option. */
   readonly options?: object;
   /**
-   * Methods of an implementation of the user's own, which is accepted in place
-   * of options; the first one distinguishes it.
+   * Table of the methods of an own implementation, which is accepted in place of
+   * an object with options. A value with the first of these methods is one.
    */
   readonly custom?: object;
   /**

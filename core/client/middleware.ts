@@ -163,7 +163,7 @@ export const RATE_LIMIT_RULES: OptionRules<RateLimitOptions> = {
   burst: "positive?",
 };
 
-/** Path of Leases; a renewal that is delayed may be too late. */
+/** Path of Leases, which are not rate limited: a late renewal loses them. */
 const EXEMPT_PATH = "/apis/coordination.k8s.io/";
 
 /**

@@ -5,7 +5,7 @@ import { createReadStream } from "node:fs";
  * Reads a file up to a size. Pipes and devices are read as well: their size is
  * known only at their end.
  *
- * @returns Content; undefined if the file is larger, of which no more is read.
+ * @returns Text of the file; undefined if it is larger than the limit.
  * @throws {Error} If the file cannot be read.
  */
 export async function readLimited(

@@ -14,7 +14,7 @@ export interface ListNode<N> {
 interface List<N> {
   head: N | undefined;
   tail: N | undefined;
-  /** Number of times it was passed over since one of its nodes was taken. */
+  /** Number of nodes that other lists gave since this one gave its last. */
   passedOver: number;
 }
 

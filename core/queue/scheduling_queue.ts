@@ -18,11 +18,11 @@ const DEADLINES_PER_TURN = 5_000;
 /** Priority of a run; the lowest number is the most urgent. */
 export type Priority = 0 | 1 | 2;
 
-/** Priorities by name. */
+/** Priorities of runs, by name. */
 export const Priority: {
   /** Change of an object. */
   readonly live: 0;
-  /** Retry, reschedule or interval. */
+  /** Run that a timer starts: a retry, a reschedule or the interval. */
   readonly timer: 1;
   /** Object of the initial list, or one that a relist found. */
   readonly resync: 2;

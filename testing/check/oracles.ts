@@ -211,8 +211,11 @@ function summary(run: RunRecord): ReadonlyMap<string, readonly TracedWrite[]> {
   return found;
 }
 
-/** Number of deletions of what the operator had made in the same step, for once. */
-function brief(
+/**
+ * Number of deletions of objects that the run created in the same step, beyond
+ * those that the reference creates there.
+ */
+function shortLived(
   deletions: readonly TracedWrite[],
   { run, reference }: Pick<Case, "run" | "reference">,
 ): number {
@@ -256,7 +259,9 @@ function extraWrites(
     const expected = usual.get(key)?.length ?? 0;
     const [effect] = key.split(" ", 1);
     // What the operator made and removed in one step has cost nobody anything.
-    const spared = effect === "deleted" ? brief(writes, { run, reference }) : 0;
+    const spared = effect === "deleted"
+      ? shortLived(writes, { run, reference })
+      : 0;
     if (writes.length - spared <= expected) continue;
     const object = key.slice(key.indexOf(" ") + 1);
     // An object that was changed by others may be made anew from its definition.

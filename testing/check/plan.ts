@@ -1,4 +1,4 @@
-/** What happens to an operator in one run, beside the workload; plain data. */
+/** Disturbance of one run, such as a crash or a lost answer; plain data. */
 export interface Perturbation {
   /** Kind of the perturbation, such as `crash`. */
   readonly do: string;

@@ -16,7 +16,7 @@ export interface LeafChange {
   readonly value: unknown;
 }
 
-/** Maximum number of list items or texts that a schema may demand of a value. */
+/** Maximum number of items or characters that are generated for a minimum. */
 const MAX_SIZE = 64;
 
 /** Texts by the name of the field, for texts without any other restriction. */

@@ -235,7 +235,7 @@ export function messageOf(error: unknown): string {
 /** Maximum length of a chain of causes, which may be circular. */
 const MAX_CHAIN = 16;
 
-/** Anything that was thrown, and the causes behind it. */
+/** List of an error and its causes, the outermost first. */
 export function chainOf(error: unknown): readonly unknown[] {
   const chain: unknown[] = [];
   let current = error;

@@ -162,8 +162,8 @@ const SUCCEEDED = {
   message: "The object is in its desired state",
 } as const;
 
-/** The run has written `observedGeneration` itself. */
-const NOT_OBSERVED = noUpdate({ observed: false });
+/** Result of a run that has written `observedGeneration` itself. */
+const OBSERVED_ALREADY = noUpdate({ observed: false });
 
 /** One run of a `summarized` reconciler for one object. */
 class SummarizedRun<P extends Conditioned> implements StepContext<P> {
@@ -262,16 +262,16 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     try {
       if (suspended || this.#begin()) await this.#status.write(this.object);
     } catch (failure) {
-      if (this.#isDeleted(failure)) return NOT_OBSERVED;
+      if (this.#isDeleted(failure)) return OBSERVED_ALREADY;
       throw failure;
     }
-    if (suspended) return NOT_OBSERVED;
+    if (suspended) return OBSERVED_ALREADY;
     const result = await this.#summarizeAndPatch(await this.#runSteps(steps));
     if (result !== undefined) this.#notify();
     const after = result?.next.after;
     return after === undefined
-      ? NOT_OBSERVED
-      : NOT_OBSERVED.rescheduleAfter(after);
+      ? OBSERVED_ALREADY
+      : OBSERVED_ALREADY.rescheduleAfter(after);
   }
 
   async cleanUp(steps: readonly Step<P>[]): Promise<CleanupResult> {

@@ -352,7 +352,7 @@ function readerOf<P extends KubernetesObject, S extends KubernetesObject>(
 /** Number of event sources that were created for dependents, by kind. */
 const sourceCounts: Map<string, number> = new Map();
 
-/** Creates a name: those of the event sources of a controller must differ. */
+/** Creates the name of an event source, which no other one has. */
 function nextName(kind: Kind): string {
   const name = kindText(kind);
   const number = (sourceCounts.get(name) ?? 0) + 1;

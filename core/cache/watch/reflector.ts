@@ -361,7 +361,10 @@ export class Reflector {
     this.#version.moveTo(header);
   }
 
-  /** Fails if initial events do not end, as from a server that ignores them. */
+  /**
+   * Fails if the bookmark that ends the initial events is overdue, as with a
+   * server that does not know `sendInitialEvents`.
+   */
   #checkForEnd(response: ResponseReader): void {
     if (response.sinceProgress <= INITIAL_EVENT_LIMIT_MS) return;
     throw new ConnectionFault(

@@ -45,7 +45,7 @@ export interface WatchHealth {
   readonly errors: number;
 }
 
-/** Upper bounds in seconds: from a proxy's limit to the server's own timeout. */
+/** Upper bounds of the histogram of watch ages, in seconds. */
 const WATCH_AGE_BUCKETS: readonly number[] = [1, 10, 30, 60, 120, 300, 600];
 
 const CHANGE_TYPES = ["added", "updated", "deleted"] as const;
