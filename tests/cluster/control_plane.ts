@@ -50,6 +50,21 @@ const CONTROLLERS: readonly string[] = [
 ];
 
 /**
+ * Builds the programs that {@linkcode startControlPlane} will need. That takes
+ * minutes once, at the lowest priority, so that it can go on beside other tests.
+ *
+ * @returns Whether they are there; false if they are not needed, or without a Go
+ * toolchain.
+ */
+export async function buildControlPlane(
+  kubernetes: string = DEFAULT_KUBERNETES,
+): Promise<boolean> {
+  const { KUBECONFIG, KUBEBUILDER_ASSETS } = process.env;
+  if (KUBECONFIG || KUBEBUILDER_ASSETS) return false;
+  return await buildPrograms(releaseOf(kubernetes), PROGRAMS);
+}
+
+/**
  * Finds or starts a control plane: that of `KUBECONFIG`, else the programs in
  * `KUBEBUILDER_ASSETS`, else programs built from their published Go modules.
  *
@@ -77,7 +92,7 @@ export async function startControlPlane(
     });
   }
   const release = releaseOf(kubernetes);
-  return await buildPrograms(release, PROGRAMS)
+  return await buildControlPlane(kubernetes)
     ? await startPrograms(programsFolder(release), {
       origin: `Go modules of ${release.version}`,
       controllers,

@@ -77,9 +77,10 @@ export async function buildPrograms(
     await writeFile(modules, await moduleFile(release));
     const { code, stderr } = await runCommand([
       "nice",
+      "-n",
+      "19",
       "go",
       "build",
-      "-p=1",
       "-trimpath",
       "-mod=mod",
       `-modfile=${modules}`,
