@@ -195,8 +195,6 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /** Number of starts and stops; detects a stop during a start. */
   #changes = 0;
   #leading = false;
-  /** Whether the controller has led since its start. */
-  #hasLed = false;
 
   /**
    * Creates a controller, which does nothing before its start.
@@ -277,7 +275,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     };
     const kind = await deps.client.resolve(this.kind);
     checkNotStopped();
-    const { watches } = this.#parts = this.#assemble(kind, deps);
+    const { watches, processor } = this.#parts = this.#assemble(kind, deps);
     const namespaces = namespaceSet(
       this.#namespaces ?? deps.namespaces,
       deps.currentNamespace,
@@ -293,13 +291,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     checkNotStopped();
     this.#ready = true;
     duration.set((clock.now() - began) / 1_000, { controller: this.name });
-    if (this.#leading) this.#resume();
+    if (this.#leading) processor.resume();
   }
 
   /** Starts the runs as soon as the caches are complete. */
   startLeading(): void {
     this.#leading = true;
-    if (this.#ready) this.#resume();
+    if (this.#ready) this.#parts?.processor.resume();
   }
 
   /** Ends the runs; the caches stay up to date. */
@@ -349,7 +347,6 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     this.#parts?.processor.pause();
     this.#changes++;
     this.#ready = false;
-    this.#hasLed = false;
     const { processor, watches, recorder, overdue } = this.#parts ?? {};
     await watches?.stop();
     processor?.clear();
@@ -559,12 +556,5 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       history,
       overdue,
     };
-  }
-
-  #resume(): void {
-    const { processor } = this.#started;
-    if (this.#hasLed) processor.resync();
-    this.#hasLed = true;
-    processor.resume();
   }
 }

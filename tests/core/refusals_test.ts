@@ -255,6 +255,20 @@ testRefusals([
     bad: { served: ["yes", FLAG] },
   },
   {
+    what: "The scale of a kind",
+    make: (scale) => defineKind({ ...kind, spec: z.object({}), scale }),
+    good: { specReplicasPath: ".spec.a", statusReplicasPath: ".status.a" },
+    optional: true,
+    bad: { statusReplicasPath: [undefined, "a string: received nothing"] },
+  },
+  {
+    what: "A validation of a kind",
+    make: (rule) =>
+      defineKind({ ...kind, spec: z.object({}), validations: [rule] }),
+    good: { rule: "true" },
+    bad: { rule: [5, "a string"] },
+  },
+  {
     what: "rbacManifests()",
     make: rbacManifests,
     good: { name: "web", namespace: "default", access: [] },

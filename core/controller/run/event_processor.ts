@@ -140,6 +140,8 @@ export class EventProcessor<P extends KubernetesObject>
   readonly #retry: RetryPolicy;
   readonly #slice: TimeSlice;
   #paused = true;
+  /** Whether runs have been started before. */
+  #hasResumed = false;
   #pumping = false;
   /** Timer for the next check, while the bucket is empty or the lease not held. */
   #throttle: Timer | undefined;
@@ -586,8 +588,10 @@ export class EventProcessor<P extends KubernetesObject>
     );
   }
 
-  /** Starts waiting runs. */
+  /** Starts waiting runs; after a pause every primary runs again. */
   resume(): void {
+    if (this.#hasResumed) this.resync();
+    this.#hasResumed = true;
     this.#paused = false;
     this.#pump();
   }

@@ -18,6 +18,21 @@ test("diffJsonPatch creates a patch that turns one document into the other", () 
   }));
 });
 
+test("diffJsonPatch between lists with equal items at both ends leaves these alone", () => {
+  const items = fc.array(jsonValues, { maxLength: 3 });
+  fc.assert(fc.property(
+    fc.record({ start: items, old: items, new: items, end: items }),
+    ({ start, old, new: young, end }) => {
+      const before = [...start, ...old, ...end];
+      const after = [...start, ...young, ...end];
+      const patch = diffJsonPatch(before, after);
+      assert.deepEqual(applyJsonPatch(before, patch), after);
+      const touched = new Set(patch.map(({ path }) => path.split("/")[1]));
+      assert.ok(touched.size <= Math.max(old.length, young.length));
+    },
+  ));
+});
+
 test("diffJsonPatch creates an empty patch for equal documents", () => {
   fc.assert(fc.property(jsonValues, (value) => {
     assert.deepEqual(diffJsonPatch(value, structuredClone(value)), []);

@@ -167,7 +167,6 @@ async function take(
     case "resume":
       world.paused = false;
       processor.resume();
-      processor.resync();
       break;
     case "idle":
       processor.pause();

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { tlsOptions } from "../../../../core/client/transport/transport_options.ts";
+
+const BUNDLE = "-----BEGIN CERTIFICATE-----";
+
+test("tlsOptions trusts single certificates only of a bundle that is given", () => {
+  assert.deepEqual(tlsOptions({}), { rejectUnauthorized: true });
+  assert.deepEqual(tlsOptions({ certificateAuthority: BUNDLE }), {
+    ca: BUNDLE,
+    allowPartialTrustChain: true,
+    rejectUnauthorized: true,
+  });
+});
+
+test("tlsOptions passes on certificate, key and server name, and skips checks if asked to", () => {
+  const options = { certificate: "c", key: "k", serverName: "api" };
+  assert.deepEqual(tlsOptions({ ...options, insecureSkipTlsVerify: true }), {
+    cert: "c",
+    key: "k",
+    servername: "api",
+    rejectUnauthorized: false,
+  });
+});
