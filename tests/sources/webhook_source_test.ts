@@ -150,6 +150,17 @@ test("webhookSource refuses a body over the limit, with or without a length", as
   });
 });
 
+test("webhookSource reads a body that comes in parts", async () => {
+  await withWebhook({}, async (url, context) => {
+    const body = JSON.stringify({
+      key: "default/a",
+      more: "x".repeat(300_000),
+    });
+    assert.equal(await post(url, body), 202);
+    assert.deepEqual(context.triggered, ["default/a"]);
+  });
+});
+
 test("webhookSource warns once a minute about requests that are broken off", async () => {
   const clock = new VirtualClock();
   const lines: string[] = [];
@@ -186,12 +197,20 @@ test("webhookSource warns once a minute about requests that are broken off", asy
 });
 
 test("webhookSource closes its socket when it stops, and can be started again", async () => {
-  let url = "";
-  await withWebhook({}, (given) => {
-    url = given;
-    return Promise.resolve();
+  const source = webhookSource({
+    name: "hook",
+    check: "none",
+    primaries: () => ["default/a"],
   });
-  await assert.rejects(post(url, "{}"));
+  for (const round of ["first", "second"]) {
+    const context = recordedContext(new VirtualClock());
+    await source.start(context);
+    const { url = "" } = source;
+    assert.equal(await post(url, "{}"), 202, round);
+    assert.deepEqual(context.triggered, ["default/a"], round);
+    await source.stop();
+    await assert.rejects(post(url, "{}"), round);
+  }
 });
 
 test("webhookSource refuses options that make no sense", () => {
@@ -205,7 +224,12 @@ test("webhookSource refuses options that make no sense", () => {
   assert.throws(make({ port: 70_000 }), RangeError);
   assert.throws(make({ bodyLimit: 0 }), RangeError);
   assert.throws(make({ path: "hook" }), TypeError);
+  const hmac = { secret: "a" };
+  const bearer = { token: "b" };
   assert.throws(make({ check: { hmac: { secret: "" } } }), TypeError);
+  assert.throws(make({ check: { bearer: { token: "" } } }), TypeError);
+  assert.throws(make({ check: { hmac, bearer } as never }), /"check" must be/);
+  assert.throws(make({ check: { hmac, none: 1 } as never }), /"check" must be/);
 });
 
 test("webhookSource reports that its port is taken, and its health", async () => {

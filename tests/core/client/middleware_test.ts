@@ -17,6 +17,7 @@ import {
   retry,
   RETRY_OPTIONS,
   type RetryOptions,
+  traceRequests,
 } from "../../../core/client/middleware.ts";
 import {
   authenticate,
@@ -26,6 +27,7 @@ import { type ApiRequest, pathRequest } from "../../../core/client/request.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { noMetrics } from "../../../core/metrics.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { RecordedTracer } from "../../support/recorded_tracer.ts";
 import {
   type Script,
   ScriptedTransport,
@@ -392,4 +394,22 @@ test("responseTimeout leaves no listener on the signal of a request that has end
     await (await send(request)).cancel();
     assert.equal(listeners.size, 0, "a response that was cancelled");
   }
+});
+
+test("traceRequests marks each answer from 400 as an error, and no other", async () => {
+  const tracer = new RecordedTracer();
+  const statuses = [200, 304, 399, 400, 404, 503];
+  const { send } = through(
+    traceRequests(tracer),
+    (_request, count) => ({ status: statuses[count - 1]! }),
+  );
+  for (const _ of statuses) await send({ ...READ, path: "/x?watch=1" });
+  assert.deepEqual(
+    tracer.spans.map(({ attributes, status }) => [
+      attributes["url.path"],
+      attributes["http.response.status_code"],
+      status?.code,
+    ]),
+    statuses.map((status) => ["/x", status, status < 400 ? undefined : 2]),
+  );
 });

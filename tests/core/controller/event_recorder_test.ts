@@ -211,3 +211,32 @@ test("EventRecorder drops an event that the server forbids, without failing [L41
   await recorder.flush();
   assert.deepEqual(warnings, ["Cannot write an Event"]);
 });
+
+test("EventRecorder counts up an event that another replica creates meanwhile [L41]", async () => {
+  const patches: unknown[] = [];
+  const recorder = new EventRecorder({
+    client: {
+      find: () => Promise.resolve(undefined),
+      create: () =>
+        Promise.reject(
+          new ApiError("Cannot create: it exists", {
+            status: 409,
+            reason: "AlreadyExists",
+          }),
+        ),
+      patch: (_kind: unknown, _key: unknown, { count }: Event) =>
+        Promise.resolve(patches.push(count)),
+    } as unknown as Client,
+    clock: new VirtualClock(),
+    log: silentLogger,
+    controller: "engines",
+    instance: "replica-1",
+  });
+  recorder.record(OBJECT, ConfigMap, {
+    type: "Normal",
+    reason: "Started",
+    message: "twice",
+  });
+  await recorder.flush();
+  assert.deepEqual(patches, [2]);
+});

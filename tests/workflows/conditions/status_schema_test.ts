@@ -52,6 +52,14 @@ test("conditionedStatus accepts its own and the user's fields, and an empty stat
   await checkStatus(plain, { conditions: [READY] });
 });
 
+test("conditionedStatus lets the user's fields be absent, but not parts of them", async () => {
+  const origin = z.object({ host: z.string() });
+  const status = conditionedStatus(z.object({ origin }));
+  const kind = defineKind({ ...names, spec, status });
+  await checkStatus(kind, {});
+  await assert.rejects(checkStatus(kind, { origin: {} }), /origin\.host/);
+});
+
 test("conditionedStatus names what is wrong with a status", async () => {
   const wrong: readonly (readonly [status: object, where: RegExp])[] = [
     [{ url: "here" }, /status\.url: /],

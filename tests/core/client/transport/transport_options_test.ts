@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tlsOptions } from "../../../../core/client/transport/transport_options.ts";
 
+const server = "https://api";
 const BUNDLE = "-----BEGIN CERTIFICATE-----";
 
 test("tlsOptions trusts single certificates only of a bundle that is given", () => {
-  assert.deepEqual(tlsOptions({}), { rejectUnauthorized: true });
-  assert.deepEqual(tlsOptions({ certificateAuthority: BUNDLE }), {
+  assert.deepEqual(tlsOptions({ server }), { rejectUnauthorized: true });
+  assert.deepEqual(tlsOptions({ server, certificateAuthority: BUNDLE }), {
     ca: BUNDLE,
     allowPartialTrustChain: true,
     rejectUnauthorized: true,
@@ -14,7 +15,7 @@ test("tlsOptions trusts single certificates only of a bundle that is given", () 
 });
 
 test("tlsOptions passes on certificate, key and server name, and skips checks if asked to", () => {
-  const options = { certificate: "c", key: "k", serverName: "api" };
+  const options = { server, certificate: "c", key: "k", serverName: "api" };
   assert.deepEqual(tlsOptions({ ...options, insecureSkipTlsVerify: true }), {
     cert: "c",
     key: "k",

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiError } from "../../../core/api/api_error.ts";
+import type { Client } from "../../../core/client/client.ts";
+import { type Lease, LeaseLock } from "../../../core/operator/lease_lock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
+
+const { signal } = new AbortController();
+const NAME = { namespace: "default", name: "lock" };
+
+/** Lock whose requests a function answers. */
+function lockOf(
+  answer: (lease: Lease) => Lease | Promise<Lease>,
+  found?: Lease,
+) {
+  const clock = new VirtualClock({ start: new Date("2026-01-01T00:00:00Z") });
+  const sent: Lease[] = [];
+  const send = async (_kind: unknown, lease: Lease) => {
+    sent.push(lease);
+    return await answer(lease);
+  };
+  const client = {
+    find: () => Promise.resolve(found),
+    create: send,
+    replace: send,
+  } as unknown as Client;
+  const deps = { client, clock, ...NAME, identity: "b" };
+  return {
+    clock,
+    sent,
+    lock: new LeaseLock({ ...deps, leaseDuration: 1_500 }),
+  };
+}
+
+const AT = (second: number) => `2026-01-01T00:00:0${second}.000000Z`;
+
+test("LeaseLock writes holder, times and transitions as client-go does", async () => {
+  const strategy = { strategy: "OldestEmulationVersion" };
+  const foreign: Lease = {
+    metadata: { ...NAME, resourceVersion: "1" },
+    spec: {
+      holderIdentity: "a",
+      leaseDurationSeconds: 9,
+      acquireTime: AT(0),
+      renewTime: AT(0),
+      leaseTransitions: 4,
+      ...strategy,
+    },
+  };
+  let version = 1;
+  const { clock, sent, lock } = lockOf(
+    (lease) => ({
+      ...lease,
+      metadata: { ...lease.metadata, resourceVersion: String(++version) },
+    }),
+    foreign,
+  );
+  const first = await lock.read(signal);
+  assert.deepEqual(first, {
+    holder: "a",
+    duration: 9_000,
+    resourceVersion: "1",
+  });
+  await clock.advance(1_000);
+  const taken = await lock.acquire(first!, true, signal);
+  assert.deepEqual(taken, {
+    holder: "b",
+    duration: 2_000,
+    resourceVersion: "2",
+  });
+  await clock.advance(1_000);
+  const renewed = await lock.acquire(taken!, false, signal);
+  await clock.advance(1_000);
+  await lock.release(renewed!, signal);
+  assert.deepEqual(
+    sent.map(({ metadata: { resourceVersion }, spec }) => [
+      resourceVersion,
+      spec,
+    ]),
+    ([
+      ["1", "b", 2, AT(1), AT(1)],
+      ["2", "b", 2, AT(1), AT(2)],
+      ["3", "", 1, AT(3), AT(3)],
+    ] as const).map((
+      [read, holder, seconds, acquireTime, renewTime],
+    ) => [read, {
+      ...strategy,
+      holderIdentity: holder,
+      leaseDurationSeconds: seconds,
+      acquireTime,
+      renewTime,
+      leaseTransitions: 5,
+    }]),
+  );
+});
+
+test("LeaseLock creates a Lease that it holds, without a transition", async () => {
+  const { sent, lock } = lockOf((lease) => lease);
+  assert.equal(await lock.read(signal), undefined);
+  await lock.create(signal);
+  assert.deepEqual(sent, [{
+    metadata: NAME,
+    spec: {
+      holderIdentity: "b",
+      leaseDurationSeconds: 2,
+      acquireTime: AT(0),
+      renewTime: AT(0),
+      leaseTransitions: 0,
+    },
+  }]);
+});
+
+test("LeaseLock is late if another wrote, and fails if it may not write", async () => {
+  const refused = (status: number, reason: string) => {
+    const error = new ApiError("Refused", { status, reason });
+    return lockOf(() => Promise.reject(error)).lock.create(signal);
+  };
+  assert.equal(await refused(409, "Conflict"), undefined);
+  assert.equal(await refused(409, "AlreadyExists"), undefined);
+  assert.equal(await refused(404, "NotFound"), undefined);
+  await assert.rejects(refused(403, "Forbidden"), /Refused/);
+  await assert.rejects(refused(500, "InternalError"), /Refused/);
+});
