@@ -4,7 +4,12 @@ import type { Duration } from "../core/api/duration.ts";
 import type { CheckReport } from "../testing/check_options.ts";
 import { PLAN_KINDS } from "../testing/check/derive_plans.ts";
 import { readExamples } from "../testing/check/example_files.ts";
-import { checkedText, progressText, testFileText } from "./check_report.ts";
+import {
+  checkedText,
+  hasRun,
+  progressText,
+  testFileText,
+} from "./check_report.ts";
 import { startCheckWorkers } from "./check_workers.ts";
 import {
   type Command,
@@ -33,7 +38,7 @@ export const checkCommand: Command = {
     "OPERATOR.check.ts beside OPERATOR.ts can export options of checkOperator, such\n" +
     "as externals, which answers requests outside of the cluster. Nothing outside\n" +
     "this machine is reached. Exit code 0: nothing was found, 1: findings,\n" +
-    "2: the check could not run. Kinds of plans:\n" +
+    "2: the check could not run, or no plan did. Kinds of plans:\n" +
     KIND_LINES,
   flags: [
     {
@@ -152,7 +157,8 @@ async function check(
     await writeFile(json, `${JSON.stringify(report, undefined, 2)}\n`);
   }
   await writeTest(report, path, textOf(flags, "write-test"), terminal);
-  return report.findings.length === 0 ? 0 : 1;
+  if (report.findings.length > 0) return 1;
+  return hasRun(report) ? 0 : 2;
 }
 
 async function writeTest(

@@ -8,9 +8,8 @@ type Finding = CheckReport["findings"][number];
 const BAR = 24;
 
 /** Text of a report, as the command prints it. */
-export function checkedText(
-  { plans, findings, coverage }: CheckReport,
-): string {
+export function checkedText(report: CheckReport): string {
+  const { plans, findings, coverage } = report;
   const found = findings.map((one, at) => findingText(one, at + 1)).join("\n");
   const byKind = Object.entries(coverage.byKind).map(([kind, count]) =>
     `${kind} ${count}`
@@ -47,11 +46,22 @@ export function checkedText(
         } did not show a second time: the operator depends on something that the check does not control.`,
       ]
       : []),
-    findings.length === 0
+    findings.length > 0
+      ? `${counted(findings.length, "finding")}.`
+      : hasRun(report)
       ? "Nothing was found."
-      : `${counted(findings.length, "finding")}.`,
+      : `No plan ran, so that nothing is known about the operator: ${
+        coverage.planned > 0
+          ? "give a bigger --budget."
+          : "give --examples with which it writes something."
+      }`,
   ];
   return `${found === "" ? "" : `${found}\n`}${lines.join("\n")}\n`;
+}
+
+/** Whether a check has disturbed the operator at all. */
+export function hasRun({ plans, coverage }: CheckReport): boolean {
+  return plans > 0 || coverage.exhaustive !== undefined;
 }
 
 function schedulesText(

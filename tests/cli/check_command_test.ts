@@ -84,8 +84,9 @@ test("coracle check keeps to its budget, and says what it left out", async () =>
     "--workers",
     "1",
   );
-  assert.equal(code, 0, out);
+  assert.equal(code, 2, out);
   assert.match(out, /^0 plans ran; /);
+  assert.match(out, /\nNo plan ran, so .* give a bigger --budget\.\n$/);
   const [, all, left] = /has (\d+) scen[^]*\n(\d+) scenarios did not run/
     .exec(out) ?? [];
   assert.equal(Number(left), Number(all) - 1, out);
