@@ -104,6 +104,10 @@ export async function setFinalizer<P extends KubernetesObject>(
   const { kind, finalizer, isWanted } = change;
   let object = primary;
   for (let attempt = 1;; attempt++) {
+    // The server refuses new finalizers of an object that is being deleted.
+    if (isWanted && object.metadata.deletionTimestamp !== undefined) {
+      return object;
+    }
     const patch = finalizerPatch(object, finalizer, isWanted);
     if (patch === undefined) return object;
     try {

@@ -1,12 +1,14 @@
 /**
  * Preloaded into Node's test processes: writes the name of each test to standard
- * error when it starts, so that the runner can name the test that never ended.
+ * error when it starts, so that the runner can name the test that never ended, and
+ * ends a process whose tests are over but which a failed one left something open in.
  *
  * @module
  */
 
 import { writeSync } from "node:fs";
-import { beforeEach } from "node:test";
+import process from "node:process";
+import { after, afterEach, beforeEach } from "node:test";
 
 /** Number of attempts to write a name, and the pause between two of them. */
 const ATTEMPTS = 200;
@@ -28,4 +30,22 @@ beforeEach((test) => {
       Atomics.wait(pause, 0, 0, PAUSE_MS);
     }
   }
+});
+
+/** Time that a process has to end by itself after a failed test. */
+const END_LIMIT_MS = 5_000;
+
+let hasFailed = false;
+
+afterEach((test) => {
+  if ("passed" in test && !test.passed) hasFailed = true;
+});
+
+after(() => {
+  if (!hasFailed) return;
+  setTimeout(() => {
+    // Lets the reporter write what it knows, as at the end of an idle process.
+    process.emit("beforeExit", 1);
+    setTimeout(() => process.exit(1), END_LIMIT_MS / 10);
+  }, END_LIMIT_MS).unref();
 });

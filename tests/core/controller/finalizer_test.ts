@@ -144,6 +144,18 @@ test("setFinalizer succeeds if the object was deleted or created again [J8]", as
   assert.deepEqual(anew.object?.metadata.finalizers, [OURS]);
 });
 
+test("setFinalizer adds nothing once the object is being deleted", async () => {
+  const deleted = gadget(["other.example.com/x"]);
+  deleted.metadata.resourceVersion = "2";
+  deleted.metadata.deletionTimestamp = "2026-01-01T00:00:00Z";
+  const server: Server = new Server(
+    gadget(["other.example.com/x"]),
+    () => server.object = deleted,
+  );
+  assert.equal(await change(server, true), deleted);
+  assert.equal(server.patches, 1);
+});
+
 test("setFinalizer fails after ten conflicts in a row", async () => {
   let length = 20;
   const interfere = () => {

@@ -133,3 +133,13 @@ test("A hand-over of namespaces that is given up delivers nothing", () =>
     assert.deepEqual({ events, left }, { events: [], left: [] });
     assert.deepEqual([...informer.keys()], ["one/a"]);
   }, { namespaces: ["one"] }));
+
+test("An informer is healthy from its start to its stop", () =>
+  withInformer(async ({ informer }) => {
+    const seen = [informer.health().healthy];
+    await informer.start().synced;
+    seen.push(informer.health().healthy);
+    await informer.stop();
+    seen.push(informer.health().healthy);
+    assert.deepEqual(seen, [false, true, false]);
+  }, { namespaces: ["one", "two"] }));

@@ -214,6 +214,10 @@ const REFUSED: Readonly<Record<string, string>> = {
   "a header without a name": `${HEAD}: b\r\n\r\n`,
   "a header without a colon": `${HEAD}a\r\n\r\n`,
   "a NUL": `${HEAD}a: \0\r\n\r\n`,
+  "a head that is too long": `${HEAD}a: ${"b".repeat(16_400)}\r\n\r\n`,
+  "trailers that are too long": `${CHUNKED}0\r\na: ${
+    "b".repeat(16_400)
+  }\r\n\r\n`,
   "two lengths": `${HEAD}content-length: 1\r\ncontent-length: 2\r\n\r\nab`,
   "the same length twice":
     `${HEAD}content-length: 1\r\ncontent-length: 1\r\n\r\na`,

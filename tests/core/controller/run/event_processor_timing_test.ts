@@ -120,6 +120,17 @@ test("EventProcessor retries with growing delays until a run succeeds [RetryIT]"
   );
 });
 
+test("EventProcessor repeats the failed run of one object when its source works again", async () => {
+  const fixture = await running({ settings: { retry: false } });
+  fixture.script = () => FAILED;
+  fixture.add(A);
+  fixture.add(B);
+  await fixture.clock.advance(60_000);
+  fixture.processor.retryFailed(A);
+  await fixture.clock.advance(60_000);
+  assert.deepEqual(fixture.keys, [A, B, A]);
+});
+
 test("EventProcessor repeats failed runs when a source works again, using no attempt", async () => {
   const fixture = await running({
     settings: { retry: { jitter: 0, maxAttempts: 1 }, maxInterval: false },

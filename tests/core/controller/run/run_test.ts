@@ -95,3 +95,18 @@ test("A run keeps its first twenty writes", async () => {
   for (const write of writes) run.wrote(write);
   assert.deepEqual(run.writes, writes.slice(0, 20));
 });
+
+test("A run keeps what a write changed at the position of the write", async () => {
+  const { run } = await begun();
+  assert.equal(run.changes, undefined);
+  run.wrote("apply 0");
+  run.wrote("apply 1", ["spec.a"]);
+  run.wrote("apply 2");
+  run.wrote("apply 3", ["spec.b", "spec.c"]);
+  assert.deepEqual([0, 1, 2, 3].map((at) => run.changes?.[at]), [
+    undefined,
+    ["spec.a"],
+    undefined,
+    ["spec.b", "spec.c"],
+  ]);
+});

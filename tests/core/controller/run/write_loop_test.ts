@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
+import {
+  type FieldFight,
+  FieldFightDetector,
+} from "../../../../core/controller/run/write_loop.ts";
+
+/** Fight in which another writer resets `.status.parts.count` after each write. */
+function fight(fieldsV1: Record<string, object>): FieldFight {
+  const detector = new FieldFightDetector("ours");
+  const status = (count: number) => ({ parts: { count, other: 1 } });
+  const live = {
+    metadata: {
+      name: "a",
+      managedFields: Object.entries({ ours: {}, ...fieldsV1 }).map((
+        [manager, status],
+      ) => ({ manager, fieldsV1: { "f:status": status } })),
+    },
+  };
+  const fights: FieldFight[] = [];
+  for (let write = 0; write < 12; write++) {
+    const found = detector.observe("v1 Pod default/a", {
+      before: { metadata: {}, status: status(0) } as KubernetesObject,
+      after: { statusJson: JSON.stringify(status(1)) } as never,
+      live: live as never,
+    });
+    if (found) fights.push(found);
+  }
+  assert.equal(fights.length, 1, "it is told once");
+  return fights[0]!;
+}
+
+test("FieldFightDetector names the writer of the field, not one of its neighbours", () => {
+  const neighbour = { "f:parts": { ".": {}, "f:other": {} }, "f:phase": {} };
+  const writer = { "f:parts": { "f:count": {} } };
+  const { field, manager, times } = fight({ neighbour, writer });
+  assert.deepEqual([field, manager, times], [
+    ".status.parts.count",
+    "writer",
+    5,
+  ]);
+  assert.equal(fight({ neighbour }).manager, undefined);
+});
+
+test("FieldFightDetector names the writer of the whole in which the field is", () => {
+  assert.equal(fight({ writer: { "f:parts": {} } }).manager, "writer");
+});
