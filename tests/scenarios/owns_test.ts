@@ -288,6 +288,39 @@ scenario(
 );
 
 scenario(
+  "ctx.apply of an object not owned does not mind who controls it",
+  async (fixture) => {
+    await fixture.client.create(ConfigMap, {
+      metadata: {
+        ...KEY,
+        name: "theirs",
+        ownerReferences: [{
+          apiVersion: "v1",
+          kind: "Node",
+          name: "x",
+          uid: "x",
+          controller: true,
+        }],
+      },
+    });
+    const { runs } = await startGadgets(fixture, async (_gadget, ctx) => {
+      await ctx.apply(ConfigMap, {
+        metadata: { name: "theirs" },
+        data: { seen: "yes" },
+      }, { owned: false });
+    }, { watches: [watch(ConfigMap, { mapper: byLabel("app") })] });
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    await fixture.settle();
+    const { data } = await fixture.client.get(ConfigMap, {
+      ...KEY,
+      name: "theirs",
+    });
+    assert.deepEqual(data, { seen: "yes" });
+  },
+);
+
+scenario(
   "ctx.apply of a kind that nobody watches warns once, with the line to add",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, async (_gadget, ctx) => {

@@ -238,6 +238,11 @@ test("perResourcePollingSource polls each primary on its own schedule [PerResour
   assert.equal(count("a"), 4);
   assert.equal(count("b"), 2);
   assert.equal(context.triggered.length, 6);
+  assert.deepEqual(
+    context.events.filter((event) => event?.initial).length,
+    2,
+    "the first answer for each",
+  );
   source.onPrimary?.({
     type: "deleted",
     key: { namespace: "default", name: "a" },

@@ -50,8 +50,7 @@ test("setCondition orders Stalled, Reconciling, Ready, newer generations, then t
       generation,
     });
   };
-  put("B", 1);
-  put("A", 1);
+  for (const type of ["B", "E", "A", "F", "D"]) put(type, 1);
   put("C", 2);
   put("Ready", 1);
   put("Reconciling", 1);
@@ -63,6 +62,9 @@ test("setCondition orders Stalled, Reconciling, Ready, newer generations, then t
     "C",
     "A",
     "B",
+    "D",
+    "E",
+    "F",
   ]);
 });
 

@@ -150,6 +150,8 @@ test("LifecycleMetrics times a new object from its creation [L44]", async () => 
   };
   await clock.advance(4_000);
   metrics.update(object);
+  await clock.advance(2_000);
+  metrics.update(object);
   object.status = { lifecycle: "Stable" };
   metrics.update(object);
   assert.match(
@@ -158,7 +160,7 @@ test("LifecycleMetrics times a new object from its creation [L44]", async () => 
   );
   assert.match(
     registry.text(),
-    /coracle_lifecycle_state_seconds_sum\{[^}]*state="Created"\} 0/,
-    "from first to last seen, as all states",
+    /coracle_lifecycle_state_seconds_sum\{[^}]*state="Created"\} 6/,
+    "until it was last seen, as all states",
   );
 });
