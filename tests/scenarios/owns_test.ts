@@ -290,15 +290,16 @@ scenario(
 scenario(
   "ctx.apply of an object not owned does not mind who controls it",
   async (fixture) => {
+    const other = await fixture.client.create(Secret, { metadata: KEY });
     await fixture.client.create(ConfigMap, {
       metadata: {
         ...KEY,
         name: "theirs",
         ownerReferences: [{
           apiVersion: "v1",
-          kind: "Node",
-          name: "x",
-          uid: "x",
+          kind: "Secret",
+          name: KEY.name,
+          uid: other.metadata.uid!,
           controller: true,
         }],
       },

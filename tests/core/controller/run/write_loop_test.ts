@@ -21,7 +21,10 @@ function fight(fieldsV1: Record<string, object>): FieldFight {
   const fights: FieldFight[] = [];
   for (let write = 0; write < 12; write++) {
     const found = detector.observe("v1 Pod default/a", {
-      before: { metadata: {}, status: status(0) } as KubernetesObject,
+      before: {
+        metadata: {},
+        status: status(0),
+      } as unknown as KubernetesObject,
       after: { statusJson: JSON.stringify(status(1)) } as never,
       live: live as never,
     });
