@@ -35,6 +35,29 @@ const CASES: readonly Case[] = [
     gives: { ...text, nullable: true },
   },
   {
+    what: "the description of the whole counts, not that of a part",
+    schema: z.string().describe("part").nullable().describe("whole"),
+    gives: { ...text, nullable: true, description: "whole" },
+  },
+  {
+    what: "items that differ make a set, unless the schema says otherwise",
+    schema: z.object({
+      a: z.array(z.string()).meta({ uniqueItems: true }),
+      b: z.array(z.string()).meta({
+        uniqueItems: true,
+        "x-kubernetes-list-type": "atomic",
+      }),
+    }),
+    gives: {
+      type: "object",
+      properties: {
+        a: { type: "array", items: text, "x-kubernetes-list-type": "set" },
+        b: { type: "array", items: text, "x-kubernetes-list-type": "atomic" },
+      },
+      required: ["a", "b"],
+    },
+  },
+  {
     what: "a nullable default of null is kept",
     schema: z.string().nullable().default(null),
     gives: { ...text, nullable: true, default: null },

@@ -29,6 +29,12 @@ test("diffMergePatch creates a patch that turns one document into the other", ()
   }));
 });
 
+test("diffMergePatch removes fields that become null, and adds none that are", () => {
+  const before = { a: 1, b: { c: 1 }, d: null };
+  const after = { a: null, b: { c: null, e: null }, d: null, f: null };
+  assert.deepEqual(diffMergePatch(before, after), { a: null, b: { c: null } });
+});
+
 test("diffMergePatch creates {} for equal documents", () => {
   fc.assert(fc.property(jsonObjects, (value) => {
     assert.deepEqual(diffMergePatch(value, structuredClone(value)), {});

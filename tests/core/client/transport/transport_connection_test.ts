@@ -71,6 +71,22 @@ testBoth("Transport accepts the server name of its options", async (get) => {
 });
 
 testBoth(
+  "Transport names the server in its handshake, unless it has only an address",
+  async (get) => {
+    for (const host of ["localhost", "127.0.0.1"]) {
+      const settings = {
+        server: `https://${host}:${server.port}`,
+        insecureSkipTlsVerify: true,
+      };
+      await withTransport(settings, async (transport) => {
+        const { serverName } = await json(await transport.send(get("/whoami")));
+        assert.equal(serverName || undefined, /^l/.exec(host)?.input);
+      });
+    }
+  },
+);
+
+testBoth(
   "Transport accepts any certificate with insecureSkipTlsVerify",
   async (get) => {
     const settings = { server: server.url, insecureSkipTlsVerify: true };
