@@ -9,6 +9,7 @@ import { BackOff } from "../core/cache/watch/reconnect.ts";
 import { sleep } from "../core/clock.ts";
 import type { TransportOptions } from "../core/client/transport/transport_options.ts";
 import type { StreamConnection } from "../core/client/transport/transport.ts";
+import type { OpenStream } from "../core/client/transport/web_socket.ts";
 import type {
   EventSource,
   PrimaryCache,
@@ -158,11 +159,15 @@ class WebsocketSource<P extends KubernetesObject> extends BaseSource<P>
     while (!run.ended) {
       try {
         const connection = await this.#connect(run);
-        run.worked();
-        if (connections++ > 0) run.triggerAll();
-        await this.#options.onOpen?.(connection);
-        for await (const message of connection.messages) {
-          this.#onMessage(run, message);
+        try {
+          run.worked();
+          if (connections++ > 0) run.triggerAll();
+          await this.#options.onOpen?.(connection);
+          for await (const message of connection.messages) {
+            this.#onMessage(run, message);
+          }
+        } finally {
+          await connection.abort(undefined);
         }
         run.failed("Lost a WebSocket", "the server closed the connection");
       } catch (error) {
@@ -173,7 +178,7 @@ class WebsocketSource<P extends KubernetesObject> extends BaseSource<P>
     }
   }
 
-  async #connect(run: SourceRun<P>): Promise<StreamConnection> {
+  async #connect(run: SourceRun<P>): Promise<OpenStream> {
     const { headers = {}, protocols = [], tls = {} } = this.#options;
     const { openWebSocket } = await import(
       "../core/client/transport/web_socket.ts"

@@ -135,6 +135,36 @@ test("websocketSource reconnects after a lost connection, and triggers everythin
   await server.stop();
 });
 
+test("websocketSource closes a connection whose onOpen fails, and opens another", async () => {
+  const server = await startServer();
+  const clock = new VirtualClock();
+  let opened = 0;
+  const source = websocketSource({
+    name: "chat",
+    url: server.url,
+    primaries: () => [],
+    onOpen() {
+      if (opened++ === 0) throw new Error("no subscription");
+    },
+  });
+  await source.start(recordedContext(clock));
+  try {
+    const first = await until("a connection", () => server.sockets[0]);
+    await until(
+      "unhealthy",
+      () => /no subscription/.test(source.health?.().message ?? ""),
+    );
+    await until("it is closed", () => first.readyState === first.CLOSED);
+    await until("a pause", () => clock.pendingTimers > 0);
+    await clock.advance(1_000);
+    await until("healthy", () => source.health?.().status === "healthy");
+    assert.equal(server.sockets.length, 2);
+  } finally {
+    await source.stop();
+    await server.stop();
+  }
+});
+
 test("websocketSource stops while it waits for a server that is away", async () => {
   const server = await startServer();
   await server.stop();
