@@ -30,7 +30,7 @@ export function keyText(key: ObjectKey): string {
 export function parseKey(text: string): ObjectKey {
   const slash = text.indexOf("/");
   if (
-    text === "" || slash === 0 || slash === text.length - 1 ||
+    slash === 0 || slash === text.length - 1 ||
     slash !== text.lastIndexOf("/")
   ) {
     throw new SyntaxError(

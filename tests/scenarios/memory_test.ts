@@ -142,6 +142,14 @@ scenario(
     await fixture.until(async () =>
       await fixture.client.find(ConfigMap, key) !== undefined
     );
+    const owners = async () =>
+      (await fixture.client.get(ConfigMap, other)).metadata.ownerReferences;
+    const other = { namespace: "default", name: "gadget-8" };
+    await fixture.client.patch(ConfigMap, other, {
+      metadata: { ownerReferences: null as never },
+    });
+    assert.equal(await owners(), undefined);
+    await fixture.until(async () => (await owners())?.length === 1);
   },
 );
 

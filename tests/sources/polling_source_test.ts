@@ -205,6 +205,7 @@ test("perResourcePollingSource keeps nothing of a primary deleted during its fet
   answers.shift()?.(["of the deleted"]);
   await clock.settle();
   assert.deepEqual(context.triggered, []);
+  assert.equal(clock.pendingTimers, 0, "it is polled no more");
   source.onPrimary?.({ type: "added", key, object: a });
   const read = source.secondaries?.(a);
   await clock.settle();

@@ -105,6 +105,12 @@ test("ListScanner returns the same with a chunk boundary at every byte", () => {
   }
 });
 
+test("ListScanner rejects items that do not follow a colon", () => {
+  for (const text of ['{"items"[]}', '{"items"[{"metadata":{}}]}']) {
+    assert.throws(() => read(text, [100]), SyntaxError);
+  }
+});
+
 test("ListScanner rejects each truncated page", () => {
   const text = '{"kind":"List","items":[{"metadata":{}}],"metadata":{}}';
   for (let end = 0; end < text.length; end++) {

@@ -84,6 +84,10 @@ const examples: [
   ["replaces an absent field by adding it, as kube-apiserver does", {}, [
     { op: "replace", path: "/a", value: 1 },
   ], { a: 1 }],
+  ["takes an absent value for null", { a: 1 }, [
+    { op: "replace", path: "/a" } as JsonPatchOperation,
+    { op: "add", path: "/b" } as JsonPatchOperation,
+  ], { a: null, b: null }],
   ["treats the name __proto__ like any other", {}, [
     { op: "add", path: "/__proto__", value: { polluted: true } },
   ], JSON.parse('{"__proto__":{"polluted":true}}')],

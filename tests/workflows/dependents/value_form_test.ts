@@ -140,6 +140,10 @@ test("formOfKind reads durations, times and defaults of a kind that a program de
   assert.equal(same("0", "0s"), true);
   assert.equal(same("1h", "1h1ns"), false);
   assert.equal(same("a while", "1h"), false);
+  for (const text of ["a while", "", "s", "1h and more", "0 h"]) {
+    assert.equal(same(text, "0s"), false, text);
+    assert.equal(same(text, `${text}, about`), false, text);
+  }
   const rules = (rule: object) => ({ spec: { rules: [rule] } });
   assert.equal(
     sameValue(rules({ path: "/" }), rules({ path: "/", keep: true }), form),

@@ -221,9 +221,15 @@ test("decideAfterRun cancels all timers when the finalizer is removed [J19]", ()
     { type: "finalizerRemoved" },
     circumstances(),
   );
-  assert.equal(plan.state.leaving, true);
-  assert.equal(plan.timerAt, Infinity);
-  assert.equal(plan.rescheduleAt, Infinity);
+  assert.deepEqual(plan, {
+    state: { ...FRESH, leaving: true },
+    timerAt: Infinity,
+    timerCause: "interval",
+    rescheduleAt: Infinity,
+    holdUntil: 0,
+    failure: undefined,
+    alarm: false,
+  });
 });
 
 test("decideAfterRun always plans a next run or the interval, and never a hot loop", () => {

@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { keyText, parseKey } from "../../../core/api/object_key.ts";
+
+test("parseKey reads what keyText writes", () => {
+  for (const key of [{ name: "a" }, { namespace: "b", name: "a" }]) {
+    assert.deepEqual(parseKey(keyText(key)), key);
+  }
+});
+
+test("parseKey refuses what is neither a name nor a namespace with a name", () => {
+  for (const text of ["", "/", "/a", "a/", "a/b/c", "a//b"]) {
+    assert.throws(
+      () => parseKey(text),
+      /^SyntaxError: Cannot read an object key/,
+    );
+  }
+});
