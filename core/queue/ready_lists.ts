@@ -49,8 +49,8 @@ export class ReadyLists<N extends ListNode<N>> {
     node.previous = node.next = undefined;
   }
 
-  /** Removes and returns the next node; undefined if absent. */
-  shift(): N | undefined {
+  /** Removes and returns the next node; there must be one. */
+  shift(): N {
     const lists = this.#lists;
     let chosen = -1;
     for (let i = 0; i < lists.length; i++) {
@@ -58,7 +58,6 @@ export class ReadyLists<N extends ListNode<N>> {
       const isDue = passedOver >= (MAX_PASSED_OVER[i] as number);
       if (head !== undefined && (chosen < 0 || isDue)) chosen = i;
     }
-    if (chosen < 0) return undefined;
     for (let i = chosen + 1; i < lists.length; i++) {
       const list = lists[i] as List<N>;
       if (list.head !== undefined) list.passedOver++;

@@ -279,7 +279,7 @@ export class SchedulingQueue {
   /** Takes the next key; undefined if none waits. */
   take(): QueueItem | undefined {
     while (this.#waiting > 0) {
-      const item = this.#ready.shift() as Item;
+      const item = this.#ready.shift();
       this.#waiting--;
       if (this.#limiter !== undefined) {
         const now = this.#clock.now();

@@ -110,6 +110,36 @@ test("retry does not repeat writes, watches and opted-out requests", async () =>
   }
 });
 
+test("retry tells of a request from its second repetition on", async () => {
+  const busy: Script = () => BUSY;
+  const broken: Script = () => {
+    throw new Error("broken");
+  };
+  const cases: readonly (readonly [Script, string])[] = [
+    [busy, "The server throttles a request, which is retried"],
+    [broken, "A request failed and is retried"],
+  ];
+  for (const [script, message] of cases) {
+    for (const maxAttempts of [1, 2, 3, 4]) {
+      const clock = new VirtualClock();
+      const told: string[] = [];
+      const logger = {
+        ...silentLogger,
+        warn: (message: string) => told.push(message),
+      };
+      const { send, transport } = through(
+        retry({ ...RETRIES, clock, logger, random: () => 0, maxAttempts }),
+        script,
+      );
+      const ended = Promise.allSettled([send(READ)]);
+      await clock.advance(60_000);
+      await ended;
+      assert.equal(transport.requests.length, maxAttempts);
+      assert.deepEqual(told, Array(Math.max(0, maxAttempts - 2)).fill(message));
+    }
+  }
+});
+
 test("retry ends after the last attempt, and immediately on abort", async () => {
   const clock = new VirtualClock();
   const refused = through(

@@ -51,6 +51,18 @@ test("An own write is read immediately, and its echo delivered to others once [R
     assert.deepEqual(events, ["updated default/a", "added default/b"]);
   }));
 
+test("An own write that ends after the stop changes nothing that is read", () =>
+  withInformer(async (parts) => {
+    const { server, informer, events } = parts;
+    const { registration } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    const stopped = informer.stop();
+    write.succeed(server.put(KEY, { size: 2 }));
+    await stopped;
+    assert.equal(informer.get(KEY)?.spec.size, 1);
+    assert.deepEqual(events, []);
+  }));
+
 test("An own write suppresses an echo that arrives before the response [FilterPatchEventIT]", () =>
   withInformer(async (parts) => {
     const { server, events, settled } = parts;

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { test } from "node:test";
+import { usableDictionary } from "../../../../core/cache/store/page_codec.ts";
 import { PageStore } from "../../../../core/cache/store/page_store.ts";
 import { rangeText, wholeRange } from "../../../../core/json/byte_range.ts";
 
@@ -32,4 +34,18 @@ test("PageStore reads the new page where a number is used again", () => {
     ]);
     assert.equal(store.objects, 0);
   }
+});
+
+test("PageStore makes its dictionary once, of the first samples", () => {
+  const samples = Array.from(
+    { length: 40 },
+    (_, index) => `{"name":"sample-${index}","labels":{"app":"web"}}`,
+  );
+  const expected = usableDictionary(Buffer.from(samples.join("")));
+  const store = new PageStore();
+  const before = store.allocatedBytes;
+  store.ensureDictionary(samples.map(wholeRange));
+  assert.equal(store.allocatedBytes - before, expected?.length ?? 0);
+  store.ensureDictionary(["others".repeat(100)].map(wholeRange));
+  assert.equal(store.allocatedBytes - before, expected?.length ?? 0);
 });
