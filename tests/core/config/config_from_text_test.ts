@@ -178,6 +178,11 @@ test("loadConfig refuses invalid fields by name and without secrets", async () =
     ],
     [
       {},
+      { tokenFile: "t", password: "s3cret" },
+      /must have only one authentication method: received token and username$/,
+    ],
+    [
+      {},
       { "as-groups": ["a"] },
       /user\.as": it is required with "as-uid"/,
     ],

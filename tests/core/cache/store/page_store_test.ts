@@ -36,16 +36,29 @@ test("PageStore reads the new page where a number is used again", () => {
   }
 });
 
+const SAMPLES = Array.from(
+  { length: 40 },
+  (_, index) => `{"name":"sample-${index}","labels":{"app":"web"}}`,
+);
+
 test("PageStore makes its dictionary once, of the first samples", () => {
-  const samples = Array.from(
-    { length: 40 },
-    (_, index) => `{"name":"sample-${index}","labels":{"app":"web"}}`,
-  );
-  const expected = usableDictionary(Buffer.from(samples.join("")));
+  const expected = usableDictionary(Buffer.from(SAMPLES.join("")));
   const store = new PageStore();
   const before = store.allocatedBytes;
-  store.ensureDictionary(samples.map(wholeRange));
-  assert.equal(store.allocatedBytes - before, expected?.length ?? 0);
-  store.ensureDictionary(["others".repeat(100)].map(wholeRange));
-  assert.equal(store.allocatedBytes - before, expected?.length ?? 0);
+  for (const samples of [SAMPLES, ["others".repeat(100)]]) {
+    store.ensureDictionary(samples.map(wholeRange));
+    assert.equal(store.allocatedBytes - before, expected?.length ?? 0);
+  }
+});
+
+test("PageStore reads with the dictionary with which it wrote", () => {
+  const store = new PageStore();
+  store.ensureDictionary(SAMPLES.map(wholeRange));
+  const slots = SAMPLES.slice(0, 16).map((_, index) => index);
+  const first = store.add(slots, (slot) => wholeRange(SAMPLES[slot]!));
+  const other = store.add([0], () => wholeRange("another"));
+  for (const slot of slots) {
+    assert.equal(rangeText(store.read(first + slot)), SAMPLES[slot]);
+    assert.equal(rangeText(store.read(other)), "another");
+  }
 });
