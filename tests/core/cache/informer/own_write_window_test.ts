@@ -42,6 +42,20 @@ test("OwnWriteWindow suppresses an echo before the response [J62]", () => {
   assert.equal(window.isOpen, false);
 });
 
+test("OwnWriteWindow takes no held event for an echo after a restart of the history", () => {
+  const window = new OwnWriteWindow<string>();
+  const [first, second] = [window.begin(), window.begin()];
+  window.succeed(first, { resourceVersion: "10", seen: "9" });
+  assert.equal(window.event(change("10")), undefined, "an echo, held back");
+  window.restart();
+  assert.deepEqual(window.fail(second), {
+    type: "updated",
+    relist: false,
+    previous: "before 10",
+  });
+  assert.equal(window.isOpen, false);
+});
+
 test("OwnWriteWindow releases a foreign change before the echo [ExternalUpdateDuringOwnUpdateIT]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
