@@ -71,7 +71,9 @@ export async function respondObject(
 ): Promise<ServerResponse> {
   const { status, representation, shape = request.version } = how;
   const { as, version } = representation;
-  if (as === "PartialObjectMetadataList") throw objectIsNoList();
+  if (as === "PartialObjectMetadataList") {
+    throw objectIsNoList(request, object);
+  }
   const value = as === undefined
     ? object
     : as === "PartialObjectMetadata"

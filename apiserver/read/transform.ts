@@ -1,4 +1,5 @@
 import type { ListMeta, UntypedObject } from "../../core/api/object.ts";
+import { internalType } from "../request/object_body.ts";
 import type { Representation } from "../request/negotiation.ts";
 import { badRequest, StatusError } from "../status.ts";
 import type { ResourceVersion } from "../registry.ts";
@@ -92,7 +93,27 @@ export function listIsNoObject(view: View): StatusError {
   });
 }
 
-/** Error 500: the object is not a list, with kube-apiserver's message. */
-export function objectIsNoList(): StatusError {
-  return new StatusError({ code: 500, message: "content is not a list" });
+/**
+ * Error 406: an object cannot be converted to PartialObjectMetadataList; 500 for a
+ * custom object, as in kube-apiserver.
+ */
+export function objectIsNoList(
+  { definition }: View,
+  { apiVersion, kind }: UntypedObject,
+): StatusError {
+  const isScale = kind === "Scale" && apiVersion?.startsWith("autoscaling/");
+  if (definition.custom && !isScale) {
+    return new StatusError({ code: 500, message: "content is not a list" });
+  }
+  const type = !isScale
+    ? internalType(definition)
+    : definition.custom
+    ? "v1.Scale"
+    : "autoscaling.Scale";
+  return new StatusError({
+    code: 406,
+    reason: "NotAcceptable",
+    message:
+      `you requested PartialObjectMetadataList, but the requested object is not a list (*${type})`,
+  });
 }

@@ -2,6 +2,7 @@ import { parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { goTypeName } from "../validation/go_value.ts";
+import type { ResourceDefinition } from "../registry.ts";
 import { apiVersionIn } from "../storage/object_view.ts";
 import { badRequest, type StatusError } from "../status.ts";
 import {
@@ -122,10 +123,13 @@ export function checkType(request: ResourceRequest, value: JsonObject): void {
   const expected = apiVersionIn(request);
   const { kind = "", apiVersion = "" } = value;
   if (typeof kind !== "string" || typeof apiVersion !== "string") {
+    const isKind = typeof apiVersion === "string";
     throw badRequest(
       `the object provided is unrecognized (must be of type ${definition.kind}): couldn't get version/kind; json parse error: json: cannot unmarshal ${
-        goTypeName(typeof kind === "string" ? apiVersion : kind)
-      } into Go struct field of type string`,
+        goTypeName(isKind ? kind : apiVersion)
+      } into Go struct field .${
+        isKind ? "kind" : "apiVersion"
+      } of type string (${summary(request.http.body)})`,
     );
   }
   if (definition.custom) checkCustomBody(request, { kind, apiVersion });
@@ -158,6 +162,15 @@ function checkCustomBody(
     );
   }
   if (apiVersion !== expected) throw versionMismatch(apiVersion, expected);
+}
+
+/** Go's name of the type of a built-in kind without a version. */
+export function internalType(
+  { group, kind }: Pick<ResourceDefinition, "group" | "kind">,
+): string {
+  // Events of both groups are one type.
+  const isCore = group === "" || kind === "Event";
+  return `${isCore ? "core" : group.split(".")[0]}.${kind}`;
 }
 
 function versionMismatch(apiVersion: string, expected: string): StatusError {
@@ -194,11 +207,11 @@ function checkBuiltinType(
     } cannot be handled as a ${definition.kind}: ${
       known
         ? `converting (${version}.${kind}) to (${
-          definition.group === "" ? "core" : definition.group.split(".")[0]
-        }.${definition.kind}): unknown conversion`
+          internalType(definition)
+        }): unknown conversion`
         : `no kind ${JSON.stringify(kind)} is registered for version ${
           JSON.stringify(apiVersion)
-        } in scheme "pkg/runtime/scheme.go:100"`
+        } in scheme "pkg/runtime/scheme.go:111"`
     }`,
   );
 }

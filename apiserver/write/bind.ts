@@ -3,11 +3,11 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
-import { respondCreated } from "../read/respond.ts";
+import { representationOf, respondCreated } from "../read/respond.ts";
 import { findStored } from "../read/get.ts";
 import type { GroupResource } from "../registry.ts";
 import { asObject } from "../request/body.ts";
-import { readTree } from "../request/object_body.ts";
+import { checkType, readTree } from "../request/object_body.ts";
 import { readWriteOptions } from "../request/query_options.ts";
 import {
   type ResourceRequest,
@@ -35,7 +35,10 @@ export async function bindPod(
     userAgent: http.headers["user-agent"],
     apply: false,
   });
+  representationOf(request, { tables: false });
   const { value } = await readTree(request, "Binding");
+  const definition = context.resources.find("", "bindings");
+  if (definition) checkType({ ...request, definition }, value);
   const binding = await admitPosted(request, asObject(value), options);
   const pods = context.resources.find("", "pods");
   if (pods === undefined) throw noSuchPath();

@@ -76,12 +76,6 @@ export async function create(
   });
   const read = () => readObjectBody(request, options.fieldValidation);
   let object = await read();
-  if (object.metadata.resourceVersion && !options.dryRun) {
-    throw new StatusError({
-      code: 500,
-      message: "resourceVersion should not be set on objects to be created",
-    });
-  }
   const written = await settle(
     () => createObject(request, object, { options, apply: false }),
     request.warnings,
@@ -148,7 +142,13 @@ export function createObject(
   });
   const home = context.resources.home(definition);
   const collection = context.store.collectionOf(definition);
-  const { name, namespace = "" } = object.metadata;
+  const { name, namespace = "", resourceVersion = "" } = object.metadata;
+  if (!apply && !options.dryRun && isVersion(resourceVersion)) {
+    throw new StatusError({
+      code: 500,
+      message: "resourceVersion should not be set on objects to be created",
+    });
+  }
   const existing = collection.get(storageKey({ namespace, name }));
   if (existing) throw exists(request, name, existing);
   if (options.dryRun) return { object, created: true };
@@ -158,6 +158,12 @@ export function createObject(
   );
   release("uid", "suffix", "volume");
   return { stored, created: true };
+}
+
+/** Whether a resourceVersion counts: Go reads anything else as none. */
+function isVersion(text: string): boolean {
+  return /^0*[1-9]\d{0,19}$/.test(text) &&
+    BigInt.asUintN(64, BigInt(text)) === BigInt(text);
 }
 
 /** Rejects new custom resources while their definition is being deleted. */

@@ -125,7 +125,7 @@ async function readGivenOptions(
     throw badRequest(
       `no kind ${JSON.stringify(value.kind)} is registered for version ${
         JSON.stringify(value.apiVersion ?? "")
-      } in scheme "pkg/runtime/scheme.go:100"`,
+      } in scheme "pkg/runtime/scheme.go:111"`,
     );
   }
   return readDeleteOptions(query, value);

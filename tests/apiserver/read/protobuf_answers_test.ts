@@ -164,6 +164,51 @@ test("custom objects have no protobuf, but their metadata has", async () => {
   assert.equal(read(partial).kind, "PartialObjectMetadataList");
 });
 
+test("one object is no list of metadata, which says its type", async () => {
+  const accept =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+  const answer = async (path: string) => {
+    const { status, bytes } = await send("GET", path, accept);
+    return `${status} ${JSON.parse(bytes.toString()).message}`;
+  };
+  const refused = (type: string) =>
+    `406 you requested PartialObjectMetadataList, but the requested object is not a list (*${type})`;
+  assert.equal(
+    await answer("/api/v1/namespaces/default"),
+    refused("core.Namespace"),
+  );
+  assert.equal(
+    await answer(
+      `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${CRD}`,
+    ),
+    refused("apiextensions.CustomResourceDefinition"),
+  );
+  const post = (path: string, object: object) =>
+    send("POST", path, "*/*", JSON.stringify(object));
+  await post(WIDGETS, {
+    apiVersion: "example.com/v1",
+    kind: "Widget",
+    metadata: { name: "a" },
+  });
+  assert.equal(await answer(`${WIDGETS}/a`), "500 content is not a list");
+  const deployments = "/apis/apps/v1/namespaces/default/deployments";
+  const labels = { app: "a" };
+  await post(deployments, {
+    metadata: { name: "a" },
+    spec: {
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { containers: [{ name: "a", image: "a" }] },
+      },
+    },
+  });
+  assert.equal(
+    await answer(`${deployments}/a/scale`),
+    refused("autoscaling.Scale"),
+  );
+});
+
 test("a streamed list has Tables and metadata, and ends with a bookmark", async () => {
   const path = `/api/v1/namespaces?${WATCH_LIST}`;
   const streamed = async (accept: string) =>

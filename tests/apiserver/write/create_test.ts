@@ -56,9 +56,32 @@ test("create rejects invalid names and namespaces", async () => {
     ),
     404,
   );
-  assert.equal(
-    await refused({ metadata: { name: "a", resourceVersion: "1" } }),
-    500,
+  server.stop();
+});
+
+test("create refuses a resourceVersion, after all else, if it is a number", async () => {
+  const server = new TestServer();
+  const status = async (resourceVersion: string, name?: string, path = C) =>
+    (await server.send("POST", path, {
+      metadata: { name, generateName: "a-", resourceVersion },
+    })).status;
+  for (const version of ["1", "007", "18446744073709551615"]) {
+    assert.equal(await status(version), 500, version);
+  }
+  for (const version of ["x", "0", "-1", "+1", "18446744073709551616"]) {
+    assert.equal(await status(version), 201, version);
+  }
+  assert.equal(await status("1", "A"), 422);
+  assert.equal(await status("1", "a", "/api/v1/namespaces/none/secrets"), 404);
+  server.stop();
+});
+
+test("create names the field of the type that is no text", async () => {
+  const server = new TestServer();
+  const { body } = await server.send("POST", C, { apiVersion: true });
+  assert.match(
+    body.message,
+    /cannot unmarshal bool into Go struct field \.apiVersion of type string \(\{"apiVersion":true\}\)$/,
   );
   server.stop();
 });

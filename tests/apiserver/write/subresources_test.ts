@@ -67,6 +67,30 @@ test("a binding in the namespace names its pod and is not stored", async () => {
   });
 });
 
+test("a binding must be of its kind, and has no Table", async () => {
+  await withPod(async (server) => {
+    const path = `${NAMESPACE}/bindings`;
+    for (const at of [path, `${POD}/binding`]) {
+      const bind = async (body: unknown, accept = "application/json") => {
+        const answer = await server.send("POST", at, body, { accept });
+        return [answer.status, answer.body.message];
+      };
+      const target = { name: "n" };
+      assert.deepEqual(await bind({ kind: "Always", target }), [
+        400,
+        'Always in version "v1" cannot be handled as a Binding: no kind "Always" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"',
+      ]);
+      assert.deepEqual(await bind({ kind: "Pod", target }), [
+        400,
+        'Pod in version "v1" cannot be handled as a Binding: converting (v1.Pod) to (core.Binding): unknown conversion',
+      ]);
+      const table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+      assert.equal((await bind(binding(target), table))[0], 406);
+      assert.equal((await bind(binding(target), "text/plain"))[0], 406);
+    }
+  });
+});
+
 test("an eviction deletes its pod", async () => {
   await withPod(async (server) => {
     const { status } = await server.send("POST", `${POD}/eviction`, {
