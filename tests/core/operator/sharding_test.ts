@@ -90,6 +90,8 @@ class StagedGroup implements MembershipStore {
   /** Awaited before the runs that a view takes away have ended. */
   releasing: () => Promise<void> = nothing;
   losses = 0;
+  /** Whether the Leases of the others are renewed each time that they are listed. */
+  areOthersAlive = true;
   #version = 0;
 
   constructor() {
@@ -121,7 +123,9 @@ class StagedGroup implements MembershipStore {
     await this.looking(this.published.at(-1) ?? []);
     return this.others.map((member) => ({
       ...member,
-      resourceVersion: String(++this.#version),
+      resourceVersion: String(
+        this.areOthersAlive ? ++this.#version : this.#version,
+      ),
       duration: TIMES.leaseDuration,
     }));
   }
@@ -177,6 +181,74 @@ test("Sharding stops if a renewal is answered after its lease could have expired
   assert.equal(group.owned, 0);
   await clock.advance(3_000);
   assert.deepEqual(group.published.slice(-3), [[], ["a"], ["a"]]);
+  assert.equal(group.owned, KEYS.length);
+  await sharding.stop();
+});
+
+test("Sharding counts its lease from the request that renewed it, not the answer", async () => {
+  const group = new StagedGroup();
+  const { clock, sharding } = group;
+  sharding.start();
+  await clock.advance(1_000);
+  let answer = () => {};
+  group.publishing = () => new Promise((resolve) => answer = resolve);
+  await clock.advance(5_000);
+  answer();
+  await clock.advance(1);
+  assert.equal(group.owned, KEYS.length);
+  // Sent after 2 s, answered after 6 s: held for nine tenths of 15 s.
+  await clock.advance(9_400);
+  assert.equal(group.owned, KEYS.length);
+  await clock.advance(200);
+  assert.equal(group.owned, 0);
+  answer();
+  await sharding.stop();
+});
+
+test("Sharding takes over from a member whose Lease stood still from answer to request", async () => {
+  const group = new StagedGroup();
+  const { clock, sharding } = group;
+  group.others = [{ identity: "b", members: ["b"] }];
+  group.areOthersAlive = false;
+  let answer = () => {};
+  group.looking = () => new Promise((resolve) => answer = resolve);
+  sharding.start();
+  // Each list takes 4 s. The first shows the Lease after 4 s; those asked for
+  // until 16 s are too early to tell that it stood still for 15 s.
+  for (let second = 4; second <= 20; second += 4) {
+    await clock.advance(4_000);
+    answer();
+    await clock.settle();
+    assert.equal(group.owned, 0, `after ${second} s`);
+  }
+  await clock.advance(4_000);
+  answer();
+  await clock.settle();
+  assert.ok(group.owned > 0);
+  group.looking = nothing;
+  answer();
+  await clock.advance(6_000);
+  assert.equal(group.owned, KEYS.length);
+  await sharding.stop();
+});
+
+test("Sharding joins again only when its runs of the lost membership have ended", async () => {
+  const group = new StagedGroup();
+  const { clock, sharding } = group;
+  sharding.start();
+  await clock.advance(1_000);
+  let end = () => {};
+  group.releasing = () => new Promise((resolve) => end = resolve);
+  group.publishing = () => Promise.reject(new Error("no route"));
+  await clock.advance(15_000);
+  assert.equal(group.losses, 1);
+  group.publishing = nothing;
+  const { length } = group.published;
+  await clock.advance(60_000);
+  assert.equal(group.published.length, length, "its runs go on");
+  group.releasing = nothing;
+  end();
+  await clock.advance(6_000);
   assert.equal(group.owned, KEYS.length);
   await sharding.stop();
 });

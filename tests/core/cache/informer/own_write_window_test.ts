@@ -88,6 +88,26 @@ test("OwnWriteWindow releases a foreign change older than the cached response", 
   assert.equal(window.event(change("10")), undefined);
 });
 
+test("OwnWriteWindow keeps the state before the first of several own writes", () => {
+  const window = new OwnWriteWindow<string>();
+  for (const version of ["10", "12"]) {
+    const write = window.begin();
+    const before = `state before ${version}`;
+    window.succeed(write, { resourceVersion: version, seen: "8", before });
+  }
+  const { previous: _, ...stale } = change("9");
+  assert.equal(window.stale(stale)?.previous, "state before 10");
+});
+
+test("OwnWriteWindow expects no echo of writes before a deletion", () => {
+  const window = new OwnWriteWindow<string>();
+  window.succeed(window.begin(), { resourceVersion: "10", seen: "8" });
+  window.deleted("9");
+  assert.equal(window.isOpen, true, "the write made another object");
+  window.deleted("11");
+  assert.equal(window.isOpen, false);
+});
+
 test("OwnWriteWindow releases a foreign change after the echo [J65]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
