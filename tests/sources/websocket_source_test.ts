@@ -7,6 +7,7 @@ import { jsonLogger } from "../../core/logger.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { websocketSource } from "../../sources/websocket_source.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";
+import { inTime } from "../support/in_time.ts";
 import { until } from "../support/until.ts";
 
 /** A server on loopback, and the connections and headers that it has seen. */
@@ -48,7 +49,7 @@ test("websocketSource triggers what messages are about and sends its headers", a
   assert.deepEqual(context.triggered, ["default/a"]);
   assert.deepEqual(server.authorizations, ["Bearer of-this-test"]);
   assert.equal(source.health?.().status, "healthy");
-  await source.stop();
+  await inTime("it stops", source.stop());
   await server.stop();
 });
 
@@ -72,7 +73,7 @@ test("websocketSource warns once a minute about unreadable messages", async () =
   const socket = await until("a connection", () => server.sockets[0]);
   for (let count = 0; count < 100; count++) socket.send("garbage");
   await until("all messages", () => messages === 100);
-  await source.stop();
+  await inTime("it stops", source.stop());
   await server.stop();
   assert.equal(lines.length, 1, lines.join("\n"));
 });
@@ -101,7 +102,7 @@ test("websocketSource passes the known primaries to its mapper", async () => {
   for (const text of ["number", "numbers", "uid-c", "uid-b"]) socket.send(text);
   await until("a trigger", () => context.triggered.length > 0);
   assert.deepEqual(context.triggered, ["default/b"]);
-  await source.stop();
+  await inTime("it stops", source.stop());
   await server.stop();
 });
 
@@ -130,7 +131,7 @@ test("websocketSource reconnects after a lost connection, and triggers everythin
   await clock.advance(1_000);
   await until("a third one", () => server.sockets[2]);
   await until("more triggers", () => context.triggered.length === 4);
-  await source.stop();
+  await inTime("it stops", source.stop());
   assert.equal(clock.pendingTimers, 0);
   await server.stop();
 });
@@ -160,7 +161,7 @@ test("websocketSource closes a connection whose onOpen fails, and opens another"
     await until("healthy", () => source.health?.().status === "healthy");
     assert.equal(server.sockets.length, 2);
   } finally {
-    await source.stop();
+    await inTime("it stops", source.stop());
     await server.stop();
   }
 });
@@ -177,7 +178,7 @@ test("websocketSource stops while it waits for a server that is away", async () 
   await source.start(recordedContext(clock));
   assert.equal(source.health?.().status, "unhealthy");
   await until("a pause", () => clock.pendingTimers > 0);
-  await source.stop();
+  await inTime("it stops", source.stop());
   assert.equal(clock.pendingTimers, 0);
 });
 
