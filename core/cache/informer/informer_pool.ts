@@ -252,6 +252,7 @@ export class InformerPool {
       fieldSelector === undefined ? "" : fieldSelectorText(fieldSelector),
       selection.shardSelector ?? "",
       selection.metadataOnly === true,
+      selection.bounded === true,
       [...prune ?? []].sort(),
     ]);
   }

@@ -22,6 +22,7 @@ test("structuralSchemaOf() accepts any Standard Schema library", () => {
         type: "object",
         properties: {
           mode: { const: "on" },
+          level: { anyOf: [{ enum: ["a"], nullable: true }, { enum: ["b"] }] },
           port: { type: ["integer", "string", "null"], minimum: 1 },
           rate: { type: "number", exclusiveMinimum: 0 },
           names: {
@@ -36,6 +37,7 @@ test("structuralSchemaOf() accepts any Standard Schema library", () => {
     ).properties,
     {
       mode: { type: "string", enum: ["on"] },
+      level: { type: "string", allOf: [{ enum: ["a", "b"] }], nullable: true },
       port: { ...INT_OR_STRING, nullable: true, minimum: 1 },
       rate: { type: "number", minimum: 0, exclusiveMinimum: true },
       names: {

@@ -50,10 +50,11 @@ test("InformerPool does not share informers of different selections", () =>
     pool.acquire(Widget, { labelSelector: "app=web" });
     pool.acquire(Widget, { fieldSelector: "metadata.name=a" });
     pool.acquire(Widget, { metadataOnly: true });
+    pool.acquire(Widget, { bounded: true, shared: true });
     pool.acquire(Widget, { prune: ["metadata.managedFields"] });
     pool.acquire({ ...Widget, version: "v2" });
     pool.acquire(Widget, { client: await server.client() });
-    assert.equal(pool.size, 8);
+    assert.equal(pool.size, 9);
   }));
 
 test("InformerPool shares bounded informers only where a lease asks for it", () =>
