@@ -76,6 +76,7 @@ test("websocketSource warns once a minute about unreadable messages", async () =
   await inTime("it stops", source.stop());
   await server.stop();
   assert.equal(lines.length, 1, lines.join("\n"));
+  assert.match(lines[0] ?? "", /"source":"chat".*no JSON/);
 });
 
 test("websocketSource passes the known primaries to its mapper", async () => {
