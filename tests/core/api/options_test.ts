@@ -5,6 +5,8 @@ import {
   checkOptions,
   nearestName,
   type OptionRule,
+  type OptionTable,
+  resolveOptions,
   typeText,
 } from "../../../core/api/options.ts";
 import { systemClock } from "../../../core/clock.ts";
@@ -138,4 +140,47 @@ test("nearestName finds the name that was probably intended", () => {
   assert.equal(nearestName("retries", known), "retry");
   assert.equal(nearestName("field", known), "fieldSelector", "a beginning");
   assert.equal(nearestName("x", known), undefined);
+});
+
+test("resolveOptions gives numbers for durations and sizes, and defaults for the rest", () => {
+  interface Options {
+    readonly pause?: string | number;
+    readonly limit?: string | number | false;
+    readonly size?: string | number;
+    readonly name?: string;
+    readonly inner?: { readonly wait?: string | number };
+  }
+  const table: OptionTable<Options, "name" | "size"> = {
+    pause: { type: "duration", default: "1m" },
+    limit: { type: "duration", default: Infinity, off: Infinity },
+    size: "bytes?",
+    name: "name?",
+    inner: {
+      type: "object",
+      default: {},
+      options: { wait: { type: "duration", default: "2s" } },
+    },
+  };
+  const plain = {
+    pause: 60_000,
+    limit: Infinity,
+    size: undefined,
+    name: undefined,
+    inner: { wait: 2_000 },
+  };
+  assert.deepEqual(resolveOptions<Options, "name" | "size">({}, table), plain);
+  assert.deepEqual(
+    resolveOptions<Options, "name" | "size">({ limit: false }, table),
+    plain,
+  );
+  assert.deepEqual(
+    resolveOptions<Options, "name" | "size">({
+      pause: "1.5s",
+      limit: 10,
+      size: "2KiB",
+      name: "a",
+      inner: { wait: "1s" },
+    }, table),
+    { pause: 1_500, limit: 10, size: 2_048, name: "a", inner: { wait: 1_000 } },
+  );
 });

@@ -192,6 +192,10 @@ test("defineKind() serves several versions and stores one", () => {
   const [v1, beta] = spec.versions;
   assert.equal(spec.scope, "Cluster");
   assert.equal(metadata.labels?.team, "web");
+  assert.equal(
+    metadata.annotations?.["api-approved.kubernetes.io"],
+    "unapproved",
+  );
   assert.deepEqual([v1?.storage, beta?.storage], [false, true]);
   assert.deepEqual([v1?.served, beta?.served], [true, false]);
   assert.equal(beta?.deprecationWarning, "use v1");

@@ -13,7 +13,9 @@ async function* chunks(
 
 async function read(text: string, size: number): Promise<string[]> {
   const bytes = new TextEncoder().encode(text);
-  return await Array.fromAsync(logLines(chunks(bytes, size)));
+  const lines: string[] = [];
+  for await (const line of logLines(chunks(bytes, size))) lines.push(line);
+  return lines;
 }
 
 test("logLines gives each line once, wherever the chunks end", async () => {
