@@ -144,10 +144,10 @@ export class RequestHandler {
     let response: ServerResponse;
     let flow: ResponseHeaders | undefined;
     try {
-      user = this.#context.authenticator.authenticate(request);
-      user = this.#actingUser(request, user);
       const { method, target } = request;
       if (target.includes("timeout=")) checkTimeout(method, info);
+      user = this.#context.authenticator.authenticate(request);
+      user = this.#actingUser(request, user);
       flow = this.#context.flows.headers(user, verbOf(method, info), info);
       this.#authorize(user, request, info);
       response = await this.#answer({
@@ -254,6 +254,11 @@ export class RequestHandler {
   }
 }
 
+/** Subresources whose requests may last, without the limit `timeout`. */
+const LONG_SUBRESOURCES: ReadonlySet<string> = new Set([
+  ...["attach", "exec", "log", "portforward", "proxy"],
+]);
+
 /**
  * Checks the `timeout` parameter, which limits all requests but watches.
  *
@@ -262,6 +267,7 @@ export class RequestHandler {
 function checkTimeout(method: string, info: RequestInfo): void {
   const text = info.query.get("timeout") ?? "";
   if (text === "" || verbOf(method, info) === "watch") return;
+  if (LONG_SUBRESOURCES.has(info.resource?.subresource ?? "")) return;
   if (
     /^[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(text)
   ) {

@@ -91,6 +91,11 @@ export async function route(
   return await dispatch(resourceRequest, path);
 }
 
+/** Whether objects of a resource are executed or answered, and not stored. */
+function isExecuted(definition: ResourceDefinition): boolean {
+  return isReview(definition) || isBinding(definition);
+}
+
 /** Error for a resource that is not served. */
 function nothingServed(
   { resources }: ApiContext,
@@ -120,6 +125,11 @@ async function dispatch(
   const collection = name === undefined;
   const across = collection && definition.scope === "Namespaced" &&
     namespace === undefined;
+  if (path.watch && http.method !== "GET") throw methodNotAllowed(request);
+  if (subresource === undefined && isExecuted(definition)) {
+    if (!collection || across) throw noSuchPath();
+    if (http.method !== "POST") throw methodNotAllowed(request);
+  }
   switch (http.method) {
     case "HEAD":
     case "GET":
@@ -176,8 +186,11 @@ async function listOrWatch(
   path: ResourcePath,
 ): Promise<ServerResponse> {
   const { query, definition } = request;
+  const listed = representationOf(request);
   const options = readListOptions(query, path.watch);
-  const representation = representationOf(request, { watch: options.watch });
+  const representation = options.watch
+    ? representationOf(request, { watch: true })
+    : listed;
   allow(request, definition.verbs, options.watch ? "watch" : "list");
   const selection = readSelection(query, request, path);
   return options.watch

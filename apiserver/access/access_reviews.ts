@@ -7,7 +7,9 @@ import type { ServerResponse } from "../http/exchange.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { representationOf, respondObject } from "../read/respond.ts";
 import type { GroupResource } from "../registry.ts";
-import { readObjectBody } from "../request/object_body.ts";
+import { goJson } from "../validation/go_value.ts";
+import { checkBodySize } from "../request/body.ts";
+import { bodyForm, readObjectBody } from "../request/object_body.ts";
 import { readWriteOptions } from "../request/query_options.ts";
 import type { ResourceRequest } from "../request/resource_request.ts";
 import { type User, userInfo } from "../request/user.ts";
@@ -33,6 +35,11 @@ interface Review {
     readonly spec?: JsonObject;
   };
 }
+
+/** Fields of metadata in Go's order, as far as it is not that of the alphabet. */
+const METADATA_ORDER = [
+  ..."name generateName manager operation apiVersion time".split(" "),
+];
 
 const REVIEWS: ReadonlyMap<string, Review> = new Map<string, Review>([
   ["authorization.k8s.io/selfsubjectaccessreviews", { answer: selfAccess }],
@@ -62,6 +69,8 @@ export async function createReview(
 ): Promise<ServerResponse> {
   const representation = representationOf(request, { tables: false });
   const { group, plural } = request.definition;
+  bodyForm(request);
+  checkBodySize(request.http.body);
   const options = readWriteOptions(request.query, "CreateOptions", {
     userAgent: request.http.headers["user-agent"],
     apply: false,
@@ -74,6 +83,9 @@ export async function createReview(
   const { answer, answersAlone } = REVIEWS.get(`${group}/${plural}`) as Review;
   const status = answer(spec, request);
   if (!answersAlone) {
+    const given = Object.keys(review.metadata).filter((name) =>
+      name !== "namespace" || request.namespace === undefined
+    );
     updateManagedFields(undefined, review, {
       definition: request.definition,
       version: request.version,
@@ -81,6 +93,14 @@ export async function createReview(
       subresource: undefined,
       time,
     });
+    if (given.length > 0 && group === "authorization.k8s.io") {
+      const shown = goJson(review.metadata, METADATA_ORDER);
+      throw invalid({ group, kind: "" }, [{
+        reason: "FieldValueInvalid",
+        message: `Invalid value: ${shown}: must be empty`,
+        field: "metadata",
+      }]);
+    }
   }
   const shown = answersAlone?.(time);
   if (shown) Object.assign(review, shown);

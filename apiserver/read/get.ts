@@ -20,7 +20,7 @@ export function findStored(request: ResourceRequest): StoredObject {
   const problems = pathSegmentProblems(name);
   if (problems.length > 0) {
     throw badRequest(
-      `name ${JSON.stringify(name)} is not valid: ${problems.join("; ")}`,
+      `Name parameter invalid: ${JSON.stringify(name)}: ${problems.join(";")}`,
     );
   }
   const stored = context.store.collectionOf(definition)

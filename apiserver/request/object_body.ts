@@ -1,7 +1,7 @@
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import { goTypeName } from "../validation/go_value.ts";
+import { goJsonType } from "../validation/go_value.ts";
 import type { ResourceDefinition } from "../registry.ts";
 import { apiVersionIn } from "../storage/object_view.ts";
 import { badRequest, type StatusError } from "../status.ts";
@@ -121,12 +121,14 @@ export async function readTree(
 export function checkType(request: ResourceRequest, value: JsonObject): void {
   const { definition } = request;
   const expected = apiVersionIn(request);
-  const { kind = "", apiVersion = "" } = value;
+  // Go decodes null as an empty text.
+  const kind = value.kind ?? "";
+  const apiVersion = value.apiVersion ?? "";
   if (typeof kind !== "string" || typeof apiVersion !== "string") {
     const isKind = typeof apiVersion === "string";
     throw badRequest(
       `the object provided is unrecognized (must be of type ${definition.kind}): couldn't get version/kind; json parse error: json: cannot unmarshal ${
-        goTypeName(isKind ? kind : apiVersion)
+        goJsonType(isKind ? kind : apiVersion)
       } into Go struct field .${
         isKind ? "kind" : "apiVersion"
       } of type string (${summary(request.http.body)})`,

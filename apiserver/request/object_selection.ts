@@ -115,7 +115,10 @@ function readShard(text: string | undefined): ParsedShardSelector | undefined {
 
 function readFields(text: string): FieldRequirement[] {
   try {
-    return parseFieldSelector(text);
+    // A requirement of nothing, such as `=`, selects everything.
+    return parseFieldSelector(text).filter(({ field, value }) =>
+      field !== "" || value !== ""
+    );
   } catch {
     throw badRequest(fieldProblem(text));
   }

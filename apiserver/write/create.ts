@@ -21,7 +21,8 @@ import {
   respondObject,
   respondStored,
 } from "../read/respond.ts";
-import { readObjectBody } from "../request/object_body.ts";
+import { checkBodySize } from "../request/body.ts";
+import { bodyForm, readObjectBody } from "../request/object_body.ts";
 import {
   readWriteOptions,
   type WriteOptions,
@@ -70,6 +71,8 @@ export async function create(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
   const representation = representationOf(request);
+  bodyForm(request);
+  checkBodySize(request.http.body);
   const options = readWriteOptions(request.query, "CreateOptions", {
     userAgent: request.http.headers["user-agent"],
     apply: false,

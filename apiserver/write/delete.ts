@@ -17,6 +17,8 @@ import {
   readDeleteOptions,
   readListOptions,
 } from "../request/query_options.ts";
+import { goJsonType } from "../validation/go_value.ts";
+import { checkBodySize } from "../request/body.ts";
 import { readTree } from "../request/object_body.ts";
 import {
   hookContext,
@@ -120,8 +122,19 @@ async function readGivenOptions(
 ): Promise<DeleteOptions> {
   const { http, query } = request;
   if (http.body.length === 0) return readDeleteOptions(query, undefined);
+  checkBodySize(http.body);
   const { value } = await readOptionsBody(request);
-  if (!OPTIONS_KINDS.has(value.kind)) {
+  const wrong = ["kind", "apiVersion"].find((name) =>
+    typeof (value[name] ?? "") !== "string"
+  );
+  if (wrong !== undefined) {
+    throw badRequest(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${
+        goJsonType(value[wrong])
+      } into Go struct field .${wrong} of type string`,
+    );
+  }
+  if (!OPTIONS_KINDS.has(value.kind ?? undefined)) {
     throw badRequest(
       `no kind ${JSON.stringify(value.kind)} is registered for version ${
         JSON.stringify(value.apiVersion ?? "")

@@ -17,6 +17,7 @@ import type { ServerResponse } from "../http/exchange.ts";
 import { applyPatch } from "../field_management.ts";
 import { fixed, settle } from "../settle.ts";
 import { apiVersionIn } from "../storage/object_view.ts";
+import { findStored } from "../read/get.ts";
 import { representationOf } from "../read/respond.ts";
 import {
   asObject,
@@ -68,6 +69,7 @@ export interface Patch extends ParsedBody {
 
 /** Handles a PATCH of an object or a subresource. */
 export async function patch(request: ResourceRequest): Promise<ServerResponse> {
+  patchType(request);
   const representation = representationOf(request);
   const { patch, options } = await readPatch(request);
   const written = await settle(
@@ -126,6 +128,8 @@ export async function readPatch(
     userAgent: request.http.headers["user-agent"],
     apply: type === "apply",
   });
+  // Only an apply can create an object.
+  if (type !== "apply") findStored(request);
   let parsed;
   try {
     parsed = await parseBody(body, type === "apply" ? "yaml" : "json");

@@ -10,6 +10,7 @@ import { holdsContent } from "../namespace_checks.ts";
 import { fixed, settle } from "../settle.ts";
 import { objectIn } from "../storage/object_view.ts";
 import { representationOf } from "../read/respond.ts";
+import { checkBodySize } from "../request/body.ts";
 import { readObjectBody } from "../request/object_body.ts";
 import {
   readWriteOptions,
@@ -47,6 +48,7 @@ export async function update(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
   const representation = representationOf(request);
+  checkBodySize(request.http.body);
   const options = readWriteOptions(request.query, "UpdateOptions", {
     userAgent: request.http.headers["user-agent"],
     apply: false,

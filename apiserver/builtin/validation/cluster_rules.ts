@@ -69,7 +69,8 @@ scheduling.v1.PriorityClass
   elif value > 1_000_000_000: forbidden value: maximum allowed value of a user defined priority is 1000000000
 
 node.v1.RuntimeClass
-  handler is label
+  if !handler: missing handler
+  else: handler is label
 
 rule policy rules
   each rules
@@ -245,6 +246,10 @@ flowcontrol.v1.NonResourcePolicyRule
   verbs required: verbs must contain at least one value
   nonResourceURLs required: nonResourceURLs must contain at least one value
 
+flowcontrol.v1.PriorityLevelConfiguration
+  at spec
+    type required
+
 flowcontrol.v1.PriorityLevelConfigurationSpec
   if type == 'Limited' && !limited: missing limited: must not be empty when type is Limited
   if limited
@@ -272,6 +277,15 @@ kube-aggregator.pkg.apis.apiregistration.v1.APIService
     if service
       service.namespace required
       service.name required
+
+resource.v1.ResourceSlice
+  at spec
+    driver required
+    at pool
+      name required
+      let $count = resourceSliceCount ?? 0
+      if $count <= 0: invalid resourceSliceCount = $count: must be greater than zero
+    if !nodeName && !nodeSelector && !allNodes && !perDeviceNodeSelection: missing .: exactly one of \`nodeName\`, \`nodeSelector\`, \`allNodes\`, \`perDeviceNodeSelection\` is required
 
 certificates.v1.CertificateSigningRequestSpec
   usages required

@@ -197,6 +197,7 @@ storage.v1.StorageClass
       key is qualifiedName
 
 storage.v1.VolumeAttributesClass
+  parameters required: must contain at least one key/value pair
   driverName = lower(driverName) is qualifiedName!
 
 storage.v1.CSINode

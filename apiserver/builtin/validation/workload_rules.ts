@@ -40,6 +40,10 @@ apps.v1.ReplicaSetSpec
   use selection
   use restart policy
 
+apps.v1.ControllerRevision
+  if !has(data): missing data: data is mandatory
+  if revision < 0: invalid revision: must be greater than or equal to 0
+
 apps.v1.DaemonSetSpec
   notNegative minReadySeconds revisionHistoryLimit
   let $kind = 'daemonset'
