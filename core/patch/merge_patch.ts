@@ -30,10 +30,7 @@ export function diffMergePatch(before: unknown, after: unknown): unknown {
     if (value === null) continue;
     const old = Object.hasOwn(before, name) ? before[name] : undefined;
     if (jsonEquals(old, value)) continue;
-    patch.push([
-      name,
-      isJsonObject(old) ? diffMergePatch(old, value) : value,
-    ]);
+    patch.push([name, diffMergePatch(old, value)]);
   }
   return Object.fromEntries(patch);
 }

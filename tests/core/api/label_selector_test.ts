@@ -201,3 +201,14 @@ test("A requirement and its opposite never match the same labels", () => {
     }
   }));
 });
+
+test("Gt and Lt compare integers up to the largest of 64 bits, as Kubernetes does", () => {
+  const largest = String(2n ** 63n - 1n);
+  const matches = (value: string) =>
+    matchesLabels([labelRequirement("a", "Gt", ["1"])], { a: value });
+  assert.equal(matches(largest), true);
+  assert.equal(matches(String(2n ** 63n)), false, "no integer");
+  assert.equal(matches("2"), true);
+  assert.equal(matches("1"), false);
+  assert.equal(matches("2x"), false);
+});

@@ -106,6 +106,25 @@ test("oneShotTask ends after the given number of retries [L48]", async () => {
   }
 });
 
+test("oneShotTask is Reconciling until it ends, and Stalled if that is no success", async () => {
+  const world = new BackupWorld({ retries: () => 0 });
+  const also = () =>
+    world.stored.status?.conditions?.map(({ type }) => type)
+      .filter((type) => type !== "Ready");
+  await world.pass();
+  assert.deepEqual(also(), ["Reconciling"]);
+  await world.fail();
+  assert.equal(world.state, "Failed");
+  assert.deepEqual(also(), ["Stalled"]);
+  const good = new BackupWorld();
+  await good.pass();
+  good.progress = { state: "completed", result: "s3://shop/1" };
+  await good.pass();
+  assert.deepEqual(good.stored.status?.conditions?.map(({ type }) => type), [
+    "Ready",
+  ]);
+});
+
 test("oneShotTask counts what start and check throw as failures [L48]", async () => {
   const world = new BackupWorld({
     start: () => {

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  FileCredentials,
+  SecretFile,
+} from "../../../core/config/file_credentials.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
+
+const FOLDER = temporaryFolder();
+
+/** Credentials of three files, and a function that replaces one. */
+function threeFiles() {
+  const clock = new VirtualClock();
+  const write = (name: string, text: string) => writeText(FOLDER, name, text);
+  const file = (name: string) =>
+    new SecretFile(write(name, `first ${name}\n`), { origin: name, clock });
+  const credentials = new FileCredentials({ username: "jane" }, {
+    token: file("token"),
+    certificate: file("certificate"),
+    key: file("key"),
+  });
+  return { clock, write, credentials };
+}
+
+test("FileCredentials are new ones after a minute if any of their files is", async () => {
+  const { clock, write, credentials } = threeFiles();
+  let last = await credentials.current();
+  assert.deepEqual(last, {
+    username: "jane",
+    token: "first token",
+    certificate: "first certificate",
+    key: "first key",
+  });
+  for (const name of ["token", "certificate", "key"] as const) {
+    write(name, `second ${name}`);
+    await clock.advance(59_999);
+    assert.equal(await credentials.current(), last);
+    await clock.advance(1);
+    const next = await credentials.current();
+    assert.deepEqual(next, { ...last, [name]: `second ${name}` });
+    last = next;
+  }
+  await clock.advance(60_000);
+  assert.equal(await credentials.current(), last, "nothing has changed");
+});
+
+test("FileCredentials read again at once what was refused, and only that", async () => {
+  const { write, credentials } = threeFiles();
+  const first = await credentials.current();
+  write("token", "second token");
+  const second = await credentials.refresh(first);
+  assert.equal(second.token, "second token");
+  write("token", "third token");
+  assert.equal(await credentials.refresh(first), second, "renewed already");
+  assert.equal((await credentials.refresh(second)).token, "third token");
+});
+
+test("SecretFile keeps its content for a minute while the file is gone or empty", async () => {
+  const { clock, write, credentials } = threeFiles();
+  const first = await credentials.current();
+  write("key", " \n");
+  await clock.advance(60_000);
+  assert.equal(await credentials.current(), first);
+  write("key", "second key");
+  await clock.advance(59_999);
+  assert.equal(await credentials.current(), first);
+  await clock.advance(1);
+  assert.equal((await credentials.current()).key, "second key");
+});
