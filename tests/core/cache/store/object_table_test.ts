@@ -38,6 +38,13 @@ test("ObjectTable stores UIDs and versions of any form", () => {
     assert.equal(slots.uid(slot), uid);
     assert.ok(slots.hasUid(slot, read));
     assert.ok(!slots.hasUid(slot, header({ name: "web", uid: "other" })));
+    for (let at = 0; at < uid.length; at++) {
+      if (uid[at] === "-" || uid[at] === "+") continue;
+      const digit = uid[at] === "1" ? "2" : "1";
+      const other = uid.slice(0, at) + digit + uid.slice(at + 1);
+      const near = header({ name: "web", uid: other });
+      assert.ok(!slots.hasUid(slot, near), `${uid} is not ${other}`);
+    }
   }
   const versions = [
     "",

@@ -30,6 +30,13 @@ test("logLines gives each line once, wherever the chunks end", async () => {
   }
 });
 
+test("logLines marks a character that the end of the log cuts", async () => {
+  const bytes = new TextEncoder().encode("aé").subarray(0, 2);
+  const lines: string[] = [];
+  for await (const line of logLines(chunks(bytes, 1))) lines.push(line);
+  assert.deepEqual(lines, ["a\ufffd"]);
+});
+
 test("logLines gives a line that is too long in parts", async () => {
   const long = "abcdefgh".repeat(400_000);
   const lines = await read(`one\n${long}\ntwo\n`, 100_000);

@@ -299,3 +299,16 @@ test("ResponseParser does not quote an invalid header, which may be secret", () 
     (error: Error) => !error.message.includes("secret"),
   );
 });
+
+test("ResponseParser reads nothing behind the end of what has arrived", () => {
+  const sent = `${HEAD}content-length: 2\r\n\r\nab`;
+  for (let to = 0; to < sent.length; to++) {
+    const parser = new ResponseParser();
+    // The memory still has what was read into it before.
+    const memory = Buffer.from(sent + sent, "latin1");
+    parser.read(memory, 0, to);
+    const isHead = to >= sent.length - 2;
+    assert.equal(parser.head !== undefined, isHead, `${to} bytes`);
+    assert.equal(parser.isComplete, false, `${to} bytes`);
+  }
+});
