@@ -13,6 +13,7 @@ import type { JsonObject } from "../../core/patch/json_value.ts";
 import type { CheckOptions, CheckReport } from "../check_options.ts";
 import {
   CheckSession,
+  differingPlaces,
   type Exploration,
   type Job,
   type JobResult,
@@ -30,12 +31,7 @@ import {
 } from "./operator_source.ts";
 import { type Plan, planText, readPlan } from "./plan.ts";
 import { type RunRecord, writesOf } from "./run_record.ts";
-import {
-  clusterState,
-  differenceName,
-  stateDifferences,
-  stateKey,
-} from "./state.ts";
+import { stateKey } from "./state.ts";
 import { type CheckStep, type Scenario, scenarios } from "./workload.ts";
 
 type Finding = CheckReport["findings"][number];
@@ -565,18 +561,6 @@ function oneByOne(session: CheckSession): Runner {
     run: (job) => session.run(job),
     close: () => Promise.resolve(),
   };
-}
-
-/** Places in which two reference runs of different seeds differ. */
-function differingPlaces(a: RunRecord, b: RunRecord): ReadonlySet<string> {
-  const [ignored, others] = [new Set(a.before), new Set(b.before)];
-  return new Set(a.steps.flatMap(({ objects }, at) => {
-    const other = b.steps[at];
-    return other === undefined ? [] : stateDifferences(
-      clusterState(objects, ignored),
-      clusterState(other.objects, others),
-    ).map(differenceName);
-  }));
 }
 
 /** Two findings of the same: the more direct plan, and one of each other kind. */

@@ -102,6 +102,9 @@ export async function runScenario(
       violations.step = at;
       bounds.push(world.trace.length);
       if (at >= scenario.known) explorer?.begin(world, at);
+      for (const jump of plan.jumps) {
+        if (jump.step === at) world.jump(jump.ms);
+      }
       await play(world, step);
       let quiet = step.settle === false ||
         await settled(world, violations, at);

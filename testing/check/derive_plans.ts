@@ -131,6 +131,7 @@ export function derivePlans(
     }
   });
   for (const one of stalePlans(scenario, run, writes)) add(one);
+  for (const one of laggingPlans(scenario, run)) add(one);
   for (const one of missedPlans(scenario, events)) add(one);
   for (const [one, situation] of orderPlans(scenario, events)) {
     add(one, situation);
@@ -216,6 +217,38 @@ function stalePlans(
     }
   });
   return found;
+}
+
+/**
+ * A restart at the end of a step that creates an object, while only the objects of
+ * its kind are as before: absence from the cache proves nothing.
+ */
+function laggingPlans(
+  scenario: Scenario,
+  run: RunRecord,
+): readonly Perturbation[] {
+  return run.steps.flatMap(({ writes: last, objects }, at) => {
+    const [step, older] = [scenario.steps[at], run.steps[at - 1]];
+    if (step === undefined || older === undefined || !("apply" in step)) {
+      return [];
+    }
+    if (at < scenario.known || step.settle === false || last === 0) return [];
+    const { kind } = step.apply;
+    const count = (all: readonly JsonObject[]) =>
+      all.filter((object) => object["kind"] === kind).length;
+    // Without another object of the kind there is no run that can be misled.
+    if (count(older.objects) === 0 || count(objects) <= count(older.objects)) {
+      return [];
+    }
+    const shown = eventsOf(run).find((event) => event.kind === kind);
+    return shown === undefined ? [] : [{
+      do: "stale",
+      write: last,
+      revision: older.revision,
+      ms: STALE_MS,
+      resource: shown.resource,
+    }];
+  });
 }
 
 /**

@@ -29,14 +29,16 @@ export type Perturbation =
     readonly downMs?: number | undefined;
   }
   /**
-   * Lists and watches answer with an earlier revision, as from an API server that
-   * lags behind. With `write` the operator is killed after that write first. Ends
-   * before the next write, or after `forMs`.
+   * Lists and watches, of `resource` if it is given, answer with an earlier
+   * revision, as from an API server that lags behind. With `write` the operator is
+   * killed after that write first. Ends after `forMs`, or before the next write if
+   * all resources lag.
    */
   | {
     readonly do: "stale";
     readonly write?: number | undefined;
     readonly revision: number;
+    readonly resource?: string | undefined;
     readonly forMs: number;
   }
   /**

@@ -63,7 +63,7 @@ export class Perturbations {
   readonly #all: readonly Perturbation[];
   readonly hits: number[];
   #world: PerturbedWorld | undefined;
-  #stale: { readonly revision: number; readonly until: number } | undefined;
+  #stale: Kind<"stale"> & { readonly until: number } | undefined;
   /** Ends the staleness of open watches. */
   readonly #staleWatches: Set<() => void> = new Set();
   #throttledUntil = -Infinity;
@@ -184,11 +184,14 @@ export class Perturbations {
   }
 
   /** Effect on any request; undefined if there is none. */
-  effect(verb: string): FaultEffect | undefined {
+  effect(
+    { verb, resource }: { readonly verb: string; readonly resource: string },
+  ): FaultEffect | undefined {
     if (this.#now < this.#throttledUntil) return { status: 429, retryAfter: 1 };
     if (verb !== "list" && verb !== "watch") return undefined;
     if (this.#stale === undefined) return undefined;
-    return { staleAt: this.#stale.revision };
+    const { revision, resource: lagging = resource } = this.#stale;
+    return resource === lagging ? { staleAt: revision } : undefined;
   }
 
   /** Registers a watch that is stale until the server has caught up. */
@@ -196,14 +199,16 @@ export class Perturbations {
     this.#staleWatches.add(release);
   }
 
-  #becomeStale({ revision, forMs }: Kind<"stale">): void {
+  #becomeStale(one: Kind<"stale">): void {
     const world = this.#world as PerturbedWorld;
-    this.#stale = { revision, until: world.clock.now() + forMs };
-    world.outside.setTimer(() => this.#catchUp(true), forMs);
+    this.#stale = { ...one, until: world.clock.now() + one.forMs };
+    world.outside.setTimer(() => this.#catchUp(true), one.forMs);
   }
 
   /** Serves the current state again, once a new incarnation has a stale watch. */
-  #catchUp(now = this.#staleWatches.size > 0): void {
+  #catchUp(
+    now = this.#staleWatches.size > 0 && this.#stale?.resource === undefined,
+  ): void {
     if (!now) return;
     this.#stale = undefined;
     for (const release of this.#staleWatches) release();

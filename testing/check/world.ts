@@ -307,6 +307,11 @@ export class World {
     return this.#clock.now();
   }
 
+  /** Moves the wall time, as a correction of a machine's clock does. */
+  jump(milliseconds: number): void {
+    this.#clock.jump(milliseconds);
+  }
+
   /** Revision of the server. */
   get revision(): number {
     return this.#store.revision;

@@ -22,6 +22,8 @@ export interface WorldPlan {
   readonly perturbations: readonly WorldPerturbation[];
   /** Changes of others, which are part of the workload. */
   readonly foreign: readonly ForeignChange[];
+  /** Jumps of the clock before a step of the workload, in milliseconds. */
+  readonly jumps: readonly { readonly step: number; readonly ms: number }[];
   /** Time after which nothing of the plan is left, in milliseconds. */
   readonly aftermath: number;
   /** Step after which a newer build replaces the older one. */
@@ -38,6 +40,7 @@ export interface WorldPlan {
 export function worldPlan(all: readonly Perturbation[]): WorldPlan {
   const perturbations: WorldPerturbation[] = [];
   const foreign: ForeignChange[] = [];
+  const jumps: { step: number; ms: number }[] = [];
   let upgradeAfter: number | undefined;
   let choices: readonly number[] | undefined;
   let aftermath = RETRY_MS;
@@ -68,6 +71,7 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
           write: write(),
           revision: number("revision"),
           forMs: number("ms"),
+          ...(one["resource"] !== undefined && { resource: text("resource") }),
         });
         break;
       case "missed":
@@ -120,6 +124,10 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
         perturbations.push({ do: "depose", write: write() });
         break;
       case "clock":
+        if (one["step"] !== undefined) {
+          jumps.push({ step: number("step"), ms: number("ms") });
+          break;
+        }
         perturbations.push({
           do: "clock",
           write: write(),
@@ -156,7 +164,7 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
         );
     }
   }
-  return { perturbations, foreign, aftermath, upgradeAfter, choices };
+  return { perturbations, foreign, jumps, aftermath, upgradeAfter, choices };
 }
 
 function wrongParameter(

@@ -212,7 +212,7 @@ export class WorldTransport implements Transport {
       world.crash(crash.why, crash.downMs);
       return;
     }
-    const effect = verdict.effect ?? perturbations.effect(entry.verb);
+    const effect = verdict.effect ?? perturbations.effect(entry);
     const fault = effect && world.faults.add({ effect, count: 1 });
     const isWatch = entry.verb === "watch";
     const closing = new AbortController();

@@ -14,8 +14,7 @@ export interface CorpusEntry {
   };
   /**
    * Whether tests leave it to `npm run check:corpus`: the bug is a loop, whose runs
-   * take seconds, an error that is not handled, which runners of tests report, or
-   * it is not found.
+   * take seconds, or an error that is not handled, which runners of tests report.
    */
   readonly isAlone?: true;
   /** Objects that are there once an object of the kind has settled. */

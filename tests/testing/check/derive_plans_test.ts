@@ -74,6 +74,23 @@ test("A restarted operator sees each older state since which it has written", ()
   ]);
 });
 
+test("A restarted operator sees all but the second object of a kind", () => {
+  const second = checkedObject("Gadget", "b");
+  const trace = [
+    ...created,
+    event("ADDED Gadget b", { step: 1 }),
+    write("create ConfigMap b", { step: 1 }),
+  ];
+  const { steps } = scenario("apply", "apply");
+  const found = texts(
+    { ...scenario("apply", "apply"), steps },
+    run(trace, [[gadget, config], [gadget, second, config]]),
+  );
+  assert.deepEqual(found.filter((text) => text.includes("resource=gadgets")), [
+    "life/stale:write=3,revision=5,ms=60000,resource=gadgets",
+  ]);
+});
+
 test("An event is missed if the operator does not rest before the next one", () => {
   const trace = [
     ...created,

@@ -191,6 +191,29 @@ test("A stale server shows a new incarnation the state of a revision", async () 
   );
 });
 
+test("A server that is stale in one resource shows the others as they are", async () => {
+  const clean = await runCopier();
+  const before = clean.trace.find((entry) =>
+    entry.type === "actor" && entry.who === "user"
+  );
+  assert(before?.type === "actor");
+  const run = await perturbed({
+    do: "stale",
+    write: 4,
+    revision: before.revision - 1,
+    resource: "copiers",
+    forMs: 60_000,
+  });
+  const killed = run.trace.find(({ type }) => type === "kill")?.at ?? 0;
+  const first = (resource: string) =>
+    run.trace.find((entry) =>
+      entry.type === "event" && entry.incarnation === 2 &&
+      entry.resource === resource && entry.event !== "BOOKMARK"
+    )?.at;
+  assert.equal(first("copiers"), killed + 60_000);
+  assert.equal(first("configmaps"), killed);
+});
+
 test("Dependents become ready late, or flap, or never", async () => {
   const workload = {
     apiVersion: "v1",

@@ -14,9 +14,8 @@ import type { CorpusEntry } from "../entry.ts";
 export const entry: CorpusEntry = {
   bug: {
     plans: ["stale"],
-    write: "delete Secret default/sample-backup",
+    write: "delete Secret default/sample-2-backup",
   },
-  isAlone: true,
   expects: ["Secret sample-backup"],
 };
 
