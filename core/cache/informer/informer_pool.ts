@@ -226,8 +226,7 @@ export class InformerPool {
   async #release(identity: string, entry: PoolEntry): Promise<void> {
     entry.leases--;
     if (entry.leases > 0) return;
-    // Another informer of this identity may have been started since a stop.
-    if (this.#entries.get(identity) === entry) this.#entries.delete(identity);
+    this.#entries.delete(identity);
     await this.#end(entry.informer.close());
   }
 

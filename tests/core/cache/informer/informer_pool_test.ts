@@ -57,6 +57,14 @@ test("InformerPool does not share informers of different selections", () =>
     assert.equal(pool.size, 9);
   }));
 
+test("InformerPool shares informers that prune the same in another order", () =>
+  withPool(({ pool }) => {
+    pool.acquire(Widget, { prune: ["spec.size", "metadata.managedFields"] });
+    pool.acquire(Widget, { prune: ["metadata.managedFields", "spec.size"] });
+    assert.equal(pool.size, 1);
+    return Promise.resolve();
+  }));
+
 test("InformerPool shares bounded informers only where a lease asks for it", () =>
   withPool(({ pool }) => {
     pool.acquire(Widget, { bounded: true });
@@ -89,6 +97,26 @@ test("InformerPool gives the bytes of a released informer back to the budget", (
     } finally {
       await owned.stop();
     }
+    assert.equal(pool.size, 0);
+  }));
+
+test("InformerPool that is stopped has no informer that still stops", () =>
+  withPool(async ({ pool }) => {
+    const [first, second] = [
+      pool.acquire(Widget),
+      pool.acquire(Widget, {
+        labelSelector: "app=web",
+      }),
+    ];
+    await Promise.all([first.informer.synced, second.informer.synced]);
+    void first.release();
+    const health = second.informer.health;
+    await pool.stop();
+    assert.deepEqual(
+      health.call(second.informer).watches.map(({ state }) => state),
+      ["stopped"],
+    );
+    await Promise.all([first.release(), second.release()]);
     assert.equal(pool.size, 0);
   }));
 
