@@ -24,7 +24,7 @@ const EXPECTED = /failed calling webhook/;
 
 /** Messages that kube-apiserver 1.36.3 sends with code 500 to the same requests. */
 const KNOWN_500 =
-  /content is not a list|target\.(name: Required|kind: Unsupported) value|resourceVersion should not be set on objects to be created|resourceVersion: Invalid value: .*strconv\.ParseUint/s;
+  /content is not a list|couldn't get version\/kind|target\.(name: Required|kind: Unsupported) value|resourceVersion should not be set on objects to be created|resourceVersion: Invalid value: .*strconv\.ParseUint/s;
 
 /** Fault that a run has found. */
 export interface FuzzFault {
@@ -111,10 +111,11 @@ function usedMemory(): number {
 }
 
 /** Server under test. */
-class FuzzTarget {
+export class FuzzTarget {
   readonly resources: readonly FuzzedResource[];
   readonly schemas: Schemas;
   readonly token: string;
+  readonly url: string;
   readonly #server: ApiServer;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 8 });
   readonly #onError: (what: string) => void;
@@ -129,6 +130,7 @@ class FuzzTarget {
     this.schemas = options.schemas;
     this.#server = options.server;
     this.token = options.server.token;
+    this.url = options.server.url;
     this.#onError = options.onError;
   }
 
@@ -169,7 +171,7 @@ class FuzzTarget {
       return JSON.parse(Buffer.concat(parts).toString());
     };
     const [definition] = TEMPLATES["CustomResourceDefinition"] ?? [];
-    await json(
+    const { kind, message } = await json(
       "POST",
       "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
       {
@@ -178,6 +180,7 @@ class FuzzTarget {
         ...definition,
       },
     );
+    if (kind === "Status") throw new Error(message);
     const resources: FuzzedResource[] = [];
     const schemas = new Map<string, unknown>();
     const { paths } = await json("GET", "/openapi/v3");
@@ -213,7 +216,7 @@ class FuzzTarget {
 
   /** Sends a request; gives the status, or what happened instead. */
   send({ method, path, headers, body }: FuzzedRequest): Promise<string> {
-    const { port } = new URL(this.#server.url);
+    const { port } = new URL(this.url);
     return new Promise((resolve) => {
       const end = (result: string) => {
         clearTimeout(limit);

@@ -154,7 +154,7 @@ export const TEMPLATES: Readonly<Record<string, readonly object[]>> = {
                 },
                 "x-kubernetes-validations": [{
                   rule: "self.crew < 9 || self.name == 'big'",
-                  messageExpression: "'crew of ' + string(self.crew)",
+                  messageExpression: "self.name + ' is not big'",
                 }],
               },
               status: {
