@@ -92,6 +92,21 @@ function sorts(operands: readonly Operand[]): CallCost {
   return newList(sizeProduct(size, size), 2 + TRAVERSAL);
 }
 
+function flattens([target, depth]: readonly Operand[]): CallCost {
+  return newList(ownSize(target), depth ? countOf(depth) : 1);
+}
+
+/** Value of a literal number; without limit if it is computed. */
+function countOf(operand: Operand | undefined): number {
+  const { literal } = operand ?? {};
+  return typeof literal === "bigint" ? Math.max(0, Number(literal)) : UNBOUNDED;
+}
+
+function ranges([count]: readonly Operand[]): CallCost {
+  const size = countOf(count);
+  return newList({ min: size, max: size });
+}
+
 function slices([target, start, end]: readonly Operand[]): CallCost {
   const from = typeof start?.literal === "bigint" ? Number(start.literal) : 0;
   const to = typeof end?.literal === "bigint"
@@ -230,6 +245,9 @@ const FUNCTIONS: Readonly<Record<string, CallRule>> = {
   "ip.isCanonical": traverses(0, 2),
   quantity: traverses(0),
   isQuantity: traverses(0),
+  semver: traverses(0),
+  isSemver: traverses(0),
+  "lists.range": ranges,
   "strings.quote": quotes,
   "sets.contains": setRelation(1),
   "sets.intersects": setRelation(1),
@@ -250,6 +268,7 @@ const METHODS: Readonly<Record<string, CallRule>> = {
   slice: slices,
   distinct: comparesAll,
   sort: sorts,
+  flatten: flattens,
   lowerAscii: rewrites,
   upperAscii: rewrites,
   substring: rewrites,
@@ -298,6 +317,7 @@ export function methodCost(
 /** Types whose values are compared in constant time. */
 const CONSTANT_TIME_TYPES: ReadonlySet<string> = new Set([
   "kubernetes.Quantity",
+  "kubernetes.Semver",
   "net.IP",
   "net.CIDR",
 ]);

@@ -1,9 +1,11 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import { celLibrary } from "./cel_library.ts";
+import { registerComprehensions } from "./comprehensions.ts";
 import { registerFormatFunctions } from "./format_functions.ts";
 import { registerListFunctions } from "./list_functions.ts";
 import { registerNetworkFunctions } from "./network_functions.ts";
 import { registerQuantityFunctions } from "./quantity_functions.ts";
+import { registerSemverFunctions } from "./semver_functions.ts";
 import { registerStringFunctions } from "./string_functions.ts";
 
 /** Class of durations of the CEL library. */
@@ -20,7 +22,9 @@ export function baseEnvironment(): Environment {
     });
     registerStringFunctions(created);
     registerListFunctions(created);
+    registerComprehensions(created);
     registerQuantityFunctions(created);
+    registerSemverFunctions(created);
     registerNetworkFunctions(created);
     registerFormatFunctions(created);
     environment = created;

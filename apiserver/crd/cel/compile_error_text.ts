@@ -3,7 +3,7 @@ interface CelFailureDetails {
   readonly code?: string;
   readonly summary?: string;
   readonly range?: { readonly start: number };
-  readonly node?: { readonly args?: unknown };
+  readonly node?: { readonly op?: string; readonly args?: unknown };
 }
 
 /**
@@ -91,22 +91,28 @@ function errorOffset(
   source: string,
 ): number {
   const start = range?.start ?? 0;
-  if (code === "no_such_key") return start - 1;
+  if (code === "no_such_key" || code === "cannot_index_type") return start - 1;
   if (code === "no_such_overload" && Array.isArray(node?.args)) {
     const [left] = node.args as readonly { readonly end?: number }[];
     const end = left?.end ?? start;
     return end + source.slice(end).search(/\S/);
   }
-  if (code === "no_matching_overload") {
-    const name = /^\s*(?:[\w.]*\w)?/.exec(source.slice(start))?.[0] ?? "";
-    const parenthesis = source.indexOf("(", start + name.length);
+  if (code === "invalid_comprehension_range" && node?.op === ".") {
+    return start - 1;
+  }
+  const call = node?.op === "rcall" || node?.op === "call";
+  if (
+    code === "no_matching_overload" ||
+    (code === "invalid_comprehension_range" && call)
+  ) {
+    const parenthesis = source.indexOf("(", receiverOf(node)?.end ?? start);
     return parenthesis < 0 ? start : parenthesis;
   }
   return start;
 }
 
 function reason(
-  { code = "", summary = "" }: CelFailureDetails,
+  { code = "", summary = "", node }: CelFailureDetails,
   isFunction: (name: string) => boolean,
 ): string | undefined {
   const last = summary.slice(summary.lastIndexOf(": ") + 2);
@@ -127,16 +133,42 @@ function reason(
         : summary;
     }
     case "no_matching_overload": {
-      const parts = /'(?:(.*)\.)?(\w+)\((.*)\)'$/.exec(summary);
+      const parts = /'(?:(.*)\.)?(@?\w+)\((.*)\)'$/.exec(summary);
       if (!parts) return summary;
       const [, receiver, name = "", args] = parts;
-      if (!isFunction(name)) return undeclared(name);
-      const before = receiver === undefined ? "" : `${celType(receiver)}.`;
+      if (!name.startsWith("@") && !isFunction(name)) return undeclared(name);
+      const space = /^(\w+)Namespace$/.exec(receiver ?? "")?.[1];
+      if (space !== undefined) {
+        return noOverload(
+          `${space.toLowerCase()}.${name}`,
+          `(${celType(args)})`,
+        );
+      }
+      const before = receiver === undefined
+        ? ""
+        : `${celType(receiverOf(node)?.checkedType?.name ?? receiver)}.`;
       return noOverload(name, `${before}(${celType(args)})`);
     }
+    case "cannot_index_type":
+      return `type '${
+        celType(/'(.*)'$/.exec(summary)?.[1])
+      }' does not support field selection`;
+    case "invalid_comprehension_range":
+      return celType(
+        summary.replace("Expression", "expression").replace(/\.$/, ""),
+      );
     default:
       return summary.replace(/^List elements must have the same type, /, "");
   }
+}
+
+/** Receiver of a method, with its type. */
+function receiverOf(node: CelFailureDetails["node"]): {
+  readonly end: number;
+  readonly checkedType?: { readonly name: string };
+} | undefined {
+  if (node?.op !== "rcall") return undefined;
+  return (node.args as readonly [string, ReturnType<typeof receiverOf>])[1];
 }
 
 function undeclared(name: string): string {
@@ -149,7 +181,8 @@ function noOverload(name: string, types: string): string {
 
 /** Type name in CEL's notation: `list(int)` for `list<int>`. */
 function celType(name = ""): string {
-  return name.replaceAll("<", "(").replaceAll(">", ")")
+  return name.replaceAll("optional<", "optional_type<")
+    .replaceAll("<", "(").replaceAll(">", ")")
     .replace(/\bObject\d+\b/g, "object");
 }
 

@@ -50,10 +50,29 @@ const LOOPS: ReadonlySet<string> = new Set([
   "filter 2",
   "map 2",
   "map 3",
+  "sortBy 2",
 ]);
+
+/** Comprehension macros whose first two arguments are variables. */
+const PAIR_LOOPS: ReadonlySet<string> = new Set([
+  "all 3",
+  "exists 3",
+  "exists_one 3",
+  "existsOne 3",
+  "transformList 3",
+  "transformList 4",
+  "transformMap 3",
+  "transformMap 4",
+  "transformMapEntry 3",
+  "transformMapEntry 4",
+]);
+
+/** Part of an entry that a variable of a comprehension has. */
+type EntryPart = "item" | "key" | "value";
 
 /** CEL names that only qualify functions and are no variables. */
 const NAMESPACES: ReadonlySet<string> = new Set([
+  "lists",
   "sets",
   "strings",
   "ip",
@@ -65,6 +84,17 @@ const NAMESPACES: ReadonlySet<string> = new Set([
 const NEW_LIST = 10;
 /** Cost of creating a map. */
 const NEW_MAP = 30;
+
+/** Costs of the start and of each step, besides its expressions. */
+const PAIR_COSTS: Readonly<Record<string, readonly [number, number]>> = {
+  all: [1, 3],
+  exists: [1, 4],
+  exists_one: [2, 2],
+  existsOne: [2, 2],
+  transformList: [NEW_LIST + 1, NEW_LIST + 2],
+  transformMap: [NEW_MAP + 1, 3],
+  transformMapEntry: [NEW_MAP + 1, 2],
+};
 
 const SCALAR: CostType = { kind: "scalar", name: "" };
 const OTHER: CostType = { kind: "other", name: "" };
@@ -83,7 +113,11 @@ export function costOf(tree: unknown, root: DeclaredType): number {
 class Estimator {
   readonly #root: DeclaredType;
   /** Ranges of the enclosing comprehensions by variable, innermost last. */
-  readonly #ranges: [name: string, range: Estimate][] = [];
+  readonly #ranges: [
+    name: string,
+    range: Estimate,
+    part: EntryPart,
+  ][] = [];
 
   constructor(root: DeclaredType) {
     this.#root = root;
@@ -147,14 +181,17 @@ class Estimator {
   }
 
   #name(name: string, node: CheckedNode): Estimate {
-    const range = this.#ranges.findLast(([variable]) => variable === name)?.[1];
+    const [, range, part] =
+      this.#ranges.findLast(([variable]) => variable === name) ?? [];
     if (range === undefined) {
       const own = name === "self" ||
         (name === "oldSelf" && node.checkedType?.kind !== "optional");
       const type = own ? this.#root : typeOf(node);
       return { cost: 1, type, origin: { type: this.#root } };
     }
-    switch (range.type.kind) {
+    const { kind } = range.type;
+    if (kind === "list" && part === "key") return { cost: 1, type: SCALAR };
+    switch (kind === "map" && part === "value" ? "list" : kind) {
       case "list":
         return {
           cost: 1,
@@ -290,7 +327,11 @@ class Estimator {
     ) return this.#function(`${target.args as string}.${name}`, args, node);
     const [variable] = args;
     if (variable?.op === "id" && LOOPS.has(`${name} ${args.length}`)) {
-      return this.#loop(name, this.of(target), args);
+      const loop = this.#loop(name, this.of(target), args);
+      return name === "sortBy" ? { ...loop, type: typeOf(node) } : loop;
+    }
+    if (PAIR_LOOPS.has(`${name} ${args.length}`)) {
+      return this.#pairLoop(name, this.of(target), args, node);
     }
     const operands = this.#all([target, ...args]);
     const call = methodCost(
@@ -307,7 +348,7 @@ class Estimator {
       CheckedNode,
       CheckedNode?,
     ];
-    this.#ranges.push([variable.args as string, range]);
+    this.#ranges.push([variable.args as string, range, "item"]);
     const body = this.of(first);
     const other = second && this.of(second);
     const item = this.of(variable);
@@ -329,6 +370,13 @@ class Estimator {
         return looped(1, body.cost + 4, SCALAR);
       case "exists_one":
         return looped(2, body.cost + 2, SCALAR);
+      case "sortBy": {
+        // The list is bound to a variable, and sorted by the list of its keys.
+        const keys = this.#loop("map", { ...range, cost: 1 }, args);
+        const call = methodCost("sort", [this.#operand(keys)]);
+        const cost = sum(range.cost, keys.cost, call.cost, NEW_LIST + 1);
+        return { cost, type: OTHER, size: call.size };
+      }
       case "filter":
         return looped(
           NEW_LIST + 1,
@@ -342,6 +390,37 @@ class Estimator {
         return looped(NEW_LIST + 1, step + condition, listOf(result.type));
       }
     }
+  }
+
+  /** Cost of a comprehension with variables for the index or key, and the value. */
+  #pairLoop(
+    name: string,
+    range: Estimate,
+    args: readonly CheckedNode[],
+    node: CheckedNode,
+  ): Estimate {
+    const names = args.slice(0, 2).map(({ args }) => args as string);
+    this.#ranges.push(
+      [names[0] as string, range, "key"],
+      [names[1] as string, range, "value"],
+    );
+    const parts = this.#all(args.slice(2));
+    this.#ranges.pop();
+    this.#ranges.pop();
+    const body = total(parts);
+    const size = sizeOf(this.#operand(range));
+    const [start, step] = PAIR_COSTS[name] ?? [1, 0];
+    const result = parts.at(-1);
+    const collects = name.startsWith("transform");
+    return {
+      cost: sum(range.cost, start, times(size.max, body + step)),
+      type: !collects
+        ? SCALAR
+        : name === "transformList"
+        ? listOf(result?.type ?? OTHER)
+        : typeOf(node),
+      size: collects ? size : undefined,
+    };
   }
 
   #operand({ type, size, origin, literal }: Estimate): Operand {

@@ -95,8 +95,13 @@ const LOOPS: ReadonlySet<string> = new Set([
   "all",
   "exists",
   "exists_one",
+  "existsOne",
   "filter",
   "map",
+  "sortBy",
+  "transformList",
+  "transformMap",
+  "transformMapEntry",
 ]);
 
 /**

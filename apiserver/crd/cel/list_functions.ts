@@ -1,15 +1,18 @@
-import type { Environment } from "@marcbachmann/cel-js";
+import type { Environment, Optional } from "@marcbachmann/cel-js";
+import { celLibrary } from "./cel_library.ts";
 import { CelFailure, celTypeName } from "./cel_failure.ts";
-import { celEqual, type CelList } from "./equality.ts";
+import { celEqual, type CelList, isList } from "./equality.ts";
 
 /** Receiver of `sets.contains()` and similar functions. */
 class Sets {}
+/** Receiver of `lists.range()`. */
+class Lists {}
 
 const DURATION = "google.protobuf.Duration";
 const TIMESTAMP = "google.protobuf.Timestamp";
 
 /** Types whose values are ordered. */
-const ORDERED: readonly string[] = [
+export const ORDERED: readonly string[] = [
   "int",
   "double",
   "bool",
@@ -56,8 +59,34 @@ export function registerListFunctions(environment: Environment): void {
       "list<A>.reverse(): list<A>",
       (list: CelList) => [...list].reverse(),
     )
+    .registerOperator(
+      "optional<A> == optional<A>",
+      (a: Optional, b: Optional) =>
+        a.hasValue() === b.hasValue() &&
+        (!a.hasValue() || celEqual(a.value(), b.value())),
+    )
+    .registerFunction(
+      "list<A>.first(): optional<A>",
+      (list: CelList) => present([...list].slice(0, 1)),
+    )
+    .registerFunction(
+      "list<A>.last(): optional<A>",
+      (list: CelList) => present([...list].slice(-1)),
+    )
     .registerFunction("list<A>.distinct(): list<A>", distinct)
     .registerFunction("list<A>.slice(int, int): list<A>", slice)
+    .registerFunction(
+      "list<list<A>>.flatten(): list<A>",
+      (list: CelList) => flatten(list, 1n),
+    )
+    .registerFunction("list<dyn>.flatten(int): list<dyn>", flatten)
+    .registerType("ListsNamespace", { ctor: Lists })
+    .registerConstant("lists", "ListsNamespace", new Lists())
+    .registerFunction(
+      "ListsNamespace.range(int): list<int>",
+      (_: Lists, count: bigint) =>
+        Array.from({ length: Math.max(0, Number(count)) }, (_, i) => BigInt(i)),
+    )
     .registerType("SetsNamespace", { ctor: Sets })
     .registerConstant("sets", "SetsNamespace", new Sets())
     .registerFunction(
@@ -74,6 +103,12 @@ export function registerListFunctions(environment: Environment): void {
       (_: Sets, list: CelList, others: CelList) =>
         [...others].some((item) => contains(list, [item])),
     );
+}
+
+/** The item of a list, if there is one. */
+function present(items: readonly unknown[]): unknown {
+  const { Optional } = celLibrary();
+  return items.length > 0 ? Optional.of(items[0]) : Optional.none();
 }
 
 function distinct(list: CelList): unknown[] {
@@ -96,6 +131,13 @@ function slice(list: CelList, start: bigint, end: bigint): unknown[] {
   return items.slice(Number(start), Number(end));
 }
 
+function flatten(list: CelList, depth: bigint): unknown[] {
+  if (depth < 0n) throw new CelFailure("level must be non-negative");
+  return [...list].flatMap((item) =>
+    depth > 0n && isList(item) ? flatten(item, depth - 1n) : [item]
+  );
+}
+
 function contains(list: CelList, others: CelList): boolean {
   const items = [...list];
   return [...others].every((other) =>
@@ -104,7 +146,7 @@ function contains(list: CelList, others: CelList): boolean {
 }
 
 /** Compares two values; negative if `a` is less than `b`. */
-function compare(a: unknown, b: unknown): number {
+export function compare(a: unknown, b: unknown): number {
   const left = orderOf(a);
   const right = orderOf(b);
   return left < right ? -1 : left > right ? 1 : 0;

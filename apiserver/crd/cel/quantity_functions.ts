@@ -7,7 +7,6 @@ const LARGEST_INT = 2n ** 63n - 1n;
 
 /** Registers `quantity()` and the methods of quantities. */
 export function registerQuantityFunctions(environment: Environment): void {
-  const sign = ({ nano }: Quantity) => nano > 0n ? 1n : nano < 0n ? -1n : 0n;
   environment
     .registerType("kubernetes.Quantity", { ctor: Quantity })
     .registerFunction(
@@ -18,8 +17,10 @@ export function registerQuantityFunctions(environment: Environment): void {
       "isQuantity(string): bool",
       (text: string) => Quantity.is(text),
     )
-    .registerFunction("sign(kubernetes.Quantity): int", sign)
-    .registerFunction("kubernetes.Quantity.sign(): int", sign)
+    .registerFunction(
+      "sign(kubernetes.Quantity): int",
+      ({ nano }: Quantity) => nano > 0n ? 1n : nano < 0n ? -1n : 0n,
+    )
     .registerFunction("kubernetes.Quantity.isInteger(): bool", isInteger)
     .registerFunction("kubernetes.Quantity.asInteger(): int", asInteger)
     .registerFunction(
