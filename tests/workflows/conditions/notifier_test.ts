@@ -124,6 +124,19 @@ test("A notification has the fields of Flux' receivers, and the selected annotat
   });
 });
 
+test("A notifier reads no answer, so that its connection is free again", async () => {
+  let cancelled = 0;
+  const one = notifierOf([], {
+    fetch: () =>
+      Promise.resolve(
+        new Response(new ReadableStream({ cancel: () => void cancelled++ })),
+      ),
+  });
+  one.notifier.notify(OBJECT, NOTICE);
+  await flush(one);
+  assert.equal(cancelled, 1);
+});
+
 test("Notices that wait are delivered in order, and too many are dropped", async () => {
   const one = notifierOf([]);
   for (let count = 0; count < 300; count++) {
@@ -154,10 +167,12 @@ test("A receiver that hangs is given up in time, and stop ends everything", asyn
     one.notifier.notify(OBJECT, NOTICE);
     one.notifier.notify(OBJECT, NOTICE);
     await until("another request", () => requests === 2);
+    one.warnings.length = 0;
     await one.notifier.stop();
     one.notifier.notify(OBJECT, NOTICE);
     await one.notifier.flush();
     assert.equal(requests, 2);
+    assert.equal(one.warnings.length, 1, "of the one under way");
   } finally {
     server.closeAllConnections();
     server.close();

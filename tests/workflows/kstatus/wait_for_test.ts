@@ -405,24 +405,51 @@ waitTest("A Deployment does not fail by a pod of it [K11]", async (fixture) => {
   });
 });
 
+/** A pod that cannot be scheduled. */
+async function heavyPod({ client }: WaitFixture): Promise<Pod> {
+  const key = { namespace: NAMESPACE, name: "heavy" };
+  await client.create(Pod, { metadata: key, spec: POD_SPEC });
+  return await client.status.patch(Pod, key, {
+    status: {
+      phase: "Pending",
+      conditions: [{
+        type: "PodScheduled",
+        status: "False",
+        reason: "Unschedulable",
+      }],
+    },
+  });
+}
+
+waitTest(
+  "waitFor has one timer for a pod in its grace period, and none in the end",
+  async (fixture) => {
+    const { client, clock } = fixture;
+    const pod = await heavyPod(fixture);
+    const before = clock.pendingTimers;
+    const wait = fixture.begin([pod], { timeout: "5s" });
+    await clock.advance(1_000);
+    const during = clock.pendingTimers;
+    for (const round of ["one", "two", "three"]) {
+      await client.patch(Pod, pod.metadata, {
+        metadata: { labels: { round } },
+      });
+      await clock.advance(100);
+    }
+    assert.equal(clock.pendingTimers, during);
+    assertWaitError(await fixture.end(wait), {
+      timedOut: true,
+      message: /time limit/,
+    });
+    await clock.settle();
+    assert.equal(clock.pendingTimers, before);
+  },
+);
+
 waitTest(
   "A pod that cannot be scheduled has failed after 15 seconds, without an event [K11]",
   async (fixture) => {
-    const key = { namespace: NAMESPACE, name: "heavy" };
-    const pod = await fixture.client.create(Pod, {
-      metadata: key,
-      spec: POD_SPEC,
-    });
-    await fixture.client.status.patch(Pod, key, {
-      status: {
-        phase: "Pending",
-        conditions: [{
-          type: "PodScheduled",
-          status: "False",
-          reason: "Unschedulable",
-        }],
-      },
-    });
+    const pod = await heavyPod(fixture);
     const start = fixture.clock.now();
     const error = await fixture.end(fixture.begin([pod]));
     assertWaitError(error, {
@@ -459,5 +486,24 @@ waitTest(
     await clock.settle();
     assert.deepEqual(paths, ["/apis/test.dev/v1"]);
     assert.equal(clock.pendingTimers, 0);
+  },
+);
+
+waitTest(
+  "waitFor() of a deletion goes on though the object has failed",
+  async (fixture) => {
+    await fixture.job("web");
+    await fixture.report("web", "Failed");
+    const job = await fixture.client.get(Job, {
+      namespace: NAMESPACE,
+      name: "web",
+    });
+    const wait = fixture.begin([job], { desired: "NotFound", failFast: true });
+    await fixture.clock.advance(1_000);
+    assert.equal(wait.outcome(), undefined);
+    await fixture.client.delete(Job, job.metadata, {
+      propagationPolicy: "Background",
+    });
+    assert.deepEqual(await fixture.end(wait), ["NotFound"]);
   },
 );

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { Reconciler } from "../../../../core/controller/reconciler.ts";
+import { noUpdate } from "../../../../core/controller/result.ts";
 import { Dispatcher } from "../../../../core/controller/run/dispatcher.ts";
 import { Run } from "../../../../core/controller/run/run.ts";
 import { silentLogger } from "../../../../core/logger.ts";
@@ -9,28 +11,51 @@ const GADGET: KubernetesObject = {
   metadata: { namespace: "default", name: "a" },
 };
 
+/** Dispatches a run of a gadget to a reconciler. */
+function dispatched(
+  reconciler: Reconciler<KubernetesObject>,
+  { read, allEvents = false, ...start }: {
+    readonly read?: () => Promise<KubernetesObject | undefined>;
+    readonly allEvents?: boolean;
+    readonly isUnread?: boolean;
+    readonly deleted?: boolean;
+    readonly primary?: KubernetesObject;
+  } = {},
+) {
+  const writes: string[] = [];
+  const dispatcher = new Dispatcher<KubernetesObject>({
+    reconciler,
+    workflow: undefined,
+    mode: { usesFinalizer: false, allEvents },
+    finalizer: undefined,
+    pauseAnnotation: "example.com/paused",
+    log: silentLogger,
+    tracer: undefined,
+    runDeps: { primaries: { cache: { read } } } as never,
+    writer: {
+      hasWork: (_primary: unknown, result: unknown) => result !== undefined,
+      write: () => void writes.push("write"),
+    } as never,
+  });
+  const run = new Run<KubernetesObject>({
+    key: "default/a",
+    isUnread: false,
+    deleted: false,
+    primary: GADGET,
+    ...start,
+  } as never);
+  return { run, writes, result: Promise.resolve(dispatcher.dispatch(run)) };
+}
+
 /** A run of an object that is read first, and how often it was reconciled. */
 function unreadRun() {
   const read = Promise.withResolvers<KubernetesObject | undefined>();
   const reconciled: KubernetesObject[] = [];
-  const dispatcher = new Dispatcher<KubernetesObject>({
-    reconciler: { reconcile: (object) => void reconciled.push(object) },
-    workflow: undefined,
-    mode: { usesFinalizer: false, allEvents: false },
-    finalizer: undefined,
-    pauseAnnotation: undefined,
-    log: silentLogger,
-    tracer: undefined,
-    runDeps: { primaries: { cache: { read: () => read.promise } } } as never,
-    writer: { hasWork: () => false } as never,
-  });
-  const run = new Run<KubernetesObject>({
-    key: "default/a",
-    isUnread: true,
-    primary: GADGET,
-  } as never);
-  const result = Promise.resolve(dispatcher.dispatch(run));
-  return { read, reconciled, run, result };
+  const run = dispatched(
+    { reconcile: (object) => void reconciled.push(object) },
+    { isUnread: true, read: () => read.promise },
+  );
+  return { read, reconciled, ...run };
 }
 
 test("Dispatcher reconciles an object that it has read first", async () => {
@@ -57,4 +82,82 @@ test("Dispatcher does not reconcile in a run that was aborted while it read", as
   assert.equal(end.type, "failed");
   assert.match(String(error), /timeout/);
   assert.deepEqual(reconciled, []);
+});
+
+test("Dispatcher pauses an object with the annotation, unless it is deleted", async () => {
+  const primary = {
+    metadata: {
+      ...GADGET.metadata,
+      annotations: { "example.com/paused": "true" },
+    },
+  };
+  for (const deleted of [false, true]) {
+    let runs = 0;
+    const { result } = dispatched(
+      { reconcile: () => void runs++ },
+      { allEvents: true, deleted, primary },
+    );
+    assert.deepEqual((await result).end, { type: "done" });
+    assert.equal(runs, Number(deleted));
+  }
+});
+
+test("Dispatcher fails a run that has succeeded only after its timeout", async () => {
+  const work = Promise.withResolvers<void>();
+  const { run, result } = dispatched({ reconcile: () => work.promise });
+  run.abort("timeout");
+  work.resolve();
+  assert.equal((await result).end.type, "failed");
+});
+
+test("Dispatcher plans what onError returns: a delay, a retry or neither", async () => {
+  const error = new Error("down");
+  const ends = [
+    [noUpdate(), false, undefined],
+    [noUpdate().withoutRetry(), true, undefined],
+    [noUpdate().rescheduleAfter("1s"), true, 1_000],
+  ] as const;
+  for (const [returned, final, delay] of ends) {
+    const { result } = dispatched({
+      reconcile() {
+        throw error;
+      },
+      onError: () => returned,
+    });
+    assert.deepEqual(await result, {
+      end: { type: "failed", final, delay },
+      error,
+      handled: true,
+    });
+  }
+});
+
+test("Dispatcher writes and plans nothing for an object that is deleted", async () => {
+  const planned = noUpdate().rescheduleAfter("1s");
+  const start = { allEvents: true, deleted: true };
+  const { result, writes } = dispatched({ reconcile: () => planned }, start);
+  assert.deepEqual((await result).end, { type: "done" });
+  const failing = dispatched({
+    reconcile() {
+      throw new Error("down");
+    },
+    onError: () => planned,
+  }, start);
+  assert.equal((await failing.result).end.type, "failed");
+  assert.deepEqual([...writes, ...failing.writes], []);
+});
+
+test("Dispatcher calls onError after a timeout, and after no other abort", async () => {
+  for (const cause of ["timeout", "deletion", "leadership"] as const) {
+    const work = Promise.withResolvers<void>();
+    let calls = 0;
+    const { run, result } = dispatched({
+      reconcile: () => work.promise,
+      onError: () => void calls++,
+    });
+    run.abort(cause);
+    work.reject(new Error("aborted"));
+    assert.equal((await result).end.type, "failed");
+    assert.equal(calls, Number(cause === "timeout"), cause);
+  }
 });
