@@ -286,14 +286,14 @@ export class EventProcessor<P extends KubernetesObject>
   #primaryDeleted(event: DeletedPrimary<P> & { readonly key: string }): void {
     const { key } = event;
     this.#runs.get(key)?.abort("deletion");
-    if (this.#owns(key)) {
+    const isOurs = this.#owns(key);
+    if (isOurs) {
       for (const observer of this.#deps.observers) observer.deleted?.(key);
     }
-    if (!this.#deps.settings.allEvents) {
+    if (!isOurs || !this.#deps.settings.allEvents) {
       this.forget(key);
       return;
     }
-    if (!this.#owns(key)) return;
     const { object, finalStateUnknown } = event;
     this.#deleted.set(key, { object, finalStateUnknown });
     this.#add(key, DELETED);

@@ -644,12 +644,16 @@ class SeedRun {
     await this.#judgeCaches();
     for (const fleet of this.#live) {
       const { controllers } = fleet.operator.health();
-      // A standby replica keeps deletions that it has to work on once it leads.
-      if (!controllers.every(({ active }) => active)) continue;
-      const read = metricReader(fleet.operator.metrics());
-      for (const name of ["coracle_queue_delayed", "coracle_primaries"]) {
-        const left = read(name);
-        if (left !== 0) this.fail("no growth", `${name} is ${left}`);
+      for (const { name, active, delayed, waiting, primaries } of controllers) {
+        // A standby replica keeps deletions that it has to work on once it leads,
+        // with the times at which their objects would have run next.
+        const kept = active ? 0 : waiting;
+        if (delayed > kept || primaries > 0) {
+          this.fail(
+            "no growth",
+            `${name} of ${fleet.incarnation} has ${primaries} primaries, ${delayed} delayed and ${waiting} waiting keys`,
+          );
+        }
       }
     }
   }

@@ -267,3 +267,20 @@ test("EventProcessor keeps nothing of a deletion that another replica runs", asy
   assert(fixture.isForgotten(KEY));
   assert.deepEqual(fixture.keys, []);
 });
+
+test("EventProcessor forgets an object that is deleted once another replica has it", async () => {
+  let isOwned = true;
+  const fixture = started({
+    settings: { allEvents: true, maxInterval: 3_600_000 },
+    shard: { owns: () => isOwned },
+  });
+  fixture.add(KEY);
+  await fixture.settle();
+  await fixture.end(KEY);
+  assert.equal(fixture.processor.delayed, 1);
+  isOwned = false;
+  fixture.delete(KEY);
+  isOwned = true;
+  assert.equal(fixture.processor.delayed, 0);
+  assert(fixture.isForgotten(KEY));
+});
