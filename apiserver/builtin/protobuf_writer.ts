@@ -33,8 +33,8 @@ export function writeProtobuf(object: JsonObject): Uint8Array {
   const writer = new WireWriter();
   writer.text(4, "");
   writer.text(3, "");
-  nest(writer, 2, () => writeMessage(writer, definition, object));
-  nest(writer, 1, () => {
+  writer.nest(2, () => writeMessage(writer, definition, object));
+  writer.nest(1, () => {
     writer.text(2, String(kind));
     writer.text(1, String(apiVersion));
   });
@@ -45,19 +45,12 @@ export function writeProtobuf(object: JsonObject): Uint8Array {
 /** Encodes the frame of a watch event: its length in four bytes, then the event. */
 export function writeWatchEvent(type: string, object: JsonObject): Uint8Array {
   const writer = new WireWriter();
-  nest(writer, 2, () => writer.text(1, writeProtobuf(object)));
+  writer.nest(2, () => writer.text(1, writeProtobuf(object)));
   writer.text(1, type);
   const length = new Uint8Array(4);
   new DataView(length.buffer).setUint32(0, writer.length);
   writer.raw(length);
   return writer.bytes;
-}
-
-/** Writes a nested message, whose fields are written last to first. */
-function nest(writer: WireWriter, field: number, write: () => void): void {
-  const end = writer.length;
-  write();
-  writer.close(field, end);
 }
 
 function writeMessage(
@@ -75,7 +68,7 @@ function writeFields(
 ): void {
   for (const { number, field } of [...fields.values()].reverse()) {
     if ("name" in field) writeField(writer, number, { field, object });
-    else nest(writer, number, () => writeFields(writer, field, object));
+    else writer.nest(number, () => writeFields(writer, field, object));
   }
 }
 
@@ -105,7 +98,7 @@ function writeField(
     if (values !== undefined) {
       const map = value as JsonObject;
       for (const key of Object.keys(map).sort(byBytes).reverse()) {
-        nest(writer, number, () => {
+        writer.nest(number, () => {
           writeEntry(writer, values, map[key]);
           writer.text(1, key);
         });
@@ -126,7 +119,7 @@ function writeEntry(writer: WireWriter, schema: Schema, value: unknown): void {
   const { items } = schema;
   if (items === undefined) writeValue(writer, 2, { schema, value });
   else {
-    nest(writer, 2, () => {
+    writer.nest(2, () => {
       for (const item of [...value as unknown[]].reverse()) {
         writeValue(writer, 1, { schema: items, value: item });
       }
@@ -140,7 +133,7 @@ function writeEmpty(writer: WireWriter, number: number, schema: Schema): void {
   if (form === "quantity" || form === "intOrString") {
     return writeValue(writer, number, { schema, value: 0 });
   }
-  nest(writer, number, () => {
+  writer.nest(number, () => {
     if (form === undefined && schema.definition) {
       writeMessage(writer, schema.definition, {});
     }
@@ -164,9 +157,9 @@ function writeValue(
 ): void {
   switch (wireForm(schema)) {
     case "quantity":
-      return nest(writer, number, () => writer.text(1, String(value)));
+      return writer.nest(number, () => writer.text(1, String(value)));
     case "intOrString":
-      return nest(writer, number, () => {
+      return writer.nest(number, () => {
         const isText = typeof value === "string";
         writer.text(3, isText ? value : "");
         writer.number(2, isText ? 0 : Number(value));
@@ -174,7 +167,7 @@ function writeValue(
       });
     case "time":
     case "microTime":
-      return nest(writer, number, () => {
+      return writer.nest(number, () => {
         if (typeof value !== "string") return;
         const [, micros = "0"] = /\.(\d{1,6})/.exec(value) ?? [];
         writer.number(2, Number(micros.padEnd(6, "0")) * 1000);
@@ -183,20 +176,20 @@ function writeValue(
     case "bytes":
       return writer.text(number, Buffer.from(String(value), "base64"));
     case "any":
-      return nest(writer, number, () => {
+      return writer.nest(number, () => {
         if (value !== null) writer.text(1, JSON.stringify(value));
       });
     case "empty":
-      return nest(writer, number, () => {});
+      return writer.nest(number, () => {});
     case "schemaOrArray":
-      return nest(writer, number, () => writeSchemas(writer, value));
+      return writer.nest(number, () => writeSchemas(writer, value));
     case "schemaOrTexts":
-      return nest(writer, number, () => {
+      return writer.nest(number, () => {
         if (isJsonObject(value)) writeSchema(writer, 1, value);
         else for (const one of texts(value)) writer.text(2, one);
       });
     case "schemaOrBool":
-      return nest(writer, number, () => {
+      return writer.nest(number, () => {
         if (isJsonObject(value)) writeSchema(writer, 2, value);
         writer.number(1, value === false ? 0 : 1);
       });
@@ -213,8 +206,7 @@ function writeValue(
     case "number":
       return writer.double(number, Number(value));
     default:
-      return nest(
-        writer,
+      return writer.nest(
         number,
         () => writeMessage(writer, schema.definition ?? "", asObject(value)),
       );
@@ -235,5 +227,5 @@ function writeSchemas(writer: WireWriter, value: unknown): void {
 }
 
 function writeSchema(writer: WireWriter, field: number, value: unknown): void {
-  nest(writer, field, () => writeMessage(writer, JSON_SCHEMA, asObject(value)));
+  writer.nest(field, () => writeMessage(writer, JSON_SCHEMA, asObject(value)));
 }

@@ -6,7 +6,7 @@ export class WireWriter {
   #bytes = new Uint8Array(1024);
   #start = 1024;
 
-  /** Number of bytes that are written; the argument of {@linkcode close}. */
+  /** Number of bytes that are written. */
   get length(): number {
     return this.#bytes.length - this.#start;
   }
@@ -72,11 +72,17 @@ export class WireWriter {
   text(field: number, value: string | Uint8Array): void {
     const end = this.length;
     this.raw(typeof value === "string" ? encoder.encode(value) : value);
-    this.close(field, end);
+    this.#close(field, end);
   }
 
-  /** Completes the nested message whose last byte was preceded by `end` bytes. */
-  close(field: number, end: number): void {
+  /** Writes a nested message, whose fields are written last to first. */
+  nest(field: number, write: () => void): void {
+    const end = this.length;
+    write();
+    this.#close(field, end);
+  }
+
+  #close(field: number, end: number): void {
     this.varint(this.length - end);
     this.varint(field * 8 + 2);
   }

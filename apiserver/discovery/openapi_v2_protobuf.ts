@@ -90,12 +90,6 @@ export function openApiV2Protobuf(document: SwaggerDocument): Uint8Array {
   return writer.bytes;
 }
 
-function nest(writer: WireWriter, field: number, write: () => void): void {
-  const end = writer.length;
-  write();
-  writer.close(field, end);
-}
-
 type Json = Readonly<Record<string, unknown>>;
 
 function writeMessage(writer: WireWriter, name: string, object: Json): void {
@@ -105,8 +99,8 @@ function writeMessage(writer: WireWriter, name: string, object: Json): void {
     const [number, type = "", of = ""] = field.split(" ");
     if (key === "x-") {
       for (const extension of extensions.reverse()) {
-        nest(writer, Number(number), () => {
-          nest(writer, 2, () => writeAny(writer, object[extension]));
+        writer.nest(Number(number), () => {
+          writer.nest(2, () => writeAny(writer, object[extension]));
           writer.text(1, extension);
         });
       }
@@ -148,7 +142,7 @@ function writeValue(
     case "double":
       return writer.double(field, Number(value));
   }
-  nest(writer, field, () => writeInside(writer, { type, value, of }));
+  writer.nest(field, () => writeInside(writer, { type, value, of }));
 }
 
 /** Writes a nested message, whose shape the value may decide. */
@@ -163,10 +157,10 @@ function writeInside(
   const object = value as Json;
   const named = (number: number, message: string, choice = 0) => {
     for (const [name, inner] of Object.entries(object).reverse()) {
-      nest(writer, number, () => {
-        nest(writer, 2, () => {
+      writer.nest(number, () => {
+        writer.nest(2, () => {
           if (choice === 0) return writeAs(writer, message, inner as Json);
-          nest(writer, choice, () => writeAs(writer, message, inner as Json));
+          writer.nest(choice, () => writeAs(writer, message, inner as Json));
         });
         writer.text(1, name);
       });
@@ -178,11 +172,11 @@ function writeInside(
     case "TypeItem":
       return writer.text(1, String(value));
     case "SchemaItem":
-      return nest(writer, 1, () => writeMessage(writer, "Schema", object));
+      return writer.nest(1, () => writeMessage(writer, "Schema", object));
     case "SchemaOrBool":
       return typeof value === "boolean"
         ? writer.number(2, value ? 1 : 0)
-        : nest(writer, 1, () => writeMessage(writer, "Schema", object));
+        : writer.nest(1, () => writeMessage(writer, "Schema", object));
     case "Paths":
       return named(2, "PathItem");
     case "Responses":
@@ -191,8 +185,8 @@ function writeInside(
       return named(1, of || "Schema");
     case "ParametersItem":
       return object.$ref === undefined
-        ? nest(writer, 1, () => writeParameter(writer, object))
-        : nest(writer, 2, () => writeMessage(writer, "JsonReference", object));
+        ? writer.nest(1, () => writeParameter(writer, object))
+        : writer.nest(2, () => writeMessage(writer, "JsonReference", object));
     default:
       return writeMessage(writer, type, object);
   }
@@ -205,12 +199,12 @@ function writeAs(writer: WireWriter, message: string, object: Json): void {
 
 function writeParameter(writer: WireWriter, object: Json): void {
   if (object.in === "body") {
-    nest(writer, 1, () => writeMessage(writer, "BodyParameter", object));
+    writer.nest(1, () => writeMessage(writer, "BodyParameter", object));
     return;
   }
-  nest(writer, 2, () => {
+  writer.nest(2, () => {
     const isPath = object.in === "path";
-    nest(writer, isPath ? 4 : 3, () =>
+    writer.nest(isPath ? 4 : 3, () =>
       writeMessage(
         writer,
         isPath ? "PathParameter" : "QueryParameter",

@@ -44,13 +44,14 @@ type Body = (key: unknown, value: unknown) => unknown;
 /** Loop over the entries of a list or map. */
 interface Loop {
   readonly name: string;
-  /** Names of its variables: the index or key, and the item or value. */
-  readonly variables: 1 | 2;
+  /** Whether its only variable is the item, instead of index or key, and value. */
+  readonly single?: boolean;
   /** Whether errors of an entry do not end it. */
   readonly tolerant?: boolean;
   /** Whether the body is a condition. */
   readonly condition?: boolean;
-  typeOf(
+  /** Type of the result, if it is not that of the body. */
+  typeOf?(
     checker: Checker,
     body: Type,
     key: Type,
@@ -66,13 +67,12 @@ type Entry = readonly [key: unknown, value: unknown];
 const LEFT_OUT = Symbol();
 
 const LOOPS: readonly Loop[] = [
-  { ...quantifier("all", false), tolerant: true },
-  { ...quantifier("exists", true), tolerant: true },
+  quantifier("all", false),
+  quantifier("exists", true),
   existsOne("existsOne"),
   existsOne("exists_one"),
   {
     name: "transformList",
-    variables: 2,
     typeOf: ({ registry }, body) => registry.getListType(body),
     run: (entries, body) =>
       entries.map(([key, value]) => body(key, value))
@@ -80,14 +80,12 @@ const LOOPS: readonly Loop[] = [
   },
   {
     name: "transformMap",
-    variables: 2,
     typeOf: ({ registry }, body, key) => registry.getMapType(key, body),
     run: (entries, body) =>
       inserted(entries.map(([key, value]) => [[key, body(key, value)]])),
   },
   {
     name: "transformMapEntry",
-    variables: 2,
     typeOf(checker, body, _key, _range, call) {
       if (body.kind === "map" || body.kind === "dyn") return body;
       throw checker.createError(
@@ -106,7 +104,7 @@ const LOOPS: readonly Loop[] = [
   },
   {
     name: "sortBy",
-    variables: 1,
+    single: true,
     typeOf(checker, body, _key, range, call) {
       const sorts = (range.kind === "list" || range.kind === "dyn") &&
         (body.kind === "dyn" || ORDERED.includes(body.name));
@@ -130,9 +128,13 @@ const SORTED: readonly string[] = ["list", ".", "id", "call", "rcall"];
 /** Registers loops with two variables, and `sortBy()`. */
 export function registerComprehensions(environment: Environment): void {
   for (const loop of LOOPS) {
-    const filtered = loop.name.startsWith("transform");
-    for (const count of filtered ? [1, 2] : [1]) {
-      const asts = Array(loop.variables + count).fill("ast").join(", ");
+    const counts = loop.single
+      ? [2]
+      : loop.name.startsWith("transform")
+      ? [3, 4]
+      : [3];
+    for (const count of counts) {
+      const asts = Array(count).fill("ast").join(", ");
       environment.registerFunction(
         `list.${loop.name}(${asts}): dyn`,
         (call: Call) => expansion(loop, call),
@@ -154,15 +156,13 @@ function expansion(loop: Loop, { ast, args, receiver: range }: Call): object {
   let bodyType: Type;
   let rangeKey: Type | undefined;
   const bodyNode = args.at(-1) as Node;
-  const filter = args.length - loop.variables > 1
-    ? args[loop.variables]
-    : undefined;
+  const filter = args.length === 4 ? args[2] : undefined;
   return {
     async: false,
     typeCheck(checker: Checker, _: unknown, scope: Scope): Type {
       const type = checker.check(range, scope);
       const dyn = checker.getType("dyn");
-      if (loop.variables === 1 && !SORTED.includes(range.op)) {
+      if (loop.single && !SORTED.includes(range.op)) {
         throw checker.createError(
           "invalid_macro_argument",
           "sortBy can only be applied to a list, identifier, comprehension, call or select expression",
@@ -181,24 +181,24 @@ function expansion(loop: Loop, { ast, args, receiver: range }: Call): object {
         : type.keyType ?? dyn;
       rangeKey = type.keyType;
       const item = type.valueType ?? dyn;
-      const types = loop.variables === 2
+      const types = !loop.single
         ? [key, item]
         : [type.kind === "map" ? key : item];
-      const names = types.map((_, index) => nameOf(checker, args[index]));
-      if (loop.variables === 2 && names[0] === names[1]) {
-        throw checker.createError(
-          "invalid_macro_argument",
-          `duplicate variable name: ${names[0]}`,
-          args[1] as Node,
-        );
-      }
-      const forks: Scope[] = [];
-      for (const [index, name] of names.entries()) {
-        const outer = forks[index - 1] ?? scope;
-        forks.push(outer.forkWithVariable(name, types[index] as Type));
-      }
-      scopes = forks;
-      const inner = forks.at(-1) as Scope;
+      const names = new Set<string>();
+      let inner = scope;
+      scopes = types.map((type, index) => {
+        const node = args[index] as Node;
+        const why = node.op !== "id"
+          ? "argument must be a simple name"
+          : names.has(node.args as string)
+          ? `duplicate variable name: ${node.args}`
+          : undefined;
+        if (why !== undefined) {
+          throw checker.createError("invalid_macro_argument", why, node);
+        }
+        names.add(node.args as string);
+        return inner = inner.forkWithVariable(node.args as string, type);
+      });
       const conditionOf = (node: Node) => {
         const found = checker.check(node, inner);
         if (found.kind === "dyn" || found.name === "bool") return found;
@@ -212,7 +212,8 @@ function expansion(loop: Loop, { ast, args, receiver: range }: Call): object {
       bodyType = loop.condition
         ? conditionOf(bodyNode)
         : checker.check(bodyNode, inner);
-      return loop.typeOf(checker, bodyType, key, type, ast);
+      return loop.typeOf?.(checker, bodyType, key, type, ast) ??
+        (loop.condition ? checker.getType("bool") : bodyType);
     },
     evaluate(evaluator: Evaluator, _: unknown, scope: Scope): unknown {
       const entries = entriesOf(evaluator.run(range, scope), rangeKey);
@@ -229,15 +230,6 @@ function expansion(loop: Loop, { ast, args, receiver: range }: Call): object {
       return loop.run(entries, body, bodyType);
     },
   };
-}
-
-function nameOf(checker: Checker, node: Node | undefined): string {
-  if (node?.op === "id") return node.args as string;
-  throw checker.createError(
-    "invalid_macro_argument",
-    "argument must be a simple name",
-    node as Node,
-  );
 }
 
 /** Entries of a list by index, or of a map by key. */
@@ -272,9 +264,8 @@ function inserted(groups: readonly (readonly Entry[])[]): unknown {
 function quantifier(name: string, decisive: boolean): Loop {
   return {
     name,
-    variables: 2,
     condition: true,
-    typeOf: (checker) => checker.getType("bool"),
+    tolerant: true,
     run(entries, body) {
       let failure: Error | undefined;
       for (const [key, value] of entries) {
@@ -291,9 +282,7 @@ function quantifier(name: string, decisive: boolean): Loop {
 function existsOne(name: string): Loop {
   return {
     name,
-    variables: 2,
     condition: true,
-    typeOf: (checker) => checker.getType("bool"),
     run: (entries, body) =>
       entries.filter(([key, value]) => body(key, value)).length === 1,
   };
