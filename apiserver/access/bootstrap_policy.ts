@@ -4,7 +4,8 @@
  * Roles and bindings of a new cluster, one per line. A role has kind, namespace,
  * name, labels and selected labels, and its rules after semicolons: verbs,
  * groups, resources and names, or verbs and paths. A binding has kind,
- * namespace, name, kind and name of the role, and subjects.
+ * namespace, name, kind and name of the role, and subjects. The role of a
+ * controller is bound to the service account with the controller's name.
  */
 export const BOOTSTRAP_POLICY: string = `
 ClusterRole||admin||aggregate-to-admin
@@ -95,44 +96,6 @@ ClusterRoleBinding||system:node-proxier|ClusterRole|system:node-proxier|User//sy
 ClusterRoleBinding||system:public-info-viewer|ClusterRole|system:public-info-viewer|Group//system:authenticated,Group//system:unauthenticated
 ClusterRoleBinding||system:service-account-issuer-discovery|ClusterRole|system:service-account-issuer-discovery|Group//system:serviceaccounts
 ClusterRoleBinding||system:volume-scheduler|ClusterRole|system:volume-scheduler|User//system:kube-scheduler
-ClusterRoleBinding||system:controller:attachdetach-controller|ClusterRole|system:controller:attachdetach-controller|ServiceAccount/kube-system/attachdetach-controller
-ClusterRoleBinding||system:controller:certificate-controller|ClusterRole|system:controller:certificate-controller|ServiceAccount/kube-system/certificate-controller
-ClusterRoleBinding||system:controller:clusterrole-aggregation-controller|ClusterRole|system:controller:clusterrole-aggregation-controller|ServiceAccount/kube-system/clusterrole-aggregation-controller
-ClusterRoleBinding||system:controller:cronjob-controller|ClusterRole|system:controller:cronjob-controller|ServiceAccount/kube-system/cronjob-controller
-ClusterRoleBinding||system:controller:daemon-set-controller|ClusterRole|system:controller:daemon-set-controller|ServiceAccount/kube-system/daemon-set-controller
-ClusterRoleBinding||system:controller:deployment-controller|ClusterRole|system:controller:deployment-controller|ServiceAccount/kube-system/deployment-controller
-ClusterRoleBinding||system:controller:device-taint-eviction-controller|ClusterRole|system:controller:device-taint-eviction-controller|ServiceAccount/kube-system/device-taint-eviction-controller
-ClusterRoleBinding||system:controller:disruption-controller|ClusterRole|system:controller:disruption-controller|ServiceAccount/kube-system/disruption-controller
-ClusterRoleBinding||system:controller:endpoint-controller|ClusterRole|system:controller:endpoint-controller|ServiceAccount/kube-system/endpoint-controller
-ClusterRoleBinding||system:controller:endpointslice-controller|ClusterRole|system:controller:endpointslice-controller|ServiceAccount/kube-system/endpointslice-controller
-ClusterRoleBinding||system:controller:endpointslicemirroring-controller|ClusterRole|system:controller:endpointslicemirroring-controller|ServiceAccount/kube-system/endpointslicemirroring-controller
-ClusterRoleBinding||system:controller:ephemeral-volume-controller|ClusterRole|system:controller:ephemeral-volume-controller|ServiceAccount/kube-system/ephemeral-volume-controller
-ClusterRoleBinding||system:controller:expand-controller|ClusterRole|system:controller:expand-controller|ServiceAccount/kube-system/expand-controller
-ClusterRoleBinding||system:controller:generic-garbage-collector|ClusterRole|system:controller:generic-garbage-collector|ServiceAccount/kube-system/generic-garbage-collector
-ClusterRoleBinding||system:controller:horizontal-pod-autoscaler|ClusterRole|system:controller:horizontal-pod-autoscaler|ServiceAccount/kube-system/horizontal-pod-autoscaler
-ClusterRoleBinding||system:controller:job-controller|ClusterRole|system:controller:job-controller|ServiceAccount/kube-system/job-controller
-ClusterRoleBinding||system:controller:legacy-service-account-token-cleaner|ClusterRole|system:controller:legacy-service-account-token-cleaner|ServiceAccount/kube-system/legacy-service-account-token-cleaner
-ClusterRoleBinding||system:controller:namespace-controller|ClusterRole|system:controller:namespace-controller|ServiceAccount/kube-system/namespace-controller
-ClusterRoleBinding||system:controller:node-controller|ClusterRole|system:controller:node-controller|ServiceAccount/kube-system/node-controller
-ClusterRoleBinding||system:controller:persistent-volume-binder|ClusterRole|system:controller:persistent-volume-binder|ServiceAccount/kube-system/persistent-volume-binder
-ClusterRoleBinding||system:controller:pod-garbage-collector|ClusterRole|system:controller:pod-garbage-collector|ServiceAccount/kube-system/pod-garbage-collector
-ClusterRoleBinding||system:controller:pv-protection-controller|ClusterRole|system:controller:pv-protection-controller|ServiceAccount/kube-system/pv-protection-controller
-ClusterRoleBinding||system:controller:pvc-protection-controller|ClusterRole|system:controller:pvc-protection-controller|ServiceAccount/kube-system/pvc-protection-controller
-ClusterRoleBinding||system:controller:replicaset-controller|ClusterRole|system:controller:replicaset-controller|ServiceAccount/kube-system/replicaset-controller
-ClusterRoleBinding||system:controller:replication-controller|ClusterRole|system:controller:replication-controller|ServiceAccount/kube-system/replication-controller
-ClusterRoleBinding||system:controller:resource-claim-controller|ClusterRole|system:controller:resource-claim-controller|ServiceAccount/kube-system/resource-claim-controller
-ClusterRoleBinding||system:controller:resourcequota-controller|ClusterRole|system:controller:resourcequota-controller|ServiceAccount/kube-system/resourcequota-controller
-ClusterRoleBinding||system:controller:root-ca-cert-publisher|ClusterRole|system:controller:root-ca-cert-publisher|ServiceAccount/kube-system/root-ca-cert-publisher
-ClusterRoleBinding||system:controller:route-controller|ClusterRole|system:controller:route-controller|ServiceAccount/kube-system/route-controller
-ClusterRoleBinding||system:controller:selinux-warning-controller|ClusterRole|system:controller:selinux-warning-controller|ServiceAccount/kube-system/selinux-warning-controller
-ClusterRoleBinding||system:controller:service-account-controller|ClusterRole|system:controller:service-account-controller|ServiceAccount/kube-system/service-account-controller
-ClusterRoleBinding||system:controller:service-cidrs-controller|ClusterRole|system:controller:service-cidrs-controller|ServiceAccount/kube-system/service-cidrs-controller
-ClusterRoleBinding||system:controller:service-controller|ClusterRole|system:controller:service-controller|ServiceAccount/kube-system/service-controller
-ClusterRoleBinding||system:controller:statefulset-controller|ClusterRole|system:controller:statefulset-controller|ServiceAccount/kube-system/statefulset-controller
-ClusterRoleBinding||system:controller:ttl-after-finished-controller|ClusterRole|system:controller:ttl-after-finished-controller|ServiceAccount/kube-system/ttl-after-finished-controller
-ClusterRoleBinding||system:controller:ttl-controller|ClusterRole|system:controller:ttl-controller|ServiceAccount/kube-system/ttl-controller
-ClusterRoleBinding||system:controller:validatingadmissionpolicy-status-controller|ClusterRole|system:controller:validatingadmissionpolicy-status-controller|ServiceAccount/kube-system/validatingadmissionpolicy-status-controller
-ClusterRoleBinding||system:controller:volumeattributesclass-protection-controller|ClusterRole|system:controller:volumeattributesclass-protection-controller|ServiceAccount/kube-system/volumeattributesclass-protection-controller
 RoleBinding|kube-public|system:controller:bootstrap-signer|Role|system:controller:bootstrap-signer|ServiceAccount/kube-system/bootstrap-signer
 RoleBinding|kube-system|system::extension-apiserver-authentication-reader|Role|extension-apiserver-authentication-reader|User//system:kube-controller-manager,User//system:kube-scheduler
 RoleBinding|kube-system|system::leader-locking-kube-controller-manager|Role|system::leader-locking-kube-controller-manager|User//system:kube-controller-manager,ServiceAccount/kube-system/kube-controller-manager,ServiceAccount/kube-system/leader-election-controller

@@ -47,13 +47,25 @@ function labels(text: string): Record<string, string> {
 
 /** Roles and bindings of a new cluster, without UID and time. */
 export function bootstrapRoles(): readonly UntypedObject[] {
-  const objects = BOOTSTRAP_POLICY.trim().split("\n").map(readLine);
+  const lines = BOOTSTRAP_POLICY.trim().split("\n");
+  const objects = [...lines, ...lines.flatMap(controllerBinding)].map(readLine);
   const roles = objects as unknown as ClusterRole[];
   // The role admin has the rules of edit, which has those of view.
   for (const role of [...roles].reverse()) {
     if (role.aggregationRule) role.rules = aggregated(role, roles);
   }
   return objects;
+}
+
+/** Line of the binding of a controller's role to its service account. */
+function controllerBinding(line: string): string[] {
+  const [kind, , role = ""] = line.split("|");
+  const [, controller] = role.split("system:controller:");
+  return kind === "ClusterRole" && controller !== undefined
+    ? [
+      `ClusterRoleBinding||${role}|${kind}|${role}|ServiceAccount/kube-system/${controller}`,
+    ]
+    : [];
 }
 
 function readLine(line: string): UntypedObject {

@@ -125,7 +125,8 @@ export function publishedList(
   };
 }
 
-function mapValues<T>(
+/** Object with the same keys and other values. */
+export function mapValues<T>(
   object: Readonly<Record<string, T>>,
   change: (value: T) => T,
 ): Record<string, T> {

@@ -6,7 +6,7 @@ import {
   referencedDefinitions,
 } from "../builtin/go_types.ts";
 import { schemaName } from "../crd/custom_open_api.ts";
-import { publishedList } from "../crd/published_schema.ts";
+import { mapValues, publishedList } from "../crd/published_schema.ts";
 import type { Verb } from "../registry.ts";
 import type { ServedResource, ServedVersion } from "./discovery_documents.ts";
 
@@ -475,13 +475,4 @@ function swaggerSchema(schema: OpenApiSchema): OpenApiSchema {
 
 function capital(word: string): string {
   return word.slice(0, 1).toUpperCase() + word.slice(1);
-}
-
-function mapValues<T>(
-  object: Readonly<Record<string, T>>,
-  change: (value: T) => T,
-): Record<string, T> {
-  return Object.fromEntries(
-    Object.entries(object).map(([name, value]) => [name, change(value)]),
-  );
 }

@@ -21,10 +21,10 @@ const OUTPUT = "apiserver/access/bootstrap_policy.ts";
 
 const FILES = [
   "cluster-roles",
+  // The server binds these roles itself.
   "controller-roles",
   "namespace-roles",
   "cluster-role-bindings",
-  "controller-role-bindings",
   "namespace-role-bindings",
 ];
 
@@ -70,7 +70,8 @@ writeFileSync(
  * Roles and bindings of a new cluster, one per line. A role has kind, namespace,
  * name, labels and selected labels, and its rules after semicolons: verbs,
  * groups, resources and names, or verbs and paths. A binding has kind,
- * namespace, name, kind and name of the role, and subjects.
+ * namespace, name, kind and name of the role, and subjects. The role of a
+ * controller is bound to the service account with the controller's name.
  */
 export const BOOTSTRAP_POLICY: string = \`
 ${text}
