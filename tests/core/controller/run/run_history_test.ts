@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiError } from "../../../../core/api/api_error.ts";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { Run, RunResult } from "../../../../core/controller/run/run.ts";
+import {
+  FailureEvents,
+  RunHistory,
+  RunReporter,
+} from "../../../../core/controller/run/run_observers.ts";
+import type { RunPlan } from "../../../../core/controller/run/run_state.ts";
+import { jsonLogger } from "../../../../core/logger.ts";
+import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
+import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+
+/** A run that began at this time of the clock. */
+function runOf(startedAt: number, writes: readonly string[] = []) {
+  return {
+    key: "default/a",
+    primary: { metadata: { name: "a", uid: "1" } },
+    cause: { type: "retry", events: 1 },
+    retry: { attempt: 1, last: false },
+    startedAt,
+    waited: 2_000,
+    writes,
+  } as unknown as Run<KubernetesObject>;
+}
+
+const DONE: RunResult = { end: { type: "done" } };
+const FAILED: RunResult = {
+  end: { type: "failed", final: false },
+  error: new Error("down"),
+};
+
+test("RunHistory tells when a run began, what came out and what follows", async () => {
+  const clock = new VirtualClock({ start: new Date("2026-01-01T00:00:00Z") });
+  const history = new RunHistory({ clock });
+  await clock.advance(10_000);
+  const ended = (result: RunResult, plan?: Partial<RunPlan>) => {
+    history.ended(runOf(7_000), result, plan as RunPlan | undefined);
+    return history.of("default/a").at(-1)!;
+  };
+  const { at, duration, waited, outcome, next } = ended(DONE, {
+    timerAt: 70_000,
+    timerCause: "interval",
+    rescheduleAt: 40_000,
+  });
+  assert.deepEqual([at, duration, waited, outcome, next], [
+    "2026-01-01T00:00:07.000Z",
+    3_000,
+    2_000,
+    "success",
+    "reschedule in 30s",
+  ]);
+  const later = { timerAt: 12_000, timerCause: "retry", rescheduleAt: 40_000 };
+  assert.equal(ended(FAILED, later as RunPlan).next, "retry in 2s");
+  assert.equal(ended(FAILED, { failure: "event" }).next, "event");
+  assert.equal(ended(FAILED, { failure: "event" }).outcome, "failure");
+  assert.deepEqual(
+    [ended(FAILED).outcome, ended(FAILED).next, ended(FAILED).error],
+    ["aborted", undefined, "Error: down"],
+  );
+});
+
+test("RunHistory keeps the ten latest runs of an object", () => {
+  const history = new RunHistory({ clock: new VirtualClock() });
+  for (let number = 0; number < 13; number++) {
+    history.ended(runOf(0, [`write ${number}`]), DONE, undefined);
+  }
+  const writes = history.of("default/a").map(({ writes }) => writes[0]);
+  assert.deepEqual(
+    writes,
+    Array.from({ length: 10 }, (_, index) => `write ${index + 3}`),
+  );
+});
+
+test("RunReporter measures in seconds, and counts a used-up series once", async () => {
+  const clock = new VirtualClock();
+  const metrics = new MetricsRegistry();
+  const lines: string[] = [];
+  const reporter = new RunReporter<KubernetesObject>({
+    controller: "gadget",
+    clock,
+    log: jsonLogger({ write: (line) => lines.push(line) }),
+    metrics,
+    successLevel: "debug",
+  });
+  await clock.advance(10_000);
+  const run = runOf(9_000);
+  reporter.started(run);
+  for (const alarm of [true, false, false]) {
+    reporter.ended(run, FAILED, { failure: "exhausted", alarm } as RunPlan);
+  }
+  const retry = { failure: "retry", timerAt: 12_500, state: { attempt: 2 } };
+  reporter.ended(run, FAILED, retry as RunPlan);
+  const value = (name: string) =>
+    Number(new RegExp(`^${name}\\{.*\\} (.+)$`, "m").exec(metrics.text())?.[1]);
+  assert.equal(value("coracle_queue_wait_seconds_sum"), 2);
+  assert.equal(value("coracle_reconciliation_duration_seconds_sum"), 4);
+  assert.equal(value("coracle_retries_exhausted"), 1);
+  assert.equal(value("coracle_reconciliation_retries_total"), 1);
+  assert.match(lines.at(-1) ?? "", /"attempt":2,"retryIn":2500/);
+});
+
+test("FailureEvents tells of a conflict only when it goes on", () => {
+  const reasons: string[] = [];
+  const events = new FailureEvents<KubernetesObject>({
+    recorder: { record: (_object, _kind, { reason }) => reasons.push(reason) },
+    kind: {} as never,
+  });
+  const conflict: RunResult = {
+    ...FAILED,
+    error: new ApiError("Changed", { status: 409, reason: "Conflict" }),
+  };
+  const ended = (result: RunResult, failure: string, alarm: boolean) =>
+    events.ended(runOf(0), result, { failure, alarm } as RunPlan);
+  ended(conflict, "retry", false);
+  ended(FAILED, "final", false);
+  assert.deepEqual(reasons.splice(0), []);
+  ended(conflict, "retry", true);
+  ended(FAILED, "retry", false);
+  ended(FAILED, "exhausted", true);
+  assert.deepEqual(reasons, ["RunFailed", "RunFailed", "RetriesExhausted"]);
+});
