@@ -183,6 +183,22 @@ test("LeaderElection elects the next leader as soon as one stops [LeaderElection
     assert.equal(clock.pendingTimers, 0);
   }));
 
+test("LeaderElection goes on leading when somebody deletes its Lease", () =>
+  atDistance(async (surroundings) => {
+    const { clock, server } = surroundings;
+    const a = new Replica("a", surroundings);
+    a.election.start();
+    await clock.advance(5_000);
+    const client = new Client({ transport: server, namespace: "default" });
+    await client.delete(Lease, LOCK);
+    await clock.advance(5_000);
+    assert.equal(await holder(server), "a");
+    assert.deepEqual([a.starts, a.stops], [1, 0]);
+    const stopped = a.election.stop();
+    await clock.advance(100);
+    await stopped;
+  }));
+
 test("LeaderElection keeps the lease when it stops while a run continues", () =>
   atDistance(async (surroundings) => {
     const { clock } = surroundings;

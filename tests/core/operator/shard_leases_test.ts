@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiServer } from "../../../apiserver/server.ts";
+import { Lease } from "../../../core/operator/lease_lock.ts";
+import { ShardLeases } from "../../../core/operator/shard_leases.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
+
+const { signal } = new AbortController();
+const KEY = { namespace: "default", name: "shop-a" };
+
+/** Calls a function with the Leases of members `a` and `b` of one group. */
+async function withGroup(
+  body: (group: {
+    readonly a: ShardLeases;
+    readonly b: ShardLeases;
+    readonly client: ApiServer["client"];
+  }) => Promise<void>,
+): Promise<void> {
+  const server = await ApiServer.start({ port: false });
+  const { client } = server;
+  const member = (identity: string) =>
+    new ShardLeases({
+      client,
+      clock: new VirtualClock(),
+      namespace: "default",
+      name: "shop",
+      identity,
+      leaseDuration: 15_000,
+    });
+  try {
+    await body({ a: member("a"), b: member("b"), client });
+  } finally {
+    await server.stop();
+  }
+}
+
+test("ShardLeases tells a renewal from a Lease that is new", () =>
+  withGroup(async ({ a, b, client }) => {
+    assert.equal(await a.publish([], signal), false);
+    assert.equal(await a.publish(["a"], signal), true);
+    assert.equal(await b.publish(["a", "b"], signal), false);
+    const members = await a.members(signal);
+    assert.deepEqual(
+      members.map(({ identity, members, duration }) => [
+        identity,
+        members,
+        duration,
+      ]),
+      [["a", ["a"], 15_000], ["b", ["a", "b"], 15_000]],
+    );
+    await client.delete(Lease, KEY);
+    // The server does not make a Lease of a version, and says so with status 500.
+    await assert.rejects(a.publish(["a"], signal), /should not be set/);
+    assert.equal(await a.publish(["a"], signal), false, "others saw it leave");
+    assert.equal(await a.publish(["a"], signal), true);
+  }));
+
+test("ShardLeases writes nothing over a later write, and goes on after it", () =>
+  withGroup(async ({ a, client }) => {
+    await a.publish([], signal);
+    await client.patch(Lease, KEY, { metadata: { labels: { late: "yes" } } });
+    await assert.rejects(a.publish(["a"], signal), /Conflict|modified/);
+    assert.deepEqual((await a.members(signal))[0]?.members, []);
+    assert.equal(await a.publish(["a"], signal), true, "it has read it again");
+  }));
+
+test("ShardLeases removes a member only as it was read", () =>
+  withGroup(async ({ a, b, client }) => {
+    await a.publish([], signal);
+    const [read] = await b.members(signal);
+    await a.publish(["a"], signal);
+    await assert.rejects(b.remove(read!, signal), /Conflict|precondition/i);
+    const [again] = await b.members(signal);
+    await b.remove(again!, signal);
+    await b.remove(again!, signal);
+    assert.equal(await client.find(Lease, KEY), undefined);
+  }));
+
+test("ShardLeases leaves with its own Lease, if it has one", () =>
+  withGroup(async ({ a, b, client }) => {
+    await b.leave(signal);
+    await a.publish(["a"], signal);
+    await b.publish(["b"], signal);
+    await a.leave(signal);
+    const { items } = await client.list(Lease, { namespace: "default" });
+    assert.deepEqual(items.map(({ metadata }) => metadata.name), ["shop-b"]);
+  }));
+
+test("ShardLeases takes a membership that somebody has damaged for none", () =>
+  withGroup(async ({ a, client }) => {
+    await a.publish(["a"], signal);
+    const { metadata } = await client.get(Lease, KEY);
+    const [name] = Object.keys(metadata.annotations ?? {});
+    for (const [text, members] of [["{", []], ["5", []], ['["b",5]', ["b"]]]) {
+      await client.patch(Lease, KEY, {
+        metadata: { annotations: { [name!]: text as string } },
+      });
+      assert.deepEqual((await a.members(signal))[0]?.members, members);
+    }
+  }));
