@@ -138,18 +138,25 @@ export class LeaseLock {
     };
   }
 
-  #replace(
+  async #replace(
     { resourceVersion }: LeaseRecord,
     spec: LeaseSpec,
     signal: AbortSignal,
   ): Promise<LeaseRecord | undefined> {
     const { client, namespace, name } = this.#deps;
-    return this.#write(() =>
-      client.replace(Lease, {
-        metadata: { namespace, name, resourceVersion },
-        spec,
-      }, { signal })
-    );
+    try {
+      return await this.#write(() =>
+        client.replace(Lease, {
+          metadata: { namespace, name, resourceVersion },
+          spec,
+        }, { signal })
+      );
+    } catch (error) {
+      // The server answers so if the Lease was deleted, besides other reasons.
+      const isUnclear = ApiError.is(error) && error.status === 500;
+      if (!isUnclear || await this.read(signal) !== undefined) throw error;
+      return undefined;
+    }
   }
 
   async #write(send: () => Promise<Lease>): Promise<LeaseRecord | undefined> {

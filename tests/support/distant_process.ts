@@ -67,18 +67,21 @@ export class DistantProcess {
   way: Way = GOOD_WAY;
   /** Time until which it is frozen, as by SIGSTOP. */
   stoppedUntil = 0;
+  /** Milliseconds by which its wall clock is wrong. */
+  skew = 0;
   /** Clock of the process: its timers wait while it is frozen. */
   readonly clock: Clock;
   /** Client of the process. */
   readonly client: Client;
 
-  constructor(surroundings: Surroundings) {
+  /** @param rate Seconds that its clock counts in one second. */
+  constructor(surroundings: Surroundings, rate = 1) {
     const { clock } = surroundings;
     this.#surroundings = surroundings;
     this.clock = {
-      now: () => clock.now(),
-      wallTime: () => clock.wallTime(),
-      setTimer: (callback, delay) => this.#timer(callback, delay),
+      now: () => clock.now() * rate,
+      wallTime: () => clock.wallTime() + this.skew,
+      setTimer: (callback, delay) => this.#timer(callback, delay / rate),
     };
     this.client = new Client({
       transport: {
@@ -91,7 +94,7 @@ export class DistantProcess {
 
   /** Whether it does anything at this moment. */
   get isAwake(): boolean {
-    return !this.#killed && this.stoppedUntil <= this.clock.now();
+    return !this.#killed && this.stoppedUntil <= this.#surroundings.clock.now();
   }
 
   /** Kills it: nothing that it waits for arrives. */
