@@ -80,7 +80,8 @@ export async function create(
   const read = () => readObjectBody(request, options.fieldValidation);
   let object = await read();
   const written = await settle(
-    () => createObject(request, object, { options, apply: false }),
+    () =>
+      createObject(request, object, { options, apply: false, posted: true }),
     request.warnings,
     async () => {
       object = await read();
@@ -94,6 +95,8 @@ export interface CreateHow {
   readonly options: WriteOptions;
   /** Whether managedFields were already set by an apply. */
   readonly apply: boolean;
+  /** Whether it is a POST, which must not name a resourceVersion. */
+  readonly posted?: boolean | undefined;
 }
 
 /**
@@ -110,7 +113,7 @@ export function createObject(
   how: CreateHow,
 ): Written {
   const { context, definition } = request;
-  const { options, apply } = how;
+  const { options, apply, posted = false } = how;
   const hooks = hookContext(request, { dryRun: options.dryRun, apply });
   checkNotTerminating(request);
   placeInNamespace(request, object);
@@ -146,7 +149,7 @@ export function createObject(
   const home = context.resources.home(definition);
   const collection = context.store.collectionOf(definition);
   const { name, namespace = "", resourceVersion = "" } = object.metadata;
-  if (!apply && !options.dryRun && isVersion(resourceVersion)) {
+  if (posted && !options.dryRun && isVersion(resourceVersion)) {
     throw new StatusError({
       code: 500,
       message: "resourceVersion should not be set on objects to be created",

@@ -1,4 +1,3 @@
-import { ApiError } from "../api/api_error.ts";
 import type { Duration } from "../api/duration.ts";
 import {
   type OptionTable,
@@ -145,12 +144,8 @@ export class LeaderElection extends RenewedLease<LeaderElectionDeps> {
     // that no read is needed.
     if (this.isTaken && this.#observed !== undefined) {
       const { record } = this.#observed;
-      const renewed = await lock.acquire(record, false, signal)
-        .catch((error: unknown) => {
-          // Servers answer so for a Lease that is gone; the read tells.
-          if (!ApiError.is(error) || error.status !== 500) throw error;
-        });
-      if (renewed) return this.#take(renewed, sentAt);
+      const renewed = await lock.acquire(record, false, signal);
+      if (renewed !== undefined) return this.#take(renewed, sentAt);
     }
     const record = await lock.read(signal);
     if (record === undefined) {

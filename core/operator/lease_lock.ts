@@ -138,25 +138,18 @@ export class LeaseLock {
     };
   }
 
-  async #replace(
+  #replace(
     { resourceVersion }: LeaseRecord,
     spec: LeaseSpec,
     signal: AbortSignal,
   ): Promise<LeaseRecord | undefined> {
     const { client, namespace, name } = this.#deps;
-    try {
-      return await this.#write(() =>
-        client.replace(Lease, {
-          metadata: { namespace, name, resourceVersion },
-          spec,
-        }, { signal })
-      );
-    } catch (error) {
-      // The server answers so if the Lease was deleted, besides other reasons.
-      const isUnclear = ApiError.is(error) && error.status === 500;
-      if (!isUnclear || await this.read(signal) !== undefined) throw error;
-      return undefined;
-    }
+    return this.#write(() =>
+      client.replace(Lease, {
+        metadata: { namespace, name, resourceVersion },
+        spec,
+      }, { signal })
+    );
   }
 
   async #write(send: () => Promise<Lease>): Promise<LeaseRecord | undefined> {

@@ -104,6 +104,11 @@ test("a PUT creates an object only if the resource allows it", async () => {
   const server = new TestServer();
   const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
   const lease = { metadata: { name: "l" } };
+  const versioned = { metadata: { name: "v", resourceVersion: "5" } };
+  assert.equal(
+    (await server.send("PUT", `${leases}/v`, versioned)).status,
+    201,
+  );
   assert.equal((await server.send("PUT", `${leases}/l`, lease)).status, 201);
   assert.equal((await server.send("PUT", `${leases}/l`, lease)).status, 422);
   assert.equal((await server.send("PUT", `${C}/l`, lease)).status, 404);
