@@ -151,10 +151,11 @@ export function updateObject(
   const { options } = how;
   if (stored === undefined) {
     if (!how.mayCreate) throw notFound(subjectOf(request));
+    if (how.uid) throw wrongUid(request, how.uid, "");
     return createMissing(request, how);
   }
   if (how.uid && how.uid !== stored.uid) {
-    throw wrongUid(request, how.uid, stored);
+    throw wrongUid(request, how.uid, stored.uid);
   }
   const live = objectIn(stored, request);
   let next = how.next(structuredClone(live));
@@ -231,12 +232,12 @@ function createMissing(request: ResourceRequest, how: UpdateHow): Written {
 function wrongUid(
   request: ResourceRequest,
   uid: string,
-  stored: StoredObject,
+  stored: string,
 ): StatusError {
-  const path = storagePath(request.definition, stored.key);
+  const path = storagePath(request.definition, keyOfRequest(request));
   return conflict(
     subjectOf(request),
-    `StorageError: invalid object, Code: 4, Key: ${path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored.uid}`,
+    `StorageError: invalid object, Code: 4, Key: ${path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored}`,
   );
 }
 

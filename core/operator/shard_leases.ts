@@ -21,6 +21,17 @@ export interface ShardMember {
   readonly members: readonly string[];
 }
 
+/** Lease in one of its versions: a new Lease of the same name has another UID. */
+interface LeaseVersion {
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+function versionOf({ metadata }: Lease): LeaseVersion {
+  const { uid = "", resourceVersion = "" } = metadata;
+  return { uid, resourceVersion };
+}
+
 /** Member of a shard group, with its Lease. */
 export type LeasedMember = ShardMember & Omit<LeaseRecord, "holder">;
 
@@ -33,7 +44,7 @@ export type LeasedMember = ShardMember & Omit<LeaseRecord, "holder">;
 export class ShardLeases {
   readonly #deps: LeaseHolderDeps;
   /** Version of our Lease after the last write; undefined if it is unknown. */
-  #version: string | undefined;
+  #own: LeaseVersion | undefined;
 
   constructor(deps: LeaseHolderDeps) {
     this.#deps = deps;
@@ -50,15 +61,14 @@ export class ShardLeases {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { client } = this.#deps;
-    const resourceVersion = this.#version ?? await this.#read(signal);
+    const own = this.#own ?? await this.#read(signal);
     // A write that fails may have reached the server.
-    this.#version = undefined;
+    this.#own = undefined;
     const lease = this.#lease(members);
-    const renewed = resourceVersion !== undefined &&
-      await this.#replace(lease, resourceVersion, signal);
-    if (renewed) return true;
-    const { metadata } = await client.create(Lease, lease, { signal });
-    this.#version = metadata.resourceVersion;
+    if (own !== undefined && await this.#replace(lease, own, signal)) {
+      return true;
+    }
+    this.#own = versionOf(await client.create(Lease, lease, { signal }));
     return false;
   }
 
@@ -86,8 +96,9 @@ export class ShardLeases {
   /** Deletes the Lease of this member. */
   async leave(signal: AbortSignal): Promise<void> {
     const { identity } = this.#deps;
-    const resourceVersion = this.#version ?? await this.#read(signal);
-    if (resourceVersion === undefined) return;
+    const own = this.#own ?? await this.#read(signal);
+    if (own === undefined) return;
+    const { resourceVersion } = own;
     await this.remove({ identity, resourceVersion }, signal);
   }
 
@@ -107,20 +118,25 @@ export class ShardLeases {
     }
   }
 
-  /** @returns Whether there was still a Lease to replace. */
+  /**
+   * Replaces the Lease. The server would create a Lease that is gone, unless the
+   * UID says which one is meant: then it answers with a conflict.
+   *
+   * @returns Whether there was still a Lease to replace.
+   */
   async #replace(
     lease: Lease,
-    resourceVersion: string,
+    own: LeaseVersion,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const metadata = { ...lease.metadata, resourceVersion };
+    const metadata = { ...lease.metadata, ...own };
     try {
       const written = await this.#deps.client.replace(
         Lease,
         { ...lease, metadata },
         { signal },
       );
-      this.#version = written.metadata.resourceVersion;
+      this.#own = versionOf(written);
       return true;
     } catch (error) {
       if (ApiError.is(error) && error.isNotFound) return false;
@@ -128,10 +144,10 @@ export class ShardLeases {
     }
   }
 
-  async #read(signal: AbortSignal): Promise<string | undefined> {
+  async #read(signal: AbortSignal): Promise<LeaseVersion | undefined> {
     const { client, identity } = this.#deps;
     const lease = await client.find(Lease, this.#key(identity), { signal });
-    return lease?.metadata.resourceVersion;
+    return lease && versionOf(lease);
   }
 
   #lease(members: readonly string[]): Lease {

@@ -104,6 +104,13 @@ test("a PUT creates an object only if the resource allows it", async () => {
   const server = new TestServer();
   const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
   const lease = { metadata: { name: "l" } };
+  const known = { metadata: { name: "u", uid: "1", resourceVersion: "5" } };
+  const gone = await server.send("PUT", `${leases}/u`, known);
+  assert.equal(gone.status, 409);
+  assert.match(
+    gone.body.message,
+    /Key: \/registry\/leases\/default\/u, .* UID in precondition: 1, UID in object meta: $/,
+  );
   const versioned = { metadata: { name: "v", resourceVersion: "5" } };
   assert.equal(
     (await server.send("PUT", `${leases}/v`, versioned)).status,
