@@ -367,3 +367,12 @@ export interface CustomResources {
   /** Loads expensive modules that restored objects need. */
   prepareObjects(objects: Iterable<unknown>): Promise<void> | undefined;
 }
+
+/** Go's name of the type of a built-in kind without a version. */
+export function internalType(
+  { group, kind }: { readonly group: string; readonly kind: string },
+): string {
+  // Events of both groups are one type.
+  const isCore = group === "" || kind === "Event";
+  return `${isCore ? "core" : group.split(".")[0]}.${kind}`;
+}

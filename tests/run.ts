@@ -23,6 +23,7 @@ import {
   startControlPlane,
 } from "./cluster/control_plane.ts";
 import { chromiumPath } from "./support/chromium.ts";
+import { goTool } from "./support/go_tool.ts";
 import { killAll, PROJECT, runCommand } from "./support/child_process.ts";
 import type { FailedTest, TestReport } from "./support/junit_report.ts";
 import { readJunitReport } from "./support/junit_report.ts";
@@ -504,7 +505,7 @@ async function main(args: readonly string[]): Promise<number> {
   // The other tests leave a processor idle now and then. The step of the cluster
   // builds again if this fails, and reports why.
   const built = steps.some(({ cluster }) => cluster)
-    ? buildControlPlane(KUBERNETES).catch(() => {})
+    ? buildControlPlane(KUBERNETES).then(() => goTool("helm")).catch(() => {})
     : undefined;
   for (const step of steps) {
     const start = performance.now();

@@ -1,8 +1,7 @@
 import type { ListMeta, UntypedObject } from "../../core/api/object.ts";
-import { internalType } from "../request/object_body.ts";
 import type { Representation } from "../request/negotiation.ts";
 import { badRequest, StatusError } from "../status.ts";
-import type { ResourceVersion } from "../registry.ts";
+import { internalType, type ResourceVersion } from "../registry.ts";
 import type { View } from "../storage/object_view.ts";
 
 /** Object included in each row of a Table (`includeObject`). */

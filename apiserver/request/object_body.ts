@@ -2,7 +2,7 @@ import { parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { goJsonType } from "../validation/go_value.ts";
-import type { ResourceDefinition } from "../registry.ts";
+import { internalType } from "../registry.ts";
 import { apiVersionIn } from "../storage/object_view.ts";
 import { badRequest, type StatusError } from "../status.ts";
 import {
@@ -164,15 +164,6 @@ function checkCustomBody(
     );
   }
   if (apiVersion !== expected) throw versionMismatch(apiVersion, expected);
-}
-
-/** Go's name of the type of a built-in kind without a version. */
-export function internalType(
-  { group, kind }: Pick<ResourceDefinition, "group" | "kind">,
-): string {
-  // Events of both groups are one type.
-  const isCore = group === "" || kind === "Event";
-  return `${isCore ? "core" : group.split(".")[0]}.${kind}`;
 }
 
 function versionMismatch(apiVersion: string, expected: string): StatusError {

@@ -357,7 +357,7 @@ const trouble = fc.record({
   skew: fc.constantFrom(0, 0, -3_600_000, 25 * 3_600_000),
 });
 
-test("LeaderElection never has two holders under faults of network, scheduler and clocks [#2056]", async () => {
+test("LeaderElection never has two holders under faults of network and clocks [#2056]", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(trouble, { minLength: 1, maxLength: 12 }),

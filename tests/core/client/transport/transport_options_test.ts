@@ -14,7 +14,7 @@ test("tlsOptions trusts single certificates only of a bundle that is given", () 
   });
 });
 
-test("tlsOptions passes on certificate, key and server name, and skips checks if asked to", () => {
+test("tlsOptions passes on certificate, key and server name, and skips checks", () => {
   const options = { server, certificate: "c", key: "k", serverName: "api" };
   assert.deepEqual(tlsOptions({ ...options, insecureSkipTlsVerify: true }), {
     cert: "c",
