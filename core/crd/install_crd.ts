@@ -132,14 +132,14 @@ export async function applyCrd(
   }
 }
 
-/** Whether two definitions say the same. */
+/** Whether two definitions have the same spec, labels and annotations. */
 function isEqual(a: CrdObject, b: CrdObject): boolean {
-  const said = ({ spec, metadata: { labels, annotations } }: CrdObject) => ({
+  const content = ({ spec, metadata: { labels, annotations } }: CrdObject) => ({
     spec,
     labels: labels ?? {},
     annotations: annotations ?? {},
   });
-  return jsonEquals(said(a), said(b));
+  return jsonEquals(content(a), content(b));
 }
 
 function refuseOtherScope(

@@ -43,5 +43,6 @@ function onRejection(error: unknown): void {
     return;
   }
   // Operators of one process log to the same place, as a rule.
-  for (const log of [...logs].slice(0, 1)) log.error(text, { error });
+  const [log] = logs;
+  log?.error(text, { error });
 }

@@ -19,7 +19,7 @@ interface RequestOptions {
 }
 type Arguments = readonly (string | URL | RequestOptions | Callback)[];
 
-/** Headers of a connection, which there is none of. */
+/** Headers of a connection; a request by fetch has no connection of its own. */
 const OF_CONNECTION = /^(host|connection|content-length|transfer-encoding)$/i;
 
 /** Request of `node:http`, which the `fetch` of the process carries out. */
