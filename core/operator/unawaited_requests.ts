@@ -10,7 +10,8 @@ import { failedWrite } from "../controller/run/followed_writes.ts";
 import type { Logger } from "../logger.ts";
 
 const EVENT = "unhandledRejection";
-const logs = new Set<Logger>();
+/** Logs of the operators that run, which may share one. */
+const logs = new Set<{ readonly log: Logger }>();
 
 /** What to say about an error that nobody handles, if it is that of a request. */
 export function unawaitedRequest(error: unknown): string | undefined {
@@ -29,9 +30,10 @@ export function unawaitedRequest(error: unknown): string | undefined {
  */
 export function logUnawaited(log: Logger): () => void {
   if (logs.size === 0) hostProcess.on(EVENT, onRejection);
-  logs.add(log);
+  const entry = { log };
+  logs.add(entry);
   return () => {
-    logs.delete(log);
+    logs.delete(entry);
     if (logs.size === 0) hostProcess.off(EVENT, onRejection);
   };
 }
@@ -43,6 +45,6 @@ function onRejection(error: unknown): void {
     return;
   }
   // Operators of one process log to the same place, as a rule.
-  const [log] = logs;
-  log?.error(text, { error });
+  const [first] = logs;
+  first?.log.error(text, { error });
 }
