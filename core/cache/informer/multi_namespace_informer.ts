@@ -8,6 +8,7 @@ import {
 } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
 import { checkIndex, type IndexDefinition } from "../store/object_indexes.ts";
+import type { ObjectStore } from "../store/object_store.ts";
 import { type StoreUsage, sumOfUsages } from "../store/store_usage.ts";
 import {
   type CacheEvent,
@@ -263,14 +264,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
       for (const key of store.keys()) {
         const member = this.#memberOf(key);
         if (member === undefined) onLeft?.(keyText(key));
-        else if (!member.informer.store.has(key)) {
-          const header = store.header(key)?.copy();
-          if (header === undefined) continue;
-          const event = missingEvent(store, header);
-          for (const registration of this.#registrations) {
-            registration.deliver(event, member.informer);
-          }
-        }
+        else this.#handOver(key, store, member.informer);
       }
     }
     this.#settle();
@@ -454,6 +448,29 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
         ({ informer }) => informer.store.usage(),
       ),
     );
+  }
+
+  /**
+   * Hands the state of an object over from a watch that was closed: the other one
+   * may not have reached it, and reads must not go back.
+   */
+  #handOver(
+    key: ObjectKey,
+    former: ObjectStore<T>,
+    informer: NamespaceInformer<T>,
+  ): void {
+    const version = former.resourceVersion(key) ?? "";
+    const known = informer.store.resourceVersion(key);
+    if (
+      known !== undefined && compareResourceVersions(version, known) <= 0
+    ) return;
+    const last = former.header(key)?.copy();
+    if (last === undefined || informer.takeOver(last)) return;
+    if (informer.store.has(key)) return;
+    const event = missingEvent(former, last);
+    for (const registration of this.#registrations) {
+      registration.deliver(event, informer);
+    }
   }
 
   /** Opens and attaches namespaces in one step. */

@@ -7,6 +7,7 @@ import { parseShardSelector } from "../../api/shard_selector.ts";
 import { systemClock } from "../../clock.ts";
 import { silentLogger, unfailingLogger } from "../../logger.ts";
 import { noMetrics, unfailingMetrics } from "../../metrics.ts";
+import type { ObjectHeader } from "../../json/object_header.ts";
 import { ObjectStore } from "../store/object_store.ts";
 import { bodyFetch } from "../watch/body_fetch.ts";
 import { TimeSlice } from "../watch/receive.ts";
@@ -184,6 +185,17 @@ export class NamespaceInformer<T extends KubernetesObject> {
     });
     this.#subscriptions.add(subscription);
     return subscription;
+  }
+
+  /**
+   * Takes the state of an object that another watch of the selection has delivered,
+   * and delivers the change.
+   *
+   * @returns Whether this watch has not reached that state; otherwise nothing is
+   * taken.
+   */
+  takeOver(header: ObjectHeader): boolean {
+    return this.#writer.takeOver(header);
   }
 
   health(): WatchHealth {

@@ -237,6 +237,19 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     return { seen, before };
   }
 
+  /**
+   * Takes a state that another watch of the selection has delivered, like the
+   * response to an own write.
+   *
+   * @returns Whether the stream has not reached it; otherwise nothing is taken.
+   */
+  takeOver(header: ObjectHeader): boolean {
+    const isAhead =
+      compareResourceVersions(header.resourceVersion, this.#seen.text) > 0;
+    if (isAhead && !header.isPartial) this.ownWrite(header, undefined);
+    return isAhead;
+  }
+
   /** Whether an object belongs to the shard of the informer. */
   #selects(header: ObjectHeader): boolean {
     const { shard } = this.#deps;

@@ -20,9 +20,10 @@ import {
 import {
   type ControllerPlan,
   NAMESPACES,
+  type ObjectStep,
   type SeedPlan,
   SELECTED,
-  type UserStep,
+  type WatchStep,
 } from "./seed_plan.ts";
 
 /** Something that did not hold in the run of a plan. */
@@ -61,6 +62,8 @@ export async function runSeed(plan: SeedPlan): Promise<Violation[]> {
 class SeedRun {
   readonly violations: Violation[] = [];
   readonly #plan: SeedPlan;
+  /** Controllers with the namespaces that they have now. */
+  #controllers: readonly ControllerPlan[];
   readonly #fleets: Fleet[] = [];
   readonly #registry: Registry = {
     entries: new Set(),
@@ -78,6 +81,7 @@ class SeedRun {
 
   constructor(plan: SeedPlan) {
     this.#plan = plan;
+    this.#controllers = plan.controllers;
   }
 
   fail(invariant: string, detail: string): void {
@@ -115,7 +119,8 @@ class SeedRun {
       ),
       onChange: () => this.#judgeLeaders(),
       load: (start) => {
-        const fleet = new Fleet(plan, start, {
+        const controllers = this.#controllers;
+        const fleet = new Fleet({ ...plan, controllers }, start, {
           registry: this.#registry,
           outside: {
             isAlive: (incarnation) => {
@@ -142,9 +147,11 @@ class SeedRun {
     this.#world = world;
     await world.advance(1_000);
     for (const step of plan.steps) {
-      await this.#act(step);
+      if (step.do === "watch") this.#watch(step);
+      else await this.#act(step);
       if (step.then > 0) await world.advance(step.then);
     }
+    this.#watchLeft();
     for (const fleet of this.#fleets) fleet.calm = true;
     await this.#settle("after the workload");
     if (this.violations.length > 0) return;
@@ -164,13 +171,10 @@ class SeedRun {
 
   async #settle(when: string): Promise<void> {
     const world = this.#world as World;
-    // Another replica leads for a while.
-    const deposals = this.#plan.perturbations.filter((one) =>
-      one.do === "depose"
-    );
-    await world.advance(deposals.length * 4 * MINUTE_MS);
     const outcome = await world.quiet({
-      still: STILL_MS,
+      // Whenever that write comes, the process then stands still for two minutes,
+      // and others have its Leases for as long, until they are known to be dead.
+      still: this.#has("depose") ? 6 * MINUTE_MS : STILL_MS,
       within: 60 * MINUTE_MS,
     });
     // Incarnations that began meanwhile.
@@ -281,7 +285,36 @@ class SeedRun {
     }
   }
 
-  async #act(step: UserStep): Promise<void> {
+  /** Changes the namespaces of a controller in all incarnations. */
+  #watch({ controller, namespaces }: Omit<WatchStep, "then">): void {
+    this.#controllers = this.#controllers.map((one) =>
+      one.name === controller ? { ...one, namespaces } : one
+    );
+    for (const { handles, incarnation } of this.#live) {
+      handles.get(controller)?.changeNamespaces(namespaces).catch(
+        (error: unknown) => {
+          if (this.#dead.has(incarnation)) return;
+          this.fail("namespaces can be changed", String(error));
+        },
+      );
+    }
+  }
+
+  /**
+   * Changes controllers that clean up back to all namespaces: nobody else removes
+   * their finalizers from objects of a namespace that they have left.
+   */
+  #watchLeft(): void {
+    const changed = new Set(
+      this.#plan.steps.map((step) => step.do === "watch" && step.controller),
+    );
+    for (const { name, cleanup, allEvents } of this.#controllers) {
+      if (!changed.has(name) || !(cleanup || allEvents)) continue;
+      this.#watch({ do: "watch", controller: name, namespaces: "all" });
+    }
+  }
+
+  async #act(step: ObjectStep): Promise<void> {
     const world = this.#world as World;
     const { namespace, name } = step;
     const metadata = { namespace, name };
@@ -363,7 +396,7 @@ class SeedRun {
           this.fail("no acknowledged write is lost", `${id}: the mark`);
         }
       }
-      for (const plan of this.#plan.controllers) {
+      for (const plan of this.#controllers) {
         if (isChosen(plan, primary)) this.#judgePrimary(plan, primary, objects);
       }
     }
@@ -432,7 +465,7 @@ class SeedRun {
   #judgeRegistry(objects: WorldObjects): void {
     const primaries = primariesIn(objects);
     const { entries } = this.#registry;
-    for (const plan of this.#plan.controllers) {
+    for (const plan of this.#controllers) {
       if (!plan.cleanup && !plan.allEvents) continue;
       const wanted = new Set<string>();
       for (const primary of primaries) {
@@ -452,10 +485,14 @@ class SeedRun {
           );
         }
       }
-      // All-events mode misses deletions while the operator is down; an old state
-      // and an object that leaves the selection are not cleaned up either.
+      // All-events mode misses deletions while the operator is down or does not
+      // watch; an old state and an object that leaves the selection are not cleaned
+      // up either.
+      const wasChanged = this.#plan.steps.some((step) =>
+        step.do === "watch" && step.controller === plan.name
+      );
       const isExact = !this.#has("stale") && !plan.selects &&
-        (plan.cleanup || this.#fleets.length === 1);
+        (plan.cleanup || this.#fleets.length === 1 && !wasChanged);
       for (const id of entries) {
         if (!id.startsWith(`${plan.name} `) || wanted.has(id)) continue;
         if (isExact) {
@@ -469,7 +506,7 @@ class SeedRun {
     const world = this.#world as World;
     const objects = world.snapshot();
     for (const fleet of this.#live) {
-      for (const plan of this.#plan.controllers) {
+      for (const plan of this.#controllers) {
         const handle = fleet.handles.get(plan.name);
         const expected = primariesIn(objects).filter((one) =>
           isChosen(plan, one)
@@ -535,11 +572,11 @@ class SeedRun {
   }
 
   #judgeMetrics(): void {
-    const { coordination, controllers } = this.#plan;
+    const { coordination } = this.#plan;
     for (const fleet of this.#live) {
       const health = fleet.operator.health();
       const read = metricReader(fleet.operator.metrics());
-      for (const plan of controllers) {
+      for (const plan of this.#controllers) {
         const controller = plan.name;
         const { calls, throws } = fleet.tallies.get(controller)!;
         const value = (name: string) => read(name, { controller });
@@ -587,7 +624,7 @@ class SeedRun {
   /** Nothing is sent and nothing runs while nothing changes. */
   async #judgeIdle(): Promise<void> {
     const world = this.#world as World;
-    const hasInterval = this.#plan.controllers.some(({ interval }) => interval);
+    const hasInterval = this.#controllers.some(({ interval }) => interval);
     const { length } = world.trace;
     const calls = () =>
       this.#fleets.reduce(

@@ -32,8 +32,8 @@ export interface ControllerPlan {
   readonly interval: number | undefined;
 }
 
-/** What a user does. */
-export type UserStep =
+/** What a user does to an object. */
+export type ObjectStep =
   & {
     readonly namespace: string;
     readonly name: string;
@@ -52,6 +52,17 @@ export type UserStep =
     | { readonly do: "remove"; readonly kind: (typeof KINDS)[number] }
     | { readonly do: "set"; readonly value: string }
   );
+
+/** Changes the namespaces of a controller while it runs. */
+export interface WatchStep {
+  readonly do: "watch";
+  readonly controller: string;
+  readonly namespaces: ControllerPlan["namespaces"];
+  readonly then: number;
+}
+
+/** What happens to the objects and the operator, in this order. */
+export type Step = ObjectStep | WatchStep;
 
 /** Trouble on the way to the server, in addition to that of the world. */
 export interface NetworkPlan {
@@ -72,12 +83,13 @@ export interface SeedPlan {
   readonly seed: number;
   readonly coordination: "none" | "leader" | "sharding";
   readonly controllers: readonly ControllerPlan[];
-  readonly steps: readonly UserStep[];
+  readonly steps: readonly Step[];
   readonly network: NetworkPlan;
   readonly perturbations: readonly Perturbation[];
 }
 
 const SECOND_MS = 1_000;
+const NAMESPACE_CHOICES = ["all", "all", ["east"], ["east", "west"]] as const;
 
 /** Returns the plan of a seed. */
 export function planOf(seed: number): SeedPlan {
@@ -93,9 +105,9 @@ export function planOf(seed: number): SeedPlan {
     (_, index) => controllerPlan(random, index),
   );
   const kinds = [...new Set(controllers.map(({ kind }) => kind))];
-  const steps = Array.from(
+  const steps: Step[] = Array.from(
     { length: 3 + random.below(8) },
-    () => userStep(random, kinds, controllers),
+    () => objectStep(random, kinds, controllers),
   );
   const network = {
     slow: chance(0.4) ? random.pick([0.05, 0.2, 0.5]) : 0,
@@ -112,6 +124,7 @@ export function planOf(seed: number): SeedPlan {
   if (coordination !== "none" && chance(0.8)) {
     perturbations.push({ do: "twins", write: 1 + random.below(4) });
   }
+  if (chance(0.25)) addWatchSteps(random, controllers, steps);
   return { seed, coordination, controllers, steps, network, perturbations };
 }
 
@@ -126,7 +139,7 @@ function controllerPlan(random: Random, index: number): ControllerPlan {
     allEvents,
     reads: chance(0.4),
     selects: chance(0.3),
-    namespaces: random.pick(["all", "all", ["east"], ["east", "west"]]),
+    namespaces: random.pick(NAMESPACE_CHOICES),
     status: random.pick(["none", "patch", "patch", "json", "replace"]),
     failures: chance(0.3) ? 0.2 : 0,
     lasts: random.pick([0, 0, 200, 3 * SECOND_MS]),
@@ -136,11 +149,28 @@ function controllerPlan(random: Random, index: number): ControllerPlan {
   };
 }
 
-function userStep(
+/** Inserts changes of a controller's namespaces between the other steps. */
+function addWatchSteps(
+  random: Random,
+  controllers: readonly ControllerPlan[],
+  steps: Step[],
+): void {
+  const { name } = random.pick(controllers);
+  for (let count = 1 + random.below(4); count > 0; count--) {
+    steps.splice(random.below(steps.length + 1), 0, {
+      do: "watch",
+      controller: name,
+      namespaces: random.pick([...NAMESPACE_CHOICES, ["west"]]),
+      then: random.pick([0, 0, 50, SECOND_MS, 10 * SECOND_MS]),
+    });
+  }
+}
+
+function objectStep(
   random: Random,
   kinds: readonly (typeof KINDS)[number][],
   controllers: readonly ControllerPlan[],
-): UserStep {
+): ObjectStep {
   const namespace = random.pick(NAMESPACES);
   const name = random.pick(["a", "b"]);
   const kind = random.pick(kinds);

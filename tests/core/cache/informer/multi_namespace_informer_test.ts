@@ -70,6 +70,29 @@ test("An own write under way is carried over in a hand-over of namespaces", () =
     assert.deepEqual(seen, ["added 1", "added 9"]);
   }, { namespaces: ["one"] }));
 
+test("A hand-over of namespaces to a watch that is behind loses no own write", () =>
+  withInformer(async ({ server, informer, events, until }) => {
+    server.put("one/a", { size: 1 });
+    const registration = informer.addHandler(() => {});
+    await informer.start().synced;
+    await until("it was delivered", () => events.length === 1);
+    await informer.open(undefined);
+    const sizes = () =>
+      ["one/a", "one/b"].map((key) => informer.get(key)?.spec.size);
+    for (const [name, size] of [["one/a", 2], ["one/b", 3]] as const) {
+      const write = registration.beginWrite(name);
+      write.succeed(server.put(name, { size }));
+    }
+    // No event of these writes has arrived so far.
+    const done = [informer.attach(undefined), informer.keep(undefined)];
+    assert.deepEqual(sizes(), [2, 3]);
+    await Promise.all(done);
+    server.delete("one/b");
+    await until("the deletion arrived", () => !informer.has("one/b"));
+    assert.deepEqual(sizes(), [2, undefined]);
+    assert.equal(events.filter((one) => one.startsWith("deleted")).length, 1);
+  }, { namespaces: ["one"] }));
+
 test("An own write under way does not enter the cache of another namespace", () =>
   withInformer(async ({ server, informer }) => {
     server.put("one/a", { size: 1 });
