@@ -8,6 +8,7 @@ import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { websocketSource } from "../../sources/websocket_source.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";
 import { inTime } from "../support/in_time.ts";
+import { startTlsServer } from "../support/tls_server.ts";
 import { until } from "../support/until.ts";
 
 /** A server on loopback, and the connections and headers that it has seen. */
@@ -191,4 +192,24 @@ test("websocketSource refuses what is no URL of a WebSocket, without showing it"
         error instanceof TypeError && !error.message.includes("secret"),
     );
   }
+});
+
+test("websocketSource connects with its certificates", async () => {
+  const server = await startTlsServer();
+  const messages: string[] = [];
+  const source = websocketSource({
+    name: "chat",
+    url: `${server.url.replace("https", "wss")}/stream/echo`,
+    protocols: ["v5.channel.k8s.io"],
+    tls: { certificateAuthority: server.authority, ...server.clients.jane },
+    primaries(message) {
+      messages.push(new TextDecoder().decode(message));
+      return [];
+    },
+  });
+  await source.start(recordedContext(new VirtualClock()));
+  await until("a message", () => messages.length > 0);
+  assert.equal(JSON.parse(messages[0]!).user, "jane");
+  await inTime("it stops", source.stop());
+  await server.stop();
 });

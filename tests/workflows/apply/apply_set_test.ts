@@ -136,6 +136,24 @@ applyTest("A whole set is deleted by its inventory", async ({ client }) => {
 });
 
 applyTest(
+  "pruneSet sends no request for an object that is being deleted",
+  async ({ client, writes }) => {
+    const { inventory } = await applySet(client, [configMap("a")], {
+      owner: OWNER,
+    });
+    const key = { namespace: "default", name: "a" };
+    await client.patch(ConfigMap, key, {
+      metadata: { finalizers: ["example.com/held"] },
+    });
+    await client.delete(ConfigMap, key);
+    writes.length = 0;
+    const changes = await pruneSet(client, inventory, { owner: OWNER });
+    assert.deepEqual(told(changes), ["ConfigMap/a deleted"]);
+    assert.deepEqual(writes, []);
+  },
+);
+
+applyTest(
   "diffSet writes nothing, and masks what Secrets hold",
   async ({ client, writes }) => {
     const set = [

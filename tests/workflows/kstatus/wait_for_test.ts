@@ -406,9 +406,15 @@ waitTest("A Deployment does not fail by a pod of it [K11]", async (fixture) => {
 });
 
 /** A pod that cannot be scheduled. */
-async function heavyPod({ client }: WaitFixture): Promise<Pod> {
-  const key = { namespace: NAMESPACE, name: "heavy" };
-  await client.create(Pod, { metadata: key, spec: POD_SPEC });
+async function heavyPod(
+  { client }: WaitFixture,
+  name = "heavy",
+): Promise<Pod> {
+  const key = { namespace: NAMESPACE, name };
+  await client.create(Pod, {
+    metadata: { ...key, labels: LABELS },
+    spec: POD_SPEC,
+  });
   return await client.status.patch(Pod, key, {
     status: {
       phase: "Pending",
@@ -457,6 +463,33 @@ waitTest(
       message: /could not be scheduled/,
     });
     const elapsed = fixture.clock.now() - start;
+    assert(elapsed >= 14_000 && elapsed <= 16_000, String(elapsed));
+  },
+);
+
+waitTest(
+  "A StatefulSet fails when the first of its pods has waited 15 seconds [K11]",
+  async (fixture) => {
+    const { client, clock } = fixture;
+    const owner = await client.create(StatefulSet, {
+      metadata: { namespace: NAMESPACE, name: "web" },
+      spec: {
+        replicas: 2,
+        serviceName: "web",
+        selector: { matchLabels: LABELS },
+        template: TEMPLATE,
+      },
+    });
+    const wait = fixture.begin([owner]);
+    await heavyPod(fixture, "web-0");
+    const start = clock.now();
+    await clock.advance(10_000);
+    await heavyPod(fixture, "web-1");
+    assertWaitError(await fixture.end(wait), {
+      timedOut: false,
+      message: /web status: 'Failed': 1 pods have failed$/,
+    });
+    const elapsed = clock.now() - start;
     assert(elapsed >= 14_000 && elapsed <= 16_000, String(elapsed));
   },
 );

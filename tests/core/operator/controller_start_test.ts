@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Client } from "../../../core/client/client.ts";
+import type { ControllerDeps } from "../../../core/controller/controller.ts";
+import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import {
+  type ManagedController,
+  startController,
+} from "../../../core/operator/controller_start.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
+
+/** A registered controller whose start a function answers, and what became of it. */
+function startOf(
+  startErrors: "fail" | "wait",
+  answer: (attempt: number) => Promise<void>,
+  /** Called by each look at the server before a start. */
+  looked: () => void = () => {},
+) {
+  const clock = new VirtualClock();
+  const stop = new AbortController();
+  const pauses: unknown[] = [];
+  const log = {
+    warn: (_text: string, fields: { readonly retryIn?: number }) =>
+      pauses.push(fields.retryIn),
+  };
+  const client = {
+    resolve: () => Promise.resolve(ConfigMap),
+    list: () => {
+      looked();
+      return Promise.resolve({ items: [] });
+    },
+  } as unknown as Client;
+  const counts = { starts: 0, cancels: 0 };
+  const controller = {
+    name: "late",
+    kind: ConfigMap,
+    watchedKinds: [ConfigMap],
+    settings: {},
+    start: () => answer(++counts.starts),
+    cancelStart: () => {
+      counts.cancels++;
+      return Promise.resolve();
+    },
+  } as unknown as ManagedController;
+  const controllers = new Map([["late", controller]]);
+  const deps = { clock, log, client, namespaces: "all" };
+  return {
+    clock,
+    pauses,
+    controllers,
+    counts,
+    started: startController(controller, {
+      deps: deps as unknown as ControllerDeps,
+      client,
+      startErrors,
+      syncTimeout: 600_000,
+      signal: stop.signal,
+      controllers,
+    }),
+  };
+}
+
+test("Controller that cannot start is retried after 1 s, doubled up to 30 s", async () => {
+  const { clock, pauses, counts, started } = startOf("wait", (attempt) => {
+    return attempt <= 7 ? Promise.reject(new Error("no")) : Promise.resolve();
+  });
+  await clock.advance(120_000);
+  await started;
+  assert.deepEqual(pauses, [1, 2, 4, 8, 16, 30, 30].map((s) => 1_000 * s));
+  assert.deepEqual(counts, { starts: 8, cancels: 7 });
+});
+
+test("Controller that is unregistered during a pause is not started again", async () => {
+  const { clock, controllers, counts, pauses, started } = startOf(
+    "wait",
+    () => Promise.reject(new Error("no")),
+  );
+  await clock.advance(500);
+  controllers.clear();
+  await clock.advance(60_000);
+  await started;
+  assert.deepEqual(counts, { starts: 1, cancels: 1 });
+  assert.deepEqual(pauses, [1_000, undefined]);
+});
+
+test("Controller that is unregistered while its kind is looked up is not started", async () => {
+  const { controllers, counts, started } = startOf(
+    "fail",
+    () => Promise.resolve(),
+    () => controllers.clear(),
+  );
+  await assert.rejects(
+    started,
+    /^Error: Cannot start controller "late": it was unregistered$/,
+  );
+  assert.equal(counts.starts, 0);
+});
