@@ -514,6 +514,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       mode: settings,
       finalizer,
       pauseAnnotation: settings.pauseAnnotation,
+      mayRun: deps.mayRun,
       log,
       tracer: deps.tracer,
       runDeps,

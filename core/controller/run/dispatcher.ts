@@ -27,6 +27,8 @@ export interface DispatcherDeps<P extends KubernetesObject> {
   readonly finalizer: string | undefined;
   /** Annotation that pauses an object; undefined if absent. */
   readonly pauseAnnotation: string | undefined;
+  /** Whether this replica holds its lease, so that a reconciler may be called. */
+  readonly mayRun: () => boolean;
   readonly log: Logger;
   readonly tracer: Tracer | undefined;
 }
@@ -103,11 +105,20 @@ export class Dispatcher<P extends KubernetesObject> {
 
   async #readFirst(run: Run<P>): Promise<RunResult> {
     const primary = await this.#deps.runDeps.primaries.cache.read(run.key);
-    run.throwIfAborted();
+    this.#checkAfterWait(run);
     // The event of its deletion follows.
     if (primary === undefined) return SUCCEEDED;
     run.primary = primary;
     return await this.#step(run);
+  }
+
+  /**
+   * Checks a run that has waited before its reconciler is called: the process may
+   * have been suspended until its lease expired.
+   */
+  #checkAfterWait(run: Run<P>): void {
+    if (!this.#deps.mayRun()) run.abort("leadership");
+    run.throwIfAborted();
   }
 
   #step(run: Run<P>): RunResult | Promise<RunResult> {
@@ -150,6 +161,7 @@ export class Dispatcher<P extends KubernetesObject> {
       primary === undefined ||
       primary.metadata.deletionTimestamp !== undefined
     ) return SUCCEEDED;
+    this.#checkAfterWait(run);
     run.step = "reconcile";
     return await this.#reconcile({ run, context, primary });
   }

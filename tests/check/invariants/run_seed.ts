@@ -172,9 +172,7 @@ class SeedRun {
   async #settle(when: string): Promise<void> {
     const world = this.#world as World;
     const outcome = await world.quiet({
-      // Whenever that write comes, the process then stands still for two minutes,
-      // and others have its Leases for as long, until they are known to be dead.
-      still: this.#has("depose") ? 6 * MINUTE_MS : STILL_MS,
+      still: this.#stillness,
       within: 60 * MINUTE_MS,
     });
     // Incarnations that began meanwhile.
@@ -192,6 +190,16 @@ class SeedRun {
       await world.advance(500);
     }
     this.#readTrace();
+  }
+
+  /** Time without change after which nothing else may be due. */
+  get #stillness(): number {
+    // Whenever that write comes, the process then stands still for two minutes,
+    // and others have its Leases for as long, until they are known to be dead.
+    if (this.#has("depose")) return 6 * MINUTE_MS;
+    // A restarted replica waits for the Lease of the one before, which it may see
+    // only after half a minute in an old state.
+    return this.#plan.coordination === "none" ? STILL_MS : 3 * STILL_MS;
   }
 
   /** No two replicas may think that they lead. */

@@ -14,7 +14,9 @@ const GADGET: KubernetesObject = {
 /** Dispatches a run of a gadget to a reconciler. */
 function dispatched(
   reconciler: Reconciler<KubernetesObject>,
-  { read, allEvents = false, ...start }: {
+  { read, allEvents = false, mayRun = () => true, ...parts }: {
+    readonly mayRun?: () => boolean;
+    readonly usesFinalizer?: boolean;
     readonly read?: () => Promise<KubernetesObject | undefined>;
     readonly allEvents?: boolean;
     readonly isUnread?: boolean;
@@ -22,19 +24,25 @@ function dispatched(
     readonly primary?: KubernetesObject;
   } = {},
 ) {
+  const { usesFinalizer = false, ...start } = parts;
   const writes: string[] = [];
   const dispatcher = new Dispatcher<KubernetesObject>({
     reconciler,
     workflow: undefined,
-    mode: { usesFinalizer: false, allEvents },
-    finalizer: undefined,
+    mode: { usesFinalizer, allEvents },
+    finalizer: usesFinalizer ? "example.com/finalizer" : undefined,
     pauseAnnotation: "example.com/paused",
+    mayRun,
     log: silentLogger,
     tracer: undefined,
     runDeps: { primaries: { cache: { read } } } as never,
     writer: {
       hasWork: (_primary: unknown, result: unknown) => result !== undefined,
       write: () => void writes.push("write"),
+      addFinalizer: () => {
+        writes.push("finalizer");
+        return Promise.resolve(GADGET);
+      },
     } as never,
   });
   const run = new Run<KubernetesObject>({
@@ -82,6 +90,28 @@ test("Dispatcher does not reconcile in a run that was aborted while it read", as
   assert.equal(end.type, "failed");
   assert.match(String(error), /timeout/);
   assert.deepEqual(reconciled, []);
+});
+
+test("Dispatcher does not reconcile if its lease expired while it wrote or read", async () => {
+  let isHeld = true;
+  let reconciled = 0;
+  const reconciler = { reconcile: () => void reconciled++ };
+  const parts = { usesFinalizer: true, mayRun: () => isHeld };
+  const held = dispatched(reconciler, parts);
+  assert.deepEqual((await held.result).end, { type: "done" });
+  const written = dispatched(reconciler, parts);
+  const read = dispatched(reconciler, {
+    ...parts,
+    isUnread: true,
+    read: () => Promise.resolve(GADGET),
+  });
+  isHeld = false;
+  for (const { run, result } of [written, read]) {
+    assert.equal((await result).end.type, "failed");
+    assert.equal(run.aborted, "leadership");
+  }
+  assert.deepEqual(written.writes, ["finalizer"]);
+  assert.equal(reconciled, 1);
 });
 
 test("Dispatcher pauses an object with the annotation, unless it is deleted", async () => {
