@@ -1,6 +1,7 @@
 import { apiVersionOf, parseApiVersion } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
 import { ApplyError } from "./merge/apply_error.ts";
+import { mutableCopy } from "../core/json/prune.ts";
 import { FieldSet } from "../core/patch/field_set.ts";
 import {
   applyManaged,
@@ -112,8 +113,8 @@ export function applyPatch(
   // A custom resource is stored as merged. A built-in object is decoded into
   // its Go type, which has no null and drops empty values.
   const object = definition.custom
-    ? structuredClone(merged)
-    : version.decode(structuredClone(merged)).object;
+    ? mutableCopy(merged)
+    : version.decode(mutableCopy(merged)).object;
   version.setDefaults(object);
   return object;
 }

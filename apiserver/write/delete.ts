@@ -29,6 +29,7 @@ import {
 import { readSelection } from "../request/object_selection.ts";
 import { badRequest, conflict, StatusError } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
+import { mutableCopy } from "../../core/json/prune.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 
@@ -195,7 +196,7 @@ export function deleteObject(
   checkPreconditions(request, stored, options);
   const { context, definition } = request;
   const object = objectIn(stored, request);
-  const before = structuredClone(object);
+  const before = mutableCopy(object);
   if (!evicts) {
     admit(request, { operation: "DELETE", oldObject: before, options });
   }

@@ -4,6 +4,7 @@ import {
   applyJsonPatch,
   type JsonPatchOperation,
 } from "../../core/patch/json_patch.ts";
+import { mutableCopy } from "../../core/json/prune.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { goText } from "../validation/go_value.ts";
 import { applyMergePatch } from "../../core/patch/merge_patch.ts";
@@ -208,7 +209,7 @@ function patched(
   const { version } = request;
   const value = applyTo(live, patch, version.schema);
   if (!isJsonObject(value)) throw unprocessable();
-  const { object, problems } = decodePatched(request, structuredClone(value));
+  const { object, problems } = decodePatched(request, mutableCopy(value));
   applyValidation(
     request,
     [...patch.warnings, ...problems],

@@ -1,5 +1,6 @@
 import { apiVersionOf } from "../../core/api/kind.ts";
 import type { ObjectMeta, UntypedObject } from "../../core/api/object.ts";
+import { mutableCopy } from "../../core/json/prune.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import { attributesOf } from "../admission/admission.ts";
@@ -158,7 +159,7 @@ export function updateObject(
     throw wrongUid(request, how.uid, stored.uid);
   }
   const live = objectIn(stored, request);
-  let next = how.next(structuredClone(live));
+  let next = how.next(mutableCopy(live));
   const apply = how.managed === true;
   if (!apply) recordOwners(request, { live, next }, how);
   if (request.subresource?.name === "scale") dropScaleTimes(next);

@@ -187,15 +187,15 @@ export class SoakedOperator {
 export function metricReader(
   text: string,
 ): (name: string, labels?: Readonly<Record<string, string>>) => number {
-  const lines = text.split("\n");
+  const lines = Map.groupBy(
+    text.split("\n"),
+    (line) => /^[^{ ]*/.exec(line)?.[0],
+  );
   return (name, labels = {}) => {
     const wanted = Object.entries(labels).map(([key, value]) =>
       `${key}="${value}"`
     );
-    return lines
-      .filter((line) =>
-        line.startsWith(`${name}{`) || line.startsWith(`${name} `)
-      )
+    return (lines.get(name) ?? [])
       .filter((line) => wanted.every((label) => line.includes(label)))
       .reduce(
         (sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))),
