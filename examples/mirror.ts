@@ -78,14 +78,20 @@ interface Download extends Artifact {
 }
 
 /** Reports errors of the spec, which are not retried. */
-function checkSpec({ object: { spec } }: StepContext<Mirror>): void {
+function checkSpec(pass: StepContext<Mirror>): void {
+  const { spec } = pass.object;
+  const invalid = (reason: string, message: string) => {
+    // What was verified before was of another spec.
+    pass.remove("Verified");
+    return new Stalled(reason, message);
+  };
   try {
     milliseconds(spec.timeout, "spec.timeout");
   } catch (error) {
-    throw new Stalled("InvalidDuration", (error as Error).message);
+    throw invalid("InvalidDuration", (error as Error).message);
   }
   if (!/^https?:$/.test(URL.parse(spec.url)?.protocol ?? "")) {
-    throw new Stalled("InvalidURL", "spec.url must be one of http or https");
+    throw invalid("InvalidURL", "spec.url must be one of http or https");
   }
 }
 

@@ -92,7 +92,8 @@ operator.register(
       return metadata.generation !== generation;
     },
 
-    rollback: { after: "5m" },
+    // Longer than a slow node takes until its pods are ready.
+    rollback: { after: "15m" },
   }),
   // A change of its Deployment triggers a run immediately.
   { owns: [Deployment], install: true },
