@@ -20,6 +20,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createServer } from "node:http";
 import process from "node:process";
 import {
+  ApiError,
   type Context,
   defineKind,
   type ObjectOf,
@@ -135,11 +136,18 @@ async function keyIn(
   ctx: Context<AcmeCertificate>,
   { owned }: { readonly owned: boolean },
 ): Promise<string> {
-  const secret = await ctx.get(Secret, name) ??
-    await ctx.create(Secret, {
-      metadata: { name, labels: LABELS },
-      data: { "tls.key": base64(newKey()) },
-    }, { owned });
+  const metadata = { name, labels: LABELS };
+  const create = async () => {
+    try {
+      const data = { "tls.key": base64(newKey()) };
+      return await ctx.create(Secret, { metadata, data }, { owned });
+    } catch (error) {
+      if (!ApiError.is(error) || !error.isAlreadyExists) throw error;
+      // Without its label it is not in the cache.
+      return await ctx.apply(Secret, { metadata }, { owned });
+    }
+  };
+  const secret = await ctx.get(Secret, name) ?? await create();
   return z.string().parse(text(secret, "tls.key"));
 }
 

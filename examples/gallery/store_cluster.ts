@@ -28,7 +28,7 @@ const StoreCluster = defineKind({
   version: "v1",
   kind: "StoreCluster",
   spec: z.object({
-    members: z.int().min(3).max(100).describe("Three copies are kept."),
+    members: z.int().min(3).max(9).describe("Three copies are kept."),
     image: z.string(),
     admin: z.url(),
     storage: z.string().default("10Gi").meta({

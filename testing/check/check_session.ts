@@ -308,9 +308,13 @@ export function differingPlaces(
   }));
 }
 
+/** Perturbations that let `ms` of time pass at a write. */
+const SHIFTS: ReadonlySet<string> = new Set(["clock", "throttle"]);
+
 /**
- * The same jumps of the clock as those at writes, but while the operator is at rest:
- * before the step, and after it if time is left out, so that something is due.
+ * Jumps of the clock as long as the time that passes at writes, but while the
+ * operator is at rest: before the step, and after it if time is left out, so that
+ * something is due.
  */
 function jumpsAtRest(
   perturbations: readonly Perturbation[],
@@ -318,7 +322,7 @@ function jumpsAtRest(
 ): readonly Perturbation[] {
   return perturbations.flatMap(({ do: what, write, ms = 0 }) => {
     const at = writesOf(reference).find(({ number }) => number === write);
-    if (what !== "clock" || at === undefined) return [];
+    if (!SHIFTS.has(what) || at === undefined) return [];
     const steps = Number(ms) > 0 ? [at.step, at.step + 1] : [at.step];
     return steps.map((step) => ({ do: "clock", step, ms }));
   });
