@@ -18,11 +18,14 @@ const LONGEST_SUBDOMAIN = 253;
 
 /**
  * English plural of a kind in lower case, by rules without a dictionary: `Policy`
- * gives `policies`, `Gateway` gives `gateways`, `Ingress` gives `ingresses`.
+ * gives `policies`, `Ingress` gives `ingresses`, `Shelf` gives `shelves`.
  */
 export function pluralOf(kind: string): string {
   const word = kind.toLowerCase();
   if (/[^aeiou]y$/.test(word)) return `${word.slice(0, -1)}ies`;
+  if (/(?:shel|hal|cal|wol|lea|loa|kni|li|wi)fe?$/.test(word)) {
+    return word.replace(/fe?$/, "ves");
+  }
   if (word.endsWith("sis")) return `${word.slice(0, -2)}es`;
   if (/(?:s|x|z|ch|sh)$/.test(word)) return `${word}es`;
   return `${word}s`;

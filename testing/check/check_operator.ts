@@ -479,14 +479,13 @@ class Check {
         }: received "${plan.scenario}"`,
       );
     }
-    await this.#references([scenario]);
+    const references = await this.#references([scenario]);
     if (plan.perturbations.length > 0) await this.#runPlan(plan, scenario);
     else await this.#judgeClean([scenario], all);
     this.#done = 1;
     return this.#report({
+      ...counted([...references.values()]),
       scenarios: 1,
-      writes: 0,
-      events: 0,
       planned: 1,
       pruned: 0,
     });

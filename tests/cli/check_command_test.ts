@@ -74,6 +74,7 @@ test("coracle check names the write at which a crash loses what was kept", async
   const again = await check(fixture("keeper.ts"), "--replay", found.plan);
   assert.equal(again.code, 1, again.said);
   assert.match(again.out, /has another data\.kept after/);
+  assert.match(again.out, /1 scenario with [1-9]\d* writes and [1-9]/);
 });
 
 test("coracle check keeps to its budget, and says what it left out", async () => {

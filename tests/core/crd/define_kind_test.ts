@@ -292,6 +292,10 @@ test("pluralOf() follows English plural rules", () => {
     Analysis: "analyses",
     Proxy: "proxies",
     Status: "statuses",
+    Bookshelf: "bookshelves",
+    Knife: "knives",
+    Proof: "proofs",
+    Safe: "safes",
   };
   for (const [kind, plural] of Object.entries(plurals)) {
     assert.equal(pluralOf(kind), plural);
