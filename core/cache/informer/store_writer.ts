@@ -218,8 +218,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     }
     const isThere = this.#store.has(header);
     if (!isThere && !this.#mayAdd(header)) return nothing;
-    const isKnown = isThere && known?.resourceVersion === cached &&
-      !known.isPartial;
+    const isKnown = isThere && known?.resourceVersion === cached;
     const before = isKnown ? known : this.#store.header(header)?.copy();
     const { outcome, slot } = this.#store.put(header);
     if (outcome !== "added" && outcome !== "updated") return nothing;

@@ -169,19 +169,25 @@ test("Informer merges the events of an object while a loop does not read", () =>
   withInformer(async ({ server, informer, sync, settled }) => {
     server.put("default/a", { size: 1 });
     server.put("default/b", { size: 1 });
+    server.put("default/d", { size: 1 });
     await sync();
     const abort = new AbortController();
     const loop = informer.events({ signal: abort.signal });
-    for (let index = 0; index < 2; index++) await loop.next();
+    for (let index = 0; index < 3; index++) await loop.next();
     for (let size = 2; size <= 5; size++) server.put("default/a", { size });
     server.put("default/c");
     server.delete("default/c");
     server.delete("default/b");
     server.put("default/b", { size: 9 });
+    server.delete("default/d");
+    server.put("default/d", { size: 2 });
+    server.delete("default/d");
+    server.put("default/end");
     await settled();
     const seen: unknown[] = [];
-    for (let index = 0; index < 3; index++) {
+    for (;;) {
       const { value } = await loop.next();
+      if (value.key === "default/end") break;
       seen.push([
         value.type,
         value.key,
@@ -193,6 +199,7 @@ test("Informer merges the events of an object while a loop does not read", () =>
       ["updated", "default/a", 5, 1],
       ["deleted", "default/b", 1, 1],
       ["added", "default/b", 9, undefined],
+      ["deleted", "default/d", 1, 1],
     ]);
     const next = loop.next();
     abort.abort();

@@ -136,6 +136,18 @@ test("OwnWriteWindow never suppresses an event of a relist [OnRelistFilterIT]", 
   assert.equal(window.isOpen, false);
 });
 
+test("OwnWriteWindow merges a change and a relist into one of a relist", () => {
+  const window = new OwnWriteWindow<string>();
+  const write = window.begin();
+  window.event(change("10"));
+  window.event(change("11", { relist: true }));
+  assert.deepEqual(window.fail(write), {
+    type: "updated",
+    relist: true,
+    previous: "before 10",
+  });
+});
+
 test("OwnWriteWindow merges added and updated into added [J63]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();

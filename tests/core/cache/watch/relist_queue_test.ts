@@ -42,6 +42,20 @@ test("RelistQueue drops a relist that stops waiting", async () => {
   (await queue.enter(never))();
 });
 
+test("RelistQueue keeps those that wait when a relist in progress is stopped", async () => {
+  const queue = new RelistQueue(1);
+  const leave = await queue.enter(never);
+  const stop = new AbortController();
+  const second = queue.enter(stop.signal);
+  const third = queue.enter(never);
+  leave();
+  const leaveSecond = await second;
+  stop.abort();
+  assert.equal(queue.waiting, 1);
+  leaveSecond();
+  (await third)();
+});
+
 test("RelistQueue rejects a limit below one", () => {
   for (const most of [0, -1, 1.5, NaN]) {
     assert.throws(() => new RelistQueue(most), RangeError);
