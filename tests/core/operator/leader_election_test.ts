@@ -238,7 +238,7 @@ test("LeaderElection steps down at the renew deadline and leads again later [3.9
   }));
 
 /** Election with a lock whose answers wait for promises of the test. */
-function slowElection() {
+function slowElection(retryPeriod = TIMES.retryPeriod) {
   const clock = new VirtualClock();
   const stops: number[] = [];
   const slow = { answers: Promise.resolve() as Promise<unknown> };
@@ -254,7 +254,7 @@ function slowElection() {
       release: () => Promise.resolve(),
     },
     identity: "a",
-    times: TIMES,
+    times: { ...TIMES, retryPeriod },
     clock,
     random: () => 0.5,
     log: silentLogger,
@@ -275,7 +275,7 @@ test("LeaderElection stops at the renew deadline if one renewal gets no answer",
 });
 
 test("LeaderElection stops at the renew deadline if renewals fail quickly", async () => {
-  const { clock, election, slow, stops } = slowElection();
+  const { clock, election, slow, stops } = slowElection(3_000);
   election.start();
   await clock.advance(1_000);
   const refused = Promise.reject(new Error("refused"));

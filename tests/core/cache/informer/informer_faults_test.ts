@@ -85,6 +85,14 @@ const DOUBTS: readonly (readonly [string, Fault, string])[] = [
     sendThen(new Uint8Array([255, 0, 254, 10]), "stay"),
     "Cannot",
   ],
+  [
+    "an event older than the state before it",
+    sendThen(
+      '{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"default","resourceVersion":"1"}}}\n',
+      "stay",
+    ),
+    "must not be older",
+  ],
   ["404", refuse(404, "NotFound"), "404"],
 ];
 

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { resolveOptions } from "../../../core/api/options.ts";
+import { Client } from "../../../core/client/client.ts";
+import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { silentLogger } from "../../../core/logger.ts";
+import { Coordination } from "../../../core/operator/coordination.ts";
+import { LEADER_ELECTION_OPTIONS } from "../../../core/operator/leader_election.ts";
+import { Lease } from "../../../core/operator/lease_lock.ts";
+import {
+  atDistance,
+  DistantProcess,
+  GOOD_WAY,
+} from "../../support/distant_process.ts";
+
+const LOCK = { namespace: "default", name: "lock", identity: "a" };
+
+for (
+  const [end, back, holder] of [
+    ["is released after a slow write", 8_000, ""],
+    ["is kept if a write gets no answer for ten seconds", undefined, "a"],
+  ] as const
+) {
+  test(`The Lease of an operator that stops ${end}`, () =>
+    atDistance(async (surroundings) => {
+      const { clock, server } = surroundings;
+      const process = new DistantProcess(surroundings);
+      const coordination = new Coordination({
+        leaderElection: resolveOptions(LOCK, LEADER_ELECTION_OPTIONS),
+        sharding: undefined,
+        client: process.client,
+        clock: process.clock,
+        random: () => 0.5,
+        log: silentLogger,
+        startErrors: "fail",
+        controllers: () => [],
+      });
+      const started = coordination.start();
+      await clock.advance(1_000);
+      await started;
+      assert.equal(coordination.isLeading, true);
+      process.way = { there: 3, back };
+      const metadata = { namespace: "default", name: "x" };
+      const write = coordination.client.create(ConfigMap, { metadata }).then(
+        () => "answered",
+        () => "unanswered",
+      );
+      await clock.advance(10);
+      process.way = GOOD_WAY;
+      const stopped = coordination.stop();
+      await clock.advance(11_000);
+      await stopped;
+      assert.equal(await write, back ? "answered" : "unanswered");
+      const client = new Client({ transport: server, namespace: "default" });
+      const lease = await client.get(Lease, LOCK);
+      assert.equal(lease.spec?.holderIdentity, holder);
+      assert.equal(coordination.isLeading, false);
+    }));
+}
