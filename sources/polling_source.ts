@@ -176,7 +176,8 @@ class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
       const primaries = new Set([...this.cache.primaries(), ...found.keys()]);
       for (const primary of primaries) {
         const changed = this.cache.replace(primary, found.get(primary) ?? []);
-        if (!found.has(primary)) this.cache.forget(primary);
+        // Own writes during the fetch stay.
+        if (this.cache.of(primary).length === 0) this.cache.forget(primary);
         if (changed) run.context.trigger(primary, { initial });
       }
       run.worked();

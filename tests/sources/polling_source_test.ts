@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { sleep } from "../../core/clock.ts";
 import { jsonLogger } from "../../core/logger.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
@@ -115,6 +116,48 @@ test("pollingSource stops in the middle of a fetch, and can be started again", a
   await source.stop();
 });
 
+test("pollingSource fetches once when it is restarted in the middle of a fetch", async () => {
+  const clock = new VirtualClock();
+  let fetches = 0;
+  const source = pollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => {
+      fetches++;
+      return new Promise(() => {});
+    },
+  });
+  const context = recordedContext(clock);
+  void source.start(context);
+  const stopped = source.stop();
+  void source.start(context);
+  await stopped;
+  await clock.settle();
+  void source.poll();
+  assert.equal(fetches, 2);
+  await source.stop();
+});
+
+test("pollingSource keeps what was created while a fetch was in progress", async () => {
+  const clock = new VirtualClock();
+  const source = pollingSource<typeof a, string>({
+    name: "poll",
+    fetch: async () => {
+      await sleep(1_000, { clock });
+      return new Map<string, string[]>();
+    },
+    interval: "5s",
+  });
+  const started = source.start(recordedContext(clock));
+  await clock.advance(6_500);
+  await started;
+  source.ownExternalWrite?.(a, "mine");
+  await clock.advance(1_000);
+  assert.deepEqual(source.secondaries?.(a), ["mine"]);
+  await clock.advance(6_000);
+  assert.deepEqual(source.secondaries?.(a), [], "a later fetch is without it");
+  await source.stop();
+});
+
 /** Lets a number of microtasks run. */
 async function microtasks(count: number): Promise<void> {
   for (let index = 0; index < count; index++) await undefined;
@@ -211,6 +254,22 @@ test("perResourcePollingSource keeps nothing of a primary deleted during its fet
   await clock.settle();
   answers.shift()?.(["of the new"]);
   assert.deepEqual(await read, ["of the new"]);
+  await source.stop();
+});
+
+test("perResourcePollingSource is healthy if a fetch for a deleted primary fails", async () => {
+  const clock = new VirtualClock();
+  const failed = Promise.withResolvers<string[]>();
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => failed.promise,
+  });
+  await source.start(recordedContext(clock, [a]));
+  const key = { namespace: "default", name: "a" };
+  source.onPrimary?.({ type: "deleted", key, object: a });
+  failed.reject(new Error("no such build"));
+  await clock.settle();
+  assert.equal(source.health?.().status, "healthy");
   await source.stop();
 });
 

@@ -216,8 +216,8 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
   onPrimary(event: PrimaryEvent<P>): void {
     if (this.#opening !== undefined) this.#inner.onPrimary?.(event);
     if (event.type !== "deleted") return;
-    const isHeld = this.#holders.delete(keyText(event.key));
-    if (!isHeld || this.#holders.size > 0) return;
+    this.#holders.delete(keyText(event.key));
+    if (this.#holders.size > 0) return;
     const log = this.#context?.log;
     this.#stop().catch((error) =>
       log?.error("Cannot stop a source", { source: this.name, error })

@@ -73,6 +73,8 @@ class SeedRun {
   /** What the user has written last, by kind, namespace and name. */
   readonly #asked: Map<string, { value: string; marked: boolean }> = new Map();
   #world: World | undefined;
+  /** Whether runs no longer fail by themselves, those of new incarnations included. */
+  #isCalm = false;
   /** Entries of the trace that were read. */
   #read = 0;
   #holder: number | undefined;
@@ -140,6 +142,7 @@ class SeedRun {
             now: () => this.#world?.now ?? 0,
           },
         });
+        fleet.calm = this.#isCalm;
         this.#fleets.push(fleet);
         return fleet.operator;
       },
@@ -152,6 +155,7 @@ class SeedRun {
       if (step.then > 0) await world.advance(step.then);
     }
     this.#watchLeft();
+    this.#isCalm = true;
     for (const fleet of this.#fleets) fleet.calm = true;
     await this.#settle("after the workload");
     if (this.violations.length > 0) return;
@@ -175,8 +179,6 @@ class SeedRun {
       still: this.#stillness,
       within: 60 * MINUTE_MS,
     });
-    // Incarnations that began meanwhile.
-    for (const fleet of this.#fleets) fleet.calm = true;
     const hasInterval = this.#plan.controllers.some(({ interval }) => interval);
     if (outcome === "busy" && !hasInterval) {
       this.fail("it becomes quiet", `${when}: ${lastEntries(world)}`);

@@ -5,7 +5,10 @@ import { Client } from "../../../core/client/client.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { Coordination } from "../../../core/operator/coordination.ts";
-import { LEADER_ELECTION_OPTIONS } from "../../../core/operator/leader_election.ts";
+import {
+  LEADER_ELECTION_OPTIONS,
+  type LeaderElectionOptions,
+} from "../../../core/operator/leader_election.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
 import {
   atDistance,
@@ -13,7 +16,11 @@ import {
   GOOD_WAY,
 } from "../../support/distant_process.ts";
 
-const LOCK = { namespace: "default", name: "lock", identity: "a" };
+const LOCK: LeaderElectionOptions & { readonly namespace: string } = {
+  namespace: "default",
+  name: "lock",
+  identity: "a",
+};
 
 for (
   const [end, back, holder] of [

@@ -77,6 +77,31 @@ test("oneShotTask starts, checks and completes a task [L48]", async () => {
   assert.equal(world.started.size, 1);
 });
 
+test("oneShotTask counts no failure of a check that is aborted with its run", async () => {
+  const world: BackupWorld = new BackupWorld({
+    check() {
+      world.abort.abort(new Error("the operator stops"));
+      throw new Error("the connection was closed");
+    },
+  });
+  await world.pass();
+  await assert.rejects(() => world.pass(), /the operator stops/);
+  assert.equal(world.state, "InProgress");
+  assert.equal(world.stored.status?.failures, undefined);
+});
+
+test("oneShotTask observes no change of a task that has ended", async () => {
+  const world = new BackupWorld();
+  await world.pass();
+  world.progress = { state: "completed", result: "s3://shop/1" };
+  await world.pass();
+  world.edit({ of: "bank" });
+  const { writes } = world;
+  assert.equal(await world.pass(), undefined);
+  assert.equal(world.writes, writes);
+  assert.equal(world.stored.status?.observedGeneration, 1);
+});
+
 test("oneShotTask tries again after 10 s, and twice as long each time [L48]", async () => {
   const world = new BackupWorld();
   for (const pause of [10_000, 20_000, 40_000, 80_000]) {

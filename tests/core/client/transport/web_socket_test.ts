@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { after, test } from "node:test";
+import { WebSocket } from "ws";
 import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
 import { StreamRefusedError } from "../../../../core/client/transport/transport_error.ts";
 import type { TransportOptions } from "../../../../core/client/transport/transport_options.ts";
@@ -212,9 +214,13 @@ async function openBeating(
   return { stream, beat, timer: () => timer };
 }
 
-test("openWebSocket keeps a paused stream, whose pongs are not read", {
-  skip: currentRuntime() !== "node" && "other runtimes do not pause",
-}, async () => {
+/** Opens a stream that flows until it is paused, since nobody reads it. */
+async function openPaused(): Promise<{
+  readonly stream: OpenStream;
+  readonly beat: () => void;
+  /** Number of bytes that were sent. */
+  readonly sent: number;
+}> {
   const before = (await server.counters()).flowBytes;
   const { stream, beat } = await openBeating("/stream/flow");
   let last = -1;
@@ -224,15 +230,55 @@ test("openWebSocket keeps a paused stream, whose pongs are not read", {
     last = now;
     return stopped;
   }, { every: 200 });
+  return { stream, beat, sent: last };
+}
+
+const UNPAUSED = currentRuntime() !== "node" && "other runtimes do not pause";
+
+test("openWebSocket keeps a paused stream, whose pongs are not read", {
+  skip: UNPAUSED,
+}, async () => {
+  const { stream, beat, sent } = await openPaused();
   for (let i = 0; i < 4; i++) beat();
   const messages = stream.messages[Symbol.asyncIterator]();
   // More than was sent before: the stream goes on.
-  for (let read = 0; read <= last + 1_000_000;) {
+  for (let read = 0; read <= sent + 1_000_000;) {
     const { done, value } = await messages.next();
     assert.ok(!done && value.byteLength > 0);
     read += value.byteLength;
   }
   await stream.abort(new Error("enough"));
+});
+
+test("openWebSocket closes a paused stream without a wait", {
+  skip: UNPAUSED,
+}, async () => {
+  const { stream } = await openPaused();
+  const start = performance.now();
+  await stream.close();
+  // An unread answer to the close is waited for for 30 s.
+  assert.ok(performance.now() - start < 20_000);
+});
+
+test("openWebSocket keeps a quiet stream whose peer answers pings", async () => {
+  const { ping } = WebSocket.prototype;
+  let socket: WebSocket | undefined;
+  WebSocket.prototype.ping = function (...rest) {
+    socket = this;
+    ping.apply(this, rest);
+  };
+  try {
+    const { stream, beat } = await openBeating("/stream/echo");
+    await stream.messages[Symbol.asyncIterator]().next();
+    for (let i = 0; i < 3; i++) {
+      beat();
+      await Promise.race([once(socket!, "pong"), stream.ended]);
+    }
+    assert.equal(socket?.readyState, WebSocket.OPEN);
+    await stream.close();
+  } finally {
+    WebSocket.prototype.ping = ping;
+  }
 });
 
 test("openWebSocket ends a stream whose peer does not answer pings", async () => {
