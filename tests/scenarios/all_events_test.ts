@@ -112,6 +112,44 @@ scenario(
 );
 
 scenario(
+  "In all-events mode each deletion of objects of one name has its run, in order",
+  async (fixture) => {
+    const seen: string[] = [];
+    const held = Promise.withResolvers<void>();
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      async reconcile({ spec }, ctx) {
+        if (ctx.deleted && spec.value === "first") {
+          seen.push("first begins");
+          await held.promise;
+          ctx.signal.throwIfAborted();
+        }
+        seen.push(`${ctx.deleted ? "deleted" : "live"} ${spec.value}`);
+      },
+    }, { allEvents: true, maxInterval: false });
+    await fixture.start(operator);
+    await fixture.create("a", { value: "first" });
+    await fixture.until(() => seen.length === 1);
+    await fixture.remove("a");
+    await fixture.until(() => seen.length === 2);
+    await fixture.create("a", { value: "second" });
+    await fixture.advance(100);
+    await fixture.remove("a");
+    await fixture.create("a", { value: "third" });
+    await fixture.advance(100);
+    held.resolve();
+    await fixture.until(() => seen.includes("live third"));
+    assert.deepEqual(seen, [
+      "live first",
+      "first begins",
+      "deleted first",
+      "deleted second",
+      "live third",
+    ]);
+  },
+);
+
+scenario(
   "In all-events mode a failing deletion run is retried [TriggerReconcilerOnAllEventIT]",
   async (fixture) => {
     const { operator, seen } = observer(

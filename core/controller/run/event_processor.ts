@@ -135,7 +135,8 @@ export class EventProcessor<P extends KubernetesObject>
   /** States of the objects that differ from {@linkcode FRESH}. */
   readonly #states: Map<string, RunState> = new Map();
   readonly #runs: Map<string, Run<P>> = new Map();
-  readonly #deleted: Map<string, DeletedPrimary<P>> = new Map();
+  /** By key, the oldest first: an object may be created and deleted repeatedly. */
+  readonly #deleted: Map<string, DeletedPrimary<P>[]> = new Map();
   readonly #relevance: DefaultFilterOptions;
   readonly #retry: RetryPolicy;
   readonly #slice: TimeSlice;
@@ -285,7 +286,9 @@ export class EventProcessor<P extends KubernetesObject>
 
   #primaryDeleted(event: DeletedPrimary<P> & { readonly key: string }): void {
     const { key } = event;
-    this.#runs.get(key)?.abort("deletion");
+    const run = this.#runs.get(key);
+    // A run for the deletion of an earlier object goes on.
+    if (run?.deleted === false) run.abort("deletion");
     const isOurs = this.#owns(key);
     if (isOurs) {
       for (const observer of this.#deps.observers) observer.deleted?.(key);
@@ -295,7 +298,11 @@ export class EventProcessor<P extends KubernetesObject>
       return;
     }
     const { object, finalStateUnknown } = event;
-    this.#deleted.set(key, { object, finalStateUnknown });
+    const waiting = this.#deleted.get(key) ?? [];
+    if (waiting.at(-1)?.object.metadata.uid !== object.metadata.uid) {
+      waiting.push({ object, finalStateUnknown });
+    }
+    this.#deleted.set(key, waiting);
     this.#add(key, DELETED);
     // A standby replica hears of every deletion, and may never run one.
     if (this.#paused && this.#deleted.size > MAX_PAUSED_DELETIONS) {
@@ -382,7 +389,7 @@ export class EventProcessor<P extends KubernetesObject>
   #begin(item: QueueItem): Run<P> | undefined {
     const { primaries, settings, clock } = this.#deps;
     const { key } = item;
-    const deleted = this.#deleted.get(key);
+    const deleted = this.#deleted.get(key)?.[0];
     const isUnread = deleted === undefined && settings.selection.bounded;
     const primary = deleted?.object ??
       (isUnread ? keyAlone(primaries, key) : primaries.get(key));
@@ -502,10 +509,14 @@ export class EventProcessor<P extends KubernetesObject>
   /** Removes the state of a deleted object; an object of the same key is a new one. */
   #deletionReconciled(item: QueueItem, key: string): void {
     this.#states.delete(key);
-    this.#deleted.delete(key);
+    const waiting = this.#deleted.get(key);
+    waiting?.shift();
+    const isLast = waiting === undefined || waiting.length === 0;
+    if (isLast) this.#deleted.delete(key);
     this.#queue.setTimer(item, Infinity);
     this.#queue.reschedule(item, Infinity);
-    if (this.#deps.primaries.has(key)) this.#queue.add(key, ADDED);
+    if (!isLast) this.#queue.add(key, DELETED);
+    else if (this.#deps.primaries.has(key)) this.#queue.add(key, ADDED);
   }
 
   #end(item: QueueItem): void {
