@@ -84,16 +84,20 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
       const { store } = informer;
       const previous = store.header(parseKey(key))?.copy();
       if (previous === undefined) continue;
+      const part = this.#parts.get(informer);
+      // An event that is held back is dropped with its subscription.
+      const held = part?.held(key);
+      if (held?.type === "added") break;
       if (
-        // An event that is held back is dropped with its subscription.
-        this.#parts.get(informer)?.isHolding(key) === false &&
+        part !== undefined && held === undefined &&
         compareResourceVersions(
             previous.resourceVersion,
             header.resourceVersion,
           ) >= 0
       ) return undefined;
       if (previous.uid === header.uid) {
-        const facts = { header, previous, initial: true, relist: true };
+        const before = held === undefined ? previous : held.previous;
+        const facts = { header, previous: before, initial: true, relist: true };
         const type = "updated";
         return this.#handler(new CurrentEvent(store, { type, ...facts }));
       }

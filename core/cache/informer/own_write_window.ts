@@ -71,9 +71,9 @@ export class OwnWriteWindow<S> {
       this.#held.length > 0;
   }
 
-  /** Whether an event is held back. */
-  get isHolding(): boolean {
-    return this.#held.length > 0;
+  /** Oldest event that is held back; undefined if none is. */
+  get oldest(): HeldEvent<S> | undefined {
+    return this.#held[0];
   }
 
   /** Begins a write; returns its number for {@linkcode succeed} or {@linkcode fail}. */

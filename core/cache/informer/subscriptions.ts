@@ -7,7 +7,11 @@ import type { ResponseScanner } from "../watch/metadata_reducer.ts";
 import { TimeSlice } from "../watch/receive.ts";
 import { CurrentEvent, type EventFacts, keyTextOf } from "./cache_event.ts";
 import { isExplainedBy, statusExplainedBy } from "./explained_change.ts";
-import { OwnWriteWindow, type Release } from "./own_write_window.ts";
+import {
+  type HeldEvent,
+  OwnWriteWindow,
+  type Release,
+} from "./own_write_window.ts";
 import type {
   HandlerRegistration,
   OwnWrite,
@@ -138,9 +142,9 @@ export class Subscription<T extends KubernetesObject>
     this.#sync.resolve();
   }
 
-  /** Whether an event of an object is held back because of an own write. */
-  isHolding(key: string): boolean {
-    return this.#windows.get(key)?.isHolding === true;
+  /** Oldest event of an object that is held back because of an own write. */
+  held(key: string): HeldEvent<ObjectHeader> | undefined {
+    return this.#windows.get(key)?.oldest;
   }
 
   /** Takes a change of the cache. */

@@ -70,6 +70,32 @@ test("An own write under way is carried over in a hand-over of namespaces", () =
     assert.deepEqual(seen, ["added 1", "added 9"]);
   }, { namespaces: ["one"] }));
 
+test("A hand-over of namespaces delivers events that were held back", () =>
+  withInformer(async ({ server, informer, until }) => {
+    server.put("one/a", { size: 1 });
+    const seen: string[] = [];
+    const registration = informer.addHandler(({ type, object, previous }) => {
+      seen.push(`${type} ${previous?.spec.size} ${object.spec.size}`);
+    });
+    await informer.start().synced;
+    await registration.synced;
+    const writes = ["one/a", "one/b"].map((key) =>
+      registration.beginWrite(key)
+    );
+    server.put("one/a", { size: 2 });
+    server.put("one/b", { size: 3 });
+    await until("the changes arrived", () => informer.has("one/b"));
+    await informer.open(undefined);
+    await informer.attach(undefined);
+    await informer.keep(undefined);
+    for (const write of writes) write.fail();
+    assert.deepEqual(seen, [
+      "added undefined 1",
+      "updated 1 2",
+      "added undefined 3",
+    ]);
+  }, { namespaces: ["one"] }));
+
 test("A hand-over of namespaces to a watch that is behind loses no own write", () =>
   withInformer(async ({ server, informer, events, until }) => {
     server.put("one/a", { size: 1 });
