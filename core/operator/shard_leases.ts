@@ -85,12 +85,15 @@ export class ShardLeases {
       labelSelector,
       signal,
     });
-    return items.map(({ metadata, spec = {} }) => ({
-      identity: spec.holderIdentity ?? "",
-      members: membersOf(metadata.annotations?.[MEMBERS_ANNOTATION]),
-      resourceVersion: metadata.resourceVersion ?? "",
-      duration: (spec.leaseDurationSeconds ?? 1) * 1_000,
-    }));
+    const { name: prefix } = this.#key("");
+    // The holder is a text that a person can change; names are unique.
+    return items.filter((lease) => lease.metadata.name.startsWith(prefix))
+      .map(({ metadata, spec = {} }) => ({
+        identity: metadata.name.slice(prefix.length),
+        members: membersOf(metadata.annotations?.[MEMBERS_ANNOTATION]),
+        resourceVersion: metadata.resourceVersion ?? "",
+        duration: (spec.leaseDurationSeconds ?? 1) * 1_000,
+      }));
   }
 
   /** Deletes the Lease of this member. */

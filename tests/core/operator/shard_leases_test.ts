@@ -55,6 +55,21 @@ test("ShardLeases tells a renewal from a Lease that is new", () =>
     assert.equal(await a.publish(["a"], signal), true);
   }));
 
+test("ShardLeases tells members by the names of their Leases, not by holders", () =>
+  withGroup(async ({ a, b, client }) => {
+    await a.publish([], signal);
+    await b.publish([], signal);
+    for (const name of ["shop-a", "shop-b"]) {
+      const key = { namespace: "default", name };
+      await client.patch(Lease, key, { spec: { holderIdentity: "" } });
+    }
+    const { metadata: { labels } } = await client.get(Lease, KEY);
+    const foreign = { namespace: "default", name: "other", labels };
+    await client.create(Lease, { metadata: foreign });
+    const members = await a.members(signal);
+    assert.deepEqual(members.map(({ identity }) => identity), ["a", "b"]);
+  }));
+
 test("ShardLeases writes nothing over a later write, and goes on after it", () =>
   withGroup(async ({ a, client }) => {
     await a.publish([], signal);
