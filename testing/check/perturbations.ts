@@ -266,11 +266,13 @@ export class Perturbations {
 
   /** What becomes of an event. */
   onEvent(
-    { n, group, resource, revision }: {
+    { n, group, resource, revision, isInitial }: {
       readonly n: number;
       readonly group: string;
       readonly resource: string;
       readonly revision: number;
+      /** Whether it is part of the first state, which is always complete. */
+      readonly isInitial: boolean;
     },
   ): "cut" | "expire" | "withhold" | undefined {
     this.#delivered = Math.max(this.#delivered, n);
@@ -281,7 +283,7 @@ export class Perturbations {
       } else if (one.do === "withhold") {
         const { group: wanted = group } = one;
         if (one.resource !== resource || wanted !== group) continue;
-        if (this.#gapIsOver) continue;
+        if (this.#gapIsOver || isInitial) continue;
         if (revision < one.from || revision >= one.to) continue;
       } else continue;
       this.#hit(one);
@@ -290,14 +292,18 @@ export class Perturbations {
     return undefined;
   }
 
+  /** Withholds no further event: the list that follows is complete. */
+  endGap(): void {
+    this.#gapIsOver = true;
+  }
+
   /** Closes the gap of a watch that has missed events, after a while. */
   closeLater(watch: object, close: () => void): void {
     if (this.#gaps.has(watch)) return;
     this.#gaps.add(watch);
     this.lasts(this.#now + GAP_MS);
     this.#world?.outside.setTimer(() => {
-      // The list that follows is complete.
-      this.#gapIsOver = true;
+      this.endGap();
       close();
     }, GAP_MS);
   }

@@ -77,6 +77,10 @@ interface WatchEvent {
 
 interface OpenWatch {
   readonly id: number;
+  /** Path without its query. */
+  readonly collection: string;
+  /** Whether the first state is being delivered. */
+  isInitial: boolean;
   readonly queue: ChunkQueue;
   close(): void;
 }
@@ -89,6 +93,8 @@ export class WorldTransport implements Transport {
   readonly #incarnation: number;
   readonly #world: Surroundings;
   readonly #actions: Set<Action> = new Set();
+  /** Collections of watches that have missed events. */
+  readonly #gaps: Set<string> = new Set();
   readonly #watches: Set<OpenWatch> = new Set();
   #dropped = false;
   #serving = 0;
@@ -195,6 +201,7 @@ export class WorldTransport implements Transport {
     entry.n = ++counters.requests;
     if (isCounted(entry)) entry.write = ++counters.writes;
     world.attribute(world.takeChanges());
+    if (entry.verb === "list") this.#gaps.delete(collectionOf(entry));
     const verdict: WriteVerdict = entry.write === undefined
       ? {}
       : await this.#verdict(entry.write, targetOf(entry));
@@ -303,13 +310,17 @@ export class WorldTransport implements Transport {
   #noteChanges(entry: RequestEntry): void {
     const { name, verb, group, resource, namespace } = entry;
     const others: Change[] = [];
+    let isAdded = false;
     for (const change of this.#world.takeChanges()) {
-      const { object } = change;
+      const { object, type } = change;
       const { definition } = object;
-      const isOwn = !READS.has(verb) && definition.group === group &&
+      // The garbage collector deletes a new object whose owner is gone immediately.
+      const isOwn = !READS.has(verb) && !(isAdded && type === "DELETED") &&
+        definition.group === group &&
         definition.plural === resource && object.namespace === namespace &&
         (object.name === name || name === "");
       if (isOwn) {
+        isAdded ||= type === "ADDED";
         entry.changed = true;
         entry.revision ??= change.revision;
         entry.uid ??= object.uid;
@@ -329,6 +340,9 @@ export class WorldTransport implements Transport {
   ): ChunkQueue {
     const { schedule, counters, perturbations, active } = this.#world;
     const id = ++counters.watches;
+    const collection = collectionOf(entry);
+    const isInitial = entry.path.includes("sendInitialEvents=true");
+    if (isInitial) this.#gaps.delete(collection);
     const actions = new Set<Action>();
     const { signal } = request;
     const onAbort = () => {
@@ -342,6 +356,8 @@ export class WorldTransport implements Transport {
     }, { highWaterMark: Infinity });
     const watch: OpenWatch = {
       id,
+      collection,
+      isInitial,
       queue,
       close: () => {
         if (!this.#watches.delete(watch)) return;
@@ -385,6 +401,12 @@ export class WorldTransport implements Transport {
       active();
       schedule.add(action);
     };
+    if (this.#gaps.has(collection)) {
+      // The watch that missed events ended before it was closed.
+      perturbations.endGap();
+      add(0, () => this.#expire(watch));
+      return queue;
+    }
     const isQuiet = entry.resource === "leases" || entry.resource === "events";
     const pump = async () => {
       let rest = "";
@@ -446,11 +468,15 @@ export class WorldTransport implements Transport {
     };
     trace.push(entry);
     if (n !== undefined) {
-      entry.fault = perturbations.onEvent({ n, group, resource, revision });
+      const { isInitial } = watch;
+      const event = { n, group, resource, revision, isInitial };
+      entry.fault = perturbations.onEvent(event);
     }
+    if (type === "BOOKMARK") watch.isInitial = false;
     const { queue } = watch;
     if (entry.fault === "withhold") {
       // The client learns of the gap in the end, by a new list.
+      this.#gaps.add(watch.collection);
       perturbations.closeLater(watch, () => this.#expire(watch));
       return;
     }
@@ -464,7 +490,8 @@ export class WorldTransport implements Transport {
 
   #expire(watch: OpenWatch): void {
     if (!this.#watches.has(watch)) return;
-    const { queue } = watch;
+    const { queue, collection } = watch;
+    this.#gaps.delete(collection);
     queue.push(encoder.encode(`${EXPIRED}\n`));
     this.#finish(watch, () => queue.end());
   }
@@ -502,6 +529,11 @@ const EXPIRED = JSON.stringify({
     code: 410,
   },
 });
+
+/** Collection of a list or watch: its path without the query. */
+function collectionOf({ path }: RequestEntry): string {
+  return path.replace(/\?.*$/s, "");
+}
 
 /** Whether a request is one of the writes that are numbered. */
 function isCounted(
