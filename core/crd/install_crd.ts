@@ -1,4 +1,5 @@
 import { ApiError } from "../api/api_error.ts";
+import { untyped } from "../api/kind.ts";
 import type { ApplyObject } from "../api/object.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
@@ -24,6 +25,8 @@ const RULES: OptionRules<NonNullable<Parameters<typeof installCrd>[2]>> = {
 
 /** Pause between reads, for servers that end every watch immediately. */
 const WATCH_PAUSE_MS = 250;
+/** Pause between reads of the API discovery. */
+const DISCOVERY_PAUSE_MS = 50;
 
 interface Wait {
   readonly client: Client;
@@ -34,8 +37,9 @@ interface Wait {
 
 /**
  * Applies the CustomResourceDefinition of a kind, and waits until the server has
- * accepted its names and serves it. A definition that is the same already stays
- * as it is, whoever manages it; otherwise fields of other managers are taken over.
+ * accepted its names, serves it and lists it in its API discovery. A definition
+ * that is the same already stays as it is, whoever manages it; otherwise fields of
+ * other managers are taken over.
  *
  * @param client A client with the rights to get, watch and patch
  * CustomResourceDefinitions.
@@ -108,6 +112,9 @@ export async function applyCrd(
     while (!isServed(last)) {
       last = await nextState(last, { client, name, signal, clock });
     }
+    while (!await isDiscovered(client, last)) {
+      await sleep(DISCOVERY_PAUSE_MS, { clock, signal });
+    }
     return last;
   };
   const tooLate = new Error("Cannot wait any longer");
@@ -122,7 +129,7 @@ export async function applyCrd(
     if (!isAborted && error !== tooLate || ApiError.is(error)) throw error;
     const why = isAborted
       ? "the signal was aborted"
-      : `it was not established within ${limit} ms`;
+      : `the server did not serve it within ${limit} ms`;
     throw new Error(
       `Cannot install ${name}: ${why}: received conditions ${
         conditionsText(last)
@@ -167,6 +174,29 @@ function isServed(crd: CrdObject): boolean {
   }
   return accepted?.status === "True" &&
     crdCondition(crd, "Established")?.status === "True";
+}
+
+/**
+ * Whether the API discovery lists the kind in all served versions. A Kubernetes
+ * API server reports a definition as established before it answers requests for
+ * its objects: its handler and its discovery follow the stored definition.
+ */
+async function isDiscovered(
+  client: Client,
+  { spec: { group, names, versions } }: CrdObject,
+): Promise<boolean> {
+  const served = versions.filter((version) => version.served);
+  try {
+    await Promise.all(
+      served.map(({ name: version }) =>
+        client.resolve(untyped({ group, version, kind: names.kind }))
+      ),
+    );
+    return true;
+  } catch (error) {
+    if (ApiError.is(error) && error.isNotFound) return false;
+    throw error;
+  }
 }
 
 /** Waits for the next state of the definition, by a watch or by a read. */

@@ -148,8 +148,8 @@ scenario(
       sources: [watch<Gadget, ConfigMap>(ConfigMap, {
         mapper: byLabel("gadget"),
         filters: {
-          update({ metadata }) {
-            if (metadata.name !== key.name) return true;
+          update({ metadata: { namespace, name } }) {
+            if (namespace !== key.namespace || name !== key.name) return true;
             throw new Error("As asked");
           },
         },

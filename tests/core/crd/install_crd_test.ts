@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
+import type { Client } from "../../../core/client/client.ts";
+import { ApiError } from "../../../core/api/api_error.ts";
 import { ApiServer } from "../../../apiserver/server.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { CRD_KIND, crdCondition } from "../../../core/crd/crd_object.ts";
@@ -149,7 +151,7 @@ test("installCrd() fails at its time limit and reports its progress", async () =
   try {
     const failed = assert.rejects(
       installCrd(server.client, Lamp, { clock, timeout: "5s" }),
-      /was not established within 5000 ms: received conditions NamesAccepted=True, Established=False/,
+      /the server did not serve it within 5000 ms: received conditions NamesAccepted=True, Established=False/,
     );
     await clock.advance(6_000);
     await failed;
@@ -165,6 +167,45 @@ test("installCrd() reads the definition again when the watch breaks", async () =
     await installCrd(client, Lamp);
     const crd = await client.get(CRD_KIND, key);
     assert.equal(crdCondition(crd, "Established")?.status, "True");
+  });
+});
+
+/** Calls a function before the API discovery answers a question about lamps. */
+function beforeDiscovery(client: Client, ask: (version: string) => void): void {
+  const resolve = client.resolve.bind(client);
+  client.resolve = (kind) => {
+    if (kind.kind === "Lamp") ask(kind.version);
+    return resolve(kind);
+  };
+}
+
+test("installCrd() waits until discovery lists all served versions", async () => {
+  const lamps = defineKind({
+    group: "sample.coracle.dev",
+    version: "v2",
+    kind: "Lamp",
+    spec: z.object({}),
+    versions: { v1: { spec: z.object({}) } },
+  });
+  await withServer(async ({ client }) => {
+    const asked: string[] = [];
+    beforeDiscovery(client, (version) => {
+      asked.push(version);
+      if (asked.length > 3) return;
+      const notFound = { status: 404, reason: "NotFound" };
+      throw new ApiError("Cannot find kind", notFound);
+    });
+    await installCrd(client, lamps);
+    assert.deepEqual(asked, ["v2", "v2", "v2", "v2", "v1"]);
+  });
+});
+
+test("installCrd() ends when discovery fails", async () => {
+  await withServer(async ({ client }) => {
+    beforeDiscovery(client, () => {
+      throw new Error("As asked");
+    });
+    await assert.rejects(installCrd(client, Lamp), /As asked/);
   });
 });
 
