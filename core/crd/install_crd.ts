@@ -1,5 +1,5 @@
 import { ApiError } from "../api/api_error.ts";
-import { untyped } from "../api/kind.ts";
+import { type Kind, untyped } from "../api/kind.ts";
 import type { ApplyObject } from "../api/object.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
@@ -112,9 +112,7 @@ export async function applyCrd(
     while (!isServed(last)) {
       last = await nextState(last, { client, name, signal, clock });
     }
-    while (!await isDiscovered(client, last)) {
-      await sleep(DISCOVERY_PAUSE_MS, { clock, signal });
-    }
+    await waitUntilDiscovered(client, last, { clock, signal });
     return last;
   };
   const tooLate = new Error("Cannot wait any longer");
@@ -177,21 +175,27 @@ function isServed(crd: CrdObject): boolean {
 }
 
 /**
- * Whether the API discovery lists the kind in all served versions. A Kubernetes
- * API server reports a definition as established before it answers requests for
- * its objects: its handler and its discovery follow the stored definition.
+ * Waits until the API discovery lists the kind of an established definition in
+ * all served versions. A Kubernetes API server reports a definition as established
+ * before it answers requests for its objects: its handler and its discovery follow
+ * the stored definition.
  */
-async function isDiscovered(
+export async function waitUntilDiscovered(
   client: Client,
-  { spec: { group, names, versions } }: CrdObject,
-): Promise<boolean> {
-  const served = versions.filter((version) => version.served);
+  { spec: { group, names: { kind }, versions } }: CrdObject,
+  options: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<void> {
+  for (const version of versions.filter(({ served }) => served)) {
+    const served = untyped({ group, version: version.name, kind });
+    while (!await isDiscovered(client, served)) {
+      await sleep(DISCOVERY_PAUSE_MS, options);
+    }
+  }
+}
+
+async function isDiscovered(client: Client, kind: Kind): Promise<boolean> {
   try {
-    await Promise.all(
-      served.map(({ name: version }) =>
-        client.resolve(untyped({ group, version, kind: names.kind }))
-      ),
-    );
+    await client.resolve(kind);
     return true;
   } catch (error) {
     if (ApiError.is(error) && error.isNotFound) return false;

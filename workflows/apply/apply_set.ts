@@ -10,6 +10,7 @@
  * @module
  */
 import { ApiError } from "../../core/api/api_error.ts";
+import { milliseconds } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import {
   checkOption,
@@ -17,7 +18,9 @@ import {
   type OptionRules,
 } from "../../core/api/options.ts";
 import type { Client } from "../../core/client/client.ts";
-import { systemClock } from "../../core/clock.ts";
+import { deadline, systemClock } from "../../core/clock.ts";
+import { CRD_KIND, type CrdObject } from "../../core/crd/crd_object.ts";
+import { waitUntilDiscovered } from "../../core/crd/install_crd.ts";
 import { concurrencyLimit } from "../graph/concurrency_limit.ts";
 import {
   asReferenced,
@@ -45,7 +48,8 @@ import {
  *
  * 1. The objects are divided into stages: definitions, classes, the kinds of
  *    `early`, and all others. Each stage must be Current, by {@linkcode
- *    waitFor}, before the next begins.
+ *    waitFor}, and listed by the API discovery if it is a definition, before the
+ *    next begins.
  * 2. Within a stage, dry runs determine which objects differ. Only those are
  *    written, one after the other, dependencies first.
  * 3. Objects that are no longer in the set are deleted in reverse order, but
@@ -247,6 +251,7 @@ async function applyStage(
     return one.value;
   });
   const unready: ObjectReference[] = [];
+  const definitions = new Map<ObjectReference, CrdObject>();
   for (const plan of plans) {
     const { change, live } = plan;
     const { reference } = change;
@@ -254,12 +259,23 @@ async function applyStage(
     const stored = await named(reference, writing) ?? live;
     changes.push(change);
     if (stored === undefined || isLast) continue;
+    if (reference.kind === CRD_KIND.kind) {
+      definitions.set(reference, stored as CrdObject);
+    }
     const now = clock.wallTime();
     const object = asReferenced(stored, reference);
     const { status } = statusOf(object, { now, rules });
     if (status !== "Current") unready.push(reference);
   }
   await waitFor(client, unready, { timeout, signal, clock, rules });
+  for (const [reference, definition] of definitions) {
+    const discovered = deadline(
+      (signal) => waitUntilDiscovered(client, definition, { clock, signal }),
+      milliseconds(timeout, "timeout"),
+      { clock, signal },
+    );
+    await named(reference, discovered);
+  }
 }
 
 type PruneSetOptions = Parameters<typeof pruneSet>[2];

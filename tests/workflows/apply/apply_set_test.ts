@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ApiError } from "../../../core/api/api_error.ts";
 import type { KubernetesObject } from "../../../core/api/object.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { ConfigMap, Secret, Service } from "../../../core/kinds/core_v1.ts";
@@ -58,6 +59,38 @@ applyTest(
       before,
       "nothing has drifted, nothing is written",
     );
+  },
+);
+
+applyTest(
+  "A set waits until discovery lists the kinds of its definitions",
+  async ({ client }) => {
+    const resolve = client.resolve.bind(client);
+    let asked = 0;
+    // A Kubernetes API server lags behind the condition Established.
+    client.resolve = (kind) => {
+      if (kind.kind === "Release" && ++asked <= 3) {
+        const notFound = { status: 404, reason: "NotFound" };
+        throw new ApiError("Cannot find kind", notFound);
+      }
+      return resolve(kind);
+    };
+    const release = {
+      apiVersion: "sample.coracle.dev/v1",
+      kind: "Release",
+      metadata: { namespace: "default", name: "web" },
+      spec: { version: "1" },
+    };
+    const objects = [
+      crdManifest(Release) as unknown as KubernetesObject,
+      release,
+    ];
+    const { changes } = await applySet(client, objects, { owner: OWNER });
+    assert.deepEqual(told(changes), [
+      "CustomResourceDefinition/releases.sample.coracle.dev created",
+      "Release/web created",
+    ]);
+    assert.ok(asked > 3);
   },
 );
 
