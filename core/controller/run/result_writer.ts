@@ -388,12 +388,12 @@ function loadStatusFields(): Promise<typeof import("./status_leftovers.ts")> {
   return loadModule(import("./status_leftovers.ts"));
 }
 
-/** Whether the status of a kind has a field for the observed generation. */
 /** Whether an operation sets a whole object, where there was none. */
 function addsObject(operation: JsonPatchOperation): boolean {
   return operation.op === "add" && isJsonObject(operation.value);
 }
 
+/** Whether the status of a kind has a field for the observed generation. */
 function hasObservedGeneration(kind: Kind): boolean {
   return Object.hasOwn(statusSchemaOf(kind)?.properties ?? {}, OBSERVED);
 }
