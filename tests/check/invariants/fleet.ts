@@ -382,7 +382,11 @@ export class Fleet {
       const isOwned = cached.metadata.ownerReferences?.some((owner) =>
         owner.uid === ctx.current?.metadata.uid
       );
-      if (isOwned && !owned.some(({ metadata }) => metadata.uid === uid)) {
+      // Of two sources of a kind one may have learned before the other that it
+      // was deleted.
+      const isHidden = !owned.some(({ metadata }) => metadata.uid === uid) &&
+        !this.#outside.isGone(uid, this.incarnation);
+      if (isOwned && isHidden) {
         this.#outside.fail(
           "own writes are visible",
           `${id} was written at ${version}, and is not among the secondaries`,
