@@ -4,7 +4,7 @@
  */
 const MAX_PASSED_OVER: readonly number[] = [Infinity, 15, 63];
 
-/** Element of a list: it holds its own neighbours. */
+/** Node of a doubly linked list, with its neighbours. */
 export interface ListNode<N> {
   previous: N | undefined;
   next: N | undefined;
@@ -14,7 +14,7 @@ export interface ListNode<N> {
 interface List<N> {
   head: N | undefined;
   tail: N | undefined;
-  /** Number of nodes that other lists gave since this one gave its last. */
+  /** Number of nodes of more urgent lists taken while this one was not empty. */
   passedOver: number;
 }
 

@@ -42,7 +42,7 @@ export interface RetryPolicy {
   /** Maximum number of retries of a failed run; may be `Infinity`. */
   readonly maxAttempts: number;
   /**
-   * Delay before a retry, in milliseconds.
+   * Returns the delay before a retry, in milliseconds.
    *
    * @param attempt Number of the retry; 1 for the first.
    * @param random Random number from 0 to below 1, for the jitter.

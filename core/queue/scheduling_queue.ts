@@ -222,7 +222,7 @@ export class SchedulingQueue {
     return this.#items.size;
   }
 
-  /** Adds a key, to be run. */
+  /** Adds a key: it waits to run, or runs again if it is running. */
   add(key: string, options: AddOptions = PLAIN_ADD): void {
     if (this.#closed) return;
     let item = this.#items.get(key);
@@ -235,8 +235,8 @@ export class SchedulingQueue {
   }
 
   /**
-   * Adds a key at a time, if its timer does not do so before. A key that runs is
-   * run again after that.
+   * Adds a key at a later time, in milliseconds of the queue's clock. A timer of
+   * the key that is due earlier stays. If the key is running then, it runs again.
    */
   addAt(key: string, at: number, options: AddOptions = PLAIN_ADD): void {
     if (this.#closed) return;
@@ -359,7 +359,10 @@ export class SchedulingQueue {
     this.#updateDeadline(item);
   }
 
-  /** Collects adds of a taken key until a time; only then it waits to run. */
+  /**
+   * Delays the next run of a taken key: events until the given time, in
+   * milliseconds of the queue's clock, are collected into one run.
+   */
   hold(taken: QueueItem, until: number): void {
     if (this.#closed) return;
     const item = taken as Item;
@@ -368,10 +371,10 @@ export class SchedulingQueue {
   }
 
   /**
-   * Closes the queue: further adds are ignored and deadlines dropped. Waiting
+   * Closes the queue: later adds are ignored and deadlines are dropped. Waiting
    * keys can still be taken.
    *
-   * @returns Fulfilled when no key waits or runs.
+   * @returns A promise that is fulfilled when no key waits or runs.
    */
   close(): Promise<void> {
     this.#closed = true;
@@ -409,7 +412,7 @@ export class SchedulingQueue {
     }
   }
 
-  /** Lets an idle item wait if it was added, unless it is held. */
+  /** Moves an idle item to the waiting keys if it was added and is not held. */
   #wait(item: Item): void {
     if (item.nextEvents === 0) {
       this.#forgetIdle(item);
@@ -423,7 +426,7 @@ export class SchedulingQueue {
     if (this.#waiting++ === 0) this.#onReady();
   }
 
-  /** Deletes an item without state. */
+  /** Deletes an idle item that has no deadline. */
   #forgetIdle(item: Item): void {
     if (
       item.state === "idle" && item.nextEvents === 0 && item.heapIndex < 0

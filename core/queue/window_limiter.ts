@@ -1,7 +1,7 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOptions, type OptionRules } from "../api/options.ts";
 
-/** Limiter of the runs of single keys. */
+/** Limiter that decides how often each key may run. */
 export interface Limiter {
   /**
    * Admits a run of a key, or delays it. Called when a key is about to be taken.

@@ -24,6 +24,8 @@ export type Perturbation =
     readonly write: number;
     readonly place: "before" | "unanswered" | "after";
     /**
+     * Downtime, in milliseconds.
+     *
      * @default {0}
      */
     readonly downMs?: number | undefined;
@@ -63,6 +65,8 @@ export type Perturbation =
     readonly do: "conflict";
     readonly write: number;
     /**
+     * Number of attempts that are hit.
+     *
      * @default {1}
      */
     readonly times?: number | undefined;
@@ -76,6 +80,8 @@ export type Perturbation =
     readonly write: number;
     readonly code: 403 | 422 | 500 | 503;
     /**
+     * Number of attempts that are hit.
+     *
      * @default {1}
      */
     readonly times?: number | undefined;

@@ -12,7 +12,7 @@ const STATUS_RESET: FieldSet = FieldSet.of([
   ["f:metadata", "f:ownerReferences"],
 ]);
 
-/** A negative grace period is one second. */
+/** Changes a negative grace period to one second. */
 function limitGracePeriod({ spec }: ReturnType<typeof asPod>): void {
   if ((spec.terminationGracePeriodSeconds ?? 0) < 0) {
     spec.terminationGracePeriodSeconds = 1;
