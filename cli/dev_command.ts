@@ -100,11 +100,14 @@ export const devCommand: Command = {
     process.on("exit", cleanUp);
     const uncaught = uncaughtErrors(terminal);
     try {
-      const server = await startServer({
+      const server: ApiServer = await startServer({
         port,
         data: textOf(flags, "data"),
         audit: record === undefined
-          ? missingRights(account, terminal.say)
+          ? missingRights(account, {
+            say: terminal.say,
+            resources: () => server.client.resources(),
+          })
           : recorder(record, account),
         simulate: true,
       });

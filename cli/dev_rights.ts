@@ -6,6 +6,7 @@ import {
 } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
 import type { Client } from "../core/client/client.ts";
+import type { DiscoveredResource } from "../core/client/discovery.ts";
 import type { RbacManifest } from "../core/crd/rbac.ts";
 import { Namespace } from "../core/kinds/core_v1.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
@@ -122,16 +123,20 @@ function everything(name: string): readonly RbacManifest[] {
 
 /**
  * Audit function that reports each right that the operator lacks once, with the
- * rule that grants it.
+ * rule that grants it. No rule helps where the server does not serve what was
+ * asked for.
  */
 export function missingRights(
   account: DevAccount,
-  say: (text: string) => void,
+  { say, resources }: {
+    readonly say: (text: string) => void;
+    /** Lists what the server serves. */
+    readonly resources: () => Promise<readonly DiscoveredResource[]>;
+  },
 ): (event: AuditEvent) => void {
   const reported = new Set<string>();
   const user = userOf(account);
-  return (event) => {
-    if (event.status !== 403 || event.user !== user) return;
+  const report = async (event: AuditEvent) => {
     const { verb, group, subresource, namespace } = event;
     const resource = subresource === ""
       ? event.resource
@@ -140,12 +145,24 @@ export function missingRights(
     if (resource === "" || reported.has(key)) return;
     reported.add(key);
     const place = namespace === "" ? "" : ` in namespace ${namespace}`;
-    say(
-      `The operator may not ${verb} ${resource}${place}. Its role needs this rule:\n\n` +
-        `  - apiGroups: [${JSON.stringify(group)}]\n` +
-        `    resources: [${JSON.stringify(resource)}]\n` +
-        `    verbs: [${JSON.stringify(verb)}]\n\n` +
-        "Add the kind to owns or --manages, or record a run with --record FILE and pass --recorded FILE,\nhere and to coracle manifests. --admin runs the operator with all rights.\n\n",
+    const start = `The operator may not ${verb} ${resource}${place}.`;
+    const isServed = (await resources()).some((one) =>
+      one.group === group && one.plural === event.resource &&
+      (subresource === "" || one.subresources.includes(subresource))
     );
+    say(
+      isServed
+        ? `${start} Its role needs this rule:\n\n` +
+          `  - apiGroups: [${JSON.stringify(group)}]\n` +
+          `    resources: [${JSON.stringify(resource)}]\n` +
+          `    verbs: [${JSON.stringify(verb)}]\n\n` +
+          "Add the kind to owns or --manages, or record a run with --record FILE and pass --recorded FILE,\nhere and to coracle manifests. --admin runs the operator with all rights.\n\n"
+        : `${start} No rule helps: the server does not serve it.\n\n`,
+    );
+  };
+  return (event) => {
+    if (event.status !== 403 || event.user !== user) return;
+    // The server may stop before it has answered.
+    report(event).catch(() => {});
   };
 }

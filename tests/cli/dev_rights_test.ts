@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AuditEvent } from "../../apiserver/request_handler.ts";
+import { ApiServer } from "../../apiserver/server.ts";
+import { missingRights, userOf } from "../../cli/dev_rights.ts";
+import { until } from "../support/until.ts";
+
+const ACCOUNT = { name: "a", admin: false, manages: "", recorded: undefined };
+
+/** What is said of a forbidden request that is sent twice. */
+async function saidOf(request: Partial<AuditEvent>): Promise<string> {
+  const said: string[] = [];
+  const server = await ApiServer.start({ port: false });
+  try {
+    const audit = missingRights(ACCOUNT, {
+      say: (text) => void said.push(text),
+      resources: () => server.client.resources(),
+    });
+    const event = {
+      status: 403,
+      user: userOf(ACCOUNT),
+      verb: "patch",
+      group: "",
+      resource: "configmaps",
+      subresource: "",
+      namespace: "default",
+      ...request,
+    } as AuditEvent;
+    audit({ ...event, user: "somebody else" });
+    audit(event);
+    audit(event);
+    await until("it is said", () => said.length > 0);
+  } finally {
+    await server.stop();
+  }
+  assert.equal(said.length, 1);
+  return said[0] ?? "";
+}
+
+test("missingRights() reports a missing right once, with its rule", async () => {
+  assert.match(
+    await saidOf({}),
+    /^The operator may not patch configmaps in namespace default\. Its role needs this rule:\n\n {2}- apiGroups: \[""\]\n {4}resources: \["configmaps"\]\n {4}verbs: \["patch"\]/,
+  );
+  assert.match(
+    await saidOf({
+      group: "apps",
+      resource: "deployments",
+      subresource: "status",
+    }),
+    /resources: \["deployments\/status"\]/,
+  );
+});
+
+test("missingRights() advises no rule for what the server does not serve", async () => {
+  assert.equal(
+    await saidOf({ subresource: "status" }),
+    "The operator may not patch configmaps/status in namespace default. No rule helps: the server does not serve it.\n\n",
+  );
+  assert.match(await saidOf({ resource: "typos" }), /No rule helps/);
+});
