@@ -123,6 +123,16 @@ export class FieldPath {
     this.#causes.push(fieldError.tooLong(this.#join(below), limit));
   }
 
+  /** Reports a list or map that has too many items (`field.TooMany`). */
+  tooMany(below: string, count: number, limit: number): void {
+    this.#causes.push(fieldError.tooMany(this.#join(below), count, limit));
+  }
+
+  /** Reports violations that were found in another way. */
+  report(causes: readonly StatusCause[]): void {
+    this.#causes.push(...causes);
+  }
+
   /** Reports each of the named number fields that is less than zero. */
   notNegative<T extends object>(
     value: T,

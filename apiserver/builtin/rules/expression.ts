@@ -62,6 +62,13 @@ const OPERATORS: readonly Readonly<Record<string, Operator>>[] = [
 const TOKEN =
   /\s*(?:(?<number>\d[\d_]*)|'(?<text>[^']*)'|\/(?<regexp>(?:[^/\\[]|\\.|\[(?:[^\]\\]|\\.)*\])+)\/(?<flags>[is]?)|(?<name>\$?[A-Za-z_]\w*)|(?<sign>[!=<>]=|&&|\|\||\?\?|[-+!<>()[\],.~^?:]))/y;
 
+/** Token at an index of the source text; without groups where there is none. */
+interface Token {
+  readonly at: number;
+  readonly end: number;
+  readonly groups: Record<string, string | undefined> | undefined;
+}
+
 /**
  * Parser of the expressions in rules: fields of the current struct by their
  * paths (`spec.type`, `ports[0].name`), `^` for the enclosing struct, `.` for the
@@ -73,6 +80,8 @@ export class ExpressionParser {
   readonly #source: string;
   readonly #functions: Readonly<Record<string, RuleFunction>>;
   #at: number;
+  /** Token that was read last. */
+  #token: Token | undefined;
 
   /** Creates a parser that starts at an index of a source text. */
   constructor(
@@ -205,15 +214,19 @@ export class ExpressionParser {
     return items;
   }
 
-  #peek(): Record<string, string | undefined> | undefined {
-    TOKEN.lastIndex = this.#at;
-    return TOKEN.exec(this.#source)?.groups;
+  #peek(): Token["groups"] | undefined {
+    if (this.#token?.at !== this.#at) {
+      TOKEN.lastIndex = this.#at;
+      const groups = TOKEN.exec(this.#source)?.groups;
+      this.#token = { at: this.#at, end: TOKEN.lastIndex, groups };
+    }
+    return this.#token.groups;
   }
 
-  #next(): Record<string, string | undefined> {
+  #next(): NonNullable<Token["groups"]> {
     const token = this.#peek();
     if (token === undefined) throw this.#error();
-    this.#at = TOKEN.lastIndex;
+    this.#at = this.#token?.end ?? this.#at;
     return token;
   }
 

@@ -46,6 +46,8 @@ export class RuleText {
   readonly #blocks: ReadonlyMap<string, readonly string[]>;
   readonly #compiled: Map<string, Statement | undefined> = new Map();
 
+  #whole = false;
+
   /** Splits a text into blocks; they are compiled when they are first used. */
   constructor(options: {
     readonly text: string;
@@ -60,6 +62,13 @@ export class RuleText {
   /** Names of all blocks. */
   get names(): readonly string[] {
     return [...this.#blocks.keys()];
+  }
+
+  /** Compiles all rules, with what depends on a condition, to check their syntax. */
+  compileAll(): void {
+    this.#whole = true;
+    this.#compiled.clear();
+    for (const name of this.names) this.get(name);
   }
 
   /** Rules of a definition, such as `core.v1.Pod`; undefined if absent. */
@@ -133,7 +142,11 @@ export class RuleText {
   }
 
   #body(text: string, inner: Line[]): Statement {
-    return text === "" ? this.#block(inner) : this.#statement({ text, inner });
+    const compile = () =>
+      text === "" ? this.#block(inner) : this.#statement({ text, inner });
+    // Most conditions never hold: what depends on them is compiled when one does.
+    let compiled = this.#whole ? compile() : undefined;
+    return (scope) => (compiled ??= compile())(scope);
   }
 
   #statement({ text, inner }: Line): Statement {

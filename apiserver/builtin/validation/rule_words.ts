@@ -35,6 +35,11 @@ export const FORMATS: Readonly<
 > = {
   address: addressProblems,
   configKey: configKeyProblems,
+  joinedLabel: (text: string) => joined(label1035Problems(text)),
+  kind: (kind: string) =>
+    joined(label1035Problems(kind.toLowerCase())).map((why) =>
+      `may have mixed case, but should otherwise match: ${why}`
+    ),
   label: labelProblems,
   label1035: label1035Problems,
   labelValue: labelValueProblems,
@@ -52,11 +57,18 @@ export const FORMATS: Readonly<
       ? []
       : ["must be a number between 0 and 0777 (octal), both inclusive"],
   lowerSubdomain: (name: string) => subdomainProblems(name.toLowerCase()),
+  simplePath: (path: string) =>
+    path.startsWith(".") ? [] : ["must be a simple json path starting with ."],
   strictAddress: strictAddressProblems,
   strictNetwork: strictNetworkProblems,
   subdomain: subdomainProblems,
   underscoredSubdomain: underscoredSubdomainProblems,
 };
+
+/** One violation with the words of all. */
+function joined(problems: readonly string[]): string[] {
+  return problems.length === 0 ? [] : [problems.join(",")];
+}
 
 /** What a line says about a field. */
 interface Subject {
@@ -130,6 +142,8 @@ const REPORTS: Readonly<Record<string, Report>> = {
   missing: ({ at, below }, _, why) => at.required(below, why),
   notFound: ({ at, below }, value) => at.notFound(below, value),
   tooLong: ({ at, below }, _, limit) => at.tooLong(below, Number(limit)),
+  tooMany: ({ at, below }, count, limit) =>
+    at.tooMany(below, Number(count), Number(limit)),
   unsupported: ({ at, below }, value, choices) =>
     at.notSupported(below, value, choices.split(", ")),
 };

@@ -1,7 +1,8 @@
 /**
- * Validation of CustomResourceDefinitions with kube-apiserver's messages: names,
- * versions, structural schemas, list types, defaults, conversion and CEL rules.
- * Pure functions of a CRD; must not import storage, requests or HTTP.
+ * Validation of CustomResourceDefinitions with kube-apiserver's messages: rules
+ * as a table in `definition_rules.ts`, and here what compares schemas or
+ * compiles: completeness, defaults and CEL rules. Pure functions of a CRD; must
+ * not import storage, requests or HTTP.
  *
  * @module
  */
@@ -10,53 +11,29 @@ import type { UntypedObject } from "../../../core/api/object.ts";
 import type { CrdVersion } from "../../../core/crd/kind_definition.ts";
 import type { CrdObject } from "../../../core/crd/crd_object.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
-import { jsonEquals } from "../../../core/patch/json_value.ts";
 import {
-  label1035Problems,
-  subdomainProblems,
-} from "../../validation/names.ts";
+  isJsonObject,
+  jsonEquals,
+  type JsonObject,
+} from "../../../core/patch/json_value.ts";
+import { RuleText, type Statement } from "../../builtin/rules/rule_text.ts";
+import { Scope } from "../../builtin/rules/scope.ts";
+import { FUNCTIONS } from "../../builtin/validation/rule_functions.ts";
+import { validationLine } from "../../builtin/validation/rule_words.ts";
 import { goJson } from "../../validation/go_value.ts";
 import { fieldError } from "../../status.ts";
-import { approvalCauses } from "./api_approval.ts";
-import { ruleChecker } from "../cel/rule_causes.ts";
+import { type RuleChecker, ruleChecker } from "../cel/rule_causes.ts";
 import { RuleCosts } from "../cel/rule_costs.ts";
 import { compileRules } from "../cel/rule_validator.ts";
-import { conversionCauses } from "./conversion_rules.ts";
+import { goRegExp, goRegExpProblem } from "../schema/regular_expression.ts";
+import { followSchemaPath } from "../schema/schema_path.ts";
+import { childPath, FieldPath, keyPath } from "../../validation/field_path.ts";
 import { defaultCauses } from "./default_rules.ts";
-import { childPath, keyPath } from "../../validation/field_path.ts";
-import { nameCauses } from "./crd_name_rules.ts";
-import { schemaRuleCauses, usesUnsupportedKeyword } from "./schema_rules.ts";
-import { structuralCauses } from "./structural_rules.ts";
-import {
-  columnCauses,
-  deprecationCauses,
-  selectableFieldCauses,
-  subresourceCauses,
-} from "./version_rules.ts";
-
-/** Spec of a CRD before validation; any field may be missing. */
-type UncheckedSpec = Partial<CrdObject["spec"]> & {
-  readonly preserveUnknownFields?: boolean;
-  readonly conversion?: Readonly<Record<string, unknown>>;
-};
+import { DEFINITION_RULES } from "./definition_rules.ts";
 
 /** Validates a new CRD; returns the violations with kube-apiserver's messages. */
 export function createCauses(object: UntypedObject): StatusCause[] {
-  const { spec, status } = parts(object);
-  const { names } = spec;
-  const required = `${names?.plural ?? ""}.${spec.group ?? ""}`;
-  const name = object.metadata.name ?? "";
-  return [
-    ...(name === "" || name === required ? [] : [fieldError.invalid(
-      "metadata.name",
-      name,
-      'must be spec.names.plural+"."+spec.group',
-    )]),
-    ...specCauses(spec, new Set()),
-    ...storedVersionCauses(spec, status?.storedVersions),
-    ...approvalCauses(object, undefined),
-    ...preserveCauses(spec, undefined),
-  ];
+  return causesOf("create", object, { $unchanged: new Set() });
 }
 
 /** Validates an update of a CRD; returns the violations. */
@@ -64,111 +41,274 @@ export function updateCauses(
   object: UntypedObject,
   live: UntypedObject,
 ): StatusCause[] {
-  const { spec, status } = parts(object);
-  const old = parts(live);
-  const established = old.status?.conditions?.some((condition) =>
-    condition.type === "Established" && condition.status === "True"
+  const before = new Map(versionsOf(live).map((one) => [one.name, one]));
+  const unchanged = versionsOf(object).filter((version) => {
+    const known = before.get(version.name);
+    return known && jsonEquals(schemaOf(version), schemaOf(known));
+  });
+  return causesOf("update", object, {
+    $live: live,
+    $unchanged: new Set(unchanged.map(({ name }) => name)),
+  });
+}
+
+function versionsOf({ spec }: UntypedObject): readonly CrdVersion[] {
+  return (spec as Partial<CrdObject["spec"]> | undefined)?.versions ?? [];
+}
+
+function schemaOf(version: CrdVersion): OpenApiSchema | undefined {
+  return version.schema?.openAPIV3Schema;
+}
+
+let rules: RuleText | undefined;
+
+/** Rules of definitions; read when first used. */
+export function definitionRules(): RuleText {
+  return rules ??= new RuleText({
+    text: DEFINITION_RULES,
+    compileLine,
+    functions: { ...FUNCTIONS, ...DEFINITION_FUNCTIONS },
+  });
+}
+
+/** Violations of a block of rules by a value. */
+function causesOf(
+  block: string,
+  value: unknown,
+  variables: JsonObject,
+  path = "",
+): StatusCause[] {
+  const causes: StatusCause[] = [];
+  const scope = new Scope(value, new FieldPath(path, causes));
+  for (const [name, one] of Object.entries(variables)) scope.set(name, one);
+  definitionRules().get(block)?.(scope);
+  return causes;
+}
+
+/** Compiles `schema FIELD STATUS`, which checks the schema of a version, or another line. */
+function compileLine(line: string, rules: RuleText): Statement {
+  const [word, field = "", ...source] = line.split(" ");
+  if (word !== "schema") return validationLine(line, rules);
+  const status = rules.expression(source.join(" "));
+  return (scope) => {
+    const version = scope.value as CrdVersion;
+    const schema = schemaOf(version);
+    if (schema === undefined) return;
+    const unchanged = scope.variable("$unchanged") as ReadonlySet<string>;
+    const path = scope.path.child(`${field}.openAPIV3Schema`).path;
+    scope.path.report(schemaCauses(schema, path, {
+      $status: status(scope),
+      unchanged: unchanged.has(version.name),
+    }));
+  };
+}
+
+const UNSUPPORTED: readonly string[] = [
+  "id",
+  "additionalItems",
+  "patternProperties",
+  "definitions",
+  "dependencies",
+  "$ref",
+];
+
+/** Keywords allowed at the root of a schema if the status subresource is enabled. */
+const ROOT_KEYWORDS: readonly string[] =
+  `description type format title maximum exclusiveMaximum minimum
+  exclusiveMinimum maxLength minLength pattern maxItems minItems uniqueItems
+  multipleOf required items properties externalDocs example
+  x-kubernetes-preserve-unknown-fields x-kubernetes-validations`.split(/\s+/);
+
+/**
+ * Validates the schema of a version.
+ *
+ * @param options.$status Whether the status subresource is enabled.
+ * @param options.unchanged Whether the schema was accepted before.
+ */
+function schemaCauses(
+  schema: OpenApiSchema,
+  path: string,
+  { $status, unchanged }: {
+    readonly $status: unknown;
+    readonly unchanged: boolean;
+  },
+): StatusCause[] {
+  // Unsupported keywords are reported alone, without further checks.
+  const readable = isReadable(schema);
+  const structural = readable ? structuralCauses(schema, path) : [];
+  const wrong = readable && structural.length === 0
+    ? defaultCauses(schema, path, compileRules)
+    : structural;
+  const costs = new RuleCosts(!unchanged);
+  const checker = readable && wrong.length === 0
+    ? ruleChecker(schema, costs)
+    : undefined;
+  const keywords = causesOf(
+    "keywords",
+    schema,
+    { $unsupported: UNSUPPORTED },
+    path,
   );
-  const immutable = (field: string, next: unknown, before: unknown) =>
-    next === before
-      ? []
-      : [fieldError.invalid(field, next, "field is immutable")];
   return [
-    ...specCauses(spec, unchangedSchemas(spec, old.spec)),
-    ...(established
-      ? [
-        ...immutable("spec.scope", spec.scope, old.spec.scope),
-        ...immutable(
-          "spec.names.kind",
-          spec.names?.kind,
-          old.spec.names?.kind,
-        ),
-      ]
-      : []),
-    ...immutable("spec.group", spec.group, old.spec.group),
-    ...immutable(
-      "spec.names.plural",
-      spec.names?.plural,
-      old.spec.names?.plural,
+    ...causesOf(
+      "root",
+      schema,
+      { $status, $rootKeywords: ROOT_KEYWORDS },
+      path,
     ),
-    ...storedVersionCauses(spec, status?.storedVersions),
-    ...approvalCauses(object, live),
-    ...preserveCauses(spec, old.spec),
+    ...wrong,
+    ...keywords,
+    ...celCauses(schema, checker, {
+      path,
+      sound: (at) => !new FieldPath(at, keywords).hasProblems(""),
+    }),
+    ...costs.totalCauses(path),
   ];
 }
 
-function parts(
-  object: UntypedObject,
-): { readonly spec: UncheckedSpec; readonly status: CrdObject["status"] } {
-  const { spec, status } = object as unknown as Partial<CrdObject>;
-  return { spec: spec ?? {}, status };
-}
-
-/** Names of the versions whose schemas do not change in an update. */
-function unchangedSchemas(
-  spec: UncheckedSpec,
-  old: UncheckedSpec,
-): ReadonlySet<string> {
-  const before = new Map(
-    old.versions?.map((version) => [version.name, version]),
-  );
-  return new Set(
-    spec.versions?.filter((version) => {
-      const live = before.get(version.name);
-      return live && jsonEquals(schemaOf(version), schemaOf(live));
-    }).map(({ name }) => name),
-  );
+function isReadable(schema: OpenApiSchema): boolean {
+  const { properties = {}, additionalProperties, items } = schema;
+  const inner = [
+    ...Object.values(properties),
+    ...combined(schema, "").map(([inner]) => inner),
+    additionalProperties,
+    items,
+  ];
+  return !UNSUPPORTED.some((keyword) => schema[keyword] !== undefined) &&
+    !Array.isArray(items) &&
+    inner.every((one) => !isJsonObject(one) || isReadable(one));
 }
 
 /**
- * Validates the spec of a CRD.
- *
- * @param unchanged Names of the versions whose schemas were accepted before.
+ * Violations of the CEL rules of a schema, which are compiled where the keywords
+ * are valid.
  */
-function specCauses(
-  spec: UncheckedSpec,
-  unchanged: ReadonlySet<string>,
+function celCauses(
+  schema: OpenApiSchema,
+  checker: RuleChecker | undefined,
+  { path, sound, uncorrelatable }: {
+    readonly path: string;
+    readonly sound: (path: string) => boolean;
+    /** Path of the nearest ancestor whose items have no corresponding old values. */
+    readonly uncorrelatable?: string | undefined;
+  },
 ): StatusCause[] {
-  const { group = "", scope = "" as string } = spec;
-  const versions = spec.versions ?? [];
-  const causes: StatusCause[] = [];
-  const groupProblems = subdomainProblems(group);
-  if (group === "") causes.push(fieldError.required("spec.group"));
-  else if (groupProblems.length > 0) {
-    causes.push(
-      fieldError.invalid("spec.group", group, groupProblems.join(",")),
-    );
-  } else if (!group.includes(".")) {
-    const why = "should be a domain with at least one dot";
-    causes.push(fieldError.invalid("spec.group", group, why));
-  }
-  if (scope === "") causes.push(fieldError.required("spec.scope"));
-  else if (scope !== "Cluster" && scope !== "Namespaced") {
-    const known = ["Cluster", "Namespaced"];
-    causes.push(fieldError.notSupported("spec.scope", scope, known));
-  }
+  if (checker === undefined) return [];
+  const { properties = {}, additionalProperties, items } = schema;
+  const correlates = schema["x-kubernetes-list-type"] === "map";
+  const below = (
+    inner: OpenApiSchema,
+    at: string,
+    within: string | undefined = uncorrelatable,
+  ) =>
+    celCauses(inner, checker.below(inner), {
+      path: at,
+      sound,
+      uncorrelatable: within,
+    });
   return [
-    ...causes,
-    ...versionsCauses(spec.versions, unchanged),
-    ...nameCauses(spec.names ?? {}),
-    ...sharedPartCauses(versions, unchanged),
-    ...conversionCauses(spec.conversion),
+    ...typeof additionalProperties === "object"
+      ? below(additionalProperties, childPath(path, "additionalProperties"))
+      : [],
+    ...Object.entries(properties).flatMap(([name, inner]) =>
+      below(inner, keyPath(childPath(path, "properties"), name))
+    ),
+    ...items
+      ? below(
+        items,
+        childPath(path, "items"),
+        uncorrelatable ?? (correlates ? undefined : path),
+      )
+      : [],
+    ...sound(path) ? checker.check(schema, path, uncorrelatable) : [],
   ];
 }
 
-/** Fields that are equal in all versions; their violations are reported once, for the spec. */
-interface SharedFields {
-  readonly schema: boolean;
-  readonly subresources: boolean;
-  readonly columns: boolean;
-  readonly selectableFields: boolean;
+/** Schemas within `not`, `allOf`, `oneOf` and `anyOf`, with their paths. */
+function combined(
+  schema: OpenApiSchema,
+  path: string,
+): (readonly [OpenApiSchema, string])[] {
+  const { not, ...lists } = schema as
+    & Readonly<
+      Record<"allOf" | "oneOf" | "anyOf", readonly OpenApiSchema[] | undefined>
+    >
+    & { readonly not?: OpenApiSchema };
+  return [
+    ...not ? [[not, childPath(path, "not")] as const] : [],
+    ...(["allOf", "oneOf", "anyOf"] as const).flatMap((keyword) =>
+      (lists[keyword] ?? []).map((inner, index) =>
+        [inner, keyPath(childPath(path, keyword), index)] as const
+      )
+    ),
+  ];
 }
 
-function sharedParts(versions: readonly CrdVersion[]): SharedFields {
+/**
+ * Checks that a schema is structural: every value has one type, and all fields
+ * within `allOf`, `anyOf`, `oneOf` and `not` are also specified outside of them.
+ *
+ * @param schema Schema of a whole object.
+ * @param path Path of the schema in the CRD.
+ * @returns Violations.
+ */
+export function structuralCauses(
+  schema: OpenApiSchema,
+  path: string,
+): StatusCause[] {
+  return [
+    ...causesOf("structural", schema, {}, path),
+    ...combined(schema, path).flatMap(([inner, innerPath]) =>
+      completenessCauses(inner, schema, { path, innerPath })
+    ),
+  ].sort((a, b) =>
+    `${a.field}: ${a.message}` < `${b.field}: ${b.message}` ? -1 : 1
+  );
+}
+
+/** Checks that everything specified by the inner schema is specified by the outer one. */
+function completenessCauses(
+  inner: OpenApiSchema,
+  outer: OpenApiSchema | undefined,
+  { path, innerPath }: { readonly path: string; readonly innerPath: string },
+): StatusCause[] {
+  if (outer === undefined) {
+    return [
+      fieldError.required(path, `because it is defined in ${innerPath}`),
+    ];
+  }
+  const below = (
+    inner: OpenApiSchema,
+    outer: OpenApiSchema | undefined,
+    field: string,
+  ) =>
+    completenessCauses(inner, outer, {
+      path: childPath(path, field),
+      innerPath: childPath(innerPath, field),
+    });
+  const { properties = {} } = outer;
+  return [
+    ...combined(inner, innerPath).flatMap(([deeper, innerPath]) =>
+      completenessCauses(deeper, outer, { path, innerPath })
+    ),
+    ...inner.items ? below(inner.items, outer.items, "items") : [],
+    ...Object.entries(inner.properties ?? {}).flatMap(([name, property]) =>
+      below(
+        property,
+        Object.hasOwn(properties, name) ? properties[name] : undefined,
+        `properties[${name}]`,
+      )
+    ),
+  ];
+}
+
+/** Parts of the versions that are reported once, for the spec, if they are equal in all. */
+function sharedParts(versions: readonly CrdVersion[] = []): JsonObject {
   const [first] = versions;
   const same = (part: keyof CrdVersion) =>
     versions.every((version) => jsonEquals(version[part], first?.[part]));
   return {
+    first: versions.slice(0, 1),
     schema: same("schema"),
     subresources: same("subresources"),
     columns: same("additionalPrinterColumns"),
@@ -176,238 +316,11 @@ function sharedParts(versions: readonly CrdVersion[]): SharedFields {
   };
 }
 
-function versionsCauses(
-  given: readonly CrdVersion[] | undefined,
-  unchanged: ReadonlySet<string>,
-): StatusCause[] {
-  const versions = given ?? [];
-  const shared = sharedParts(versions);
-  const causes: StatusCause[] = [];
-  const anySchema = shared.schema && schemaOf(versions[0]) !== undefined;
-  for (const [index, version] of versions.entries()) {
-    if (!anySchema && schemaOf(version) === undefined) {
-      causes.push(fieldError.required(
-        `spec.versions[${index}].schema.openAPIV3Schema`,
-      ));
-    }
-  }
-  for (const [index, version] of versions.entries()) {
-    const path = keyPath("spec.versions", index);
-    const problems = label1035Problems(version.name ?? "");
-    if (problems.length > 0) {
-      const field = childPath(path, "name");
-      causes.push(
-        fieldError.invalid(field, version.name ?? "", problems.join(",")),
-      );
-    }
-    causes.push(...deprecationCauses(version, path));
-    if (!shared.schema) {
-      const status = version.subresources?.status !== undefined;
-      causes.push(...schemaCauses(version, childPath(path, "schema"), {
-        status,
-        unchanged: unchanged.has(version.name),
-      }));
-    }
-    if (!shared.subresources) causes.push(...subresourceCauses(version, path));
-    if (!shared.columns) causes.push(...columnCauses(version, path));
-    if (!shared.selectableFields) {
-      causes.push(...selectableFieldCauses(version, path));
-    }
-  }
-  const storages = versions.filter(({ storage }) => storage).length;
-  const names = new Set(versions.map(({ name }) => name));
-  const wrong = (why: string) =>
-    causes.push({
-      reason: "FieldValueInvalid",
-      message: `Invalid value: ${shownVersions(given)}: ${why}`,
-      field: "spec.versions",
-    });
-  if (names.size < versions.length) wrong("must contain unique version names");
-  if (storages !== 1) {
-    wrong("must have exactly one version marked as storage version");
-  }
-  // The first version is reported again, under the deprecated field.
-  const first = versions[0]?.name;
-  const problems = first === undefined ? [] : label1035Problems(first);
-  if (problems.length > 0) {
-    const text = problems.join(",");
-    causes.push(fieldError.invalid("spec.version", first, text));
-  }
-  return causes;
-}
-
-function sharedPartCauses(
-  versions: readonly CrdVersion[],
-  unchanged: ReadonlySet<string>,
-): StatusCause[] {
-  const [first] = versions;
-  if (first === undefined) return [];
-  const shared = sharedParts(versions);
-  const status = versions.some(({ subresources }) =>
-    subresources?.status !== undefined
-  );
-  return [
-    ...(shared.schema
-      ? schemaCauses(first, "spec.validation", {
-        status,
-        unchanged: unchanged.has(first.name),
-      })
-      : []),
-    ...(shared.subresources ? subresourceCauses(first, "spec") : []),
-    ...(shared.columns ? columnCauses(first, "spec") : []),
-    ...(shared.selectableFields ? selectableFieldCauses(first, "spec") : []),
-  ];
-}
-
-function schemaOf(version: CrdVersion | undefined): OpenApiSchema | undefined {
-  return version?.schema?.openAPIV3Schema;
-}
-
-/** Keywords allowed at the root of a schema if the status subresource is enabled. */
-const ROOT_KEYWORDS: ReadonlySet<string> = new Set([
-  "description",
-  "type",
-  "format",
-  "title",
-  "maximum",
-  "exclusiveMaximum",
-  "minimum",
-  "exclusiveMinimum",
-  "maxLength",
-  "minLength",
-  "pattern",
-  "maxItems",
-  "minItems",
-  "uniqueItems",
-  "multipleOf",
-  "required",
-  "items",
-  "properties",
-  "externalDocs",
-  "example",
-  "x-kubernetes-preserve-unknown-fields",
-  "x-kubernetes-validations",
-]);
-
-/**
- * Validates the schema of a version.
- *
- * @param options.status Whether the status subresource is enabled.
- * @param options.unchanged Whether the schema was accepted before.
- */
-function schemaCauses(
-  version: CrdVersion,
-  path: string,
-  { status, unchanged }: {
-    readonly status: boolean;
-    readonly unchanged: boolean;
-  },
-): StatusCause[] {
-  const schema = schemaOf(version);
-  if (schema === undefined) return [];
-  const schemaPath = childPath(path, "openAPIV3Schema");
-  const causes: StatusCause[] = [];
-  if (status) causes.push(...rootKeywordCauses(schema, schemaPath));
-  if (schema.nullable) {
-    const field = childPath(schemaPath, "nullable");
-    const why = "nullable cannot be true at the root";
-    causes.push(fieldError.forbidden(field, why));
-  }
-  // Unsupported keywords are reported alone, without further checks.
-  const readable = !usesUnsupportedKeyword(schema);
-  const structural = readable ? structuralCauses(schema, schemaPath) : [];
-  const wrong = readable && structural.length === 0
-    ? defaultCauses(schema, schemaPath, compileRules)
-    : structural;
-  const costs = new RuleCosts(!unchanged);
-  const rules = readable && wrong.length === 0
-    ? ruleChecker(schema, costs)
-    : undefined;
-  return [
-    ...causes,
-    ...wrong,
-    ...schemaRuleCauses(schema, schemaPath, rules),
-    ...costs.totalCauses(schemaPath),
-  ];
-}
-
-function rootKeywordCauses(
-  schema: OpenApiSchema,
-  schemaPath: string,
-): StatusCause[] {
-  if (schema.type !== "object") {
-    return [fieldError.invalid(
-      childPath(schemaPath, "type"),
-      schema.type ?? "",
-      'only "object" is allowed as the type at the root of the schema if the status subresource is enabled',
-    )];
-  }
-  const odd = Object.keys(schema).find((keyword) =>
-    !ROOT_KEYWORDS.has(keyword)
-  );
-  return odd === undefined ? [] : [fieldError.invalid(
-    schemaPath,
-    schema,
-    `only [${
-      [...ROOT_KEYWORDS].map(goFieldName).join(" ")
-    }] fields are allowed at the root of the schema if the status subresource is enabled`,
-  )];
-}
-
-function goFieldName(keyword: string): string {
-  return keyword.replace(/^x-kubernetes-/, "x-").replace(
-    /(?:^|-)(\w)/g,
-    (_, letter: string) => letter.toUpperCase(),
-  );
-}
-
-function storedVersionCauses(
-  spec: UncheckedSpec,
-  storedVersions: readonly string[] | null | undefined,
-): StatusCause[] {
-  const stored = storedVersions ?? [];
-  const versions = spec.versions ?? [];
-  const field = "status.storedVersions";
-  const wrong = (value: unknown, why: string, at = field): StatusCause =>
-    fieldError.invalid(at, value, why);
-  if (stored.length === 0) {
-    return [wrong(null, "must have at least one stored version")];
-  }
-  const known = new Set(versions.map(({ name }) => name));
-  return [
-    ...versions.filter(({ name, storage }) => storage && !stored.includes(name))
-      .map(({ name }) =>
-        wrong(stored, `must have the storage version ${name}`)
-      ),
-    ...stored.flatMap((name, index) =>
-      known.has(name) ? [] : [
-        wrong(
-          name,
-          `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`,
-          keyPath(field, index),
-        ),
-      ]
-    ),
-  ];
-}
-
-function preserveCauses(
-  spec: UncheckedSpec,
-  live: UncheckedSpec | undefined,
-): StatusCause[] {
-  if (!spec.preserveUnknownFields || live?.preserveUnknownFields) return [];
-  return [fieldError.invalid(
-    "spec.preserveUnknownFields",
-    true,
-    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
-  )];
-}
-
 /**
  * Versions as Go encodes them, without the schemas and other fields that all have
  * in common.
  */
-function shownVersions(versions: readonly CrdVersion[] | undefined): string {
+function goVersions(versions: readonly CrdVersion[] | undefined): string {
   const shown = versions?.map((version) => ({
     Name: version.name ?? "",
     Served: version.served === true,
@@ -421,3 +334,53 @@ function shownVersions(versions: readonly CrdVersion[] | undefined): string {
   }));
   return goJson(shown, Object.keys(shown?.[0] ?? {}));
 }
+
+/** Field that selectors may use, or why there is none. */
+function selectableField(path: string, schema: OpenApiSchema): unknown {
+  return followSchemaPath(path, schema, { brackets: false });
+}
+
+const INT_OR_STRING = [{ type: "integer" }, { type: "string" }];
+
+/** Functions that the rules call, besides those of built-in kinds. */
+const DEFINITION_FUNCTIONS: typeof FUNCTIONS = {
+  approval: (note: string) =>
+    note === ""
+      ? "missing"
+      : note.startsWith("unapproved")
+      ? "bypassed"
+      : URL.canParse(note)
+      ? "approved"
+      : "invalid",
+  goFieldNames: (keywords: readonly string[]) =>
+    keywords.map((keyword) =>
+      keyword.replace(/^x-kubernetes-/, "x-").replace(
+        /(?:^|-)(\w)/g,
+        (_, letter: string) => letter.toUpperCase(),
+      )
+    ).join(" "),
+  goVersions,
+  hasStatus: (versions: readonly CrdVersion[] = []) =>
+    versions.some(({ subresources }) => subresources?.status !== undefined),
+  isDistinct: (values: readonly unknown[]) =>
+    new Set(values).size === values.length,
+  isEstablished: (conditions: readonly JsonObject[] = []) =>
+    conditions.some(({ type, status }) =>
+      type === "Established" && status === "True"
+    ),
+  isIntOrString: (branches: unknown) => jsonEquals(branches, INT_OR_STRING),
+  isList: Array.isArray,
+  isObject: isJsonObject,
+  oddCharacter: (text: string) => text.search(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u),
+  owns: (struct: JsonObject, name: string) =>
+    Object.hasOwn(struct, name) && struct[name] !== undefined,
+  patternProblem: (pattern: string) =>
+    goRegExp(pattern) ? "" : goRegExpProblem(pattern),
+  schemaField: (path: string, schema: OpenApiSchema) =>
+    followSchemaPath(path, schema),
+  selectableField,
+  sharedParts,
+  size: (set: ReadonlySet<unknown>) => set.size,
+  stored: (versions: readonly CrdVersion[] = []) =>
+    versions.filter(({ storage }) => storage),
+};

@@ -4,6 +4,7 @@ import type { StatusCause } from "../../../core/api/api_error.ts";
 import { builtinOpenApiDefinitions } from "../../../apiserver/builtin/go_types.ts";
 import { RuleText } from "../../../apiserver/builtin/rules/rule_text.ts";
 import { Scope } from "../../../apiserver/builtin/rules/scope.ts";
+import { definitionRules } from "../../../apiserver/crd/definition_rules/crd_rules.ts";
 import { defaultRules } from "../../../apiserver/builtin/typed_defaults.ts";
 import { FUNCTIONS } from "../../../apiserver/builtin/validation/rule_functions.ts";
 import { validationLine } from "../../../apiserver/builtin/validation/rule_words.ts";
@@ -103,7 +104,8 @@ for (const { what, rules, value, live, found } of CASES) {
 
 test("rules of all built-in kinds compile and name definitions that exist", () => {
   const definitions = builtinOpenApiDefinitions();
-  const rules = [validationRules(), defaultRules()];
+  const rules = [validationRules(), defaultRules(), definitionRules()];
+  for (const text of rules) text.compileAll();
   for (const name of rules.flatMap(({ names }) => names)) {
     assert.ok(rules.some((text) => text.get(name)), name);
     const definition = name.replace(/^after /, "");
