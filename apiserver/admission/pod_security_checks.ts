@@ -30,13 +30,14 @@ interface Check {
   readonly since?: number;
   /** Baseline check that the restricted check replaces. */
   readonly replaces?: string;
-  /** Reason, and detail of a violation. */
-  readonly run: (
-    spec: PodSpec,
-    metadata: ObjectMeta,
-    version: number,
-  ) => readonly [reason: string, detail: string] | undefined;
+  readonly reason: string | ((detail: string) => string);
+  /** Whether it does not apply to a pod. */
+  readonly exempts?: (spec: PodSpec, version: number) => boolean;
+  /** Detail of a violation; empty if there is none. */
+  readonly run: Run;
 }
+
+type Run = (spec: PodSpec, metadata: ObjectMeta, version: number) => string;
 
 /** Fields that a pod and its containers have in common. */
 type Context = PodSecurityContext & SecurityContext;
@@ -56,9 +57,11 @@ export function violationsOf(
     ),
     ...restricted,
   ];
-  return checks.flatMap(({ run }) => {
-    const found = run(spec, metadata, version);
-    return found === undefined ? [] : [{ reason: found[0], detail: found[1] }];
+  return checks.flatMap(({ reason, exempts, run }) => {
+    const detail = exempts?.(spec, version) ? "" : run(spec, metadata, version);
+    if (detail === "") return [];
+    const why = typeof reason === "string" ? reason : reason(detail);
+    return [{ reason: why, detail }];
   });
 }
 
@@ -84,40 +87,66 @@ function sorted(values: Iterable<string>): string[] {
   return [...new Set(values)].sort();
 }
 
-/** Containers with bad values, and the values. */
-function badContainers(
-  spec: PodSpec,
-  bad: (container: Container) => readonly string[],
-): { names: string[]; values: string[] } | undefined {
-  const names: string[] = [];
-  const values: string[] = [];
-  for (const container of containersOf(spec)) {
-    const found = bad(container);
-    if (found.length === 0) continue;
-    names.push(container.name);
-    values.push(...found);
-  }
-  return names.length === 0 ? undefined : { names, values: sorted(values) };
+/** Words of a violation by who violates, by bad values, and the verb for containers. */
+type Words = (who: string, values: readonly string[], uses: string) => string;
+
+/** Check of containers by the bad values that each has. */
+function containers(
+  bad: (container: Container, version: number) => readonly string[],
+  words: Words,
+  order: (names: string[]) => string[] = (names) => names,
+): Run {
+  return (spec, _, version) => {
+    const found = containersOf(spec).map((container) =>
+      [container.name, bad(container, version)] as const
+    ).filter(([, values]) => values.length > 0);
+    return found.length === 0 ? "" : words(
+      namedList("container", order(found.map(([name]) => name))),
+      sorted(found.flatMap(([, values]) => values)),
+      found.length === 1 ? "uses" : "use",
+    );
+  };
 }
 
-/** Pod and containers whose security context has forbidden values, and the values. */
-function badSetters(
-  spec: PodSpec,
-  bad: (context: Context) => readonly string[],
-): { who: string; values: string[] } | undefined {
-  const pod = bad((spec.securityContext ?? {}) as Context);
-  const containers = badContainers(
-    spec,
-    ({ securityContext }) => bad((securityContext ?? {}) as Context),
-  );
-  if (pod.length === 0 && containers === undefined) return undefined;
-  return {
-    who: [
+/** Check of the security contexts of a pod and of its containers. */
+function contexts(
+  bad: (context: Context, version: number) => readonly string[],
+  words: Words,
+): Run {
+  return (spec, metadata, version) => {
+    const pod = bad((spec.securityContext ?? {}) as Context, version);
+    let values = pod;
+    const who = containers(
+      ({ securityContext = {} }, version) => bad(securityContext, version),
+      (who, more) => {
+        values = sorted([...pod, ...more]);
+        return who;
+      },
+    )(spec, metadata, version);
+    const all = [
       ...pod.length === 0 ? [] : ["pod"],
-      ...containers ? [namedList("container", containers.names)] : [],
-    ].join(" and "),
-    values: sorted([...pod, ...containers?.values ?? []]),
+      ...who === "" ? [] : [who],
+    ];
+    return all.length === 0 ? "" : words(all.join(" and "), values, "");
   };
+}
+
+/** Check that the pod, or else each container, sets a field of its security context. */
+function required(
+  field: "runAsNonRoot" | "seccompProfile",
+  value: string,
+): Run {
+  return (spec, metadata, version) =>
+    spec.securityContext?.[field] ? "" : containers(
+      ({ securityContext }) => securityContext?.[field] ? [] : [""],
+      (who) => `pod or ${who} must set securityContext.${value}`,
+    )(spec, metadata, version);
+}
+
+/** First violation of several checks. */
+function first(...runs: readonly Run[]): Run {
+  return (...pod) =>
+    runs.reduce((found, run) => found === "" ? run(...pod) : found, "");
 }
 
 function unless(
@@ -149,228 +178,11 @@ const SYSCTLS: ReadonlyMap<string, number> = new Map(Object.entries({
   "net.ipv4.tcp_wmem": 32,
 }));
 
-const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
-
-/** Whether a pod has a user namespace, for which rules are relaxed since 1.35. */
-function isRelaxed({ hostUsers }: PodSpec, version: number): boolean {
-  return hostUsers === false && version >= 35;
-}
-
-function isWindows({ os }: PodSpec): boolean {
-  return os?.name === "windows";
-}
-
-const procMount: Check["run"] = (spec) => {
-  const bad = badContainers(
-    spec,
-    ({ securityContext }) => unless(["Default"], securityContext?.procMount),
-  );
-  return bad &&
-    [
-      "procMount",
-      `${
-        namedList("container", bad.names)
-      } must not set securityContext.procMount to ${quoted(bad.values)}`,
-    ];
-};
-
-const seccomp: Check["run"] = (spec) => {
-  const bad = badSetters(
-    spec,
-    ({ seccompProfile }) => unless(PROFILES, seccompProfile?.type),
-  );
-  return bad && [
-    "seccompProfile",
-    `${bad.who} must not set securityContext.seccompProfile.type to ${
-      quoted(bad.values)
-    }`,
-  ];
-};
-
-function addedCapabilities(
-  spec: PodSpec,
-  allowed: readonly string[],
-): string | undefined {
-  const bad = badContainers(
-    spec,
-    ({ securityContext }) =>
-      (securityContext?.capabilities?.add ?? []).flatMap((name) =>
-        unless(allowed, name)
-      ),
-  );
-  return bad &&
-    `${namedList("container", bad.names)} must not include ${
-      quoted(bad.values)
-    } in securityContext.capabilities.add`;
-}
-
-/** Baseline checks, sorted by ID as kube-apiserver reports them. */
-const BASELINE: readonly Check[] = [
-  {
-    id: "appArmorProfile",
-    run(spec, { annotations = {} }) {
-      const bad = badSetters(
-        spec,
-        ({ appArmorProfile }) => unless(PROFILES, appArmorProfile?.type),
-      );
-      const notes = Object.entries(annotations).filter(([key, value]) =>
-        key.startsWith(APP_ARMOR) &&
-        !/^$|^runtime\/default$|^localhost\//.test(value)
-      ).map(([key, value]) => `${key}=${JSON.stringify(value)}`).sort();
-      if (!bad && notes.length === 0) return undefined;
-      const values = [...bad?.values ?? [], ...notes];
-      const who = [
-        ...bad ? [bad.who] : [],
-        ...notes.length > 0 ? [counted("annotation", notes)] : [],
-      ].join(" and ");
-      return [
-        counted("forbidden AppArmor profile", values),
-        `${who} must not set AppArmor profile type to ${quoted(values)}`,
-      ];
-    },
-  },
-  {
-    id: "capabilities_baseline",
-    run(spec) {
-      const detail = addedCapabilities(spec, CAPABILITIES);
-      return detail === undefined
-        ? undefined
-        : ["non-default capabilities", detail];
-    },
-  },
-  {
-    id: "hostNamespaces",
-    run(spec) {
-      const set = (["hostNetwork", "hostPID", "hostIPC"] as const)
-        .filter((field) => spec[field]).map((field) => `${field}=true`);
-      return set.length === 0 ? undefined : ["host namespaces", set.join(", ")];
-    },
-  },
-  {
-    id: "hostPathVolumes",
-    run({ volumes = [] }) {
-      const names = volumes.filter(({ hostPath }) => hostPath)
-        .map(({ name }) => name);
-      return names.length === 0
-        ? undefined
-        : ["hostPath volumes", namedList("volume", names)];
-    },
-  },
-  {
-    id: "hostPorts",
-    run(spec) {
-      const bad = badContainers(
-        spec,
-        ({ ports = [] }) =>
-          ports.flatMap(({ hostPort }) => hostPort ? [String(hostPort)] : []),
-      );
-      return bad &&
-        [
-          "hostPort",
-          `${namedList("container", bad.names)} ${
-            bad.names.length === 1 ? "uses" : "use"
-          } ${counted("hostPort", bad.values)} ${bad.values.join(", ")}`,
-        ];
-    },
-  },
-  {
-    id: "hostProbesAndHostLifecycle",
-    since: 34,
-    run(spec) {
-      const bad = badContainers(spec, (container) =>
-        [
-          container.livenessProbe,
-          container.readinessProbe,
-          container.startupProbe,
-          container.lifecycle?.postStart,
-          container.lifecycle?.preStop,
-        ].flatMap((handler) =>
-          [handler?.httpGet?.host, handler?.tcpSocket?.host]
-            .flatMap((host) => host ? [host] : [])
-        ));
-      return bad &&
-        [
-          "probe or lifecycle host",
-          `${namedList("container", sorted(bad.names))} ${
-            bad.names.length === 1 ? "uses" : "use"
-          } ${namedList("probe or lifecycle host", bad.values)}`,
-        ];
-    },
-  },
-  {
-    id: "privileged",
-    run(spec) {
-      const bad = badContainers(
-        spec,
-        ({ securityContext }) => securityContext?.privileged ? ["true"] : [],
-      );
-      return bad &&
-        [
-          "privileged",
-          `${
-            namedList("container", bad.names)
-          } must not set securityContext.privileged=true`,
-        ];
-    },
-  },
-  {
-    id: "procMount",
-    run: (spec, metadata, version) =>
-      isRelaxed(spec, version) ? undefined : procMount(spec, metadata, version),
-  },
-  {
-    id: "seLinuxOptions",
-    run(spec, _, version) {
-      const types = ["", "container_t", "container_init_t", "container_kvm_t"];
-      if (version >= 31) types.push("container_engine_t");
-      const bad = badSetters(spec, ({ seLinuxOptions: options }) => [
-        ...unless(types, options?.type).map((type) => `type ${type}`),
-        ...options?.user ? ["user"] : [],
-        ...options?.role ? ["role"] : [],
-      ]);
-      if (bad === undefined) return undefined;
-      const badTypes = bad.values.filter((value) => value.startsWith("type "))
-        .map((value) => value.slice(5));
-      const problems = [
-        ...badTypes.length > 0 ? [namedList("type", badTypes)] : [],
-        ...["user", "role"].filter((field) => bad.values.includes(field))
-          .map((field) => `${field} may not be set`),
-      ];
-      return [
-        "seLinuxOptions",
-        `${bad.who} set forbidden securityContext.seLinuxOptions: ${
-          problems.join("; ")
-        }`,
-      ];
-    },
-  },
-  { id: "seccompProfile_baseline", since: 19, run: seccomp },
-  {
-    id: "sysctls",
-    run({ securityContext }, _, version) {
-      const names = (securityContext?.sysctls ?? []).map(({ name }) => name)
-        .filter((name) =>
-          (SYSCTLS.get(name) ?? Infinity) > version ||
-          !SYSCTLS.has(name)
-        );
-      return names.length === 0
-        ? undefined
-        : ["forbidden sysctls", names.join(", ")];
-    },
-  },
-  {
-    id: "windowsHostProcess",
-    run(spec) {
-      const bad = badSetters(
-        spec,
-        ({ windowsOptions }) => windowsOptions?.hostProcess ? ["true"] : [],
-      );
-      return bad && [
-        "hostProcess",
-        `${bad.who} must not set securityContext.windowsOptions.hostProcess=true`,
-      ];
-    },
-  },
+const SELINUX_TYPES = [
+  "",
+  "container_t",
+  "container_init_t",
+  "container_kvm_t",
 ];
 
 const VOLUME_TYPES = [
@@ -385,141 +197,280 @@ const VOLUME_TYPES = [
   "secret",
 ];
 
+const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
+
+/** Whether a pod has a user namespace, for which rules are relaxed since 1.35. */
+function isRelaxed({ hostUsers }: PodSpec, version: number): boolean {
+  return hostUsers === false && version >= 35;
+}
+
+function isWindows({ os }: PodSpec, version: number): boolean {
+  return os?.name === "windows" && version >= 25;
+}
+
+const procMount = containers(
+  ({ securityContext }) => unless(["Default"], securityContext?.procMount),
+  (who, values) =>
+    `${who} must not set securityContext.procMount to ${quoted(values)}`,
+);
+
+const seccomp = contexts(
+  ({ seccompProfile }) => unless(PROFILES, seccompProfile?.type),
+  (who, values) =>
+    `${who} must not set securityContext.seccompProfile.type to ${
+      quoted(values)
+    }`,
+);
+
+function addedCapabilities(allowed: readonly string[]): Run {
+  return containers(
+    ({ securityContext }) =>
+      (securityContext?.capabilities?.add ?? []).flatMap((name) =>
+        unless(allowed, name)
+      ),
+    (who, values) =>
+      `${who} must not include ${
+        quoted(values)
+      } in securityContext.capabilities.add`,
+  );
+}
+
+const keptCapabilities = containers(
+  ({ securityContext }) =>
+    securityContext?.capabilities?.drop?.includes("ALL") ? [] : ["ALL"],
+  (who) => `${who} must set securityContext.capabilities.drop=["ALL"]`,
+);
+
+const addedNetBind = addedCapabilities(["NET_BIND_SERVICE"]);
+
+const appArmor: Run = (spec, metadata, version) => {
+  const notes = Object.entries(metadata.annotations ?? {}).filter((
+    [key, value],
+  ) =>
+    key.startsWith(APP_ARMOR) &&
+    !/^$|^runtime\/default$|^localhost\//.test(value)
+  ).map(([key, value]) => `${key}=${JSON.stringify(value)}`).sort();
+  let values: readonly string[] = notes;
+  const who = contexts(
+    ({ appArmorProfile }) => unless(PROFILES, appArmorProfile?.type),
+    (who, types) => {
+      values = [...types, ...notes];
+      return who;
+    },
+  )(spec, metadata, version);
+  const all = [
+    ...who === "" ? [] : [who],
+    ...notes.length === 0 ? [] : [counted("annotation", notes)],
+  ].join(" and ");
+  return all === ""
+    ? ""
+    : `${all} must not set AppArmor profile type to ${quoted(values)}`;
+};
+
+const seLinux = contexts(
+  ({ seLinuxOptions: options }, version) => [
+    ...unless(
+      version >= 31 ? [...SELINUX_TYPES, "container_engine_t"] : SELINUX_TYPES,
+      options?.type,
+    ).map((type) => `type ${type}`),
+    ...options?.user ? ["user"] : [],
+    ...options?.role ? ["role"] : [],
+  ],
+  (who, values) => {
+    const types = values.filter((value) => value.startsWith("type "))
+      .map((value) => value.slice(5));
+    return `${who} set forbidden securityContext.seLinuxOptions: ${
+      [
+        ...types.length > 0 ? [namedList("type", types)] : [],
+        ...["user", "role"].filter((field) => values.includes(field))
+          .map((field) => `${field} may not be set`),
+      ].join("; ")
+    }`;
+  },
+);
+
+const restrictedVolumes: Run = ({ volumes = [] }) => {
+  const bad = volumes.filter((volume) =>
+    !VOLUME_TYPES.some((type) => Object.hasOwn(volume, type))
+  );
+  const types = sorted(
+    bad.map((volume) =>
+      Object.keys(volume).find((key) => key !== "name") ?? "unknown"
+    ),
+  );
+  return bad.length === 0
+    ? ""
+    : `${namedList("volume", bad.map(({ name }) => name))} ${
+      bad.length === 1 ? "uses" : "use"
+    } ${namedList("restricted volume type", types)}`;
+};
+
+/** Hosts to which probes and lifecycle hooks of a container connect. */
+function handlerHosts(
+  { livenessProbe, readinessProbe, startupProbe, lifecycle }: Container,
+): string[] {
+  const { postStart, preStop } = lifecycle ?? {};
+  return [livenessProbe, readinessProbe, startupProbe, postStart, preStop]
+    .flatMap((handler) => [handler?.httpGet?.host, handler?.tcpSocket?.host])
+    .flatMap((host) => host ? [host] : []);
+}
+
+/** Baseline checks, sorted by ID as kube-apiserver reports them. */
+const BASELINE: readonly Check[] = [
+  {
+    id: "appArmorProfile",
+    reason: (detail) =>
+      counted("forbidden AppArmor profile", detail.split('", "')),
+    run: appArmor,
+  },
+  {
+    id: "capabilities_baseline",
+    reason: "non-default capabilities",
+    run: addedCapabilities(CAPABILITIES),
+  },
+  {
+    id: "hostNamespaces",
+    reason: "host namespaces",
+    run: (spec) =>
+      (["hostNetwork", "hostPID", "hostIPC"] as const)
+        .filter((field) => spec[field]).map((field) => `${field}=true`)
+        .join(", "),
+  },
+  {
+    id: "hostPathVolumes",
+    reason: "hostPath volumes",
+    run: ({ volumes = [] }) => {
+      const names = volumes.filter(({ hostPath }) => hostPath)
+        .map(({ name }) => name);
+      return names.length === 0 ? "" : namedList("volume", names);
+    },
+  },
+  {
+    id: "hostPorts",
+    reason: "hostPort",
+    run: containers(
+      ({ ports = [] }) =>
+        ports.flatMap(({ hostPort }) => hostPort ? [String(hostPort)] : []),
+      (who, values, uses) =>
+        `${who} ${uses} ${counted("hostPort", values)} ${values.join(", ")}`,
+    ),
+  },
+  {
+    id: "hostProbesAndHostLifecycle",
+    since: 34,
+    reason: "probe or lifecycle host",
+    run: containers(
+      handlerHosts,
+      (who, values, uses) =>
+        `${who} ${uses} ${namedList("probe or lifecycle host", values)}`,
+      sorted,
+    ),
+  },
+  {
+    id: "privileged",
+    reason: "privileged",
+    run: containers(
+      ({ securityContext }) => securityContext?.privileged ? ["true"] : [],
+      (who) => `${who} must not set securityContext.privileged=true`,
+    ),
+  },
+  { id: "procMount", reason: "procMount", exempts: isRelaxed, run: procMount },
+  { id: "seLinuxOptions", reason: "seLinuxOptions", run: seLinux },
+  {
+    id: "seccompProfile_baseline",
+    since: 19,
+    reason: "seccompProfile",
+    run: seccomp,
+  },
+  {
+    id: "sysctls",
+    reason: "forbidden sysctls",
+    run: ({ securityContext }, _, version) =>
+      (securityContext?.sysctls ?? []).map(({ name }) => name)
+        .filter((name) => !((SYSCTLS.get(name) ?? NaN) <= version))
+        .join(", "),
+  },
+  {
+    id: "windowsHostProcess",
+    reason: "hostProcess",
+    run: contexts(
+      ({ windowsOptions }) => windowsOptions?.hostProcess ? ["true"] : [],
+      (who) =>
+        `${who} must not set securityContext.windowsOptions.hostProcess=true`,
+    ),
+  },
+];
+
 /** Restricted checks, sorted by ID. */
 const RESTRICTED: readonly Check[] = [
   {
     id: "allowPrivilegeEscalation",
     since: 8,
-    run(spec, _, version) {
-      if (isWindows(spec) && version >= 25) return undefined;
-      const bad = badContainers(
-        spec,
-        ({ securityContext }) =>
-          securityContext?.allowPrivilegeEscalation === false ? [] : ["true"],
-      );
-      return bad &&
-        [
-          "allowPrivilegeEscalation != false",
-          `${
-            namedList("container", bad.names)
-          } must set securityContext.allowPrivilegeEscalation=false`,
-        ];
-    },
+    reason: "allowPrivilegeEscalation != false",
+    exempts: isWindows,
+    run: containers(
+      ({ securityContext }) =>
+        securityContext?.allowPrivilegeEscalation === false ? [] : ["true"],
+      (who) => `${who} must set securityContext.allowPrivilegeEscalation=false`,
+    ),
   },
   {
     id: "capabilities_restricted",
     since: 22,
     replaces: "capabilities_baseline",
-    run(spec, _, version) {
-      if (isWindows(spec) && version >= 25) return undefined;
-      const kept = badContainers(
-        spec,
-        ({ securityContext }) =>
-          securityContext?.capabilities?.drop?.includes("ALL") ? [] : ["ALL"],
-      );
-      const added = addedCapabilities(spec, ["NET_BIND_SERVICE"]);
-      const details = [
-        ...kept
-          ? [
-            `${
-              namedList("container", kept.names)
-            } must set securityContext.capabilities.drop=["ALL"]`,
-          ]
-          : [],
-        ...added === undefined ? [] : [added],
-      ];
-      return details.length === 0
-        ? undefined
-        : ["unrestricted capabilities", details.join("; ")];
-    },
+    reason: "unrestricted capabilities",
+    exempts: isWindows,
+    run: (...pod) =>
+      [keptCapabilities(...pod), addedNetBind(...pod)].filter(Boolean)
+        .join("; "),
   },
   {
     id: "procMount_restricted",
     since: 35,
     replaces: "procMount",
+    reason: "procMount",
     run: procMount,
   },
   {
     id: "restrictedVolumes",
     replaces: "hostPathVolumes",
-    run({ volumes = [] }) {
-      const bad = volumes.filter((volume) =>
-        !VOLUME_TYPES.some((type) => Object.hasOwn(volume, type))
-      );
-      if (bad.length === 0) return undefined;
-      const types = sorted(
-        bad.map((volume) =>
-          Object.keys(volume).find((key) => key !== "name") ?? "unknown"
-        ),
-      );
-      return [
-        "restricted volume types",
-        `${namedList("volume", bad.map(({ name }) => name))} ${
-          bad.length === 1 ? "uses" : "use"
-        } ${namedList("restricted volume type", types)}`,
-      ];
-    },
+    reason: "restricted volume types",
+    run: restrictedVolumes,
   },
   {
     id: "runAsNonRoot",
-    run(spec, _, version) {
-      if (isRelaxed(spec, version)) return undefined;
-      const reason = "runAsNonRoot != true";
-      const bad = badSetters(
-        spec,
+    reason: "runAsNonRoot != true",
+    exempts: isRelaxed,
+    run: first(
+      contexts(
         ({ runAsNonRoot }) => runAsNonRoot === false ? ["false"] : [],
-      );
-      if (bad) {
-        return [
-          reason,
-          `${bad.who} must not set securityContext.runAsNonRoot=false`,
-        ];
-      }
-      if (spec.securityContext?.runAsNonRoot) return undefined;
-      const silent = badContainers(
-        spec,
-        ({ securityContext }) => securityContext?.runAsNonRoot ? [] : [""],
-      );
-      return silent &&
-        [
-          reason,
-          `pod or ${
-            namedList("container", silent.names)
-          } must set securityContext.runAsNonRoot=true`,
-        ];
-    },
+        (who) => `${who} must not set securityContext.runAsNonRoot=false`,
+      ),
+      required("runAsNonRoot", "runAsNonRoot=true"),
+    ),
   },
   {
     id: "runAsUser",
     since: 23,
-    run(spec, _, version) {
-      if (isRelaxed(spec, version)) return undefined;
-      const bad = badSetters(
-        spec,
-        ({ runAsUser }) => runAsUser === 0 ? ["0"] : [],
-      );
-      return bad && ["runAsUser=0", `${bad.who} must not set runAsUser=0`];
-    },
+    reason: "runAsUser=0",
+    exempts: isRelaxed,
+    run: contexts(
+      ({ runAsUser }) => runAsUser === 0 ? ["0"] : [],
+      (who) => `${who} must not set runAsUser=0`,
+    ),
   },
   {
     id: "seccompProfile_restricted",
     since: 19,
     replaces: "seccompProfile_baseline",
-    run(spec, metadata, version) {
-      if (isWindows(spec) && version >= 25) return undefined;
-      const bad = seccomp(spec, metadata, version);
-      if (bad || spec.securityContext?.seccompProfile) return bad;
-      const silent = badContainers(
-        spec,
-        ({ securityContext }) => securityContext?.seccompProfile ? [] : [""],
-      );
-      return silent &&
-        [
-          "seccompProfile",
-          `pod or ${
-            namedList("container", silent.names)
-          } must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`,
-        ];
-    },
+    reason: "seccompProfile",
+    exempts: isWindows,
+    run: first(
+      seccomp,
+      required(
+        "seccompProfile",
+        'seccompProfile.type to "RuntimeDefault" or "Localhost"',
+      ),
+    ),
   },
 ];

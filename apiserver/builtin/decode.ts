@@ -59,9 +59,26 @@ export function decodeTyped(
   body: unknown,
 ): { object: JsonObject; problems: string[] } {
   if (!isJsonObject(body)) throw wrongType(body, undefined, "Go value");
-  const problems: string[] = [];
-  const object = decodeStruct(type, body, undefined, problems);
-  return { object, problems };
+  const unknown: string[] = [];
+  const object = decodeStruct(type, body, undefined, unknown);
+  return { object, problems: unknown.map((path) => `unknown field "${path}"`) };
+}
+
+/**
+ * Decodes the `metadata` of a custom or embedded resource.
+ *
+ * @returns Decoded metadata, and the paths of unknown fields in alphabetical order.
+ * @throws {DecodeError} If a value has the wrong type.
+ */
+export function decodeObjectMeta(
+  metadata: unknown,
+): { metadata: JsonObject; unknown: string[] } {
+  const type = goType("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+  const given = metadata ?? {};
+  if (!isJsonObject(given)) throw wrongType(given, undefined, "v1.ObjectMeta");
+  const unknown: string[] = [];
+  const decoded = decodeStruct(type, given, undefined, unknown);
+  return { metadata: decoded, unknown: unknown.sort() };
 }
 
 /** Struct with no field set. */
@@ -73,17 +90,17 @@ function decodeStruct(
   type: GoType,
   value: JsonObject,
   at: FieldStep | undefined,
-  problems: string[],
+  unknown: string[],
 ): JsonObject {
   const decoded = new Map<string, unknown>();
-  // In document order, which is the order of the reported problems.
+  // In document order, which is the order of the reported unknown.
   for (const [name, given] of Object.entries(value)) {
     const field = type.fields.get(name);
     const here = { parent: at, step: name, struct: type.name };
     if (field === undefined) {
-      problems.push(`unknown field "${pathText(here)}"`);
+      unknown.push(pathText(here));
     } else if (given !== null && given !== undefined) {
-      decoded.set(name, decodeValue(field.schema, given, here, problems));
+      decoded.set(name, decodeValue(field.schema, given, here, unknown));
     }
   }
   const result: JsonObject = {};
@@ -149,7 +166,7 @@ function decodeValue(
   schema: Schema,
   value: unknown,
   at: FieldStep,
-  problems: string[],
+  unknown: string[],
 ): unknown {
   const special = specialForm(schema);
   switch (special) {
@@ -168,9 +185,9 @@ function decodeValue(
   }
   switch (schema.type) {
     case "array":
-      return decodeList(schema, value, at, problems);
+      return decodeList(schema, value, at, unknown);
     case "object":
-      return decodeObject(schema, value, at, problems);
+      return decodeObject(schema, value, at, unknown);
     case "string":
       if (typeof value === "string") return value;
       throw wrongType(value, at, "string");
@@ -189,7 +206,7 @@ function decodeObject(
   schema: Schema,
   value: unknown,
   at: FieldStep,
-  problems: string[],
+  unknown: string[],
 ): JsonObject {
   const entries = schema.additionalProperties;
   if (!isJsonObject(value)) {
@@ -200,7 +217,7 @@ function decodeObject(
       goType(schema.definition ?? ""),
       value,
       at,
-      problems,
+      unknown,
     );
   }
   const isResources = specialForm(entries) === "quantity";
@@ -215,7 +232,7 @@ function decodeObject(
           entries,
           entry,
           { parent: at, step: name, struct: undefined },
-          problems,
+          unknown,
         ),
     ]),
   );
@@ -225,7 +242,7 @@ function decodeList(
   schema: Schema,
   value: unknown,
   at: FieldStep,
-  problems: string[],
+  unknown: string[],
 ): unknown[] {
   const { items } = schema;
   if (!Array.isArray(value) || items === undefined) {
@@ -236,7 +253,7 @@ function decodeList(
       items,
       item,
       { parent: at, step: index, struct: undefined },
-      problems,
+      unknown,
     )
   );
 }

@@ -21,10 +21,7 @@ import { decodeEmbedded, embeddedCauses } from "./schema/embedded_resources.ts";
 import { ROOT_FIELD } from "../validation/field_path.ts";
 import { compileJsonPath } from "./json_path.ts";
 import { listTypeCauses } from "./schema/list_types.ts";
-import {
-  decodeObjectMeta,
-  DecodingError,
-} from "./schema/object_meta_decoder.ts";
+import { DecodeError, decodeObjectMeta } from "../builtin/decode.ts";
 import { type PrinterColumns, printerColumns } from "./printer_columns.ts";
 import { pruneNulls, pruneUnknown } from "./schema/pruning.ts";
 import { publishedRoot } from "./published_schema.ts";
@@ -96,7 +93,7 @@ export class CustomVersion implements ResourceVersion {
     try {
       return this.#decode(body);
     } catch (error) {
-      if (!(error instanceof DecodingError)) throw error;
+      if (!(error instanceof DecodeError)) throw error;
       throw badRequest(
         `${this.#kind} in version ${
           JSON.stringify(this.name)

@@ -10,14 +10,14 @@ import { fieldError } from "../../status.ts";
 import { metadataProblems } from "../../validation/object_meta.ts";
 import { fieldSchema } from "./correlation.ts";
 import { childPath, keyPath } from "../../validation/field_path.ts";
-import { decodeObjectMeta, DecodingError } from "./object_meta_decoder.ts";
+import { DecodeError, decodeObjectMeta } from "../../builtin/decode.ts";
 
 /**
  * Decodes the `metadata` of every embedded resource in an object, in place;
  * drops unknown fields and empty values.
  *
  * @returns Paths of the unknown fields in alphabetical order.
- * @throws {DecodingError} If a value has the wrong type; the message contains
+ * @throws {DecodeError} If a value has the wrong type; the message contains
  * its path.
  */
 export function decodeEmbedded(
@@ -55,7 +55,7 @@ function decodeMeta(object: JsonObject, path: string): string[] {
         object[name],
         "must be a string",
       );
-      throw new DecodingError(`${cause.field}: ${cause.message}`);
+      throw new DecodeError(`${cause.field}: ${cause.message}`);
     }
   }
   if (!Object.hasOwn(object, "metadata")) return [];
@@ -65,13 +65,13 @@ function decodeMeta(object: JsonObject, path: string): string[] {
     object.metadata = metadata;
     return unknown.map((name) => `${metadataPath}.${name}`);
   } catch (error) {
-    if (!(error instanceof DecodingError)) throw error;
+    if (!(error instanceof DecodeError)) throw error;
     const cause = fieldError.invalid(
       metadataPath,
       object.metadata,
       error.message,
     );
-    throw new DecodingError(`${cause.field}: ${cause.message}`);
+    throw new DecodeError(`${cause.field}: ${cause.message}`);
   }
 }
 
@@ -147,7 +147,7 @@ function metaCauses(metadata: unknown, path: string): StatusCause[] {
   try {
     decoded = decodeObjectMeta(metadata).metadata as unknown as ObjectMeta;
   } catch (error) {
-    if (!(error instanceof DecodingError)) throw error;
+    if (!(error instanceof DecodeError)) throw error;
     return [fieldError.invalid(path, metadata, error.message)];
   }
   const named = { ...decoded, name: decoded.name || "fakename" };
