@@ -32,7 +32,6 @@ import { PolicyController } from "./controllers/policy_controller.ts";
 import { NamespaceController } from "./controllers/namespace_controller.ts";
 import type { ServerRequest } from "./http/exchange.ts";
 import { OpenApiRoutes } from "./discovery/openapi_routes.ts";
-import type { ServedVersion } from "./discovery/discovery_documents.ts";
 import { FlowControl } from "./flow_control.ts";
 import type { Random } from "./random.ts";
 import { WatchHub } from "./read/watch_hub.ts";
@@ -195,10 +194,7 @@ export class Instance {
     this.handler = new RequestHandler({
       context,
       audit: options.audit,
-      openApi: new OpenApiRoutes(
-        context,
-        (served) => Promise.resolve(document(served, { builtin, crd })),
-      ),
+      openApi: new OpenApiRoutes(context),
     });
   }
 
@@ -284,19 +280,4 @@ export class Instance {
     this.context.watches.endAll();
     this.context.webhooks.close();
   }
-}
-
-function document(
-  { group, version, resources }: ServedVersion,
-  { builtin, crd }: {
-    readonly builtin: BuiltinResources;
-    readonly crd: CustomResources;
-  },
-): unknown {
-  const definitions = resources.map(({ definition }) => definition);
-  return definitions.some(({ custom }) => custom)
-    ? crd.customOpenApi({ group, version }, definitions)
-    : builtin.builtinOpenApi(
-      group === "" ? `api/${version}` : `apis/${group}/${version}`,
-    );
 }

@@ -325,8 +325,6 @@ export interface ResourceSource {
 export interface BuiltinResources {
   /** All built-in resources, including CustomResourceDefinition. */
   builtinDefinitions(): readonly ResourceDefinition[];
-  /** OpenAPI v3 document of a path such as `api/v1` or `apis/apps/v1`. */
-  builtinOpenApi(path: string): unknown;
 }
 
 /** Parts of the server that a conversion by a webhook needs. */
@@ -356,11 +354,6 @@ export interface CustomResources {
     crd: UntypedObject,
     others: Iterable<UntypedObject>,
     now: number,
-  ): unknown;
-  /** OpenAPI v3 document of one group and version of custom resources. */
-  customOpenApi(
-    groupVersion: { readonly group: string; readonly version: string },
-    definitions: readonly ResourceDefinition[],
   ): unknown;
   /** Loads expensive modules that a request needs. */
   prepareRequest(request: ServerRequest): Promise<void> | undefined;

@@ -38,8 +38,6 @@ import { traitsOf } from "./traits.ts";
 import { setTypedDefaults } from "./typed_defaults.ts";
 import { validatorsOf } from "./validation/validators.ts";
 
-export { builtinOpenApi } from "./open_api.ts";
-
 /** Scale paths of the resources with a `scale` subresource. */
 const SCALES: ReadonlyMap<string, ScalePaths> = new Map(
   [

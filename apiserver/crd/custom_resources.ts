@@ -1,6 +1,6 @@
 /**
- * Custom resources: the definition that serves the objects of a CRD, the status of
- * the CRD, and its OpenAPI document. `definition_rules` validates CRDs, `schema`
+ * Custom resources: the definition that serves the objects of a CRD, and the status
+ * of the CRD. `definition_rules` validates CRDs, `schema`
  * applies structural schemas to objects (pruning, defaults, validation), `cel`
  * compiles and runs validation rules and loads the CEL library lazily. Pure
  * functions: must not import storage or controllers.
@@ -13,7 +13,6 @@ import { hasRules, loadCel } from "./cel/cel_library.ts";
 
 export { nextCrdStatus } from "./crd_status.ts";
 export { customResourceDefinition } from "./custom_definition.ts";
-export { customOpenApi } from "./custom_open_api.ts";
 
 const RULES = "x-kubernetes-validations";
 /** Tag of the field of rules in protobuf: number 44, with a length. */

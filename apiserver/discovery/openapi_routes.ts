@@ -9,9 +9,6 @@ import {
 import { parseAccept } from "../request/negotiation.ts";
 import { servedGroups, type ServedVersion } from "./discovery_documents.ts";
 
-/** Function that creates the OpenAPI v3 document of one group and version. */
-export type OpenApiSource = (served: ServedVersion) => Promise<unknown>;
-
 interface Document {
   readonly bytes: Uint8Array;
   readonly hash: string;
@@ -38,14 +35,12 @@ const encoder = new TextEncoder();
  */
 export class OpenApiRoutes {
   readonly #context: ApiContext;
-  readonly #source: OpenApiSource;
   #documents: Map<string, Promise<Document>> = new Map();
   #generation = 0;
   #two: Promise<DocumentTwo> | undefined;
 
-  constructor(context: ApiContext, source: OpenApiSource) {
+  constructor(context: ApiContext) {
     this.#context = context;
-    this.#source = source;
   }
 
   /** Handles paths at and below `/openapi`. */
@@ -135,12 +130,8 @@ export class OpenApiRoutes {
     }
     const known = this.#documents.get(key);
     if (known) return known;
-    const document = this.#source(served).then((value) => {
-      const bytes = encoder.encode(JSON.stringify(value));
-      const hash = createHash("sha512").update(bytes).digest("hex")
-        .toUpperCase();
-      return { bytes, hash };
-    });
+    const document = loadModule(import("./openapi_v3.ts"))
+      .then(({ openApiV3 }) => documentOf(openApiV3(served)));
     this.#documents.set(key, document);
     return document;
   }
@@ -154,13 +145,18 @@ const SWAGGER_TYPES: ReadonlyMap<string, string> = new Map([
   [SWAGGER_CONTENT_TYPE, SWAGGER_CONTENT_TYPE],
 ]);
 
+function documentOf(value: unknown): Document {
+  const bytes = encoder.encode(JSON.stringify(value));
+  const hash = createHash("sha512").update(bytes).digest("hex").toUpperCase();
+  return { bytes, hash };
+}
+
 async function documentTwo(
   versions: ReadonlyMap<string, ServedVersion>,
   generation: number,
 ): Promise<DocumentTwo> {
   const { openApiV2 } = await loadModule(import("./openapi_v2.ts"));
-  const bytes = encoder.encode(JSON.stringify(openApiV2(versions)));
-  const hash = createHash("sha512").update(bytes).digest("hex").toUpperCase();
+  const { bytes, hash } = documentOf(openApiV2(versions));
   let encoded: Promise<Uint8Array> | undefined;
   const encode = async () => {
     const { openApiV2Protobuf } = await loadModule(

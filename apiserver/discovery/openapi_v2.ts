@@ -5,7 +5,6 @@ import {
   definitionOfKind,
   referencedDefinitions,
 } from "../builtin/go_types.ts";
-import { schemaName } from "../crd/custom_open_api.ts";
 import { mapValues, publishedList } from "../crd/published_schema.ts";
 import type { Verb } from "../registry.ts";
 import type { ServedResource, ServedVersion } from "./discovery_documents.ts";
@@ -112,6 +111,9 @@ const ANSWERS: Readonly<Record<string, string>> = {
   401: "Unauthorized",
 };
 
+/** Form of an operation in a version of OpenAPI. */
+type OperationForm = (operation: Operation, target: OperationTarget) => Json;
+
 /** OpenAPI v2 document of all served versions, with their definitions. */
 export function openApiV2(
   versions: Iterable<readonly [root: string, served: ServedVersion]>,
@@ -142,8 +144,17 @@ export function openApiV2(
       );
     }
     for (const resource of served.resources) {
-      addPaths(paths, `/${root}`, { served, resource });
-      if (resource.definition.custom) addSchemas(custom, resource);
+      addPaths(paths, `/${root}`, { served, resource, operation });
+      if (!resource.definition.custom) continue;
+      // kubectl would refuse unknown fields beside properties.
+      addSchemas(
+        custom,
+        resource,
+        (schema) =>
+          schema["x-kubernetes-preserve-unknown-fields"]
+            ? { type: "object" }
+            : prunedSchema(schema),
+      );
     }
   }
   return {
@@ -165,7 +176,18 @@ interface Target {
   readonly resource: ServedResource;
 }
 
-function addPaths(paths: Json, root: string, target: Target): void {
+interface OperationTarget extends Target {
+  readonly id: string;
+  /** Kind of a subresource, if another. */
+  readonly gvk?: { group: string; kind: string; version: string };
+}
+
+/** Adds the paths of a resource, with operations in the form of a document. */
+export function addPaths(
+  paths: Json,
+  root: string,
+  target: Target & { readonly operation: OperationForm },
+): void {
   const { definition } = target.resource;
   const { plural, scope, verbs, listKind, custom } = definition;
   const namespaced = scope === "Namespaced";
@@ -194,6 +216,7 @@ function addPaths(paths: Json, root: string, target: Target): void {
       ),
     });
   }
+  const { operation } = target;
   if (custom || !verbs.includes("watch")) return;
   const watch = (path: string, id: string) => {
     paths[path] = {
@@ -226,6 +249,7 @@ function addOperations(
   paths: Json,
   path: string,
   how: Target & {
+    readonly operation: OperationForm;
     readonly verbs: readonly Verb[];
     readonly among: readonly Verb[];
     readonly id: string;
@@ -233,7 +257,7 @@ function addOperations(
     readonly apiVersion?: string;
   },
 ): void {
-  const { resource: { definition }, served, verbs, among } = how;
+  const { resource: { definition }, served, verbs, among, operation } = how;
   const apiVersion = how.apiVersion ?? apiVersionOf(served);
   const gvk = definition.custom || how.apiVersion === undefined
     ? {}
@@ -266,24 +290,24 @@ function addOperations(
 const CONNECT: Operation = op("", "connect", "connect", []);
 
 /** Definition of a kind: a built-in one, else a custom one. */
-function definitionName(apiVersion: string, kind: string): string {
+export function definitionName(apiVersion: string, kind: string): string {
   const [version = "", group = ""] = apiVersion.split("/").reverse();
   return definitionOfKind(apiVersion, kind) ?? schemaName(group, version, kind);
 }
 
+/** Name of a schema, such as `com.example.v1.Widget` for Widget of `example.com/v1`. */
+function schemaName(group: string, version: string, kind: string): string {
+  return [...group.split(".").reverse(), version, kind].join(".");
+}
+
 function operation(
   { action, id, parameters, codes, body, answer = "" }: Operation,
-  { served: { group, version }, resource: { definition }, ...target }:
-    & Target
-    & {
-      readonly id: string;
-      /** Kind of a subresource, if another. */
-      readonly gvk?: { group: string; kind: string; version: string };
-    },
+  { served, resource: { definition }, ...target }: OperationTarget,
 ): Json {
+  const { group, version } = served;
   const { custom, kind } = definition;
   const types = custom ? JSON_TYPES : BUILTIN_TYPES;
-  const { tag, id: gv } = namesOf({ group, version });
+  const { tag, id: gv } = namesOf(served);
   const streams = !custom && (action === "list" || action.startsWith("watch"));
   return {
     consumes: action === "patch"
@@ -325,7 +349,7 @@ function operation(
 }
 
 /** Group and version as a tag, and as a part of an operation's id. */
-function namesOf(
+export function namesOf(
   { group, version }: Pick<ServedVersion, "group" | "version">,
 ): { readonly tag: string; readonly id: string } {
   const words = (group || "core").replace(/\.k8s\.io$/, "").split(".");
@@ -378,9 +402,11 @@ function pathParameters(path: string): unknown[] {
   ];
 }
 
-function addSchemas(
+/** Adds the schemas of a custom resource and of its list. */
+export function addSchemas(
   schemas: Record<string, OpenApiSchema>,
   { definition, version }: ServedResource,
+  form: (schema: OpenApiSchema) => OpenApiSchema = (schema) => schema,
 ): void {
   const { group, kind, listKind, plural } = definition;
   const name = schemaName(group, version.name, kind);
@@ -393,12 +419,8 @@ function addSchemas(
       fieldPath,
     })),
   };
-  const { source } = version.schema;
   schemas[name] = {
-    // kubectl would refuse unknown fields beside properties.
-    ...(source["x-kubernetes-preserve-unknown-fields"]
-      ? { type: "object" }
-      : prunedSchema(source)),
+    ...form(version.schema.source),
     ...gvk(kind),
     ...selectable,
   };

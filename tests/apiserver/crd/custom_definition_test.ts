@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { ADMINISTRATOR } from "../../../apiserver/request/user.ts";
-import { customOpenApi } from "../../../apiserver/crd/custom_open_api.ts";
+import { openApiV3 } from "../../../apiserver/discovery/openapi_v3.ts";
 import { customResourceDefinition } from "../../../apiserver/crd/custom_definition.ts";
 import type {
   ConversionDeps,
@@ -253,11 +253,14 @@ test("A deprecated version warns and recommends another version", () => {
   );
 });
 
-test("customOpenApi() describes whole objects, lists and write parameters", () => {
-  const document = customOpenApi(
-    { group: "a.dev", version: "v1" },
-    [served({ status: true })],
-  ) as {
+test("openApiV3() describes whole objects, lists and write parameters", () => {
+  const definition = served({ status: true });
+  const document = openApiV3({
+    group: "a.dev",
+    version: "v1",
+    resources: definition.versions.filter(({ name }) => name === "v1")
+      .map((version) => ({ definition, version })),
+  }) as {
     readonly paths: Record<string, Record<string, Record<string, unknown>>>;
     readonly components: { readonly schemas: Record<string, OpenApiSchema> };
   };

@@ -2,11 +2,10 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { builtinDefinitions } from "../../../apiserver/builtin/builtin_definitions.ts";
-import { builtinOpenApi } from "../../../apiserver/builtin/open_api.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const server = new TestServer({
-  builtin: { builtinDefinitions, builtinOpenApi },
+  builtin: { builtinDefinitions },
 });
 after(() => server.stop());
 

@@ -115,7 +115,6 @@ export const plainKinds: BuiltinResources = {
       allowUnconditionalUpdate: false,
     }),
   ],
-  builtinOpenApi: () => ({ openapi: "3.0.0" }),
 };
 
 /** No custom resources. */
@@ -124,7 +123,6 @@ export const noCustomKinds: CustomResources = {
     throw new TypeError("No custom resources in this test");
   },
   nextCrdStatus: (crd) => crd.status,
-  customOpenApi: () => ({}),
   prepareRequest: () => undefined,
   prepareObjects: () => undefined,
 };
