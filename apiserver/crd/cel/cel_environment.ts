@@ -1,12 +1,12 @@
 import type { Environment } from "@marcbachmann/cel-js";
-import { celLibrary } from "./cel_library.ts";
+import { celLibrary, extend } from "./cel_library.ts";
 import { registerComprehensions } from "./comprehensions.ts";
-import { registerFormatFunctions } from "./format_functions.ts";
-import { registerListFunctions } from "./list_functions.ts";
-import { registerNetworkFunctions } from "./network_functions.ts";
-import { registerQuantityFunctions } from "./quantity_functions.ts";
-import { registerSemverFunctions } from "./semver_functions.ts";
-import { registerStringFunctions } from "./string_functions.ts";
+import { formatExtension } from "./format_functions.ts";
+import { LISTS } from "./list_functions.ts";
+import { NETWORKS } from "./network_functions.ts";
+import { QUANTITIES } from "./quantity_functions.ts";
+import { SEMVERS } from "./semver_functions.ts";
+import { STRINGS } from "./string_functions.ts";
 
 /** Class of durations of the CEL library. */
 export type CelDuration = new (seconds: bigint, nanos: number) => object;
@@ -20,13 +20,12 @@ export function baseEnvironment(): Environment {
     const created = new (celLibrary().Environment)({
       enableOptionalTypes: true,
     });
-    registerStringFunctions(created);
-    registerListFunctions(created);
+    extend(created, STRINGS);
+    extend(created, LISTS);
     registerComprehensions(created);
-    registerQuantityFunctions(created);
-    registerSemverFunctions(created);
-    registerNetworkFunctions(created);
-    registerFormatFunctions(created);
+    for (const one of [QUANTITIES, SEMVERS, NETWORKS, formatExtension()]) {
+      extend(created, one);
+    }
     environment = created;
   }
   return environment;

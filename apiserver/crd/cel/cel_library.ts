@@ -1,5 +1,6 @@
 import { loadModule } from "../../../core/clock.ts";
 import type * as CelModule from "@marcbachmann/cel-js";
+import type { Environment } from "@marcbachmann/cel-js";
 
 /** Library that parses, checks and evaluates CEL. */
 export type CelLibrary = typeof CelModule;
@@ -26,6 +27,36 @@ export function celLibrary(): CelLibrary {
     );
   }
   return library;
+}
+
+/** Types and functions that extend the library. */
+export interface CelExtension {
+  /** Classes of types by their names in signatures. */
+  readonly types?: Readonly<Record<string, { readonly prototype: object }>>;
+  /** Names that qualify functions, as `sets` does, with their types. */
+  readonly namespaces?: Readonly<Record<string, string>>;
+  /** Functions by signature, and the operator `==` of types. */
+  readonly functions: Readonly<Record<string, (...args: never[]) => unknown>>;
+}
+
+/** Registers an extension. */
+export function extend(
+  environment: Environment,
+  { types = {}, namespaces = {}, functions }: CelExtension,
+): void {
+  for (const [name, ctor] of Object.entries(types)) {
+    environment.registerType(name, { ctor: ctor as never });
+  }
+  for (const [name, type] of Object.entries(namespaces)) {
+    const ctor = class {};
+    environment.registerType(type, { ctor })
+      .registerConstant(name, type, new ctor());
+  }
+  for (const [signature, run] of Object.entries(functions)) {
+    if (signature.includes(" == ")) {
+      environment.registerOperator(signature, run as never);
+    } else environment.registerFunction(signature, run as never);
+  }
 }
 
 /** Whether a schema or CRD contains CEL rules. */

@@ -1,4 +1,3 @@
-import type { Environment } from "@marcbachmann/cel-js";
 import {
   label1035Problems,
   labelProblems,
@@ -7,7 +6,7 @@ import {
   subdomainProblems,
 } from "../../validation/names.ts";
 import { matchesFormat } from "../schema/formats.ts";
-import { celLibrary } from "./cel_library.ts";
+import { type CelExtension, celLibrary } from "./cel_library.ts";
 
 /** Named format, with the function that returns the violations of a text. */
 class NamedFormat {
@@ -17,9 +16,6 @@ class NamedFormat {
     this.problems = problems;
   }
 }
-
-/** Receiver of `format.dns1123Label()` and similar functions. */
-class Formats {}
 
 /** Check of a name prefix, which may end with a dash. */
 function prefix(
@@ -51,36 +47,36 @@ const FORMATS: Readonly<Record<string, (text: string) => readonly string[]>> = {
   datetime: known("datetime", "invalid datetime"),
 };
 
-/** Registers `format.named()`, the formats and `validate()`. */
-export function registerFormatFunctions(environment: Environment): void {
+/** `format.named()`, the formats and `validate()`. */
+export function formatExtension(): CelExtension {
   const { Optional } = celLibrary();
   const formats = new Map(
     Object.entries(FORMATS).map(([name, problems]) =>
       [name, new NamedFormat(problems)] as const
     ),
   );
-  environment
-    .registerType("kubernetes.NamedFormat", { ctor: NamedFormat })
-    .registerType("FormatNamespace", { ctor: Formats })
-    .registerConstant("format", "FormatNamespace", new Formats())
-    .registerFunction(
-      "FormatNamespace.named(string): optional<kubernetes.NamedFormat>",
-      (_: Formats, name: string) => {
+  return {
+    types: { "kubernetes.NamedFormat": NamedFormat },
+    namespaces: { format: "FormatNamespace" },
+    functions: {
+      "FormatNamespace.named(string): optional<kubernetes.NamedFormat>": (
+        _: unknown,
+        name: string,
+      ) => {
         const format = formats.get(name);
         return format === undefined ? Optional.none() : Optional.of(format);
       },
-    )
-    .registerFunction(
-      "kubernetes.NamedFormat.validate(string): optional<list<string>>",
-      ({ problems }: NamedFormat, text: string) => {
+      "kubernetes.NamedFormat.validate(string): optional<list<string>>": (
+        { problems }: NamedFormat,
+        text: string,
+      ) => {
         const found = problems(text);
         return found.length === 0 ? Optional.none() : Optional.of([...found]);
       },
-    );
-  for (const [name, format] of formats) {
-    environment.registerFunction(
-      `FormatNamespace.${name}(): kubernetes.NamedFormat`,
-      () => format,
-    );
-  }
+      ...Object.fromEntries([...formats].map(([name, format]) => [
+        `FormatNamespace.${name}(): kubernetes.NamedFormat`,
+        () => format,
+      ])),
+    },
+  };
 }

@@ -1,12 +1,7 @@
-import type { Environment, Optional } from "@marcbachmann/cel-js";
-import { celLibrary } from "./cel_library.ts";
+import type { Optional } from "@marcbachmann/cel-js";
+import { type CelExtension, celLibrary } from "./cel_library.ts";
 import { CelFailure, celTypeName } from "./cel_failure.ts";
 import { celEqual, type CelList, isList } from "./equality.ts";
-
-/** Receiver of `sets.contains()` and similar functions. */
-class Sets {}
-/** Receiver of `lists.range()`. */
-class Lists {}
 
 const DURATION = "google.protobuf.Duration";
 const TIMESTAMP = "google.protobuf.Timestamp";
@@ -22,88 +17,58 @@ export const ORDERED: readonly string[] = [
   TIMESTAMP,
 ];
 
-/** Registers the functions on lists and sets that Kubernetes adds to CEL. */
-export function registerListFunctions(environment: Environment): void {
-  for (const type of ORDERED) {
-    environment
-      .registerFunction(`list<${type}>.isSorted(): bool`, isSorted)
-      .registerFunction(`list<${type}>.min(): ${type}`, least)
-      .registerFunction(`list<${type}>.max(): ${type}`, greatest)
-      .registerFunction(
+/** Functions on lists and sets that Kubernetes adds to CEL. */
+export const LISTS: CelExtension = {
+  namespaces: { lists: "ListsNamespace", sets: "SetsNamespace" },
+  functions: {
+    ...Object.fromEntries(ORDERED.flatMap((type) => [
+      [`list<${type}>.isSorted(): bool`, isSorted],
+      [`list<${type}>.min(): ${type}`, least],
+      [`list<${type}>.max(): ${type}`, greatest],
+      [
         `list<${type}>.sort(): list<${type}>`,
         (list: CelList) => [...list].sort(compare),
-      );
-  }
-  environment
-    .registerFunction(
-      "list<int>.sum(): int",
-      (list: Iterable<bigint>) =>
-        [...list].reduce((sum, item) => sum + item, 0n),
-    )
-    .registerFunction(
-      "list<double>.sum(): double",
-      (list: Iterable<number>) =>
-        [...list].reduce((sum, item) => sum + item, 0),
-    )
-    .registerFunction(
-      "list<A>.indexOf(A): int",
-      (list: CelList, searched: unknown) =>
-        BigInt([...list].findIndex((item) => celEqual(item, searched))),
-    )
-    .registerFunction(
-      "list<A>.lastIndexOf(A): int",
-      (list: CelList, searched: unknown) =>
-        BigInt([...list].findLastIndex((item) => celEqual(item, searched))),
-    )
-    .registerFunction(
-      "list<A>.reverse(): list<A>",
-      (list: CelList) => [...list].reverse(),
-    )
-    .registerOperator(
-      "optional<A> == optional<A>",
-      (a: Optional, b: Optional) =>
-        a.hasValue() === b.hasValue() &&
-        (!a.hasValue() || celEqual(a.value(), b.value())),
-    )
-    .registerFunction(
-      "list<A>.first(): optional<A>",
-      (list: CelList) => present([...list].slice(0, 1)),
-    )
-    .registerFunction(
-      "list<A>.last(): optional<A>",
-      (list: CelList) => present([...list].slice(-1)),
-    )
-    .registerFunction("list<A>.distinct(): list<A>", distinct)
-    .registerFunction("list<A>.slice(int, int): list<A>", slice)
-    .registerFunction(
-      "list<list<A>>.flatten(): list<A>",
-      (list: CelList) => flatten(list, 1n),
-    )
-    .registerFunction("list<dyn>.flatten(int): list<dyn>", flatten)
-    .registerType("ListsNamespace", { ctor: Lists })
-    .registerConstant("lists", "ListsNamespace", new Lists())
-    .registerFunction(
-      "ListsNamespace.range(int): list<int>",
-      (_: Lists, count: bigint) =>
-        Array.from({ length: Math.max(0, Number(count)) }, (_, i) => BigInt(i)),
-    )
-    .registerType("SetsNamespace", { ctor: Sets })
-    .registerConstant("sets", "SetsNamespace", new Sets())
-    .registerFunction(
-      "SetsNamespace.contains(list<A>, list<A>): bool",
-      (_: Sets, list: CelList, others: CelList) => contains(list, others),
-    )
-    .registerFunction(
-      "SetsNamespace.equivalent(list<A>, list<A>): bool",
-      (_: Sets, list: CelList, others: CelList) =>
-        contains(list, others) && contains(others, list),
-    )
-    .registerFunction(
-      "SetsNamespace.intersects(list<A>, list<A>): bool",
-      (_: Sets, list: CelList, others: CelList) =>
-        [...others].some((item) => contains(list, [item])),
-    );
-}
+      ],
+    ])),
+    "list<int>.sum(): int": (list: Iterable<bigint>) =>
+      [...list].reduce((sum, item) => sum + item, 0n),
+    "list<double>.sum(): double": (list: Iterable<number>) =>
+      [...list].reduce((sum, item) => sum + item, 0),
+    "list<A>.indexOf(A): int": (list: CelList, searched: unknown) =>
+      BigInt([...list].findIndex((item) => celEqual(item, searched))),
+    "list<A>.lastIndexOf(A): int": (list: CelList, searched: unknown) =>
+      BigInt([...list].findLastIndex((item) => celEqual(item, searched))),
+    "list<A>.reverse(): list<A>": (list: CelList) => [...list].reverse(),
+    "optional<A> == optional<A>": (a: Optional, b: Optional) =>
+      a.hasValue() === b.hasValue() &&
+      (!a.hasValue() || celEqual(a.value(), b.value())),
+    "list<A>.first(): optional<A>": (list: CelList) =>
+      present([...list].slice(0, 1)),
+    "list<A>.last(): optional<A>": (list: CelList) =>
+      present([...list].slice(-1)),
+    "list<A>.distinct(): list<A>": distinct,
+    "list<A>.slice(int, int): list<A>": slice,
+    "list<list<A>>.flatten(): list<A>": (list: CelList) => flatten(list, 1n),
+    "list<dyn>.flatten(int): list<dyn>": flatten,
+    "ListsNamespace.range(int): list<int>": (_: unknown, count: bigint) =>
+      Array.from({ length: Math.max(0, Number(count)) }, (_, i) => BigInt(i)),
+    "SetsNamespace.contains(list<A>, list<A>): bool": (
+      _: unknown,
+      list: CelList,
+      others: CelList,
+    ) => contains(list, others),
+    "SetsNamespace.equivalent(list<A>, list<A>): bool": (
+      _: unknown,
+      list: CelList,
+      others: CelList,
+    ) => contains(list, others) && contains(others, list),
+    "SetsNamespace.intersects(list<A>, list<A>): bool": (
+      _: unknown,
+      list: CelList,
+      others: CelList,
+    ) => [...others].some((item) => contains(list, [item])),
+  },
+};
 
 /** The item of a list, if there is one. */
 function present(items: readonly unknown[]): unknown {

@@ -1,9 +1,6 @@
-import type { Environment } from "@marcbachmann/cel-js";
 import { CelFailure } from "./cel_failure.ts";
 import { CidrBlock, IpAddress } from "./ip_address.ts";
-
-/** Receiver of `ip.isCanonical()`. */
-class Ip {}
+import type { CelExtension } from "./cel_library.ts";
 
 /** URL as parsed by Go's `url.ParseRequestURI`. */
 class RequestUrl {
@@ -59,58 +56,8 @@ function cidr(text: string): CidrBlock {
   return parsed(CidrBlock.parse(text), "network address", text);
 }
 
-/** Registers `url()`, `ip()`, `cidr()` and the methods of their values. */
-export function registerNetworkFunctions(environment: Environment): void {
-  registerUrls(environment);
-  registerAddresses(environment);
-  environment
-    .registerType("net.CIDR", { ctor: CidrBlock })
-    .registerOperator(
-      "net.CIDR == net.CIDR",
-      (a: CidrBlock, b: CidrBlock) => String(a) === String(b),
-    )
-    .registerFunction("cidr(string): net.CIDR", cidr)
-    .registerFunction(
-      "isCIDR(string): bool",
-      (text: string) => CidrBlock.parse(text) !== undefined,
-    )
-    .registerFunction(
-      "string(net.CIDR): string",
-      (block: CidrBlock) => String(block),
-    )
-    .registerFunction(
-      "net.CIDR.containsIP(net.IP): bool",
-      (block: CidrBlock, address: IpAddress) => block.contains(address),
-    )
-    .registerFunction(
-      "net.CIDR.containsIP(string): bool",
-      (block: CidrBlock, text: string) => block.contains(ip(text)),
-    )
-    .registerFunction(
-      "net.CIDR.containsCIDR(net.CIDR): bool",
-      (block: CidrBlock, other: CidrBlock) => block.containsBlock(other),
-    )
-    .registerFunction(
-      "net.CIDR.containsCIDR(string): bool",
-      (block: CidrBlock, text: string) => block.containsBlock(cidr(text)),
-    )
-    .registerFunction(
-      "net.CIDR.ip(): net.IP",
-      (block: CidrBlock) => block.address,
-    )
-    .registerFunction(
-      "net.CIDR.prefixLength(): int",
-      (block: CidrBlock) => BigInt(block.length),
-    )
-    .registerFunction(
-      "net.CIDR.masked(): net.CIDR",
-      ({ address, length }: CidrBlock) =>
-        new CidrBlock(address.masked(length), length),
-    );
-}
-
 /** Networks tested by the methods of addresses, such as `isLoopback()`. */
-const NETWORKS: Readonly<Record<string, readonly string[]>> = {
+const TESTED: Readonly<Record<string, readonly string[]>> = {
   isUnspecified: ["0.0.0.0/32", "::/128"],
   isLoopback: ["127.0.0.0/8", "::1/128"],
   isLinkLocalMulticast: ["224.0.0.0/24", "ff02::/16"],
@@ -130,80 +77,86 @@ const NOT_GLOBAL: readonly string[] = [
   "fe80::/10",
 ];
 
-function registerAddresses(environment: Environment): void {
-  environment
-    .registerType("net.IP", { ctor: IpAddress })
-    .registerType("IpNamespace", { ctor: Ip })
-    .registerConstant("ip", "IpNamespace", new Ip())
-    .registerOperator(
-      "net.IP == net.IP",
-      (a: IpAddress, b: IpAddress) => String(a) === String(b),
-    )
-    .registerFunction("ip(string): net.IP", ip)
-    .registerFunction(
-      "isIP(string): bool",
-      (text: string) => IpAddress.parse(text) !== undefined,
-    )
-    .registerFunction(
-      "IpNamespace.isCanonical(string): bool",
-      (_: Ip, text: string) => String(ip(text)) === text,
-    )
-    .registerFunction(
-      "string(net.IP): string",
-      (address: IpAddress) => String(address),
-    )
-    .registerFunction(
-      "net.IP.family(): int",
-      ({ family }: IpAddress) => BigInt(family),
-    )
-    .registerFunction(
-      "net.IP.isGlobalUnicast(): bool",
-      (address: IpAddress) =>
-        !NOT_GLOBAL.some((network) => address.isWithin(network)),
-    );
-  for (const [name, networks] of Object.entries(NETWORKS)) {
-    environment.registerFunction(
-      `net.IP.${name}(): bool`,
-      (address: IpAddress) =>
-        networks.some((network) => address.isWithin(network)),
-    );
-  }
+/** Parts of a URL by the methods that return them. */
+const PARTS: Readonly<Record<string, (url: RequestUrl) => string>> = {
+  getScheme: ({ scheme }) => scheme,
+  getHost: ({ host }) => host,
+  getHostname: ({ host }) =>
+    host.replace(/:\d*$/, "").replace(/^\[(.*)\]$/, "$1"),
+  getPort: ({ host }) => /:(\d*)$/.exec(host)?.[1] ?? "",
+  getEscapedPath: ({ path }) => path,
+};
+
+function areSame(a: unknown, b: unknown): boolean {
+  return String(a) === String(b);
 }
 
-function registerUrls(environment: Environment): void {
-  const parts: Readonly<Record<string, (url: RequestUrl) => string>> = {
-    getScheme: ({ scheme }) => scheme,
-    getHost: ({ host }) => host,
-    getHostname: ({ host }) =>
-      host.replace(/:\d*$/, "").replace(/^\[(.*)\]$/, "$1"),
-    getPort: ({ host }) => /:(\d*)$/.exec(host)?.[1] ?? "",
-    getEscapedPath: ({ path }) => path,
-  };
-  environment
-    .registerType("kubernetes.URL", { ctor: RequestUrl })
-    .registerOperator(
-      "kubernetes.URL == kubernetes.URL",
-      (a: RequestUrl, b: RequestUrl) => String(a) === String(b),
-    )
-    .registerFunction(
-      "url(string): kubernetes.URL",
-      (text: string) => new RequestUrl(text),
-    )
-    .registerFunction("isURL(string): bool", isUrl)
-    .registerFunction(
-      "kubernetes.URL.getQuery(): map<string, list<string>>",
-      ({ query }: RequestUrl) => {
-        const values = new Map<string, string[]>();
-        for (const [name, value] of new URLSearchParams(query)) {
-          values.set(name, [...values.get(name) ?? [], value]);
-        }
-        return values;
-      },
-    );
-  for (const [name, part] of Object.entries(parts)) {
-    environment.registerFunction(`kubernetes.URL.${name}(): string`, part);
-  }
-}
+/** `url()`, `ip()`, `cidr()` and the methods of their values. */
+export const NETWORKS: CelExtension = {
+  types: {
+    "kubernetes.URL": RequestUrl,
+    "net.IP": IpAddress,
+    "net.CIDR": CidrBlock,
+  },
+  namespaces: { ip: "IpNamespace" },
+  functions: {
+    "kubernetes.URL == kubernetes.URL": areSame,
+    "url(string): kubernetes.URL": (text: string) => new RequestUrl(text),
+    "isURL(string): bool": isUrl,
+    "kubernetes.URL.getQuery(): map<string, list<string>>": (
+      { query }: RequestUrl,
+    ) => {
+      const values = new Map<string, string[]>();
+      for (const [name, value] of new URLSearchParams(query)) {
+        values.set(name, [...values.get(name) ?? [], value]);
+      }
+      return values;
+    },
+    ...Object.fromEntries(
+      Object.entries(PARTS).map(([name, part]) => [
+        `kubernetes.URL.${name}(): string`,
+        part,
+      ]),
+    ),
+    "net.IP == net.IP": areSame,
+    "ip(string): net.IP": ip,
+    "isIP(string): bool": (text: string) => IpAddress.parse(text) !== undefined,
+    "IpNamespace.isCanonical(string): bool": (_: unknown, text: string) =>
+      String(ip(text)) === text,
+    "string(net.IP): string": String,
+    "net.IP.family(): int": ({ family }: IpAddress) => BigInt(family),
+    "net.IP.isGlobalUnicast(): bool": (address: IpAddress) =>
+      !NOT_GLOBAL.some((network) => address.isWithin(network)),
+    ...Object.fromEntries(
+      Object.entries(TESTED).map(([name, networks]) => [
+        `net.IP.${name}(): bool`,
+        (address: IpAddress) =>
+          networks.some((network) => address.isWithin(network)),
+      ]),
+    ),
+    "net.CIDR == net.CIDR": areSame,
+    "cidr(string): net.CIDR": cidr,
+    "isCIDR(string): bool": (text: string) =>
+      CidrBlock.parse(text) !== undefined,
+    "string(net.CIDR): string": String,
+    "net.CIDR.containsIP(net.IP): bool": (
+      block: CidrBlock,
+      address: IpAddress,
+    ) => block.contains(address),
+    "net.CIDR.containsIP(string): bool": (block: CidrBlock, text: string) =>
+      block.contains(ip(text)),
+    "net.CIDR.containsCIDR(net.CIDR): bool": (
+      block: CidrBlock,
+      other: CidrBlock,
+    ) => block.containsBlock(other),
+    "net.CIDR.containsCIDR(string): bool": (block: CidrBlock, text: string) =>
+      block.containsBlock(cidr(text)),
+    "net.CIDR.ip(): net.IP": ({ address }: CidrBlock) => address,
+    "net.CIDR.prefixLength(): int": ({ length }: CidrBlock) => BigInt(length),
+    "net.CIDR.masked(): net.CIDR": ({ address, length }: CidrBlock) =>
+      new CidrBlock(address.masked(length), length),
+  },
+};
 
 function isUrl(text: string): boolean {
   try {

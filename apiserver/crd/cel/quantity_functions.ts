@@ -1,62 +1,43 @@
-import type { Environment } from "@marcbachmann/cel-js";
 import { Quantity } from "../../../core/api/quantity.ts";
 import { CelFailure } from "./cel_failure.ts";
+import type { CelExtension } from "./cel_library.ts";
 
 const NANO = 1_000_000_000n;
 const LARGEST_INT = 2n ** 63n - 1n;
 
-/** Registers `quantity()` and the methods of quantities. */
-export function registerQuantityFunctions(environment: Environment): void {
-  environment
-    .registerType("kubernetes.Quantity", { ctor: Quantity })
-    .registerFunction(
-      "quantity(string): kubernetes.Quantity",
-      (text: string) => parse(text),
-    )
-    .registerFunction(
-      "isQuantity(string): bool",
-      (text: string) => Quantity.is(text),
-    )
-    .registerFunction(
-      "sign(kubernetes.Quantity): int",
-      ({ nano }: Quantity) => nano > 0n ? 1n : nano < 0n ? -1n : 0n,
-    )
-    .registerFunction("kubernetes.Quantity.isInteger(): bool", isInteger)
-    .registerFunction("kubernetes.Quantity.asInteger(): int", asInteger)
-    .registerFunction(
-      "kubernetes.Quantity.asApproximateFloat(): double",
-      (quantity: Quantity) => quantity.toNumber(),
-    )
-    .registerOperator(
-      "kubernetes.Quantity == kubernetes.Quantity",
-      (a: Quantity, b: Quantity) => a.nano === b.nano,
-    );
-  const comparisons = {
-    isLessThan: (order: number) => order < 0,
-    isGreaterThan: (order: number) => order > 0,
-  };
-  for (const [name, holds] of Object.entries(comparisons)) {
-    environment.registerFunction(
-      `kubernetes.Quantity.${name}(kubernetes.Quantity): bool`,
-      (a: Quantity, b: Quantity) => holds(a.compare(b)),
-    );
-  }
-  environment.registerFunction(
-    "kubernetes.Quantity.compareTo(kubernetes.Quantity): int",
-    (a: Quantity, b: Quantity) => BigInt(Math.sign(a.compare(b))),
-  );
-  for (const type of ["kubernetes.Quantity", "int"]) {
-    environment
-      .registerFunction(
-        `kubernetes.Quantity.add(${type}): kubernetes.Quantity`,
+const TYPE = "kubernetes.Quantity";
+
+/** `quantity()` and the methods of quantities. */
+export const QUANTITIES: CelExtension = {
+  types: { [TYPE]: Quantity },
+  functions: {
+    [`quantity(string): ${TYPE}`]: parse,
+    "isQuantity(string): bool": (text: string) => Quantity.is(text),
+    [`sign(${TYPE}): int`]: ({ nano }: Quantity) =>
+      nano > 0n ? 1n : nano < 0n ? -1n : 0n,
+    [`${TYPE}.isInteger(): bool`]: isInteger,
+    [`${TYPE}.asInteger(): int`]: asInteger,
+    [`${TYPE}.asApproximateFloat(): double`]: (quantity: Quantity) =>
+      quantity.toNumber(),
+    [`${TYPE} == ${TYPE}`]: (a: Quantity, b: Quantity) => a.nano === b.nano,
+    [`${TYPE}.isLessThan(${TYPE}): bool`]: (a: Quantity, b: Quantity) =>
+      a.compare(b) < 0,
+    [`${TYPE}.isGreaterThan(${TYPE}): bool`]: (a: Quantity, b: Quantity) =>
+      a.compare(b) > 0,
+    [`${TYPE}.compareTo(${TYPE}): int`]: (a: Quantity, b: Quantity) =>
+      BigInt(Math.sign(a.compare(b))),
+    ...Object.fromEntries([TYPE, "int"].flatMap((type) => [
+      [
+        `${TYPE}.add(${type}): ${TYPE}`,
         (a: Quantity, b: Quantity | bigint) => a.plus(parse(b)),
-      )
-      .registerFunction(
-        `kubernetes.Quantity.sub(${type}): kubernetes.Quantity`,
+      ],
+      [
+        `${TYPE}.sub(${type}): ${TYPE}`,
         (a: Quantity, b: Quantity | bigint) => a.plus(negated(parse(b))),
-      );
-  }
-}
+      ],
+    ])),
+  },
+};
 
 function parse(value: Quantity | bigint | string): Quantity {
   if (value instanceof Quantity) return value;

@@ -1,6 +1,6 @@
-import type { Environment } from "@marcbachmann/cel-js";
 import { CelFailure } from "./cel_failure.ts";
 import { compare } from "./list_functions.ts";
+import type { CelExtension } from "./cel_library.ts";
 
 /** Semantic version. */
 class Semver {
@@ -51,54 +51,41 @@ class Semver {
   }
 }
 
-/** Registers `semver()` and the methods of versions. */
-export function registerSemverFunctions(environment: Environment): void {
-  const parse = (text: string, loose = false) =>
-    new Semver(loose ? completed(text) : text);
-  const is = (text: string, loose = false) => {
-    try {
-      return Boolean(parse(text, loose));
-    } catch {
-      return false;
-    }
-  };
-  const type = "kubernetes.Semver";
-  environment.registerType(type, { ctor: Semver });
-  for (const args of ["string", "string, bool"]) {
-    environment
-      .registerFunction(
-        `semver(${args}): ${type}`,
-        (text: string, loose?: boolean) => parse(text, loose === true),
-      )
-      .registerFunction(
-        `isSemver(${args}): bool`,
-        (text: string, loose?: boolean) => is(text, loose === true),
-      );
+function isSemver(text: string, loose = false): boolean {
+  try {
+    return Boolean(semver(text, loose));
+  } catch {
+    return false;
   }
-  for (const [index, name] of ["major", "minor", "patch"].entries()) {
-    environment.registerFunction(
-      `${type}.${name}(): int`,
-      ({ numbers }: Semver) => numbers[index],
-    );
-  }
-  environment
-    .registerOperator(
-      `${type} == ${type}`,
-      (a: Semver, b: Semver) => a.compare(b) === 0,
-    )
-    .registerFunction(
-      `${type}.isLessThan(${type}): bool`,
-      (a: Semver, b: Semver) => a.compare(b) < 0,
-    )
-    .registerFunction(
-      `${type}.isGreaterThan(${type}): bool`,
-      (a: Semver, b: Semver) => a.compare(b) > 0,
-    )
-    .registerFunction(
-      `${type}.compareTo(${type}): int`,
-      (a: Semver, b: Semver) => BigInt(a.compare(b)),
-    );
 }
+
+function semver(text: string, loose = false): Semver {
+  return new Semver(loose ? completed(text) : text);
+}
+
+const TYPE = "kubernetes.Semver";
+
+/** `semver()` and the methods of versions. */
+export const SEMVERS: CelExtension = {
+  types: { [TYPE]: Semver },
+  functions: {
+    [`semver(string): ${TYPE}`]: (text: string) => semver(text),
+    [`semver(string, bool): ${TYPE}`]: semver,
+    "isSemver(string): bool": (text: string) => isSemver(text),
+    "isSemver(string, bool): bool": isSemver,
+    ...Object.fromEntries(["major", "minor", "patch"].map((name, index) => [
+      `${TYPE}.${name}(): int`,
+      ({ numbers }: Semver) => numbers[index],
+    ])),
+    [`${TYPE} == ${TYPE}`]: (a: Semver, b: Semver) => a.compare(b) === 0,
+    [`${TYPE}.isLessThan(${TYPE}): bool`]: (a: Semver, b: Semver) =>
+      a.compare(b) < 0,
+    [`${TYPE}.isGreaterThan(${TYPE}): bool`]: (a: Semver, b: Semver) =>
+      a.compare(b) > 0,
+    [`${TYPE}.compareTo(${TYPE}): int`]: (a: Semver, b: Semver) =>
+      BigInt(a.compare(b)),
+  },
+};
 
 function number(name: string, text: string): bigint {
   checkCharacters(text, /^\d*$/, `${name} number`);

@@ -1,44 +1,29 @@
-import type { Environment } from "@marcbachmann/cel-js";
 import { goNumber } from "../../validation/go_value.ts";
 import { goRegExp } from "../schema/regular_expression.ts";
 import { CelFailure, celTypeName } from "./cel_failure.ts";
+import type { CelExtension } from "./cel_library.ts";
 
-/** Receiver of `strings.quote()`. */
-class Strings {}
-
-/** Registers the functions on texts that Kubernetes adds to CEL. */
-export function registerStringFunctions(environment: Environment): void {
-  environment
-    .registerType("StringsNamespace", { ctor: Strings })
-    .registerConstant("strings", "StringsNamespace", new Strings())
-    .registerFunction(
-      "StringsNamespace.quote(string): string",
-      (_: Strings, text: string) => JSON.stringify(text),
-    )
-    .registerFunction("string.charAt(int): string", charAt)
-    .registerFunction("string.replace(string, string): string", replace)
-    .registerFunction("string.replace(string, string, int): string", replace)
-    .registerFunction("string.format(ast): string", formatMacro)
-    .registerFunction("string.find(string): string", find)
-    .registerFunction("string.findAll(string): list<string>", findAll)
-    .registerFunction("string.findAll(string, int): list<string>", findAll)
-    .registerFunction(
-      "string(google.protobuf.Timestamp): string",
-      (time: Date) => time.toISOString().replace(/\.000Z$/, "Z"),
-    )
-    .registerFunction(
-      "string(google.protobuf.Duration): string",
-      (duration: object) => String(duration),
-    )
-    .registerFunction(
-      "int(google.protobuf.Timestamp): int",
-      (time: Date) => BigInt(Math.floor(time.getTime() / 1000)),
-    )
-    .registerFunction(
-      "int(uint): int",
-      (value: { readonly value: bigint }) => value.value,
-    );
-}
+/** Functions on texts that Kubernetes adds to CEL. */
+export const STRINGS: CelExtension = {
+  namespaces: { strings: "StringsNamespace" },
+  functions: {
+    "StringsNamespace.quote(string): string": (_: unknown, text: string) =>
+      JSON.stringify(text),
+    "string.charAt(int): string": charAt,
+    "string.replace(string, string): string": replace,
+    "string.replace(string, string, int): string": replace,
+    "string.format(ast): string": formatMacro,
+    "string.find(string): string": find,
+    "string.findAll(string): list<string>": findAll,
+    "string.findAll(string, int): list<string>": findAll,
+    "string(google.protobuf.Timestamp): string": (time: Date) =>
+      time.toISOString().replace(/\.000Z$/, "Z"),
+    "string(google.protobuf.Duration): string": String,
+    "int(google.protobuf.Timestamp): int": (time: Date) =>
+      BigInt(Math.floor(time.getTime() / 1000)),
+    "int(uint): int": ({ value }: { readonly value: bigint }) => value,
+  },
+};
 
 function charAt(text: string, position: bigint): string {
   const characters = [...text];
