@@ -2,7 +2,7 @@ import { apiVersionOf, parseApiVersion } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
 import { ApplyError } from "./merge/apply_error.ts";
 import { mutableCopy } from "../core/json/prune.ts";
-import { FieldSet } from "../core/patch/field_set.ts";
+import { FieldSet } from "./merge/field_set.ts";
 import {
   applyManaged,
   type ManagedFieldsWrite,

@@ -5,7 +5,7 @@ import {
   type JsonPatchOperation,
 } from "../../core/patch/json_patch.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "../merge/schema.ts";
 import { loadCel } from "../crd/cel/cel_library.ts";
 import { mergeTyped } from "../merge/typed_merge.ts";
 import { fieldSchema, itemSchema } from "../merge/typed_value.ts";

@@ -1,5 +1,6 @@
 import { apiVersionOf, parseApiVersion } from "../../core/api/kind.ts";
-import type { OpenApiSchema, Schema } from "../../core/patch/schema.ts";
+import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import type { Schema } from "../merge/schema.ts";
 import { loadCel } from "../crd/cel/cel_library.ts";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
 import type { Resources } from "../resources.ts";

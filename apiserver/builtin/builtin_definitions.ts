@@ -10,7 +10,7 @@
  */
 import { apiVersionOf, parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "../merge/schema.ts";
 import type {
   DecodedBody,
   ResourceDefinition,

@@ -1,6 +1,6 @@
 import { Quantity } from "../../core/api/quantity.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "../merge/schema.ts";
 import { goJsonType } from "../validation/go_value.ts";
 import { type GoField, type GoType, goType, specialForm } from "./go_types.ts";
 import { decodeTime } from "./time_values.ts";

@@ -1,8 +1,5 @@
-import {
-  type OpenApiSchema,
-  type Schema,
-  SchemaDefinitions,
-} from "../../core/patch/schema.ts";
+import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { type Schema, SchemaDefinitions } from "../merge/schema.ts";
 import { DEFINITIONS, FIELD_PRESENCE } from "./data/openapi_definitions.ts";
 
 /**

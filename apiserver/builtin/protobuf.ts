@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { JsonObject } from "../../core/patch/json_value.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "../merge/schema.ts";
 import { decodeTyped } from "./decode.ts";
 import { definitionOfKind, type GoType, goType } from "./go_types.ts";
 import {

@@ -1,4 +1,4 @@
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "../merge/schema.ts";
 import { FIELD_NUMBERS } from "./data/field_numbers.ts";
 import type { GoField, GoType, SpecialForm } from "./go_types.ts";
 import { specialForm } from "./go_types.ts";

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "../merge/schema.ts";
 import { definitionOfKind, type GoField, goType } from "./go_types.ts";
 import {
   JSON_SCHEMA,

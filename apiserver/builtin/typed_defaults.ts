@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "../merge/schema.ts";
 import { setCrdDefaults } from "../crd/crd_lifecycle.ts";
 import { FieldPath } from "../validation/field_path.ts";
 import { DEFAULT_RULES } from "./defaults/default_rules.ts";

@@ -1,6 +1,6 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
-import { fieldPathText } from "../../core/patch/path_element.ts";
-import { ownerId } from "../../core/patch/field_owner.ts";
+import { fieldPathText } from "./path_element.ts";
+import { ownerId } from "./field_owner.ts";
 import { ownerText } from "./owner_entries.ts";
 import type { FieldConflict } from "./structured_merge.ts";
 

@@ -1,6 +1,6 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "./schema.ts";
 import type { FieldConflict } from "./structured_merge.ts";
 import { compareTyped } from "./typed_compare.ts";
 import { fieldsOf } from "./typed_fields.ts";

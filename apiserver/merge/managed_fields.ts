@@ -18,8 +18,8 @@ import {
   type FieldOwner,
   type FieldOwners,
   ownerId,
-} from "../../core/patch/field_owner.ts";
-import { FieldSet } from "../../core/patch/field_set.ts";
+} from "./field_owner.ts";
+import { FieldSet } from "./field_set.ts";
 import { conflictsBesideLastApplied, withLastApplied } from "./last_applied.ts";
 import { encodeOwners, mergeOldOwners } from "./owner_entries.ts";
 import {

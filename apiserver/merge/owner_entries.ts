@@ -1,10 +1,6 @@
 import type { ManagedFieldsEntry } from "../../core/api/object.ts";
-import {
-  type FieldOwner,
-  type FieldOwners,
-  ownerId,
-} from "../../core/patch/field_owner.ts";
-import { FieldSet } from "../../core/patch/field_set.ts";
+import { type FieldOwner, type FieldOwners, ownerId } from "./field_owner.ts";
+import { FieldSet } from "./field_set.ts";
 
 /**
  * Encodes owners for `metadata.managedFields`: operation `Apply` first, then by

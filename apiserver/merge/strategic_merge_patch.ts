@@ -4,7 +4,7 @@ import {
   type JsonObject,
 } from "../../core/patch/json_value.ts";
 import { goText, goTypeName } from "../validation/go_value.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "./schema.ts";
 
 /** Category of a failed strategic merge patch. */
 export type StrategicPatchFault =

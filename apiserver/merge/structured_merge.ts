@@ -1,8 +1,8 @@
-import type { FieldPath } from "../../core/patch/path_element.ts";
-import type { FieldOwner, FieldOwners } from "../../core/patch/field_owner.ts";
-import { FieldSet } from "../../core/patch/field_set.ts";
+import type { FieldPath } from "./path_element.ts";
+import type { FieldOwner, FieldOwners } from "./field_owner.ts";
+import { FieldSet } from "./field_set.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "./schema.ts";
 import { compareTyped, type Comparison } from "./typed_compare.ts";
 import { fieldsOf, fieldsUnderSchema, withoutFields } from "./typed_fields.ts";
 import { mergeTyped } from "./typed_merge.ts";

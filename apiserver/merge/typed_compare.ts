@@ -1,14 +1,11 @@
-import {
-  fieldElement,
-  type PathElement,
-} from "../../core/patch/path_element.ts";
-import { type FieldSet, FieldSetBuilder } from "../../core/patch/field_set.ts";
+import { fieldElement, type PathElement } from "./path_element.ts";
+import { type FieldSet, FieldSetBuilder } from "./field_set.ts";
 import {
   isJsonObject,
   jsonEquals,
   type JsonObject,
 } from "../../core/patch/json_value.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "./schema.ts";
 import {
   fieldSchema,
   type Form,

@@ -3,10 +3,10 @@ import {
   fieldNameOf,
   type FieldPath,
   type PathElement,
-} from "../../core/patch/path_element.ts";
-import { FieldSet, FieldSetBuilder } from "../../core/patch/field_set.ts";
+} from "./path_element.ts";
+import { FieldSet, FieldSetBuilder } from "./field_set.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "./schema.ts";
 import { fieldSchema, formOf, itemElement, itemSchema } from "./typed_value.ts";
 
 /**

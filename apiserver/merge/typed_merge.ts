@@ -1,6 +1,6 @@
-import type { PathElement } from "../../core/patch/path_element.ts";
+import type { PathElement } from "./path_element.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "./schema.ts";
 import { fieldSchema, formOf, itemElement, itemSchema } from "./typed_value.ts";
 
 /**

@@ -4,10 +4,10 @@ import {
   keyElement,
   type PathElement,
   valueElement,
-} from "../../core/patch/path_element.ts";
+} from "./path_element.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { goSyntax, goText, goTypeName } from "../validation/go_value.ts";
-import { Schema } from "../../core/patch/schema.ts";
+import { Schema } from "./schema.ts";
 
 /** Form of a value in a traversal: a map, a list or a scalar. */
 export type Form = "map" | "list" | "scalar";

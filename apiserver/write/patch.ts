@@ -12,7 +12,7 @@ import {
   applyStrategicMergePatch,
   StrategicPatchError,
 } from "../merge/strategic_merge_patch.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "../merge/schema.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { applyPatch } from "../field_management.ts";

@@ -1,7 +1,7 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import { labelSelectorText } from "../../core/api/label_selector.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import { Schema } from "../../core/patch/schema.ts";
+import { Schema } from "../merge/schema.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { findStored } from "../read/get.ts";
 import { settle } from "../settle.ts";

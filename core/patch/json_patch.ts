@@ -1,8 +1,8 @@
 /**
- * JSON patches, merge patches and field ownership, as pure functions on JSON
- * values. Arguments are never modified. What only a server needs, such as
- * strategic merge patches and the merge of server-side apply, is in
- * `apiserver/merge`. This folder imports only `api`.
+ * JSON patches and merge patches, as pure functions on JSON values. Arguments are
+ * never modified. What only a server needs, such as strategic merge patches, field
+ * ownership and the merge of server-side apply, is in `apiserver/merge`. This
+ * folder imports only `api`.
  *
  * @module
  */

@@ -9,7 +9,7 @@ import { readProtobuf } from "../../apiserver/builtin/protobuf.ts";
 import { writeProtobuf } from "../../apiserver/builtin/protobuf_writer.ts";
 import { wireForm } from "../../apiserver/builtin/protobuf_fields.ts";
 import { RESOURCES } from "../../apiserver/builtin/data/resource_table.ts";
-import type { Schema } from "../../core/patch/schema.ts";
+import type { Schema } from "../../apiserver/merge/schema.ts";
 import { fc } from "../support/property.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
 

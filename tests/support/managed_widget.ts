@@ -1,11 +1,11 @@
 import type { UntypedObject } from "../../core/api/object.ts";
-import { decodeOwners } from "../../core/patch/field_owner.ts";
+import { decodeOwners } from "../../apiserver/merge/field_owner.ts";
 import {
   applyManaged,
   type ManagedKind,
   updateManagedFields,
 } from "../../apiserver/merge/managed_fields.ts";
-import { Schema } from "../../core/patch/schema.ts";
+import { Schema } from "../../apiserver/merge/schema.ts";
 
 /** API version of the widgets. */
 export const apiVersion = "example.com/v1";

@@ -1,6 +1,6 @@
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type { Pod } from "../../../core/kinds/core_v1.ts";
-import { FieldSet } from "../../../core/patch/field_set.ts";
+import { FieldSet } from "../../merge/field_set.ts";
 import { timestamp } from "../../../core/api/timestamp.ts";
 import { generationLifecycle, type Lifecycle } from "./lifecycle.ts";
 import { qosClassOf } from "./pod_qos.ts";

@@ -1,7 +1,7 @@
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type { DaemonSet } from "../../../core/kinds/apps_v1.ts";
 import type { Job } from "../../../core/kinds/batch_v1.ts";
-import { FieldSet } from "../../../core/patch/field_set.ts";
+import { FieldSet } from "../../merge/field_set.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
 import {
   generationLifecycle,

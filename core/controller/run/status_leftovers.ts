@@ -1,9 +1,6 @@
-import type { KubernetesObject } from "../../api/object.ts";
-import { decodeOwners, type FieldOwner } from "../../patch/field_owner.ts";
-import { FieldSet } from "../../patch/field_set.ts";
+import type { KubernetesObject, ManagedFieldsEntry } from "../../api/object.ts";
 import { isJsonObject, jsonEquals } from "../../patch/json_value.ts";
 import { applyMergePatch, diffMergePatch } from "../../patch/merge_patch.ts";
-import type { PathElement } from "../../patch/path_element.ts";
 import type { OpenApiSchema } from "../../patch/schema.ts";
 import { mergeKeyedLists } from "./keyed_lists.ts";
 
@@ -23,7 +20,7 @@ export function statusLeftovers(
   const { status = {} } = object as { readonly status?: unknown };
   const { own, kept } = statusFields(
     object,
-    (owner) => owner.manager === manager && owner.operation === "Update",
+    (entry) => entry.manager === manager && entry.operation === "Update",
   );
   const patch = diffMergePatch(status, without(status, own, kept)) as object;
   return Object.keys(patch).length === 0 ? undefined : patch;
@@ -49,7 +46,7 @@ export function statusPatch(
   const { status = {} } = object as { readonly status?: unknown };
   const { own, kept } = statusFields(
     object,
-    (owner) => owner.manager === manager,
+    (entry) => entry.manager === manager,
   );
   const others = { status: without(status, own, kept) };
   const states = { given: others, current: others };
@@ -57,43 +54,54 @@ export function statusPatch(
   return diffMergePatch({ status }, applyMergePatch(others, merged)) as object;
 }
 
-/** Status fields of the owners that a condition selects, and those of others. */
+/**
+ * Fields of an object in the format of `fieldsV1`, by path element: `f:NAME` for a
+ * field, `k:{…}` and `v:…` for an item of a list. A field itself has the element `.`.
+ */
+interface Fields {
+  [element: string]: Fields;
+}
+
+/** Status fields of the entries that a condition selects, and those of others. */
 function statusFields(
-  { metadata }: KubernetesObject,
-  isOwn: (owner: FieldOwner) => boolean,
-): { readonly own: FieldSet; readonly kept: FieldSet } {
-  let own = FieldSet.empty;
-  let kept = FieldSet.empty;
-  for (const owner of decodeOwners(metadata.managedFields).values()) {
-    const fields = owner.fields.nodes.get("f:status")?.children;
-    if (fields === undefined) continue;
-    if (isOwn(owner)) own = own.union(fields);
-    else kept = kept.union(fields);
+  { metadata: { managedFields = [] } }: KubernetesObject,
+  isOwn: (entry: ManagedFieldsEntry) => boolean,
+): { readonly own: Fields; readonly kept: Fields } {
+  const [own, kept]: [Fields, Fields] = [{}, {}];
+  for (const entry of managedFields) {
+    const { "f:status": fields } = (entry.fieldsV1 ?? {}) as Fields;
+    if (fields !== undefined) addFields(isOwn(entry) ? own : kept, fields);
   }
   return { own, kept };
 }
 
-/** Value without the members of one field set that the other set does not have. */
-function without(value: unknown, written: FieldSet, kept: FieldSet): unknown {
-  if (written.isEmpty) return value;
-  const remaining = (part: unknown, element: PathElement | undefined) => {
-    const node = written.nodes.get(element ?? "");
+function addFields(to: Fields, fields: Fields): void {
+  for (const [element, below] of Object.entries(fields)) {
+    const node = to[element] ??= {};
+    if (element === ".") continue;
+    if (Object.keys(below).length === 0) node["."] = {};
+    addFields(node, below);
+  }
+}
+
+/** Value without the fields of one set that the other set does not have. */
+function without(value: unknown, written: Fields, kept: Fields): unknown {
+  const remaining = (part: unknown, element: string | undefined) => {
+    const node = written[element ?? ""];
     if (element === undefined || node === undefined) return part;
-    const others = kept.nodes.get(element);
-    if (others === undefined && node.member) return undefined;
+    const others = kept[element];
+    if (others === undefined && "." in node) return undefined;
     // As a whole it belongs to another manager.
-    if (others?.member && others.children.isEmpty) return part;
-    const rest = without(
-      part,
-      node.children,
-      others?.children ?? FieldSet.empty,
-    );
+    if (others && Object.keys(others).every((name) => name === ".")) {
+      return part;
+    }
+    const rest = without(part, node, others ?? {});
     const isGone = others === undefined && typeof rest === "object" &&
       rest !== null && Object.keys(rest).length === 0;
     return isGone ? undefined : rest;
   };
   if (Array.isArray(value)) {
-    const elements = [...written.nodes.keys()];
+    const elements = Object.keys(written);
     return value.map((item) =>
       remaining(item, elements.find((element) => identifies(element, item)))
     ).filter((item) => item !== undefined);
@@ -107,7 +115,7 @@ function without(value: unknown, written: FieldSet, kept: FieldSet): unknown {
 }
 
 /** Whether a path element is that of a list item. */
-function identifies(element: PathElement, item: unknown): boolean {
+function identifies(element: string, item: unknown): boolean {
   const content = element.slice(2);
   if (element.startsWith("v:")) return jsonEquals(JSON.parse(content), item);
   return element.startsWith("k:") && isJsonObject(item) &&

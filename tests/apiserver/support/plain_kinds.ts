@@ -5,7 +5,7 @@ import type {
   ResourceDefinition,
   ResourceVersion,
 } from "../../../apiserver/registry.ts";
-import { Schema } from "../../../core/patch/schema.ts";
+import { Schema } from "../../../apiserver/merge/schema.ts";
 
 const VERBS = [
   "create",

@@ -8,8 +8,8 @@ import {
   keyElement,
   parsePathElement,
   valueElement,
-} from "../../../core/patch/path_element.ts";
-import { FieldSet } from "../../../core/patch/field_set.ts";
+} from "../../../apiserver/merge/path_element.ts";
+import { FieldSet } from "../../../apiserver/merge/field_set.ts";
 
 const elements = fc.constantFrom(
   "f:a",

@@ -1,4 +1,4 @@
-import type { ManagedFieldsEntry } from "../api/object.ts";
+import type { ManagedFieldsEntry } from "../../core/api/object.ts";
 import { FieldSet, type FieldsV1 } from "./field_set.ts";
 
 /** Entry of `metadata.managedFields`, decoded. */
