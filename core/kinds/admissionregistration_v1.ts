@@ -73,20 +73,8 @@ export interface MutatingAdmissionPolicySpec {
 }
 
 /** Type of `MutatingWebhookConfiguration.webhooks` (admissionregistration/v1). */
-export interface MutatingWebhook {
-  admissionReviewVersions: string[];
-  clientConfig: WebhookClientConfig;
-  failurePolicy?: "Fail" | "Ignore" | undefined;
-  /** List with the key `name`. */
-  matchConditions?: MatchCondition[] | undefined;
-  matchPolicy?: "Equivalent" | "Exact" | undefined;
-  name: string;
-  namespaceSelector?: LabelSelector | undefined;
-  objectSelector?: LabelSelector | undefined;
+export interface MutatingWebhook extends ValidatingWebhook {
   reinvocationPolicy?: "IfNeeded" | "Never" | undefined;
-  rules?: RuleWithOperations[] | undefined;
-  sideEffects: "None" | "NoneOnDryRun" | "Some" | "Unknown";
-  timeoutSeconds?: number | undefined;
 }
 
 /** Object of the kind MutatingWebhookConfiguration (admissionregistration/v1), see https://kubernetes.io/docs/reference/kubernetes-api/admissionregistration/mutating-webhook-configuration-v1/ */
@@ -104,13 +92,8 @@ export interface Mutation {
 }
 
 /** Type of `MatchResources.excludeResourceRules` and `MatchResources.resourceRules` (admissionregistration/v1). */
-export interface NamedRuleWithOperations {
-  apiGroups?: string[] | undefined;
-  apiVersions?: string[] | undefined;
-  operations?: ("*" | "CONNECT" | "CREATE" | "DELETE" | "UPDATE")[] | undefined;
+export interface NamedRuleWithOperations extends RuleWithOperations {
   resourceNames?: string[] | undefined;
-  resources?: string[] | undefined;
-  scope?: "*" | "Cluster" | "Namespaced" | undefined;
 }
 
 /** Type of `MutatingAdmissionPolicySpec.paramKind` and `ValidatingAdmissionPolicySpec.paramKind` (admissionregistration/v1). */

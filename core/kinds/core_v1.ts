@@ -472,37 +472,8 @@ export interface EnvVarSource {
 }
 
 /** Type of `PodSpec.ephemeralContainers` (core/v1). */
-export interface EphemeralContainer {
-  args?: string[] | undefined;
-  command?: string[] | undefined;
-  /** List with the key `name`. */
-  env?: EnvVar[] | undefined;
-  envFrom?: EnvFromSource[] | undefined;
-  image?: string | undefined;
-  imagePullPolicy?: "Always" | "IfNotPresent" | "Never" | undefined;
-  lifecycle?: Lifecycle | undefined;
-  livenessProbe?: Probe | undefined;
-  name: string;
-  /** List with the keys `containerPort` and `protocol`. */
-  ports?: ContainerPort[] | undefined;
-  readinessProbe?: Probe | undefined;
-  resizePolicy?: ContainerResizePolicy[] | undefined;
-  resources?: ResourceRequirements | undefined;
-  restartPolicy?: string | undefined;
-  restartPolicyRules?: ContainerRestartRule[] | undefined;
-  securityContext?: SecurityContext | undefined;
-  startupProbe?: Probe | undefined;
-  stdin?: boolean | undefined;
-  stdinOnce?: boolean | undefined;
+export interface EphemeralContainer extends Container {
   targetContainerName?: string | undefined;
-  terminationMessagePath?: string | undefined;
-  terminationMessagePolicy?: "FallbackToLogsOnError" | "File" | undefined;
-  tty?: boolean | undefined;
-  /** List with the key `devicePath`. */
-  volumeDevices?: VolumeDevice[] | undefined;
-  /** List with the key `mountPath`. */
-  volumeMounts?: VolumeMount[] | undefined;
-  workingDir?: string | undefined;
 }
 
 /** Type of `Volume.ephemeral` (core/v1). */

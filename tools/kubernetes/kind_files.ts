@@ -41,6 +41,13 @@ const ALIASES: Readonly<Record<string, string>> = {
   CustomResourceSubresourceStatus: "Record<string, never>",
 };
 
+/** Types with all fields of another type, and few more. */
+const BASES: Readonly<Record<string, string>> = {
+  EphemeralContainer: "Container",
+  MutatingWebhook: "ValidatingWebhook",
+  NamedRuleWithOperations: "RuleWithOperations",
+};
+
 /** What comes first keeps its plain name when two definitions share one. */
 const PRECEDENCE = [
   "core/v1",
@@ -258,23 +265,41 @@ class KindFiles {
     const kind = this.#kinds.get(definition);
     const isObject = this.#isObject(definition);
     if (isObject) need("../api/object.ts", "KubernetesObject");
+    const base = isObject ? "KubernetesObject" : BASES[name];
+    const inherited = isObject
+      ? ["apiVersion", "kind", "metadata"]
+      : this.#inherited(definition, base);
     const fields = Object.entries(schema.properties ?? {})
-      .filter(([field]) =>
-        !isObject || !["apiVersion", "kind", "metadata"].includes(field)
-      )
+      .filter(([field]) => !inherited.includes(field))
       .map(([field, property]) =>
         this.#field(definition, field, { property, need })
       );
     const lines = [
       `/** ${this.#interfaceDoc(definition)} */`,
-      `export interface ${name}${
-        isObject ? " extends KubernetesObject" : ""
-      } {`,
+      `export interface ${name}${base ? ` extends ${base}` : ""} {`,
       ...fields,
       "}",
     ];
     if (kind) lines.push(this.#constant(name, kind, need));
     return lines.join("\n");
+  }
+
+  /** Fields that a type has from its base in the same file, without a doc of its own. */
+  #inherited(definition: string, base: string | undefined): string[] {
+    if (base === undefined) return [];
+    const [from = ""] = [...this.#names].find(([, name]) => name === base) ??
+      [];
+    const need = () => {};
+    return Object.entries(this.#schema(from).properties ?? {}).map(
+      ([field, property]) => {
+        const { [field]: own = {} } = this.#schema(definition).properties ?? {};
+        if (
+          this.#type(own, need) === this.#type(property, need) &&
+          this.#isRequired(from, field) === this.#isRequired(definition, field)
+        ) return field;
+        throw new Error(`Cannot extend ${base}: received another ${field}`);
+      },
+    );
   }
 
   #isObject(definition: string): boolean {
