@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { isBuiltIn, roleAccess } from "../core/operator/operator_access.ts";
+import { isBuiltIn, roleAccess } from "../testing/operator_access.ts";
 import { readRequests } from "../testing/request_record.ts";
 import {
   type Command,

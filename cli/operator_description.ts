@@ -1,6 +1,6 @@
 import { isResolved, type Kind, type ResolvedKind } from "../core/api/kind.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
-import { hasStatus } from "../core/operator/operator_access.ts";
+import { hasStatus } from "../testing/operator_access.ts";
 import { builtInKinds } from "./built_in_kinds.ts";
 
 /** What tools need to know of an operator; plain data. */

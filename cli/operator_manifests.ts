@@ -6,7 +6,7 @@ import {
   rbacManifests,
 } from "../core/crd/rbac.ts";
 import { Lease } from "../core/operator/lease_lock.ts";
-import { operatorAccess } from "../core/operator/operator_access.ts";
+import { operatorAccess } from "../testing/operator_access.ts";
 import type { RecordedRequest } from "../testing/request_record.ts";
 import { builtInKinds } from "./built_in_kinds.ts";
 import { suggestion, UsageError } from "./command.ts";

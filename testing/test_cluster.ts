@@ -34,7 +34,7 @@ import { ActingTransport } from "./acting_transport.ts";
 import { ApiServer } from "../apiserver/server.ts";
 import { type RbacManifest, rbacManifests } from "../core/crd/rbac.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
-import { operatorAccess } from "../core/operator/operator_access.ts";
+import { operatorAccess } from "./operator_access.ts";
 import type { DefinedKind } from "../core/crd/kind_definition.ts";
 import type { ApiServerOptions } from "../apiserver/server_options.ts";
 

@@ -128,6 +128,16 @@ export function parseApiVersion(
   };
 }
 
+/** Descriptor of a kind of Kubernetes itself, whose plural is regular. */
+export function builtIn<T extends KubernetesObject>(
+  kind: string,
+  scope: Scope,
+  group = "",
+): ResolvedKind<T> {
+  const plural = `${kind.toLowerCase()}s`;
+  return Object.freeze({ group, version: "v1", kind, plural, scope });
+}
+
 /** Text of a kind for logs and errors: `apps/v1 Deployment`. */
 export function kindText(kind: Kind): string {
   return `${apiVersionOf(kind)} ${kind.kind}`;

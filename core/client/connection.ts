@@ -46,7 +46,6 @@ import type {
 } from "./transport/transport.ts";
 import { StreamRefusedError } from "./transport/transport_error.ts";
 
-/** Dependencies of a {@linkcode Connection}. */
 export interface ConnectionDeps {
   /** Source of time. */
   readonly clock: Clock;
@@ -69,11 +68,6 @@ export class Connection implements Transport {
   readonly clock: Clock;
   readonly #deps: ConnectionDeps;
 
-  /**
-   * Creates a connection from its parts; see {@linkcode openConnection}.
-   *
-   * @param deps The parts.
-   */
   constructor(deps: ConnectionDeps) {
     this.clock = deps.clock;
     this.#deps = deps;

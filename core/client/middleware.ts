@@ -63,14 +63,12 @@ export interface RetryOptions {
   readonly max?: number | undefined;
 }
 
-/** Table of the retry options. */
 export const RETRY_OPTIONS: OptionTable<RetryOptions> = {
   maxAttempts: { type: "positive", default: 10 },
   initial: { type: "positive", default: 100 },
   max: { type: "positive", default: 30_000 },
 };
 
-/** Dependencies of {@linkcode retry}. */
 export interface RetryDeps {
   /** Source of time. */
   readonly clock: Clock;

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { isJsonObject } from "../patch/json_value.ts";
 import { fieldSelectorText } from "../api/field_selector.ts";
 import {
   apiVersionOf,
@@ -452,7 +453,7 @@ export function withDefaults<O extends object>(
   options: O,
   defaults: Partial<O>,
 ): O {
-  if (!isRecord(options)) return options;
+  if (!isJsonObject(options)) return options;
   const all: Record<string, unknown> = { ...options as object };
   for (const [name, value] of Object.entries(defaults)) {
     if (all[name] === undefined) all[name] = value;
@@ -465,7 +466,7 @@ export function withSubresource<O extends object>(
   options: O,
   subresource: Subresource,
 ): O & { readonly subresource: Subresource } {
-  return (isRecord(options) ? { ...options, subresource } : options) as
+  return (isJsonObject(options) ? { ...options, subresource } : options) as
     & O
     & { readonly subresource: Subresource };
 }
@@ -495,7 +496,7 @@ export function checkObject(
   ) return;
   throw new TypeError(
     `Cannot ${action} ${kind.kind}: it must be an object with "metadata": received ${
-      isRecord(given)
+      isJsonObject(given)
         ? `one with ${Object.keys(given).join(", ") || "nothing"}`
         : typeText(given)
     }`,
@@ -552,7 +553,7 @@ function encodeJson(value: unknown, action: string): string {
 
 function encodePatch(body: unknown, type: PatchType, action: string): string {
   const isList = Array.isArray(body);
-  if (type === "json" ? isList : isRecord(body)) {
+  if (type === "json" ? isList : isJsonObject(body)) {
     return encodeJson(body, action);
   }
   throw new TypeError(
@@ -603,8 +604,4 @@ function deletion(
     }),
     signal: options.signal,
   };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

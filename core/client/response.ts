@@ -1,3 +1,4 @@
+import { isJsonObject } from "../patch/json_value.ts";
 import { ApiError, type Status, type StatusDetails } from "../api/api_error.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
@@ -195,7 +196,7 @@ function kindFault(
   { responseKind, verb }: ApiRequest,
   value: unknown,
 ): string | undefined {
-  if (!isRecord(value)) return typeText(value);
+  if (!isJsonObject(value)) return typeText(value);
   const { kind, items } = value;
   if (responseKind === "List") {
     if (!Array.isArray(items ?? [])) return `items of type ${typeText(items)}`;
@@ -350,7 +351,7 @@ function parseStatus(
   } catch {
     return fallback;
   }
-  if (!isRecord(value) || value["kind"] !== "Status") return fallback;
+  if (!isJsonObject(value) || value["kind"] !== "Status") return fallback;
   const { message, reason, details } = value;
   return {
     code,
@@ -358,12 +359,8 @@ function parseStatus(
       ? reason
       : fallback.reason,
     message: typeof message === "string" ? message : undefined,
-    details: isRecord(details) ? details as StatusDetails : undefined,
+    details: isJsonObject(details) ? details as StatusDetails : undefined,
   };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Beginning of a response; of one about Secrets only its length. */

@@ -106,7 +106,6 @@ export interface Kubeconfig {
   readonly users: ReadonlyMap<string, FromFile<KubeconfigUser>>;
 }
 
-/** Origin of a kubeconfig. */
 export interface KubeconfigOrigin {
   /** Path of the file as the user gave it, for errors. */
   readonly file: string;

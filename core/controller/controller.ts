@@ -196,11 +196,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   #changes = 0;
   #leading = false;
 
-  /**
-   * Creates a controller, which does nothing before its start.
-   *
-   * @throws {TypeError | RangeError | SyntaxError} If an option is not valid.
-   */
+  /** @throws {TypeError | RangeError | SyntaxError} If an option is not valid. */
   constructor(
     kind: Kind<P>,
     reconciler: Reconciler<P>,
@@ -213,7 +209,6 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     this.#namespaces = this.settings.namespaces;
   }
 
-  /** Cache of the primaries. */
   get primaries(): PrimaryCache<P> {
     return this.#started.primaries.cache;
   }
@@ -425,7 +420,6 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return [...keys].slice(0, limit).flatMap((key) => this.why(key) ?? []);
   }
 
-  /** Health of the controller. */
   health(): ControllerHealth {
     const { processor, primaries, sources, overdue } = this.#parts ?? {};
     // Another replica may have succeeded since this one led.

@@ -291,7 +291,6 @@ type Undefined =
   | "pauseAnnotation"
   | "fieldManager";
 
-/** Table of {@linkcode ControllerOptions}. */
 export const CONTROLLER_OPTIONS: OptionTable<
   ControllerOptions<never>,
   Undefined

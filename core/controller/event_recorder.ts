@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { ApiError } from "../api/api_error.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
-import { apiVersionOf, type ResolvedKind } from "../api/kind.ts";
+import { apiVersionOf, builtIn, type ResolvedKind } from "../api/kind.ts";
 import type { DeepPartial, KubernetesObject } from "../api/object.ts";
 import { timestamp } from "../api/timestamp.ts";
 import { type Clock, deadline } from "../clock.ts";
@@ -55,14 +55,7 @@ interface EventObject extends KubernetesObject {
   involvedObject: Readonly<Record<string, string | undefined>>;
 }
 
-/** Kind of Kubernetes Events. */
-const EVENT: ResolvedKind<EventObject> = {
-  group: "",
-  version: "v1",
-  kind: "Event",
-  plural: "events",
-  scope: "Namespaced",
-};
+const EVENT = builtIn<EventObject>("Event", "Namespaced");
 
 /** Number of different events that may wait to be written. */
 const MAX_PENDING = 256;
@@ -73,7 +66,6 @@ const MAX_MESSAGE_LENGTH = 1_024;
 /** Maximum length of a reason that the API server accepts, in characters. */
 const MAX_REASON_LENGTH = 128;
 
-/** Dependencies of an {@linkcode EventRecorder}. */
 export interface EventRecorderDeps {
   readonly client: Pick<Client, "find" | "create" | "patch">;
   readonly clock: Clock;
@@ -84,7 +76,6 @@ export interface EventRecorderDeps {
   readonly instance: string;
 }
 
-/** Event to record. */
 export interface RecordedEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;

@@ -42,7 +42,6 @@ export interface Filters<T extends KubernetesObject = KubernetesObject> {
   readonly event?: ((event: CacheEvent<T>) => boolean) | undefined;
 }
 
-/** Option rules of {@linkcode Filters}. */
 export const FILTER_RULES: OptionRules<Filters> = {
   add: "function?",
   update: "function?",

@@ -36,7 +36,6 @@ export function checkFinalizer(finalizer: string): string {
   );
 }
 
-/** Whether an object has a finalizer. */
 export function hasFinalizer(
   object: KubernetesObject,
   finalizer: string,

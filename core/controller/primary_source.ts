@@ -16,7 +16,6 @@ import type { IndexDefinition } from "../cache/store/object_indexes.ts";
 import type { InformerSelection } from "../cache/watch/watch_requests.ts";
 import type { NamespaceSet } from "./event_source.ts";
 
-/** Constructor dependencies of a {@linkcode PrimarySource}. */
 export interface PrimarySourceDeps<P extends KubernetesObject> {
   /** Name of the controller, for logs and metrics of the informers. */
   readonly name: string;
@@ -76,7 +75,6 @@ export class PrimarySource<P extends KubernetesObject> {
       : namespaces;
   }
 
-  /** Begins an own write of a primary. */
   beginWrite(key: ObjectKey): OwnWrite<P> {
     return this.#registration?.beginWrite(key) ?? NO_OWN_WRITE;
   }

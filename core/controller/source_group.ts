@@ -59,12 +59,7 @@ export class SourceGroup<P extends KubernetesObject> {
   #namespaces: NamespaceSet = [];
   #stopped = false;
 
-  /**
-   * Creates a group that is not started.
-   *
-   * @param sources Sources at first; others can be added later.
-   * @param deps Dependencies that each source gets when it starts.
-   */
+  /** @param sources Sources at first; others can be added later. */
   constructor(sources: readonly EventSource<P>[], deps: SourceDeps<P>) {
     this.#sources = [...sources];
     this.followsPrimaries = sources.some(followsPrimaries);
@@ -179,7 +174,6 @@ export class SourceGroup<P extends KubernetesObject> {
     );
   }
 
-  /** Sources of a kind. */
   ofKind(kind: Kind): readonly EventSource<P>[] {
     return this.#sources.filter((source) =>
       source.kind !== undefined && sameKind(source.kind, kind)

@@ -9,7 +9,6 @@ import type { SourceGroup, TriggerHandler } from "./source_group.ts";
 export interface EventHandler<P extends KubernetesObject>
   extends PrimaryHandler<P>, TriggerHandler {}
 
-/** Constructor dependencies of a {@linkcode WatchGroup}. */
 export interface WatchGroupDeps<P extends KubernetesObject> {
   readonly primaries: PrimarySource<P>;
   readonly sources: SourceGroup<P>;
@@ -95,7 +94,6 @@ export class WatchGroup<P extends KubernetesObject> {
     if (call === this.#latest) await this.#keep(names);
   }
 
-  /** Stops all watches. */
   async stop(): Promise<void> {
     this.#latest++;
     this.#stopped = true;

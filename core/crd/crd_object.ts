@@ -1,4 +1,4 @@
-import type { ResolvedKind, Scope } from "../api/kind.ts";
+import { builtIn, type ResolvedKind, type Scope } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { CrdVersion } from "./kind_definition.ts";
 
@@ -65,13 +65,11 @@ export interface CrdObject extends KubernetesObject {
   } | undefined;
 }
 
-export const CRD_KIND: ResolvedKind<CrdObject> = Object.freeze({
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  scope: "Cluster",
-});
+export const CRD_KIND: ResolvedKind<CrdObject> = builtIn(
+  "CustomResourceDefinition",
+  "Cluster",
+  "apiextensions.k8s.io",
+);
 
 /** Returns a condition of a definition, if the server has set it. */
 export function crdCondition(

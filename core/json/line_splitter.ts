@@ -24,8 +24,6 @@ export class TooLongError extends RangeError {
   readonly limit: number;
 
   /**
-   * Creates the error.
-   *
    * @param what Subject of the message, such as `a watch line`.
    * @param lengths Size read so far and limit, in bytes.
    */

@@ -30,8 +30,6 @@ export class Pruner {
   readonly #noted: readonly NotedField[] | undefined;
 
   /**
-   * Creates a pruner.
-   *
    * @param paths Field paths to prune.
    * @throws {SyntaxError} If a path is malformed.
    * @throws {RangeError} If a path contains a field that the library needs, such as

@@ -32,7 +32,6 @@ export type ManagedController =
     readonly primaries: { get(key: string): object | undefined };
   };
 
-/** Dependencies of {@linkcode startController}. */
 export interface ControllerStartDeps {
   readonly deps: ControllerDeps;
   /** Client that installs definitions, on standby replicas as well. */

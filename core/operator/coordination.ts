@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import type { ResolvedKind } from "../api/kind.ts";
+import { builtIn } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Client } from "../client/client.ts";
 import { simulatedWorld } from "../client/simulated_world.ts";
@@ -188,21 +188,11 @@ interface AccessReview extends KubernetesObject {
   status?: { allowed: boolean } | undefined;
 }
 
-const ACCESS_REVIEW: ResolvedKind<AccessReview> = {
-  group: "authorization.k8s.io",
-  version: "v1",
-  kind: "SelfSubjectAccessReview",
-  plural: "selfsubjectaccessreviews",
-  scope: "Cluster",
-};
-
-/** Rights on Leases that a coordination needs. */
-interface LeaseRights {
-  readonly namespace: string;
-  readonly verbs: readonly string[];
-  /** Action that needs the rights, such as `elect a leader by Lease a/b`. */
-  readonly purpose: string;
-}
+const ACCESS_REVIEW = builtIn<AccessReview>(
+  "SelfSubjectAccessReview",
+  "Cluster",
+  "authorization.k8s.io",
+);
 
 /**
  * Checks the rights on the Leases of a use.

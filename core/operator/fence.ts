@@ -28,7 +28,6 @@ export interface ReplicaLease {
   readonly role: string;
 }
 
-/** Dependencies of a {@linkcode Fence}. */
 export interface FenceDeps {
   /** Client whose writes do not depend on the lease. */
   readonly client: Client;

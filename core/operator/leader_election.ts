@@ -65,7 +65,6 @@ function checkLeaseName(name: string, subject: string): void {
   );
 }
 
-/** Table of {@linkcode LeaderElectionOptions}. */
 export const LEADER_ELECTION_OPTIONS: OptionTable<
   LeaderElectionOptions,
   Undefined
@@ -104,9 +103,7 @@ export function checkLeaseTimes(options: LeaderElectionOptions): void {
   }
 }
 
-/** Dependencies of a {@linkcode LeaderElection}. */
 export interface LeaderElectionDeps extends RenewedLeaseDeps {
-  /** Lease of the leader. */
   readonly lock: Pick<LeaseLock, "read" | "create" | "acquire" | "release">;
   readonly random: () => number;
   /** Called when this replica starts to lead. */

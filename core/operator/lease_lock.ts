@@ -1,5 +1,5 @@
 import { ApiError } from "../api/api_error.ts";
-import type { ResolvedKind } from "../api/kind.ts";
+import { builtIn, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { microTimestamp } from "../api/timestamp.ts";
 import type { Client } from "../client/client.ts";
@@ -21,13 +21,11 @@ export interface LeaseSpec {
 }
 
 /** Kind `Lease` of `coordination.k8s.io/v1`. */
-export const Lease: ResolvedKind<Lease> = {
-  group: "coordination.k8s.io",
-  version: "v1",
-  kind: "Lease",
-  plural: "leases",
-  scope: "Namespaced",
-};
+export const Lease: ResolvedKind<Lease> = builtIn(
+  "Lease",
+  "Namespaced",
+  "coordination.k8s.io",
+);
 
 /** Verbs on Leases that the options of an operator need. */
 export const LEASE_VERBS = {
@@ -43,11 +41,9 @@ export function leaseSeconds(milliseconds: number): number {
   return Math.ceil(milliseconds / 1_000);
 }
 
-/** Dependencies of the holder of a Lease. */
 export interface LeaseHolderDeps {
   readonly client: Client;
   readonly clock: Clock;
-  /** Namespace of the Lease. */
   readonly namespace: string;
   /** Name of the Lease, or of the group of Leases that it belongs to. */
   readonly name: string;

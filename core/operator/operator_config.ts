@@ -1,3 +1,4 @@
+import { isJsonObject } from "../patch/json_value.ts";
 import { loadModule } from "../clock.ts";
 import { readFile } from "node:fs/promises";
 import { type Duration, milliseconds } from "../api/duration.ts";
@@ -328,7 +329,7 @@ function* leaves(
     const nested = Object.keys(rows).some((known) =>
       known.startsWith(`${path}.`)
     );
-    if (nested && isPlain(value)) yield* leaves(value, rows, `${path}.`);
+    if (nested && isJsonObject(value)) yield* leaves(value, rows, `${path}.`);
     else yield [path, value];
   }
 }
@@ -390,15 +391,11 @@ function merge(
   const result: Record<string, unknown> = { ...first };
   for (const [name, value] of Object.entries(second)) {
     const before = result[name];
-    result[name] = isPlain(before) && isPlain(value)
+    result[name] = isJsonObject(before) && isJsonObject(value)
       ? { ...before, ...value }
       : value;
   }
   return result;
-}
-
-function isPlain(value: unknown): value is ConfiguredOptions {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function set(
@@ -416,7 +413,7 @@ function set(
 
 function record(value: unknown, name: string): ConfiguredOptions {
   const place = { name, subject: "the configuration" };
-  return isPlain(value)
+  return isJsonObject(value)
     ? value
     : refuse(value, place, "must have named options");
 }

@@ -189,7 +189,6 @@ const CACHE_OPTIONS: OptionTable<
   memoryLimit: { type: "bytes?", off: false },
 };
 
-/** Table of {@linkcode OperatorOptions}. */
 export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
   client: {
     type: "object?",

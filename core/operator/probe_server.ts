@@ -29,7 +29,6 @@ export interface ProbeOptions {
   readonly live?: (() => boolean) | undefined;
 }
 
-/** Table of {@linkcode ProbeOptions}. */
 export const PROBE_OPTIONS: OptionTable<ProbeOptions, "live"> = {
   port: "port",
   host: { type: "name", default: "0.0.0.0" },
@@ -40,7 +39,6 @@ export const PROBE_OPTIONS: OptionTable<ProbeOptions, "live"> = {
 /** Options of the probes with defaults. */
 export type ProbeSettings = Settings<ProbeOptions, "live">;
 
-/** Content of the probes. */
 export interface ProbeContent {
   /** State of the operator, for `/healthz`. */
   state(): string;

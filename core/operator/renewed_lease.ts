@@ -9,7 +9,6 @@ import {
   renewBy,
 } from "./lease_decision.ts";
 
-/** Dependencies of a {@linkcode RenewedLease}. */
 export interface RenewedLeaseDeps {
   /** Identity of this replica. */
   readonly identity: string;

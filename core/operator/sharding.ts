@@ -70,7 +70,6 @@ export type MembershipStore = Pick<
   "publish" | "members" | "leave" | "remove"
 >;
 
-/** Dependencies of {@linkcode Sharding}. */
 export interface ShardingDeps extends RenewedLeaseDeps {
   readonly store: MembershipStore;
   /** Ends the runs of objects that are no longer owned; resolves afterwards. */

@@ -6,7 +6,6 @@ import type { ManagedController } from "./controller_start.ts";
 /** Time for runs to end after their signals have aborted. */
 const ABORT_GRACE_MS = 1_000;
 
-/** Dependencies of {@linkcode drain}. */
 export interface DrainDeps {
   readonly clock: Clock;
   readonly log: Logger;

@@ -43,12 +43,6 @@ export class JsonPatchError extends Error {
   /** Index of the operation. */
   readonly index: number;
 
-  /**
-   * Creates the error.
-   *
-   * @param message Message.
-   * @param index Index of the operation.
-   */
   constructor(message: string, index: number) {
     super(message);
     this.name = "JsonPatchError";
@@ -63,6 +57,13 @@ export function jsonPointer(path: readonly (string | number)[]): string {
   ).join("");
 }
 
+/** Steps of a JSON pointer that is not empty. */
+export function pointerSteps(pointer: string): string[] {
+  return pointer.split("/").slice(1).map((step) =>
+    step.replaceAll("~1", "/").replaceAll("~0", "~")
+  );
+}
+
 /** Failure of an operation; the index is added by the caller. */
 class OperationError extends Error {}
 
@@ -75,9 +76,7 @@ function parsePointer(pointer: unknown): string[] {
       }`,
     );
   }
-  return pointer.slice(1).split("/").map((step) =>
-    step.replaceAll("~1", "/").replaceAll("~0", "~")
-  );
+  return pointerSteps(pointer);
 }
 
 function indexOf(step: string, limit: number): number {

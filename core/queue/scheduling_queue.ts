@@ -28,7 +28,6 @@ export const Priority: {
   readonly resync: 2;
 } = { live: 0, timer: 1, resync: 2 };
 
-/** Options of a {@linkcode SchedulingQueue}. */
 export interface SchedulingQueueOptions {
   /** Clock of the queue; the system clock if absent. */
   readonly clock?: Clock | undefined;

@@ -31,12 +31,7 @@ export class TokenBucket {
   readonly #capacity: number;
   #fullAt = -Infinity;
 
-  /**
-   * Creates a full bucket.
-   *
-   * @param options Rate and burst.
-   * @throws {TypeError | RangeError | SyntaxError} If an option is invalid.
-   */
+  /** @throws {TypeError | RangeError | SyntaxError} If an option is invalid. */
   constructor(options: TokenBucketOptions) {
     checkOptions(options, BUCKET_RULES, "a token bucket");
     const { limit, period = 1_000, burst = Math.max(1, limit) } = options;

@@ -87,7 +87,6 @@ export type InformerHandler<T extends KubernetesObject = KubernetesObject> = (
   event: CacheEvent<T>,
 ) => void;
 
-/** Store as an event reads from it. */
 export type EventReader<T extends KubernetesObject> = Pick<
   ObjectStore<T>,
   "find" | "decode"

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../patch/json_value.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { parseRange } from "../../json/byte_range.ts";
 import { differInStatus, type ObjectHeader } from "../../json/object_header.ts";
@@ -24,7 +25,7 @@ export function isExplainedBy(
   before: KubernetesObject,
   after: KubernetesObject,
 ): boolean {
-  const touchesMore = isRecord(sent) &&
+  const touchesMore = isJsonObject(sent) &&
     Object.keys(sent).some((key) => key !== "status");
   const ignored = touchesMore ? [...BOOKKEEPING, "generation"] : BOOKKEEPING;
   return explains(
@@ -49,7 +50,7 @@ export function statusExplainedBy(
   before: ObjectHeader,
   after: ObjectHeader,
 ): boolean | undefined {
-  if (!isRecord(sent) || !differInStatus(after, before)) return undefined;
+  if (!isJsonObject(sent) || !differInStatus(after, before)) return undefined;
   return explains(sent["status"], statusOf(before), statusOf(after));
 }
 
@@ -68,12 +69,12 @@ function comparable(
 }
 
 function explains(sent: unknown, before: unknown, after: unknown): boolean {
-  if (sent !== undefined && !isRecord(sent)) return true;
+  if (sent !== undefined && !isJsonObject(sent)) return true;
   if (Array.isArray(before) && Array.isArray(after)) {
     return before.length === after.length &&
       before.every((item, index) => explains(undefined, item, after[index]));
   }
-  if (!isRecord(before) || !isRecord(after)) {
+  if (!isJsonObject(before) || !isJsonObject(after)) {
     // A part that was added or removed as a whole is explained if it was sent.
     return before === after || sent !== undefined;
   }
@@ -81,8 +82,4 @@ function explains(sent: unknown, before: unknown, after: unknown): boolean {
   return [...keys].every((key) =>
     explains(sent?.[key], before[key], after[key])
   );
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

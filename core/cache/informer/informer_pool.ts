@@ -32,7 +32,6 @@ export type InformerPoolOptions = Omit<
   keyof InformerSelection
 >;
 
-/** Options of {@linkcode InformerPool.acquire}. */
 export type AcquireOptions = NonNullable<
   Parameters<InformerPool["acquire"]>[1]
 >;

@@ -486,14 +486,12 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     this.#charge();
   }
 
-  /** Objects with a value in an index. */
   byIndex(name: string, value: string): T[] {
     return this.#indexes.postings(name).slots(value).map((slot) =>
       this.#present(slot, this.#decoded(slot))
     );
   }
 
-  /** Keys of the objects with a value in an index. */
   keysByIndex(name: string, value: string): ObjectKey[] {
     return this.#indexes.postings(name).slots(value).map((slot) =>
       this.#table.key(slot)

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { objectPath, type ResolvedKind } from "../../api/kind.ts";
+import { builtIn, objectPath } from "../../api/kind.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
 import { checkOptions, type OptionRules } from "../../api/options.ts";
 import type { ApiStreamRequest } from "../authenticate.ts";
@@ -12,13 +12,7 @@ import { type ApiRequest, describe, withQuery } from "../request.ts";
 import type { RequestOptions } from "../request_options.ts";
 import { CHANNEL_V4, CHANNEL_V5 } from "./channel_stream.ts";
 
-const POD: ResolvedKind = {
-  group: "",
-  version: "v1",
-  kind: "Pod",
-  plural: "pods",
-  scope: "Namespaced",
-};
+const POD = builtIn("Pod", "Namespaced");
 
 /** Builds the request that reads the log of a container. */
 export function logRequest(

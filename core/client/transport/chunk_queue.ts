@@ -13,7 +13,6 @@ export interface ChunkSource {
   release?(chunk: Uint8Array): void;
 }
 
-/** Options of {@linkcode ChunkQueue}. */
 export interface ChunkQueueOptions {
   /**
    * Size of the queue above which the source is paused, in bytes.

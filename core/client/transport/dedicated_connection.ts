@@ -8,7 +8,6 @@ import type { ResponseController, ResponseStream } from "./response_stream.ts";
 /** Size of a TLS record; a buffer with less free space counts as full. */
 const MIN_FREE_BYTES = 16 << 10;
 
-/** Dependencies of {@linkcode DedicatedConnection}. */
 export interface DedicatedConnectionDeps {
   /** Opens the connection. */
   readonly connector: Connector;

@@ -12,7 +12,6 @@ const IDLE_MARGIN_MS = 1_000;
 /** Size of the buffer of a connection. */
 const BUFFER_BYTES = 64 << 10;
 
-/** Pool of a {@linkcode PooledConnection}. */
 export interface ConnectionPool {
   /** Called when a response is complete and the connection can be used again. */
   idle(connection: PooledConnection): void;

@@ -19,7 +19,6 @@ export interface ResponseController {
   release?(chunk: Uint8Array): void;
 }
 
-/** Dependencies of {@linkcode ResponseStream}. */
 export interface ResponseStreamDeps {
   /** Origin of the server, for errors. */
   readonly origin: string;

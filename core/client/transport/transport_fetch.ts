@@ -90,7 +90,6 @@ async function openSockets(options: TransportOptions): Promise<HttpTransport> {
 interface FetchRequestDeps {
   /** Origin of the server, for errors. */
   readonly origin: string;
-  /** Signal of the request. */
   readonly signal: AbortSignal | undefined;
   /** Requests in progress; the request registers itself until it ends. */
   readonly requests: OpenRequests;

@@ -36,7 +36,6 @@ export interface RememberedApply {
   readonly intent: object;
   /** Whether only the status is applied. */
   readonly subresource: boolean;
-  /** Object in the cache. */
   readonly cached: KubernetesObject;
 }
 

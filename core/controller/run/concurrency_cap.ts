@@ -8,8 +8,6 @@ export class ConcurrencyCap {
   #running = 0;
 
   /**
-   * Creates a limit.
-   *
    * @param limit Maximum number of concurrent runs; may be infinite.
    * @throws {RangeError} If the limit is neither a positive whole number nor
    * infinite.

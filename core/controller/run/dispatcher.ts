@@ -16,7 +16,6 @@ import type { Run, RunResult } from "./run.ts";
 import { RunContext, type RunDeps } from "./run_context.ts";
 import { decideStep, type RunEnd, type RunMode } from "./run_state.ts";
 
-/** Dependencies of a {@linkcode Dispatcher}. */
 export interface DispatcherDeps<P extends KubernetesObject> {
   readonly reconciler: Reconciler<P>;
   readonly workflow: ManagedWorkflow<P> | undefined;

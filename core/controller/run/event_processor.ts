@@ -56,7 +56,6 @@ import type { ShardAssignment } from "../shard.ts";
 import type { SourceGroup } from "../source_group.ts";
 import type { EventHandler } from "../watch_group.ts";
 
-/** Dependencies of an {@linkcode EventProcessor}. */
 export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly settings: Pick<
     ControllerSettings<P>,

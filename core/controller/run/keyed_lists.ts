@@ -8,7 +8,6 @@ import { applyMergePatch } from "../../patch/merge_patch.ts";
 
 type Schema = OpenApiSchema | undefined;
 
-/** Schema of a keyed list. */
 function listOf(...keys: string[]): OpenApiSchema {
   return {
     items: {},

@@ -159,7 +159,6 @@ interface OwnedSource extends EventSource {
   whyHidden(metadata: Partial<ObjectMeta>): string | undefined;
 }
 
-/** Dependencies of {@linkcode Ownership}. */
 export interface OwnershipDeps<P extends KubernetesObject> {
   readonly kind: ResolvedKind<P>;
   readonly sources: Pick<SourceGroup<P>, "ofKind">;

@@ -15,7 +15,6 @@ import type { ReconcileResult } from "../result.ts";
 import { mentionsKeyedList, mergeKeyedLists } from "./keyed_lists.ts";
 import type { RunContext, RunDeps, Written } from "./run_context.ts";
 
-/** Dependencies of a {@linkcode ResultWriter}. */
 export interface ResultWriterDeps<P extends KubernetesObject> {
   readonly runDeps: RunDeps<P>;
   /** Whether the finalizer is added by server-side apply. */

@@ -256,7 +256,6 @@ export class Run<P extends KubernetesObject> {
   }
 }
 
-/** Result of a run. */
 export interface RunResult {
   readonly end: RunEnd;
   /** Error of a failed run. */

@@ -38,7 +38,6 @@ export interface RunObserver<P extends KubernetesObject> {
   deleted?(key: string): void;
 }
 
-/** Dependencies of a {@linkcode RunReporter}. */
 export interface RunReporterDeps {
   readonly controller: string;
   readonly clock: Clock;
@@ -452,7 +451,6 @@ export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
     this.#log = unfailingLogger(log);
   }
 
-  /** Number of overdue runs. */
   get size(): number {
     const latest = this.#clock.now() - OVERDUE_MS;
     let count = 0;

@@ -113,7 +113,6 @@ export function isLeaving(
   return state.leaving && metadata.deletionTimestamp !== undefined;
 }
 
-/** End of a run. */
 export type RunEnd =
   | {
     readonly type: "done";
@@ -129,7 +128,6 @@ export type RunEnd =
     readonly delay?: number | undefined;
   };
 
-/** Circumstances in which a run ends. */
 export interface RunCircumstances {
   /** Time by the clock of the controller, in milliseconds. */
   readonly now: number;

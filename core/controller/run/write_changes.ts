@@ -5,7 +5,7 @@
  */
 import { type Kind, kindText } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
-import { diffJsonPatch } from "../../patch/json_patch.ts";
+import { diffJsonPatch, pointerSteps } from "../../patch/json_patch.ts";
 
 /** Number of fields that are shown for a write. */
 const MAX_FIELDS = 20;
@@ -60,21 +60,14 @@ export function changedFields(
   return [...new Set(paths)];
 }
 
-/** Steps of a JSON pointer. */
-export function stepsOf(pointer: string): string[] {
-  return pointer.split("/").slice(1).map((step) =>
-    step.replaceAll("~1", "/").replaceAll("~0", "~")
-  );
-}
-
 /** Path of a JSON pointer for people. */
 export function fieldOf(pointer: string): string {
-  return stepsOf(pointer).join(".");
+  return pointerSteps(pointer).join(".");
 }
 
 /** Value at a JSON pointer; undefined if absent. */
 export function valueAt(value: unknown, pointer: string): unknown {
-  return stepsOf(pointer).reduce<unknown>(
+  return pointerSteps(pointer).reduce<unknown>(
     (part, step) => (part as Record<string, unknown> | undefined)?.[step],
     value,
   );

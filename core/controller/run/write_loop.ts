@@ -5,14 +5,14 @@ import type { Answer } from "../../client/response.ts";
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
 import type { Counter, MetricLabels, Metrics } from "../../metrics.ts";
-import { diffJsonPatch } from "../../patch/json_patch.ts";
+import { diffJsonPatch, pointerSteps } from "../../patch/json_patch.ts";
 import { jsonEquals } from "../../patch/json_value.ts";
 import { LatestMap } from "../latest_map.ts";
+import { textHash } from "../shard.ts";
 import type { Run } from "./run.ts";
 import {
   changedFields,
   fieldOf,
-  stepsOf,
   valueAt,
   writeChanges,
 } from "./write_changes.ts";
@@ -109,7 +109,7 @@ export class WriteLoopDetector {
       this.#lastWrites.delete(id);
       return undefined;
     }
-    const hash = hashOf(after.sent);
+    const hash = textHash(after.sent);
     const again = earlier !== undefined && earlier.hash === hash &&
       (earlier.created === undefined) === isChange &&
       now - earlier.at <= LOOP_WINDOW_MS;
@@ -196,7 +196,7 @@ export class FieldFightDetector {
       if (times !== LOOP_WRITES) continue;
       const manager = live?.metadata.managedFields?.find((entry) =>
         entry.manager !== this.#fieldManager &&
-        owns(entry.fieldsV1, ["status", ...stepsOf(path)])
+        owns(entry.fieldsV1, ["status", ...pointerSteps(path)])
       )?.manager;
       fight ??= { field: `.status.${fieldOf(path)}`, manager, times };
     }
@@ -308,13 +308,4 @@ export class WriteObserver {
     }
     return fight;
   }
-}
-
-/** FNV-1a hash of a text. */
-function hashOf(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index++) {
-    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  }
-  return hash;
 }

@@ -1,6 +1,7 @@
 import {
   applyJsonPatch,
   type JsonPatchOperation,
+  pointerSteps,
 } from "../../patch/json_patch.ts";
 import { isJsonObject, jsonEquals } from "../../patch/json_value.ts";
 
@@ -103,9 +104,8 @@ export function prunedField(value: unknown, path = ""): string | undefined {
 
 function leadsToPruned(object: object, pointer: string): boolean {
   let value: unknown = object;
-  for (const step of pointer.split("/").slice(1)) {
+  for (const name of pointerSteps(pointer)) {
     if (typeof value !== "object" || value === null) return false;
-    const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
     const field = Object.getOwnPropertyDescriptor(value, name);
     if (field?.get !== undefined) return true;
     value = field?.value;

@@ -33,7 +33,6 @@ export class RememberedMapping {
     return this.#primaries.get(secondary) ?? [];
   }
 
-  /** Sets the primaries of a secondary. */
   set(secondary: string, primaries: readonly string[]): void {
     if (primaries.length > 0) this.#primaries.set(secondary, primaries);
     else this.#primaries.delete(secondary);

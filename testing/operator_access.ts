@@ -1,9 +1,9 @@
-import type { Kind, ResolvedKind } from "../api/kind.ts";
-import type { Namespaces } from "../controller/namespaces.ts";
-import type { AccessVerb, KindAccess } from "../crd/rbac.ts";
-import { isDefinedKind } from "../crd/kind_definition.ts";
-import type { OperatorHandle } from "./development.ts";
-import { Lease, LEASE_VERBS } from "./lease_lock.ts";
+import { builtIn, type Kind } from "../core/api/kind.ts";
+import { CRD_KIND } from "../core/crd/crd_object.ts";
+import type { AccessVerb, KindAccess } from "../core/crd/rbac.ts";
+import { isDefinedKind } from "../core/crd/kind_definition.ts";
+import type { OperatorHandle } from "../core/operator/development.ts";
+import { Lease, LEASE_VERBS } from "../core/operator/lease_lock.ts";
 
 const WATCH: readonly AccessVerb[] = ["get", "list", "watch"];
 /** Verbs to change existing objects, by patch or with an optimistic lock. */
@@ -16,25 +16,11 @@ const RBAC_GROUP = "rbac.authorization.k8s.io";
 /** Groups of Kubernetes itself, whose objects have controllers already. */
 const BUILT_IN_GROUP = /^(?:|apps|autoscaling|batch|policy|.*\.k8s\.io)$/;
 
-const EVENT = builtIn("", "Event", "Namespaced");
-const DEFINITION = builtIn(
-  "apiextensions.k8s.io",
-  "CustomResourceDefinition",
-  "Cluster",
-);
+const EVENT = builtIn("Event", "Namespaced");
 const ROLES = [
-  builtIn(RBAC_GROUP, "Role", "Namespaced"),
-  builtIn(RBAC_GROUP, "ClusterRole", "Cluster"),
+  builtIn("Role", "Namespaced", RBAC_GROUP),
+  builtIn("ClusterRole", "Cluster", RBAC_GROUP),
 ];
-
-function builtIn(
-  group: string,
-  kind: string,
-  scope: ResolvedKind["scope"],
-): ResolvedKind {
-  const plural = `${kind.toLowerCase()}s`;
-  return { group, version: "v1", kind, plural, scope };
-}
 
 /** What an operator needs besides what {@linkcode operatorAccess} derives. */
 export interface AccessOptions {
@@ -62,7 +48,7 @@ export function operatorAccess(
 ): readonly KindAccess[] {
   const { namespace } = options;
   const { controllers, settings } = operator;
-  const placesOf = (namespaces: Namespaces) =>
+  const placesOf = (namespaces: OperatorHandle["settings"]["namespaces"]) =>
     namespaces === "current" ? [namespace] : namespaces;
   const access: KindAccess[] = controllers.flatMap((controller) => {
     const namespaces = placesOf(
@@ -107,7 +93,7 @@ function controllerAccess(
     access.push({ kind, subresource: "finalizers", verbs: ["update"] });
   }
   if (settings.install) {
-    access.push({ kind: DEFINITION, verbs: [...WATCH, "create", "patch"] });
+    access.push({ kind: CRD_KIND, verbs: [...WATCH, "create", "patch"] });
   }
   access.push(
     ...written.map((kind) => ({ kind, verbs: MANAGE })),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { untyped } from "../../../core/api/kind.ts";
-import { roleAccess } from "../../../core/operator/operator_access.ts";
+import { untyped } from "../../core/api/kind.ts";
+import { roleAccess } from "../../testing/operator_access.ts";
 
 const kind = (group: string, kind: string) =>
   untyped({ group, version: "v1", kind });
