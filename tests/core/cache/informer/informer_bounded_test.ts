@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { InformerOptions } from "../../../../core/cache/informer/informer_options.ts";
-import { PAGE_OBJECTS } from "../../../../core/cache/store/page_store.ts";
+import { PAGE_OBJECTS } from "../../../../core/cache/store/tiers.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { stateOf } from "../../../support/fake_watch_call.ts";
 import {

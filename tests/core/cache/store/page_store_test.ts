@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { usableDictionary } from "../../../../core/cache/store/page_codec.ts";
-import { PageStore } from "../../../../core/cache/store/page_store.ts";
+import { PageStore } from "../../../../core/cache/store/tiers.ts";
 import { rangeText, wholeRange } from "../../../../core/json/byte_range.ts";
 
 /** Body of an object of this number and generation. */
