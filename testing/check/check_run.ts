@@ -15,7 +15,9 @@ import type { RunRecord, SettledStep } from "./run_record.ts";
 import { clusterState, metadataOf } from "./state.ts";
 import type { TraceEntry } from "./run_trace.ts";
 import { type CheckStep, type Scenario, stepText } from "./workload.ts";
-import type { TraceEntry as WorldEntry } from "./trace.ts";
+import type { RequestEntry, TraceEntry as WorldEntry } from "./trace.ts";
+import { ApiError } from "../../core/api/api_error.ts";
+import { pointerSteps } from "../../core/patch/json_patch.ts";
 import { World } from "./world.ts";
 import { Explorer } from "./explorer.ts";
 import { type ForeignChange, worldPlan } from "./world_plan.ts";
@@ -219,12 +221,8 @@ async function play(world: World, step: CheckStep): Promise<void> {
     ? world.patch(step.patch as unknown as UntypedObject)
     : world.delete(referenceOf(step.delete));
   await work.catch((error: unknown) => {
-    if (!isApiError(error)) throw error;
+    if (!ApiError.is(error)) throw error;
   });
-}
-
-function isApiError(error: unknown): boolean {
-  return error instanceof Error && error.name === "ApiError";
 }
 
 /** Deletes an owned object, or changes a field of it. */
@@ -232,9 +230,7 @@ async function makeChange(world: World, change: ForeignChange): Promise<void> {
   const { target, field } = change;
   const work = () => {
     if (field === undefined) return world.delete(target);
-    const path = field.split("/").map((part) =>
-      part.replaceAll("~1", "/").replaceAll("~0", "~")
-    );
+    const path = pointerSteps(`/${field}`);
     const object = objectsOf(world).find((one) =>
       isDeepStrictEqual(referenceOf(one), referenceOf(target))
     );
@@ -255,7 +251,7 @@ async function makeChange(world: World, change: ForeignChange): Promise<void> {
     );
   };
   await work().catch((error: unknown) => {
-    if (!isApiError(error)) throw error;
+    if (!ApiError.is(error)) throw error;
   });
 }
 
@@ -366,7 +362,7 @@ export function tracedEntries(
     const shown = steps[step];
     const traced = entry.type === "actor"
       ? foreignNote(entry, shown, { step, kindOf })
-      : tracedEntry(entry as unknown as JsonObject, step, kindOf);
+      : tracedEntry(entry, step, kindOf);
     if (traced !== undefined) found.push(traced);
   });
   return found;
@@ -406,45 +402,50 @@ function foreignNote(
 }
 
 function tracedEntry(
-  entry: JsonObject,
+  entry: Exclude<WorldEntry, { type: "actor" }>,
   step: number,
   kindOf: (group: string, resource: string) => string,
 ): TraceEntry | undefined {
-  const text = (name: string) => String(entry[name] ?? "");
-  const number = (name: string) => Number(entry[name] ?? 0);
-  const at = number("at");
-  const group = text("group");
-  const resource = text("resource");
-  const object = {
+  const { at } = entry;
+  const objectOf = (
+    { group, resource, namespace, name, uid = "" }: Pick<
+      RequestEntry,
+      "group" | "resource" | "namespace" | "name" | "uid"
+    >,
+  ) => ({
     kind: kindOf(group, resource),
     resource,
     group,
-    namespace: text("namespace"),
-    name: text("name"),
-    uid: text("uid"),
-  };
-  switch (entry["type"]) {
+    namespace,
+    name,
+    uid,
+  });
+  switch (entry.type) {
     case "request": {
-      const code = entry["answered"] === false ? 0 : number("code");
-      const disturbed = entry["fault"] !== undefined;
-      if (typeof entry["write"] !== "number") {
+      const { resource, write, subresource, incarnation, reason = "" } = entry;
+      const code = entry.answered ? entry.code : 0;
+      const disturbed = entry.fault !== undefined;
+      if (write === undefined) {
         return code === 403 && !disturbed
-          ? note("forbidden", `${text("verb")} ${resource}`, step, at)
+          ? note("forbidden", `${entry.verb} ${resource}`, step, at)
           : undefined;
       }
-      const body = bodyOf(entry["body"]);
-      const verb = verbOf(text("verb"), text("path"));
+      const body = bodyOf(entry.body);
+      // Server-side apply is a patch that may take fields over.
+      const verb = entry.verb === "patch" && entry.path.includes("force=")
+        ? "apply"
+        : entry.verb;
       return {
-        ...object,
+        ...objectOf(entry),
         type: "write",
-        name: object.name || nameIn(body),
-        number: entry["write"],
+        name: entry.name || nameIn(body),
+        number: write,
         verb,
-        subresource: text("subresource"),
-        incarnation: number("incarnation"),
+        subresource,
+        incarnation,
         code,
-        reason: text("reason"),
-        effect: effectOf(verb, number("code"), entry["changed"] === true),
+        reason,
+        effect: effectOf(verb, entry.code, entry.changed),
         ...(body !== undefined && { body }),
         disturbed,
         step,
@@ -452,43 +453,39 @@ function tracedEntry(
       };
     }
     case "event": {
-      const event = text("event");
+      const { event, n, incarnation, revision, fault } = entry;
       if (event !== "ADDED" && event !== "MODIFIED" && event !== "DELETED") {
         return undefined;
       }
-      if (typeof entry["n"] !== "number") return undefined;
-      if (entry["fault"] !== undefined) {
-        const shown = `${event} ${object.kind} ${object.name} @${
-          number("revision")
-        }`;
-        return note("disturbance", `${entry["fault"]}: ${shown}`, step, at);
+      if (n === undefined) return undefined;
+      const object = objectOf(entry);
+      if (fault === undefined) {
+        const type = "event";
+        return {
+          ...object,
+          type,
+          number: n,
+          event,
+          incarnation,
+          revision,
+          step,
+          at,
+        };
       }
-      return {
-        ...object,
-        type: "event",
-        number: entry["n"],
-        event,
-        incarnation: number("incarnation"),
-        revision: number("revision"),
-        step,
-        at,
-      };
+      const shown = `${event} ${object.kind} ${object.name} @${revision}`;
+      return note("disturbance", `${fault}: ${shown}`, step, at);
     }
     case "kill":
-      return note("kill", `the operator is killed: ${text("why")}`, step, at);
+      return note("kill", `the operator is killed: ${entry.why}`, step, at);
     case "start":
-      return note("start", `incarnation ${number("incarnation")}`, step, at);
+      return note("start", `incarnation ${entry.incarnation}`, step, at);
     case "rejection":
-      return note("rejection", text("message"), step, at);
-    case "external":
-      return note(
-        "external",
-        `${text("method")} ${text("url")}${
-          entry["body"] === undefined ? "" : ` ${text("body").slice(0, 200)}`
-        }`,
-        step,
-        at,
-      );
+      return note("rejection", entry.message, step, at);
+    case "external": {
+      const { method, url, body } = entry;
+      const sent = body === undefined ? "" : ` ${body.slice(0, 200)}`;
+      return note("external", `${method} ${url}${sent}`, step, at);
+    }
     default:
       return undefined;
   }
@@ -508,11 +505,6 @@ function nameIn(body: unknown): string {
   return isJsonObject(metadata)
     ? String(metadata["name"] ?? metadata["generateName"] ?? "")
     : "";
-}
-
-/** Verb for a person: server-side apply is a patch that may take fields over. */
-function verbOf(verb: string, path: string): string {
-  return verb === "patch" && path.includes("force=") ? "apply" : verb;
 }
 
 function effectOf(

@@ -148,20 +148,33 @@ function settles({ run }: Case): readonly Violation[] {
   const step = run.steps.findIndex(({ quiet }) => !quiet);
   if (step < 0) return [];
   const writes = writesOf(run).filter((write) => write.step === step);
+  const text = `the operator does not come to rest after "${
+    run.steps[step]?.text
+  }"`;
+  return [repeating("settles", text, { step, writes, said: ": it repeats" })];
+}
+
+/** Violation that names the most frequent of some writes. */
+function repeating(
+  oracle: string,
+  text: string,
+  { step, writes, said = ", most often" }: {
+    readonly step: number;
+    readonly writes: readonly TracedWrite[];
+    readonly said?: string;
+  },
+): Violation {
   const often = mostFrequent(writes.map(writeText));
-  return [
-    violation(
-      "settles",
-      `the operator does not come to rest after "${run.steps[step]?.text}"${
-        often === undefined ? "" : `: it repeats "${often}"`
-      }`,
-      {
-        step,
-        writes: often === undefined ? [] : [often],
-        signature: `settles ${often?.split(" ", 2).join(" ")}`,
-      },
-    ),
-  ];
+  const name = oracle === "settles" ? often?.split(" ", 2).join(" ") : often;
+  return violation(
+    oracle,
+    often === undefined ? text : `${text}${said} "${often}"`,
+    {
+      step,
+      writes: often === undefined ? [] : [often],
+      signature: `${oracle} ${name}`,
+    },
+  );
 }
 
 function mostFrequent(texts: readonly string[]): string | undefined {
@@ -608,22 +621,10 @@ function bounded({ run, reference, scenario }: Case): readonly Violation[] {
       ? MAX_WRITES
       : Math.max(MAX_WRITES, 20 * expected);
     if (found <= limit) continue;
-    const often = mostFrequent(
-      writesIn(run).map(writeText),
-    );
-    return [
-      violation(
-        "bounded",
-        `the operator writes ${found} times after "${
-          run.steps[step]?.text
-        }", most often "${often}"`,
-        {
-          step,
-          writes: often === undefined ? [] : [often],
-          signature: `bounded ${often}`,
-        },
-      ),
-    ];
+    const text = `the operator writes ${found} times after "${
+      run.steps[step]?.text
+    }"`;
+    return [repeating("bounded", text, { step, writes: writesIn(run) })];
   }
   return [];
 }
@@ -635,23 +636,12 @@ function idle({ run, reference, scenario }: Case): readonly Violation[] {
     ? MAX_IDLE_WRITES
     : Math.max(MAX_IDLE_WRITES, reference.idle.writes * 2);
   if (writes <= limit) return [];
-  const late = writesOf(run).filter(({ step }) =>
-    step >= scenario.steps.length
-  );
-  const often = mostFrequent(late.map(writeText));
-  return [
-    violation(
-      "stays",
-      `the operator writes ${writes} times in ${
-        Math.round(duration / 3_600_000)
-      } hours in which nothing changes, most often "${often}"`,
-      {
-        step: scenario.steps.length - 1,
-        writes: often === undefined ? [] : [often],
-        signature: `stays ${often}`,
-      },
-    ),
-  ];
+  const { length } = scenario.steps;
+  const late = writesOf(run).filter(({ step }) => step >= length);
+  const hours = Math.round(duration / 3_600_000);
+  const text =
+    `the operator writes ${writes} times in ${hours} hours in which nothing changes`;
+  return [repeating("stays", text, { step: length - 1, writes: late })];
 }
 
 /** The state by one path is the state by another. */

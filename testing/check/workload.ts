@@ -197,27 +197,31 @@ export async function scenarios(
       steps: [...before, ...unsettled(create), ...remove],
     },
   ];
+  const at = known + create.length;
+  /** The same state as that of a step of another scenario, without its history. */
+  const direct = (
+    scenario: string,
+    steps: readonly CheckStep[],
+    step: number = at,
+  ): Scenario => ({
+    name: `direct-${scenario}`,
+    known: Infinity,
+    steps,
+    sameAs: { scenario, step, ...(step > at && { isShared: true }) },
+  });
+  const inPlaceOf = (subject: JsonObject, other: JsonObject) => [
+    ...before,
+    ...subjects.map((one): CheckStep => ({
+      apply: one === subject ? other : one,
+    })),
+  ];
   for (const subject of subjects) {
     const second = renamed(subject);
     if (!await accepts(second)) continue;
     const name = unique("share", found);
-    found.push({
-      name: `direct-${name}`,
-      known: Infinity,
-      steps: [
-        ...before,
-        ...subjects.map((one): CheckStep => ({
-          apply: one === subject ? second : one,
-        })),
-      ],
-      sameAs: {
-        scenario: name,
-        step: known + create.length + 1,
-        isShared: true,
-      },
-    }, {
+    found.push(direct(name, inPlaceOf(subject, second), at + 1), {
       name,
-      known: known + create.length,
+      known: at,
       steps: [
         ...before,
         ...create,
@@ -242,28 +246,17 @@ export async function scenarios(
       const name = unique(`change-${pathText(change)}`, found);
       found.push({
         name,
-        known: known + create.length,
+        known: at,
         steps: [
           ...before,
           ...create,
           { apply: other },
           ...(isBack ? [{ apply: subject }] : []),
         ],
-        ...(isBack && { backTo: known + create.length - 1 }),
+        ...(isBack && { backTo: at - 1 }),
       });
       if (await accepts(other)) {
-        const at = known + create.length;
-        found.push({
-          name: `direct-${name}`,
-          known: Infinity,
-          steps: [
-            ...before,
-            ...subjects.map((one): CheckStep => ({
-              apply: one === subject ? other : one,
-            })),
-          ],
-          sameAs: { scenario: name, step: at },
-        });
+        found.push(direct(name, inPlaceOf(subject, other)));
       }
     }
   }
@@ -271,23 +264,15 @@ export async function scenarios(
     const other = changedContent(object);
     if (other === undefined || !await accepts(other, object)) continue;
     const name = unique(`given-${metadataOf(object)["name"]}`, found);
-    const at = known + create.length;
+    const steps = others.map((one): CheckStep => ({
+      apply: one === object ? other : one,
+      settle: false,
+    }));
     found.push({
       name,
       known: at,
       steps: [...before, ...create, { apply: other }],
-    }, {
-      name: `direct-${name}`,
-      known: Infinity,
-      steps: [
-        ...others.map((one): CheckStep => ({
-          apply: one === object ? other : one,
-          settle: false,
-        })),
-        ...create,
-      ],
-      sameAs: { scenario: name, step: at },
-    });
+    }, direct(name, [...steps, ...create]));
   }
   return found;
 }

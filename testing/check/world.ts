@@ -1,5 +1,10 @@
 import process from "node:process";
-import { parseApiVersion, sameKind, untyped } from "../../core/api/kind.ts";
+import {
+  type Kind,
+  parseApiVersion,
+  sameKind,
+  untyped,
+} from "../../core/api/kind.ts";
 import type { KubernetesObject, UntypedObject } from "../../core/api/object.ts";
 import { Client } from "../../core/client/client.ts";
 import { setSimulatedWorld } from "../../core/client/simulated_world.ts";
@@ -113,46 +118,8 @@ export interface WorldOptions {
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
 
-/** Step of a workload. */
-export type WorldStep =
-  & (
-    | { readonly apply: UntypedObject }
-    | { readonly patch: UntypedObject }
-    | { readonly delete: ObjectReference }
-    | { readonly advance: number }
-    | { readonly quiet: { readonly within?: number; readonly still?: number } }
-  )
-  & {
-    /**
-     * Whether the world becomes quiet after the step.
-     *
-     * @default {true}
-     */
-    readonly settle?: boolean | undefined;
-  };
-
 /** Objects by `apiVersion kind namespace/name`. */
 export type WorldObjects = Readonly<Record<string, UntypedObject>>;
-
-/** Result of a run, as plain data. */
-export interface WorldRun {
-  readonly trace: readonly TraceEntry[];
-  /** Objects at the end. */
-  readonly end: WorldObjects;
-  /** Objects after each step. */
-  readonly after: readonly WorldObjects[];
-  /** Whether the world was quiet after every step. */
-  readonly quiet: boolean;
-  /** Index of the first step after which it was not; undefined if none. */
-  readonly busyAfter: number | undefined;
-  readonly incarnations: number;
-  /** How often each perturbation acted. */
-  readonly hits: readonly number[];
-  readonly revision: number;
-  readonly virtualMs: number;
-  /** Requests, deliveries and timers in all. */
-  readonly actions: number;
-}
 
 /** One process of the operator. */
 interface Incarnation {
@@ -561,13 +528,17 @@ export class World {
 
   /** Kills all incarnations at a write, and starts the next one. */
   #crash(why: string, downMs: number): void {
+    this.#killAll(why);
+    this.#later(downMs, why);
+  }
+
+  #killAll(why: string): void {
     for (const incarnation of this.#incarnations) {
       if (!incarnation.alive) continue;
       this.#drop(incarnation);
       const { number } = incarnation;
       this.trace.push({ type: "kill", at: this.now, incarnation: number, why });
     }
-    this.#later(downMs, why);
   }
 
   #drop(incarnation: Incarnation): void {
@@ -579,12 +550,7 @@ export class World {
   /** Kills the operator, as a power cut would. */
   async kill(why = "the check"): Promise<void> {
     await this.#settle();
-    for (const incarnation of this.#incarnations) {
-      if (!incarnation.alive) continue;
-      this.#drop(incarnation);
-      const { number } = incarnation;
-      this.trace.push({ type: "kill", at: this.now, incarnation: number, why });
-    }
+    this.#killAll(why);
   }
 
   /** Kills the operator if it is alive and starts its next incarnation. */
@@ -753,8 +719,7 @@ export class World {
 
   /** Applies an object as the user; a CRD is served when this resolves. */
   async apply(object: UntypedObject): Promise<void> {
-    const { apiVersion = "", kind: name = "" } = object;
-    const kind = untyped({ ...parseApiVersion(apiVersion), kind: name });
+    const kind = kindOf(referenceOf(object));
     if (sameKind(kind, CRD_KIND)) {
       const crd: object = object;
       const options = { fieldManager: "user" };
@@ -795,8 +760,7 @@ export class World {
     target: ObjectReference,
     { patch = {}, delete: deletes }: ObjectChange,
   ): Promise<void> {
-    const { apiVersion, kind: name } = target;
-    const kind = untyped({ ...parseApiVersion(apiVersion), kind: name });
+    const kind = kindOf(target);
     await this.#act(
       who,
       target,
@@ -814,16 +778,14 @@ export class World {
     target: ObjectReference,
     act: (namespace: string | undefined) => Promise<unknown>,
   ): Promise<void> {
-    const { apiVersion, kind: name } = target;
-    const kind = untyped({ ...parseApiVersion(apiVersion), kind: name });
+    const kind = kindOf(target);
     const work = async () => {
       const resolved = await this.client.resolve(kind);
       const namespace = resolved.scope === "Cluster"
         ? undefined
         : target.namespace ?? "default";
       const own = namespace === undefined ? "" : `${namespace}/`;
-      const { group } = parseApiVersion(apiVersion);
-      const key = `${group}/${resolved.plural}/${own}${target.name}`;
+      const key = `${kind.group}/${resolved.plural}/${own}${target.name}`;
       this.#attribute(this.#changes.splice(0));
       this.#acting = { who, key };
       try {
@@ -837,21 +799,11 @@ export class World {
     await (who === "check" ? work() : this.complete(work()));
   }
 
-  /** Runs one step of a workload. */
-  async step(
-    step: WorldStep,
-    index = 0,
-  ): Promise<"quiet" | "busy" | undefined> {
-    if ("apply" in step) await this.apply(step.apply);
-    else if ("patch" in step) await this.patch(step.patch);
-    else if ("delete" in step) await this.delete(step.delete);
-    else if ("advance" in step) await this.advance(step.advance);
-    for (const one of this.#perturbations.afterStep(index)) {
+  /** Makes the changes of others that follow a step of the workload. */
+  async editAfter(step: number): Promise<void> {
+    for (const one of this.#perturbations.afterStep(step)) {
       await this.#edit(one.target, one);
     }
-    if ("quiet" in step) return await this.quiet(step.quiet);
-    if ("advance" in step || step.settle === false) return undefined;
-    return await this.quiet();
   }
 
   /** All objects but Events, and but those that every server has. */
@@ -884,44 +836,16 @@ export class World {
   }
 }
 
-/** Runs a workload in a world of its own. */
-export async function runWorld(
-  options: WorldOptions & { readonly steps: readonly WorldStep[] },
-): Promise<WorldRun> {
-  const { steps, ...others } = options;
-  const world = await World.start(others);
-  try {
-    const after: WorldObjects[] = [];
-    let busyAfter: number | undefined;
-    await world.quiet();
-    for (const [index, step] of steps.entries()) {
-      const outcome = await world.step(step, index);
-      if (outcome === "busy") busyAfter ??= index;
-      after.push(world.snapshot());
-    }
-    return {
-      trace: world.trace,
-      end: world.snapshot(),
-      after,
-      quiet: busyAfter === undefined,
-      busyAfter,
-      incarnations: world.incarnation,
-      hits: world.hits,
-      revision: world.revision,
-      virtualMs: world.now,
-      actions: world.actions,
-    };
-  } finally {
-    await world.end();
-  }
-}
-
 function randomChooser(random: () => number): Chooser {
   return { order: ({ length }) => Math.floor(random() * length) };
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+function kindOf({ apiVersion, kind }: ObjectReference): Kind<UntypedObject> {
+  return untyped({ ...parseApiVersion(apiVersion), kind });
 }
 
 function referenceOf(object: UntypedObject): ObjectReference {

@@ -32,6 +32,40 @@ export interface WorldPlan {
   readonly choices: readonly number[] | undefined;
 }
 
+/** Parameters of the perturbations that the world makes; with `?` if optional. */
+const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
+  crash: ["write", "place"],
+  stale: ["write", "revision", "ms", "resource?"],
+  missed: ["resource", "group?", "from", "to"],
+  order: ["event", "after"],
+  cut: ["event"],
+  expire: ["event"],
+  conflict: ["write", "times"],
+  lost: ["write"],
+  refuse: ["write", "times"],
+  throttle: ["write", "ms"],
+  leader: ["write"],
+  clock: ["write", "ms"],
+  late: [],
+  flap: [],
+};
+const TEXTS: ReadonlySet<string> = new Set(
+  "place resource group apiVersion kind name namespace field choices".split(
+    " ",
+  ),
+);
+const PLACES: readonly unknown[] = ["before", "unanswered", "after"];
+/** Name in the world, and parameters that a plan need not have. */
+const IN_WORLD: Readonly<Record<string, object>> = {
+  missed: { do: "withhold", group: "" },
+  order: { do: "delay" },
+  lost: { do: "lose" },
+  refuse: { code: 403 },
+  leader: { do: "depose" },
+  late: { do: "dependents", mode: "late" },
+  flap: { do: "dependents", mode: "flap" },
+};
+
 /**
  * Translates the perturbations of a plan for the world.
  *
@@ -45,126 +79,54 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
   let choices: readonly number[] | undefined;
   let aftermath = RETRY_MS;
   for (const one of all) {
-    const number = (name: string): number => {
-      const value = one[name];
-      if (typeof value === "number") return value;
-      throw wrongParameter(one.do, name, value);
-    };
-    const text = (name: string): string => {
-      const value = one[name];
-      if (typeof value === "string") return value;
-      throw wrongParameter(one.do, name, value);
-    };
-    const write = () => number("write");
-    switch (one.do) {
-      case "crash": {
-        const place = text("place");
-        if (place !== "before" && place !== "unanswered" && place !== "after") {
-          throw wrongParameter(one.do, "place", place);
-        }
-        perturbations.push({ do: "crash", write: write(), place });
-        break;
-      }
-      case "stale":
-        perturbations.push({
-          do: "stale",
-          write: write(),
-          revision: number("revision"),
-          forMs: number("ms"),
-          ...(one["resource"] !== undefined && { resource: text("resource") }),
-        });
-        break;
-      case "missed":
-        perturbations.push({
-          do: "withhold",
-          resource: text("resource"),
-          group: String(one["group"] ?? ""),
-          from: number("from"),
-          to: number("to"),
-        });
-        break;
-      case "order":
-        perturbations.push({
-          do: "delay",
-          event: number("event"),
-          after: number("after"),
-        });
-        break;
-      case "cut":
-      case "expire":
-        perturbations.push({ do: one.do, event: number("event") });
-        break;
-      case "conflict":
-        perturbations.push({
-          do: "conflict",
-          write: write(),
-          times: number("times"),
-        });
-        break;
-      case "lost":
-        perturbations.push({ do: "lose", write: write() });
-        break;
-      case "refuse":
-        perturbations.push({
-          do: "refuse",
-          write: write(),
-          times: number("times"),
-          code: 403,
-        });
-        break;
-      case "throttle":
-        aftermath += number("ms");
-        perturbations.push({
-          do: "throttle",
-          write: write(),
-          forMs: number("ms"),
-        });
-        break;
-      case "leader":
-        perturbations.push({ do: "depose", write: write() });
-        break;
-      case "clock":
-        if (one["step"] !== undefined) {
-          jumps.push({ step: number("step"), ms: number("ms") });
-          break;
-        }
-        perturbations.push({
-          do: "clock",
-          write: write(),
-          jumpMs: number("ms"),
-        });
-        break;
-      case "late":
-      case "flap":
-        perturbations.push({ do: "dependents", mode: one.do });
-        break;
-      case "delete":
-      case "edit":
-        foreign.push({
-          step: number("step"),
-          target: {
-            apiVersion: text("apiVersion"),
-            kind: text("kind"),
-            name: text("name"),
-            ...(one["namespace"] !== undefined &&
-              { namespace: text("namespace") }),
-          },
-          field: one.do === "edit" ? text("field") : undefined,
-        });
-        break;
-      case "upgrade":
-        upgradeAfter = number("step");
-        break;
-      case "schedule":
-        choices = readChoices(text("choices"));
-        break;
-      default:
-        throw new RangeError(
-          `Cannot run the plan: there is no such perturbation: received "${one.do}"`,
-        );
+    const { do: kind } = one;
+    const read = (...names: readonly string[]) => checked(one, names);
+    if (kind === "clock" && one["step"] !== undefined) {
+      jumps.push(read("step", "ms") as typeof jumps[number]);
+    } else if (Object.hasOwn(PARAMETERS, kind)) {
+      const { ms, ...others } = read(...PARAMETERS[kind] ?? []);
+      if (kind === "throttle") aftermath += Number(ms);
+      const time = kind === "clock" ? { jumpMs: ms } : { forMs: ms };
+      perturbations.push({
+        do: kind,
+        ...IN_WORLD[kind],
+        ...others,
+        ...(ms !== undefined && time),
+      } as WorldPerturbation);
+    } else if (kind === "delete" || kind === "edit") {
+      const target = read("apiVersion", "kind", "name", "namespace?");
+      foreign.push({
+        ...read("step", ...(kind === "edit" ? ["field"] : [])),
+        target,
+      } as object as ForeignChange);
+    } else if (kind === "upgrade") {
+      upgradeAfter = Number(read("step")["step"]);
+    } else if (kind === "schedule") {
+      choices = readChoices(String(read("choices")["choices"]));
+    } else {
+      throw new RangeError(
+        `Cannot run the plan: there is no such perturbation: received "${kind}"`,
+      );
     }
   }
   return { perturbations, foreign, jumps, aftermath, upgradeAfter, choices };
+}
+
+/** Parameters of a perturbation, checked. */
+function checked(
+  one: Perturbation,
+  names: readonly string[],
+): Record<string, string | number> {
+  return Object.fromEntries(names.flatMap((given) => {
+    const name = given.replace("?", "");
+    const value = one[name];
+    if (value === undefined && name !== given) return [];
+    const isRight = name === "place"
+      ? PLACES.includes(value)
+      : typeof value === (TEXTS.has(name) ? "string" : "number");
+    if (isRight) return [[name, value as string | number]];
+    throw wrongParameter(one.do, name, value);
+  }));
 }
 
 function wrongParameter(

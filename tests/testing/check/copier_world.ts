@@ -2,12 +2,8 @@ import { fileURLToPath } from "node:url";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type { Perturbation } from "../../../testing/check/perturbation.ts";
 import { importFresh } from "../../../testing/check/fresh_modules.ts";
-import {
-  runWorld,
-  type WorldOptions,
-  type WorldRun,
-  type WorldStep,
-} from "../../../testing/check/world.ts";
+import type { WorldOptions } from "../../../testing/check/world.ts";
+import { runWorld, type WorldRun, type WorldStep } from "./run_world.ts";
 
 const FILE = fileURLToPath(new URL("copier_operator.ts", import.meta.url));
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
 import type { Perturbation } from "../../../testing/check/perturbation.ts";
-import type { WorldRun } from "../../../testing/check/world.ts";
+import type { WorldRun } from "./run_world.ts";
 import {
   COPIER,
   copier,

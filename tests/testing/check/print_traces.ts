@@ -3,13 +3,9 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { importFresh } from "../../../testing/check/fresh_modules.ts";
-import { traceLine } from "../../../testing/check/trace.ts";
-import {
-  runWorld,
-  type WorldRun,
-  type WorldStep,
-} from "../../../testing/check/world.ts";
 import { COPIER, copier, runCopier } from "./copier_world.ts";
+import { runWorld, type WorldRun, type WorldStep } from "./run_world.ts";
+import { traceLine } from "./trace_lines.ts";
 
 const lines: string[] = [];
 

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fingerprint, firstDifference } from "../../../testing/check/trace.ts";
 import { World } from "../../../testing/check/world.ts";
 import {
   COPIER,
@@ -10,6 +9,7 @@ import {
   statusOf,
   writesOf,
 } from "./copier_world.ts";
+import { fingerprint, firstDifference } from "./trace_lines.ts";
 
 const CLEAN = [
   "1 1 patch customresourcedefinitions 201 changed",
