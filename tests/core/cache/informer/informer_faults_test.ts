@@ -193,6 +193,18 @@ test("Informer resumes after a watch that delivers nothing", () =>
     );
   }));
 
+test("Informer keeps a quiet watch of a server without bookmarks", () =>
+  withInformer(async (parts) => {
+    // The state is streamed, so that the watch is open from then on.
+    await begin(parts);
+    const { server, clock, informer } = parts;
+    const calls = server.calls.length;
+    // The server was asked to end the watch after 450 s.
+    await clock.advance(440_000);
+    assert.equal(server.calls.length, calls);
+    assert.equal(informer.health().watches[0]?.errors, 0);
+  }));
+
 test("Informer resumes after a watch that falls silent between bookmarks", () =>
   withInformer(async (parts) => {
     await begin(parts);

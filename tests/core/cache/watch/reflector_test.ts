@@ -11,6 +11,7 @@ import {
   Reflector,
   type ReflectorSink,
 } from "../../../../core/cache/watch/reflector.ts";
+import { RelistQueue } from "../../../../core/cache/watch/relist_queue.ts";
 import { InformerMetrics } from "../../../../core/cache/watch/watch_record.ts";
 import type { ApiRequest } from "../../../../core/client/request.ts";
 import type { HttpResponse } from "../../../../core/client/transport/transport.ts";
@@ -57,9 +58,12 @@ const expired = {
  */
 async function reflect(
   answers: readonly Answer[],
-  options: ReconnectOptions & { plurals?: readonly string[] } = {},
+  options: ReconnectOptions & {
+    plurals?: readonly string[];
+    relists?: RelistQueue;
+  } = {},
 ): Promise<string[]> {
-  const { plurals = [], ...reconnect } = options;
+  const { plurals = [], relists, ...reconnect } = options;
   const clock = new VirtualClock();
   const log: string[] = [];
   const waiting = [...answers];
@@ -102,7 +106,7 @@ async function reflect(
     sink,
     slice: new TimeSlice(clock),
     budget: undefined,
-    relists: undefined,
+    relists,
     reconnect: resolveOptions(reconnect ?? {}, RECONNECT_OPTIONS),
     clock,
     random: () => 0,
@@ -207,6 +211,22 @@ test("Reflector begins a list again whose continue token has expired", async () 
     "initApply b",
     "initDone 11",
     "watch widgets 11",
+  ]);
+});
+
+test("Reflector leaves the relist queue when its relist fails", async () => {
+  const log = await reflect([
+    page(10, ["a"]),
+    [expired],
+    refused(500), // the relist, which has the only place
+    page(20, ["a"]),
+  ], { watchList: false, relists: new RelistQueue(1) });
+  assert.deepEqual(log.filter((line) => /^(list|watch)/.test(line)), [
+    "list widgets 0",
+    "watch widgets 10",
+    "list widgets newest",
+    "list widgets newest",
+    "watch widgets 20",
   ]);
 });
 
