@@ -138,6 +138,22 @@ test("InformerPool stops an informer with its last lease, and starts it again", 
     assert.equal(third.informer.has("default/a"), true);
   }));
 
+test("InformerPool gives a lease during the last release an informer that runs", () =>
+  withPool(async ({ server, pool }) => {
+    server.put("default/a");
+    const first = pool.acquire(Widget);
+    await first.informer.synced;
+    const released = first.release();
+    const second = pool.acquire(Widget);
+    await Promise.all([released, second.informer.synced]);
+    assert.equal(pool.size, 1);
+    server.put("default/b");
+    await until(
+      "the new informer shows a change",
+      () => second.informer.has("default/b"),
+    );
+  }));
+
 test("InformerLease removes its handlers, loops and indexes on release", () =>
   withPool(async ({ server, pool }) => {
     server.put("default/a", { labels: { app: "web" } });

@@ -85,6 +85,26 @@ test("EventProcessor keeps the latest thousand deletions while it is paused", as
   assert.equal(fixture.begun[0]?.deleted, true);
 });
 
+test("EventProcessor runs an aborted deletion again when it is resumed", async () => {
+  const fixture = started({ settings: { allEvents: true } });
+  fixture.add(KEY);
+  await fixture.settle();
+  await fixture.end(KEY);
+  fixture.delete(KEY);
+  await fixture.settle();
+  fixture.processor.pause();
+  fixture.processor.abortAll("leadership");
+  await fixture.end(KEY, FAILED);
+  // The cache no longer has the object, so that no resync finds it.
+  fixture.processor.resume();
+  await fixture.settle();
+  assert.deepEqual(fixture.begun.map((run) => run.deleted), [
+    false,
+    true,
+    true,
+  ]);
+});
+
 test("EventProcessor starts a new retry series after a success [J14]", async () => {
   const fixture = started({
     settings: { retry: { initial: "1s", jitter: 0 } },

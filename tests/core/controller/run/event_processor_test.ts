@@ -122,6 +122,17 @@ test("EventProcessor runs an aborted object again when it is resumed [3.9.2]", a
   assert.equal(fixture.begun[1]?.retry.attempt, 0, "that was no failure");
 });
 
+test("EventProcessor repeats a run that was aborted while its lease was in doubt", async () => {
+  const fixture = await running();
+  fixture.add(A);
+  await fixture.settle();
+  // The lease was in doubt, and was renewed before anyone noticed.
+  fixture.begun[0]?.abort("leadership");
+  await fixture.end(A, FAILED);
+  assert.deepEqual(fixture.keys, [A, A]);
+  assert.equal(fixture.begun[1]?.retry.attempt, 0, "that was no failure");
+});
+
 test("EventProcessor prevents that a slow controller starves others [3.9.3]", async () => {
   const cap = new ConcurrencyCap(3);
   const slow = await running({ cap, settings: { concurrency: 2 } });
