@@ -130,6 +130,7 @@ test("pollingSource fetches once when it is restarted in the middle of a fetch",
   void source.start(context);
   const stopped = source.stop();
   void source.start(context);
+  assert.equal(fetches, 2, "not the fetch of the earlier start");
   await stopped;
   await clock.settle();
   void source.poll();

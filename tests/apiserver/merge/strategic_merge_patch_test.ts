@@ -29,6 +29,20 @@ test("applyStrategicMergePatch deletes an item by $patch", () => {
   });
 });
 
+test("applyStrategicMergePatch deletes each item that $patch names", () => {
+  const patch = {
+    spec: {
+      containers: [{ name: "a", $patch: "delete" }, {
+        name: "b",
+        $patch: "delete",
+      }],
+    },
+  };
+  assert.deepEqual(applyStrategicMergePatch(pod, two, patch), {
+    spec: { containers: [] },
+  });
+});
+
 test("applyStrategicMergePatch replaces a list by $patch", () => {
   const patch = {
     spec: { containers: [{ $patch: "replace" }, { name: "c" }] },

@@ -3,6 +3,8 @@ import { connect } from "node:net";
 import { test } from "node:test";
 import { Client } from "../../../../core/client/client.ts";
 import { StreamRefusedError } from "../../../../core/client/transport/transport_error.ts";
+import { textOf } from "../../../../core/client/transport/chunk_queue.ts";
+import { inTime } from "../../../support/in_time.ts";
 import { ScriptedStream } from "../../../support/scripted_stream.ts";
 import { ScriptedTransport } from "../../../support/scripted_transport.ts";
 import { until } from "../../../support/until.ts";
@@ -165,16 +167,19 @@ test("ContainerProcess continues when one of its outputs is left", async () => {
   const process = await client.exec(KEY, { command: ["x"] });
   for (let count = 0; count < 10; count++) {
     stream.receive(2, new Uint8Array(64 << 10));
+    await new Promise(setImmediate);
   }
+  assert.equal(stream.paused, true);
   for await (const _chunk of process.stderr) break;
   stream.receive(1, "out");
   stream.receive(3, SUCCESS);
   stream.messages.end();
-  const output: string[] = [];
-  for await (const chunk of process.stdout) {
-    output.push(new TextDecoder().decode(chunk));
-  }
-  assert.deepEqual(output, ["out"]);
+  const output = inTime(
+    "the other output ends",
+    textOf(process.stdout),
+    10_000,
+  );
+  assert.equal(await output, "out");
 });
 
 test("Client throws the Status of a server that refuses a stream", async () => {

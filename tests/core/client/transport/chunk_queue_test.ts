@@ -85,6 +85,18 @@ test("ChunkQueue ends its source once when the reader leaves", async () => {
   assert.deepEqual(source.calls, ["leave"]);
 });
 
+test("ChunkQueue ends a read that waits when the reader leaves", async () => {
+  const source = new Source();
+  const queue = new ChunkQueue(source);
+  const waiting = queue.next();
+  await queue.return();
+  assert.deepEqual(
+    await Promise.race([waiting, new Promise(setImmediate)]),
+    { done: true, value: undefined },
+  );
+  assert.deepEqual(source.calls, ["leave"]);
+});
+
 test("ChunkQueue releases a chunk when the next one is requested", async () => {
   const released: number[] = [];
   const source = Object.assign(new Source(), {

@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
+import { Buffer } from "node:buffer";
+import { EventEmitter, once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
+import { PooledConnection } from "../../../../core/client/transport/pooled_connection.ts";
+import { ResponseStream } from "../../../../core/client/transport/response_stream.ts";
 import { openHttpTransport } from "../../../../core/client/transport/transport_node.ts";
-import type { HttpRequest } from "../../../../core/client/transport/transport.ts";
+import {
+  type HttpRequest,
+  OpenRequests,
+} from "../../../../core/client/transport/transport.ts";
 
 const READ: HttpRequest = { method: "GET", path: "/x", headers: {} };
 const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n";
@@ -73,6 +79,51 @@ test("PooledConnection is closed by bytes that belong to no response", async () 
   ]);
   assert.deepEqual(bodies, ["ab", "cd"]);
   assert.equal(connections, 2);
+});
+
+/** Socket without a peer: the test emits what arrives. */
+class SilentSocket extends EventEmitter {
+  readonly writable = true;
+  readonly writableLength = 0;
+  #isPaused = false;
+  isPaused(): boolean {
+    return this.#isPaused;
+  }
+  pause(): void {
+    this.#isPaused = true;
+  }
+  resume(): void {
+    this.#isPaused = false;
+  }
+  ref(): void {}
+  unref(): void {}
+  write(): void {}
+  destroy(): void {}
+}
+
+test("PooledConnection reads on after a response that ended while it was paused", () => {
+  const idle: PooledConnection[] = [];
+  const connection = new PooledConnection({
+    idle: (one) => void idle.push(one),
+    closed() {},
+  });
+  const socket = new SilentSocket();
+  connection.open(socket as unknown as Socket);
+  const stream = new ResponseStream({
+    origin: "http://127.0.0.1:1",
+    signal: undefined,
+    requests: new OpenRequests(),
+    resolve() {},
+    reject: (error) => assert.fail(String(error)),
+  });
+  connection.send(stream, new Uint8Array());
+  // Nobody reads the body, whose last byte is one too many.
+  const body = new Uint8Array((256 << 10) + 1);
+  const head = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`;
+  socket.emit("data", Buffer.from(head));
+  socket.emit("data", body);
+  assert.deepEqual(idle, [connection]);
+  assert.equal(socket.isPaused(), false, "the next response can arrive");
 });
 
 test("PooledConnection sends a body with its length in bytes", async () => {
