@@ -1,6 +1,7 @@
 import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey, parseKey } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
+import { SlotMap } from "../../slot_map.ts";
 import { CurrentEvent, missingEvent } from "./cache_event.ts";
 import type { NamespaceInformer } from "./namespace_informer.ts";
 import type { HandlerRegistration, OwnWrite } from "./shared_informer.ts";
@@ -29,7 +30,9 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
   readonly #handler: EventHandler<T>;
   readonly #deps: MultiNamespaceRegistrationDeps<T>;
   readonly #parts: Map<NamespaceInformer<T>, Subscription<T>> = new Map();
-  readonly #writes: Set<OpenWrite<T>> = new Set();
+  readonly #writes: SlotMap<number, OpenWrite<T>> = new SlotMap();
+  /** Number of writes that have begun. */
+  #begun = 0;
   readonly #sync: PromiseWithResolvers<void> = Promise.withResolvers();
   #hasSynced = false;
 
@@ -67,7 +70,7 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
         event.initial ? this.#takeOver(event, former) : this.#handler(event);
     const part = informer.subscribe(handler, this.#deps.name);
     this.#parts.set(informer, part);
-    for (const { key, parts } of this.#writes) {
+    for (const { key, parts } of this.#writes.values()) {
       if (informer.covers(parseKey(key))) parts.push(part.beginWrite(key));
     }
     part.synced.then(() => this.settle(), () => {});
@@ -132,9 +135,10 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
     for (const [informer, part] of this.#parts) {
       if (informer.covers(found)) write.parts.push(part.beginWrite(text));
     }
-    this.#writes.add(write);
+    const number = ++this.#begun;
+    this.#writes.set(number, write);
     const end = (act: (part: OwnWrite<T>) => void) => {
-      if (this.#writes.delete(write)) write.parts.forEach(act);
+      if (this.#writes.delete(number)) write.parts.forEach(act);
     };
     return {
       succeed: (object, result) => end((part) => part.succeed(object, result)),

@@ -2,6 +2,7 @@ import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey, parseKey } from "../../api/object_key.ts";
 import type { Clock } from "../../clock.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
+import { SlotMap } from "../../slot_map.ts";
 import type { ObjectStore } from "../store/object_store.ts";
 import type { ResponseScanner } from "../watch/metadata_reducer.ts";
 import { TimeSlice } from "../watch/receive.ts";
@@ -97,7 +98,8 @@ export class Subscription<T extends KubernetesObject>
   readonly #handler: EventHandler<T>;
   readonly #deps: SubscriptionDeps<T>;
   /** Windows of objects with an own write under way or an echo outstanding. */
-  readonly #windows: Map<string, OwnWriteWindow<ObjectHeader>> = new Map();
+  readonly #windows: SlotMap<string, OwnWriteWindow<ObjectHeader>> =
+    new SlotMap();
   /** First slot that is not replayed so far; infinite after the replay. */
   #nextSlot: number;
   /** Keys behind that slot whose events were delivered before the replay. */

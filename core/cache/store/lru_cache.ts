@@ -1,11 +1,25 @@
+/** End of the list of entries. */
+const END = -1;
+
 /**
  * Map that evicts the least recently used entries when the sum of the sizes of
- * its entries exceeds a limit. A `Map` keeps entries in the order in which they
- * were set, so that an entry is moved by setting it again.
+ * its entries exceeds a limit.
+ *
+ * Entries are slots of arrays, linked by numbers in the order of their use. A `Map`
+ * from keys to values would keep removed values reachable, as a `SlotMap` explains.
  */
 export class LruCache<K, V> {
-  readonly #entries: Map<K, { readonly value: V; readonly size: number }> =
-    new Map();
+  readonly #slots: Map<K, number> = new Map();
+  readonly #keys: (K | undefined)[] = [];
+  readonly #values: (V | undefined)[] = [];
+  readonly #sizes: number[] = [];
+  /** Neighbours of each slot that were used before it and after it. */
+  readonly #earlier: number[] = [];
+  readonly #later: number[] = [];
+  readonly #free: number[] = [];
+  /** Slots that were used longest ago and last. */
+  #oldest = END;
+  #newest = END;
   #size = 0;
   #maxSize: number;
 
@@ -15,7 +29,7 @@ export class LruCache<K, V> {
   }
 
   get count(): number {
-    return this.#entries.size;
+    return this.#slots.size;
   }
 
   /** Sum of the sizes of all entries. */
@@ -35,16 +49,19 @@ export class LruCache<K, V> {
 
   /** Value of a key, which becomes the most recently used one. */
   get(key: K): V | undefined {
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return undefined;
-    this.#entries.delete(key);
-    this.#entries.set(key, entry);
-    return entry.value;
+    const slot = this.#slots.get(key);
+    if (slot === undefined) return undefined;
+    if (slot !== this.#newest) {
+      this.#unlink(slot);
+      this.#append(slot);
+    }
+    return this.#values[slot];
   }
 
   /** Value of a key, without counting as a use. */
   peek(key: K): V | undefined {
-    return this.#entries.get(key)?.value;
+    const slot = this.#slots.get(key);
+    return slot === undefined ? undefined : this.#values[slot];
   }
 
   /**
@@ -56,22 +73,49 @@ export class LruCache<K, V> {
   set(key: K, value: V, size: number): void {
     this.delete(key);
     if (size > this.#maxSize) return;
-    this.#entries.set(key, { value, size });
+    const slot = this.#free.pop() ?? this.#keys.length;
+    this.#slots.set(key, slot);
+    this.#keys[slot] = key;
+    this.#values[slot] = value;
+    this.#sizes[slot] = size;
+    this.#append(slot);
     this.#size += size;
     this.trim(this.#maxSize);
   }
 
   delete(key: K): void {
-    this.#size -= this.#entries.get(key)?.size ?? 0;
-    this.#entries.delete(key);
+    const slot = this.#slots.get(key);
+    if (slot === undefined) return;
+    this.#slots.delete(key);
+    this.#unlink(slot);
+    this.#size -= this.#sizes[slot] as number;
+    this.#keys[slot] = this.#values[slot] = undefined;
+    this.#free.push(slot);
   }
 
   /** Evicts the least recently used entries until their sum of sizes fits. */
   trim(size: number): void {
-    if (this.#size <= size) return;
-    for (const key of this.#entries.keys()) {
-      if (this.#size <= size) return;
-      this.delete(key);
+    while (this.#size > size && this.#oldest !== END) {
+      this.delete(this.#keys[this.#oldest] as K);
     }
+  }
+
+  /** Adds a slot as the one that was used last. */
+  #append(slot: number): void {
+    const newest = this.#newest;
+    this.#earlier[slot] = newest;
+    this.#later[slot] = END;
+    if (newest === END) this.#oldest = slot;
+    else this.#later[newest] = slot;
+    this.#newest = slot;
+  }
+
+  #unlink(slot: number): void {
+    const earlier = this.#earlier[slot] as number;
+    const later = this.#later[slot] as number;
+    if (earlier === END) this.#oldest = later;
+    else this.#later[earlier] = later;
+    if (later === END) this.#newest = earlier;
+    else this.#earlier[later] = earlier;
   }
 }

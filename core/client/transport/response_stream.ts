@@ -40,6 +40,7 @@ export interface ResponseStreamDeps {
  */
 export class ResponseStream implements ChunkSource, OpenRequest {
   readonly #deps: ResponseStreamDeps;
+  readonly #number: number;
   readonly #body: ChunkQueue = new ChunkQueue(this, socketQueueOptions());
   #controller: ResponseController | undefined;
   #cancelConnecting: (() => void) | undefined;
@@ -47,7 +48,7 @@ export class ResponseStream implements ChunkSource, OpenRequest {
 
   constructor(deps: ResponseStreamDeps) {
     this.#deps = deps;
-    deps.requests.add(this);
+    this.#number = deps.requests.add(this);
     deps.signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
@@ -171,7 +172,7 @@ export class ResponseStream implements ChunkSource, OpenRequest {
   }
 
   #end(): void {
-    this.#deps.requests.delete(this);
+    this.#deps.requests.delete(this.#number);
     this.#deps.signal?.removeEventListener("abort", this.#onAbort);
   }
 }

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { SlotMap } from "../../slot_map.ts";
 
 /** HTTP request as a value. */
 export interface HttpRequest {
@@ -159,17 +160,19 @@ export interface OpenRequest {
 
 /** Requests in progress of a transport. */
 export class OpenRequests {
-  readonly #requests = new Set<OpenRequest>();
+  readonly #requests: SlotMap<number, OpenRequest> = new SlotMap();
+  #begun = 0;
   #onIdle: (() => void) | undefined;
 
-  /** Registers a request. */
-  add(request: OpenRequest): void {
-    this.#requests.add(request);
+  /** Registers a request; returns its number. */
+  add(request: OpenRequest): number {
+    this.#requests.set(++this.#begun, request);
+    return this.#begun;
   }
 
-  /** Removes a request that has ended; safe to call twice. */
-  delete(request: OpenRequest): void {
-    this.#requests.delete(request);
+  /** Removes a request that has ended, by its number; safe to call twice. */
+  delete(number: number): void {
+    this.#requests.delete(number);
     if (this.#requests.size === 0) this.#onIdle?.();
   }
 
@@ -182,6 +185,6 @@ export class OpenRequests {
 
   /** Aborts all requests in progress. */
   abortAll(reason: unknown): void {
-    for (const request of this.#requests) request.abort(reason);
+    for (const request of this.#requests.values()) request.abort(reason);
   }
 }

@@ -99,11 +99,12 @@ interface FetchRequestDeps {
 class FetchRequest implements OpenRequest {
   readonly #deps: FetchRequestDeps;
   readonly #controller = new AbortController();
+  readonly #number: number;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
 
   constructor(deps: FetchRequestDeps) {
     this.#deps = deps;
-    deps.requests.add(this);
+    this.#number = deps.requests.add(this);
     deps.signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
@@ -188,6 +189,6 @@ class FetchRequest implements OpenRequest {
 
   #end(): void {
     this.#deps.signal?.removeEventListener("abort", this.#onAbort);
-    this.#deps.requests.delete(this);
+    this.#deps.requests.delete(this.#number);
   }
 }

@@ -54,6 +54,7 @@ import {
 } from "./run_state.ts";
 import type { ShardAssignment } from "../shard.ts";
 import type { SourceGroup } from "../source_group.ts";
+import { SlotMap } from "../../slot_map.ts";
 import type { EventHandler } from "../watch_group.ts";
 
 export interface EventProcessorDeps<P extends KubernetesObject> {
@@ -133,7 +134,7 @@ export class EventProcessor<P extends KubernetesObject>
   readonly #queue: SchedulingQueue;
   /** States of the objects that differ from {@linkcode FRESH}. */
   readonly #states: Map<string, RunState> = new Map();
-  readonly #runs: Map<string, Run<P>> = new Map();
+  readonly #runs: SlotMap<string, Run<P>> = new SlotMap();
   /** By key, the oldest first: an object may be created and deleted repeatedly. */
   readonly #deleted: Map<string, DeletedPrimary<P>[]> = new Map();
   readonly #relevance: DefaultFilterOptions;
