@@ -125,7 +125,7 @@ export class ApiServer {
     const server = new ApiServer(options, { builtin, crd, Client });
     const { data } = options;
     try {
-      if (data !== undefined) server.#unlock = lockJournal(data);
+      if (data !== undefined) server.#unlock = await lockJournal(data);
       await server.#begin(data === undefined ? undefined : readJournal(data));
     } catch (error) {
       await server.stop();

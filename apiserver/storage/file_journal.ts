@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { resolve } from "node:path";
-import process from "node:process";
+import { loadModule } from "../../core/clock.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { Change } from "./history.ts";
@@ -174,41 +174,34 @@ function* snapshot(store: Store) {
   }
 }
 
-/** Files that servers of this process have locked. */
-const locked = new Set<string>();
-
 /**
- * Locks a journal file for this process by a file with its process id; the lock
- * of a process that ended counts as free.
+ * Locks a journal file for one server by a lock of the operating system on an
+ * empty file beside it, which is released when the process ends in any way and
+ * holds between containers that share a folder. SQLite, which every runtime has,
+ * takes it. The empty file stays: were it removed, two servers could lock two
+ * files of the same name.
  *
  * @returns Unlocks the file.
- * @throws {Error} If another server uses the file.
+ * @throws {Error} If another server uses the file, or it cannot be locked.
  */
-export function lockJournal(path: string): () => void {
+export async function lockJournal(path: string): Promise<() => void> {
+  const { DatabaseSync } = await loadModule(import("node:sqlite"));
   const lock = `${resolve(path)}.lock`;
-  if (existsSync(lock)) {
-    const holder = Number(readFileSync(lock, "utf8"));
-    const isHeld = holder === process.pid ? locked.has(lock) : isAlive(holder);
-    if (isHeld) {
-      throw new Error(
-        `Cannot use ${path}: process ${holder} serves it, or else ${lock} must be removed`,
-      );
-    }
-    rmSync(lock);
-  }
-  writeFileSync(lock, `${process.pid}`, { flag: "wx" });
-  locked.add(lock);
-  return () => {
-    if (locked.delete(lock)) rmSync(lock, { force: true });
-  };
-}
-
-function isAlive(pid: number): boolean {
+  let database: InstanceType<typeof DatabaseSync> | undefined;
   try {
-    return Number.isSafeInteger(pid) && pid > 0 && process.kill(pid, 0);
+    database = new DatabaseSync(lock);
+    database.exec("BEGIN EXCLUSIVE");
   } catch (error) {
-    return (error as { code?: string }).code !== "ESRCH";
+    database?.close();
+    const { message } = error as Error;
+    const why = message === "database is locked"
+      ? `another server uses it and has locked ${lock}`
+      : `${lock} cannot be locked: ${message}`;
+    throw new Error(`Cannot use ${path}: ${why}`, { cause: error });
   }
+  return () => {
+    if (database?.isOpen) database.close();
+  };
 }
 
 /**

@@ -199,7 +199,7 @@ test("ApiServer does not start on the data file of another server", async () => 
   try {
     await assert.rejects(
       ApiServer.start(options),
-      /Cannot use .*data: process \d+ serves it/,
+      /Cannot use .*data: another server uses it/,
     );
     await first.stop();
     const next = await ApiServer.start(options);

@@ -12,8 +12,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import {
   FileJournal,
@@ -21,6 +21,8 @@ import {
   readJournal,
 } from "../../../apiserver/storage/file_journal.ts";
 import { Store } from "../../../apiserver/storage/store.ts";
+import { Program, runtimeCommand } from "../../support/program.ts";
+import { temporaryFolder } from "../../support/temporary_folder.ts";
 import { plainDefinition } from "../support/plain_kinds.ts";
 
 const definition = plainDefinition({ plural: "widgets", kind: "Widget" });
@@ -244,22 +246,61 @@ test("readJournal refuses a file that no server wrote, without quoting it", () =
   });
 });
 
-test("lockJournal refuses a file in use, and takes over that of an ended process", () => {
-  inFolder((path) => {
-    const unlock = lockJournal(path);
-    assert.throws(
-      () => lockJournal(path),
-      /Cannot use .*: process \d+ serves it/,
-    );
-    unlock();
-    writeFileSync(`${path}.lock`, "999999999");
-    lockJournal(path)();
-    writeFileSync(`${path}.lock`, "");
-    lockJournal(path)();
-    // A process that ended, with the id that this one has now.
-    writeFileSync(`${path}.lock`, `${process.pid}`);
-    lockJournal(path)();
-    writeFileSync(`${path}.lock`, `${process.ppid}`);
-    assert.throws(() => lockJournal(path), /Cannot use /);
-  });
+test("lockJournal lets one server use a file, whatever is tried at once", async () => {
+  const path = join(temporaryFolder(), "data");
+  const tries = await Promise.allSettled(
+    Array.from({ length: 8 }, () => lockJournal(path)),
+  );
+  const [unlock, ...others] = tries.flatMap((one) =>
+    one.status === "fulfilled" ? [one.value] : []
+  );
+  assert.equal(others.length, 0);
+  await assert.rejects(
+    lockJournal(path),
+    /^Error: Cannot use .*data: another server uses it and has locked .*data\.lock$/,
+  );
+  unlock?.();
+  unlock?.();
+  const next = await lockJournal(path);
+  unlock?.();
+  await assert.rejects(lockJournal(path), /another server uses it/);
+  next();
+});
+
+test("lockJournal keeps other processes away until its process is killed", async () => {
+  const path = join(temporaryFolder(), "data");
+  const command = [
+    ...runtimeCommand(),
+    fileURLToPath(new URL("journal_locker.ts", import.meta.url)),
+    path,
+  ];
+  const holder = new Program(command);
+  try {
+    await holder.says(/locked/);
+    await assert.rejects(lockJournal(path), /another server uses it/);
+    await holder.kill();
+    // What the file says does not matter, such as an ID that two containers have.
+    const rivals = [1, 2, 3].map(() => new Program(command));
+    try {
+      const said = await Promise.all(
+        rivals.map((rival) => rival.says(/locked|another server/)),
+      );
+      const [locked, ...others] = said.filter(([text]) => text === "locked");
+      assert.equal(locked?.[0], "locked");
+      assert.equal(others.length, 0);
+    } finally {
+      await Promise.all(rivals.map((rival) => rival.kill()));
+    }
+    (await lockJournal(path))();
+  } finally {
+    await holder.kill();
+  }
+});
+
+test("lockJournal says why a file cannot be locked", async () => {
+  const folder = temporaryFolder();
+  await assert.rejects(
+    lockJournal(join(folder, "missing", "data")),
+    /^Error: Cannot use .*data: .*data\.lock cannot be locked: unable to open/,
+  );
 });
