@@ -12,6 +12,7 @@ import type {
   PrimaryCache,
   SourceContext,
 } from "../core/controller/event_source.ts";
+import { nodeHttp } from "../core/node_http.ts";
 import { keyTexts } from "../core/controller/watch/mappers.ts";
 import { BaseSource, SourceRun } from "./source_run.ts";
 
@@ -197,8 +198,7 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
   override async start(context: SourceContext<P>): Promise<void> {
     const { port = 0, host = "127.0.0.1", path = "/" } = this.#options;
     const run = new SourceRun(context);
-    const { createServer } = await import("node:http");
-    const server = createServer({
+    const server = nodeHttp().createServer({
       requestTimeout: REQUEST_TIMEOUT_MS,
       headersTimeout: REQUEST_TIMEOUT_MS,
     }, (request, response) => void this.#serve(run, request, response));

@@ -1,14 +1,13 @@
 import { Buffer } from "node:buffer";
-import {
-  createServer as createPlainServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse as NodeResponse,
+import type {
+  IncomingMessage,
+  Server,
+  ServerResponse as NodeResponse,
 } from "node:http";
-import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
+import { nodeHttp, nodeHttps } from "../../core/node_http.ts";
 import {
   isStream,
   MAX_BODY_BYTES,
@@ -88,14 +87,16 @@ export class Listener {
    */
   static async open(options: ListenerOptions): Promise<Listener> {
     const { tls, port, host } = options;
-    const server = tls === undefined ? createPlainServer() : createTlsServer({
-      ...tls,
-      // Client certificates are optional, and judged by the handler.
-      requestCert: true,
-      rejectUnauthorized: false,
-      // As in Go, each certificate of the bundle is trusted, signed by whomever.
-      allowPartialTrustChain: true,
-    }) as unknown as Server;
+    const server = tls === undefined
+      ? nodeHttp().createServer()
+      : nodeHttps().createServer({
+        ...tls,
+        // Client certificates are optional, and judged by the handler.
+        requestCert: true,
+        rejectUnauthorized: false,
+        // As in Go, each certificate of the bundle is trusted, signed by whomever.
+        allowPartialTrustChain: true,
+      }) as unknown as Server;
     const listener = new Listener(server, options);
     await new Promise<void>((resolve, reject) => {
       // The listener stays: an unhandled error of a server ends the process.

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
-import { STATUS_CODES } from "node:http";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
+import { nodeHttp } from "../../core/node_http.ts";
 import type { MessageStream } from "./message_stream.ts";
 import { isStream, type ServerResponse, type Upgrade } from "./exchange.ts";
 
@@ -46,7 +46,9 @@ export function refuseUpgrade(
   }).flatMap(([name, value]) =>
     [value].flat().map((text) => `${name}: ${text}\r\n`)
   );
-  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n`);
+  socket.write(
+    `HTTP/1.1 ${status} ${nodeHttp().STATUS_CODES[status] ?? ""}\r\n`,
+  );
   socket.write(`${lines.join("")}\r\n`);
   socket.end(bytes);
 }

@@ -1,10 +1,11 @@
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import { mkdirSync } from "node:fs";
 import process from "node:process";
 import type { ApiServer } from "../../apiserver/server.ts";
 import type { ApiServerOptions } from "../../apiserver/server_options.ts";
+import { nodeHttp } from "../../core/node_http.ts";
 import { readableLogger } from "../readable_log.ts";
 import { ETCD_FLAGS } from "./flag_lists.ts";
 import { readKubeApiServer } from "./kube_apiserver.ts";
@@ -69,7 +70,7 @@ export class EtcdStandIn {
     );
     const folder = resolve(flags.get("data-dir")?.at(-1) ?? "default.etcd");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const health = createServer();
+    const health = nodeHttp().createServer();
     await new Promise<void>((ready, failed) => {
       health.once("error", (error: Error) =>
         failed(

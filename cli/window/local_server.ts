@@ -1,6 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { createServer, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { nodeHttp } from "../../core/node_http.ts";
 
 const HOST = "127.0.0.1";
 /** Header with the token of a request. */
@@ -117,7 +118,7 @@ export async function serveLocally(
       body,
     });
   };
-  const server = createServer((request, response) => {
+  const server = nodeHttp().createServer((request, response) => {
     handle(request)
       .catch((error: unknown) => refusal(500, (error as Error).message))
       .then(({ status = 200, type, body }) => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { nodeHttp } from "../node_http.ts";
 import type { OptionTable, Settings } from "../api/options.ts";
 
 /** Options of the server for probes and metrics. */
@@ -89,8 +90,7 @@ export class ProbeServer {
     const { port, host, debug, live } = options;
     this.#debug = debug;
     if (live !== undefined) this.#live = live;
-    const { createServer } = await import("node:http");
-    const server = createServer((request, response) => {
+    const server = nodeHttp().createServer((request, response) => {
       try {
         respond(response, this.#answer(request));
       } catch {

@@ -1,7 +1,6 @@
-import { request as httpRequest } from "node:http";
-import { request as httpsRequest } from "node:https";
 import { connect as connectSocket, type Socket } from "node:net";
 import { deadline, systemClock } from "../../clock.ts";
+import { nodeHttp, nodeHttps } from "../../node_http.ts";
 import { socks5Connect } from "./socks5.ts";
 import { basicAuthorization, withoutUser } from "./transport_options.ts";
 
@@ -84,7 +83,7 @@ function httpTunnel(route: Route, signal: AbortSignal): Promise<Socket> {
   const secure = proxy.protocol === "https:";
   const target = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   return new Promise((resolve, reject) => {
-    const request = (secure ? httpsRequest : httpRequest)({
+    const request = (secure ? nodeHttps() : nodeHttp()).request({
       host: proxy.hostname.replace(/^\[|\]$/g, ""),
       port: proxy.port || (secure ? 443 : 80),
       method: "CONNECT",
