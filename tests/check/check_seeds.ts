@@ -9,11 +9,13 @@
  * ```
  *
  * A seed that fails is printed with what did not hold, the smallest plan that
- * still fails and the command that runs it again. The exit code is 1 if one does.
+ * still fails and the command that runs it again. The last line says how many seeds
+ * have run and which have failed, also when a signal or `--stop` ends the command
+ * early. The exit code is 1 then, and if a seed has failed.
  *
  * @module
  */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import process from "node:process";
 import { createInterface } from "node:readline";
@@ -64,56 +66,136 @@ const workers = integer("workers", 1);
 const stop = integer("stop", 1);
 const minutes = positive("minutes");
 const end = minutes && realNow() + minutes * 60_000;
+/** Real time after which a seed that has not ended is given up. */
+const MAX_SEED_MS = 120_000;
+/** Real time between two lines about the progress. */
+const PROGRESS_MS = 60_000;
 
-/** Runs every n-th seed. */
-async function work(first: number): Promise<void> {
-  let failed = 0;
-  let ran = 0;
-  const isDue = (seed: number) =>
-    end === undefined ? seed < from + count : realNow() < end;
-  for (let seed = from + first; isDue(seed); seed += workers) {
-    ran++;
-    if (!await judge(planOf(seed), `Seed ${seed}`)) failed++;
-    if (failed >= stop) break;
-  }
-  print(`done ${ran} ${failed} ${process.cpuUsage().user}`);
+/** Whether a seed is still to be run. */
+function isDue(seed: number): boolean {
+  return end === undefined ? seed < from + count : realNow() < end;
 }
 
-async function supervise(): Promise<boolean> {
-  const start = realNow();
-  let [ran, failed, cpu] = [0, 0, 0];
-  const file = fileURLToPath(import.meta.url);
-  let crashed = false;
-  await Promise.all(Array.from({ length: workers }, async (_, worker) => {
+/** Runs every n-th seed, and reports each before and after. */
+async function work(first: number): Promise<void> {
+  for (let seed = first; isDue(seed); seed += workers) {
+    print(`begin ${seed}`);
+    const isHeld = await judge(planOf(seed), `Seed ${seed}`);
+    print(`end ${isHeld ? "held" : "failed"} ${process.cpuUsage().user}`);
+  }
+}
+
+/** Processes that run the seeds, and what they have reported so far. */
+class Supervisor {
+  readonly #start = realNow();
+  readonly #children: Set<ChildProcess> = new Set();
+  readonly #failures: string[] = [];
+  #ran = 0;
+  #cpu = 0;
+  /** Why no more seeds are run. */
+  #cut: string | undefined;
+
+  async run(): Promise<boolean> {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+      process.once(signal, () => this.#cutOff(signal));
+    }
+    const progress = setInterval(() => print(this.#summary), PROGRESS_MS);
+    await Promise.all(
+      Array.from({ length: workers }, (_, index) => this.#work(from + index)),
+    );
+    clearInterval(progress);
+    const failures = this.#failures.length > 0
+      ? `: ${this.#failures.join(", ")}`
+      : "";
+    const cut = this.#cut === undefined ? "" : `; cut off by ${this.#cut}`;
+    print(`${this.#summary}${failures}${cut}`);
+    return this.#failures.length === 0 && this.#cut === undefined &&
+      this.#ran > 0;
+  }
+
+  get #summary(): string {
+    const seconds = (realNow() - this.#start) / 1_000;
+    const each = this.#cpu / 1_000 / Math.max(this.#ran, 1);
+    return `${this.#ran} seeds in ${seconds.toFixed(1)} s, ${
+      each.toFixed(0)
+    } ms of CPU each: ${this.#failures.length} failed`;
+  }
+
+  #cutOff(why: string): void {
+    this.#cut ??= why;
+    for (const child of this.#children) child.kill("SIGKILL");
+  }
+
+  #failed(seed: number, how = ""): void {
+    this.#failures.push(`${seed}${how}`);
+    if (this.#failures.length >= stop) this.#cutOff(`--stop ${stop}`);
+  }
+
+  /** Runs every n-th seed; a seed that ends its process is a failure. */
+  async #work(first: number): Promise<void> {
+    let next = first;
+    while (this.#cut === undefined && isDue(next)) {
+      const last = await this.#runChild(next);
+      if (last === undefined) return;
+      next = last + workers;
+    }
+  }
+
+  /**
+   * Runs a process.
+   *
+   * @returns The seed at which it was lost; undefined if it has run them all.
+   */
+  async #runChild(first: number): Promise<number | undefined> {
+    const left = end === undefined ? [] : [
+      `--minutes=${Math.max(end - realNow(), 1) / 60_000}`,
+    ];
     const child = spawn(process.execPath, [
       ...process.execArgv,
-      file,
+      fileURLToPath(import.meta.url),
       ...process.argv.slice(2),
+      ...left,
       `--workers=${workers}`,
-      `--worker=${worker}`,
+      `--worker=${first}`,
     ], { stdio: ["ignore", "pipe", "inherit"] });
-    const ended = new Promise<number | null>((resolve) =>
-      child.on("exit", resolve)
-    );
+    this.#children.add(child);
+    const ended = new Promise<string>((resolve) => {
+      child.on("exit", (code, signal) => resolve(signal ?? `code ${code}`));
+    });
+    let running: number | undefined = first;
+    let cpu = 0;
+    let limit: ReturnType<typeof setTimeout> | undefined;
     for await (const line of createInterface({ input: child.stdout })) {
-      const [, a, b, c] = /^done (\d+) (\d+) (\d+)$/.exec(line) ?? [];
-      if (a === undefined) {
-        print(line);
-        continue;
-      }
-      ran += Number(a);
-      failed += Number(b);
-      cpu += Number(c);
+      const [, begun, held, used] =
+        /^(?:begin (\d+)|end (held|failed) (\d+))$/.exec(line) ?? [];
+      if (begun !== undefined) {
+        running = Number(begun);
+        limit = setTimeout(() => child.kill("SIGKILL"), MAX_SEED_MS);
+      } else if (held !== undefined) {
+        clearTimeout(limit);
+        this.#ran++;
+        this.#cpu += Number(used) - cpu;
+        cpu = Number(used);
+        if (held === "failed") this.#failed(running as number);
+        running = undefined;
+      } else print(line);
     }
-    if (await ended !== 0) crashed = true;
-  }));
-  const seconds = (realNow() - start) / 1_000;
-  print(
-    `${ran} seeds in ${seconds.toFixed(1)} s, ${
-      (cpu / 1_000 / Math.max(ran, 1)).toFixed(0)
-    } ms of CPU each: ${failed} failed`,
-  );
-  return failed === 0 && !crashed && ran > 0;
+    clearTimeout(limit);
+    const how = await ended;
+    this.#children.delete(child);
+    if (
+      this.#cut !== undefined || (running === undefined && how === "code 0")
+    ) {
+      return undefined;
+    }
+    if (running === undefined) throw new Error(`A process ended by ${how}`);
+    print(
+      `Seed ${running} ended its process by ${how}\n  again: ${COMMAND} --seed ${running}`,
+    );
+    this.#ran++;
+    this.#failed(running, ` (${how})`);
+    return running;
+  }
 }
 
 const worker = integer("worker");
@@ -126,4 +208,4 @@ else if (values.plan !== undefined) {
   const held = await judge(planOf(seed), `Seed ${seed}`);
   if (held) print(`Seed ${seed} holds`);
   process.exitCode = held ? 0 : 1;
-} else process.exitCode = await supervise() ? 0 : 1;
+} else process.exitCode = await new Supervisor().run() ? 0 : 1;
