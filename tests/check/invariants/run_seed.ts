@@ -173,12 +173,20 @@ class SeedRun {
     await this.#world?.end();
   }
 
-  async #settle(when: string): Promise<void> {
+  async #settle(when: string, isLate = false): Promise<void> {
     const world = this.#world as World;
-    const outcome = await world.quiet({
-      still: this.#stillness,
-      within: 60 * MINUTE_MS,
+    const within = 60 * MINUTE_MS;
+    const { incarnation, hits } = world;
+    const before = hits.join();
+    let outcome = await world.quiet({
+      still: isLate ? STILL_MS : this.#stillness,
+      within,
     });
+    // Nothing is due later, unless a perturbation has acted again.
+    if (
+      isLate && outcome === "quiet" &&
+      (world.incarnation !== incarnation || world.hits.join() !== before)
+    ) outcome = await world.quiet({ still: this.#stillness, within });
     const hasInterval = this.#plan.controllers.some(({ interval }) => interval);
     if (outcome === "busy" && !hasInterval) {
       this.fail("it becomes quiet", `${when}: ${lastEntries(world)}`);
@@ -682,7 +690,7 @@ class SeedRun {
       });
       this.#asked.delete(`${kind} ${namespace}/${name}`);
     }
-    await this.#settle("after the removal");
+    await this.#settle("after the removal", true);
   }
 
   async #judgeEmpty(): Promise<void> {
