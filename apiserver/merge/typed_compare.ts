@@ -85,6 +85,8 @@ function compare(
   after: unknown,
   position: Position,
 ): void {
+  // Most leaves of an update are unchanged.
+  if (before === after && typeof before !== "object") return;
   const forms = new Set<Form>();
   if (before !== undefined) forms.add(formOf(schema, before));
   if (after !== undefined) forms.add(formOf(schema, after));

@@ -308,22 +308,31 @@ const BLOCK_BYTES = 256 * 1024;
 
 /** Joins small parts into blocks, so that each write to a socket is large. */
 function* blocks(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
-  let block = new Uint8Array(BLOCK_BYTES);
-  let used = 0;
+  let held: Uint8Array[] = [];
+  let size = 0;
   for (const part of parts) {
-    if (used + part.length > BLOCK_BYTES) {
-      if (used > 0) {
-        yield block.subarray(0, used);
-        block = new Uint8Array(BLOCK_BYTES); // the receiver may keep the last one
-        used = 0;
-      }
+    if (size + part.length > BLOCK_BYTES) {
+      if (size > 0) yield joined(held, size);
+      held = [];
+      size = 0;
       if (part.length > BLOCK_BYTES) {
         yield part;
         continue;
       }
     }
-    block.set(part, used);
-    used += part.length;
+    held.push(part);
+    size += part.length;
   }
-  yield block.subarray(0, used);
+  yield joined(held, size);
+}
+
+/** Copies parts into one block, which the receiver may keep. */
+function joined(parts: readonly Uint8Array[], size: number): Uint8Array {
+  const block = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    block.set(part, at);
+    at += part.length;
+  }
+  return block;
 }

@@ -67,8 +67,11 @@ export async function parseBody(
     return { value: readProtobuf(body), warnings: [], objections: [] };
   }
   if (form === "yaml") {
+    const text = decoder.decode(body);
+    const parsed = parsePlainJson(body, text);
+    if (parsed !== undefined) return parsed;
     const { parseYaml } = await loadModule(import("./yaml_body.ts"));
-    const { value, problems } = await parseYaml(decoder.decode(body));
+    const { value, problems } = await parseYaml(text);
     const list = problems.map((problem) => `\n  ${problem}`).join("");
     return {
       value,
@@ -76,6 +79,29 @@ export async function parseBody(
       objections: list === "" ? [] : [`yaml: unmarshal errors:${list}`],
     };
   }
+  return parseJsonBody(body);
+}
+
+/**
+ * Parses YAML that means the same as JSON, as clients write it: one line of
+ * printable ASCII without merge keys and duplicate fields.
+ *
+ * @returns `undefined` if only a parser of YAML can read it.
+ */
+function parsePlainJson(
+  body: Uint8Array,
+  text: string,
+): ParsedBody | undefined {
+  if (!/^\{[ -~]*\}$/.test(text) || /\\u|"<<"/.test(text)) return undefined;
+  try {
+    const parsed = parseJsonBody(body);
+    return parsed.warnings.length === 0 ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function parseJsonBody(body: Uint8Array): ParsedBody {
   const { value, duplicates } = parseJson(body);
   const warnings = duplicates.map((path) =>
     `duplicate field ${JSON.stringify(path)}`

@@ -247,6 +247,8 @@ function agentName(userAgent: string | undefined): string {
 }
 
 function managerProblems(manager: string): StatusCause[] {
+  // Almost all are short printable ASCII.
+  if (/^[ -~]{0,128}$/.test(manager)) return [];
   if (new TextEncoder().encode(manager).length > 128) {
     return [fieldError.tooLong("fieldManager", 128)];
   }

@@ -15,7 +15,7 @@ export function apiVersionIn({ definition, version }: View): string {
 }
 
 /** Whether the stored bytes are already in the version of the view. */
-function isStoredForm(stored: StoredObject, view: View): boolean {
+export function isStoredForm(stored: StoredObject, view: View): boolean {
   return stored.current && stored.definition === view.definition &&
     view.version.name === view.definition.storageVersion;
 }

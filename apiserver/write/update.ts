@@ -9,7 +9,7 @@ import { checkEscalation } from "../access/role_escalation.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { holdsContent } from "../namespace_checks.ts";
 import { fixed, settle } from "../settle.ts";
-import { objectIn } from "../storage/object_view.ts";
+import { isStoredForm, objectIn } from "../storage/object_view.ts";
 import { representationOf } from "../read/respond.ts";
 import { checkBodySize } from "../request/body.ts";
 import { readObjectBody } from "../request/object_body.ts";
@@ -195,7 +195,7 @@ export function updateObject(
   }
   attributes.object = show ? show(next) : next;
   context.admission.run("validate", attributes);
-  return store(request, { stored, next, dryRun: options.dryRun });
+  return store(request, { stored, live, next, dryRun: options.dryRun });
 }
 
 /**
@@ -403,8 +403,9 @@ function restoreFields(
 
 function store(
   request: ResourceRequest,
-  { stored, next, dryRun }: {
+  { stored, live, next, dryRun }: {
     readonly stored: StoredObject;
+    readonly live: UntypedObject;
     readonly next: UntypedObject;
     readonly dryRun: boolean;
   },
@@ -419,7 +420,8 @@ function store(
   }
   if (dryRun) return { object: next, created: false };
   const converted = home.convert(next, home.storageVersion);
-  if (jsonEquals(converted, stored.parse())) {
+  const before = isStoredForm(stored, request) ? live : stored.parse();
+  if (jsonEquals(converted, before)) {
     return { stored, created: false };
   }
   return { stored: context.store.put(home, converted), created: false };

@@ -245,7 +245,7 @@ export class WorldTransport implements Transport {
     entry.code = response.status;
     trace.push(entry);
     if (isWatch && response.status === 200) {
-      if (this.#dropped) return closing.abort();
+      if (this.#dropped) return closing.abort(CLOSED);
       entry.answered = true;
       const body = this.#open(entry, response, { request, closing, fault });
       resolve({
@@ -363,7 +363,7 @@ export class WorldTransport implements Transport {
         if (!this.#watches.delete(watch)) return;
         active();
         signal?.removeEventListener("abort", onAbort);
-        closing.abort();
+        closing.abort(CLOSED);
         fault?.remove();
         for (const action of actions) schedule.delete(action);
       },
@@ -516,6 +516,9 @@ export class WorldTransport implements Transport {
     return Promise.resolve();
   }
 }
+
+/** Reason why the stream of a watch ends; one for all, as a stack trace is slow. */
+const CLOSED = new Error("Cannot read on: the watch was closed");
 
 const EXPIRED = JSON.stringify({
   type: "ERROR",
