@@ -24,6 +24,7 @@ export const PAGE: string = `<!doctype html>
   ).join("")
 }</select></label>
       <button id="inject">Inject</button>
+      <span id="injected" class="soft" role="status"></span>
     </span>
     <button id="pause">Hold updates</button>
   </div>
@@ -47,7 +48,7 @@ export const PAGE: string = `<!doctype html>
     </table><p id="none" class="soft">No object has run yet.</p></div>
   </section>
   <section><h2>Runs</h2>
-    <div class="scroll"><table>
+    <div class="scroll"><table class="runs">
       <thead><tr><th>Time</th><th>Object</th><th>Run</th><th>Cause and writes</th><th>Took</th></tr></thead>
       <tbody id="runs"></tbody>
     </table></div>

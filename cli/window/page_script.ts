@@ -32,9 +32,10 @@ function fill(id, ...children) {
   byId(id).replaceChildren(...children);
 }
 function size(bytes) {
-  return bytes < 2 ** 20
-    ? (bytes / 2 ** 10).toFixed(0) + " KiB"
-    : (bytes / 2 ** 20).toFixed(1) + " MiB";
+  if (bytes < 2 ** 20) return (bytes / 2 ** 10).toFixed(0) + " KiB";
+  return bytes < 2 ** 30
+    ? (bytes / 2 ** 20).toFixed(1) + " MiB"
+    : (bytes / 2 ** 30).toFixed(1) + " GiB";
 }
 function time(milliseconds) {
   if (milliseconds < 1000) return Math.round(milliseconds) + " ms";
@@ -64,12 +65,15 @@ function notice(text) {
   byId("notice").textContent = text;
   byId("notice").hidden = text === "";
 }
+/** Whether the server has done it. */
 async function act(body) {
   try {
     await call("/api/act", body);
     await refresh();
+    return true;
   } catch (error) {
     notice(error.message);
+    return false;
   }
 }
 
@@ -125,7 +129,8 @@ function numbers(rows) {
 }
 function controllerCard(controller) {
   const { name, kind, ready, active, healthy, failing, faults } = controller;
-  const mood = !healthy || failing > 0 ? "bad" : ready && active ? "good" : "wait";
+  const isCalm = ready && active && faults.length === 0;
+  const mood = !healthy || failing > 0 ? "bad" : isCalm ? "good" : "wait";
   return element("div", { class: "card" },
     element("strong", { class: "dot " + mood }, name),
     element("div", { class: "soft" }, kind + (ready ? active ? "" : ", standby" : ", syncing")),
@@ -169,12 +174,13 @@ function drawMemory(operators) {
       element("tbody", {}, ...tiers))));
 }
 
-const MOODS = { running: "busy", failing: "bad", deleting: "wait", done: "good", deleted: "" };
+const MOODS = { running: "busy", failing: "bad", deleting: "wait", paused: "wait", done: "good", deleted: "" };
 function stateOf({ running, known, deleting, runs }) {
   if (running) return "running";
   if (!known) return "deleted";
   if (runs.at(-1)?.outcome === "failure") return "failing";
-  return deleting ? "deleting" : "done";
+  if (deleting) return "deleting";
+  return runs.at(-1)?.step === "paused" ? "paused" : "done";
 }
 function urgency(object) {
   return Object.keys(MOODS).indexOf(stateOf(object));
@@ -208,13 +214,15 @@ function drawObjects(objects) {
 
 const OUTCOMES = { success: "good", failure: "bad", aborted: "wait" };
 function runRow(run, withObject) {
+  const isPaused = run.step === "paused";
+  const label = run.step === "reconcile" ? run.outcome : run.step + ": " + run.outcome;
   return element("tr", {},
     element("td", { class: "number" }, clock(run.at)),
     withObject ? element("td", {}, objectButton(run.object)) : undefined,
-    element("td", {}, element("span", { class: "dot " + OUTCOMES[run.outcome] },
-      run.step === "reconcile" ? run.outcome : run.step + ": " + run.outcome),
+    element("td", {}, element("span", { class: "dot " + (isPaused ? "wait" : OUTCOMES[run.outcome]) },
+      isPaused ? "paused" : label),
       run.error === undefined ? undefined : element("div", { class: "error" }, run.error)),
-    element("td", {}, run.cause, ...run.writes.map((write, at) =>
+    element("td", { class: "cause" }, run.cause, ...run.writes.map((write, at) =>
       element("div", { class: "soft" }, write, ...changeLines(run.changes?.[at])))),
     element("td", { class: "number" }, time(run.duration)));
 }
@@ -241,29 +249,27 @@ function objectDetails(history) {
   const { controller, object, runs, known, running } = history;
   const { conditions = [], deleting } = state.operators.flatMap(({ controllers }) => controllers)
     .find(({ name }) => name === controller)?.objects.find((one) => one.object === object) ?? {};
+  const current = stateOf({ running, known, deleting, runs });
   const graph = workflowOf(controller);
   const last = runs.findLast(({ workflow }) => workflow !== undefined);
   const parts = [
     element("h2", {}, controller),
-    element("p", { class: "soft" }, [
-      known ? deleting ? "being deleted" : "known" : "deleted",
-      ...(running ? ["running now"] : []),
-      ...(history.exhausted ? ["no retries left"] : []),
-    ].join(", ")),
+    element("p", { class: "dot " + MOODS[current] }, current + (history.exhausted ? ", no retries left" : "")),
   ];
   if (state.dev && known) {
     const call = (action) => ({ onclick: () => void act({ action, controller, object }) });
     parts.push(element("div", { class: "bar" },
       element("button", call("reconcile"), "Reconcile now"),
-      element("button", call("pause"), "Pause"),
-      element("button", call("resume"), "Resume")));
+      current === "paused"
+        ? element("button", call("resume"), "Resume")
+        : element("button", call("pause"), "Pause")));
   }
   if (graph !== undefined) parts.push(graphOf(graph, last?.workflow));
   if (conditions.length > 0) {
     parts.push(table(["Condition", "Status", "Reason", "Message"], conditions.map((condition) =>
       [condition.type, condition.status, condition.reason, condition.message])));
   }
-  parts.push(element("div", { class: "scroll" }, element("table", {},
+  parts.push(element("div", { class: "scroll" }, element("table", { class: "runs" },
     element("thead", {}, element("tr", {}, ...["Time", "Run", "Cause and writes", "Took"].map((name) =>
       element("th", {}, name)))),
     element("tbody", {}, ...runs.toReversed().map((run) => runRow(run, false))))));
@@ -343,7 +349,12 @@ byId("close").addEventListener("click", () => {
   chosen = undefined;
   drawObject(undefined);
 });
-byId("inject").addEventListener("click", () => void act({ action: "fault", fault: byId("fault").value }));
+byId("inject").addEventListener("click", async () => {
+  const { value, selectedOptions } = byId("fault");
+  if (await act({ action: "fault", fault: value })) {
+    byId("injected").textContent = "Injected at " + clock(Date.now()) + ": " + selectedOptions[0].textContent;
+  }
+});
 void refresh();
 setInterval(() => {
   if (!isPaused && !document.hidden) void refresh();

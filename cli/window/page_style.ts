@@ -53,9 +53,10 @@ section.wide { grid-column: 1 / -1; }
   gap: 12px;
 }
 .card { border: 1px solid var(--line); border-radius: 6px; padding: 10px; }
-.card dl { display: grid; grid-template-columns: auto 1fr; gap: 0 10px; margin: 6px 0 0; }
+.card dl { display: grid; grid-template-columns: auto 1fr; gap: 0 10px; margin: 6px 0 0; max-width: 300px; }
 dt { color: var(--soft); }
 dd { margin: 0; text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.card:has(.faults) { grid-column: 1 / -1; }
 .faults { color: var(--bad); margin: 6px 0 0; padding-left: 18px; overflow-wrap: anywhere; }
 .scroll { overflow: auto; max-height: 55vh; }
 table { border-collapse: collapse; width: 100%; }
@@ -110,6 +111,10 @@ svg .edge { stroke: var(--soft); }
   main { grid-template-columns: minmax(0, 1fr); padding: 8px; gap: 8px; }
   td, th { min-width: 0; }
   button.link { white-space: normal; }
-  .hide { display: none; }
+  .hide, .runs thead { display: none; }
+  .runs tr { display: flex; flex-wrap: wrap; gap: 2px 12px; padding: 6px 0; border-bottom: 1px solid var(--line); }
+  .runs td { border: 0; padding: 0; }
+  #memory td:first-child { min-width: 10em; }
+  .runs td.cause { order: 1; flex: 1 0 100%; }
 }
 `;

@@ -67,6 +67,10 @@ test("The window shows a workflow on wide and narrow screens, dark and light", a
           "document.documentElement.scrollWidth - innerWidth",
         );
         assert.ok(overflow <= 0, `${size} is ${overflow} pixels too wide`);
+        const column = await page.evaluate<number>(
+          'document.querySelector("#histories td.cause").clientWidth',
+        );
+        assert.ok(column > 250, `${size}: causes have ${column} pixels`);
       }
     }
     assertQuiet(page);
@@ -86,6 +90,30 @@ test("The window reconciles an object when its button is pressed", async () => {
   });
 });
 
+test("The window pauses an object, shows that it is paused, and resumes it", async () => {
+  await withBrowserPage(async (page) => {
+    await page.screen(SCREENS.narrow);
+    await openObject(page);
+    for (
+      const [button, state] of [["Pause", "paused"], [
+        "Resume",
+        "done",
+      ]] as const
+    ) {
+      const buttons = `[...document.querySelectorAll("#histories button")]`;
+      const own = `${buttons}.find((one) => one.innerText === "${button}")`;
+      await page.until(`the button ${button} is there`, `${own} !== undefined`);
+      await page.evaluate(`${own}.click()`);
+      await page.until(
+        `the object is ${state}`,
+        `document.querySelector("#objects .dot").innerText === "${state}"`,
+      );
+      await page.screenshot(join(SHOTS, `${state}-narrow-light.png`));
+    }
+    assertQuiet(page);
+  });
+});
+
 test("The window shows an outage that it has injected, and its end", async () => {
   await withBrowserPage(async (page) => {
     await page.screen(SCREENS.wide);
@@ -95,6 +123,8 @@ test("The window shows an outage that it has injected, and its end", async () =>
       "the outage shows",
       `document.querySelector("#controllers .faults") !== null`,
     );
+    const injected = "document.querySelector('#injected').innerText";
+    assert.match(await page.evaluate(injected), /^Injected at .*: outage/);
     await page.screenshot(join(SHOTS, "outage-wide-light.png"));
     await page.until(
       "the outage is over",
