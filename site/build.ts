@@ -18,7 +18,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { brokenLinks } from "./links.ts";
@@ -122,31 +122,40 @@ function stage(): void {
   const { pages, sections } = referencePages(entryPoints());
   for (const { path, text } of [...guides, ...pages]) write(path, text);
 
-  const index = (file: string) =>
-    existsSync(join(PROJECT, file)) ? indexed(file, read(file)) : [];
-  const groups = [
-    { text: "Tutorial", items: index("docs/tutorial/README.md") },
-    { text: "Guides", items: index("docs/README.md") },
-    { text: "Gallery", items: index("docs/gallery/README.md") },
-    { text: "Migrate", items: index("docs/migrate/README.md") },
+  const index = (file: string, text = read(file)) => indexed(file, text);
+  const guidesIndex = "docs/README.md";
+  const [, basics, further] = read(guidesIndex).split(/^## /m);
+  const sidebar = [
+    {
+      text: "Tutorial",
+      link: "/tutorial/",
+      items: index("docs/tutorial/README.md"),
+    },
+    { text: "Guides", link: "/guides/", items: index(guidesIndex, basics) },
+    {
+      text: "Further topics",
+      // A page has one place in the sidebar.
+      items: index(guidesIndex, further).filter(({ link }) =>
+        link.startsWith("/guides/")
+      ),
+    },
+    {
+      text: "Gallery",
+      link: "/gallery/",
+      collapsed: true,
+      items: index("docs/gallery/README.md"),
+    },
+    {
+      text: "Migrate",
+      link: "/migrate/",
+      collapsed: true,
+      items: index("docs/migrate/README.md"),
+    },
     {
       text: "Concepts",
       items: [{ text: "Architecture", link: "/concepts/architecture" }],
     },
-  ].filter(({ items }) => items.length > 0);
-  const listed = new Set(
-    groups.filter(({ text }) => text !== "Guides")
-      .flatMap(({ items }) => items.map(({ link }) => link)),
-  );
-  const sidebar = groups.map(({ text, items }) => ({
-    text,
-    collapsed: text === "Gallery" || text === "Migrate",
-    items: text === "Guides"
-      ? items.filter(({ link }) =>
-        link.startsWith("/guides/") && !listed.has(link)
-      )
-      : items,
-  }));
+  ];
   const reference = sections.map(({ specifier, link, symbols }) => ({
     text: specifier,
     link,
@@ -155,9 +164,11 @@ function stage(): void {
   }));
   write("sidebar.json", JSON.stringify({ guides: sidebar, reference }));
 
-  cpSync(join(PROJECT, "bench/charts"), join(STAGE, "public/charts"), {
-    recursive: true,
-  });
+  for (
+    const file of globSync("{bench/charts/*.svg,docs/*.png}", { cwd: PROJECT })
+  ) {
+    cpSync(join(PROJECT, file), join(STAGE, "public/pictures", basename(file)));
+  }
   cpSync(join(SITE, "logo.svg"), join(STAGE, "public/logo.svg"));
   const lines = sidebar.map(({ text, items }) =>
     `## ${text}\n\n${

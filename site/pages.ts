@@ -50,8 +50,11 @@ export function siteLink(file: string, href: string): string {
       page.replace(/(?:^|(?<=\/))index\.md$/, "").replace(/\.md$/, "")
     }`;
   }
-  const chart = /^bench\/charts\/([\w-]+\.svg)$/.exec(target)?.[1];
-  return chart === undefined ? `${REPOSITORY}/${target}` : `/charts/${chart}`;
+  const picture = /^(?:bench\/charts|docs)\/([\w-]+\.(?:svg|png))$/.exec(target)
+    ?.[1];
+  return picture === undefined
+    ? `${REPOSITORY}/${target}`
+    : `/pictures/${picture}`;
 }
 
 /**

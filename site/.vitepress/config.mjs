@@ -39,8 +39,8 @@ export default {
     type: "image/svg+xml",
     href: `${process.env.SITE_BASE ?? "/"}logo.svg`,
   }]],
-  // The charts and the texts for language models are no pages.
-  ignoreDeadLinks: [/^\/charts\//, /^\/llms/],
+  // Pictures and the texts for language models are no pages.
+  ignoreDeadLinks: [/^\/pictures\//, /^\/llms/],
   metaChunk: true,
   markdown: {
     theme: { light: "github-light-high-contrast", dark: "github-dark" },
@@ -64,18 +64,20 @@ export default {
   themeConfig: {
     logo: "/logo.svg",
     nav: [
-      ...guides.filter(({ text }) => text !== "Concepts").map((
-        { text, items },
-      ) => ({
-        text,
-        link: items[0].link,
-        activeMatch: `^/${text.toLowerCase()}/`,
-      })),
+      ...guides.filter(({ link }) => link !== undefined).map((
+        { text, link },
+      ) => ({ text, link, activeMatch: `^${link}` })),
       { text: "Reference", link: "/reference/", activeMatch: "^/reference/" },
     ],
     sidebar: { "/reference/": reference, "/": guides },
     outline: [2, 3],
     search: { provider: "local" },
+    notFound: {
+      title: "No such page",
+      quote: "It may have moved. The search finds guides and symbols.",
+      linkLabel: "Go to the start page",
+      linkText: "Start page",
+    },
     socialLinks: [{
       icon: "github",
       link: "https://github.com/coracle-dev/operator",

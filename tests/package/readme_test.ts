@@ -93,6 +93,20 @@ test("README names every entry point", () => {
   }
 });
 
+test("README is short, and has numbers and a picture of the guides", () => {
+  const readme = projectText("README.md");
+  assert(readme.split("\n").length <= 201);
+  assert.match(readme, /^!\[.+\]\(docs\/window\.png\)$/m);
+  const guide = projectText("docs/performance.md");
+  const [, table = ""] = readme.split("## Numbers");
+  const numbers = [
+    ...table.matchAll(/\*\*(.+?)\*\*|\| ([\w-]+ [\d,.]+ \S+) +\|/g),
+  ]
+    .map(([, own, other]) => own ?? other ?? "");
+  assert.equal(numbers.length, 5);
+  for (const number of numbers) assert(guide.includes(number), number);
+});
+
 test("Every guide is linked in the index of its folder or of all guides", () => {
   const linked = new Set(
     PAGES.filter((page) => page.endsWith("/README.md")).flatMap((index) =>

@@ -13,7 +13,8 @@ test("A link between guides becomes a link of the site, others lead to GitHub", 
       ["docs/tutorial/README.md", "../test.md", "/guides/test"],
       ["docs/test.md", "tutorial/README.md", "/tutorial/"],
       ["docs/performance.md", "../ARCHITECTURE.md", "/concepts/architecture"],
-      ["docs/performance.md", "../bench/charts/a.svg", "/charts/a.svg"],
+      ["docs/performance.md", "../bench/charts/a.svg", "/pictures/a.svg"],
+      ["docs/window.md", "window.png", "/pictures/window.png"],
       ["docs/test.md", "../examples/x.ts", `${github}/examples/x.ts`],
     ] as const
   ) assert.equal(siteLink(file, href), expected);
