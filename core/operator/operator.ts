@@ -55,7 +55,7 @@ import {
   type OperatorSettings,
   operatorSettings,
 } from "./operator_options.ts";
-import { ProbeServer } from "./probe_server.ts";
+import { ProbeServer, type ProbeSettings } from "./probe_server.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
 import { logUnawaited } from "./unawaited_requests.ts";
@@ -384,7 +384,7 @@ export class Operator {
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
     const isServed = probes !== undefined && simulatedWorld() === undefined;
-    if (isServed) await this.#probes.start(probes);
+    if (isServed) await this.#serveProbes(probes);
     signal.throwIfAborted();
     const deps = await this.#connect();
     signal.throwIfAborted();
@@ -403,6 +403,21 @@ export class Operator {
       controllers: [...this.#controllers.keys()],
     });
     development()?.operatorStarted?.(this);
+  }
+
+  async #serveProbes(settings: ProbeSettings): Promise<void> {
+    try {
+      await this.#probes.start(settings);
+    } catch (error) {
+      // In development another program may have the port.
+      const { code } = Object((error as Error).cause);
+      if (development() === undefined || code !== "EADDRINUSE") throw error;
+      await this.#probes.start({ ...settings, port: 0 });
+      this.#settings.logger.warn(
+        "The port of the probes is in use: they are served on another",
+        { inUse: settings.port, url: `http://127.0.0.1:${this.#probes.port}` },
+      );
+    }
   }
 
   async #startController(

@@ -240,12 +240,12 @@ operator.register(kind, { reconcile() {} });`,
   }
 });
 
+/** Options of an operator that cannot start: no machine has this address. */
+const UNUSABLE = "{ probes: { port: 0, host: '192.0.2.1' } }";
 const FAILURES = {
-  "rejects a run that is not awaited":
-    "void make({ probes: { port: PORT, host: '127.0.0.1' } }).run();",
+  "rejects a run that is not awaited": `void make(${UNUSABLE}).run();`,
   "throws while it is loaded": "throw new Error('broken');",
-  "cannot start":
-    "export default make({ probes: { port: PORT, host: '127.0.0.1' } });",
+  "cannot start": `export default make(${UNUSABLE});`,
   "exits by itself":
     "setTimeout(() => process.exit(1), 50); await new Promise(() => {});",
 };
@@ -253,16 +253,8 @@ const FAILURES = {
 for (const [what, body] of Object.entries(FAILURES)) {
   test(`coracle dev leaves nothing if the file ${what}`, async () => {
     const { folder, kubeconfig, isEmpty } = places();
-    const server = createServer().listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const port = String((server.address() as AddressInfo).port);
     const dev = new Program(
-      coracle(
-        "dev",
-        "--kubeconfig",
-        kubeconfig,
-        operatorFile(body.replace("PORT", port)),
-      ),
+      coracle("dev", "--kubeconfig", kubeconfig, operatorFile(body)),
       { env: { TMPDIR: folder } },
     );
     try {
@@ -270,10 +262,29 @@ for (const [what, body] of Object.entries(FAILURES)) {
       assert.ok(isEmpty());
     } finally {
       await dev.kill();
-      server.close();
     }
   });
 }
+
+test("coracle dev serves probes on another port if theirs is in use", async () => {
+  const { folder } = places();
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const options = `{ probes: { port: ${port}, host: "127.0.0.1" } }`;
+  const file = operatorFile(`export default make(${options});`);
+  const dev = new Program(coracle("dev", file), { env: { TMPDIR: folder } });
+  try {
+    const [, url] = await dev.says(/in use: .* url=(http:\S+)/);
+    await dev.says(/The operator of .* is running/);
+    const response = await fetch(`${url}/readyz`);
+    assert.equal((await response.json()).ready, true);
+    assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+  } finally {
+    await dev.kill();
+    server.close();
+  }
+});
 
 test("coracle dev --apply creates the objects of a folder", async () => {
   const { folder, kubeconfig } = places();
