@@ -46,7 +46,7 @@ export async function serverIdentity(
     (error: Error & { readonly code?: string }) => {
       if (error.code === "ENOENT") return undefined;
       throw new Error(
-        `Cannot read ${file}: it must be a readable file: received ${error.message}`,
+        `Cannot read ${file}: it must be a readable file: ${error.message}`,
         { cause: error },
       );
     },

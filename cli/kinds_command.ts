@@ -34,7 +34,7 @@ export async function documentsOf(
 ): Promise<readonly Document[]> {
   const text = await readFile(file, "utf8").catch((error: Error) => {
     throw new UsageError(
-      `Cannot read ${file}: it must be a readable file: received ${error.message}`,
+      `Cannot read ${file}: it must be a readable file: ${error.message}`,
     );
   });
   const { parseAllDocuments } = await import("yaml");

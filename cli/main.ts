@@ -3,11 +3,13 @@ import {
   checkOptions,
   type OptionRules,
 } from "../core/api/options.ts";
+import process from "node:process";
 import { VERSION } from "./version.ts";
 import { readArguments } from "./arguments.ts";
 import { type Command, reportError, type Terminal } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
 import { commandHelp, overview } from "./help.ts";
+import { checkNodeVersion } from "./node_version.ts";
 import { processTerminal } from "./terminal.ts";
 
 const RULES: OptionRules<{ readonly terminal?: Terminal | undefined }> = {
@@ -53,6 +55,7 @@ export async function runCommandLine(
 ): Promise<number> {
   let running: string | undefined;
   try {
+    checkNodeVersion(process.versions);
     const request = readArguments(args, commands);
     if (request.action === "version") {
       terminal.out(`coracle ${VERSION}\n`);

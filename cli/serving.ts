@@ -36,7 +36,7 @@ export async function writeSecretFile(
   } catch (error) {
     await rm(draft, { force: true });
     throw new Error(
-      `Cannot write ${file}: its folder must exist and be writable: received ${
+      `Cannot write ${file}: its folder must exist and be writable: ${
         (error as Error).message
       }`,
       { cause: error },

@@ -51,9 +51,9 @@ async function ask(url: string, object?: string): Promise<unknown> {
     url,
   );
   if (object !== undefined) target.searchParams.set("object", object);
-  const refuse = (received: string) =>
+  const refuse = (why: string) =>
     new UsageError(
-      `Cannot show the operator at ${url}: it must be running and created with ${PROBES}: received ${received}`,
+      `Cannot show the operator at ${url}: it must be running and created with ${PROBES}: ${why}`,
     );
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const response = await fetch(target, { signal }).catch((error) => {
@@ -61,5 +61,5 @@ async function ask(url: string, object?: string): Promise<unknown> {
   });
   const answer = await response.json().catch(() => undefined);
   if (typeof answer === "object") return answer;
-  throw refuse(`status ${response.status} and no state`);
+  throw refuse(`received status ${response.status} and no state`);
 }

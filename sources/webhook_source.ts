@@ -207,7 +207,7 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
       server.on("error", (error) => {
         reject(
           new Error(
-            `Cannot start the webhook "${this.name}": it cannot listen: received ${error.message}`,
+            `Cannot start the webhook "${this.name}": it cannot listen: ${error.message}`,
           ),
         );
       });

@@ -58,7 +58,7 @@ export class RequestRecord {
       appendFileSync(file, "");
     } catch (error) {
       throw new Error(
-        `Cannot record requests in ${file}: it must be a writable file: received ${
+        `Cannot record requests in ${file}: it must be a writable file: ${
           (error as Error).message
         }`,
         { cause: error },
@@ -87,7 +87,7 @@ export function readRequests(file: string): readonly RecordedRequest[] {
     text = readFileSync(file, "utf8");
   } catch (error) {
     throw new Error(
-      `Cannot read ${file}: it must be a file with recorded requests: received ${
+      `Cannot read ${file}: it must be a file with recorded requests: ${
         (error as Error).message
       }`,
       { cause: error },

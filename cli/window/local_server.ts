@@ -131,7 +131,7 @@ export async function serveLocally(
     server.on("error", (error) =>
       reject(
         new Error(
-          `Cannot serve the page on port ${port}: received ${error.message}`,
+          `Cannot serve the page on port ${port}: ${error.message}`,
           { cause: error },
         ),
       ));

@@ -105,7 +105,7 @@ export class ProbeServer {
       server.on("error", (error) =>
         reject(
           new Error(
-            `Cannot serve probes on ${host}:${port}: received ${error.message}`,
+            `Cannot serve probes on ${host}:${port}: ${error.message}`,
             { cause: error },
           ),
         ));

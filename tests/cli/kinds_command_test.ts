@@ -126,7 +126,7 @@ test("coracle kinds explains files that it cannot read", async () => {
   const folder = temporaryFolder();
   for (
     const [text, message] of [
-      [undefined, /it must be a readable file: received ENOENT/],
+      [undefined, /it must be a readable file: ENOENT/],
       ["a: [", /it must be YAML: received /],
       ["", /it has no CustomResourceDefinition: received an empty file/],
       ["kind: Pod\n---\nkind: Pod", /received Pod\n/],

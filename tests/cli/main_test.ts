@@ -3,6 +3,8 @@ import { test } from "node:test";
 import type { Command, Terminal } from "../../cli/command.ts";
 import { UsageError } from "../../cli/command.ts";
 import { runCommandLine } from "../../cli/main.ts";
+import { checkNodeVersion } from "../../cli/node_version.ts";
+import packageJson from "../../package.json" with { type: "json" };
 import { VERSION } from "../../cli/version.ts";
 
 function recordingTerminal(): Terminal & { printed: string; said: string } {
@@ -81,5 +83,20 @@ test("runCommandLine distinguishes a wrong command line from a failure", async (
     assert.equal(await runCommandLine(["go"], terminal, [go]), expected);
     assert.match(terminal.said, said);
     assert.equal(terminal.printed, "");
+  }
+});
+
+test("The command line names the Node that it needs instead of failing later", () => {
+  const [, oldest = ""] = /^>=(.*)$/.exec(packageJson.engines.node) ?? [];
+  for (const node of [`${oldest}.0`, "24.0.0", "30.1.2"]) {
+    checkNodeVersion({ node });
+  }
+  checkNodeVersion({ node: "20.0.0", deno: "2.9.5" });
+  checkNodeVersion({ node: "20.0.0", bun: "1.4.5" });
+  for (const node of ["22.18.0", "20.20.2"]) {
+    assert.throws(() => checkNodeVersion({ node }), {
+      message:
+        `Cannot run coracle: it needs Node ${oldest} or later, Deno or Bun: received Node ${node}`,
+    });
   }
 });
