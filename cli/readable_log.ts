@@ -1,8 +1,10 @@
+import { textWithCause } from "../core/error_text.ts";
 import {
   leveledLogger,
   type LogFields,
   type Logger,
   type LogLevel,
+  stackText,
 } from "../core/logger.ts";
 
 export interface ReadableLoggerOptions {
@@ -84,7 +86,7 @@ function describe(
   for (const [field, value] of Object.entries(fields)) {
     if (KNOWN.has(field) || value === undefined) continue;
     if (value instanceof Error && level === "error" && value.stack) {
-      stack += `${value.stack.replaceAll(/^/gm, "    ")}\n`;
+      stack += `${stackText(value).replaceAll(/^/gm, "    ")}\n`;
     } else details.push(`${field}=${valueText(value)}`);
   }
   const subject = [controller, object].filter((part) => part !== undefined);
@@ -93,7 +95,7 @@ function describe(
 
 function valueText(value: unknown): string {
   if (typeof value === "string" || value instanceof Error) {
-    const text = String(value);
+    const text = textWithCause(value);
     return /^[^\s"]+$/.test(text) ? text : JSON.stringify(text);
   }
   return typeof value === "object" ? JSON.stringify(value) : String(value);

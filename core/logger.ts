@@ -1,3 +1,5 @@
+import { systemCause, textWithCause } from "./error_text.ts";
+
 /** Severity of a log line, from least to most severe. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
@@ -28,7 +30,8 @@ export interface Logger {
  * `message` and the fields.
  *
  * Of errors among the fields only the message is written (at level `error` the
- * stack), never their other properties, which may hold the data of a request.
+ * stack) and that of a system error that caused it, never their other properties,
+ * which may hold the data of a request.
  *
  * @param options Level and destination of the lines.
  * @throws {RangeError} If the level does not exist.
@@ -84,10 +87,16 @@ export function jsonLogger(options: {
 
 function printable(value: unknown, level: LogLevel): unknown {
   if (value instanceof Error) {
-    return level === "error" ? (value.stack ?? String(value)) : String(value);
+    return level === "error" ? stackText(value) : textWithCause(value);
   }
   if (typeof value === "bigint") return value.toString();
   return value;
+}
+
+/** Stack trace of an error, or its text, and the system error that caused it. */
+export function stackText(error: Error): string {
+  const { stack = String(error), message } = error;
+  return `${stack}${systemCause(error, message).replace(/^:/, "\n  caused by")}`;
 }
 
 /** A line as JSON; a value that JSON cannot express is written as its type. */

@@ -74,3 +74,29 @@ test("jsonLogger writes a line whatever its fields are", () => {
   assert.equal(line?.["fine"], 1);
   assert.equal(line?.["message"], "Odd");
 });
+
+test("jsonLogger writes the system error that a failed fetch only has as its cause", () => {
+  const { log, lines } = withLines();
+  const refused = Object.assign(new Error("connect ECONNREFUSED 192.0.2.1:1"), {
+    code: "ECONNREFUSED",
+  });
+  const nested = new Error("Cannot connect", { cause: refused });
+  const failed = new TypeError("fetch failed", { cause: nested });
+  const quoted = new Error("Cannot parse", { cause: new SyntaxError("pa55") });
+  const several = new TypeError("fetch failed", {
+    cause: Object.assign(new AggregateError([refused]), { code: "EALL" }),
+  });
+  for (const error of [failed, quoted, several]) log.warn("Failed", { error });
+  log.error("Failed", { error: failed });
+  const [first, second, third, last] = lines() as { error: string }[];
+  assert.equal(
+    first?.error,
+    "TypeError: fetch failed: connect ECONNREFUSED 192.0.2.1:1",
+  );
+  assert.equal(second?.error, "Error: Cannot parse");
+  assert.equal(third?.error, "TypeError: fetch failed: EALL");
+  assert.match(
+    last?.error ?? "",
+    /^TypeError: fetch failed\n[^]*\n {2}caused by connect ECONNREFUSED/,
+  );
+});

@@ -3,6 +3,7 @@ import {
   checkOptions,
   type OptionRules,
 } from "../../core/api/options.ts";
+import { messageWithCause } from "../../core/error_text.ts";
 
 /**
  * Result of a run, or of one of its steps.
@@ -246,9 +247,9 @@ export function chainOf(error: unknown): readonly unknown[] {
   return chain;
 }
 
-/** Message of an error, without the queries of URLs. */
+/** Message of an error and its system error, without the queries of URLs. */
 export function errorText(error: unknown): string {
-  return withoutUrlQueries(messageOf(error));
+  return withoutUrlQueries(messageWithCause(error));
 }
 
 /** Removes the query of every URL in a text: signed URLs hold secrets there. */

@@ -1,6 +1,7 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { ManagedWorkflowResult } from "../../core/controller/context.ts";
+import { messageWithCause } from "../../core/error_text.ts";
 import {
   type Condition,
   conditionsIn,
@@ -8,7 +9,6 @@ import {
   READY,
   setCondition,
 } from "../conditions/condition.ts";
-import { messageOf } from "../conditions/outcome.ts";
 import type { NodeResult, NodeState } from "./node.ts";
 
 const DONE: ReadonlySet<NodeState> = new Set([
@@ -25,7 +25,7 @@ const LONGEST_TEXT = 200;
 
 /** First line of the message of an error, shortened. */
 function shortText(error: unknown): string {
-  const [line = ""] = messageOf(error).split("\n");
+  const [line = ""] = messageWithCause(error).split("\n");
   return line.length > LONGEST_TEXT
     ? `${line.slice(0, LONGEST_TEXT - 1)}…`
     : line;
@@ -212,7 +212,7 @@ export class WorkflowResult<
   #why(name: string): string {
     const { verdicts, error, state } = this.nodes.get(name)!;
     const why = state === "failed"
-      ? messageOf(error)
+      ? messageWithCause(error)
       : (state === "deleting" ? verdicts.deletedWhen : verdicts.readyWhen)
         ?.message;
     return why === undefined || why === "" ? name : `${name} (${why})`;

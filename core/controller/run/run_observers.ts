@@ -9,6 +9,7 @@ import { durationText } from "../../api/duration.ts";
 import type { ResolvedKind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { Clock, Timer } from "../../clock.ts";
+import { messageWithCause, textWithCause } from "../../error_text.ts";
 import { type Logger, type LogLevel, unfailingLogger } from "../../logger.ts";
 import type {
   Counter,
@@ -257,7 +258,7 @@ export class FailureEvents<P extends KubernetesObject>
     this.#recorder.record(run.primary, this.#kind, {
       type: "Warning",
       reason,
-      message: error instanceof Error ? error.message : String(error),
+      message: messageWithCause(error),
       options: { key: reason },
     });
   }
@@ -373,7 +374,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
       workflow: run.workflow?.summary,
       error: error === undefined
         ? undefined
-        : String(error).slice(0, MAX_ERROR_LENGTH),
+        : textWithCause(error).slice(0, MAX_ERROR_LENGTH),
       next: plan?.failure === "event"
         ? "event"
         : rescheduleAt < timerAt

@@ -1,0 +1,40 @@
+/** What a system error has, such as that of a connection. */
+interface SystemError {
+  readonly message?: unknown;
+  readonly code?: unknown;
+  readonly cause?: unknown;
+}
+
+/** Maximum length of a chain of causes, which may be circular. */
+const MAX_CHAIN = 8;
+
+/**
+ * Message of anything that was thrown, with that of the system error that caused
+ * it: Node's `fetch` only says "fetch failed". Messages of other causes are left
+ * out, since they may quote data.
+ */
+export function messageWithCause(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return `${message}${systemCause(error, message)}`;
+}
+
+/** Like {@linkcode messageWithCause}, but with the name of the error. */
+export function textWithCause(error: unknown): string {
+  const text = String(error);
+  return `${text}${systemCause(error, text)}`;
+}
+
+/** Text of the system error that caused another error; may be empty. */
+export function systemCause(error: unknown, message: string): string {
+  let next = error instanceof Error ? error.cause : undefined;
+  for (let depth = 0; depth < MAX_CHAIN && next instanceof Error; depth++) {
+    const { message: why, code, cause }: SystemError = next;
+    if (typeof code === "string") {
+      // The errors of several addresses of a host have no message in common.
+      const text = typeof why === "string" && why !== "" ? why : code;
+      return message.includes(text) ? "" : `: ${text}`;
+    }
+    next = cause;
+  }
+  return "";
+}
