@@ -18,7 +18,10 @@ import type {
   Development,
   OperatorHandle,
 } from "../core/operator/development.ts";
-import { unawaitedRequest } from "../core/operator/unawaited_requests.ts";
+import {
+  logsUnawaited,
+  unawaitedRequest,
+} from "../core/operator/unawaited_requests.ts";
 import { builtInKinds } from "./built_in_kinds.ts";
 import { applyObjects } from "./dev_objects.ts";
 import { type DevAccount, grantRights } from "./dev_rights.ts";
@@ -212,7 +215,8 @@ export function uncaughtErrors({ say }: Terminal): {
   const rejected = (error: unknown) => {
     const text = unawaitedRequest(error);
     if (text === undefined) reject(error);
-    else say(`${text}: ${error}\n`);
+    // An operator that runs logs it.
+    else if (!logsUnawaited()) say(`${text}: ${error}\n`);
   };
   process.on("uncaughtException", reject);
   process.on("unhandledRejection", rejected);

@@ -34,6 +34,7 @@ export interface Logger {
  * which may hold the data of a request.
  *
  * @param options Level and destination of the lines.
+ * @throws {TypeError} If an option is unknown or of another type.
  * @throws {RangeError} If the level does not exist.
  *
  * @example Keep the lines
@@ -66,6 +67,7 @@ export function jsonLogger(options: {
    */
   readonly wallTime?: (() => number) | undefined;
 } = {}): Logger {
+  checkLoggerOptions(options);
   const {
     level = "info",
     // deno-lint-ignore no-console -- this is the one place that owns the console
@@ -83,6 +85,29 @@ export function jsonLogger(options: {
     }
     write(jsonText(line));
   });
+}
+
+const FUNCTIONS: readonly string[] = ["write", "wallTime"];
+
+/** Checks what is given to `jsonLogger`, as the options of all other functions. */
+function checkLoggerOptions(options: unknown): void {
+  const refuse = (why: string) => {
+    throw new TypeError(`Cannot read the options of jsonLogger(): ${why}`);
+  };
+  if (typeof options !== "object" || options === null) {
+    return refuse(`they must be an object: received ${options}`);
+  }
+  for (const [name, value] of Object.entries(options)) {
+    if (name === "level") continue;
+    if (!FUNCTIONS.includes(name)) {
+      refuse(
+        `there is no option "${name}", only level, ${FUNCTIONS.join(", ")}`,
+      );
+    }
+    if (value !== undefined && typeof value !== "function") {
+      refuse(`"${name}" must be a function: received ${typeof value}`);
+    }
+  }
 }
 
 function printable(value: unknown, level: LogLevel): unknown {
@@ -145,17 +170,30 @@ export function leveledLogger(least: LogLevel, write: WriteLine): Logger {
     const logAt =
       (level: LogLevel) => (message: string, fields?: LogFields) => {
         if (LEVELS.indexOf(level) < from) return;
-        write(level, message, { ...context, ...fields });
+        write(level, message, { ...context, ...namedFields(fields) });
       };
     return {
       debug: logAt("debug"),
       info: logAt("info"),
       warn: logAt("warn"),
       error: logAt("error"),
-      with: (fields) => make({ ...context, ...fields }),
+      with: (fields) => make({ ...context, ...namedFields(fields) }),
     };
   };
   return make({});
+}
+
+/**
+ * Fields of a line. An error or a text in their place, which has no fields to
+ * spread, is not lost.
+ */
+function namedFields(fields: unknown): LogFields {
+  if (fields instanceof Error) return { error: fields };
+  return typeof fields === "object" && fields !== null
+    ? fields as LogFields
+    : fields === undefined
+    ? {}
+    : { value: fields };
 }
 
 /** A logger that writes nothing. */

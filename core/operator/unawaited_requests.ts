@@ -38,6 +38,11 @@ export function logUnawaited(log: Logger): () => void {
   };
 }
 
+/** Whether an operator of this process logs them. */
+export function logsUnawaited(): boolean {
+  return logs.size > 0;
+}
+
 function onRejection(error: unknown): void {
   const text = unawaitedRequest(error);
   if (text === undefined) {

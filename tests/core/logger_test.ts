@@ -100,3 +100,25 @@ test("jsonLogger writes the system error that a failed fetch only has as its cau
     /^TypeError: fetch failed\n[^]*\n {2}caused by connect ECONNREFUSED/,
   );
 });
+
+test("jsonLogger refuses options that there are not, or of another type", () => {
+  const make = jsonLogger as (options?: unknown) => unknown;
+  assert.throws(() => make({ lvl: "debug" }), {
+    name: "TypeError",
+    message:
+      'Cannot read the options of jsonLogger(): there is no option "lvl", only level, write, wallTime',
+  });
+  assert.throws(() => make({ write: "stdout" }), /"write" must be a function/);
+  assert.throws(() => make(null), /they must be an object: received null/);
+});
+
+test("A logger writes an error or a text that is given in place of fields", () => {
+  const { log, lines } = withLines();
+  const warn = log.warn as (message: string, fields: unknown) => void;
+  warn("Failed", new Error("why"));
+  warn("Failed", "why");
+  assert.deepEqual(lines(), [
+    { time, level: "warn", message: "Failed", error: "Error: why" },
+    { time, level: "warn", message: "Failed", value: "why" },
+  ]);
+});

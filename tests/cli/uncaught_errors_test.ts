@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import process from "node:process";
+import { test } from "node:test";
+import { uncaughtErrors } from "../../cli/dev_run.ts";
+import { ApiError } from "../../core/api/api_error.ts";
+import { jsonLogger } from "../../core/logger.ts";
+import { logUnawaited } from "../../core/operator/unawaited_requests.ts";
+
+test("coracle dev reports a request not awaited once, by the log or by itself", () => {
+  const said: string[] = [];
+  const uncaught = uncaughtErrors({
+    colors: false,
+    out: () => {},
+    say: (text) => said.push(text),
+    interrupts: () => new AbortController().signal,
+  });
+  const lines: string[] = [];
+  const log = jsonLogger({ write: (line) => lines.push(line) });
+  const report = process.listeners("unhandledRejection").at(-1)!;
+  const error = new ApiError("Cannot create it", { status: 422 });
+  const rejected = Promise.resolve();
+  try {
+    report(error, rejected);
+    assert.match(said.join(), /^A request failed that nobody waits for: /);
+    const end = logUnawaited(log);
+    report(error, rejected);
+    end();
+    assert.equal(said.length, 1);
+  } finally {
+    uncaught.remove();
+  }
+});
