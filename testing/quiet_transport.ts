@@ -13,16 +13,23 @@ import { readTarget } from "../apiserver/request/request_info.ts";
  */
 const QUIET_AFTER_MS = 50;
 /** Time limit for the server to become quiet, in milliseconds of real time. */
-const QUIET_TIMEOUT_MS = 10_000;
+const QUIET_TIMEOUT_MS = 30_000;
 
 /**
  * Transport to a server in another process that detects when the server is
  * quiet: every request is answered, and the watches have delivered the changes.
  * A virtual clock waits for that before it advances.
+ *
+ * A watch of a single CustomResourceDefinition counts as a request: whoever
+ * installs a kind waits for what the controllers of the server write there,
+ * which takes them real time.
  */
 export class QuietTransport implements Transport {
   readonly #inner: Transport;
-  /** Number of requests whose answer is incomplete; for watches, the headers. */
+  /**
+   * Number of requests whose answer is incomplete; of endless watches only the
+   * headers count.
+   */
   #open = 0;
   /** Time of the last byte sent or received; undefined when quiet. */
   #last: number | undefined;
@@ -36,8 +43,7 @@ export class QuietTransport implements Transport {
     this.#last = performance.now();
     try {
       const response = await this.#inner.send(request);
-      const watch = readTarget(request.path)?.query.get("watch");
-      const endless = watch === "true" || watch === "1";
+      const endless = isEndless(request.path);
       if (endless) this.#end();
       return this.#followed(response, endless);
     } catch (error) {
@@ -61,7 +67,7 @@ export class QuietTransport implements Transport {
    * Resolves when the server is quiet: immediately if nothing was sent or
    * received since the last call.
    *
-   * @throws {Error} If it does not become quiet within ten seconds.
+   * @throws {Error} If it does not become quiet within 30 seconds.
    */
   async quiet(): Promise<void> {
     const end = performance.now() + QUIET_TIMEOUT_MS;
@@ -108,4 +114,13 @@ export class QuietTransport implements Transport {
       },
     };
   }
+}
+
+/** Whether a request is a watch that may last as long as the operator. */
+function isEndless(path: string): boolean {
+  const { query, resource } = readTarget(path) ?? {};
+  const watch = query?.get("watch");
+  if (watch !== "true" && watch !== "1") return false;
+  return resource?.plural !== "customresourcedefinitions" ||
+    !query?.get("fieldSelector")?.startsWith("metadata.name=");
 }

@@ -105,6 +105,26 @@ function enforced(violation: object): Step {
   };
 }
 
+/**
+ * Repeats a request without storing its result until the answer is as expected:
+ * kube-apiserver sees a changed node or class a moment after its change.
+ */
+function awaited(
+  [line, body, more]: readonly [string, unknown, Partial<Step>],
+  until: NonNullable<Step["until"]>,
+): Step {
+  const [method = "", path = ""] = line.split(" ");
+  return {
+    id: "",
+    method,
+    poll: `${path}?dryRun=All`,
+    body,
+    ...more,
+    until,
+    compare: "none",
+  };
+}
+
 /** Pod specs that violate a policy. */
 const INSECURE: readonly object[] = [
   { hostNetwork: true, hostPID: true, hostIPC: true },
@@ -180,7 +200,10 @@ function sized(requests: object, more: object = {}): object {
   return { name: "c", image: "i", resources: { requests }, ...more };
 }
 
-function resized(name: string, spec: object): RequestLine {
+function resized(
+  name: string,
+  spec: object,
+): readonly [string, unknown, Partial<Step>] {
   const headers = { "content-type": "application/strategic-merge-patch+json" };
   return [`PATCH ${PODS}/${name}/resize`, { spec }, { headers }];
 }
@@ -191,6 +214,10 @@ function requesting(requests: object): object {
 }
 
 const SMALL = { cpu: "1", memory: "500Mi" };
+/** Resize of an initial container, which not every node can do. */
+const INITIAL_RESIZE = resized("i", {
+  initContainers: [{ name: "i", resources: { requests: { cpu: "1200m" } } }],
+});
 /** Updates of `pods/resize`. */
 const RESIZES: readonly RequestLine[] = [
   ["POST /api/v1/nodes", { metadata: { name: "NS" } }],
@@ -214,6 +241,7 @@ const RESIZES: readonly RequestLine[] = [
       sized(SMALL, { name: "s", restartPolicy: "Always" }),
     ],
   }),
+  awaited(resized("a", requesting({ cpu: "1500m" })), { status: 200 }),
   ...["a", "w", "n", "u"].flatMap((name) => [
     resized(name, requesting({ cpu: "1500m" })),
     resized(name, requesting({ cpu: "3500m", memory: "2Gi" })),
@@ -224,20 +252,24 @@ const RESIZES: readonly RequestLine[] = [
   resized("a", { containers: [{ name: "c", image: "other" }] }),
   resized("a", { containers: [{ name: "d", image: "i" }] }),
   resized("a", { resources: { requests: { cpu: "1600m" } } }),
-  resized("i", {
-    initContainers: [{ name: "i", resources: { requests: { cpu: "1200m" } } }],
-  }),
+  INITIAL_RESIZE,
   resized("i", {
     initContainers: [{ name: "s", resources: { requests: { cpu: "1100m" } } }],
   }),
   ["PATCH /api/v1/nodes/NS/status", {
     status: { declaredFeatures: ["InPlacePodVerticalScalingInitContainers"] },
   }, MERGE],
-  resized("i", {
-    initContainers: [{ name: "i", resources: { requests: { cpu: "1200m" } } }],
-  }),
+  awaited(INITIAL_RESIZE, { status: 200 }),
+  INITIAL_RESIZE,
   ["DELETE /api/v1/nodes/NS", undefined, { cleanup: true }],
   ["DELETE /api/v1/nodes/NS-w", undefined, { cleanup: true }],
+];
+
+/** Update by which a claim asks for more storage. */
+const GROWN_CLAIM: readonly [string, unknown, Partial<Step>] = [
+  `PATCH ${CLAIMS}/a`,
+  { spec: { resources: { requests: { storage: "2Gi" } } } },
+  MERGE,
 ];
 
 /** Requests that the built-in admission plug-ins change or refuse. */
@@ -514,28 +546,22 @@ export const ADMISSION_CASES: readonly RequestCase[] = [
         },
         provisioner: "p",
       }],
+      awaited([`POST ${CLAIMS}`, claim("a", "1Gi"), {}], {
+        status: 201,
+        path: "spec.storageClassName",
+        equals: "NS",
+      }),
       [`POST ${CLAIMS}`, claim("a", "1Gi")],
-      [
-        `PATCH ${CLAIMS}/a`,
-        { spec: { resources: { requests: { storage: "2Gi" } } } },
-        MERGE,
-      ],
+      GROWN_CLAIM,
       [`PATCH ${CLAIMS}/a/status`, { status: { phase: "Bound" } }, MERGE],
-      [
-        `PATCH ${CLAIMS}/a`,
-        { spec: { resources: { requests: { storage: "2Gi" } } } },
-        MERGE,
-      ],
+      GROWN_CLAIM,
       [
         `PATCH /apis/storage.k8s.io/v1/storageclasses/NS`,
         { allowVolumeExpansion: true },
         MERGE,
       ],
-      [
-        `PATCH ${CLAIMS}/a`,
-        { spec: { resources: { requests: { storage: "2Gi" } } } },
-        MERGE,
-      ],
+      awaited(GROWN_CLAIM, { status: 200 }),
+      GROWN_CLAIM,
       ["DELETE /apis/storage.k8s.io/v1/storageclasses/NS"],
     ],
   },
