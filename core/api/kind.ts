@@ -164,12 +164,29 @@ export function isResolved<T extends KubernetesObject>(
  * @throws {TypeError} If the namespace is not valid in a path.
  */
 export function collectionPath(kind: ResolvedKind, namespace?: string): string {
+  const { group, version, plural, scope } = kind;
+  const last = lastCollection;
+  if (
+    last !== undefined && last.plural === plural &&
+    last.namespace === namespace &&
+    last.group === group && last.version === version && last.scope === scope
+  ) return last.path;
   const root = versionPath(kind);
-  const plural = checkedPart(kind, "plural", LABEL);
-  return namespace === undefined || kind.scope === "Cluster"
+  checkedPart(kind, "plural", LABEL);
+  const path = namespace === undefined || scope === "Cluster"
     ? `${root}/${plural}`
     : `${root}/namespaces/${segment(kind, "namespace", namespace)}/${plural}`;
+  lastCollection = { group, version, plural, scope, namespace, path };
+  return path;
 }
+
+/** Last result of {@linkcode collectionPath}: a run mostly writes its own kind. */
+let lastCollection:
+  | (Pick<ResolvedKind, "group" | "version" | "plural" | "scope"> & {
+    readonly namespace: string | undefined;
+    readonly path: string;
+  })
+  | undefined;
 
 /** Names of Kubernetes, which also keep a path from leading elsewhere. */
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
@@ -231,6 +248,9 @@ export function objectPath(
   );
 }
 
+/** Segment that is not encoded: a name of most kinds. */
+const PLAIN_SEGMENT = /^[A-Za-z0-9][-\w.]*$/;
+
 /**
  * Segment of a path. An empty segment or dots would lead to another path: a
  * request to delete an object would delete its namespace, or all objects.
@@ -241,6 +261,7 @@ function segment(
   part: "name" | "namespace",
   value: string,
 ): string {
+  if (typeof value === "string" && PLAIN_SEGMENT.test(value)) return value;
   if (
     typeof value === "string" && value !== "" && value !== "." &&
     value !== ".." && !/[/%]|\p{Surrogate}/u.test(value)

@@ -291,13 +291,14 @@ export function checkOption(
   rule: OptionRule,
   { name, subject }: { readonly name: string; readonly subject: string },
 ): void {
-  const refusal = `Cannot read the options of ${subject}: "${name}" must be`;
+  const refusal = () =>
+    `Cannot read the options of ${subject}: "${name}" must be`;
   const type = typeOf(rule);
   if (type === undefined) {
     const texts = rule as readonly (string | undefined)[];
     if (texts.includes(value as string | undefined)) return;
     throw new RangeError(
-      `${refusal} one of ${texts.filter(Boolean).join(", ")}: received ${
+      `${refusal()} one of ${texts.filter(Boolean).join(", ")}: received ${
         shown(value)
       }`,
     );
@@ -305,12 +306,12 @@ export function checkOption(
   if (value === undefined && isOptional(rule)) return;
   if (!isOfType(value, type)) {
     throw new TypeError(
-      `${refusal} ${DESCRIPTIONS[type]}: received ${typeText(value)}`,
+      `${refusal()} ${DESCRIPTIONS[type]}: received ${typeText(value)}`,
     );
   }
   if (isInRange(value, type)) return;
   throw new RangeError(
-    `${refusal} ${DESCRIPTIONS[type]}: received ${shown(value)}`,
+    `${refusal()} ${DESCRIPTIONS[type]}: received ${shown(value)}`,
   );
 }
 

@@ -3,7 +3,7 @@ import type {
   CredentialSource,
   Impersonation,
 } from "../config/cluster_config.ts";
-import type { Middleware } from "./middleware.ts";
+import { memoizedHeaders, type Middleware } from "./middleware.ts";
 import type {
   HttpResponse,
   StreamConnection,
@@ -132,15 +132,17 @@ function identifier(
 ) => R {
   let last: Credential | undefined;
   let identity: IdentityHeaders = { headers: {} };
+  let withIdentity = memoizedHeaders((headers) => headers);
   return (request, credential) => {
     if (credential !== last) {
-      identity = identityHeaders(credential, impersonate);
+      const { headers } = identity = identityHeaders(credential, impersonate);
+      withIdentity = memoizedHeaders((others) => ({ ...headers, ...others }));
       last = credential;
     }
     return {
       ...request,
       ...identity,
-      headers: { ...identity.headers, ...request.headers },
+      headers: withIdentity(request.headers),
     };
   };
 }

@@ -19,13 +19,13 @@ import {
   compose,
   countRequests,
   logWarnings,
+  memoizedHeaders,
   type Middleware,
   rateLimit,
   type RequestHandler,
   responseTimeout,
   retry,
   RETRY_OPTIONS,
-  withHeaders,
 } from "./middleware.ts";
 import type { ApiRequest } from "./request.ts";
 import {
@@ -112,8 +112,10 @@ export class Connection implements Transport {
    * @throws {RangeError} If the response exceeds `maxResponseBytes`.
    */
   async bytes(request: ApiRequest): Promise<Uint8Array> {
-    const { maxResponseBytes } = this.#deps;
-    const response = await this.request(request);
+    const { maxResponseBytes, send } = this.#deps;
+    const named = withAction(request);
+    const response = await send(named);
+    if (response.status >= 300) throw await responseError(named, response);
     const { body } = response;
     return body instanceof WholeBody && body.bytes.length <= maxResponseBytes
       ? body.bytes
@@ -198,9 +200,13 @@ export function openConnection(
   const closed = new AbortController();
   const deps = { clock, random, closed: closed.signal };
   const logger = settings.logger && unfailingLogger(settings.logger);
-  const userAgent = { "user-agent": settings.userAgent };
+  const withUserAgent = memoizedHeaders((headers) => ({
+    ...headers,
+    "user-agent": settings.userAgent,
+  }));
   const middleware: Middleware[] = [
-    (next) => (request) => next(withHeaders(request, userAgent)),
+    (next) => (request) =>
+      next({ ...request, headers: withUserAgent(request.headers) }),
   ];
   let transport: Transport;
   let connect: Connect = (request) => connectOver(transport, request);

@@ -7,7 +7,7 @@
 import type { OptionRules, OptionTable, Settings } from "../api/options.ts";
 import { type Clock, sleep } from "../clock.ts";
 import type { Logger } from "../logger.ts";
-import type { Metrics } from "../metrics.ts";
+import type { MetricLabels, Metrics } from "../metrics.ts";
 import { linkedSignal } from "../signals.ts";
 import { inSpan, spanHeaders, type Tracer } from "../tracing.ts";
 import type { ApiRequest } from "./request.ts";
@@ -37,6 +37,23 @@ export function withHeaders(
   headers: Readonly<Record<string, string>>,
 ): ApiRequest {
   return { ...request, headers: { ...request.headers, ...headers } };
+}
+
+/**
+ * Keeps the last result of a function from headers to headers, for headers that are
+ * frozen: those of the requests of a kind are one object.
+ */
+export function memoizedHeaders(
+  merge: (headers: ApiRequest["headers"]) => ApiRequest["headers"],
+): (headers: ApiRequest["headers"]) => ApiRequest["headers"] {
+  let last: ApiRequest["headers"] | undefined;
+  let merged: ApiRequest["headers"] = {};
+  return (headers) => {
+    if (last !== undefined && headers === last) return merged;
+    if (!Object.isFrozen(headers)) return merge(headers);
+    last = headers;
+    return merged = Object.freeze(merge(headers));
+  };
 }
 
 /** Options of the retries of a {@linkcode Client}. */
@@ -340,6 +357,17 @@ export function countRequests(metrics: Metrics, clock: Clock): Middleware {
     name: "coracle_client_request_duration_seconds",
     help: "Time until the response of the API server began, by verb.",
   });
+  // Frozen labels are found by their identity.
+  const labels: Map<string, MetricLabels> = new Map();
+  const labelsOf = (verb: ApiRequest["verb"], code?: string): MetricLabels => {
+    const id = code === undefined ? verb : `${verb} ${code}`;
+    let found = labels.get(id);
+    if (found === undefined) {
+      found = Object.freeze(code === undefined ? { verb } : { verb, code });
+      labels.set(id, found);
+    }
+    return found;
+  };
   return (next) => async (request) => {
     const { verb } = request;
     const start = clock.now();
@@ -349,8 +377,8 @@ export function countRequests(metrics: Metrics, clock: Clock): Middleware {
       code = String(response.status);
       return response;
     } finally {
-      requests.add(1, { verb, code });
-      duration.observe((clock.now() - start) / 1000, { verb });
+      requests.add(1, labelsOf(verb, code));
+      duration.observe((clock.now() - start) / 1000, labelsOf(verb));
     }
   };
 }

@@ -87,13 +87,20 @@ export interface ObjectBody {
 }
 
 const JSON_TYPE = "application/json";
-const ACCEPT_JSON = { accept: JSON_TYPE };
-const JSON_HEADERS = { accept: JSON_TYPE, "content-type": JSON_TYPE };
-const PATCH_CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
-  merge: "application/merge-patch+json",
-  json: "application/json-patch+json",
-  strategic: "application/strategic-merge-patch+json",
+/** Headers of the same content are one object, which middleware recognizes. */
+type Headers = Readonly<Record<string, string>>;
+const ACCEPT_JSON: Headers = Object.freeze({ accept: JSON_TYPE });
+const JSON_HEADERS: Headers = bodyHeaders(JSON_TYPE);
+const APPLY_HEADERS: Headers = bodyHeaders("application/apply-patch+yaml");
+const PATCH_HEADERS: Readonly<Record<PatchType, Headers>> = {
+  merge: bodyHeaders("application/merge-patch+json"),
+  json: bodyHeaders("application/json-patch+json"),
+  strategic: bodyHeaders("application/strategic-merge-patch+json"),
 };
+
+function bodyHeaders(type: string): Headers {
+  return Object.freeze({ accept: JSON_TYPE, "content-type": type });
+}
 
 /**
  * Builds the request that reads one object.
@@ -294,10 +301,7 @@ export function applyRequest(
       ...writeQuery(options),
       force: options.force || undefined,
     }),
-    headers: {
-      accept: JSON_TYPE,
-      "content-type": "application/apply-patch+yaml",
-    },
+    headers: APPLY_HEADERS,
     body: encodeObject(kind, object, action),
     signal: options.signal,
   };
@@ -324,7 +328,7 @@ export function patchRequest(
     action,
     method: "PATCH",
     path: withQuery(objectPath(kind, key, subresource), writeQuery(options)),
-    headers: { accept: JSON_TYPE, "content-type": PATCH_CONTENT_TYPES[type] },
+    headers: PATCH_HEADERS[type],
     body: encodePatch(body, type, action),
     signal,
   };
@@ -427,11 +431,13 @@ export function withQuery(
   query: Readonly<Record<string, QueryValue | readonly string[]>>,
 ): string {
   let text = "";
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined) continue;
-    for (const item of Array.isArray(value) ? value : [value]) {
-      text += `${text === "" ? "?" : "&"}${name}=${queryText(String(item))}`;
-    }
+  const add = (name: string, value: QueryValue) => {
+    text += `${text === "" ? "?" : "&"}${name}=${queryText(String(value))}`;
+  };
+  for (const name of Object.keys(query)) {
+    const value = query[name];
+    if (Array.isArray(value)) { for (const item of value) add(name, item); }
+    else if (value !== undefined) add(name, value as QueryValue);
   }
   return path + text;
 }

@@ -17,6 +17,8 @@ export class FileCredentials implements CredentialSource {
   readonly #fixed: Credential;
   readonly #files: CredentialFiles;
   #current: Credential;
+  /** Result of the last read, which holds until a file is due. */
+  #lastRead: Promise<Credential> | undefined;
 
   /**
    * Creates the credentials; no file is read yet.
@@ -31,6 +33,9 @@ export class FileCredentials implements CredentialSource {
   }
 
   current(): Promise<Credential> {
+    const { certificate, key, token } = this.#files;
+    const isDue = token?.isDue || certificate?.isDue || key?.isDue;
+    if (!isDue && this.#lastRead !== undefined) return this.#lastRead;
     return this.#read((file) => file.read());
   }
 
@@ -57,6 +62,9 @@ export class FileCredentials implements CredentialSource {
     const same = next.token === current.token &&
       next.certificate === current.certificate && next.key === current.key;
     if (!same) this.#current = next;
+    if (!same || this.#lastRead === undefined) {
+      this.#lastRead = Promise.resolve(this.#current);
+    }
     return this.#current;
   }
 }
@@ -96,10 +104,15 @@ export class SecretFile {
    * @throws {Error} If the file has never been readable.
    */
   async read(): Promise<string> {
+    return this.isDue || this.#content === undefined
+      ? await this.readAgain()
+      : this.#content;
+  }
+
+  /** Whether the next read reads the file. */
+  get isDue(): boolean {
     const age = this.#deps.clock.now() - this.#readAt;
-    return this.#content !== undefined && age < CACHE_LIFETIME_MS
-      ? this.#content
-      : await this.readAgain();
+    return this.#content === undefined || age >= CACHE_LIFETIME_MS;
   }
 
   /** Reads the file now; concurrent calls share one read. */

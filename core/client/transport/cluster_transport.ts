@@ -1,5 +1,6 @@
 import type {
   ClusterConfig,
+  Credential,
   CredentialSource,
   Impersonation,
 } from "../../config/cluster_config.ts";
@@ -59,7 +60,10 @@ export class ClusterTransport implements Transport {
 
   async send(request: HttpRequest): Promise<HttpResponse> {
     while (true) {
-      const pool = this.#poolFor(await this.#secrets());
+      const secrets = this.#secrets(await this.#credentials.current());
+      const pool = this.#poolFor(
+        secrets instanceof Promise ? await secrets : secrets,
+      );
       const transport = pool.opened ?? await pool.transport;
       // A pool that has been retired in the meantime takes no further requests.
       if (pool === this.#pool) return transport.send(request);
@@ -67,7 +71,8 @@ export class ClusterTransport implements Transport {
   }
 
   async connect(request: StreamRequest): Promise<StreamConnection> {
-    const options = this.#options(await this.#secrets());
+    const secrets = this.#secrets(await this.#credentials.current());
+    const options = this.#options(await secrets);
     this.#checkOpen();
     const { openWebSocket } = await import("./web_socket.ts");
     const stream = await openWebSocket(request, options);
@@ -86,16 +91,15 @@ export class ClusterTransport implements Transport {
     ]);
   }
 
-  async #secrets(): Promise<Secrets> {
+  #secrets({ certificate, key }: Credential): Secrets | Promise<Secrets> {
     const { certificateAuthority } = this.#config;
-    const { certificate, key } = await this.#credentials.current();
-    return {
-      certificateAuthority: typeof certificateAuthority === "function"
-        ? await certificateAuthority()
-        : certificateAuthority,
-      certificate,
-      key,
-    };
+    return typeof certificateAuthority === "function"
+      ? certificateAuthority().then((authority) => ({
+        certificateAuthority: authority,
+        certificate,
+        key,
+      }))
+      : { certificateAuthority, certificate, key };
   }
 
   #options(secrets: Secrets): TransportOptions {

@@ -33,6 +33,8 @@ export class PooledConnection implements ResponseController, ReadTarget {
   #stream: ResponseStream | undefined;
   #parser: ResponseParser = new ResponseParser();
   #isBegun = false;
+  /** Whether the socket keeps the process alive. */
+  #isReferenced = true;
   /** Time by which an idle connection must have been used again. */
   #expiry = Infinity;
 
@@ -77,7 +79,10 @@ export class PooledConnection implements ResponseController, ReadTarget {
     this.#stream = stream;
     this.#isBegun = false;
     this.#parser = new ResponseParser();
-    this.#socket?.ref();
+    if (!this.#isReferenced) {
+      this.#isReferenced = true;
+      this.#socket?.ref();
+    }
     stream.onRequestStart(this);
     if (this.#stream === stream) this.#socket?.write(request);
   }
@@ -140,11 +145,16 @@ export class PooledConnection implements ResponseController, ReadTarget {
     else {
       this.#expiry = performance.now() + idleLimit(head?.headers["keep-alive"]);
       if (socket.isPaused()) socket.resume();
-      // An idle connection does not keep the process alive.
-      socket.unref();
       this.#pool.idle(this);
     }
     stream.onResponseEnd();
+  }
+
+  /** Lets the process end while the connection is idle. */
+  unref(): void {
+    if (this.#stream !== undefined || !this.#isReferenced) return;
+    this.#isReferenced = false;
+    this.#socket?.unref();
   }
 
   #onEnd(): void {

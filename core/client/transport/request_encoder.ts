@@ -15,6 +15,8 @@ export class RequestEncoder {
   /** Last head and the headers that it was made of, which mostly repeat. */
   #headers: string[] = [];
   #lines = "";
+  /** The same headers as an object, if that is frozen. */
+  #frozen: HttpRequest["headers"] | undefined;
 
   /**
    * @param host Host and port of the server.
@@ -69,6 +71,8 @@ export class RequestEncoder {
   ): string {
     const { headers, repeatedHeaders } = request;
     if (repeatedHeaders === undefined && extra === undefined) {
+      const frozen = this.#frozen;
+      if (frozen !== undefined && headers === frozen) return this.#lines;
       const known = this.#headers;
       let at = 0;
       for (const name in headers) {
@@ -81,6 +85,7 @@ export class RequestEncoder {
       if (at === known.length && at > 0) return this.#lines;
       this.#lines = this.#textOf(request, {});
       this.#headers = Object.entries(headers).flat();
+      this.#frozen = Object.isFrozen(headers) ? headers : undefined;
       return this.#lines;
     }
     return this.#textOf(request, extra ?? {});

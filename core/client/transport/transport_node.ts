@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers";
 import { Connector } from "./connect.ts";
 import { DedicatedConnection, ReadBuffers } from "./dedicated_connection.ts";
 import { PooledConnection } from "./pooled_connection.ts";
@@ -37,6 +38,8 @@ class NodeTransport implements HttpTransport {
   /** Connections that serve no request; the last one was used last. */
   #idle: PooledConnection[] = [];
   #sweep: ReturnType<typeof setTimeout> | undefined;
+  /** Whether idle connections are about to stop keeping the process alive. */
+  #isUnrefDue = false;
   #closed = false;
 
   constructor(options: TransportOptions) {
@@ -102,10 +105,20 @@ class NodeTransport implements HttpTransport {
   idle(connection: PooledConnection): void {
     if (this.#closed) return connection.abort();
     this.#idle.push(connection);
+    if (!this.#isUnrefDue) {
+      this.#isUnrefDue = true;
+      // The next run mostly uses the connection within this turn.
+      setImmediate(this.#unrefIdle);
+    }
     this.#sweep ??= unreferenced(
       setTimeout(() => this.#closeExpired(), SWEEP_INTERVAL_MS),
     );
   }
+
+  readonly #unrefIdle = (): void => {
+    this.#isUnrefDue = false;
+    for (const connection of this.#idle) connection.unref();
+  };
 
   closed(connection: PooledConnection): void {
     const at = this.#idle.indexOf(connection);
