@@ -164,17 +164,17 @@ const RESULT_RULES: OptionRules<ResultOptions> = {
 /** Checks the arguments of a function that creates a result. */
 function checkWrite(
   subject: string,
-  { options, ...parts }: {
-    readonly resource?: object;
-    readonly status?: object;
-    readonly options: ResultOptions;
-  },
+  parts: { readonly resource?: object; readonly status?: object },
+  options: ResultOptions,
 ): void {
-  for (const [name, part] of Object.entries(parts)) {
+  for (const name in parts) {
+    const part = parts[name as keyof typeof parts];
     checkOption(part, "object", { name, subject });
   }
-  checkOptions(options, RESULT_RULES, subject);
+  if (options !== NO_OPTIONS) checkOptions(options, RESULT_RULES, subject);
 }
+
+const NO_OPTIONS: ResultOptions = Object.freeze({});
 
 const NO_UPDATE: ReconcileResult<never, never> = new ReconcileResult({});
 const REMOVE_FINALIZER: CleanupResult = new CleanupResult({
@@ -218,9 +218,9 @@ export function noUpdate(
  */
 export function patchStatus<const Status extends object>(
   status: Status,
-  options: ResultOptions = {},
+  options: ResultOptions = NO_OPTIONS,
 ): ReconcileResult<Status, never> {
-  checkWrite("patchStatus()", { status, options });
+  checkWrite("patchStatus()", { status }, options);
   return new ReconcileResult<Status, never>({ ...options, status });
 }
 
@@ -277,9 +277,9 @@ export function setStatus<const Status extends object>(
  */
 export function patchResource<const Resource extends object>(
   resource: Resource,
-  options: ResultOptions = {},
+  options: ResultOptions = NO_OPTIONS,
 ): ReconcileResult<never, Resource> {
-  checkWrite("patchResource()", { resource, options });
+  checkWrite("patchResource()", { resource }, options);
   return new ReconcileResult<never, Resource>({ ...options, resource });
 }
 
@@ -298,10 +298,10 @@ export function patchResourceAndStatus<
 >(
   resource: Resource,
   status: Status,
-  options: ResultOptions = {},
+  options: ResultOptions = NO_OPTIONS,
 ): ReconcileResult<Status, Resource> {
   const subject = "patchResourceAndStatus()";
-  checkWrite(subject, { resource, status, options });
+  checkWrite(subject, { resource, status }, options);
   return new ReconcileResult<Status, Resource>({
     ...options,
     resource,

@@ -138,7 +138,8 @@ function unknownFields(
   const others = isJsonObject(additionalProperties)
     ? additionalProperties as OpenApiSchema
     : undefined;
-  for (const [name, field] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
+    const field = value[name];
     const known = Object.hasOwn(properties, name) ? properties[name] : others;
     if (known !== undefined) {
       if (typeof field !== "object") continue;

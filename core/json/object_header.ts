@@ -88,6 +88,7 @@ export const NO_MEMBER = -1;
 /** Cut start of the first member, or of one of several with the same key. */
 export const NO_CUT = -2;
 
+const NO_BYTES = new Uint8Array(0);
 const NOTHING: Readonly<Record<string, string>> = Object.freeze({});
 const NONE: readonly never[] = Object.freeze([]);
 
@@ -105,7 +106,7 @@ const NONE: readonly never[] = Object.freeze([]);
  */
 export class ObjectHeader implements ByteRange {
   /** Array that contains the object. */
-  bytes: Uint8Array = new Uint8Array(0);
+  bytes: Uint8Array = NO_BYTES;
   /** Index of the opening brace of the object. */
   start = 0;
   /** Index after the closing brace of the object. */
@@ -114,13 +115,13 @@ export class ObjectHeader implements ByteRange {
    * Start and end of each field, or -1; set by the scanner. The range of a string
    * includes its quotes.
    */
-  readonly ranges: Int32Array = new Int32Array(2 * FIELD_COUNT).fill(-1);
+  readonly ranges: number[] = new Array<number>(2 * FIELD_COUNT).fill(-1);
   /**
    * End of the member before each field of the metadata, so that the field can be
    * cut out together with its comma; or {@linkcode NO_MEMBER} or
    * {@linkcode NO_CUT}.
    */
-  readonly cutStarts: Int32Array = new Int32Array(FIELD_COUNT).fill(NO_MEMBER);
+  readonly cutStarts: number[] = new Array<number>(FIELD_COUNT).fill(NO_MEMBER);
 
   /** Whether the object has `metadata` several times; the last one counts. */
   repeatsMetadata = false;
@@ -310,17 +311,20 @@ export class ObjectHeader implements ByteRange {
   /** Header with a copy of the bytes, which stays valid. */
   copy(): ObjectHeader {
     const copy = new ObjectHeader();
-    copy.bytes = Buffer.from(this.bytes.subarray(this.start, this.end));
-    copy.end = copy.bytes.length;
+    const { bytes, start, end } = this;
+    const kept = Buffer.allocUnsafe(end - start);
+    asBuffer(bytes).copy(kept, 0, start, end);
+    copy.bytes = kept;
+    copy.end = kept.length;
     copy.versionNumber = this.versionNumber;
     copy.isPartial = this.isPartial;
     for (let i = 0; i < this.ranges.length; i++) {
       const position = this.ranges[i] as number;
-      copy.ranges[i] = position < 0 ? -1 : position - this.start;
+      copy.ranges[i] = position < 0 ? -1 : position - start;
     }
     for (let i = 0; i < FIELD_COUNT; i++) {
       const position = this.cutStarts[i] as number;
-      copy.cutStarts[i] = position < 0 ? position : position - this.start;
+      copy.cutStarts[i] = position < 0 ? position : position - start;
     }
     return copy;
   }
@@ -458,7 +462,10 @@ export function differInStatus(
     isSame(status.end, header.end, other.end - 1, other.end);
 }
 
-function endOf(ranges: Int32Array, field: keyof typeof FIELD_INDEX): number {
+function endOf(
+  ranges: readonly number[],
+  field: keyof typeof FIELD_INDEX,
+): number {
   return ranges[2 * FIELD_INDEX[field] + 1] as number;
 }
 

@@ -1,4 +1,4 @@
-import { isJsonObject, jsonEquals } from "./json_value.ts";
+import { isJsonObject, jsonEquals, type JsonObject } from "./json_value.ts";
 
 /**
  * Applies a JSON merge patch (RFC 7396): objects are merged, null removes a field,
@@ -6,12 +6,26 @@ import { isJsonObject, jsonEquals } from "./json_value.ts";
  */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) return patch;
-  const fields = new Map(isJsonObject(target) ? Object.entries(target) : []);
-  for (const [name, value] of Object.entries(patch)) {
-    if (value === null) fields.delete(name);
-    else fields.set(name, applyMergePatch(fields.get(name), value));
+  const merged: JsonObject = isJsonObject(target) ? { ...target } : {};
+  for (const name of Object.keys(patch)) {
+    const value = patch[name];
+    if (value === null) delete merged[name];
+    else setOwn(merged, name, applyMergePatch(own(merged, name), value));
   }
-  return Object.fromEntries(fields);
+  return merged;
+}
+
+function own(object: JsonObject, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+/** Sets a field; an assignment to `__proto__` would not make one. */
+function setOwn(object: JsonObject, name: string, value: unknown): void {
+  if (name !== "__proto__") object[name] = value;
+  else {
+    const field = { value, writable: true, enumerable: true };
+    Object.defineProperty(object, name, { ...field, configurable: true });
+  }
 }
 
 /**
@@ -28,7 +42,7 @@ export function diffMergePatch(before: unknown, after: unknown): unknown {
   }
   for (const [name, value] of Object.entries(after)) {
     if (value === null) continue;
-    const old = Object.hasOwn(before, name) ? before[name] : undefined;
+    const old = own(before, name);
     if (jsonEquals(old, value)) continue;
     patch.push([name, diffMergePatch(old, value)]);
   }
@@ -44,10 +58,10 @@ export function definedFields(patch: unknown): unknown {
   if (typeof patch["toJSON"] === "function") {
     return JSON.parse(JSON.stringify(patch));
   }
-  const fields = Object.entries(patch).filter(([, value]) =>
-    value !== undefined
-  );
-  return Object.fromEntries(
-    fields.map(([name, value]) => [name, definedFields(value)]),
-  );
+  const fields: JsonObject = {};
+  for (const name of Object.keys(patch)) {
+    const value = patch[name];
+    if (value !== undefined) setOwn(fields, name, definedFields(value));
+  }
+  return fields;
 }

@@ -78,8 +78,10 @@ function explains(sent: unknown, before: unknown, after: unknown): boolean {
     // A part that was added or removed as a whole is explained if it was sent.
     return before === after || sent !== undefined;
   }
-  const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return [...keys].every((key) =>
-    explains(sent?.[key], before[key], after[key])
-  );
+  const explainsField = (key: string) =>
+    explains(sent?.[key], before[key], after[key]);
+  return Object.keys(before).every(explainsField) &&
+    Object.keys(after).every((key) =>
+      Object.hasOwn(before, key) || explainsField(key)
+    );
 }

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../../api/object.ts";
-import { keyText, type ObjectKey, parseKey } from "../../api/object_key.ts";
+import { type ObjectKey, parseKey } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
 import { SlotMap } from "../../slot_map.ts";
 import { CurrentEvent, missingEvent } from "./cache_event.ts";
@@ -17,7 +17,7 @@ export interface MultiNamespaceRegistrationDeps<T extends KubernetesObject> {
 
 /** Own write under way, in every namespace informer that covers its object. */
 interface OpenWrite<T extends KubernetesObject> {
-  readonly key: string;
+  readonly key: ObjectKey;
   readonly parts: OwnWrite<T>[];
 }
 
@@ -71,7 +71,7 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
     const part = informer.subscribe(handler, this.#deps.name);
     this.#parts.set(informer, part);
     for (const { key, parts } of this.#writes.values()) {
-      if (informer.covers(parseKey(key))) parts.push(part.beginWrite(key));
+      if (informer.covers(key)) parts.push(part.beginWrite(key));
     }
     part.synced.then(() => this.settle(), () => {});
     return part.synced;
@@ -129,11 +129,10 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
   }
 
   beginWrite(key: ObjectKey | string): OwnWrite<T> {
-    const text = typeof key === "string" ? key : keyText(key);
-    const found = parseKey(text);
-    const write: OpenWrite<T> = { key: text, parts: [] };
+    const found = typeof key === "string" ? parseKey(key) : key;
+    const write: OpenWrite<T> = { key: found, parts: [] };
     for (const [informer, part] of this.#parts) {
-      if (informer.covers(found)) write.parts.push(part.beginWrite(text));
+      if (informer.covers(found)) write.parts.push(part.beginWrite(found));
     }
     const number = ++this.#begun;
     this.#writes.set(number, write);

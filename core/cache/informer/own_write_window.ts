@@ -150,6 +150,7 @@ export class OwnWriteWindow<S> {
    * or never will, since the write changed nothing.
    */
   progress(resourceVersion: string): void {
+    if (this.#own.length === 0) return;
     this.#own = this.#own.filter((own) =>
       compareResourceVersions(own, resourceVersion) > 0
     );
@@ -167,6 +168,7 @@ export class OwnWriteWindow<S> {
   }
 
   #decide(): Release<S> {
+    if (this.#held.length === 0) return undefined;
     const [oldest = Infinity] = this.#active;
     const isHeld = ({ begun }: Held<S>) => begun >= oldest;
     const decided = this.#held.filter((event) => !isHeld(event));

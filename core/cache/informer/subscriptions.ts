@@ -230,7 +230,8 @@ export class Subscription<T extends KubernetesObject>
     const window = this.#windows.get(text) ?? new OwnWriteWindow();
     if (!this.#removed) this.#windows.set(text, window);
     const write = window.begin();
-    const before = this.#deps.store.header(parseKey(text))?.copy();
+    const found = typeof key === "string" ? parseKey(key) : key;
+    const before = this.#deps.store.header(found)?.copy();
     let ended = false;
     const once = (end: () => Release<ObjectHeader>) => {
       if (ended) return;

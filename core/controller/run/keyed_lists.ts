@@ -54,9 +54,9 @@ function isKeyed(value: unknown, schema: Schema): value is JsonObject[] {
 /** Whether a merge patch mentions a list that its schema keys. */
 export function mentionsKeyedList(patch: unknown, schema: Schema): boolean {
   if (!isJsonObject(patch)) return isKeyed(patch, schema);
-  return Object.entries(patch).some(([name, value]) =>
-    typeof value === "object" && value !== null &&
-    mentionsKeyedList(value, fieldOf(schema, name))
+  return Object.keys(patch).some((name) =>
+    typeof patch[name] === "object" && patch[name] !== null &&
+    mentionsKeyedList(patch[name], fieldOf(schema, name))
   );
 }
 

@@ -132,6 +132,7 @@ export class Run<P extends KubernetesObject> {
   isReleasing = false;
   /** Pause before the next run of the object, in milliseconds. */
   pause = 0;
+  #objectKey: ObjectKey | undefined;
   #writes: string[] | undefined;
   /** Changes of the writes, at the same positions, where they are kept. */
   #changes: (readonly string[] | undefined)[] | undefined;
@@ -176,7 +177,7 @@ export class Run<P extends KubernetesObject> {
 
   /** Key of the object, parsed. */
   get objectKey(): ObjectKey {
-    return parseKey(this.key);
+    return this.#objectKey ??= parseKey(this.key);
   }
 
   /** Writes as texts such as `apply v1 ConfigMap default/web`. */

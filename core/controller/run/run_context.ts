@@ -499,13 +499,14 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     options: PatchWriteOptions = {},
   ): Promise<T> {
     checkOptions(options, PATCH_RULES, "ctx.patch()");
-    return (await this.sendPatch(kind, key, body, options)).object;
+    const target = await this.#keyOf(kind, key);
+    return (await this.sendPatch(kind, target, body, options)).object;
   }
 
-  /** Patches like `patch`, without decoding the answer. */
-  async sendPatch<T extends KubernetesObject>(
+  /** Patches like `patch`, by the whole key and without decoding the answer. */
+  sendPatch<T extends KubernetesObject>(
     kind: Kind<T>,
-    key: string | ObjectKey,
+    target: ObjectKey,
     body: unknown,
     options: PatchWriteOptions,
   ): Promise<Written<T>> {
@@ -515,8 +516,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       fieldManager = this.#deps.fieldManager,
       subresource,
     } = options;
-    const target = await this.#keyOf(kind, key);
-    return await this.#write(kind, target, {
+    return this.#write(kind, target, {
       verb: "patch",
       body: body as object,
       options,
@@ -683,7 +683,8 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       return { object: before as T };
     }
     const isStatus = subresource !== undefined;
-    if (isStatus) await this.#checkStatus(kind, body, before);
+    const checked = isStatus && this.#checkStatus(kind, body, before);
+    if (checked instanceof Promise) await checked;
     const { client, writeObserver } = this.#deps;
     // A partial cache does not show what others have changed.
     const isWatched = isStatus && !this.#deps.cacheIsPartial;

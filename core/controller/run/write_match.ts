@@ -14,11 +14,12 @@ import { isJsonObject, jsonEquals } from "../../patch/json_value.ts";
  */
 export function mergePatchChanges(object: object, patch: unknown): boolean {
   if (!isJsonObject(patch)) return true;
-  return Object.entries(patch).some(([name, value]) =>
+  return Object.keys(patch).some((name) => {
+    const value = patch[name];
     // A cache may keep only the metadata.
-    value !== undefined && !(name in object) ||
-    fieldChanges(object, name, value)
-  );
+    return value !== undefined && !(name in object) ||
+      fieldChanges(object, name, value);
+  });
 }
 
 function fieldChanges(owner: object, name: string, value: unknown): boolean {
@@ -29,7 +30,7 @@ function fieldChanges(owner: object, name: string, value: unknown): boolean {
   if (!isJsonObject(value)) return !jsonEquals(field.value, value);
   const inner: unknown = field.value;
   return !isJsonObject(inner) ||
-    Object.entries(value).some(([key, part]) => fieldChanges(inner, key, part));
+    Object.keys(value).some((key) => fieldChanges(inner, key, value[key]));
 }
 
 /**
