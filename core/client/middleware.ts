@@ -233,13 +233,14 @@ export function rateLimit(
 export function responseTimeout(limit: number, clock: Clock): Middleware {
   return (next) => async (request) => {
     const watch = new ResponseWatch(request, limit, clock);
-    const response = await watch.limited(
-      "begin",
-      next({ ...request, signal: watch.signal }),
-    ).catch((error: unknown) => {
+    let response: HttpResponse;
+    try {
+      const sent = next({ ...request, signal: watch.signal });
+      response = await watch.limited("begin", sent);
+    } catch (error) {
       watch.end();
       throw error;
-    });
+    }
     if (response.body instanceof WholeBody) {
       watch.end();
       return response;

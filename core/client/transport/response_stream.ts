@@ -41,7 +41,8 @@ export interface ResponseStreamDeps {
 export class ResponseStream implements ChunkSource, OpenRequest {
   readonly #deps: ResponseStreamDeps;
   readonly #number: number;
-  readonly #body: ChunkQueue = new ChunkQueue(this, socketQueueOptions());
+  /** Body, unless it is complete with the head, as that of a write mostly is. */
+  #queue: ChunkQueue | undefined;
   #controller: ResponseController | undefined;
   #cancelConnecting: (() => void) | undefined;
   #aborted = false;
@@ -52,13 +53,17 @@ export class ResponseStream implements ChunkSource, OpenRequest {
     deps.signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
+  get #body(): ChunkQueue {
+    return this.#queue ??= new ChunkQueue(this, socketQueueOptions());
+  }
+
   readonly #onAbort = (): void => this.abort(this.#deps.signal?.reason);
 
   /** Ends the request; the caller receives the reason. */
   abort(reason: unknown): void {
     this.#end();
     this.#deps.reject(reason);
-    this.#body.fail(reason);
+    this.#queue?.fail(reason);
     this.#abortController();
   }
 
@@ -92,8 +97,7 @@ export class ResponseStream implements ChunkSource, OpenRequest {
     const isPacked = headers["content-encoding"] === "gzip";
     if (whole !== undefined && !isPacked) {
       const body = new WholeBody(whole);
-      const cancel = () => Promise.resolve();
-      return this.#deps.resolve({ status, headers, body, cancel });
+      return this.#deps.resolve({ status, headers, body, cancel: nothing });
     }
     if (whole !== undefined) this.#body.push(whole);
     const { "content-encoding": _coding, ...others } = isPacked ? headers : {};
@@ -114,7 +118,7 @@ export class ResponseStream implements ChunkSource, OpenRequest {
   /** Reports that the body is complete. */
   onResponseEnd(): void {
     this.#end();
-    this.#body.end();
+    this.#queue?.end();
   }
 
   /** Reports that the request or the rest of the response failed. */
@@ -122,7 +126,7 @@ export class ResponseStream implements ChunkSource, OpenRequest {
     this.#end();
     const failure = connectionError(this.#deps.origin, error);
     this.#deps.reject(failure);
-    this.#body.fail(failure);
+    this.#queue?.fail(failure);
   }
 
   pause(): void {
@@ -175,6 +179,11 @@ export class ResponseStream implements ChunkSource, OpenRequest {
     this.#deps.requests.delete(this.#number);
     this.#deps.signal?.removeEventListener("abort", this.#onAbort);
   }
+}
+
+/** Cancels a response that is complete. */
+function nothing(): Promise<void> {
+  return Promise.resolve();
 }
 
 async function* copies(
