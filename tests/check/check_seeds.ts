@@ -78,6 +78,9 @@ function isDue(seed: number): boolean {
 
 /** Runs every n-th seed, and reports each before and after. */
 async function work(first: number): Promise<void> {
+  const exit = process.exit.bind(process);
+  // Nobody reads any more: the supervisor was killed.
+  process.stdout.on("error", () => exit(1));
   for (let seed = first; isDue(seed); seed += workers) {
     print(`begin ${seed}`);
     const isHeld = await judge(planOf(seed), `Seed ${seed}`);

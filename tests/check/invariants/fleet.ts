@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type Kind, untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";
 import { simulatedWorld } from "../../../core/client/simulated_world.ts";
 import type {
@@ -22,7 +23,9 @@ import {
 } from "../../../core/operator/operator.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
 import type { WorldStart } from "../../../testing/check/world.ts";
+import type { LogFields, Logger } from "../../../core/logger.ts";
 import { Random } from "../../soak/random.ts";
+import { Observer } from "./observer.ts";
 import {
   type ControllerPlan,
   KINDS,
@@ -37,12 +40,14 @@ export type Primary = CustomResource<
   Record<string, unknown>
 >;
 
+const GROUP = "fleet.coracle.dev";
+
 /** Kinds of primaries by name. */
 export const PRIMARY_KINDS: ReadonlyMap<string, DefinedKind<Primary>> = new Map(
   KINDS.map((kind, index) => [
     kind,
     defineKind({
-      group: "fleet.coracle.dev",
+      group: GROUP,
       version: "v1",
       kind,
       spec: z.object({ value: z.string(), size: z.number() }),
@@ -63,7 +68,7 @@ export function childName(primary: string, controller: string, index: number) {
 
 /** Name of the finalizer of a controller. */
 export function finalizerOf(controller: string): string {
-  return `fleet.coracle.dev/${controller}`;
+  return `${GROUP}/${controller}`;
 }
 
 /** Event source of the children. */
@@ -78,6 +83,13 @@ export interface Outside {
   readonly isGone: (uid: string, incarnation: number) => boolean;
   readonly fail: (invariant: string, detail: string) => void;
   readonly now: () => number;
+  /** Called when a run begins, and when it has thrown. */
+  readonly begun: (
+    plan: ControllerPlan,
+    primary: Primary,
+    incarnation: number,
+  ) => void;
+  readonly failed: Outside["begun"];
 }
 
 /** A run that has begun and not ended. */
@@ -118,6 +130,9 @@ export class Fleet {
   readonly #registry: Registry;
   /** Version and uid of the last write of each object, by controller. */
   readonly #written: Map<string, { uid: string; version: number }> = new Map();
+  readonly observers: Map<string, Observer> = new Map();
+  /** Cleanups that have returned last, by controller and object. */
+  readonly #cleaned: Set<string> = new Set();
   /** Whether runs still fail by themselves. */
   calm = false;
 
@@ -145,7 +160,7 @@ export class Fleet {
         this.answers.set(key, (this.answers.get(key) ?? 0) + 1);
       },
     });
-    const { logger } = start.cluster;
+    const logger = this.#logger(start.cluster.logger, {});
     const { metrics } = this;
     this.client = new Client({ transport }, {
       clock,
@@ -172,6 +187,44 @@ export class Fleet {
       ...plan.coordination === "sharding" ? { sharding: lease } : {},
     });
     for (const one of plan.controllers) this.#register(one, plan.coordination);
+    for (const kind of plan.observed) {
+      const watched: Kind = PRIMARY_KINDS.get(kind) ??
+        untyped({ group: GROUP, version: "v1", kind });
+      this.observers.set(
+        kind,
+        new Observer(this.client, watched, {
+          name: `${kind} of ${incarnation}`,
+          clock,
+          random: this.#random,
+          fail: outside.fail,
+        }),
+      );
+    }
+  }
+
+  /** Ends failures, delays and slow loops. */
+  calmDown(): void {
+    this.calm = true;
+    for (const observer of this.observers.values()) observer.calm = true;
+  }
+
+  /** Logger that fails if the end of a cleanup counts as its failure. */
+  #logger(inner: Logger, fixed: LogFields): Logger {
+    return {
+      debug: (message, fields) => inner.debug(message, fields),
+      warn: (message, fields) => inner.warn(message, fields),
+      error: (message, fields) => inner.error(message, fields),
+      info: (message, fields) => {
+        inner.info(message, fields);
+        const { controller, object, because } = { ...fixed, ...fields };
+        const id = `${controller} ${object}`;
+        if (message !== "Run aborted" || because !== "deletion") return;
+        if (!this.#cleaned.has(id)) return;
+        this.#outside.fail("a cleanup ends well", `${id} was aborted`);
+      },
+      with: (fields) =>
+        this.#logger(inner.with(fields), { ...fixed, ...fields }),
+    };
   }
 
   #register(
@@ -237,8 +290,13 @@ export class Fleet {
     const id = `${plan.name} ${namespace}/${name}`;
     tally.calls++;
     const leader = holder();
+    this.#cleaned.delete(id);
+    this.#outside.begun(plan, primary, this.incarnation);
     const other = running.get(id);
-    if (other !== undefined && isAlive(other.incarnation)) {
+    // Nothing can end a run that ignores its signal.
+    const isExcused = plan.stubborn !== undefined &&
+      other?.incarnation !== this.incarnation;
+    if (other !== undefined && isAlive(other.incarnation) && !isExcused) {
       fail(
         "one run at a time",
         `${id} began in incarnation ${this.incarnation} while a run of incarnation ${other.incarnation} went on since ${other.since} ms`,
@@ -260,7 +318,10 @@ export class Fleet {
     running.set(id, mine);
     try {
       if (!ctx.deleted) await this.#seesOwnWrites(plan, primary, ctx);
-      const { lasts, failures } = plan;
+      const { lasts, failures, stubborn } = plan;
+      if (!this.calm && stubborn && this.#random.next() < 0.3) {
+        await sleep(this.#random.below(stubborn), { clock: this.timers });
+      }
       // A run that lasts longer than its timeout fails.
       if (!this.calm && lasts > 0 && this.#random.next() < 0.5) {
         await sleep(this.#random.below(lasts), {
@@ -274,6 +335,7 @@ export class Fleet {
       return await work();
     } catch (error) {
       tally.throws++;
+      this.#outside.failed(plan, primary, this.incarnation);
       throw error;
     } finally {
       if (running.get(id) === mine) running.delete(id);
@@ -345,8 +407,9 @@ export class Fleet {
 
   async #cleanup(plan: ControllerPlan, { metadata }: Primary): Promise<void> {
     await Promise.resolve();
-    const id = `${plan.name} ${metadata.uid}`;
-    this.#registry.entries.delete(id);
+    const { namespace, name, uid } = metadata;
+    this.#registry.entries.delete(`${plan.name} ${uid}`);
+    this.#cleaned.add(`${plan.name} ${namespace}/${name}`);
   }
 
   /** Reads what earlier runs of the incarnation have written. */

@@ -1,9 +1,14 @@
+import process from "node:process";
+import { z } from "zod";
 import { ApiError } from "../../../core/api/api_error.ts";
 import type {
   KubernetesObject,
   UntypedObject,
 } from "../../../core/api/object.ts";
 import type { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { crdManifest } from "../../../core/crd/crd_manifest.ts";
+import type { CrdManifest } from "../../../core/crd/crd_object.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
 import type { DefinedKind } from "../../../core/crd/kind_definition.ts";
 import type { RequestEntry } from "../../../testing/check/trace.ts";
 import { World, type WorldObjects } from "../../../testing/check/world.ts";
@@ -18,11 +23,13 @@ import {
   type Registry,
 } from "./fleet.ts";
 import {
+  CARGO,
   type ControllerPlan,
   NAMESPACES,
   type ObjectStep,
   type SeedPlan,
   SELECTED,
+  type Step,
   type WatchStep,
 } from "./seed_plan.ts";
 
@@ -80,6 +87,16 @@ class SeedRun {
   #holder: number | undefined;
   readonly #dead: Set<number> = new Set();
   readonly #gone: Set<string> = new Set();
+  /** Incarnations that are stopping or have stopped. */
+  readonly #stopping: Set<number> = new Set();
+  /** Definition of the kind that observers find by discovery. */
+  #cargo: CrdManifest | undefined;
+  /** Entries of the trace when the last run of an object began, unless it failed. */
+  readonly #begun: Map<string, number> = new Map();
+  /** Last entry of the trace that may cause a run, by incarnation and object. */
+  readonly #causes: Map<string, number> = new Map();
+  /** Versions that the operator wrote. */
+  readonly #ownVersions: Set<number> = new Set();
 
   constructor(plan: SeedPlan) {
     this.#plan = plan;
@@ -139,10 +156,17 @@ class SeedRun {
                 this.#gone.has(uid);
             },
             fail: (invariant, detail) => this.fail(invariant, detail),
+            begun: (...run) => this.#judgeCause(...run),
+            failed: ({ name }, { metadata }, incarnation) => {
+              const { namespace, name: primary } = metadata;
+              this.#begun.delete(
+                `${incarnation} ${name} ${namespace}/${primary}`,
+              );
+            },
             now: () => this.#world?.now ?? 0,
           },
         });
-        fleet.calm = this.#isCalm;
+        if (this.#isCalm) fleet.calmDown();
         this.#fleets.push(fleet);
         return fleet.operator;
       },
@@ -150,13 +174,12 @@ class SeedRun {
     this.#world = world;
     await world.advance(1_000);
     for (const step of plan.steps) {
-      if (step.do === "watch") this.#watch(step);
-      else await this.#act(step);
+      await this.#step(step);
       if (step.then > 0) await world.advance(step.then);
     }
     this.#watchLeft();
     this.#isCalm = true;
-    for (const fleet of this.#fleets) fleet.calm = true;
+    for (const fleet of this.#fleets) fleet.calmDown();
     await this.#settle("after the workload");
     if (this.violations.length > 0) return;
     this.#judgeState();
@@ -247,6 +270,16 @@ class SeedRun {
           if (entry.event === "DELETED" && !entry.fault) {
             this.#gone.add(`${entry.incarnation} ${entry.uid}`);
           }
+          // A deletion causes a run, whoever asked for it.
+          if (
+            entry.event === "DELETED" || !this.#ownVersions.has(entry.revision)
+          ) {
+            const { incarnation, resource, namespace, name } = entry;
+            this.#causes.set(
+              `${incarnation} ${resource} ${namespace}/${name}`,
+              this.#read,
+            );
+          }
           break;
         case "actor":
           // The informer may also learn of it by a new list.
@@ -261,6 +294,8 @@ class SeedRun {
   #readRequest(entry: RequestEntry): void {
     const { verb, resource, changed, incarnation, uid = "" } = entry;
     if (verb === "delete" && changed) this.#gone.add(uid);
+    if (changed && entry.revision) this.#ownVersions.add(entry.revision);
+    if (resource === "leases" && changed) this.#judgeRelease(entry);
     if (resource === "leases" && changed) {
       const { spec } = JSON.parse(entry.body ?? "{}") as {
         spec?: { holderIdentity?: string };
@@ -284,6 +319,62 @@ class SeedRun {
       );
     }
     this.#readObserved(entry);
+  }
+
+  /** A replica must not release its Lease while a run goes on. */
+  #judgeRelease(
+    { verb, name, body = "", incarnation, at }: RequestEntry,
+  ): void {
+    const isReleased = verb === "delete"
+      ? name.includes(`replica-${incarnation}-`)
+      : body.includes('"holderIdentity":""');
+    if (!isReleased) return;
+    for (const [id, run] of this.#registry.running) {
+      if (run.incarnation !== incarnation) continue;
+      this.fail(
+        "no Lease is released during a run",
+        `${id} of incarnation ${incarnation}, at ${at} ms`,
+      );
+    }
+  }
+
+  /**
+   * A run after another one needs a cause that the operator has not written itself,
+   * where nothing but the writes of one controller and of users is going on.
+   */
+  #judgeCause(
+    { name, reads, kind }: ControllerPlan,
+    { metadata }: Primary,
+    incarnation: number,
+  ): void {
+    const { perturbations, controllers, coordination, steps } = this.#plan;
+    this.#readTrace();
+    const { namespace, name: primary } = metadata;
+    const id = `${incarnation} ${name} ${namespace}/${primary}`;
+    const before = this.#begun.get(id);
+    // The first run adds the finalizer before, and may be asked for again by then.
+    this.#begun.set(id, before === undefined ? 0 : this.#read);
+    const isPlain = perturbations.length === 0 && controllers.length === 1 &&
+      coordination === "none" && controllers[0]?.interval === undefined &&
+      !steps.some((step) => step.do === "drop" || step.do === "stop");
+    if (before === undefined || !isPlain) return;
+    const plural = PRIMARY_KINDS.get(kind)?.plural;
+    const objects = [
+      `${plural} ${namespace}/${primary}`,
+      ...[0, 1].map((index) =>
+        `configmaps ${namespace}/${childName(primary, name, index)}`
+      ),
+      ...reads ? [`configmaps ${namespace}/settings`] : [],
+      "namespaces",
+    ];
+    const last = Math.max(
+      ...objects.map((one) => this.#causes.get(`${incarnation} ${one}`) ?? -1),
+    );
+    if (last >= before) return;
+    this.fail(
+      "own writes cause no run",
+      `${id} runs again at ${this.#world?.now} ms`,
+    );
   }
 
   /** A status must not tell of a generation that no run has seen. */
@@ -313,9 +404,10 @@ class SeedRun {
       one.name === controller ? { ...one, namespaces } : one
     );
     for (const { handles, incarnation } of this.#live) {
+      this.#causes.set(`${incarnation} namespaces`, Infinity);
       handles.get(controller)?.changeNamespaces(namespaces).catch(
         (error: unknown) => {
-          if (this.#dead.has(incarnation)) return;
+          if (this.#hasEnded(incarnation)) return;
           this.fail("namespaces can be changed", String(error));
         },
       );
@@ -336,25 +428,119 @@ class SeedRun {
     }
   }
 
+  async #step(step: Step): Promise<void> {
+    const world = this.#world as World;
+    switch (step.do) {
+      case "watch":
+        return this.#watch(step);
+      case "observe":
+        return this.#observe(step.namespaces);
+      case "stop":
+        return await this.#stop();
+      case "define":
+        return await this.#define(step.plural);
+      case "found":
+      case "drop": {
+        const { namespace: name } = step;
+        const namespace = { apiVersion: "v1", kind: "Namespace" };
+        if (step.do === "found") {
+          return await world.apply(
+            { ...namespace, metadata: { name } } as UntypedObject,
+          );
+        }
+        for (const id of [...this.#asked.keys()]) {
+          if (id.includes(` ${name}/`)) this.#asked.delete(id);
+        }
+        return await world.delete({ ...namespace, name });
+      }
+      default:
+        return await this.#act(step);
+    }
+  }
+
+  #hasEnded(incarnation: number): boolean {
+    return this.#dead.has(incarnation) || this.#stopping.has(incarnation);
+  }
+
+  #observe(namespaces: readonly string[] | undefined): void {
+    const [kind = ""] = this.#plan.observed;
+    for (const { observers, incarnation } of this.#live) {
+      observers.get(kind)?.change(namespaces).catch((error: unknown) => {
+        if (this.#hasEnded(incarnation)) return;
+        this.fail("namespaces can be changed", String(error));
+      });
+    }
+  }
+
+  /** Ends the newest replica as SIGTERM does; another one follows. */
+  async #stop(): Promise<void> {
+    const world = this.#world as World;
+    const fleet = this.#live.at(-1);
+    if (fleet === undefined) return;
+    let isStopped = false;
+    this.#stopping.add(fleet.incarnation);
+    void fleet.operator.stop().then(() => isStopped = true);
+    while (!isStopped && this.#live.at(-1) === fleet) {
+      await world.advance(1_000);
+    }
+    if (this.#live.at(-1) !== fleet) {
+      return void this.#dead.add(fleet.incarnation);
+    }
+    try {
+      process.exit(0);
+    } catch {
+      // The world has ended the incarnation, and starts the next one.
+    }
+  }
+
+  /** Defines the kind under a plural, in place of the definition before. */
+  async #define(plural: string): Promise<void> {
+    const world = this.#world as World;
+    const { metadata, apiVersion, kind } = this.#cargo ?? {};
+    if (metadata && apiVersion && kind) {
+      const { name } = metadata;
+      await world.delete({ apiVersion, kind, name });
+      const key = `${apiVersion} ${kind} ${name}`;
+      while (world.snapshot()[key] !== undefined) await world.advance(500);
+    }
+    this.#cargo = crdManifest(cargoKind(plural));
+    await world.apply(this.#cargo as unknown as UntypedObject);
+    for (const namespace of NAMESPACES) {
+      const box = { name: "box", namespace };
+      await this.#attempt(() =>
+        world.apply({
+          apiVersion: API_VERSION,
+          kind: CARGO,
+          metadata: box,
+          spec: { value: plural },
+        } as UntypedObject)
+      );
+    }
+  }
+
+  /** Does what a missing or terminating namespace may refuse. */
+  async #attempt(act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      const isRefused = error instanceof ApiError &&
+        (error.isNotFound || error.isForbidden);
+      if (!isRefused) throw error;
+    }
+  }
+
   async #act(step: ObjectStep): Promise<void> {
     const world = this.#world as World;
     const { namespace, name } = step;
     const metadata = { namespace, name };
     if (step.do === "set") {
       const data = { value: step.value };
-      await world.apply(
-        {
-          apiVersion: "v1",
-          kind: "ConfigMap",
-          metadata,
-          data,
-        } as UntypedObject,
-      );
-      return;
+      const settings = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
+      return await this.#attempt(() => world.apply(settings as UntypedObject));
     }
     const reference = { apiVersion: API_VERSION, kind: step.kind, ...metadata };
     const id = `${step.kind} ${namespace}/${name}`;
-    try {
+    await this.#attempt(async () => {
       switch (step.do) {
         case "put": {
           const { kind, value, size, isGold } = step;
@@ -384,9 +570,7 @@ class SeedRun {
           this.#asked.delete(id);
           await world.delete(reference);
       }
-    } catch (error) {
-      if (!(error instanceof ApiError && error.isNotFound)) throw error;
-    }
+    });
   }
 
   /** Whether a perturbation of a kind is part of the plan. */
@@ -533,6 +717,9 @@ class SeedRun {
     const world = this.#world as World;
     const objects = world.snapshot();
     for (const fleet of this.#live) {
+      for (const [kind, observer] of fleet.observers) {
+        observer.judge(versionsOf(kind, observer.informer.namespaces, objects));
+      }
       for (const plan of this.#controllers) {
         const handle = fleet.handles.get(plan.name);
         const expected = primariesIn(objects).filter((one) =>
@@ -726,6 +913,9 @@ class SeedRun {
   async #judgeStop(): Promise<void> {
     const world = this.#world as World;
     for (const fleet of this.#live) {
+      for (const { informer } of fleet.observers.values()) {
+        await world.complete(informer.close());
+      }
       await world.complete(fleet.operator.stop());
       const { pending } = fleet.timers;
       if (pending > MORE_TIMERS) {
@@ -743,9 +933,39 @@ class SeedRun {
   }
 }
 
+/** Definition of the kind that observers find by discovery. */
+function cargoKind(plural: string): DefinedKind {
+  return defineKind({
+    group: API_VERSION.split("/")[0] as string,
+    version: "v1",
+    kind: CARGO,
+    plural,
+    spec: z.object({ value: z.string() }),
+  }) as unknown as DefinedKind;
+}
+
+/** Versions of the objects of a kind, by namespace and name. */
+function versionsOf(
+  kind: string,
+  namespaces: readonly string[] | undefined,
+  objects: WorldObjects,
+): Map<string, string> {
+  return new Map(
+    Object.entries(objects).flatMap(([key, { metadata }]) => {
+      const { namespace = "", name, resourceVersion = "" } = metadata;
+      const isWatched = namespaces?.includes(namespace) ?? true;
+      return isWatched && key.startsWith(`${API_VERSION} ${kind} `)
+        ? [[`${namespace}/${name}`, resourceVersion]]
+        : [];
+    }),
+  );
+}
+
 function primariesIn(objects: WorldObjects): Primary[] {
   return Object.entries(objects).flatMap(([key, object]) =>
-    key.startsWith(`${API_VERSION} `) ? [object as unknown as Primary] : []
+    key.startsWith(`${API_VERSION} `) && PRIMARY_KINDS.has(object.kind ?? "")
+      ? [object as unknown as Primary]
+      : []
   );
 }
 

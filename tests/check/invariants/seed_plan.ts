@@ -5,6 +5,9 @@ import { Random } from "../../soak/random.ts";
 export const KINDS = ["Ship", "Crew"] as const;
 /** Namespaces of the primaries. */
 export const NAMESPACES = ["east", "west"] as const;
+/** Kind that an observer finds by discovery, and its plurals one after the other. */
+export const CARGO = "Cargo";
+export const CARGO_PLURALS = ["cargos", "cargoes"] as const;
 /** Label that the selection of some controllers asks for. */
 export const SELECTED = { tier: "gold" } as const;
 
@@ -30,6 +33,11 @@ export interface ControllerPlan {
   readonly timeout: number | undefined;
   /** Interval until the next run, in milliseconds; undefined for none. */
   readonly interval: number | undefined;
+  /**
+   * Longest time of a run that ignores its signal, in milliseconds; undefined for
+   * none.
+   */
+  readonly stubborn?: number | undefined;
 }
 
 /** What a user does to an object. */
@@ -61,8 +69,21 @@ export interface WatchStep {
   readonly then: number;
 }
 
+/** Changes what surrounds the objects, or ends the operator as SIGTERM does. */
+export type OtherStep =
+  & { readonly then: number }
+  & (
+    | { readonly do: "stop" }
+    | { readonly do: "found" | "drop"; readonly namespace: string }
+    | { readonly do: "define"; readonly plural: (typeof CARGO_PLURALS)[number] }
+    | {
+      readonly do: "observe";
+      readonly namespaces: readonly string[] | undefined;
+    }
+  );
+
 /** What happens to the objects and the operator, in this order. */
-export type Step = ObjectStep | WatchStep;
+export type Step = ObjectStep | WatchStep | OtherStep;
 
 /** Trouble on the way to the server, in addition to that of the world. */
 export interface NetworkPlan {
@@ -86,6 +107,8 @@ export interface SeedPlan {
   readonly steps: readonly Step[];
   readonly network: NetworkPlan;
   readonly perturbations: readonly Perturbation[];
+  /** Kinds that the program reads beside its controllers. */
+  readonly observed: readonly (typeof KINDS[number] | typeof CARGO)[];
 }
 
 const SECOND_MS = 1_000;
@@ -95,7 +118,7 @@ const NAMESPACE_CHOICES = ["all", "all", ["east"], ["east", "west"]] as const;
 export function planOf(seed: number): SeedPlan {
   const random = new Random(seed * 7_919 + 17);
   const chance = (share: number) => random.next() < share;
-  const coordination = chance(0.65)
+  const coordination: SeedPlan["coordination"] = chance(0.65)
     ? "none"
     : chance(0.6)
     ? "leader"
@@ -125,7 +148,54 @@ export function planOf(seed: number): SeedPlan {
     perturbations.push({ do: "twins", write: 1 + random.below(4) });
   }
   if (chance(0.25)) addWatchSteps(random, controllers, steps);
-  return { seed, coordination, controllers, steps, network, perturbations };
+  const plan = { seed, coordination, controllers, steps, network };
+  return { ...plan, perturbations, ...surroundings(plan) };
+}
+
+/** Adds what happens around the objects; drawn by a generator of its own. */
+function surroundings(
+  { seed, coordination, controllers, steps }: Pick<
+    SeedPlan,
+    "seed" | "coordination" | "controllers" | "steps"
+  >,
+): Pick<SeedPlan, "controllers" | "steps" | "observed"> {
+  const random = new Random(seed * 104_729 + 7);
+  const chance = (share: number) => random.next() < share;
+  const mixed: Step[] = [...steps];
+  const insert = (step: OtherStep, from = 0) => {
+    const at = from + random.below(mixed.length + 1 - from);
+    mixed.splice(at, 0, step);
+    return at + 1;
+  };
+  const then = () => random.pick([0, 50, SECOND_MS, 10 * SECOND_MS]);
+  if (chance(0.15)) {
+    const namespace = random.pick(NAMESPACES);
+    const at = insert({ do: "drop", namespace, then: then() });
+    insert({ do: "found", namespace, then: then() }, at);
+  }
+  const observed = chance(0.15) ? [random.pick(controllers).kind] : [];
+  if (observed.length > 0) {
+    for (let count = random.below(4); count > 0; count--) {
+      const namespaces = random.pick([undefined, ["east"], NAMESPACES]);
+      insert({ do: "observe", namespaces, then: then() });
+    }
+  }
+  const isStopped = chance(coordination === "none" ? 0.05 : 0.25);
+  if (isStopped) insert({ do: "stop", then: then() });
+  const stubborn = isStopped && chance(0.6) ? 40 * SECOND_MS : undefined;
+  const hasCargo = chance(0.06);
+  let defined = 0;
+  for (let at = 0; hasCargo && defined < 2; defined++) {
+    const plural = CARGO_PLURALS[defined] as (typeof CARGO_PLURALS)[number];
+    at = insert({ do: "define", plural, then: then() }, at);
+  }
+  return {
+    steps: mixed,
+    controllers: controllers.map((one) =>
+      one.timeout === undefined ? { ...one, stubborn } : one
+    ),
+    observed: hasCargo ? [...observed, CARGO] : observed,
+  };
 }
 
 function controllerPlan(random: Random, index: number): ControllerPlan {
