@@ -34,6 +34,7 @@ const { values, positive, integer } = commandLine("check seeds", {
   workers: { type: "string", default: String(availableParallelism()) },
   worker: { type: "string" },
   stop: { type: "string", default: "10" },
+  progress: { type: "string", default: "60" },
 });
 const COMMAND = "npm run check:seeds --";
 const realNow = performance.now.bind(performance);
@@ -69,7 +70,7 @@ const end = minutes && realNow() + minutes * 60_000;
 /** Real time after which a seed that has not ended is given up. */
 const MAX_SEED_MS = 120_000;
 /** Real time between two lines about the progress. */
-const PROGRESS_MS = 60_000;
+const progressMs = positive("progress") * 1_000;
 
 /** Whether a seed is still to be run. */
 function isDue(seed: number): boolean {
@@ -102,7 +103,7 @@ class Supervisor {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
       process.once(signal, () => this.#cutOff(signal));
     }
-    const progress = setInterval(() => print(this.#summary), PROGRESS_MS);
+    const progress = setInterval(() => print(this.#summary), progressMs);
     await Promise.all(
       Array.from({ length: workers }, (_, index) => this.#work(from + index)),
     );
