@@ -32,6 +32,13 @@ export function checkedText(report: CheckReport): string {
         } did not run before half of the time was up; give a bigger --budget.`,
       ]
       : []),
+    ...(coverage.unsettled
+      ? [
+        `${
+          counted(coverage.unsettled, "scenario")
+        } had no plans: the operator does not come to rest in them.`,
+      ]
+      : []),
     ...(coverage.unanswered.length > 0
       ? [
         `Nothing answered ${coverage.unanswered.slice(0, 3).join(", ")}${

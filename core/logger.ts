@@ -121,7 +121,9 @@ function printable(value: unknown, level: LogLevel): unknown {
 /** Stack trace of an error, or its text, and the system error that caused it. */
 export function stackText(error: Error): string {
   const { stack = String(error), message } = error;
-  return `${stack}${systemCause(error, message).replace(/^:/, "\n  caused by")}`;
+  return `${stack}${
+    systemCause(error, message).replace(/^:/, "\n  caused by")
+  }`;
 }
 
 /** A line as JSON; a value that JSON cannot express is written as its type. */

@@ -184,6 +184,11 @@ export interface CheckReport {
     readonly scenarios: number;
     /** Number of scenarios that did not run, since half of the time was up. */
     readonly notRun?: number | undefined;
+    /**
+     * Number of scenarios without plans, since the undisturbed operator does not
+     * come to rest in them.
+     */
+    readonly unsettled?: number | undefined;
     /** Number of writes in the reference runs. */
     readonly writes: number;
     /** Number of watch events in the reference runs. */

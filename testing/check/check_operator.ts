@@ -30,7 +30,7 @@ import {
   pathOf,
 } from "./operator_source.ts";
 import { type Plan, planText, readPlan } from "./plan.ts";
-import { type RunRecord, writesOf } from "./run_record.ts";
+import { isAtRest, type RunRecord, writesOf } from "./run_record.ts";
 import { stateKey } from "./state.ts";
 import { type CheckStep, type Scenario, scenarios } from "./workload.ts";
 
@@ -284,7 +284,8 @@ class Check {
     const seen = new Set<string>();
     const planned: Plan[] = [];
     for (const [scenario, run] of references) {
-      if (scenario.sameAs !== undefined) continue;
+      // There is nothing to compare with where the reference never rests.
+      if (scenario.sameAs !== undefined || !isAtRest(run)) continue;
       const derived = derivePlans(scenario, run, {
         seen,
         upgrades: from !== undefined,
@@ -310,6 +311,8 @@ class Check {
       ...counted([...references.values()]),
       scenarios: all.length,
       notRun: all.length - references.size,
+      unsettled: [...references.values()].filter((run) => !isAtRest(run))
+        .length,
       planned: wanted.length,
       pruned,
     });

@@ -11,7 +11,12 @@ import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { OperatorSource } from "./operator_source.ts";
 import type { Perturbation } from "./plan.ts";
 import type { ObjectReference } from "./perturbation.ts";
-import type { RunRecord, SettledStep } from "./run_record.ts";
+import {
+  isAtRest,
+  MAX_WRITES,
+  type RunRecord,
+  type SettledStep,
+} from "./run_record.ts";
 import { clusterState, metadataOf } from "./state.ts";
 import type { TraceEntry } from "./run_trace.ts";
 import { type CheckStep, type Scenario, stepText } from "./workload.ts";
@@ -97,8 +102,10 @@ export async function runScenario(
   const steps: SettledStep[] = [];
   const bounds: number[] = [];
   let acted = 0;
+  // More are reported as too many, whatever follows.
+  const writes = perturbations.length === 0 ? MAX_WRITES + 1 : undefined;
   try {
-    await settled(world, violations, 0);
+    await settled(world, violations, { at: 0 });
     const given = [...clusterState(objectsOf(world)).keys()];
     for (const [at, step] of scenario.steps.entries()) {
       violations.step = at;
@@ -109,23 +116,23 @@ export async function runScenario(
       }
       await play(world, step);
       let quiet = step.settle === false ||
-        await settled(world, violations, at);
+        await settled(world, violations, { at, writes });
       const hits = world.hits.reduce((sum, one) => sum + one, 0);
       if (quiet && hits > acted && step.settle !== false) {
         // A refused operator is at rest between its retries.
         await world.advance(plan.aftermath);
-        quiet = await settled(world, violations, at);
+        quiet = await settled(world, violations, { at, writes });
       }
       acted = hits;
       for (const change of plan.foreign) {
         if (change.step !== at) continue;
         await makeChange(world, change);
-        quiet = await settled(world, violations, at) && quiet;
+        quiet = await settled(world, violations, { at, writes }) && quiet;
       }
       if (plan.upgradeAfter === at) {
         await world.kill("upgrade");
         await world.restart();
-        quiet = await settled(world, violations, at) && quiet;
+        quiet = await settled(world, violations, { at, writes }) && quiet;
       }
       if (step.settle !== false) explorer?.rest();
       steps.push({
@@ -140,7 +147,8 @@ export async function runScenario(
     }
     explorer?.end();
     bounds.push(world.trace.length);
-    const idle = setup.idle ?? 0;
+    // An operator that is never at rest writes while it is idle, too.
+    const idle = isAtRest({ steps }) ? setup.idle ?? 0 : 0;
     if (idle > 0) await world.advance(idle);
     const trace = tracedEntries(world.trace, bounds, {
       steps: scenario.steps,
@@ -182,11 +190,11 @@ export async function runScenario(
 async function settled(
   world: World,
   violations: Violations,
-  step: number,
+  { at, writes }: { readonly at: number; readonly writes?: number | undefined },
 ): Promise<boolean> {
-  const outcome = await world.quiet({ within: SETTLE_MS, still: STILL_MS });
-  if (outcome !== "quiet") return false;
-  violations.step = step;
+  const limits = { within: SETTLE_MS, still: STILL_MS, writes };
+  if (await world.quiet(limits) !== "quiet") return false;
+  violations.step = at;
   violations.eventually(world);
   return true;
 }

@@ -15,7 +15,13 @@ import {
   stateKey,
 } from "./state.ts";
 import type { Plan } from "./plan.ts";
-import { notesOf, type RunRecord, writesOf, writeText } from "./run_record.ts";
+import {
+  MAX_WRITES,
+  notesOf,
+  type RunRecord,
+  writesOf,
+  writeText,
+} from "./run_record.ts";
 import type { TracedWrite } from "./run_trace.ts";
 import type { Scenario } from "./workload.ts";
 
@@ -47,8 +53,6 @@ export interface Case {
   readonly primaryKinds: ReadonlySet<string>;
 }
 
-/** Writes of a step that are always too many. */
-const MAX_WRITES = 300;
 /** Writes of the idle time that are too many: one every ten minutes of a day. */
 const MAX_IDLE_WRITES = 144;
 /** Plans in which the operator sees a state that is over. */

@@ -46,6 +46,14 @@ export interface RunRecord {
   readonly cpu: number;
 }
 
+/** Writes of a step of an undisturbed run that are always too many. */
+export const MAX_WRITES = 300;
+
+/** Whether the operator has come to rest after each step. */
+export function isAtRest({ steps }: Pick<RunRecord, "steps">): boolean {
+  return steps.every(({ quiet }) => quiet);
+}
+
 /** Writes of a run, in order. */
 export function writesOf(
   { trace }: Pick<RunRecord, "trace">,

@@ -692,29 +692,33 @@ export class World {
    * @param options.within Limit, in virtual milliseconds; by default two hours.
    * @param options.still Virtual milliseconds without change; by default five
    * minutes. It is longer while the last request of the operator has failed.
+   * @param options.writes Number of writes after which the world is busy.
    */
   async quiet(
-    { within = 120 * MINUTE_MS, still = 5 * MINUTE_MS }: {
+    { within = 120 * MINUTE_MS, still = 5 * MINUTE_MS, writes = Infinity }: {
       readonly within?: number | undefined;
       readonly still?: number | undefined;
+      readonly writes?: number | undefined;
     } = {},
   ): Promise<"quiet" | "busy"> {
     const limit = this.now + within;
+    const { counters } = this.#surroundings;
+    const last = counters.writes + writes;
+    const isBusy = () => counters.writes >= last;
     this.#lastChange = this.now;
     const end = () => {
-      const { failed } = this.#surroundings.counters;
       // What has failed is retried later and later.
-      const last = Math.max(this.#lastChange, this.#perturbations.until);
-      return last + (failed ? FAILED_STILL : 1) * still;
+      const since = Math.max(this.#lastChange, this.#perturbations.until);
+      return since + (counters.failed ? FAILED_STILL : 1) * still;
     };
     const isQuiet = () =>
       this.now >= end() && this.#current !== undefined &&
       !this.#schedule.waiting;
     const reached = await this.#run(
-      isQuiet,
+      () => isBusy() || isQuiet(),
       () => this.#current === undefined ? limit : Math.min(end(), limit),
     );
-    return reached ? "quiet" : "busy";
+    return reached && !isBusy() ? "quiet" : "busy";
   }
 
   /** Applies an object as the user; a CRD is served when this resolves. */
