@@ -44,6 +44,7 @@ import {
   type Namespaces,
   namespaceSet,
 } from "./namespaces.ts";
+import { EndlessRuns } from "./run/endless_runs.ts";
 import { Ownership } from "./run/owner.ts";
 import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
@@ -520,6 +521,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const history = new RunHistory<P>({ clock });
     const events = new FailureEvents<P>({ recorder, kind });
     const overdue = new OverdueRuns<P>({ clock, log });
+    const endless = new EndlessRuns<P>({ clock, log });
     const reporter = new RunReporter<P>({
       ...common,
       successLevel: deps.isDeveloped ? "info" : "debug",
@@ -532,7 +534,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       sources,
       shard: settings.shard ?? deps.shard,
       dispatcher,
-      observers: [overdue, history, reporter, events],
+      observers: [overdue, history, reporter, events, endless],
       log,
     });
     const handler = processor;

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Duration } from "../../../../core/api/duration.ts";
+import { sleep } from "../../../../core/clock.ts";
+import { patchStatus } from "../../../../core/controller/result.ts";
+import { ConfigMap } from "../../../../core/kinds/mod.ts";
+import { Operator } from "../../../../core/operator/operator.ts";
+import { withTestCluster } from "../../../../testing/test_cluster.ts";
+import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { Gadget } from "../../../support/operator_fixture.ts";
+import type { Reconciler } from "../../../../core/controller/reconciler.ts";
+
+const GADGET = {
+  apiVersion: "sample.coracle.dev/v1",
+  kind: "Gadget",
+  metadata: { name: "a" },
+  spec: { value: "first" },
+};
+
+const WARNING = "The runs of an object follow one another without a pause";
+
+/** Warnings about runs without a pause that an operator logs in a time. */
+async function warnings(
+  reconcile: Reconciler<Gadget>["reconcile"],
+  { within = "12s" }: { readonly within?: Duration } = {},
+): Promise<readonly string[]> {
+  const clock = new VirtualClock();
+  const lines: string[] = [];
+  await withTestCluster({
+    cluster: "embedded",
+    kinds: [Gadget],
+    clock,
+    operator(options) {
+      const warn = (message: string, fields: object = {}) => {
+        if (message === WARNING) lines.push(JSON.stringify(fields));
+      };
+      const logger = { ...options.logger, warn, with: () => logger };
+      const operator = new Operator({ ...options, logger });
+      operator.register(Gadget, { reconcile }, { owns: [ConfigMap] });
+      return operator;
+    },
+  }, async (cluster) => {
+    await cluster.apply(GADGET);
+    await clock.advance(within);
+  })();
+  return lines;
+}
+
+test("An object rescheduled after milliseconds that mean seconds is named once", async () => {
+  const [line, ...others] = await warnings(() =>
+    patchStatus({ value: "Done" }).rescheduleAfter(100)
+  );
+  assert.match(line ?? "", /"object":"[^"]+\/a","cause":"reschedule"/);
+  assert.match(line ?? "", /rescheduleAfter\(\\"10s\\"\) for seconds/);
+  assert.deepEqual(others, []);
+});
+
+test("An object whose run triggers the next one by the client is named", async () => {
+  const [line] = await warnings(async ({ metadata }, { client, clock }) => {
+    const { namespace = "", name } = metadata;
+    await sleep(50, { clock });
+    const value = String(clock.now());
+    await client.patch(Gadget, { namespace, name }, { spec: { value } });
+  });
+  assert.match(line ?? "", /"cause":"modified.*those by ctx\.client do/);
+});
+
+test("An object that pauses for a second between its runs is not named", async () => {
+  const reconcile = () =>
+    patchStatus({ value: "Done" }).rescheduleAfter("1100ms");
+  const lines = await warnings(reconcile, { within: "3m" });
+  assert.deepEqual(lines, []);
+});
