@@ -101,7 +101,9 @@ function checkLoggerOptions(options: unknown): void {
     if (name === "level") continue;
     if (!FUNCTIONS.includes(name)) {
       refuse(
-        `there is no option "${name}", only level, ${FUNCTIONS.join(", ")}`,
+        `there is no option "${name}", only level, ${
+          FUNCTIONS.join(", ")
+        }: received ${name}`,
       );
     }
     if (value !== undefined && typeof value !== "function") {

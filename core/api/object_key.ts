@@ -51,7 +51,7 @@ export function keyOf(object: KubernetesObject): ObjectKey {
  * Key of the object that `ctx.get` is to read: by default that of the primary.
  *
  * @throws {TypeError} If the name is there and undefined, as an optional field
- * may be: the object of another name would be read.
+ * may be, or empty: the object of another name, or none, would be read.
  */
 export function keyToRead(
   kind: { readonly kind: string },
@@ -59,9 +59,13 @@ export function keyToRead(
   primary: Partial<ObjectKey> = {},
 ): ObjectKey {
   const [name = primary.name, namespace = primary.namespace] = names;
-  if (name === undefined || (names.length > 0 && names[0] === undefined)) {
+  const isMissing = names.length > 0 && names[0] === undefined;
+  // A cache holds no object without a name, so that it would just be absent.
+  if (name === undefined || name === "" || isMissing) {
     throw new TypeError(
-      `Cannot read ${kind.kind}: the name is missing: received undefined`,
+      `Cannot read ${kind.kind}: the name is missing: received ${
+        name === "" ? "an empty text" : "undefined"
+      }`,
     );
   }
   return { namespace, name };

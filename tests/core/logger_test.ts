@@ -106,7 +106,7 @@ test("jsonLogger refuses options that there are not, or of another type", () => 
   assert.throws(() => make({ lvl: "debug" }), {
     name: "TypeError",
     message:
-      'Cannot read the options of jsonLogger(): there is no option "lvl", only level, write, wallTime',
+      'Cannot read the options of jsonLogger(): there is no option "lvl", only level, write, wallTime: received lvl',
   });
   assert.throws(() => make({ write: "stdout" }), /"write" must be a function/);
   assert.throws(() => make(null), /they must be an object: received null/);

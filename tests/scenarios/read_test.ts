@@ -39,6 +39,10 @@ scenario(
         ctx.get(ConfigMap, secretName),
         /^TypeError: Cannot read ConfigMap: the name is missing: received undefined$/,
       );
+      await assert.rejects(
+        ctx.get(ConfigMap, ""),
+        /^TypeError: Cannot read ConfigMap: the name is missing: received an empty text$/,
+      );
     }, SOURCES);
     await fixture.client.create(Namespace, { metadata: { name: "other" } });
     for (const name of ["a", "b"]) {

@@ -24,6 +24,7 @@ testRefusals([
       startPriority: ["first", "one of loader, default"],
       filters: [5, "an object"],
       references: ["x", "a function"],
+      mapper: [() => [], "byFunction(): received a function"],
     },
   },
   {

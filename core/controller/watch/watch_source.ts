@@ -156,8 +156,13 @@ const RULES: OptionRules<WatchSourceOptions<never, never>> = {
     check: (value, subject) => checkNamespaces(value, NAMESPACE_WORDS, subject),
   },
   mapper: {
-    type: "object?",
-    check(mapper, subject) {
+    type: "any?",
+    check(mapper: Mapper<never, never>, subject) {
+      if (typeof mapper === "function") {
+        throw new TypeError(
+          `Cannot read the options of ${subject}: "mapper" must be made by byOwner(), byLabel(), byAnnotation() or byFunction(): received a function`,
+        );
+      }
       checkParts(mapper, MAPPER_PARTS, `${subject}, mapper`);
       checkIndex(`of ${subject}, mapper`, mapper.index);
     },
