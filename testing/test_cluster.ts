@@ -224,7 +224,9 @@ export class TestCluster {
    *
    * @throws {TypeError | RangeError} If an option is unknown or invalid.
    */
-  static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
+  static async start<C extends Clock = Clock>(
+    options: TestClusterOptions & { readonly clock?: C | undefined } = {},
+  ): Promise<TestCluster & { readonly clock: C }> {
     checkOptions(options, TEST_CLUSTER_RULES, "a test cluster");
     checkRights(options);
     const cluster = new TestCluster(await target(options), options);
@@ -238,7 +240,8 @@ export class TestCluster {
       if (options.operator !== undefined) checkOperator(cluster.#operator);
       await cluster.#slowly(cluster.#grant(options.rights));
       if (cluster.#operator) await cluster.complete(cluster.#operator.start());
-      return cluster;
+      // Its clock is that of the options.
+      return cluster as TestCluster & { readonly clock: C };
     } catch (error) {
       await cluster.stop();
       throw error;
@@ -579,9 +582,11 @@ async function target(options: TestClusterOptions): Promise<Target> {
  * @param body Body of the test.
  * @returns A function for the test runner.
  */
-export function withTestCluster(
-  options: TestClusterOptions,
-  body: (cluster: TestCluster) => void | Promise<void>,
+export function withTestCluster<C extends Clock = Clock>(
+  options: TestClusterOptions & { readonly clock?: C | undefined },
+  body: (
+    cluster: TestCluster & { readonly clock: C },
+  ) => void | Promise<void>,
 ): () => Promise<void> {
   const subject = "withTestCluster()";
   checkOption(body, "function", { name: "body", subject });

@@ -342,7 +342,7 @@ scenario(
       fetch: answers.throws,
     });
     const outside = (source: EventSource<Gadget, string>) =>
-      externalDependent<Gadget, string, string>({
+      externalDependent<Gadget, string>({
         source,
         desired: () => "wanted",
         create: () => assert.fail("made without knowing what there is"),

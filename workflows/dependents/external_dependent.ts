@@ -22,9 +22,13 @@ import { SOURCE_PARTS } from "./kubernetes_dependent.ts";
  *
  * @typeParam P The type of the primaries.
  * @typeParam D The type of the desired state.
- * @typeParam R The type of the resources.
+ * @typeParam R The type of the resources. Defaults to that of the desired state.
  */
-export interface ExternalDependentOptions<P extends KubernetesObject, D, R> {
+export interface ExternalDependentOptions<
+  P extends KubernetesObject,
+  D,
+  R = D,
+> {
   /**
    * Event source from which resources are read, and that reports their changes.
    * The two optional methods update its cache after own writes and deletions;
@@ -133,7 +137,7 @@ const STORE_PARTS: OptionRules<ExternalState<never>> = {
  * );
  * ```
  */
-export function externalDependent<P extends KubernetesObject, D, R>(
+export function externalDependent<P extends KubernetesObject, D, R = D>(
   options: ExternalDependentOptions<P, D, R>,
 ): Dependent<P, R> & Pick<KubernetesDependent<P, R>, "sources" | "reconcile"> {
   checkOptions(options, RULES, "externalDependent()");
@@ -211,7 +215,7 @@ export function externalDependent<P extends KubernetesObject, D, R>(
  * );
  * ```
  */
-export function externalBulkDependent<P extends KubernetesObject, D, R>(
+export function externalBulkDependent<P extends KubernetesObject, D, R = D>(
   options: Omit<ExternalDependentOptions<P, D, R>, "desired" | "select"> & {
     /**
      * Desired states by keys of the user's choice; any further resources of the

@@ -24,12 +24,11 @@ async function warnings(
   reconcile: Reconciler<Gadget>["reconcile"],
   { within = "12s" }: { readonly within?: Duration } = {},
 ): Promise<readonly string[]> {
-  const clock = new VirtualClock();
   const lines: string[] = [];
   await withTestCluster({
     cluster: "embedded",
     kinds: [Gadget],
-    clock,
+    clock: new VirtualClock(),
     operator(options) {
       const warn = (message: string, fields: object = {}) => {
         if (message === WARNING) lines.push(JSON.stringify(fields));
@@ -41,7 +40,7 @@ async function warnings(
     },
   }, async (cluster) => {
     await cluster.apply(GADGET);
-    await clock.advance(within);
+    await cluster.clock.advance(within);
   })();
   return lines;
 }
