@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "./object.ts";
+import { typeText } from "./options.ts";
 
 /** Key of an object of a kind: its namespace and name. */
 export interface ObjectKey {
@@ -17,6 +18,7 @@ export function keyText(key: ObjectKey): string {
  * Parses the text of a key.
  *
  * @param text `namespace/name` or `name`.
+ * @throws {TypeError} If it is not a text.
  * @throws {SyntaxError} If the text has an empty part or more than one slash.
  *
  * @example Round trip
@@ -28,6 +30,11 @@ export function keyText(key: ObjectKey): string {
  * ```
  */
 export function parseKey(text: string): ObjectKey {
+  if (typeof text !== "string") {
+    throw new TypeError(
+      `Cannot read an object key: it must be text: received ${typeText(text)}`,
+    );
+  }
   const slash = text.indexOf("/");
   if (
     slash === 0 || slash === text.length - 1 ||

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { typeText } from "../api/options.ts";
 import { isJsonObject, jsonEquals, type JsonObject } from "./json_value.ts";
 
 /**
@@ -259,6 +260,7 @@ function apply(
  * Applies a JSON Patch (RFC 6902), completely or not at all. The document is not
  * modified; the result shares the parts that did not change.
  *
+ * @throws {TypeError} If the patch is not a list.
  * @throws {JsonPatchError} If an operation does not fit or a test fails.
  *
  * @example Test and replace a value
@@ -286,6 +288,13 @@ export function applyJsonPatch(
     readonly maxCopied?: number;
   } = {},
 ): unknown {
+  if (!Array.isArray(patch)) {
+    throw new TypeError(
+      `Cannot apply a JSON patch: it must be a list of operations: received ${
+        typeText(patch)
+      }`,
+    );
+  }
   const { maxCopied: mayCopy = Infinity } = options;
   const state: PatchState = { owned: new WeakSet(), mayCopy };
   let result = document;

@@ -96,12 +96,16 @@ export function conditionsIn(status: unknown): Condition[] {
   );
 }
 
-/** Finds the condition of a type. */
+/**
+ * Finds the condition of a type.
+ *
+ * @param conditions The list; a status that is not written yet has none.
+ */
 export function findCondition(
-  conditions: readonly Condition[],
+  conditions: readonly Condition[] | undefined,
   type: string,
 ): Condition | undefined {
-  return conditions.find((condition) => condition.type === type);
+  return conditions?.find((condition) => condition.type === type);
 }
 
 /** Whether two conditions are equal apart from their times and generations. */
@@ -117,7 +121,7 @@ export function sameState(a: Condition, b: Condition): boolean {
  * previous condition. This is Flux' rule; Kubernetes itself only compares the
  * status. An equal condition keeps its time and gets the new generation.
  *
- * @param conditions The current list; not modified.
+ * @param conditions The current list, if there is one; not modified.
  * @param condition The condition to set.
  * @param moment `now` is the time in milliseconds since the Unix epoch;
  * `generation` is the reconciled generation of the object, if any.
@@ -135,7 +139,7 @@ export function sameState(a: Condition, b: Condition): boolean {
  * ```
  */
 export function setCondition(
-  conditions: readonly Condition[],
+  conditions: readonly Condition[] | undefined,
   condition: NewCondition,
   moment: {
     readonly now: number;
@@ -164,10 +168,10 @@ export function setCondition(
 
 /** Returns the list without the condition of a type. */
 export function removeCondition(
-  conditions: readonly Condition[],
+  conditions: readonly Condition[] | undefined,
   type: string,
 ): Condition[] {
-  return conditions.filter((condition) => condition.type !== type);
+  return (conditions ?? []).filter((condition) => condition.type !== type);
 }
 
 /** Reason and message of a condition, and of those beside it. */
@@ -208,7 +212,7 @@ export function setReadiness(
 
 /** Whether a condition is present and True. */
 export function isTrue(
-  conditions: readonly Condition[],
+  conditions: readonly Condition[] | undefined,
   type: string,
 ): boolean {
   return findCondition(conditions, type)?.status === "True";
@@ -219,7 +223,9 @@ export function isReconciling(conditions: readonly Condition[]): boolean {
 }
 
 /** Whether Ready is True, and neither Reconciling nor Stalled is. */
-export function isReady(conditions: readonly Condition[]): boolean {
+export function isReady(
+  conditions: readonly Condition[] | undefined,
+): boolean {
   return isTrue(conditions, READY) && !isTrue(conditions, RECONCILING) &&
     !isTrue(conditions, STALLED);
 }

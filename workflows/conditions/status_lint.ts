@@ -1,4 +1,8 @@
-import { checkOptions, type OptionRules } from "../../core/api/options.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/options.ts";
 import {
   type Conditioned,
   conditionsIn,
@@ -52,7 +56,9 @@ export function lintStatus(
     readonly inProgress?: boolean | undefined;
   } = {},
 ): { readonly rule: string; readonly message: string }[] {
-  checkOptions(options, RULES, "lintStatus()");
+  const subject = "lintStatus()";
+  checkOption(object, "object", { name: "object", subject });
+  checkOptions(options, RULES, subject);
   const { abnormal = [], inProgress = false } = options;
   const conditions = conditionsIn(object.status);
   const bad = [...new Set([...abnormal, RECONCILING, STALLED])];

@@ -73,7 +73,9 @@ export function statusOf(
     readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
   } = {},
 ): ObjectStatus {
-  checkOptions(options, RULES, "statusOf()");
+  const subject = "statusOf()";
+  checkOption(object, "object", { name: "object", subject });
+  checkOptions(options, RULES, subject);
   const { now = Date.now(), rules } = options;
   const { group } = parseApiVersion(object.apiVersion ?? "");
   const name = `${group}/${object.kind ?? ""}`;

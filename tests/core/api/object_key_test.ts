@@ -16,3 +16,10 @@ test("parseKey refuses what is neither a name nor a namespace with a name", () =
     );
   }
 });
+
+test("parseKey names what is not text", () => {
+  assert.throws(() => parseKey(undefined as unknown as string), {
+    name: "TypeError",
+    message: "Cannot read an object key: it must be text: received nothing",
+  });
+});

@@ -202,3 +202,10 @@ test("applyJsonPatch does not copy a large map for each operation", () => {
   // It takes 50 ms; with copies it is 15 s.
   assert.ok(performance.now() - begin < 5_000);
 });
+
+test("applyJsonPatch names what is not a list of operations", () => {
+  assert.throws(() => applyJsonPatch({}, { op: "add" } as never), {
+    name: "TypeError",
+    message: /^Cannot apply a JSON patch: it must be a list of operations/,
+  });
+});

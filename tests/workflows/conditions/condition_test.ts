@@ -8,6 +8,7 @@ import {
   limitMessage,
   markAs,
   MAX_MESSAGE_LENGTH,
+  removeCondition,
   setCondition,
 } from "../../../workflows/conditions/condition.ts";
 
@@ -108,4 +109,14 @@ test("isReady needs Ready without Reconciling or Stalled", () => {
   for (const type of ["Reconciling", "Stalled"] as const) {
     assert.equal(isReady(markAs(ready, { ...words, type }, first)), false);
   }
+});
+
+test("Functions of conditions take a status that has none yet", () => {
+  const { status }: { status?: { conditions?: Condition[] } } = {};
+  const none = status?.conditions;
+  assert.equal(findCondition(none, "Ready"), undefined);
+  assert.equal(isReady(none), false);
+  assert.deepEqual(removeCondition(none, "Ready"), []);
+  const ready = { type: "Ready", status: "True", reason: "Up" } as const;
+  assert.equal(setCondition(none, ready, { now: 0 }).length, 1);
 });

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../../core/api/object.ts";
+import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
 import {
   aggregateStatus,
+  augmentStatus,
   statusOf,
 } from "../../../workflows/kstatus/status_of.ts";
 import { jobCompletionStatus } from "../../../workflows/kstatus/status_rules.ts";
@@ -371,4 +373,13 @@ test("statusOf lets rules of the caller go first", () => {
     ],
   ]);
   assert.equal(statusOf(object, { rules }).message, "mine");
+});
+
+test("statusOf and lintStatus name an object that was not found", () => {
+  for (const judge of [statusOf, augmentStatus, lintStatus]) {
+    assert.throws(() => judge(undefined as never), {
+      name: "TypeError",
+      message: /: "object" must be an object: received nothing$/,
+    });
+  }
 });
