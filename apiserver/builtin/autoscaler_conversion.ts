@@ -7,6 +7,7 @@ import type {
   HorizontalPodAutoscalerBehavior,
   HPAScalingRules,
 } from "../../core/kinds/autoscaling_v2.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 import {
   cpuUtilization,
   flatMetric,
@@ -141,9 +142,7 @@ function toV2({ kind, metadata, spec, status }: V1): V2 {
       (currentCPUUtilizationPercentage === undefined
         ? undefined
         : [cpuMetric("current", currentCPUUtilizationPercentage)]);
-  const behavior = readAnnotation<InternalBehavior>(
-    annotations[ANNOTATIONS.behavior],
-  );
+  const behavior = readAnnotation(annotations[ANNOTATIONS.behavior]);
   const conditions = readAnnotation<readonly unknown[]>(
     annotations[ANNOTATIONS.conditions],
   );
@@ -156,7 +155,7 @@ function toV2({ kind, metadata, spec, status }: V1): V2 {
       metrics: metrics.length === 0
         ? [cpuMetric("target", DEFAULT_UTILIZATION)]
         : metrics,
-      ...behavior && { behavior: publishedBehavior(behavior) },
+      ...behavior && { behavior: published(behavior) },
     } as unknown as V2["spec"],
     status: {
       ...counts,
@@ -186,7 +185,9 @@ function nestedMetrics(
 }
 
 /** Parsed value of an annotation; undefined if it is absent or malformed. */
-function readAnnotation<T>(text: string | undefined): T | undefined {
+function readAnnotation<T extends object>(
+  text: string | undefined,
+): T | undefined {
   if (text === undefined) return undefined;
   try {
     return JSON.parse(text) ?? undefined;
@@ -221,70 +222,38 @@ function withAnnotations(
     : { ...metadata, annotations };
 }
 
-/** Scaling behavior in the annotation, with the names of Go's fields. */
-interface InternalBehavior {
-  readonly ScaleUp?: InternalRules | null;
-  readonly ScaleDown?: InternalRules | null;
+/** Fields in their order, with the names of Go's fields; absent ones are null. */
+function goFields(object: object, names: readonly string[]): Metric {
+  const fields = object as Metric;
+  return Object.fromEntries(names.map((name) => [
+    name.charAt(0).toUpperCase() + name.slice(1),
+    fields[name] ?? null,
+  ]));
 }
 
-interface InternalRules {
-  readonly StabilizationWindowSeconds?: number | null;
-  readonly SelectPolicy?: string | null;
-  readonly Policies?:
-    | readonly {
-      readonly Type: string;
-      readonly Value: number;
-      readonly PeriodSeconds: number;
-    }[]
-    | null;
-}
-
+/** Scaling behavior as the annotation keeps it. */
 function internalBehavior(
   { scaleUp, scaleDown }: HorizontalPodAutoscalerBehavior,
-): InternalBehavior {
-  return {
-    ScaleUp: internalRules(scaleUp),
-    ScaleDown: internalRules(scaleDown),
-  };
+): Metric {
+  const rules = (given: HPAScalingRules | undefined) =>
+    given === undefined ? null : {
+      ...goFields(given, ["stabilizationWindowSeconds", "selectPolicy"]),
+      Policies: given.policies?.map((policy) =>
+        goFields(policy, ["type", "value", "periodSeconds"])
+      ) ?? null,
+    };
+  return { ScaleUp: rules(scaleUp), ScaleDown: rules(scaleDown) };
 }
 
-function internalRules(
-  rules: HPAScalingRules | undefined,
-): InternalRules | null {
-  if (rules === undefined) return null;
-  const { stabilizationWindowSeconds, selectPolicy, policies } = rules;
-  return {
-    StabilizationWindowSeconds: stabilizationWindowSeconds ?? null,
-    SelectPolicy: selectPolicy ?? null,
-    Policies: policies?.map(({ type, value, periodSeconds }) => ({
-      Type: type,
-      Value: value,
-      PeriodSeconds: periodSeconds,
-    })) ?? null,
-  };
-}
-
-function publishedBehavior(
-  { ScaleUp, ScaleDown }: InternalBehavior,
-): HorizontalPodAutoscalerBehavior {
-  return {
-    ...ScaleUp && { scaleUp: publishedRules(ScaleUp) },
-    ...ScaleDown && { scaleDown: publishedRules(ScaleDown) },
-  };
-}
-
-function publishedRules(rules: InternalRules): HPAScalingRules {
-  const { StabilizationWindowSeconds, SelectPolicy, Policies } = rules;
-  return {
-    ...StabilizationWindowSeconds != null &&
-      { stabilizationWindowSeconds: StabilizationWindowSeconds },
-    ...SelectPolicy != null && { selectPolicy: SelectPolicy },
-    ...Policies != null && {
-      policies: Policies.map(({ Type, Value, PeriodSeconds }) => ({
-        type: Type,
-        value: Value,
-        periodSeconds: PeriodSeconds,
-      })),
-    },
-  };
+/** Value from an annotation, with the names of JSON and without nulls. */
+function published(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(published);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).filter(([, field]) => field !== null)
+      .map(([name, field]) => [
+        name.charAt(0).toLowerCase() + name.slice(1),
+        published(field),
+      ]),
+  );
 }

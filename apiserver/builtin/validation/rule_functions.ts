@@ -1,13 +1,17 @@
 import { parseApiVersion } from "../../../core/api/kind.ts";
 import { Quantity } from "../../../core/api/quantity.ts";
 import type {
+  Container,
+  ContainerStatus,
   PersistentVolumeClaimSpec,
   PodSpec,
+  ResourceRequirements,
   Toleration,
 } from "../../../core/kinds/core_v1.ts";
 import type { SuccessPolicyRule } from "../../../core/kinds/batch_v1.ts";
 import type { LabelSelector } from "../../../core/kinds/meta_v1.ts";
 import { jsonEquals, type JsonObject } from "../../../core/patch/json_value.ts";
+import { qosClassOf } from "../lifecycle/pod_qos.ts";
 import type { RuleFunction } from "../rules/expression.ts";
 import { scheduleProblem, timeZoneProblem } from "./cron_schedule.ts";
 import { goJson } from "../../validation/go_value.ts";
@@ -97,6 +101,16 @@ function fixedClaim(
   };
 }
 
+/** Resources without amounts of CPU and memory. */
+function fixedResources(resources: ResourceRequirements = {}): unknown {
+  const others = (amounts: Readonly<Record<string, unknown>> = {}) =>
+    Object.entries(amounts).filter(([name]) =>
+      name !== "cpu" && name !== "memory"
+    ).sort();
+  const { limits, requests, claims = [] } = resources;
+  return [others(limits), others(requests), claims];
+}
+
 function keepsTolerations(
   now: readonly Toleration[] = [],
   before: readonly Toleration[] = [],
@@ -117,7 +131,12 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   decodedSize,
   emptyMap: () => ({}),
   fixedClaim,
+  fixedContainer: ({ resources, ...rest }: Container) => [
+    rest,
+    fixedResources(resources),
+  ],
   fixedPod,
+  fixedResources,
   given: (struct: Struct, names: readonly string[]) =>
     names.filter((name) => struct?.[name] !== undefined),
   goRules: (rules?: readonly SuccessPolicyRule[]) =>
@@ -152,6 +171,8 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   keepsTolerations,
   keysBut: (struct: Struct, names: readonly string[]) =>
     Object.keys(without(struct, names) ?? {}),
+  lacks: (struct: Struct = {}, before: Struct = {}) =>
+    Object.keys(before).some((name) => !Object.hasOwn(struct, name)),
   len: (value?: string | readonly unknown[]) => value?.length ?? 0,
   lower: (text?: string) => text?.toLowerCase(),
   lowerFirst: (text = "") => text.charAt(0).toLowerCase() + text.slice(1),
@@ -160,7 +181,12 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   pluck: (list: readonly Struct[] | undefined, name: string) =>
     (list ?? []).map((struct) => struct?.[name]),
   problems,
+  qosClass: qosClassOf,
   quantity: (text: string) => Quantity.parse(text).nano,
+  runsWithoutResources: (statuses: readonly ContainerStatus[] = []) => {
+    const running = statuses.find(({ state }) => state?.running);
+    return running !== undefined && running.resources === undefined;
+  },
   same: jsonEquals,
   scheduleProblem,
   secretKeys: (type: string) => SECRET_KEYS[type] ?? [],

@@ -35,6 +35,46 @@ pods
     if !(name in $gates): forbidden name: only deletion is allowed, but found new scheduling gate '%(name)'
   if !same(fixedPod(spec), fixedPod($live.spec)): forbidden spec: pod updates may not change fields other than \`spec.containers[*].image\`,\`spec.initContainers[*].image\`,\`spec.activeDeadlineSeconds\`,\`spec.tolerations\` (only additions to existing tolerations),\`spec.terminationGracePeriodSeconds\` (allow it to be set to 1 if it was previously negative)\n
 
+rule removed resources
+  if lacks(requests, $old.requests): forbidden requests: %($what) requests cannot be removed
+  if lacks(limits, $old.limits): forbidden limits: %($what) limits cannot be removed
+pods/resize
+  if $live.metadata.annotations['kubernetes.io/config.mirror']
+    forbidden .: static pods cannot be resized
+    stop
+  if $live.spec.os.name == 'windows'
+    forbidden .: windows pods cannot be resized
+    stop
+  at spec
+    let $before = $live.spec
+    let $quality = $live.status.qosClass ?? qosClass($live)
+    if $quality != qosClass(^.): invalid . = $quality: Pod QOS Class may not change as a result of resizing
+    if runsWithoutResources($live.status.containerStatuses): forbidden .: Pod running on node without support for resize
+    if has($before.resources) && !has(resources): forbidden resources: pod-level resources cannot be removed
+    else
+      let $what = 'pod-level resource'
+      let $old = $before.resources
+      at resources
+        use removed resources
+      if !same(fixedResources(resources), fixedResources($before.resources)): forbidden .: only cpu and memory resources are mutable at pod-level
+    if len(containers) != len($before.containers): forbidden containers: containers may not be added or removed on resize
+    else
+      each containers
+        if name != $before.containers[$index].name: forbidden name: containers may not be renamed or reordered on resize
+    if len(initContainers) != len($before.initContainers): forbidden initContainers: initContainers may not be added or removed on resize
+    else
+      each initContainers
+        if name != $before.initContainers[$index].name: forbidden name: initContainers may not be renamed or reordered on resize
+    if !same(pluck(containers, 'name'), pluck($before.containers, 'name')) || !same(pluck(initContainers, 'name'), pluck($before.initContainers, 'name')): stop
+    let $what = 'resource'
+    each initContainers containers
+      let $old = $before[$list][$index].resources
+      at resources
+        use removed resources
+    each containers
+      if !same(fixedContainer(.), fixedContainer($before.containers[$index])): forbidden ^.: only cpu and memory resources are mutable
+    each initContainers
+      if !same(fixedContainer(.), fixedContainer($before.initContainers[$index])): forbidden .: only cpu and memory resources for init or sidecar containers are mutable
 services
   let $before = $live.spec.clusterIPs[0]
   if $live.spec.type != 'ExternalName' && spec.type != 'ExternalName' && has($before) && spec.clusterIPs[0] != $before: invalid spec.clusterIPs[0] = spec.clusterIPs: may not change once set

@@ -11,8 +11,6 @@
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type { StatefulSet } from "../../../core/kinds/apps_v1.ts";
 import type { ResourceDefinition } from "../../registry.ts";
-import type { Pod } from "../../../core/kinds/core_v1.ts";
-import { resizeCauses } from "../lifecycle/pod_resize.ts";
 import { definitionOfKind, type GoType, goType } from "../go_types.ts";
 import { changeCauses, typedCauses } from "./typed_validation.ts";
 
@@ -79,9 +77,11 @@ export function validatorsOf(resource: string): Validators {
         return typedCauses(typeOf(object), object, { part: "status" });
       }
       const causes = mainCauses(object);
-      const changes = subresource === "resize"
-        ? resizeCauses(object as unknown as Pod, live as unknown as Pod)
-        : changeCauses(resource, object, live);
+      const changes = changeCauses(
+        subresource === "resize" ? "pods/resize" : resource,
+        object,
+        live,
+      );
       return CHECKED_TWICE.has(resource)
         ? [...causes, ...causes, ...changes]
         : [...causes, ...changes];
