@@ -1,8 +1,8 @@
 import { admitPosted } from "../admission/admission.ts";
-import type { StatusCause } from "../../core/api/api_error.ts";
 import type { ObjectMeta } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
+import { changeCauses } from "../builtin/validation/typed_validation.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { representationOf, respondObject } from "../read/respond.ts";
@@ -13,7 +13,7 @@ import { bodyForm, readObjectBody } from "../request/object_body.ts";
 import { readWriteOptions } from "../request/query_options.ts";
 import type { ResourceRequest } from "../request/resource_request.ts";
 import { type User, userInfo } from "../request/user.ts";
-import { badRequest, fieldError, invalid } from "../status.ts";
+import { badRequest, invalid } from "../status.ts";
 import { placeInNamespace } from "../write/create.ts";
 import { accessAttributes } from "./attributes.ts";
 import { aggregate } from "./role_authorizer.ts";
@@ -44,7 +44,7 @@ const METADATA_ORDER = [
 const REVIEWS: ReadonlyMap<string, Review> = new Map<string, Review>([
   ["authorization.k8s.io/selfsubjectaccessreviews", { answer: selfAccess }],
   ["authorization.k8s.io/subjectaccessreviews", { answer: subjectAccess }],
-  ["authorization.k8s.io/localsubjectaccessreviews", { answer: localAccess }],
+  ["authorization.k8s.io/localsubjectaccessreviews", { answer: subjectAccess }],
   ["authorization.k8s.io/selfsubjectrulesreviews", {
     answer: selfRules,
     answersAlone: () => ({ metadata: {}, spec: {} }),
@@ -81,6 +81,10 @@ export async function createReview(
   const spec = isJsonObject(review.spec) ? review.spec : {};
   const time = timestamp(request.context.clock.wallTime());
   const { answer, answersAlone } = REVIEWS.get(`${group}/${plural}`) as Review;
+  const causes = changeCauses(`${plural}.${group}`, review, {
+    namespace: request.namespace ?? "",
+  });
+  if (causes.length > 0) throw invalid({ group, kind: "" }, causes);
   const status = answer(spec, request);
   if (!answersAlone) {
     const given = Object.keys(review.metadata).filter((name) =>
@@ -123,87 +127,11 @@ function verdict(
   return { allowed, ...reason !== "" && { reason } };
 }
 
-/**
- * Validates the spec of an access review.
- *
- * @throws {StatusError} 422 if it names no attributes, or both kinds of them.
- */
-function checkAccess(
-  spec: JsonObject,
-  { definition }: ResourceRequest,
-  more: readonly StatusCause[] = [],
-): void {
-  const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
-  const causes = [...more];
-  if (isJsonObject(resource) && isJsonObject(path)) {
-    const why = "cannot be specified in combination with resourceAttributes";
-    causes.push(pathProblem(path, why));
-  }
-  if (!isJsonObject(resource) && !isJsonObject(path)) {
-    causes.push(fieldError.invalid(
-      "spec.resourceAttributes",
-      undefined,
-      "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-    ));
-  }
-  if (causes.length === 0) return;
-  throw invalid({ group: definition.group, kind: "" }, causes);
-}
-
-function pathProblem(
-  { path = "", verb = "" }: JsonObject,
-  why: string,
-): StatusCause {
-  const shown = `authorization.NonResourceAttributes{Path:${
-    JSON.stringify(path)
-  }, Verb:${JSON.stringify(verb)}}`;
-  return {
-    reason: "FieldValueInvalid",
-    message: `Invalid value: ${shown}: ${why}`,
-    field: "spec.nonResourceAttributes",
-  };
-}
-
 function selfAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
-  checkAccess(spec, request);
   return verdict(spec, request.user, request);
 }
 
 function subjectAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
-  checkAccess(spec, request, subjectProblems(spec));
-  return verdictOn(spec, request);
-}
-
-function localAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
-  const problems = subjectProblems(spec);
-  const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
-  if (isJsonObject(path)) {
-    problems.push(pathProblem(path, "disallowed on this kind of request"));
-  }
-  const { namespace = "" } = isJsonObject(resource) ? resource : {};
-  if (isJsonObject(resource) && namespace !== request.namespace) {
-    problems.push(fieldError.invalid(
-      "spec.resourceAttributes.namespace",
-      namespace,
-      "must match metadata.namespace",
-    ));
-  }
-  checkAccess(spec, request, problems);
-  return verdictOn(spec, request);
-}
-
-function subjectProblems({ user, groups }: JsonObject): StatusCause[] {
-  if (user || (Array.isArray(groups) && groups.length > 0)) return [];
-  return [
-    fieldError.invalid(
-      "spec.user",
-      "",
-      "at least one of user or group must be specified",
-    ),
-  ];
-}
-
-function verdictOn(spec: JsonObject, request: ResourceRequest): JsonObject {
   const groups = Array.isArray(spec.groups) ? spec.groups.map(String) : [];
   const name = typeof spec.user === "string" ? spec.user : "";
   return verdict(spec, { name, groups }, request);

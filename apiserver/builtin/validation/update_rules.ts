@@ -1,4 +1,4 @@
-/** Rules of updates by resource; `$live` is the object before; `rules/rule_text.ts` explains the words. */
+/** Rules of updates and of reviews by resource; `$live` is the object before; `rules/rule_text.ts` explains the words. */
 export const UPDATE_RULES: string = String.raw`
 rule selector
   if !same(spec.selector, $live.spec.selector): invalid spec.selector shown goSelector(spec.selector): field is immutable
@@ -6,6 +6,30 @@ rule selector
 rule roleRef
   if !same(roleRef, $live.roleRef): invalid roleRef shown '{"APIGroup":' + json(roleRef.apiGroup) + ',"Kind":' + json(roleRef.kind) + ',"Name":' + json(roleRef.name) + '}': cannot change roleRef
 
+rule access
+  if resourceAttributes && nonResourceAttributes: invalid nonResourceAttributes shown $path: cannot be specified in combination with resourceAttributes
+  if !resourceAttributes && !nonResourceAttributes: invalid resourceAttributes: exactly one of nonResourceAttributes or resourceAttributes must be specified
+rule access of a subject
+  if !user && !groups: invalid user = '': at least one of user or group must be specified
+  if $isLocal && nonResourceAttributes: invalid nonResourceAttributes shown $path: disallowed on this kind of request
+  let $namespace = resourceAttributes.namespace ?? ''
+  if $isLocal && resourceAttributes && $namespace != $live.namespace: invalid resourceAttributes.namespace = $namespace: must match metadata.namespace
+  use access
+rule path
+  let $path = 'authorization.NonResourceAttributes{Path:' + json(nonResourceAttributes.path ?? '') + ', Verb:' + json(nonResourceAttributes.verb ?? '') + '}'
+selfsubjectaccessreviews.authorization.k8s.io
+  at spec
+    use path
+    use access
+subjectaccessreviews.authorization.k8s.io
+  at spec
+    use path
+    use access of a subject
+localsubjectaccessreviews.authorization.k8s.io
+  let $isLocal = true
+  at spec
+    use path
+    use access of a subject
 configmaps
   if $live.immutable
     if !immutable: forbidden immutable: field is immutable when \`immutable\` is set
