@@ -5,8 +5,8 @@ import { FieldPath } from "../validation/field_path.ts";
 import { DEFAULT_RULES } from "./defaults/default_rules.ts";
 import { DEFAULT_FUNCTIONS, defaultLine } from "./defaults/default_words.ts";
 import { type GoType, specialForm, structIn } from "./go_types.ts";
-import { RuleText } from "./rules/rule_text.ts";
-import { Scope } from "./rules/scope.ts";
+import { RuleText } from "../validation/rules/rule_text.ts";
+import { Scope } from "../validation/rules/scope.ts";
 
 let rules: RuleText | undefined;
 

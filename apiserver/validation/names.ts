@@ -1,5 +1,4 @@
-import { strictAddressProblems } from "../builtin/validation/value_problems.ts";
-import { fieldError } from "../status.ts";
+import { strictAddressProblems } from "./rules/value_problems.ts";
 import type { NameRule } from "../registry.ts";
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -164,13 +163,4 @@ export function nameProblems(name: string, rule: NameRule): string[] {
     case "path-segment":
       return pathSegmentProblems(name);
   }
-}
-
-/** Causes for the violations of a field's value. */
-export function invalidCauses(
-  field: string,
-  value: unknown,
-  problems: readonly string[],
-): ReturnType<typeof fieldError.invalid>[] {
-  return problems.map((problem) => fieldError.invalid(field, value, problem));
 }

@@ -1,17 +1,13 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { ObjectMeta, OwnerReference } from "../../core/api/object.ts";
-import {
-  invalidCauses,
-  labelProblems,
-  labelValueProblems,
-  nameProblems,
-  pathSegmentProblems,
-  qualifiedNameProblems,
-} from "./names.ts";
 import type { ResourceDefinition } from "../registry.ts";
-import { fieldError } from "../status.ts";
+import { FieldPath } from "./field_path.ts";
 import { metadataChecksOf } from "./metadata_checks.ts";
+import { nameProblems } from "./names.ts";
+import { RuleText } from "./rules/rule_text.ts";
+import { validationLine } from "./rules/rule_words.ts";
+import { Scope } from "./rules/scope.ts";
 
 /** Finalizers that need no domain prefix. */
 const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
@@ -19,9 +15,6 @@ const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
   "orphan",
   "foregroundDeletion",
 ]);
-
-/** Maximum total size of annotation keys and values, in bytes. */
-const ANNOTATIONS_LIMIT_BYTES = 256 * 1024;
 
 /** Properties of a resource definition that affect metadata validation. */
 export type MetadataRules =
@@ -41,70 +34,123 @@ function knowsStandardFinalizers({ custom, group }: MetadataRules): boolean {
   return !custom && !EXTENSION_GROUPS.has(group);
 }
 
+/** Rules of metadata; `rules/rule_text.ts` explains the words. */
+const METADATA_RULES = String.raw`
+whole
+  let $problems = generateName ? nameProblems(maskedDash(generateName), $nameRule) : []
+  every $problems
+    invalid generateName = ^generateName: %(.)
+  if !name: missing name: name or generateName is required
+  let $problems = name ? nameProblems(name, $nameRule) : []
+  every $problems
+    invalid name = ^name: %(.)
+  if $isNamespaced: namespace is label!
+  elif namespace: forbidden namespace: not allowed on this type
+  if generation < 0: invalid generation: must be greater than or equal to 0
+  use tags
+  use owners
+  every finalizers
+    finalizers = . is qualifiedName
+  if 'orphan' in finalizers && 'foregroundDeletion' in finalizers: invalid finalizers: finalizer orphan and foregroundDeletion cannot be both set
+  if $knowsFinalizers: use finalizers
+finalizers
+  use finalizers
+rule finalizers
+  each finalizers
+    if unknownFinalizer(.): invalid .: name is neither a standard finalizer name nor is it fully qualified
+tags
+  use tags
+rule tags
+  labels labels
+  annotations annotations
+  if sizeOf(annotations) > 262_144: tooLong annotations: 262144
+rule owners
+  let $owners = ownerReferences
+  let $managing = controllers($owners)
+  every $owners
+    let $group = groupOf(apiVersion)
+    if !versionOf(apiVersion): invalid ownerReferences.apiVersion = '': version must not be empty
+    if !kind: invalid ownerReferences.kind = '': must not be empty
+    if !name: invalid ownerReferences.name = '': must not be empty
+    if !uid: invalid ownerReferences.uid = '': must not be empty
+    if kind == 'Event' && !$group: invalid ownerReferences = .: /v1, Kind=Event is disallowed from being an owner
+    if controller == true && seen(controller): invalid ownerReferences = $owners: Only one reference can have Controller set to true. Found "true" in references for %($managing[0]) and %(kind)/%(name)
+changes
+  let $added = $live.deletionTimestamp ? added(finalizers, $live.finalizers) : []
+  if $added: forbidden finalizers: no new finalizers can be added if the object is being deleted, found new finalizers []string{%(quoted($added))}
+  if !resourceVersion: invalid resourceVersion = '': must be specified for an update
+  if (generation ?? 0) < ($live.generation ?? 0): invalid generation = generation ?? 0: must not be decremented
+  let $immutable = ['name', 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds']
+  every $immutable
+    if ^.[.] != $live[.]: invalid %(.) = ^.[.] ?? (. ~ /Timestamp$/ ? $none : ''): field is immutable
+  use tags
+  use owners
+`;
+
+let rules: RuleText | undefined;
+
+/** Rules of metadata; read when first used. */
+export function metadataRules(): RuleText {
+  return rules ??= new RuleText({
+    text: METADATA_RULES,
+    compileLine: validationLine,
+    functions: {
+      added: (now: readonly string[] = [], before: readonly string[] = []) =>
+        now.filter((finalizer) => !before.includes(finalizer)).sort(),
+      controllers: (owners: readonly OwnerReference[] = []) =>
+        owners.filter(({ controller }) => controller === true)
+          .map(({ kind, name }) => `${kind}/${name}`),
+      groupOf: (apiVersion = "") => parseApiVersion(apiVersion).group,
+      // Replaces a trailing dash, since a suffix follows.
+      maskedDash: (prefix: string) =>
+        prefix.length > 1 && prefix.endsWith("-")
+          ? `${prefix.slice(0, -2)}a`
+          : prefix,
+      nameProblems,
+      quoted: (texts: readonly string[]) =>
+        texts.map((text) => JSON.stringify(text)).join(", "),
+      sizeOf: (annotations: Readonly<Record<string, string>> = {}) =>
+        Object.entries(annotations).reduce(
+          (size, [key, value]) => size + key.length + value.length,
+          0,
+        ),
+      unknownFinalizer: (finalizer: string) =>
+        !finalizer.includes("/") && !STANDARD_FINALIZERS.has(finalizer),
+      versionOf: (apiVersion = "") => parseApiVersion(apiVersion).version,
+    },
+  });
+}
+
+/** Violations of a block of rules by metadata. */
+function causesOf(
+  block: string,
+  metadata: object,
+  variables: Readonly<Record<string, unknown>> = {},
+): StatusCause[] {
+  const causes: StatusCause[] = [];
+  const scope = new Scope(metadata, new FieldPath("metadata", causes));
+  for (const [name, one] of Object.entries(variables)) scope.set(name, one);
+  metadataRules().get(block)?.(scope);
+  return causes;
+}
+
 /** Validates the metadata of a new object. */
 export function metadataProblems(
   metadata: ObjectMeta,
   definition: MetadataRules,
 ): StatusCause[] {
-  const { name, generateName, namespace, generation } = metadata;
-  const causes: StatusCause[] = [];
-  if (generateName) {
-    causes.push(...invalidCauses(
-      "metadata.generateName",
-      generateName,
-      nameProblems(maskTrailingDash(generateName), definition.nameRule),
-    ));
-  }
-  if (!name) {
-    causes.push(
-      fieldError.required("metadata.name", "name or generateName is required"),
-    );
-  } else {
-    causes.push(...invalidCauses(
-      "metadata.name",
-      name,
-      definition.nameRule === "path-segment"
-        ? pathSegmentProblems(name)
-        : nameProblems(name, definition.nameRule),
-    ));
-  }
-  if (definition.scope === "Namespaced") {
-    causes.push(
-      ...(namespace
-        ? invalidCauses(
-          "metadata.namespace",
-          namespace,
-          labelProblems(namespace),
-        )
-        : [fieldError.required("metadata.namespace")]),
-    );
-  } else if (namespace) {
-    causes.push(
-      fieldError.forbidden("metadata.namespace", "not allowed on this type"),
-    );
-  }
-  if ((generation ?? 0) < 0) {
-    causes.push(fieldError.invalid(
-      "metadata.generation",
-      generation,
-      "must be greater than or equal to 0",
-    ));
-  }
-  return [
-    ...causes,
-    ...sharedProblems(metadata),
-    ...finalizerProblems(metadata),
-    ...(knowsStandardFinalizers(definition)
-      ? standardFinalizerProblems(metadata)
-      : []),
-  ];
+  return causesOf("whole", metadata, {
+    $nameRule: definition.nameRule,
+    $isNamespaced: definition.scope === "Namespaced",
+    $knowsFinalizers: knowsStandardFinalizers(definition),
+  });
 }
 
-/** Replaces a trailing dash of a generateName, since a suffix follows. */
-function maskTrailingDash(prefix: string): string {
-  return prefix.length > 1 && prefix.endsWith("-")
-    ? `${prefix.slice(0, -2)}a`
-    : prefix;
+/** Validates labels and annotations. */
+export function tagProblems(
+  tags: Pick<ObjectMeta, "labels" | "annotations">,
+): StatusCause[] {
+  return causesOf("tags", tags);
 }
 
 /**
@@ -116,7 +162,7 @@ export function metadataUpdateProblems(
   live: ObjectMeta,
   definition: MetadataRules & Pick<ResourceDefinition, "plural" | "group">,
 ): StatusCause[] {
-  const changes = changeProblems(metadata, live);
+  const changes = causesOf("changes", metadata, { $live: live });
   const whole = metadataProblems(metadata, {
     scope: definition.scope,
     nameRule: "path-segment",
@@ -124,7 +170,7 @@ export function metadataUpdateProblems(
   });
   const checks = metadataChecksOf(definition);
   const finalizers = checks.finalizers && knowsStandardFinalizers(definition)
-    ? standardFinalizerProblems(metadata)
+    ? causesOf("finalizers", metadata)
     : [];
   return [
     ...whole,
@@ -136,47 +182,6 @@ export function metadataUpdateProblems(
 
 function repeated<T>(items: readonly T[], times: number): T[] {
   return Array.from({ length: times }, () => items).flat();
-}
-
-function changeProblems(metadata: ObjectMeta, live: ObjectMeta): StatusCause[] {
-  const causes: StatusCause[] = [];
-  if (live.deletionTimestamp !== undefined) {
-    const added = (metadata.finalizers ?? []).filter((finalizer) =>
-      !live.finalizers?.includes(finalizer)
-    ).sort();
-    if (added.length > 0) {
-      const list = added.map((one) => JSON.stringify(one)).join(", ");
-      causes.push(fieldError.forbidden(
-        "metadata.finalizers",
-        `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`,
-      ));
-    }
-  }
-  if (!metadata.resourceVersion) {
-    causes.push(fieldError.invalid(
-      "metadata.resourceVersion",
-      metadata.resourceVersion ?? "",
-      "must be specified for an update",
-    ));
-  }
-  if ((metadata.generation ?? 0) < (live.generation ?? 0)) {
-    causes.push(fieldError.invalid(
-      "metadata.generation",
-      metadata.generation ?? 0,
-      "must not be decremented",
-    ));
-  }
-  for (const field of IMMUTABLE) {
-    if (metadata[field] !== live[field]) {
-      const absent = field.endsWith("Timestamp") ? null : "";
-      causes.push(fieldError.invalid(
-        `metadata.${field}`,
-        metadata[field] ?? absent,
-        "field is immutable",
-      ));
-    }
-  }
-  return [...causes, ...sharedProblems(metadata)];
 }
 
 /** Warnings for finalizers of custom resources whose names may collide. */
@@ -191,122 +196,5 @@ export function finalizerWarnings(
     `metadata.finalizers: ${
       JSON.stringify(finalizer)
     }: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`
-  );
-}
-
-const IMMUTABLE = [
-  "name",
-  "namespace",
-  "uid",
-  "creationTimestamp",
-  "deletionTimestamp",
-  "deletionGracePeriodSeconds",
-] as const;
-
-function sharedProblems(metadata: ObjectMeta): StatusCause[] {
-  const { ownerReferences = [] } = metadata;
-  return [...tagProblems(metadata), ...ownerProblems(ownerReferences)];
-}
-
-/** Validates labels and annotations. */
-export function tagProblems(
-  { labels = {}, annotations = {} }: Pick<ObjectMeta, "labels" | "annotations">,
-): StatusCause[] {
-  const causes: StatusCause[] = [];
-  for (const [key, value] of Object.entries(labels)) {
-    causes.push(
-      ...invalidCauses("metadata.labels", key, qualifiedNameProblems(key)),
-      ...invalidCauses("metadata.labels", value, labelValueProblems(value)),
-    );
-  }
-  let size = 0;
-  for (const [key, value] of Object.entries(annotations)) {
-    causes.push(...invalidCauses(
-      "metadata.annotations",
-      key,
-      qualifiedNameProblems(key.toLowerCase()),
-    ));
-    size += key.length + value.length;
-  }
-  if (size > ANNOTATIONS_LIMIT_BYTES) {
-    causes.push(
-      fieldError.tooLong("metadata.annotations", ANNOTATIONS_LIMIT_BYTES),
-    );
-  }
-  return causes;
-}
-
-function ownerProblems(owners: readonly OwnerReference[]): StatusCause[] {
-  const causes: StatusCause[] = [];
-  const field = "metadata.ownerReferences";
-  let controller: string | undefined;
-  for (const owner of owners) {
-    const must = (part: string, value: string | undefined, subject = "") => {
-      if (!value) {
-        causes.push(
-          fieldError.invalid(
-            `${field}.${part}`,
-            value ?? "",
-            `${subject}must not be empty`,
-          ),
-        );
-      }
-    };
-    const { group, version } = parseApiVersion(owner.apiVersion ?? "");
-    must("apiVersion", version, "version ");
-    must("kind", owner.kind);
-    must("name", owner.name);
-    must("uid", owner.uid);
-    if (owner.kind === "Event" && group === "") {
-      causes.push(
-        fieldError.invalid(
-          field,
-          owner,
-          "/v1, Kind=Event is disallowed from being an owner",
-        ),
-      );
-    }
-    if (owner.controller === true) {
-      if (controller !== undefined) {
-        causes.push(fieldError.invalid(
-          field,
-          owners,
-          `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.kind}/${owner.name}`,
-        ));
-      }
-      controller ??= `${owner.kind}/${owner.name}`;
-    }
-  }
-  return causes;
-}
-
-function finalizerProblems({ finalizers = [] }: ObjectMeta): StatusCause[] {
-  const field = "metadata.finalizers";
-  const causes = finalizers.flatMap((finalizer) =>
-    invalidCauses(field, finalizer, qualifiedNameProblems(finalizer))
-  );
-  if (
-    finalizers.includes("orphan") && finalizers.includes("foregroundDeletion")
-  ) {
-    causes.push(fieldError.invalid(
-      field,
-      finalizers,
-      "finalizer orphan and foregroundDeletion cannot be both set",
-    ));
-  }
-  return causes;
-}
-
-function standardFinalizerProblems(
-  { finalizers = [] }: ObjectMeta,
-): StatusCause[] {
-  return finalizers.flatMap((finalizer, index) =>
-    finalizer.includes("/") || STANDARD_FINALIZERS.has(finalizer) ? [] : [
-      fieldError.invalid(
-        `metadata.finalizers[${index}]`,
-        finalizer,
-        "name is neither a standard finalizer name nor is it fully qualified",
-      ),
-    ]
   );
 }

@@ -16,7 +16,7 @@ import type { OwnerReference } from "../../../core/api/object.ts";
 import type { IngressRule } from "../../../core/kinds/networking_v1.ts";
 import type { Subject } from "../../../core/kinds/rbac_v1.ts";
 import { humanAge, humanDuration } from "../../human_duration.ts";
-import type { RuleFunction } from "../rules/expression.ts";
+import type { RuleFunction } from "../../validation/rules/expression.ts";
 import { metricsText } from "./autoscaler_columns.ts";
 
 type Labels = Readonly<Record<string, string>>;

@@ -10,9 +10,12 @@ import { FieldPath } from "../../validation/field_path.ts";
 import { humanAge } from "../../human_duration.ts";
 import { convertAutoscaler } from "../autoscaler_conversion.ts";
 import { convertEvent } from "../event_conversion.ts";
-import { type Expression, ExpressionParser } from "../rules/expression.ts";
-import { blocksOf } from "../rules/rule_text.ts";
-import { Scope } from "../rules/scope.ts";
+import {
+  type Expression,
+  ExpressionParser,
+} from "../../validation/rules/expression.ts";
+import { blocksOf } from "../../validation/rules/rule_text.ts";
+import { Scope } from "../../validation/rules/scope.ts";
 import { CELL_FUNCTIONS } from "./column_functions.ts";
 import { CELLS } from "./column_table.ts";
 import { podCells, podRowConditions } from "./pod_columns.ts";

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../core/patch/json_value.ts";
-import { holds, type RuleFunction } from "../rules/expression.ts";
-import type { RuleText, Statement } from "../rules/rule_text.ts";
+import { holds, type RuleFunction } from "../../validation/rules/expression.ts";
+import type { RuleText, Statement } from "../../validation/rules/rule_text.ts";
 
 const NAME_PART = "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*";
 const HOST_PART = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])";

@@ -12,12 +12,15 @@ import type { SuccessPolicyRule } from "../../../core/kinds/batch_v1.ts";
 import type { LabelSelector } from "../../../core/kinds/meta_v1.ts";
 import { jsonEquals, type JsonObject } from "../../../core/patch/json_value.ts";
 import { qosClassOf } from "../lifecycle/pod_qos.ts";
-import type { RuleFunction } from "../rules/expression.ts";
+import type { RuleFunction } from "../../validation/rules/expression.ts";
 import { scheduleProblem, timeZoneProblem } from "./cron_schedule.ts";
 import { goJson } from "../../validation/go_value.ts";
-import { selects } from "./label_rules.ts";
-import { FORMATS } from "./rule_words.ts";
-import { intOrPercentValue, isAddress } from "./value_problems.ts";
+import { selects } from "../../validation/rules/label_rules.ts";
+import { FORMATS } from "../../validation/rules/rule_words.ts";
+import {
+  intOrPercentValue,
+  isAddress,
+} from "../../validation/rules/value_problems.ts";
 
 type Struct = Readonly<Record<string, unknown>> | undefined;
 type Labels = Record<string, string> | undefined;

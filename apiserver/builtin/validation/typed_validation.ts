@@ -5,14 +5,14 @@ import {
 } from "../../../core/patch/json_value.ts";
 import { FieldPath } from "../../validation/field_path.ts";
 import { type GoType, structIn } from "../go_types.ts";
-import { RuleText, type Statement } from "../rules/rule_text.ts";
-import { Scope } from "../rules/scope.ts";
+import { RuleText, type Statement } from "../../validation/rules/rule_text.ts";
+import { Scope } from "../../validation/rules/scope.ts";
 import { CHECKED_BY_RULE, CHOICES, SHOWN_AS, UNCHECKED } from "./choices.ts";
 import { CLUSTER_RULES } from "./cluster_rules.ts";
 import { NETWORK_RULES } from "./network_rules.ts";
 import { POD_RULES } from "./pod_rules.ts";
 import { FUNCTIONS } from "./rule_functions.ts";
-import { validationLine } from "./rule_words.ts";
+import { validationLine } from "../../validation/rules/rule_words.ts";
 import { UPDATE_RULES } from "./update_rules.ts";
 import { VOLUME_RULES } from "./volume_rules.ts";
 import { WORKLOAD_RULES } from "./workload_rules.ts";

@@ -1,5 +1,5 @@
 import { CelFailure } from "./cel_failure.ts";
-import { CidrBlock, IpAddress } from "./ip_address.ts";
+import { CidrBlock, IpAddress } from "../../validation/ip_address.ts";
 import type { CelExtension } from "./cel_library.ts";
 
 /** URL as parsed by Go's `url.ParseRequestURI`. */

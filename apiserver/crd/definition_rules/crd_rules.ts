@@ -16,10 +16,10 @@ import {
   jsonEquals,
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
-import { RuleText, type Statement } from "../../builtin/rules/rule_text.ts";
-import { Scope } from "../../builtin/rules/scope.ts";
+import { RuleText, type Statement } from "../../validation/rules/rule_text.ts";
+import { Scope } from "../../validation/rules/scope.ts";
 import { FUNCTIONS } from "../../builtin/validation/rule_functions.ts";
-import { validationLine } from "../../builtin/validation/rule_words.ts";
+import { validationLine } from "../../validation/rules/rule_words.ts";
 import { goJson } from "../../validation/go_value.ts";
 import { fieldError } from "../../status.ts";
 import { type RuleChecker, ruleChecker } from "../cel/rule_causes.ts";

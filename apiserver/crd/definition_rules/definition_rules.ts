@@ -1,4 +1,4 @@
-/** Rules of CustomResourceDefinitions; `builtin/rules/rule_text.ts` explains the words. */
+/** Rules of CustomResourceDefinitions; `validation/rules/rule_text.ts` explains the words. */
 export const DEFINITION_RULES: string = String.raw`
 create
   let $name = (spec.names.plural ?? '') + '.' + (spec.group ?? '')

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import { builtinOpenApiDefinitions } from "../../../apiserver/builtin/go_types.ts";
-import { RuleText } from "../../../apiserver/builtin/rules/rule_text.ts";
-import { Scope } from "../../../apiserver/builtin/rules/scope.ts";
+import { RuleText } from "../../../apiserver/validation/rules/rule_text.ts";
+import { Scope } from "../../../apiserver/validation/rules/scope.ts";
 import { definitionRules } from "../../../apiserver/crd/definition_rules/crd_rules.ts";
+import { metadataRules } from "../../../apiserver/validation/object_meta.ts";
 import { defaultRules } from "../../../apiserver/builtin/typed_defaults.ts";
 import { FUNCTIONS } from "../../../apiserver/builtin/validation/rule_functions.ts";
-import { validationLine } from "../../../apiserver/builtin/validation/rule_words.ts";
+import { validationLine } from "../../../apiserver/validation/rules/rule_words.ts";
 import { validationRules } from "../../../apiserver/builtin/validation/typed_validation.ts";
 import { FieldPath } from "../../../apiserver/validation/field_path.ts";
 
@@ -104,7 +105,12 @@ for (const { what, rules, value, live, found } of CASES) {
 
 test("rules of all built-in kinds compile and name definitions that exist", () => {
   const definitions = builtinOpenApiDefinitions();
-  const rules = [validationRules(), defaultRules(), definitionRules()];
+  const rules = [
+    validationRules(),
+    defaultRules(),
+    definitionRules(),
+    metadataRules(),
+  ];
   for (const text of rules) text.compileAll();
   for (const name of rules.flatMap(({ names }) => names)) {
     assert.ok(rules.some((text) => text.get(name)), name);

@@ -2,7 +2,7 @@
  * Language of the rules of built-in kinds: validation, changes and defaults are
  * tables of text with one rule per line, compiled when a definition is first
  * used. `rule_text.ts` reads blocks and control words, `expression.ts` the
- * expressions in them; `validation/rule_words.ts` has the words that report
+ * expressions in them; `rule_words.ts` has the words that report
  * violations. Must not import a rule.
  *
  * @module

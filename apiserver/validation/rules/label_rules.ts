@@ -1,9 +1,6 @@
 import type { LabelSelector } from "../../../core/kinds/meta_v1.ts";
-import type { FieldPath } from "../../validation/field_path.ts";
-import {
-  labelValueProblems,
-  qualifiedNameProblems,
-} from "../../validation/names.ts";
+import type { FieldPath } from "../field_path.ts";
+import { labelValueProblems, qualifiedNameProblems } from "../names.ts";
 
 /** Checks the names and values of labels. */
 export function checkLabels(

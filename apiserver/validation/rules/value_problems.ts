@@ -1,4 +1,4 @@
-import { CidrBlock, IpAddress } from "../../crd/cel/ip_address.ts";
+import { CidrBlock, IpAddress } from "../ip_address.ts";
 
 /** Checks a port number; returns the violations. */
 export function portProblems(port: number): string[] {

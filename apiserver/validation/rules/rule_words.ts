@@ -1,5 +1,5 @@
 import { jsonEquals } from "../../../core/patch/json_value.ts";
-import type { FieldPath } from "../../validation/field_path.ts";
+import type { FieldPath } from "../field_path.ts";
 import {
   label1035Problems,
   labelProblems,
@@ -8,14 +8,10 @@ import {
   qualifiedNameProblems,
   subdomainProblems,
   underscoredSubdomainProblems,
-} from "../../validation/names.ts";
-import {
-  type Expression,
-  ExpressionParser,
-  holds,
-} from "../rules/expression.ts";
-import type { RuleText, Statement } from "../rules/rule_text.ts";
-import type { Scope } from "../rules/scope.ts";
+} from "../names.ts";
+import { type Expression, ExpressionParser, holds } from "./expression.ts";
+import type { RuleText, Statement } from "./rule_text.ts";
+import type { Scope } from "./scope.ts";
 import { checkAnnotations, checkLabels } from "./label_rules.ts";
 import {
   addressProblems,

@@ -1,4 +1,4 @@
-import type { FieldPath } from "../../validation/field_path.ts";
+import type { FieldPath } from "../field_path.ts";
 
 /** Item of a list, or entry of a map, that rules walk. */
 export interface WalkedItem {
