@@ -71,10 +71,7 @@ export async function createReview(
   const { group, plural } = request.definition;
   bodyForm(request);
   checkBodySize(request.http.body);
-  const options = readWriteOptions(request.query, "CreateOptions", {
-    userAgent: request.http.headers["user-agent"],
-    apply: false,
-  });
+  const options = readWriteOptions(request, "CreateOptions");
   const posted = await readObjectBody(request, options.fieldValidation);
   const review = await admitPosted(request, posted, options);
   if (request.namespace !== undefined) placeInNamespace(request, review);

@@ -1,5 +1,10 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
-import { badRequest, fieldError, invalid, StatusError } from "../status.ts";
+import type { ServerRequest } from "../http/exchange.ts";
+import { badRequest, invalid, StatusError } from "../status.ts";
+import { FieldPath } from "../validation/field_path.ts";
+import { RuleText } from "../validation/rules/rule_text.ts";
+import { validationLine } from "../validation/rules/rule_words.ts";
+import { Scope } from "../validation/rules/scope.ts";
 
 /** Query options of a list or watch, without selectors. */
 export interface ListOptions {
@@ -30,12 +35,85 @@ export interface WriteOptions {
 /** Handling of fields that are not in the schema. */
 export type FieldValidation = "Strict" | "Warn" | "Ignore";
 
-/** Error 422: `ListOptions.meta.k8s.io "" is invalid`. */
-function invalidOptions(
+/** Rules of options; `validation/rules/rule_text.ts` explains the words. */
+const OPTION_RULES = String.raw`
+list
+  if resourceVersionMatch
+    if !resourceVersion: forbidden resourceVersionMatch: resourceVersionMatch is forbidden unless resourceVersion is provided
+    if continue: forbidden resourceVersionMatch: resourceVersionMatch is forbidden when continue is provided
+    if !(resourceVersionMatch in ['Exact', 'NotOlderThan']): unsupported resourceVersionMatch: %(join(['Exact', 'NotOlderThan', '']))
+    if resourceVersionMatch == 'Exact' && resourceVersion == '0': forbidden resourceVersionMatch: resourceVersionMatch "exact" is forbidden for resourceVersion "0"
+  if has(sendInitialEvents): forbidden sendInitialEvents: sendInitialEvents is forbidden for list
+watch
+  if has(sendInitialEvents) && resourceVersionMatch != 'NotOlderThan': forbidden resourceVersionMatch: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan
+  if resourceVersionMatch
+    if !has(sendInitialEvents): forbidden resourceVersionMatch: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided
+    if resourceVersionMatch != 'NotOlderThan': unsupported resourceVersionMatch: NotOlderThan
+  if continue: forbidden resourceVersionMatch: resourceVersionMatch is forbidden when continue is provided
+write
+  if $apply && !fieldManager: missing fieldManager: is required for apply patch
+  elif !$apply && has(force) && $kind == 'PatchOptions': forbidden force: may not be specified for non-apply patch
+  if byteLength(fieldManager) > 128: tooLong fieldManager: 128
+  else
+    let $odd = oddCharacters(fieldManager)
+    every $odd
+      invalid fieldManager = ^fieldManager: invalid character %(.)
+  use dry run
+  if !(fieldValidation in ['', 'Ignore', 'Strict', 'Warn']): unsupported fieldValidation: %(join(['', 'Ignore', 'Strict', 'Warn']))
+delete
+  if has(propagationPolicy) && has(orphanDependents): invalid propagationPolicy: orphanDependents and deletionPropagation cannot be both set
+  elif has(propagationPolicy) && !(propagationPolicy in ['Foreground', 'Background', 'Orphan']): unsupported propagationPolicy: Foreground, Background, Orphan, nil
+  use dry run
+rule dry run
+  if !areAll(dryRun, 'All'): unsupported dryRun shown json(dryRun): supported values: "All"
+`;
+
+const encoder = new TextEncoder();
+
+/** Rules of options; read when first used. */
+export const OPTIONS: RuleText = new RuleText({
+  text: OPTION_RULES,
+  compileLine: validationLine,
+  functions: {
+    areAll: (values: readonly string[], wanted: string) =>
+      values.every((value) => value === wanted),
+    byteLength: (text: string) => encoder.encode(text).length,
+    join: (texts: readonly string[]) => texts.join(", "),
+    json: JSON.stringify,
+    oddCharacters,
+  },
+});
+
+/** Characters that the name of a manager must not have, with their positions in bytes. */
+function oddCharacters(manager: string): string[] {
+  const odd: string[] = [];
+  let position = 0;
+  for (const character of manager) {
+    if (/[\p{C}\p{Zl}\p{Zp}]|[^\S ]/u.test(character)) {
+      const code = character.codePointAt(0)?.toString(16).toUpperCase();
+      odd.push(`U+${code?.padStart(4, "0")} (at position ${position})`);
+    }
+    position += encoder.encode(character).length;
+  }
+  return odd;
+}
+
+/**
+ * Checks options by a block of rules.
+ *
+ * @throws {StatusError} 422 that names the kind of the options.
+ */
+function check(
+  block: string,
   kind: string,
-  causes: readonly StatusCause[],
-): StatusError {
-  return invalid({ group: "meta.k8s.io", kind }, causes);
+  options: object,
+  variables: Readonly<Record<string, unknown>> = {},
+): void {
+  const causes: StatusCause[] = [];
+  const scope = new Scope(options, new FieldPath("", causes));
+  for (const [name, one] of Object.entries(variables)) scope.set(name, one);
+  OPTIONS.get(block)?.(scope);
+  if (causes.length > 0) throw invalid({ group: "meta.k8s.io", kind }, causes);
 }
 
 /** Boolean parameter as Go parses it: present and neither `false` nor `0`. */
@@ -103,89 +181,17 @@ export function readListOptions(
     limit: Math.max(integer(query, "limit") ?? 0, 0),
     continue: query.get("continue") ?? "",
   };
-  const causes = options.watch
-    ? watchProblems(options)
-    : listProblems(options, query.get("resourceVersion") ?? "");
-  if (causes.length > 0) throw invalidOptions("ListOptions", causes);
+  const resourceVersion = query.get("resourceVersion");
+  check(options.watch ? "watch" : "list", "ListOptions", {
+    ...options,
+    resourceVersion,
+  });
   return {
     ...options,
-    resourceVersion: readResourceVersion(query.get("resourceVersion"), {
+    resourceVersion: readResourceVersion(resourceVersion, {
       list: !options.watch,
     }),
   };
-}
-
-const MATCH = "resourceVersionMatch";
-
-function listProblems(
-  options: Omit<ListOptions, "resourceVersion">,
-  resourceVersion: string,
-): StatusCause[] {
-  const { resourceVersionMatch: match } = options;
-  const causes: StatusCause[] = [];
-  if (match !== "") {
-    if (resourceVersion === "") {
-      causes.push(fieldError.forbidden(
-        MATCH,
-        "resourceVersionMatch is forbidden unless resourceVersion is provided",
-      ));
-    }
-    if (options.continue !== "") {
-      causes.push(fieldError.forbidden(
-        MATCH,
-        "resourceVersionMatch is forbidden when continue is provided",
-      ));
-    }
-    if (match !== "Exact" && match !== "NotOlderThan") {
-      causes.push(
-        fieldError.notSupported(MATCH, match, ["Exact", "NotOlderThan", ""]),
-      );
-    }
-    if (match === "Exact" && resourceVersion === "0") {
-      causes.push(fieldError.forbidden(
-        MATCH,
-        'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
-      ));
-    }
-  }
-  if (options.sendInitialEvents !== undefined) {
-    causes.push(fieldError.forbidden(
-      "sendInitialEvents",
-      "sendInitialEvents is forbidden for list",
-    ));
-  }
-  return causes;
-}
-
-function watchProblems(
-  options: Omit<ListOptions, "resourceVersion">,
-): StatusCause[] {
-  const { resourceVersionMatch: match, sendInitialEvents } = options;
-  const causes: StatusCause[] = [];
-  if (sendInitialEvents !== undefined && match !== "NotOlderThan") {
-    causes.push(fieldError.forbidden(
-      MATCH,
-      "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-    ));
-  }
-  if (match !== "") {
-    if (sendInitialEvents === undefined) {
-      causes.push(fieldError.forbidden(
-        MATCH,
-        "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-      ));
-    }
-    if (match !== "NotOlderThan") {
-      causes.push(fieldError.notSupported(MATCH, match, ["NotOlderThan"]));
-    }
-  }
-  if (options.continue !== "") {
-    causes.push(fieldError.forbidden(
-      MATCH,
-      "resourceVersionMatch is forbidden when continue is provided",
-    ));
-  }
-  return causes;
 }
 
 /** Options kind that errors of a write name. */
@@ -194,47 +200,27 @@ export type WriteKind = "CreateOptions" | "UpdateOptions" | "PatchOptions";
 /**
  * Parses the parameters of a write.
  *
- * @param query Query parameters.
  * @param kind Options kind of the write.
- * @param request User agent, and whether the write is a server-side apply.
+ * @param apply Whether the write is a server-side apply.
  * @throws {StatusError} 422 if they are invalid.
  */
 export function readWriteOptions(
-  query: URLSearchParams,
+  { query, http }: {
+    readonly query: URLSearchParams;
+    readonly http: Pick<ServerRequest, "headers">;
+  },
   kind: WriteKind,
-  request: { readonly userAgent: string | undefined; readonly apply: boolean },
+  apply = false,
 ): WriteOptions {
-  const manager = query.get("fieldManager") ?? "";
+  const fieldManager = query.get("fieldManager") ?? "";
   const force = flag(query, "force");
   const fieldValidation = query.get("fieldValidation") ?? "";
-  const causes: StatusCause[] = [];
-  if (request.apply) {
-    if (manager === "") {
-      causes.push(
-        fieldError.required("fieldManager", "is required for apply patch"),
-      );
-    }
-  } else if (force !== undefined && kind === "PatchOptions") {
-    causes.push(
-      fieldError.forbidden("force", "may not be specified for non-apply patch"),
-    );
-  }
-  causes.push(...managerProblems(manager));
-  causes.push(...dryRunProblems(query.getAll("dryRun")));
-  if (!["", "Ignore", "Warn", "Strict"].includes(fieldValidation)) {
-    causes.push(
-      fieldError.notSupported("fieldValidation", fieldValidation, [
-        "",
-        "Ignore",
-        "Strict",
-        "Warn",
-      ]),
-    );
-  }
-  if (causes.length > 0) throw invalidOptions(kind, causes);
+  const dryRun = query.getAll("dryRun");
+  const given = { fieldManager, force, fieldValidation, dryRun };
+  check("write", kind, given, { $apply: apply, $kind: kind });
   return {
-    dryRun: query.getAll("dryRun").length > 0,
-    fieldManager: manager === "" ? agentName(request.userAgent) : manager,
+    dryRun: dryRun.length > 0,
+    fieldManager: fieldManager || agentName(http.headers["user-agent"]),
     fieldValidation: (fieldValidation || "Warn") as FieldValidation,
     force,
   };
@@ -244,42 +230,6 @@ export function readWriteOptions(
 function agentName(userAgent: string | undefined): string {
   const name = (userAgent ?? "unknown").split("/")[0] ?? "";
   return name.slice(0, 128);
-}
-
-function managerProblems(manager: string): StatusCause[] {
-  // Almost all are short printable ASCII.
-  if (/^[ -~]{0,128}$/.test(manager)) return [];
-  if (new TextEncoder().encode(manager).length > 128) {
-    return [fieldError.tooLong("fieldManager", 128)];
-  }
-  const causes: StatusCause[] = [];
-  let position = 0;
-  for (const character of manager) {
-    const code = character.codePointAt(0) ?? 0;
-    if (/[\p{C}\p{Zl}\p{Zp}]/u.test(character) || /[^\S ]/.test(character)) {
-      causes.push(fieldError.invalid(
-        "fieldManager",
-        manager,
-        `invalid character U+${
-          code.toString(16).toUpperCase().padStart(4, "0")
-        } (at position ${position})`,
-      ));
-    }
-    position += new TextEncoder().encode(character).length;
-  }
-  return causes;
-}
-
-/** Validates `dryRun`; the only valid value is `All`. */
-export function dryRunProblems(values: readonly string[]): StatusCause[] {
-  if (values.every((value) => value === "All")) return [];
-  return [{
-    reason: "FieldValueNotSupported",
-    message: `Unsupported value: ${
-      JSON.stringify(values)
-    }: supported values: "All"`,
-    field: "dryRun",
-  }];
 }
 
 /** Options of a deletion, from its body or query. */
@@ -323,31 +273,8 @@ export function readDeleteOptions(
     uid: typed(preconditions?.uid, TYPE_TESTS.string),
     resourceVersion: typed(preconditions?.resourceVersion, TYPE_TESTS.string),
   };
-  const causes = [
-    ...policyProblems(options),
-    ...dryRunProblems(dryRun),
-  ];
-  if (causes.length > 0) throw invalidOptions("DeleteOptions", causes);
+  check("delete", "DeleteOptions", { ...options, dryRun });
   return options;
-}
-
-const POLICIES = ["Foreground", "Background", "Orphan"];
-
-function policyProblems(
-  options: Pick<DeleteOptions, "propagationPolicy" | "orphanDependents">,
-): StatusCause[] {
-  const { propagationPolicy: policy, orphanDependents } = options;
-  if (policy === undefined) return [];
-  if (orphanDependents !== undefined) {
-    return [fieldError.invalid(
-      "propagationPolicy",
-      policy,
-      "orphanDependents and deletionPropagation cannot be both set",
-    )];
-  }
-  return POLICIES.includes(policy) ? [] : [
-    fieldError.notSupported("propagationPolicy", policy, [...POLICIES, "nil"]),
-  ];
 }
 
 function texts(value: unknown): string[] {

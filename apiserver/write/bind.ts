@@ -31,10 +31,7 @@ export async function bindPod(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
   const { context, query, http } = request;
-  const options = readWriteOptions(query, "CreateOptions", {
-    userAgent: http.headers["user-agent"],
-    apply: false,
-  });
+  const options = readWriteOptions(request, "CreateOptions");
   representationOf(request, { tables: false });
   const { value } = await readTree(request, "Binding");
   const definition = context.resources.find("", "bindings");

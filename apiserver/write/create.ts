@@ -73,10 +73,7 @@ export async function create(
   const representation = representationOf(request);
   bodyForm(request);
   checkBodySize(request.http.body);
-  const options = readWriteOptions(request.query, "CreateOptions", {
-    userAgent: request.http.headers["user-agent"],
-    apply: false,
-  });
+  const options = readWriteOptions(request, "CreateOptions");
   const read = () => readObjectBody(request, options.fieldValidation);
   let object = await read();
   const written = await settle(

@@ -125,10 +125,7 @@ export async function readPatch(
   const type = patchType(request);
   const { body } = request.http;
   checkBodySize(body);
-  const options = readWriteOptions(request.query, "PatchOptions", {
-    userAgent: request.http.headers["user-agent"],
-    apply: type === "apply",
-  });
+  const options = readWriteOptions(request, "PatchOptions", type === "apply");
   // Only an apply can create an object.
   if (type !== "apply") findStored(request);
   let parsed;

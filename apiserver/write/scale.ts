@@ -193,10 +193,7 @@ export async function getScale(
 export async function updateScale(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
-  const options = readWriteOptions(request.query, "UpdateOptions", {
-    userAgent: request.http.headers["user-agent"],
-    apply: false,
-  });
+  const options = readWriteOptions(request, "UpdateOptions");
   const { value } = await readTree(request, "Scale");
   const { kind = "Scale", apiVersion = "autoscaling/v1" } = value;
   if (kind !== "Scale" || apiVersion !== "autoscaling/v1") {

@@ -28,10 +28,7 @@ export async function requestToken(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
   const { value } = await readTree(request, "TokenRequest");
-  const options = readWriteOptions(request.query, "CreateOptions", {
-    userAgent: request.http.headers["user-agent"],
-    apply: false,
-  });
+  const options = readWriteOptions(request, "CreateOptions");
   const wanted = await admitPosted(request, asObject(value), options);
   const account = findStored(request);
   checkMetadata(wanted, account);

@@ -44,10 +44,7 @@ async function evictPod(
   request: ResourceRequest,
   kind: string,
 ): Promise<ServerResponse> {
-  const write = readWriteOptions(request.query, "CreateOptions", {
-    userAgent: request.http.headers["user-agent"],
-    apply: false,
-  });
+  const write = readWriteOptions(request, "CreateOptions");
   const { value } = await readTree(request, kind);
   const eviction = asObject(value);
   checkPath(request, eviction.metadata);

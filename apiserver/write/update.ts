@@ -50,10 +50,7 @@ export async function update(
 ): Promise<ServerResponse> {
   const representation = representationOf(request);
   checkBodySize(request.http.body);
-  const options = readWriteOptions(request.query, "UpdateOptions", {
-    userAgent: request.http.headers["user-agent"],
-    apply: false,
-  });
+  const options = readWriteOptions(request, "UpdateOptions");
   const read = () => readObjectBody(request, options.fieldValidation);
   let object = await read();
   checkPath(request, object.metadata);

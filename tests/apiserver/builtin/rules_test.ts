@@ -5,6 +5,7 @@ import { builtinOpenApiDefinitions } from "../../../apiserver/builtin/go_types.t
 import { RuleText } from "../../../apiserver/validation/rules/rule_text.ts";
 import { Scope } from "../../../apiserver/validation/rules/scope.ts";
 import { definitionRules } from "../../../apiserver/crd/definition_rules/crd_rules.ts";
+import { OPTIONS } from "../../../apiserver/request/query_options.ts";
 import { metadataRules } from "../../../apiserver/validation/object_meta.ts";
 import { defaultRules } from "../../../apiserver/builtin/typed_defaults.ts";
 import { FUNCTIONS } from "../../../apiserver/builtin/validation/rule_functions.ts";
@@ -110,6 +111,7 @@ test("rules of all built-in kinds compile and name definitions that exist", () =
     defaultRules(),
     definitionRules(),
     metadataRules(),
+    OPTIONS,
   ];
   for (const text of rules) text.compileAll();
   for (const name of rules.flatMap(({ names }) => names)) {

@@ -56,20 +56,20 @@ test("readListOptions rejects a continue token with resourceVersionMatch", () =>
 });
 
 test("readWriteOptions derives the field manager from the user agent", () => {
-  const { fieldManager } = readWriteOptions(query(""), "CreateOptions", {
-    userAgent: "kubectl/v1.32 (linux)",
-    apply: false,
-  });
+  const headers = { "user-agent": "kubectl/v1.32 (linux)" };
+  const { fieldManager } = readWriteOptions(
+    { query: query(""), http: { headers } },
+    "CreateOptions",
+  );
   assert.equal(fieldManager, "kubectl");
 });
 
 test("readWriteOptions collects all violations", () => {
   const { details } = refusal(() =>
-    readWriteOptions(
-      query("dryRun=Some&fieldValidation=Often&force=true"),
-      "PatchOptions",
-      { userAgent: undefined, apply: false },
-    )
+    readWriteOptions({
+      query: query("dryRun=Some&fieldValidation=Often&force=true"),
+      http: { headers: {} },
+    }, "PatchOptions")
   );
   assert.deepEqual(details?.causes?.map(({ field }) => field), [
     "force",
