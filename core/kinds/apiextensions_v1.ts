@@ -2,7 +2,7 @@
 // deno-fmt-ignore-file
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import type { Time } from "./values.ts";
+import type { ConditionFields } from "./values.ts";
 
 /** Type of `ApiextensionsWebhookClientConfig.service` (apiextensions/v1). */
 export interface ApiextensionsServiceReference {
@@ -44,15 +44,9 @@ export interface CustomResourceDefinition extends KubernetesObject {
 export const CustomResourceDefinition: ResolvedKind<CustomResourceDefinition> = { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition", plural: "customresourcedefinitions", scope: "Cluster" };
 
 /** Type of `CustomResourceDefinitionStatus.conditions` (apiextensions/v1). */
-export interface CustomResourceDefinitionCondition {
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
-  message?: string | undefined;
+export interface CustomResourceDefinitionCondition extends ConditionFields {
   /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
 }
 
 /** Type of `CustomResourceDefinitionSpec.names` and `CustomResourceDefinitionStatus.acceptedNames` (apiextensions/v1). */

@@ -2,7 +2,7 @@
 // deno-fmt-ignore-file
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import type { Time } from "./values.ts";
+import type { ConditionFields } from "./values.ts";
 
 /** Object of the kind APIService (apiregistration/v1), see https://kubernetes.io/docs/reference/kubernetes-api/apiregistration/api-service-v1/ */
 export interface APIService extends KubernetesObject {
@@ -12,13 +12,7 @@ export interface APIService extends KubernetesObject {
 export const APIService: ResolvedKind<APIService> = { group: "apiregistration.k8s.io", version: "v1", kind: "APIService", plural: "apiservices", scope: "Cluster" };
 
 /** Type of `APIServiceStatus.conditions` (apiregistration/v1). */
-export interface APIServiceCondition {
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
-  message?: string | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
+export interface APIServiceCondition extends ConditionFields {
 }
 
 /** Type of `APIService.spec` (apiregistration/v1). */

@@ -4,7 +4,7 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { PersistentVolumeClaim, PodTemplateSpec } from "./core_v1.ts";
 import type { LabelSelector } from "./meta_v1.ts";
-import type { IntOrString, Time } from "./values.ts";
+import type { ConditionFields, IntOrString, Time } from "./values.ts";
 
 /** Object of the kind ControllerRevision (apps/v1), see https://kubernetes.io/docs/reference/kubernetes-api/apps/controller-revision-v1/ */
 export interface ControllerRevision extends KubernetesObject {
@@ -21,13 +21,7 @@ export interface DaemonSet extends KubernetesObject {
 export const DaemonSet: ResolvedKind<DaemonSet> = { group: "apps", version: "v1", kind: "DaemonSet", plural: "daemonsets", scope: "Namespaced" };
 
 /** Type of `DaemonSetStatus.conditions` (apps/v1). */
-export interface DaemonSetCondition {
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
-  message?: string | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
+export interface DaemonSetCondition extends ConditionFields {
 }
 
 /** Type of `DaemonSet.spec` (apps/v1). */
@@ -81,15 +75,8 @@ export interface Deployment extends KubernetesObject {
 export const Deployment: ResolvedKind<Deployment> = { group: "apps", version: "v1", kind: "Deployment", plural: "deployments", scope: "Namespaced" };
 
 /** Type of `DeploymentStatus.conditions` (apps/v1). */
-export interface DeploymentCondition {
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
+export interface DeploymentCondition extends ConditionFields {
   lastUpdateTime?: Time | undefined;
-  message?: string | undefined;
-  reason?: string | undefined;
-  status: string;
-  /** `Available`, `Progressing` or `ReplicaFailure`. */
-  type: string;
 }
 
 /** Type of `Deployment.spec` (apps/v1). */
@@ -149,13 +136,7 @@ export interface ReplicaSet extends KubernetesObject {
 export const ReplicaSet: ResolvedKind<ReplicaSet> = { group: "apps", version: "v1", kind: "ReplicaSet", plural: "replicasets", scope: "Namespaced" };
 
 /** Type of `ReplicaSetStatus.conditions` (apps/v1). */
-export interface ReplicaSetCondition {
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
-  message?: string | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
+export interface ReplicaSetCondition extends ConditionFields {
 }
 
 /** Type of `ReplicaSet.spec` (apps/v1). */
@@ -214,13 +195,7 @@ export interface StatefulSet extends KubernetesObject {
 export const StatefulSet: ResolvedKind<StatefulSet> = { group: "apps", version: "v1", kind: "StatefulSet", plural: "statefulsets", scope: "Namespaced" };
 
 /** Type of `StatefulSetStatus.conditions` (apps/v1). */
-export interface StatefulSetCondition {
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
-  message?: string | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
+export interface StatefulSetCondition extends ConditionFields {
 }
 
 /** Type of `StatefulSetSpec.ordinals` (apps/v1). */

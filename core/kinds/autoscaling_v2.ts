@@ -3,7 +3,7 @@
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { LabelSelector } from "./meta_v1.ts";
-import type { Quantity, Time } from "./values.ts";
+import type { ConditionFields, Quantity, Time } from "./values.ts";
 
 /** Type of `MetricSpec.containerResource` (autoscaling/v2). */
 export interface ContainerResourceMetricSource {
@@ -70,13 +70,7 @@ export interface HorizontalPodAutoscalerBehavior {
 }
 
 /** Type of `HorizontalPodAutoscalerStatus.conditions` (autoscaling/v2). */
-export interface HorizontalPodAutoscalerCondition {
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
-  message?: string | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
+export interface HorizontalPodAutoscalerCondition extends ConditionFields {
 }
 
 /** Type of `HorizontalPodAutoscaler.spec` (autoscaling/v2). */

@@ -4,7 +4,7 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject, ObjectMeta } from "../api/object.ts";
 import type { ObjectReference, PodTemplateSpec } from "./core_v1.ts";
 import type { LabelSelector } from "./meta_v1.ts";
-import type { Time } from "./values.ts";
+import type { ConditionFields, Time } from "./values.ts";
 
 /** Object of the kind CronJob (batch/v1), see https://kubernetes.io/docs/reference/kubernetes-api/batch/cron-job-v1/ */
 export interface CronJob extends KubernetesObject {
@@ -51,14 +51,8 @@ export interface Job extends KubernetesObject {
 export const Job: ResolvedKind<Job> = { group: "batch", version: "v1", kind: "Job", plural: "jobs", scope: "Namespaced" };
 
 /** Type of `JobStatus.conditions` (batch/v1). */
-export interface JobCondition {
+export interface JobCondition extends ConditionFields {
   lastProbeTime?: Time | undefined;
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
-  message?: string | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
 }
 
 /** Type of `Job.spec` and `JobTemplateSpec.spec` (batch/v1). */

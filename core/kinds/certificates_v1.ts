@@ -2,7 +2,7 @@
 // deno-fmt-ignore-file
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import type { Time } from "./values.ts";
+import type { ConditionFields, Time } from "./values.ts";
 
 /** Object of the kind CertificateSigningRequest (certificates/v1), see https://kubernetes.io/docs/reference/kubernetes-api/certificates/certificate-signing-request-v1/ */
 export interface CertificateSigningRequest extends KubernetesObject {
@@ -12,14 +12,8 @@ export interface CertificateSigningRequest extends KubernetesObject {
 export const CertificateSigningRequest: ResolvedKind<CertificateSigningRequest> = { group: "certificates.k8s.io", version: "v1", kind: "CertificateSigningRequest", plural: "certificatesigningrequests", scope: "Cluster" };
 
 /** Type of `CertificateSigningRequestStatus.conditions` (certificates/v1). */
-export interface CertificateSigningRequestCondition {
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
+export interface CertificateSigningRequestCondition extends ConditionFields {
   lastUpdateTime?: Time | undefined;
-  message?: string | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
 }
 
 /** Type of `CertificateSigningRequest.spec` (certificates/v1). */

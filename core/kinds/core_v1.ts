@@ -3,7 +3,7 @@
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject, ObjectMeta } from "../api/object.ts";
 import type { Condition, LabelSelector } from "./meta_v1.ts";
-import type { IntOrString, MicroTime, Quantity, Time } from "./values.ts";
+import type { ConditionFields, IntOrString, MicroTime, Quantity, Time } from "./values.ts";
 
 /** Type of `PersistentVolumeSpec.awsElasticBlockStore` and `Volume.awsElasticBlockStore` (core/v1). */
 export interface AWSElasticBlockStoreVolumeSource {
@@ -787,13 +787,7 @@ export interface Namespace extends KubernetesObject {
 export const Namespace: ResolvedKind<Namespace> = { group: "", version: "v1", kind: "Namespace", plural: "namespaces", scope: "Cluster" };
 
 /** Type of `NamespaceStatus.conditions` (core/v1). */
-export interface NamespaceCondition {
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
-  message?: string | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
+export interface NamespaceCondition extends ConditionFields {
 }
 
 /** Type of `Namespace.spec` (core/v1). */
@@ -837,14 +831,8 @@ export interface NodeAllocatableResourceClaimStatus {
 }
 
 /** Type of `NodeStatus.conditions` (core/v1). */
-export interface NodeCondition {
+export interface NodeCondition extends ConditionFields {
   lastHeartbeatTime?: Time | undefined;
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
-  message?: string | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
 }
 
 /** Type of `NodeConfigStatus.active`, `NodeConfigStatus.assigned` and 2 more (core/v1). */
@@ -989,14 +977,8 @@ export interface PersistentVolumeClaim extends KubernetesObject {
 export const PersistentVolumeClaim: ResolvedKind<PersistentVolumeClaim> = { group: "", version: "v1", kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims", scope: "Namespaced" };
 
 /** Type of `PersistentVolumeClaimStatus.conditions` (core/v1). */
-export interface PersistentVolumeClaimCondition {
+export interface PersistentVolumeClaimCondition extends ConditionFields {
   lastProbeTime?: Time | undefined;
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
-  message?: string | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
 }
 
 /** Type of `PersistentVolumeClaim.spec` and `PersistentVolumeClaimTemplate.spec` (core/v1). */
@@ -1135,16 +1117,10 @@ export interface PodCertificateProjection {
 }
 
 /** Type of `PodStatus.conditions` (core/v1). */
-export interface PodCondition {
+export interface PodCondition extends ConditionFields {
   lastProbeTime?: Time | undefined;
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
-  message?: string | undefined;
   /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
   observedGeneration?: number | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
 }
 
 /** Type of `PodSpec.dnsConfig` (core/v1). */
@@ -1444,13 +1420,7 @@ export interface ReplicationController extends KubernetesObject {
 export const ReplicationController: ResolvedKind<ReplicationController> = { group: "", version: "v1", kind: "ReplicationController", plural: "replicationcontrollers", scope: "Namespaced" };
 
 /** Type of `ReplicationControllerStatus.conditions` (core/v1). */
-export interface ReplicationControllerCondition {
-  /** Time at which `status` changed last. */
-  lastTransitionTime?: Time | undefined;
-  message?: string | undefined;
-  reason?: string | undefined;
-  status: string;
-  type: string;
+export interface ReplicationControllerCondition extends ConditionFields {
 }
 
 /** Type of `ReplicationController.spec` (core/v1). */

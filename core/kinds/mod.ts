@@ -20,7 +20,7 @@
  *
  * @module
  */
-export type { IntOrString, MicroTime, Quantity, Time } from "./values.ts";
+export type { ConditionFields, IntOrString, MicroTime, Quantity, Time } from "./values.ts";
 export type { KubernetesObject, ObjectMeta, OwnerReference } from "../api/object.ts";
 export type { ResolvedKind } from "../api/kind.ts";
 export { schemaOf } from "./schema_of.ts";

@@ -12,3 +12,13 @@ export type Time = string;
 
 /** A moment to the microsecond, as in `2024-01-02T03:04:05.000000Z`. */
 export type MicroTime = string;
+
+/** Fields that the conditions of most kinds have. */
+export interface ConditionFields {
+  /** Time at which `status` changed last. */
+  lastTransitionTime?: Time | undefined;
+  message?: string | undefined;
+  reason?: string | undefined;
+  status: string;
+  type: string;
+}

@@ -48,6 +48,15 @@ const BASES: Readonly<Record<string, string>> = {
   NamedRuleWithOperations: "RuleWithOperations",
 };
 
+/** Fields of `ConditionFields` in core/kinds/values.ts; those of most conditions. */
+const CONDITION_FIELDS: Readonly<Record<string, string>> = {
+  lastTransitionTime: "Time?",
+  message: "string?",
+  reason: "string?",
+  status: "string",
+  type: "string",
+};
+
 /** What comes first keeps its plain name when two definitions share one. */
 const PRECEDENCE = [
   "core/v1",
@@ -263,12 +272,7 @@ class KindFiles {
       return `/** ${doc} */\nexport type ${name} = ${alias};`;
     }
     const kind = this.#kinds.get(definition);
-    const isObject = this.#isObject(definition);
-    if (isObject) need("../api/object.ts", "KubernetesObject");
-    const base = isObject ? "KubernetesObject" : BASES[name];
-    const inherited = isObject
-      ? ["apiVersion", "kind", "metadata"]
-      : this.#inherited(definition, base);
+    const [base, inherited] = this.#base(definition, need);
     const fields = Object.entries(schema.properties ?? {})
       .filter(([field]) => !inherited.includes(field))
       .map(([field, property]) =>
@@ -282,6 +286,34 @@ class KindFiles {
     ];
     if (kind) lines.push(this.#constant(name, kind, need));
     return lines.join("\n");
+  }
+
+  /** The type that a type extends, and the fields that it has from it. */
+  #base(
+    definition: string,
+    need: Need,
+  ): readonly [base: string | undefined, fields: readonly string[]] {
+    if (this.#isObject(definition)) {
+      need("../api/object.ts", "KubernetesObject");
+      return ["KubernetesObject", ["apiVersion", "kind", "metadata"]];
+    }
+    if (this.#isCondition(definition)) {
+      need("values.ts", "ConditionFields");
+      return ["ConditionFields", Object.keys(CONDITION_FIELDS)];
+    }
+    const base = BASES[this.#names.get(definition) ?? ""];
+    return [base, this.#inherited(definition, base)];
+  }
+
+  /** Whether a type has all fields of `ConditionFields`. */
+  #isCondition(definition: string): boolean {
+    const { properties = {} } = this.#schema(definition);
+    return Object.entries(CONDITION_FIELDS).every(([field, type]) => {
+      const property = properties[field];
+      if (property === undefined) return false;
+      const mark = this.#isRequired(definition, field) ? "" : "?";
+      return this.#type(property, () => {}) + mark === type;
+    });
   }
 
   /** Fields that a type has from its base in the same file, without a doc of its own. */
@@ -449,7 +481,7 @@ function modFile(files: readonly string[]): string {
  *
  * @module
  */
-export type { IntOrString, MicroTime, Quantity, Time } from "./values.ts";
+export type { ConditionFields, IntOrString, MicroTime, Quantity, Time } from "./values.ts";
 export type { KubernetesObject, ObjectMeta, OwnerReference } from "../api/object.ts";
 export type { ResolvedKind } from "../api/kind.ts";
 export { schemaOf } from "./schema_of.ts";
