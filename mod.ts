@@ -161,7 +161,7 @@ export {
 export {
   type PerResourcePollingOptions,
   perResourcePollingSource,
-} from "./sources/per_resource_polling_source.ts";
+} from "./sources/polling_source.ts";
 export {
   type PollingOptions,
   pollingSource,
@@ -193,7 +193,7 @@ export {
   readOnlyDependent,
 } from "./workflows/dependents/kubernetes_dependent.ts";
 export { UpdateLoopError } from "./workflows/dependents/update_loop.ts";
-export { crdPresent } from "./workflows/graph/crd_presence.ts";
+export { crdPresent } from "./workflows/graph/activation.ts";
 export type { NodeOptions, NodeResult } from "./workflows/graph/node.ts";
 export { Workflow } from "./workflows/graph/workflow.ts";
 export {

@@ -42,7 +42,7 @@ export {
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
 } from "../core/controller/watch/mappers.ts";
-export * from "./per_resource_polling_source.ts";
+export * from "./polling_source.ts";
 export * from "./polling_source.ts";
 export { type TimerSource, timerSource } from "./timer_source.ts";
 export {

@@ -66,7 +66,6 @@ export class RequestRecord {
     }
   }
 
-  /** Adds a request. */
   add({ verb, group, resource, namespace }: RecordedRequest): void {
     if (group === PUBLIC_GROUP) return;
     const line = JSON.stringify({ verb, group, resource, namespace });

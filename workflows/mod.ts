@@ -34,7 +34,7 @@ export {
   removeCondition,
   setCondition,
 } from "./conditions/condition.ts";
-export type { ConditionSummary } from "./conditions/condition_merge.ts";
+export type { ConditionSummary } from "./conditions/reconcile_result.ts";
 export { ConditionConflictError } from "./conditions/condition_rebase.ts";
 export { type Notifier, WebhookNotifier } from "./conditions/notifier.ts";
 export { Failed, Outcome, Stalled, Waiting } from "./conditions/outcome.ts";
@@ -69,7 +69,7 @@ export {
   configMapState,
   type ExternalState,
   statusState,
-} from "./dependents/external_state.ts";
+} from "./dependents/external_dependent.ts";
 export {
   bulkDependent,
   kubernetesDependent,
@@ -77,7 +77,7 @@ export {
   readOnlyDependent,
 } from "./dependents/kubernetes_dependent.ts";
 export { UpdateLoopError } from "./dependents/update_loop.ts";
-export { crdPresent } from "./graph/crd_presence.ts";
+export { crdPresent } from "./graph/activation.ts";
 export {
   isCurrent,
   isGone,
@@ -90,7 +90,7 @@ export { Workflow } from "./graph/workflow.ts";
 export { WorkflowError, WorkflowResult } from "./graph/workflow_result.ts";
 export { celRules } from "./kstatus/cel_rules.ts";
 export { requireReady } from "./kstatus/dependencies.ts";
-export type { ObjectReference } from "./kstatus/object_reference.ts";
+export type { ObjectReference } from "./kstatus/wait_for.ts";
 export type { ObjectStatus, StatusRule } from "./kstatus/object_status.ts";
 export { augmentStatus, statusOf } from "./kstatus/status_of.ts";
 export { WaitError, waitFor } from "./kstatus/wait_for.ts";

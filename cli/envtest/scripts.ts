@@ -13,7 +13,6 @@ const MEETING = "${TMPDIR:-/tmp}/coracle-envtest-$(id -u)/$port";
 
 /** Texts of the executable scripts of an envtest folder, by name. */
 export function envtestScripts(options: {
-  /** Folder of the scripts. */
   readonly folder: string;
   /** Command that runs the server; the flags of etcd follow. */
   readonly command: readonly string[];

@@ -142,7 +142,6 @@ export async function checkOperator(
   return await new Check(all, file).run();
 }
 
-/** One check. */
 class Check {
   readonly #options: EngineOptions;
   /** File with some of the options, which every run imports for itself. */

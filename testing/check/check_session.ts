@@ -77,7 +77,6 @@ export type Job =
 
 /** Result of the runs of all schedules of a scenario; plain data. */
 export interface Exploration {
-  /** Number of schedules. */
   readonly schedules: number;
   /** Number of runs that they took. */
   readonly runs: number;
@@ -93,7 +92,6 @@ export interface Exploration {
   readonly cpu: number;
 }
 
-/** Result of a job. */
 export type JobResult = RunRecord | Judgement | Exploration;
 
 /** Judgement of a run. */

@@ -192,7 +192,6 @@ export function choicesText(choices: readonly number[]): string {
   ).join("") || "a";
 }
 
-/** Reads the text of choices. */
 export function readChoices(text: string): readonly number[] {
   return [...text].map((digit) => Math.max(parseInt(digit, DIGITS) - 10, 0));
 }

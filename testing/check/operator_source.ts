@@ -47,7 +47,6 @@ export interface OperatorSource {
   readonly file: string | undefined;
   /** Kinds to install before the operator starts. */
   readonly kinds: readonly DefinedKind[];
-  /** Kinds of the primaries. */
   readonly primaries: readonly Kind[];
   /** Primaries that are neither built in nor among the kinds to install. */
   readonly unserved: readonly Kind[];

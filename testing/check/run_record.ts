@@ -8,11 +8,9 @@ import type {
 
 /** State of the cluster after a step of the workload. */
 export interface SettledStep {
-  /** Step as a text. */
   readonly text: string;
   /** Whether the cluster became quiet within the limit. */
   readonly quiet: boolean;
-  /** All objects. */
   readonly objects: readonly JsonObject[];
   /** Revision of the cluster. */
   readonly revision: number;

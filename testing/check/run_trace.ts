@@ -1,4 +1,3 @@
-/** Object in a trace. */
 export interface TracedObject {
   /** Kind of the object, such as `ConfigMap`. */
   readonly kind: string;

@@ -319,7 +319,6 @@ function shown(value: unknown, object: string): string {
   return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
 }
 
-/** Metadata of an object. */
 export function metadataOf(object: JsonObject): JsonObject {
   const { metadata } = object;
   return isJsonObject(metadata) ? metadata : {};

@@ -30,7 +30,6 @@ export type CheckStep =
     | { readonly apply: JsonObject }
     /** Merge patch; names the object by apiVersion, kind and metadata. */
     | { readonly patch: JsonObject }
-    /** Deletes the object. */
     | { readonly delete: JsonObject }
     /** Lets time pass, such as `1h`. */
     | { readonly wait: string }

@@ -73,7 +73,6 @@ export interface WorldStart {
   };
 }
 
-/** Options of a world. */
 export interface WorldOptions {
   /** Decides names, times and, with `order`, the order of concurrent work. */
   readonly seed: number;

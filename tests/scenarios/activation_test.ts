@@ -8,7 +8,7 @@ import {
   bulkDependent,
   kubernetesDependent,
 } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { crdPresent } from "../../workflows/graph/crd_presence.ts";
+import { crdPresent } from "../../workflows/graph/activation.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
   findMap,

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
-import { externalBulkDependent } from "../../workflows/dependents/external_dependent.ts";
+import { perResourcePollingSource } from "../../sources/polling_source.ts";
 import {
   configMapState,
+  externalBulkDependent,
   type ExternalState,
-} from "../../workflows/dependents/external_state.ts";
+} from "../../workflows/dependents/external_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
   Gadget,

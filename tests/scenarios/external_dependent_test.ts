@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
-import { pollingSource } from "../../sources/polling_source.ts";
+import {
+  perResourcePollingSource,
+  pollingSource,
+} from "../../sources/polling_source.ts";
 import {
   bulkDependent,
   readOnlyBulkDependent,
 } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { configMapState } from "../../workflows/dependents/external_state.ts";
-import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
+import {
+  configMapState,
+  externalDependent,
+} from "../../workflows/dependents/external_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
   Gadget,

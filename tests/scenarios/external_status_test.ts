@@ -3,12 +3,12 @@ import { z } from "zod";
 import type { ObjectOf } from "../../core/api/kind.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
-import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
+import { perResourcePollingSource } from "../../sources/polling_source.ts";
 import {
   externalBulkDependent,
   externalDependent,
+  statusState,
 } from "../../workflows/dependents/external_dependent.ts";
-import { statusState } from "../../workflows/dependents/external_state.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 

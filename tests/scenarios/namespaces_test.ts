@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
-import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
+import { perResourcePollingSource } from "../../sources/polling_source.ts";
 import {
   Gadget,
   type OperatorFixture,

@@ -9,8 +9,10 @@ import {
   byAnnotation,
   byFunction,
 } from "../../core/controller/watch/mappers.ts";
-import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
-import { pollingSource } from "../../sources/polling_source.ts";
+import {
+  perResourcePollingSource,
+  pollingSource,
+} from "../../sources/polling_source.ts";
 import { KEY } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 

@@ -6,12 +6,14 @@ import type { EventSource } from "../../core/controller/event_source.ts";
 import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { byFunction } from "../../core/controller/watch/mappers.ts";
-import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
-import { pollingSource } from "../../sources/polling_source.ts";
+import {
+  perResourcePollingSource,
+  pollingSource,
+} from "../../sources/polling_source.ts";
 import { webhookSource } from "../../sources/webhook_source.ts";
 import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { crdPresent } from "../../workflows/graph/crd_presence.ts";
+import { crdPresent } from "../../workflows/graph/activation.ts";
 import { GraphError } from "../../workflows/graph/graph.ts";
 import type { WorkflowNode } from "../../workflows/graph/node.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";

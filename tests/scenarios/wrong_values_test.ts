@@ -13,7 +13,7 @@ import { kindFromCrd } from "../../core/crd/kind_from_crd.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { TestCluster, withTestCluster } from "../../testing/test_cluster.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
-import { crdPresent } from "../../workflows/graph/crd_presence.ts";
+import { crdPresent } from "../../workflows/graph/activation.ts";
 import { test } from "node:test";
 import { z } from "zod";
 import { startGadgets } from "../support/gadget_runs.ts";

@@ -3,8 +3,10 @@ import { test } from "node:test";
 import { sleep } from "../../core/clock.ts";
 import { jsonLogger } from "../../core/logger.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
-import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
-import { pollingSource } from "../../sources/polling_source.ts";
+import {
+  perResourcePollingSource,
+  pollingSource,
+} from "../../sources/polling_source.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";
 
 const a = gadget("a");

@@ -1,8 +1,10 @@
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { cachingInboundSource } from "../../sources/inbound_source.ts";
 import { byLabel, byOwner } from "../../core/controller/watch/mappers.ts";
-import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
-import { pollingSource } from "../../sources/polling_source.ts";
+import {
+  perResourcePollingSource,
+  pollingSource,
+} from "../../sources/polling_source.ts";
 import { timerSource } from "../../sources/timer_source.ts";
 import { webhookSource } from "../../sources/webhook_source.ts";
 import { websocketSource } from "../../sources/websocket_source.ts";

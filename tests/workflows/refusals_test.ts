@@ -23,8 +23,8 @@ import {
 import {
   externalBulkDependent,
   externalDependent,
+  statusState,
 } from "../../workflows/dependents/external_dependent.ts";
-import { statusState } from "../../workflows/dependents/external_state.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import { celRules } from "../../workflows/kstatus/cel_rules.ts";
 import { statusOf } from "../../workflows/kstatus/status_of.ts";

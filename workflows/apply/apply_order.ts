@@ -1,5 +1,5 @@
 import { parseApiVersion } from "../../core/api/kind.ts";
-import type { ObjectReference } from "../kstatus/object_reference.ts";
+import type { ObjectReference } from "../kstatus/wait_for.ts";
 
 /** Kinds in the order of an apply. */
 const KINDS: readonly string[] = [

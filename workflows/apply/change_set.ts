@@ -1,8 +1,5 @@
 import { ApiError } from "../../core/api/api_error.ts";
-import {
-  type ObjectReference,
-  referenceText,
-} from "../kstatus/object_reference.ts";
+import { type ObjectReference, referenceText } from "../kstatus/wait_for.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { jsonPointer } from "../../core/patch/json_patch.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";

@@ -3,7 +3,7 @@ import { isLabelValue } from "../../core/api/label_selector.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { ObjectReference } from "../kstatus/object_reference.ts";
+import type { ObjectReference } from "../kstatus/wait_for.ts";
 import type { StatusRule } from "../kstatus/object_status.ts";
 
 /** Options of `applySet`. */

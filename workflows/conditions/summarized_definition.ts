@@ -13,9 +13,12 @@ import {
   RECONCILING,
   STALLED,
 } from "./condition.ts";
-import { type ConditionSummary, SUMMARY_RULES } from "./condition_merge.ts";
+import {
+  type ConditionSummary,
+  type ReconcileSchedule,
+  SUMMARY_RULES,
+} from "./reconcile_result.ts";
 import type { Notifier } from "./notifier.ts";
-import type { ReconcileSchedule } from "./reconcile_result.ts";
 
 /**
  * One step of a run.

@@ -25,7 +25,7 @@ import type {
   WatchSourceOptions,
 } from "../../core/controller/watch/watch_source.ts";
 import type { DependentResult } from "./dependent.ts";
-import type { MatchMemory } from "./match_memory.ts";
+import type { MatchMemory } from "./field_match.ts";
 import { UpdateLoops } from "./update_loop.ts";
 
 /**
@@ -266,7 +266,7 @@ export class DependentResource<
 
   /** Loads the comparison when the first object is reconciled. */
   async #createMemory(): Promise<MatchMemory> {
-    const { MatchMemory } = await loadModule(import("./match_memory.ts"));
+    const { MatchMemory } = await loadModule(import("./field_match.ts"));
     const limit = this.#seesDeletions ? undefined : MIN_REMEMBERED;
     return this.#memory ??= MatchMemory.ofKind(this.#kind, limit);
   }

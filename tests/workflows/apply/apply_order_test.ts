@@ -5,7 +5,7 @@ import {
   applyStages,
   compareForApply,
 } from "../../../workflows/apply/apply_order.ts";
-import type { ObjectReference } from "../../../workflows/kstatus/object_reference.ts";
+import type { ObjectReference } from "../../../workflows/kstatus/wait_for.ts";
 
 function reference(
   kind: string,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Condition } from "../../../workflows/conditions/condition.ts";
-import { summarizeConditions } from "../../../workflows/conditions/condition_merge.ts";
+import { summarizeConditions } from "../../../workflows/conditions/reconcile_result.ts";
 
 function condition(
   type: string,

@@ -7,8 +7,8 @@ import type { Context } from "../../../core/controller/context.ts";
 import {
   externalBulkDependent,
   externalDependent,
+  statusState,
 } from "../../../workflows/dependents/external_dependent.ts";
-import { statusState } from "../../../workflows/dependents/external_state.ts";
 import { gadget } from "../../support/source_context.ts";
 
 const Gadget = untyped({

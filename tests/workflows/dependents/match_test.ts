@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../../core/api/object.ts";
-import { firstDifference } from "../../../workflows/dependents/field_match.ts";
-import { MatchMemory } from "../../../workflows/dependents/match_memory.ts";
+import {
+  firstDifference,
+  MatchMemory,
+} from "../../../workflows/dependents/field_match.ts";
 import type {
   Form,
   StructForm,

@@ -5,7 +5,7 @@ import type { ApplyObject, UntypedObject } from "../../../core/api/object.ts";
 import { keyOf } from "../../../core/api/object_key.ts";
 import { ApiServer } from "../../../apiserver/server.ts";
 import { desiredObject } from "../../../workflows/dependents/dependent_resource.ts";
-import { MatchMemory } from "../../../workflows/dependents/match_memory.ts";
+import { MatchMemory } from "../../../workflows/dependents/field_match.ts";
 
 /** One state of the server and what is asked for then. */
 export interface MatcherCase {

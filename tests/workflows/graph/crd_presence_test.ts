@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { ResolvedKind } from "../../../core/api/kind.ts";
 import type { SourceContext } from "../../../core/controller/event_source.ts";
 import { silentLogger } from "../../../core/logger.ts";
-import { CrdPresence } from "../../../workflows/graph/crd_presence.ts";
+import { CrdPresence } from "../../../workflows/graph/activation.ts";
 
 const KIND: ResolvedKind = {
   group: "example.com",

@@ -8,8 +8,10 @@ import type {
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
-import { GatedSource } from "../../../workflows/graph/activation.ts";
-import { CrdPresence } from "../../../workflows/graph/crd_presence.ts";
+import {
+  CrdPresence,
+  GatedSource,
+} from "../../../workflows/graph/activation.ts";
 import { fc } from "../../support/property.ts";
 import { recordedContext } from "../../support/source_context.ts";
 
