@@ -1,3 +1,4 @@
+import { readBody } from "../../core/client/response.ts";
 import type {
   HttpRequest,
   Transport,
@@ -118,7 +119,11 @@ export class FaultProxy implements Transport {
     const wanted = query?.get("watch");
     const watches = resource?.watch || wanted === "true" || wanted === "1";
     if (resource === undefined || !watches || status !== 200) {
-      return { status, headers: kept, body: await readAll(response.body) };
+      return {
+        status,
+        headers: kept,
+        body: await readBody(response, Infinity),
+      };
     }
     const watch = new ProxiedWatch(resource, response.body, () => {
       this.#watches.delete(watch);
@@ -131,12 +136,6 @@ export class FaultProxy implements Transport {
 
 function cannot(what: string): never {
   throw new Error(`Cannot have a real cluster ${what}`);
-}
-
-async function readAll(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  for await (const part of body) parts.push(part);
-  return new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer());
 }
 
 /** Watch of the remote server that is passed on. */

@@ -1,3 +1,4 @@
+import { readBody } from "../../core/client/response.ts";
 import {
   ChunkQueue,
   WholeBody,
@@ -255,7 +256,7 @@ export class WorldTransport implements Transport {
       });
       return;
     }
-    const bytes = await readAll(response.body);
+    const bytes = await readBody(response, Infinity);
     this.#noteAnswer(entry, bytes);
     this.#noteChanges(entry);
     if (crash?.place === "unanswered") {
@@ -560,23 +561,6 @@ function causeOf(
   return details?.causes?.find(({ reason }) =>
     reason === "NamespaceTerminating"
   )?.reason;
-}
-
-async function readAll(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    size += chunk.length;
-  }
-  if (chunks.length === 1) return chunks[0] as Uint8Array;
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
 }
 
 /** First frame of the stack outside of the library. */
