@@ -9,7 +9,7 @@ import type { JsonObject } from "../core/patch/json_value.ts";
 import type { Runner } from "../testing/check/check_operator.ts";
 import type { Job, JobResult } from "../testing/check/check_session.ts";
 
-/** What a worker is told when it starts. */
+/** Settings that a worker gets when it starts. */
 export interface WorkerSettings {
   readonly operator: string;
   readonly from: string | undefined;

@@ -39,7 +39,7 @@ import { readableLogger } from "./readable_log.ts";
 import { aborted } from "./serving.ts";
 import { LatestLines, serveLink } from "./window/operator_link.ts";
 
-/** How the operators of a file run against a server; plain data. */
+/** Settings of a run of a file's operators against a server; plain data. */
 export interface DevRun {
   /** Kubeconfig with all rights. */
   readonly kubeconfig: string;

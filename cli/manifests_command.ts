@@ -210,7 +210,7 @@ export function nameOf(file: string): string {
   );
 }
 
-/** What was assumed, for standard error. */
+/** Assumptions that were made, one per line of standard error. */
 function assumptions(input: OperatorManifestInput): readonly string[] {
   const { operators, managed, recorded } = input;
   const controllers = operators.flatMap((operator) => operator.controllers);

@@ -3,7 +3,7 @@ import type { OperatorHandle } from "../core/operator/development.ts";
 import { hasStatus } from "../testing/operator_access.ts";
 import { builtInKinds } from "./built_in_kinds.ts";
 
-/** What tools need to know of an operator; plain data. */
+/** Facts about an operator that tools need; plain data. */
 export type OperatorDescription = Pick<
   OperatorHandle,
   "controllers" | "settings"

@@ -42,7 +42,7 @@ export interface OperatorModule {
   readonly isMain: boolean;
 }
 
-/** What a description of an operator file should have. */
+/** Parts that a description of an operator file is to have. */
 export interface DescribeOptions {
   /** Value of `--export`. */
   readonly export: string | undefined;

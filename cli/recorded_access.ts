@@ -51,7 +51,7 @@ export function writtenResources(
   ];
 }
 
-/** What was recorded, one line per resource. */
+/** Text of recorded requests, with one line per resource. */
 export function recordText(requests: readonly RecordedRequest[]): string {
   const verbs = new Map<string, Set<string>>();
   for (const request of requests) {

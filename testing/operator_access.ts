@@ -22,7 +22,7 @@ const ROLES = [
   builtIn("ClusterRole", "Cluster", RBAC_GROUP),
 ];
 
-/** What an operator needs besides what {@linkcode operatorAccess} derives. */
+/** Settings and access that {@linkcode operatorAccess} cannot derive. */
 export interface AccessOptions {
   /** Namespace in which the operator runs. */
   readonly namespace: string;

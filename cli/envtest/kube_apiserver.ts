@@ -9,7 +9,7 @@ import { readUsers } from "../token_file.ts";
 import { KUBE_APISERVER_FLAGS } from "./flag_lists.ts";
 import { readProgramFlags } from "./program_flags.ts";
 
-/** What the flags of kube-apiserver say. */
+/** Settings that the flags of kube-apiserver give. */
 export interface KubeApiServer {
   readonly options: ApiServerOptions & { readonly port: number };
   /** Flags whose values have no effect, for the log. */

@@ -191,7 +191,7 @@ export class Answer<T extends KubernetesObject> {
   }
 }
 
-/** What a response is instead of the kind of its request; undefined if it fits. */
+/** Description of a response of a wrong kind; undefined if the kind fits. */
 function kindFault(
   { responseKind, verb }: ApiRequest,
   value: unknown,

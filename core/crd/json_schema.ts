@@ -15,7 +15,7 @@ export const UNREPRESENTABLE = "x-unrepresentable";
 const NO_TRANSFORMATION =
   "the server stores values as they are written and runs no transformation, so give the schema of the written value alone, and convert in the reconciler";
 
-/** What to write instead of the types of zod that have no JSON form. */
+/** Advice by the name of each type of zod that has no JSON form. */
 export const INSTEAD: Readonly<Record<string, string>> = {
   bigint: "JSON has no bigint, so write z.int(), or z.string() for more digits",
   custom:

@@ -13,7 +13,7 @@ const EVENT = "unhandledRejection";
 /** Logs of the operators that run, which may share one. */
 const logs = new Set<{ readonly log: Logger }>();
 
-/** What to say about an error that nobody handles, if it is that of a request. */
+/** Advice for an unhandled error of a request; undefined for other errors. */
 export function unawaitedRequest(error: unknown): string | undefined {
   const write = failedWrite(error);
   if (write === undefined && !ApiError.is(error)) return undefined;

@@ -564,7 +564,7 @@ function oneByOne(session: CheckSession): Runner {
   };
 }
 
-/** Two findings of the same: the more direct plan, and one of each other kind. */
+/** Merges equal findings: the more direct plan, and one of each other kind. */
 function merged(a: Finding, b: Finding): Finding {
   const [best, other] = rankOf(b) < rankOf(a) ? [b, a] : [a, b];
   const plans = new Map(

@@ -176,7 +176,7 @@ export class CheckSession {
     return made;
   }
 
-  /** What a run begins with: fakes of a file have seen nothing yet. */
+  /** Settings of a run; its options file is read anew, with unused fakes. */
   async #setup(): Promise<RunSetup> {
     const { seed, simulate, options } = this.#options;
     const file = await readOptions(options);
@@ -238,7 +238,7 @@ export class CheckSession {
       });
     let violations = judgedBy(reference);
     if (violations.length === 0) return judgement(violations, run);
-    // What another time explains, such as a renewal, is no finding.
+    // A difference that a later time explains, such as a renewal, is no finding.
     const places: string[] = [];
     for (const jump of jumpsAtRest(perturbations, reference)) {
       if (violations.length === 0) break;

@@ -97,7 +97,7 @@ export class Explorer implements Chooser {
     return this.ended instanceof KnownState;
   }
 
-  /** From this step of the workload on, schedules differ. */
+  /** Begins to vary schedules, from a step of the workload on. */
   begin(world: World, step: number): void {
     this.#world = world;
     this.#step = step;

@@ -24,7 +24,7 @@ import {
 import { importFresh } from "./fresh_modules.ts";
 import type { WorldStart } from "./world.ts";
 
-/** What an operator is given. */
+/** Cluster that an operator is started against. */
 export interface OperatorCluster {
   /** Client with all rights. */
   readonly client: Client;

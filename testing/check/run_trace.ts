@@ -22,7 +22,7 @@ export interface TracedWrite extends TracedObject {
   /** Status code of the answer; 0 without one. */
   readonly code: number;
   readonly reason: string;
-  /** What it did: nothing if the object stayed the same. */
+  /** Effect on the object: nothing if it stayed the same. */
   readonly effect: "created" | "changed" | "deleted" | "nothing";
   /** Body that was sent. */
   readonly body?: unknown;
@@ -49,7 +49,7 @@ export interface TracedEvent extends TracedObject {
 /** Other things that happened. */
 export interface TracedNote {
   readonly type: "note";
-  /** What it is: `kill`, `start`, `step`, `disturbance`, `refused`, `rejection`, `external`, `change`. */
+  /** Kind of the note: `kill`, `start`, `step`, `disturbance`, `refused`, `rejection`, `external`, `change`. */
   readonly what: string;
   readonly text: string;
   readonly step: number;

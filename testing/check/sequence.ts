@@ -56,7 +56,7 @@ function answerText(
   return `${answer}${done}${disturbed ? "   <<< disturbed" : ""}`;
 }
 
-/** The same as a Mermaid sequence diagram. */
+/** Writes and events as a Mermaid sequence diagram. */
 export function sequenceDiagram(run: RunRecord): string {
   const lines = shownEntries(run).flatMap((entry): readonly string[] => {
     switch (entry.type) {

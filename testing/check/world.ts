@@ -58,7 +58,7 @@ const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
 const realNow = performance.now.bind(performance);
 
-/** What one incarnation of the operator is started with. */
+/** Start of one incarnation of the operator. */
 export interface WorldStart {
   /** Number of the incarnation, from 1. */
   readonly incarnation: number;
@@ -113,7 +113,7 @@ export interface WorldOptions {
   readonly maxActions?: number | undefined;
   /** Called after each change of an object. */
   readonly onChange?: (() => void) | undefined;
-  /** What the operator reaches by `fetch`; nothing by default. */
+  /** Answers what the operator requests by `fetch`; nobody does by default. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
 
@@ -263,7 +263,7 @@ export class World {
     return this.#incarnations.length;
   }
 
-  /** How often each perturbation acted. */
+  /** Number of times that each perturbation acted. */
   get hits(): readonly number[] {
     return this.#perturbations.hits;
   }

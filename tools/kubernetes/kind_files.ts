@@ -57,7 +57,7 @@ const CONDITION_FIELDS: Readonly<Record<string, string>> = {
   type: "string",
 };
 
-/** What comes first keeps its plain name when two definitions share one. */
+/** Groups by precedence: of definitions of one name, the first keeps it. */
 const PRECEDENCE = [
   "core/v1",
   "apps/v1",

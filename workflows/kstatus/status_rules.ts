@@ -90,10 +90,10 @@ const crdStatus: StatusRule = (object) => {
   return inProgressStatus("Installing", "Install in progress");
 };
 
-/** As in kstatus. */
+/** Age at which an unscheduled Pod counts as failed; the same as in kstatus. */
 const SCHEDULING_GRACE_MS = 15_000;
 
-/** Time until an unscheduled Pod counts as failed, in milliseconds. */
+/** Time left until an unscheduled Pod counts as failed, in milliseconds. */
 export function graceLeft(pod: unknown, now: number): number {
   const created = Date.parse(textAt(pod, "metadata.creationTimestamp"));
   return Number.isNaN(created)

@@ -19,7 +19,7 @@ const MAX_DEAD_SHARE = 0.25;
 interface Slab {
   readonly memory: ArrayBuffer;
   readonly bytes: Buffer;
-  /** The same memory as units, for the heads of records. */
+  /** View of the memory in units, for the heads of records. */
   readonly units: Uint32Array;
   /** First unit that was never used. */
   top: number;

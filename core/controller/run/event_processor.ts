@@ -135,7 +135,7 @@ export class EventProcessor<P extends KubernetesObject>
   /** States of the objects that differ from {@linkcode FRESH}. */
   readonly #states: Map<string, RunState> = new Map();
   readonly #runs: SlotMap<string, Run<P>> = new SlotMap();
-  /** By key, the oldest first: an object may be created and deleted repeatedly. */
+  /** Deleted primaries by key, oldest first; each may be recreated often. */
   readonly #deleted: Map<string, DeletedPrimary<P>[]> = new Map();
   readonly #relevance: DefaultFilterOptions;
   readonly #retry: RetryPolicy;

@@ -23,7 +23,7 @@ import {
   ownerAnnotations,
 } from "../watch/mappers.ts";
 
-/** How an object names the primary as its owner. */
+/** Form in which an object names the primary as its owner. */
 export type Relation = "reference" | "annotations" | "none";
 
 /** Object of a reconciler with its namespace, name and relation to the primary. */
