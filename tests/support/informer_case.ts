@@ -90,8 +90,11 @@ export async function withInformer(
     await test(parts);
   } finally {
     await informer.stop();
-    guard.check(clock);
-    await server.stop();
+    try {
+      guard.check(clock);
+    } finally {
+      await server.stop();
+    }
   }
 }
 

@@ -206,6 +206,17 @@ test("Informer merges the events of an object while a loop does not read", () =>
     assert.deepEqual(await next, { done: true, value: undefined });
   }));
 
+test("Informer leaves nothing of a loop that ends on a signal that lives on", () =>
+  withInformer(async ({ server, informer, sync }) => {
+    const { signal } = new AbortController();
+    server.put("default/a");
+    await sync();
+    for await (const { key } of informer.events({ signal })) {
+      assert.equal(key, "default/a");
+      break;
+    }
+  }));
+
 test("Informer finds objects by indexes made before and after the start [J72]", () =>
   withInformer(async ({ server, informer, sync, settled }) => {
     informer.addIndex("app", { byLabel: "app" });

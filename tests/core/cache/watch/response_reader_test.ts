@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ResponseReader } from "../../../../core/cache/watch/response_reader.ts";
 import type { ApiRequest } from "../../../../core/client/request.ts";
+import type { HttpResponse } from "../../../../core/client/transport/transport.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
 const REQUEST: ApiRequest = {
@@ -44,4 +45,30 @@ test("ResponseReader counts silence only while it is read", async () => {
   await silent;
   await clock.advance(20_000);
   assert.equal(clock.pendingTimers, 0);
+});
+
+test("ResponseReader cancels a response that comes after its limit", async () => {
+  const clock = new VirtualClock();
+  const late = Promise.withResolvers<HttpResponse>();
+  let cancelled = 0;
+  const exchange = new ResponseReader(REQUEST, {
+    client: { request: () => late.promise },
+    clock,
+    limits: { head: 1_000, silence: 10_000 },
+  });
+  const overdue = assert.rejects(
+    exchange.open(),
+    /Cannot list Widget: nothing arrived for 1000 ms/,
+  );
+  await clock.advance(1_000);
+  await overdue;
+  // Not every transport heeds the signal of the request.
+  late.resolve({
+    status: 200,
+    headers: {},
+    body: { async *[Symbol.asyncIterator]() {} },
+    cancel: () => Promise.resolve(void cancelled++),
+  });
+  await clock.settle();
+  assert.equal(cancelled, 1);
 });
