@@ -184,7 +184,6 @@ export class Sharding extends RenewedLease<ShardingDeps>
       ),
     };
     if (changes) {
-      this.#released = false;
       log.info("Objects are divided among other members", { members });
     }
     if (mayAcquire(before, this.#state)) {
@@ -202,6 +201,7 @@ export class Sharding extends RenewedLease<ShardingDeps>
     living.sort();
     if (isSameMembership(living, members)) return;
     this.#state = { ...this.#state, nextMembers: living };
+    this.#released = false;
     void this.deps.onRelease().then(() => {
       if (this.#state.nextMembers !== living) return;
       this.#released = true;
@@ -213,7 +213,6 @@ export class Sharding extends RenewedLease<ShardingDeps>
     const { identity, log, onLost, onRelease } = this.deps;
     log[level](`This replica is no longer ${this.role}`, { because });
     this.#state = joiningState(identity);
-    this.#released = false;
     onLost();
     this.#recovering = true;
     void onRelease().then(() => this.#recovering = false);

@@ -91,10 +91,6 @@ function without(value: unknown, written: Fields, kept: Fields): unknown {
     if (element === undefined || node === undefined) return part;
     const others = kept[element];
     if (others === undefined && "." in node) return undefined;
-    // As a whole it belongs to another manager.
-    if (others && Object.keys(others).every((name) => name === ".")) {
-      return part;
-    }
     const rest = without(part, node, others ?? {});
     const isGone = others === undefined && typeof rest === "object" &&
       rest !== null && Object.keys(rest).length === 0;

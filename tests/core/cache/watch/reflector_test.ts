@@ -61,9 +61,11 @@ async function reflect(
   options: ReconnectOptions & {
     plurals?: readonly string[];
     relists?: RelistQueue;
+    /** Takes the time of each request, in milliseconds. */
+    onRequest?: (at: number) => void;
   } = {},
 ): Promise<string[]> {
-  const { plurals = [], relists, ...reconnect } = options;
+  const { plurals = [], relists, onRequest, ...reconnect } = options;
   const clock = new VirtualClock();
   const log: string[] = [];
   const waiting = [...answers];
@@ -86,6 +88,7 @@ async function reflect(
         const answer = waiting.shift();
         if (answer === undefined) isDone.resolve();
         log.push(textOf(request));
+        onRequest?.(clock.now());
         return answer === undefined
           ? new Promise(() => {})
           : answer instanceof ApiError
@@ -228,6 +231,22 @@ test("Reflector leaves the relist queue when its relist fails", async () => {
     "list widgets newest",
     "watch widgets 20",
   ]);
+});
+
+test("Reflector waits longer only for short watches that deliver nothing", async () => {
+  for (const delivers of [true, false]) {
+    const times: number[] = [];
+    const watch = delivers ? [event("MODIFIED", "a", 11)] : [];
+    await reflect([page(10, ["a"]), watch, watch, watch, watch], {
+      watchList: false,
+      onRequest: (at) => times.push(at),
+    });
+    const pauses = times.slice(2).map((at, index) => at - times[index + 1]!);
+    assert.deepEqual(
+      pauses,
+      delivers ? [800, 800, 800, 800] : [800, 1_600, 3_200, 6_400],
+    );
+  }
 });
 
 test("Reflector resolves a kind again that the server no longer serves", async () => {
