@@ -9,6 +9,8 @@ import {
   type OpenStream,
   openWebSocket,
 } from "../../../../core/client/transport/web_socket.ts";
+import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { LeakGuard } from "../../../support/leaks.ts";
 import { startTlsServer } from "../../../support/tls_server.ts";
 import { until } from "../../../support/until.ts";
 
@@ -325,4 +327,13 @@ test("openWebSocket ends its heartbeats with the connection, however that ends",
     globalThis.clearInterval = clearInterval;
     for (const timer of timers) clearInterval(timer as never);
   }
+});
+
+test("openWebSocket leaves no listener on the signal of an ended stream", async () => {
+  const guard = new LeakGuard();
+  const { signal } = new AbortController();
+  await assert.rejects(() => open("/stream/none", { signal }));
+  const stream = await open("/stream/three", { signal });
+  await stream.close();
+  guard.check(new VirtualClock());
 });
