@@ -68,9 +68,11 @@ test("phased upgrades in two passes: suspend, then deploy with what was carried 
     'Normal SpecChanged: image: "a" -> "b"',
     "Normal Suspended: Suspended the deployment",
   ]);
+  assert.equal(world.stored.status?.rollout?.savepoint, "savepoint");
   assert.equal(await world.pass(), 10_000);
   assert.deepEqual(world.actions, ["stop 1.1", "start 2.2 b"]);
   assert.equal(world.engine?.savepoint, "savepoint");
+  assert.equal(world.stored.status?.rollout?.savepoint, undefined, "used");
   await world.settle();
   assert.equal(world.stored.status?.lifecycle, "Stable");
   assert.equal(world.stored.status?.observedGeneration, 2);
