@@ -86,6 +86,8 @@ export const OPTIONS: RuleText = new RuleText({
 
 /** Characters that the name of a manager must not have, with their positions in bytes. */
 function oddCharacters(manager: string): string[] {
+  // Almost all are printable ASCII.
+  if (/^[ -~]*$/.test(manager)) return [];
   const odd: string[] = [];
   let position = 0;
   for (const character of manager) {
