@@ -1,3 +1,5 @@
+import { Buffer } from "node:buffer";
+
 /** Random values of one server; equal seeds give equal values. */
 export interface Random {
   /** Random number from 0 (inclusive) to 1 (exclusive). */
@@ -33,11 +35,12 @@ export function seededRandom(seed?: number): Random {
     return result >>> 0;
   };
   for (let round = 0; round < 12; round++) next32();
-  const hex = () => next32().toString(16).padStart(8, "0");
+  const words = Buffer.alloc(16);
   return {
     next: () => next32() / 2 ** 32,
     uid() {
-      const digits = hex() + hex() + hex() + hex();
+      for (let at = 0; at < 16; at += 4) words.writeUInt32BE(next32(), at);
+      const digits = words.toString("hex");
       const variant = "89ab"[next32() & 3];
       return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${
         digits.slice(13, 16)

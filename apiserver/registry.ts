@@ -110,7 +110,7 @@ export interface ResourceVersion {
   setDefaults(object: UntypedObject): void;
   /**
    * Empty object, with the fields that the kind always shows; undefined for
-   * custom resources.
+   * custom resources. It is shared: copy what you change.
    */
   empty?(): UntypedObject;
   /** Columns of a Table, the name first. */

@@ -201,6 +201,7 @@ class BuiltinVersion implements ResourceVersion {
   readonly #data: ResourceData;
   #type: GoType | undefined;
   #columns: readonly TableColumn[] | undefined;
+  #empty: UntypedObject | undefined;
 
   constructor(resource: string, data: ResourceData) {
     this.name = data.version;
@@ -255,10 +256,9 @@ class BuiltinVersion implements ResourceVersion {
   }
 
   empty(): UntypedObject {
-    const { kind } = this.#data;
-    return {
+    return this.#empty ??= {
       apiVersion: apiVersionOf(this.#data),
-      kind,
+      kind: this.#data.kind,
       ...emptyStruct(this.#goType),
     } as UntypedObject;
   }

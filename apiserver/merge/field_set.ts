@@ -77,8 +77,10 @@ export class FieldSet {
         `Cannot read a field set: it is nested more than ${MAX_DEPTH} levels deep`,
       );
     }
+    const entries = Object.entries(fields);
+    if (entries.length === 0) return FieldSet.empty;
     const nodes = new Map<PathElement, FieldSetNode>();
-    for (const [key, value] of Object.entries(fields)) {
+    for (const [key, value] of entries) {
       if (key === ".") continue;
       if (typeof value !== "object" || value === null || Array.isArray(value)) {
         throw new SyntaxError(
@@ -96,16 +98,18 @@ export class FieldSet {
 
   /** Encodes the set for `managedFields[].fieldsV1`. */
   toJSON(): FieldsV1 {
-    const entries: [string, FieldsV1][] = this.#sorted().map(
-      ([element, { member, children }]) => {
-        const fields = children.toJSON();
-        return [
-          element,
-          member && !children.isEmpty ? { ".": {}, ...fields } : fields,
-        ];
-      },
-    );
-    return Object.fromEntries(entries);
+    return this.#write({});
+  }
+
+  /** Adds the fields to those of an element; returns them. */
+  #write(fields: Record<string, FieldsV1>): FieldsV1 {
+    if (this.isEmpty) return fields;
+    for (const [element, { member, children }] of this.#sorted()) {
+      fields[element] = children.#write(
+        member && !children.isEmpty ? { ".": {} } : {},
+      );
+    }
+    return fields;
   }
 
   /** Whether the set is empty. */
@@ -155,13 +159,13 @@ export class FieldSet {
   /** Returns the intersection with another set. */
   intersection(other: FieldSet): FieldSet {
     if (other === this) return this;
-    return this.#mapNodes((element, { member, children }) => {
+    return this.#mapNodes((element, node) => {
       const theirs = other.#nodes.get(element);
       if (theirs === undefined) return undefined;
-      return {
-        member: member && theirs.member,
-        children: children.intersection(theirs.children),
-      };
+      return changed(node, {
+        member: node.member && theirs.member,
+        children: node.children.intersection(theirs.children),
+      });
     });
   }
 
@@ -171,10 +175,10 @@ export class FieldSet {
     return this.#mapNodes((element, node) => {
       const theirs = other.#nodes.get(element);
       if (theirs === undefined) return node;
-      return {
+      return changed(node, {
         member: node.member && !theirs.member,
         children: node.children.minus(theirs.children),
-      };
+      });
     });
   }
 
@@ -185,7 +189,10 @@ export class FieldSet {
       const theirs = other.#nodes.get(element);
       if (theirs === undefined) return node;
       if (theirs.member) return undefined;
-      return { ...node, children: node.children.minusWhole(theirs.children) };
+      return changed(node, {
+        member: node.member,
+        children: node.children.minusWhole(theirs.children),
+      });
     });
   }
 
@@ -209,17 +216,18 @@ export class FieldSet {
    * part of a struct implies ownership of the struct.
    */
   withNamedFields(schema: Schema | undefined): FieldSet {
-    return this.#mapNodes((element, { member, children }) => {
+    return this.#mapNodes((element, node) => {
+      const { member, children } = node;
       const name = fieldNameOf(element);
       const named = name === undefined
         ? undefined
         : schema?.properties.get(name);
       const child = named ??
         (name === undefined ? schema?.items : schema?.additionalProperties);
-      return {
+      return changed(node, {
         member: member || named !== undefined && !children.isEmpty,
         children: children.withNamedFields(child),
-      };
+      });
     });
   }
 
@@ -252,26 +260,43 @@ export class FieldSet {
     return [...this.#nodes].sort(([a], [b]) => comparePathElements(a, b));
   }
 
-  /** Maps the nodes; `undefined` removes a node. */
+  /** Maps the nodes; `undefined` removes a node. Gives this set if all are as before. */
   #mapNodes(
     change: (
       element: PathElement,
       node: FieldSetNode,
     ) => FieldSetNode | undefined,
   ): FieldSet {
-    const changed: [PathElement, FieldSetNode][] = [];
+    let nodes: Map<PathElement, FieldSetNode> | undefined;
     for (const [element, node] of this.#nodes) {
       const result = change(element, node);
-      if (result !== undefined) changed.push([element, result]);
+      if (result === node) continue;
+      nodes ??= new Map(this.#nodes);
+      if (result?.member || result?.children.isEmpty === false) {
+        nodes.set(element, result);
+      } else nodes.delete(element);
     }
-    return FieldSet.fromNodes(changed);
+    if (nodes === undefined) return this;
+    return nodes.size === 0 ? FieldSet.empty : new FieldSet(nodes);
   }
+}
+
+/** The node as it is after a change: itself, if it is as before. */
+function changed(before: FieldSetNode, after: FieldSetNode): FieldSetNode {
+  return before.member === after.member && before.children === after.children
+    ? before
+    : after;
+}
+
+/** Element of a {@linkcode FieldSetBuilder}. */
+interface BuilderNode {
+  member: boolean;
+  children: FieldSetBuilder | undefined;
 }
 
 /** Mutable builder of a {@linkcode FieldSet}. */
 export class FieldSetBuilder {
-  readonly #children: Map<PathElement, FieldSetBuilder> = new Map();
-  readonly #members: Set<PathElement> = new Set();
+  readonly #nodes: Map<PathElement, BuilderNode> = new Map();
 
   /** Adds a path; the empty path (the object itself) is ignored. */
   add(path: FieldPath): void {
@@ -281,33 +306,38 @@ export class FieldSetBuilder {
   #addFrom(path: FieldPath, depth: number): void {
     const element = path[depth];
     if (element === undefined) return;
-    if (depth + 1 === path.length) this.#members.add(element);
+    if (depth + 1 === path.length) this.addElement(element);
     else this.at(element).#addFrom(path, depth + 1);
   }
 
   /** Adds a field of the top level. */
   addElement(element: PathElement): void {
-    this.#members.add(element);
+    this.#node(element).member = true;
   }
 
   /** Returns the builder of the set below an element. */
   at(element: PathElement): FieldSetBuilder {
-    let children = this.#children.get(element);
-    if (children === undefined) {
-      children = new FieldSetBuilder();
-      this.#children.set(element, children);
+    return this.#node(element).children ??= new FieldSetBuilder();
+  }
+
+  #node(element: PathElement): BuilderNode {
+    let node = this.#nodes.get(element);
+    if (node === undefined) {
+      node = { member: false, children: undefined };
+      this.#nodes.set(element, node);
     }
-    return children;
+    return node;
   }
 
   /** Builds the set of the fields added so far. */
   build(): FieldSet {
-    const elements = new Set([...this.#members, ...this.#children.keys()]);
-    return FieldSet.fromNodes(
-      [...elements].map((element) => [element, {
-        member: this.#members.has(element),
-        children: this.#children.get(element)?.build() ?? FieldSet.empty,
-      }]),
-    );
+    const nodes: [PathElement, FieldSetNode][] = [];
+    for (const [element, { member, children }] of this.#nodes) {
+      nodes.push([element, {
+        member,
+        children: children?.build() ?? FieldSet.empty,
+      }]);
+    }
+    return FieldSet.fromNodes(nodes);
   }
 }

@@ -1,5 +1,5 @@
 import { fieldElement, type PathElement } from "./path_element.ts";
-import { type FieldSet, FieldSetBuilder } from "./field_set.ts";
+import { FieldSet, FieldSetBuilder } from "./field_set.ts";
 import {
   isJsonObject,
   jsonEquals,
@@ -14,6 +14,8 @@ import {
   itemSchema,
 } from "./typed_value.ts";
 
+const NOTHING: JsonObject = {};
+
 /** Differences between two objects; the sets are disjoint. */
 export interface Comparison {
   /** Fields that only the second object has. */
@@ -24,15 +26,35 @@ export interface Comparison {
   readonly removed: FieldSet;
 }
 
-/** Builders of the differences below one position. */
-interface ComparisonBuilder {
-  readonly added: FieldSetBuilder;
-  readonly modified: FieldSetBuilder;
-  readonly removed: FieldSetBuilder;
-}
+/** Position in the compared objects, which records differences. */
+class Position {
+  readonly #parent: Position | undefined;
+  readonly #element: PathElement;
+  /** Builders of the differences below, created when there is one. */
+  readonly #below: { -readonly [kind in keyof Comparison]?: FieldSetBuilder } =
+    {};
 
-/** Function that records the difference of a field. */
-type Mark = (kind: keyof ComparisonBuilder) => void;
+  constructor(parent?: Position, element: PathElement = fieldElement("")) {
+    this.#parent = parent;
+    this.#element = element;
+  }
+
+  /** Builder of the differences of a kind below. */
+  builder(kind: keyof Comparison): FieldSetBuilder {
+    return this.#below[kind] ??=
+      this.#parent?.builder(kind).at(this.#element) ?? new FieldSetBuilder();
+  }
+
+  /** Records a difference of the position itself; the root is not tracked. */
+  mark(kind: keyof Comparison): void {
+    this.#parent?.builder(kind).addElement(this.#element);
+  }
+
+  /** Differences of a kind below. */
+  fields(kind: keyof Comparison): FieldSet {
+    return this.#below[kind]?.build() ?? FieldSet.empty;
+  }
+}
 
 /** Compares two objects of a kind by its schema. */
 export function compareTyped(
@@ -40,42 +62,12 @@ export function compareTyped(
   before: unknown,
   after: unknown,
 ): Comparison {
-  const builder: ComparisonBuilder = {
-    added: new FieldSetBuilder(),
-    modified: new FieldSetBuilder(),
-    removed: new FieldSetBuilder(),
-  };
-  // The object as a whole is not tracked.
-  compare(schema, before, after, { builders: () => builder, mark: () => {} });
+  const root = new Position();
+  compare(schema, before, after, root);
   return {
-    added: builder.added.build(),
-    modified: builder.modified.build(),
-    removed: builder.removed.build(),
-  };
-}
-
-interface Position {
-  /** Returns the builders for differences below; created lazily. */
-  builders(): ComparisonBuilder;
-  /** Records a difference of the position itself. */
-  readonly mark: Mark;
-}
-
-function positionAt(position: Position, element: PathElement): Position {
-  let builder: ComparisonBuilder | undefined;
-  return {
-    builders: () => {
-      if (builder === undefined) {
-        const { added, modified, removed } = position.builders();
-        builder = {
-          added: added.at(element),
-          modified: modified.at(element),
-          removed: removed.at(element),
-        };
-      }
-      return builder;
-    },
-    mark: (kind) => position.builders()[kind].addElement(element),
+    added: root.fields("added"),
+    modified: root.fields("modified"),
+    removed: root.fields("removed"),
   };
 }
 
@@ -87,12 +79,14 @@ function compare(
 ): void {
   // Most leaves of an update are unchanged.
   if (before === after && typeof before !== "object") return;
-  const forms = new Set<Form>();
-  if (before !== undefined) forms.add(formOf(schema, before));
-  if (after !== undefined) forms.add(formOf(schema, after));
+  const left = before === undefined ? undefined : formOf(schema, before);
+  const right = after === undefined ? undefined : formOf(schema, after);
   let leaf = false;
-  for (const form of forms) {
-    leaf = compareAs(form, schema, before, after, position);
+  if (left !== undefined) {
+    leaf = compareAs(left, schema, before, after, position);
+  }
+  if (right !== undefined && right !== left) {
+    leaf = compareAs(right, schema, before, after, position);
   }
   if (leaf) return;
   if (before === undefined) position.mark("added");
@@ -108,13 +102,15 @@ function compareAs(
   position: Position,
 ): boolean {
   if (form === "map") {
-    const left = isJsonObject(before) ? before : {};
-    const right = isJsonObject(after) ? after : {};
-    const names = new Set([...Object.keys(left), ...Object.keys(right)]);
-    if (schema.mapType !== "atomic" && names.size > 0) {
-      compareFields(schema, left, right, { names, position });
-      return false;
-    }
+    if (
+      schema.mapType !== "atomic" &&
+      compareFields(
+        schema,
+        isJsonObject(before) ? before : NOTHING,
+        isJsonObject(after) ? after : NOTHING,
+        position,
+      )
+    ) return false;
   } else if (form === "list") {
     const left: unknown[] = Array.isArray(before) ? before : [];
     const right: unknown[] = Array.isArray(after) ? after : [];
@@ -129,20 +125,31 @@ function compareAs(
   return true;
 }
 
+/** Compares the fields of two objects; returns whether there are any. */
 function compareFields(
   schema: Schema,
   before: JsonObject,
   after: JsonObject,
-  { names, position }: { names: ReadonlySet<string>; position: Position },
-): void {
-  for (const name of names) {
+  position: Position,
+): boolean {
+  const compareField = (name: string, left: unknown, right: unknown) =>
     compare(
       fieldSchema(schema, name),
-      Object.hasOwn(before, name) ? before[name] : undefined,
-      Object.hasOwn(after, name) ? after[name] : undefined,
-      positionAt(position, fieldElement(name)),
+      left,
+      right,
+      new Position(position, fieldElement(name)),
     );
+  const names = Object.keys(before);
+  for (const name of names) {
+    const right = Object.hasOwn(after, name) ? after[name] : undefined;
+    compareField(name, before[name], right);
   }
+  const others = Object.keys(after);
+  for (const name of others) {
+    if (Object.hasOwn(before, name)) continue;
+    compareField(name, undefined, after[name]);
+  }
+  return names.length + others.length > 0;
 }
 
 function groupItems(
@@ -176,7 +183,7 @@ function compareItems(
   for (const element of new Set([...lefts.keys(), ...rights.keys()])) {
     const left = lefts.get(element) ?? [];
     const right = rights.get(element) ?? [];
-    const item = positionAt(position, element);
+    const item = new Position(position, element);
     const items = itemSchema(schema);
     if (left.length <= 1 && right.length <= 1) {
       compare(items, left[0], right[0], item);

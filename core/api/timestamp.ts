@@ -13,8 +13,17 @@
  * ```
  */
 export function timestamp(milliseconds: number): string {
-  return `${toIso(milliseconds).slice(0, 19)}Z`;
+  const second = Math.floor(milliseconds / 1_000);
+  if (second !== lastSecond) {
+    lastText = `${toIso(milliseconds).slice(0, 19)}Z`;
+    lastSecond = second;
+  }
+  return lastText;
 }
+
+/** Last second that was written, and its text: most follow in the same one. */
+let lastSecond: number | undefined;
+let lastText = "";
 
 /**
  * Timestamp in the format of `metav1.MicroTime`: UTC, with microseconds.

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { parseApiVersion } from "../../../core/api/kind.ts";
 import { Quantity } from "../../../core/api/quantity.ts";
 import type {
@@ -34,8 +35,6 @@ function without(struct: Struct, names: readonly string[]): Struct {
     Object.entries(struct ?? {}).filter(([name]) => !names.includes(name)),
   );
 }
-
-const encoder = new TextEncoder();
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
@@ -202,7 +201,7 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   subscripted: (label = "") =>
     /^(.*)\['(.*)'\]$/.exec(label)?.slice(1) ?? [label],
   textSize: (data: Labels = {}) =>
-    sum(Object.values(data).map((text) => encoder.encode(text).length)),
+    sum(Object.values(data).map((text) => Buffer.byteLength(text))),
   timeZoneProblem,
   trim: (text?: string) => text?.trim(),
   twoOfAFamily: (ranges: readonly string[] = []) =>
