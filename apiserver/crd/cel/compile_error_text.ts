@@ -6,22 +6,44 @@ interface CelFailureDetails {
   readonly node?: { readonly op?: string; readonly args?: unknown };
 }
 
+/** Error in an expression, with its offset in the source. */
+export interface CompileProblem {
+  readonly why: string;
+  readonly start: number;
+}
+
 /**
- * Compile error in cel-go's format: position, reason, and the source line with a
- * mark below.
+ * Error of the CEL library in the words of cel-go.
  *
  * @param isFunction Whether a function of the given name exists.
  */
-export function compileErrorText(
+export function compileProblem(
   error: unknown,
   source: string,
   isFunction: (name: string) => boolean,
-): string {
+): CompileProblem {
   const details = (error ?? {}) as CelFailureDetails;
-  const start = errorOffset(details, source);
-  const why = syntaxProblem(details, source) ?? reason(details, isFunction) ??
-    String(error);
-  return locatedText(source, start, why);
+  return {
+    start: errorOffset(details, source),
+    why: syntaxProblem(details, source) ?? reason(details, isFunction) ??
+      String(error),
+  };
+}
+
+/** Number of errors of an expression that are reported. */
+const MAX_PROBLEMS = 100;
+
+/**
+ * Compile errors in cel-go's format, in the order of the source: position, reason,
+ * and the source line with a mark below.
+ */
+export function compileErrorText(
+  problems: readonly CompileProblem[],
+  source: string,
+): string {
+  const texts = problems.toSorted((a, b) => a.start - b.start)
+    .map(({ start, why }) => locatedText(source, start, why));
+  return [...new Set(texts)].slice(0, MAX_PROBLEMS).join("\n");
 }
 
 /** Tokens with which an operand begins, in ANTLR's order. */
@@ -67,7 +89,7 @@ function syntaxProblem(
 }
 
 /** Error text with position, reason, and the source line with a mark below. */
-export function locatedText(
+function locatedText(
   source: string,
   start: number,
   why: string,
@@ -124,6 +146,8 @@ function reason(
     case "unknown_variable":
       return undeclared(last);
     case "no_such_overload": {
+      const [, sign, operand] = /: ([-!])(\S+)$/.exec(summary) ?? [];
+      if (sign) return noOverload(`${sign}_`, `(${celType(operand)})`);
       const parts = /: (\S.*?) ([=!<>+\-*/%]+|in) (.+)$/.exec(summary);
       return parts
         ? noOverload(

@@ -1,18 +1,16 @@
 import { isDuration, matchesFormat } from "../schema/formats.ts";
 import { goRegExp } from "../schema/regular_expression.ts";
+import type { CompileProblem } from "./compile_error_text.ts";
 import { unionOf } from "./related_lists.ts";
 
 /** Node of the library's expression tree. */
-interface ExpressionNode {
+export interface ExpressionNode {
   readonly op: string;
   readonly args: unknown;
   readonly start: number;
-}
-
-/** Violation at a literal, with its offset in the source. */
-export interface LiteralProblem {
-  readonly why: string;
-  readonly start: number;
+  readonly end: number;
+  /** Type of a node that has been checked. */
+  checkedType?: unknown;
 }
 
 /** Functions whose literal arguments are checked at compile time. */
@@ -104,27 +102,33 @@ const LOOPS: ReadonlySet<string> = new Set([
   "transformMapEntry",
 ]);
 
-/**
- * First construct that the library accepts and Kubernetes rejects: an invalid
- * literal argument, or a reference to `cel`.
- */
-export function literalProblem(tree: unknown): LiteralProblem | undefined {
-  let problem: LiteralProblem | undefined;
-  walk(tree, ({ op, args, start }) => {
-    if (op === "id" && args === "cel") {
-      const why = "undeclared reference to 'cel' (in container '')";
-      problem ??= { why, start };
-    }
-    if (problem || (op !== "call" && op !== "rcall")) return;
+/** References to `cel`, which the library accepts and Kubernetes does not. */
+export function reservedNames(
+  tree: unknown,
+): readonly (CompileProblem & { readonly node: ExpressionNode })[] {
+  const problems: ReturnType<typeof reservedNames>[number][] = [];
+  walk(tree, (node) => {
+    if (node.op !== "id" || node.args !== "cel") return;
+    const why = "undeclared reference to 'cel' (in container '')";
+    problems.push({ why, start: node.start, node });
+  });
+  return problems;
+}
+
+/** Invalid literal arguments, which the library accepts and Kubernetes does not. */
+export function literalProblems(tree: unknown): readonly CompileProblem[] {
+  const problems: CompileProblem[] = [];
+  walk(tree, ({ op, args }) => {
+    if (op !== "call" && op !== "rcall") return;
     const [name, ...rest] = args as [string, ...unknown[]];
     const [literal] = rest.at(-1) as readonly ExpressionNode[];
     const fits = Object.hasOwn(LITERALS, name) ? LITERALS[name] : undefined;
     if (literal?.op !== "value" || typeof literal.args !== "string") return;
     if (fits && !fits(literal.args)) {
-      problem = { why: `invalid ${name} argument`, start: literal.start };
+      problems.push({ why: `invalid ${name} argument`, start: literal.start });
     }
   });
-  return problem;
+  return problems;
 }
 
 /** Node of a binary operator with its evaluation function. */

@@ -3,9 +3,19 @@ import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { followSchemaPath } from "../schema/schema_path.ts";
 import type { CelType } from "./cel_types.ts";
-import { compileErrorText, locatedText } from "./compile_error_text.ts";
+import {
+  compileErrorText,
+  type CompileProblem,
+  compileProblem,
+} from "./compile_error_text.ts";
 import { CelFailure } from "./cel_failure.ts";
-import { chargeCosts, literalProblem, uniteSets } from "./expression_tree.ts";
+import {
+  chargeCosts,
+  type ExpressionNode,
+  literalProblems,
+  reservedNames,
+  uniteSets,
+} from "./expression_tree.ts";
 
 /** Maximum cost of one evaluation. */
 const CALL_LIMIT = 1_000_000;
@@ -132,23 +142,31 @@ export interface Compiled {
   readonly tree: unknown;
 }
 
-/** Compiles an expression; returns the error text if that fails. */
+/** Compiles an expression; returns the texts of all errors if that fails. */
 export function compile(
   source: string,
   environment: Environment,
 ): Compiled | string {
+  const problem = (error: unknown) =>
+    compileProblem(
+      error,
+      source,
+      (name) =>
+        environment.getDefinitions().functions
+          .some((each) => each.name === name),
+    );
   try {
-    // The library accepts has() for unknown fields, which Kubernetes rejects.
-    const withoutHas = source.replace(/\bhas\(/g, "dyn(");
-    const { error: missing } = environment.check(withoutHas);
-    if (withoutHas !== source && missing?.code === "no_such_key") {
-      return errorText(missing, source, environment);
-    }
     const parsed = environment.parse(source);
-    const { valid, type = "dyn", error } = parsed.check();
-    if (!valid) return errorText(error, source, environment);
-    const problem = literalProblem(parsed.ast);
-    if (problem) return locatedText(source, problem.start, problem.why);
+    const names = reservedNames(parsed.ast);
+    for (const { node } of names) node.checkedType = anyType(environment);
+    const { errors, type } = check(parsed, environment);
+    const problems = [
+      ...unknownInHas(source, environment, problem),
+      ...errors.map(problem),
+      ...names,
+    ];
+    if (problems.length === 0) problems.push(...literalProblems(parsed.ast));
+    if (problems.length > 0) return compileErrorText(problems, source);
     uniteSets(parsed.ast);
     chargeCosts(parsed.ast, charge);
     return {
@@ -157,21 +175,70 @@ export function compile(
       tree: parsed.ast,
     };
   } catch (error) {
-    return errorText(error, source, environment);
+    return compileErrorText([problem(error)], source);
   }
 }
 
-function errorText(
-  error: unknown,
+/** Number of errors after which an expression is not checked further. */
+const MAX_ERRORS = 100;
+
+/**
+ * Type of an expression, with all errors. As in cel-go, what has an error counts
+ * as a value of any type for what it is a part of.
+ *
+ * @param parsed The expression; nodes with an error get the type `dyn`.
+ */
+function check(
+  parsed: ReturnType<Environment["parse"]>,
+  environment: Environment,
+): { readonly type: string; readonly errors: readonly TypeProblem[] } {
+  const errors: TypeProblem[] = [];
+  for (;;) {
+    const { valid, type = "dyn", error } = parsed.check();
+    if (valid) return { type, errors };
+    const found = (error ?? {}) as TypeProblem;
+    const { node } = found;
+    const any = anyType(environment);
+    // Nothing follows from what has an error already.
+    if (node?.checkedType === any) return { type, errors };
+    errors.push(found);
+    if (!node || errors.length >= MAX_ERRORS) return { type, errors };
+    node.checkedType = any;
+  }
+}
+
+/**
+ * Errors of unknown fields in `has()`, which the library accepts and Kubernetes
+ * does not. cel-go reports the field that is asked for at the parenthesis.
+ */
+function unknownInHas(
   source: string,
   environment: Environment,
-): string {
-  return compileErrorText(
-    error,
-    source,
-    (name) =>
-      environment.getDefinitions().functions.some((each) => each.name === name),
-  );
+  problem: (error: unknown) => CompileProblem,
+): readonly CompileProblem[] {
+  const withoutHas = source.replace(/\bhas\(/g, "dyn(");
+  if (withoutHas === source) return [];
+  const { errors } = check(environment.parse(withoutHas), environment);
+  return errors.filter(({ code }) => code === "no_such_key").map((error) => {
+    const { node: { start = 0, end = 0 } = {} } = error;
+    const [call] = /\bhas\(\s*$/.exec(source.slice(0, start)) ?? [];
+    return call === undefined || !/^\s*\)/.test(source.slice(end))
+      ? problem(error)
+      : { ...problem(error), start: start - call.length + "has".length };
+  });
+}
+
+/** Type error of the library. */
+interface TypeProblem {
+  readonly code?: string | undefined;
+  readonly node?: ExpressionNode | undefined;
+}
+
+/** Type of any value, as the library has it in checked trees. */
+function anyType(environment: Environment): unknown {
+  const any = environment.parse("dyn(0)");
+  any.check();
+  return (any.ast as unknown as ExpressionNode).checkedType;
 }
 
 /** Whether the source uses the variable `oldSelf`, outside of texts and field names. */
