@@ -8,6 +8,9 @@ import { envtestScripts } from "./envtest/scripts.ts";
 import type { EnvtestSettings } from "./envtest/etcd_stand_in.ts";
 import { textOf } from "./serving.ts";
 
+/** Flags by which Node uses less memory: a small young generation, one thread. */
+const MEMORY_FLAGS = ["--max-semi-space-size=2", "--v8-pool-size=1"];
+
 /** Command that runs the process of etcd with the runtime of this process. */
 function serverCommand(settings: EnvtestSettings): readonly string[] {
   const own = new URL(import.meta.url).pathname;
@@ -23,7 +26,10 @@ function serverCommand(settings: EnvtestSettings): readonly string[] {
     ? ["run", "-A", "--no-check"]
     : bun !== undefined
     ? []
-    : process.execArgv.filter((flag) => !flag.startsWith("--test"));
+    : [
+      ...MEMORY_FLAGS,
+      ...process.execArgv.filter((flag) => !flag.startsWith("--test")),
+    ];
   return [process.execPath, ...flags, file, JSON.stringify(settings)];
 }
 

@@ -5,7 +5,14 @@
  * @module
  */
 import process from "node:process";
-import { EtcdStandIn } from "./etcd_stand_in.ts";
+import type { EtcdStandIn } from "./etcd_stand_in.ts";
+
+const module = process.getBuiltinModule("node:module") as {
+  enableCompileCache?(): unknown;
+};
+// Node keeps compiled modules for the next start; only later imports profit.
+module.enableCompileCache?.();
+const { EtcdStandIn: StandIn } = await import("./etcd_stand_in.ts");
 
 const [settings = "{}", ...args] = process.argv.slice(2);
 let standIn: EtcdStandIn | undefined;
@@ -18,7 +25,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(signal, end);
 }
 try {
-  standIn = await EtcdStandIn.start(args, JSON.parse(settings), end);
+  standIn = await StandIn.start(args, JSON.parse(settings), end);
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);
   process.exit(1);

@@ -13,7 +13,7 @@ import {
 import { untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";
 import { runCommand } from "../../support/child_process.ts";
-import { coracle, Program } from "../../support/program.ts";
+import { coracle, Program, RUNTIME } from "../../support/program.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import { until } from "../../support/until.ts";
 
@@ -73,9 +73,10 @@ async function envtestCase() {
     usage: "client",
   });
   // A folder of its own, since tests of several runtimes run at a time.
-  const env = { TMPDIR: folder };
+  const env = { TMPDIR: folder, NODE_COMPILE_CACHE: undefined };
   return {
     assets,
+    compileCache: join(folder, "node-compile-cache"),
     url,
     meeting: join(
       folder,
@@ -126,7 +127,8 @@ async function healthy(url: string): Promise<void> {
 test("the programs of coracle envtest serve as etcd and kube-apiserver", {
   skip: UNSUPPORTED,
 }, async () => {
-  const { etcd, apiServer, connect, url, meeting } = await envtestCase();
+  const { etcd, apiServer, compileCache, connect, url, meeting } =
+    await envtestCase();
   const store = etcd();
   let server: Program | undefined;
   try {
@@ -161,6 +163,8 @@ test("the programs of coracle envtest serve as etcd and kube-apiserver", {
     assert.equal(await store.end("SIGTERM"), 0);
     await server.ended();
     assert.equal(existsSync(meeting), false);
+    // The next one starts with what Node has compiled now.
+    assert.equal(existsSync(compileCache), RUNTIME === "node");
   } finally {
     await server?.kill();
     await store.kill();
