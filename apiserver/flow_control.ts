@@ -43,124 +43,84 @@ function levelSpec(name: string): Spec {
   return { type: "Limited", limited: { ...shares, limitResponse } };
 }
 
-const ALL = ["*"];
-const resources = (
-  verbs: string,
-  apiGroups: string,
-  names: string,
-  clusterScope?: true,
-) => ({
-  verbs: verbs.split(","),
-  apiGroups: [apiGroups],
-  resources: names.split(","),
-  ...(clusterScope ? { clusterScope } : {}),
-  namespaces: ALL,
-});
-const EVERYTHING = {
-  resourceRules: [resources("*", "*", "*", true)],
-  nonResourceRules: [{ verbs: ALL, nonResourceURLs: ALL }],
-};
-const LEASES = resources("get,create,update", "coordination.k8s.io", "leases");
+const list = (text = ""): string[] => text.split(",");
 
-const group = (name: string) => ({ kind: "Group", group: { name } });
-const user = (name: string) => ({ kind: "User", user: { name } });
-const account = (name: string) => ({
-  kind: "ServiceAccount",
-  serviceAccount: { namespace: "kube-system", name },
-});
-const ANYBODY = [
-  group("system:unauthenticated"),
-  group("system:authenticated"),
-];
-const MANAGER = user("system:kube-controller-manager");
-const SCHEDULER = user("system:kube-scheduler");
+function readSubject(text: string): Spec {
+  const [kind = "", name = ""] = text.split("/");
+  switch (kind) {
+    case "Group":
+      return { kind, group: { name } };
+    case "User":
+      return { kind, user: { name } };
+    default:
+      return { kind, serviceAccount: { namespace: "kube-system", name } };
+  }
+}
 
-/** Flow schemas: precedence, level, what tells flows apart, subjects and rules. */
-const SCHEMA_DATA: Readonly<
-  Record<string, readonly [number, string, string, Spec[], Spec]>
-> = {
-  "catch-all": [10_000, "catch-all", "ByUser", ANYBODY, EVERYTHING],
-  "endpoint-controller": [150, "workload-high", "ByUser", [
-    MANAGER,
-    account("endpoint-controller"),
-    account("endpointslicemirroring-controller"),
-  ], { resourceRules: [resources("get,create,update", "", "endpoints")] }],
-  exempt: [1, "exempt", "", [group("system:masters")], EVERYTHING],
-  "global-default": [9900, "global-default", "ByUser", ANYBODY, EVERYTHING],
-  "kube-controller-manager": [
-    800,
-    "workload-high",
-    "ByNamespace",
-    [MANAGER],
-    EVERYTHING,
-  ],
-  "kube-scheduler": [
-    800,
-    "workload-high",
-    "ByNamespace",
-    [SCHEDULER],
-    EVERYTHING,
-  ],
-  "kube-system-service-accounts": [
-    900,
-    "workload-high",
-    "ByNamespace",
-    [account("*")],
-    EVERYTHING,
-  ],
-  probes: [2, "exempt", "", ANYBODY, {
-    nonResourceRules: [{
-      verbs: ["get"],
-      nonResourceURLs: ["/healthz", "/readyz", "/livez"],
-    }],
-  }],
-  "service-accounts": [
-    9000,
-    "workload-low",
-    "ByUser",
-    [group("system:serviceaccounts")],
-    EVERYTHING,
-  ],
-  "system-leader-election": [100, "leader-election", "ByUser", [
-    MANAGER,
-    SCHEDULER,
-    account("*"),
-  ], { resourceRules: [LEASES] }],
-  "system-node-high": [400, "node-high", "ByUser", [group("system:nodes")], {
-    resourceRules: [
-      resources("*", "", "nodes,nodes/status", true),
-      resources("*", "coordination.k8s.io", "leases"),
-    ],
-  }],
-  "system-nodes": [
-    500,
-    "system",
-    "ByUser",
-    [group("system:nodes")],
-    EVERYTHING,
-  ],
-  "workload-leader-election": [200, "leader-election", "ByUser", [
-    account("*"),
-  ], {
-    resourceRules: [
-      resources("get,create,update", "", "endpoints,configmaps"),
-      LEASES,
-    ],
-  }],
-};
+const ANYBODY = "Group/system:unauthenticated,Group/system:authenticated";
+const MANAGER = "User/system:kube-controller-manager";
+const SCHEDULER = "User/system:kube-scheduler";
+const EVERYTHING = "*|*|*|cluster;*|*";
+const LEASES = "get,create,update|coordination.k8s.io|leases";
+
+/**
+ * Flow schemas, one per line: name, precedence, level, what tells flows apart and
+ * subjects, and the rules after semicolons: verbs, groups, resources and whether
+ * of the cluster, or verbs and paths.
+ */
+const SCHEMA_DATA: Readonly<Record<string, string>> = Object.fromEntries(
+  `catch-all|10000|catch-all|ByUser|${ANYBODY};${EVERYTHING}
+endpoint-controller|150|workload-high|ByUser|${MANAGER},ServiceAccount/endpoint-controller,ServiceAccount/endpointslicemirroring-controller;get,create,update||endpoints
+exempt|1|exempt||Group/system:masters;${EVERYTHING}
+global-default|9900|global-default|ByUser|${ANYBODY};${EVERYTHING}
+kube-controller-manager|800|workload-high|ByNamespace|${MANAGER};${EVERYTHING}
+kube-scheduler|800|workload-high|ByNamespace|${SCHEDULER};${EVERYTHING}
+kube-system-service-accounts|900|workload-high|ByNamespace|ServiceAccount/*;${EVERYTHING}
+probes|2|exempt||${ANYBODY};get|/healthz,/readyz,/livez
+service-accounts|9000|workload-low|ByUser|Group/system:serviceaccounts;${EVERYTHING}
+system-leader-election|100|leader-election|ByUser|${MANAGER},${SCHEDULER},ServiceAccount/*;${LEASES}
+system-node-high|400|node-high|ByUser|Group/system:nodes;*||nodes,nodes/status|cluster;*|coordination.k8s.io|leases
+system-nodes|500|system|ByUser|Group/system:nodes;${EVERYTHING}
+workload-leader-election|200|leader-election|ByUser|ServiceAccount/*;get,create,update||endpoints,configmaps;${LEASES}`
+    .split("\n").map((line) => [line.slice(0, line.indexOf("|")), line]),
+);
+
+function readRules(texts: readonly string[]): Spec {
+  const rules = texts.map((text) => text.split("|"));
+  const resourceRules = rules.filter(({ length }) => length > 2)
+    .map(([verbs, group, resources, scope]) => ({
+      verbs: list(verbs),
+      apiGroups: list(group),
+      resources: list(resources),
+      ...scope !== undefined && { clusterScope: true },
+      namespaces: ["*"],
+    }));
+  const nonResourceRules = rules.filter(({ length }) => length === 2)
+    .map(([verbs, paths]) => ({
+      verbs: list(verbs),
+      nonResourceURLs: list(paths),
+    }));
+  return {
+    ...resourceRules.length > 0 && { resourceRules },
+    ...nonResourceRules.length > 0 && { nonResourceRules },
+  };
+}
 
 function levelBody(name: string): Spec {
   return { spec: levelSpec(name), status: {} };
 }
 
 function schemaBody(name: string, now: number): Spec {
-  const [matchingPrecedence, level = "", type, subjects, rules] =
-    SCHEMA_DATA[name] ?? [];
+  const [head = "", ...rules] = (SCHEMA_DATA[name] ?? "").split(";");
+  const [, precedence, level = "", type, subjects] = head.split("|");
   const spec = {
     priorityLevelConfiguration: { name: level },
-    matchingPrecedence,
-    ...(type === "" ? {} : { distinguisherMethod: { type } }),
-    rules: [{ subjects, ...rules }],
+    matchingPrecedence: Number(precedence),
+    ...type && { distinguisherMethod: { type } },
+    rules: [{
+      subjects: list(subjects).map(readSubject),
+      ...readRules(rules),
+    }],
   };
   return { spec, status: dangling(level, now, true) };
 }

@@ -231,8 +231,6 @@ export class ControllerApi {
       const written = await settle(() =>
         updateObject(request, {
           options: internalWrite(this.#manager),
-          conditional: false,
-          mayCreate: false,
           uid,
           next: (live) => {
             change(live as KubernetesObject as T);

@@ -202,8 +202,6 @@ export class CrdController {
       }),
       {
         options: internalWrite("kube-apiserver"),
-        conditional: false,
-        mayCreate: false,
         next: (live) => {
           live.metadata.finalizers = finalizers.filter((finalizer) =>
             finalizer !== CRD_CLEANUP_FINALIZER
@@ -242,8 +240,6 @@ export class CrdController {
       }),
       {
         options: internalWrite("kube-apiserver"),
-        conditional: false,
-        mayCreate: false,
         next: (live) => ({
           ...live,
           status: next((live as Crd).status ?? {}),

@@ -241,8 +241,6 @@ export class GarbageCollector {
   ): void {
     updateObject(this.#request(stored), {
       options: internalWrite(MANAGER),
-      conditional: false,
-      mayCreate: false,
       uid: stored.uid,
       next: (live) => {
         change(live);

@@ -213,8 +213,6 @@ export class NamespaceController {
     }
     updateObject(request, {
       options: internalWrite(MANAGER),
-      conditional: false,
-      mayCreate: false,
       next: (live) => ({
         ...live,
         metadata: {

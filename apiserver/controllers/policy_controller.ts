@@ -67,8 +67,6 @@ export class PolicyController {
         }),
         {
           options: internalWrite("validatingadmissionpolicy-status"),
-          conditional: false,
-          mayCreate: false,
           next: (live) => ({
             ...live,
             status: {

@@ -86,8 +86,6 @@ export class QuotaController {
           options: internalWrite(
             charged ? "kube-apiserver" : "kube-controller-manager",
           ),
-          conditional: false,
-          mayCreate: false,
           next: (live) => {
             const { spec, status } = live as unknown as ResourceQuota;
             const hard = this.#outdated.has(key) ? spec?.hard : status?.hard;

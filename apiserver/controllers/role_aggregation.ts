@@ -44,8 +44,6 @@ export class RoleAggregation {
           internalRequest(this.#context, definition, { namespace: "", name }),
           {
             options: internalWrite("clusterrole-aggregation-controller"),
-            conditional: false,
-            mayCreate: false,
             next: (live) => ({ ...live, rules }),
           },
         );

@@ -115,8 +115,6 @@ export class VolumeProtection {
     const finalizer = PROTECTIONS.get(definition.plural);
     updateObject(internalRequest(this.#context, definition, stored), {
       options: internalWrite(MANAGER),
-      conditional: false,
-      mayCreate: false,
       uid,
       next: (live) => {
         const { metadata } = live;

@@ -17,68 +17,28 @@ export interface MetadataChecks {
 const USUAL: MetadataChecks = { changes: 1, whole: 0, finalizers: true };
 
 /**
- * Checks of other kinds. Clients see each cause once per check, since duplicate
- * causes are not removed.
+ * Checks of other kinds, one combination per line: changes, whole and resources; a
+ * dash stands for finalizers that are not accepted. Clients see each cause once per
+ * check, since duplicate causes are not removed.
  */
-const OTHERS: ReadonlyMap<string, MetadataChecks> = new Map([
-  ...group(
-    { ...USUAL, whole: 1 },
-    `
-    configmaps endpoints namespaces nodes pods replicationcontrollers secrets
-    serviceaccounts services controllerrevisions.apps daemonsets.apps
-    replicasets.apps jobs.batch ingressclasses.networking.k8s.io
-    ingresses.networking.k8s.io networkpolicies.networking.k8s.io
-    storageclasses.storage.k8s.io`,
-  ),
-  ...group(
-    { ...USUAL, whole: 2 },
-    `
-    persistentvolumeclaims roles.rbac.authorization.k8s.io
-    clusterroles.rbac.authorization.k8s.io
-    rolebindings.rbac.authorization.k8s.io
-    clusterrolebindings.rbac.authorization.k8s.io`,
-  ),
-  ...group(
-    { changes: 0, whole: 1, finalizers: true },
-    `
-    limitranges endpointslices.discovery.k8s.io
-    flowschemas.flowcontrol.apiserver.k8s.io
-    prioritylevelconfigurations.flowcontrol.apiserver.k8s.io`,
-  ),
-  ...group(
-    { changes: 0, whole: 2, finalizers: true },
-    `
-    persistentvolumes`,
-  ),
-  ...group(
-    { ...USUAL, finalizers: false },
-    `
-    leases.coordination.k8s.io`,
-  ),
-  ...group(
-    { changes: 1, whole: 1, finalizers: false },
-    `
-    runtimeclasses.node.k8s.io`,
-  ),
-  ...group(
-    { changes: 0, whole: 1, finalizers: false },
-    `
-    mutatingwebhookconfigurations.admissionregistration.k8s.io
-    validatingwebhookconfigurations.admissionregistration.k8s.io`,
-  ),
-  ...group(
-    { changes: 0, whole: 0, finalizers: false },
-    `
-    poddisruptionbudgets.policy`,
-  ),
-]);
-
-function group(
-  checks: MetadataChecks,
-  resources: string,
-): [string, MetadataChecks][] {
-  return resources.trim().split(/\s+/).map((resource) => [resource, checks]);
-}
+const OTHERS: ReadonlyMap<string, MetadataChecks> = new Map(
+  `1 1 configmaps endpoints namespaces nodes pods replicationcontrollers secrets serviceaccounts services controllerrevisions.apps daemonsets.apps replicasets.apps jobs.batch ingressclasses.networking.k8s.io ingresses.networking.k8s.io networkpolicies.networking.k8s.io storageclasses.storage.k8s.io
+1 2 persistentvolumeclaims roles.rbac.authorization.k8s.io clusterroles.rbac.authorization.k8s.io rolebindings.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io
+0 1 limitranges endpointslices.discovery.k8s.io flowschemas.flowcontrol.apiserver.k8s.io prioritylevelconfigurations.flowcontrol.apiserver.k8s.io
+0 2 persistentvolumes
+1 0- leases.coordination.k8s.io
+1 1- runtimeclasses.node.k8s.io
+0 1- mutatingwebhookconfigurations.admissionregistration.k8s.io validatingwebhookconfigurations.admissionregistration.k8s.io
+0 0- poddisruptionbudgets.policy`.split("\n").flatMap((line) => {
+    const [changes, whole = "", ...resources] = line.split(" ");
+    const checks = {
+      changes: Number(changes),
+      whole: Number.parseInt(whole),
+      finalizers: !whole.endsWith("-"),
+    };
+    return resources.map((resource) => [resource, checks] as const);
+  }),
+);
 
 /** Checks of a resource such as `pods` or `jobs.batch`. */
 export function metadataChecksOf(

@@ -79,8 +79,6 @@ export async function patch(request: ResourceRequest): Promise<ServerResponse> {
         ? patchApplied(request, { patch, options })
         : updateObject(request, {
           options,
-          conditional: false,
-          mayCreate: false,
           next: (live) => {
             const next = patched(request, live, { patch, options });
             checkPath(request, next.metadata);
@@ -107,7 +105,6 @@ export function patchApplied(
   return updateObject(request, {
     options,
     admitted,
-    conditional: false,
     managed: true,
     mayCreate: request.subresource === undefined,
     next: (live) => applied(request, live, { patch, options }),

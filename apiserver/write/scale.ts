@@ -338,8 +338,6 @@ async function writeScale(
     () =>
       updateObject(request, {
         options,
-        conditional: false,
-        mayCreate: false,
         owned,
         admitted: scaleForm(request),
         next: change,

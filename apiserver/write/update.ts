@@ -110,7 +110,7 @@ export interface UpdateHow {
    * Whether a resourceVersion is required where the resource demands it: for a
    * PUT, but not for a patch.
    */
-  readonly conditional: boolean;
+  readonly conditional?: boolean | undefined;
   /**
    * Computes the new object; it may modify and return the copy of the live one.
    */
@@ -118,7 +118,7 @@ export interface UpdateHow {
   /** Whether `next` has already set managedFields. */
   readonly managed?: boolean | undefined;
   /** Whether a missing object is created, from `next` of an empty one. */
-  readonly mayCreate: boolean;
+  readonly mayCreate?: boolean | undefined;
   /**
    * View of the object that managedFields are computed from; by default the
    * object.
@@ -175,7 +175,7 @@ export function updateObject(
   keepTimes(live, next);
   checkVersion(request, next.metadata, {
     stored,
-    conditional: how.conditional,
+    conditional: how.conditional === true,
   });
   keepSystemFields(request, next, live);
   checkEscalation(request, next, live);

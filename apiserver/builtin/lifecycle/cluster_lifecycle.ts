@@ -163,8 +163,30 @@ const SECRET: Lifecycle = {
   },
 };
 
+/** Resources without hooks besides their generation, by the field that counts. */
+const GENERATIONS: Readonly<Record<string, string>> = {
+  spec: `ingressclasses.networking.k8s.io networkpolicies.networking.k8s.io
+  poddisruptionbudgets.policy flowschemas.flowcontrol.apiserver.k8s.io
+  prioritylevelconfigurations.flowcontrol.apiserver.k8s.io
+  validatingadmissionpolicies.admissionregistration.k8s.io
+  validatingadmissionpolicybindings.admissionregistration.k8s.io
+  mutatingadmissionpolicies.admissionregistration.k8s.io
+  mutatingadmissionpolicybindings.admissionregistration.k8s.io
+  deviceclasses.resource.k8s.io resourceslices.resource.k8s.io
+  replicasets.apps statefulsets.apps replicationcontrollers cronjobs.batch`,
+  template: "podtemplates",
+  webhooks: `mutatingwebhookconfigurations.admissionregistration.k8s.io
+  validatingwebhookconfigurations.admissionregistration.k8s.io`,
+};
+
 /** Lifecycles of cluster, storage, networking and admission kinds. */
 export const CLUSTER_LIFECYCLES: Lifecycles = [
+  ...Object.entries(GENERATIONS).flatMap(([field, resources]) =>
+    resources.split(/\s+/).map((resource): Lifecycles[number] => [
+      resource,
+      generationLifecycle(field),
+    ])
+  ),
   ["namespaces", NAMESPACE],
   ["nodes", NODE],
   ["secrets", SECRET],
@@ -176,42 +198,8 @@ export const CLUSTER_LIFECYCLES: Lifecycles = [
     },
   }],
   ["ingresses.networking.k8s.io", INGRESS],
-  ["ingressclasses.networking.k8s.io", generationLifecycle("spec")],
-  ["networkpolicies.networking.k8s.io", generationLifecycle("spec")],
-  ["poddisruptionbudgets.policy", generationLifecycle("spec")],
   ["endpointslices.discovery.k8s.io", ENDPOINT_SLICE],
   ["certificatesigningrequests.certificates.k8s.io", SIGNING_REQUEST],
-  ["flowschemas.flowcontrol.apiserver.k8s.io", generationLifecycle("spec")],
-  [
-    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
-    generationLifecycle("spec"),
-  ],
-  [
-    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-    generationLifecycle("webhooks"),
-  ],
-  [
-    "validatingwebhookconfigurations.admissionregistration.k8s.io",
-    generationLifecycle("webhooks"),
-  ],
-  [
-    "validatingadmissionpolicies.admissionregistration.k8s.io",
-    generationLifecycle("spec"),
-  ],
-  [
-    "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-    generationLifecycle("spec"),
-  ],
-  [
-    "mutatingadmissionpolicies.admissionregistration.k8s.io",
-    generationLifecycle("spec"),
-  ],
-  [
-    "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-    generationLifecycle("spec"),
-  ],
-  ["deviceclasses.resource.k8s.io", generationLifecycle("spec")],
-  ["resourceslices.resource.k8s.io", generationLifecycle("spec")],
   ["serviceaccounts", SERVICE_ACCOUNT],
   ["volumeattachments.storage.k8s.io", {
     prepareForCreate(object): void {

@@ -92,10 +92,5 @@ function selectOwnPods({ metadata, spec }: Job): void {
 export const WORKLOAD_LIFECYCLES: Lifecycles = [
   ["deployments.apps", DEPLOYMENT],
   ["daemonsets.apps", DAEMON_SET],
-  ["replicasets.apps", generationLifecycle("spec")],
-  ["statefulsets.apps", generationLifecycle("spec")],
-  ["replicationcontrollers", generationLifecycle("spec")],
-  ["podtemplates", generationLifecycle("template")],
   ["jobs.batch", JOB],
-  ["cronjobs.batch", generationLifecycle("spec")],
 ];
