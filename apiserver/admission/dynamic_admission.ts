@@ -17,9 +17,8 @@ import {
 } from "./hooks.ts";
 import { matchOf, ruleMatch } from "./matching.ts";
 import type { MutationState } from "./mutation.ts";
-import type { PolicyHook } from "./policy_hooks.ts";
+import type { PolicyHook, WebhookHook } from "./hook_types.ts";
 import type { Verdict } from "./verdict.ts";
-import type { WebhookHook } from "./webhook_hook.ts";
 
 const ALL: readonly Operation[] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
 

@@ -1,6 +1,5 @@
 import type { Store } from "../storage/store.ts";
-import type { PolicyHook } from "./policy_hooks.ts";
-import type { WebhookHook } from "./webhook_hook.ts";
+import type { PolicyHook, WebhookHook } from "./hook_types.ts";
 
 /** Group of webhook configurations and policies. */
 export const ADMISSION_GROUP = "admissionregistration.k8s.io";

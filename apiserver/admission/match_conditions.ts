@@ -14,7 +14,7 @@ import {
   type PolicyInput,
   type PolicyValues,
 } from "./policy_environment.ts";
-import type { MatchCondition } from "./webhook_hook.ts";
+import type { MatchCondition } from "../../core/kinds/admissionregistration_v1.ts";
 
 /** Values of the variables for a request, as JSON; loads the CEL library. */
 export async function policyValues(

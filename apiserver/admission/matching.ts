@@ -4,8 +4,8 @@ import {
   matchesLabels,
 } from "../../core/api/label_selector.ts";
 import { notFound } from "../status.ts";
-import type { MatchResources } from "./policy_hooks.ts";
-import type { Rule } from "./webhook_hook.ts";
+import type { MatchResources } from "../../core/kinds/admissionregistration_v1.ts";
+import type { Rule } from "./hook_types.ts";
 import type { Attributes } from "./admission.ts";
 import { type Match, namespaceObject } from "./review_request.ts";
 

@@ -10,13 +10,12 @@ import type { Attributes } from "./admission.ts";
 import type { Match } from "./review_request.ts";
 import { MutatedObject, Round } from "./mutated_object.ts";
 import { type Verdict, VerdictBuilder } from "./verdict.ts";
-import type { PolicyHook } from "./policy_hooks.ts";
+import type { PolicyHook, WebhookHook } from "./hook_types.ts";
 import {
   callWebhook,
   type WebhookAnswer,
   webhookMatch,
 } from "./webhook_dispatch.ts";
-import type { WebhookHook } from "./webhook_hook.ts";
 
 /** Mutating policies and webhooks of a request. */
 export interface Mutators {

@@ -5,7 +5,7 @@ import { evaluationErrorText } from "../crd/cel/compile_error_text.ts";
 import { compile, lastCost } from "../crd/cel/rule_compiler.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import { registerAuthorizer } from "./authorizer_functions.ts";
-import type { PolicySpec } from "./policy_hooks.ts";
+import type { PolicySpec } from "./hook_types.ts";
 
 const TEXT: OpenApiSchema = { type: "string" };
 const TEXTS: OpenApiSchema = { type: "array", items: TEXT };

@@ -8,7 +8,7 @@ import { settle } from "../settle.ts";
 import { objectIn } from "../storage/object_view.ts";
 import type { Attributes } from "./admission.ts";
 import { PolicyError } from "./policy_environment.ts";
-import type { PolicyBinding, PolicyHook } from "./policy_hooks.ts";
+import type { PolicyBinding, PolicyHook } from "./hook_types.ts";
 
 /** Error of a policy whose kind of parameters is not served. */
 export class UnknownParams extends PolicyError {}
@@ -25,14 +25,15 @@ export async function paramsOf(
 ): Promise<readonly (UntypedObject | undefined)[]> {
   if (paramKind === undefined || paramRef === undefined) return [undefined];
   const { resources, store } = attributes.request.context;
-  const { group, version } = parseApiVersion(paramKind.apiVersion);
-  const definition = resources.findKind(group, paramKind.kind);
+  const { apiVersion = "", kind = "" } = paramKind;
+  const { group, version } = parseApiVersion(apiVersion);
+  const definition = resources.findKind(group, kind);
   const served = definition?.versions.find((one) =>
     one.name === version && one.served
   );
   if (definition === undefined || served === undefined) {
     throw new UnknownParams(
-      `failed to find resource referenced by paramKind: '${group}/${version}, Kind=${paramKind.kind}'`,
+      `failed to find resource referenced by paramKind: '${group}/${version}, Kind=${kind}'`,
     );
   }
   const { name, selector, parameterNotFoundAction } = paramRef;

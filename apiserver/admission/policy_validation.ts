@@ -8,8 +8,8 @@ import {
   PolicyEnvironment,
   type PolicyExpression,
 } from "./policy_environment.ts";
-import type { PolicySpec } from "./policy_hooks.ts";
-import type { MatchCondition, WebhookHook } from "./webhook_hook.ts";
+import type { PolicySpec, WebhookHook } from "./hook_types.ts";
+import type { MatchCondition } from "../../core/kinds/admissionregistration_v1.ts";
 
 /** Violations of the expressions of a policy or webhook configuration. */
 export async function expressionCauses(

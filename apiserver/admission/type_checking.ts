@@ -1,3 +1,4 @@
+import type { ExpressionWarning } from "../../core/kinds/admissionregistration_v1.ts";
 import { apiVersionOf, parseApiVersion } from "../../core/api/kind.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import type { Schema } from "../merge/schema.ts";
@@ -5,13 +6,7 @@ import { loadCel } from "../crd/cel/cel_library.ts";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
 import type { Resources } from "../resources.ts";
 import { PolicyEnvironment } from "./policy_environment.ts";
-import type { PolicyHook, PolicySpec } from "./policy_hooks.ts";
-
-/** Warning of type checking, as in the status of a policy. */
-export interface ExpressionWarning {
-  readonly fieldRef: string;
-  readonly warning: string;
-}
+import type { PolicyHook, PolicySpec } from "./hook_types.ts";
 
 /** Maximum number of kinds that a policy is checked against. */
 const MAX_KINDS = 10;
@@ -95,8 +90,9 @@ function paramsSchema(
   resources: Resources,
 ): OpenApiSchema | undefined {
   if (paramKind === undefined) return undefined;
-  const { group, version } = parseApiVersion(paramKind.apiVersion);
-  const schema = resources.findKind(group, paramKind.kind)?.versions
+  const { apiVersion = "", kind = "" } = paramKind;
+  const { group, version } = parseApiVersion(apiVersion);
+  const schema = resources.findKind(group, kind)?.versions
     .find(({ name }) => name === version)?.schema;
   return schema && typed(schema, 0);
 }

@@ -1,18 +1,6 @@
+import type { WebhookClientConfig } from "../../core/kinds/admissionregistration_v1.ts";
 import type { HttpTransport } from "../../core/client/transport/transport.ts";
 import type { Clock } from "../../core/clock.ts";
-
-/** Address of a webhook, as in CRDs and webhook configurations. */
-export interface WebhookClientConfig {
-  readonly url?: string | undefined;
-  readonly service?: {
-    readonly namespace: string;
-    readonly name: string;
-    readonly path?: string | undefined;
-    readonly port?: number | undefined;
-  } | undefined;
-  /** Certificate authorities in PEM, as base64. */
-  readonly caBundle?: string | undefined;
-}
 
 /**
  * Services that webhooks name, by `namespace/name:port`: base URL, or handler

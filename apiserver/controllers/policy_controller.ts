@@ -1,6 +1,6 @@
 import { loadModule } from "../../core/clock.ts";
 import { ADMISSION_GROUP } from "../admission/hooks.ts";
-import type { PolicyHook } from "../admission/policy_hooks.ts";
+import type { PolicyHook } from "../admission/hook_types.ts";
 import type { ApiContext } from "../api_context.ts";
 import { answerOf, rethrowMissing } from "../settle.ts";
 import { updateObject } from "../write/update.ts";

@@ -2,10 +2,8 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import type { CrdObject } from "../../core/crd/crd_object.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 import type { ConversionDeps } from "../registry.ts";
-import {
-  type WebhookClientConfig,
-  WebhookFailure,
-} from "../admission/webhook_caller.ts";
+import type { WebhookClientConfig } from "../../core/kinds/admissionregistration_v1.ts";
+import { WebhookFailure } from "../admission/webhook_caller.ts";
 import { answerOf, provideAnswer } from "../settle.ts";
 import { StatusError } from "../status.ts";
 import { tagProblems } from "../validation/object_meta.ts";
