@@ -60,11 +60,7 @@ const OUT_OF_BUDGET =
 
 /** Failed evaluation, with kube-apiserver's message. */
 export class PolicyError extends Error {
-  /** Creates the error of an evaluation. */
-  constructor(message: string) {
-    super(message);
-    this.name = "PolicyError";
-  }
+  override readonly name = "PolicyError";
 }
 
 /** Compiled expression of a policy. */

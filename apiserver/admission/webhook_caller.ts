@@ -45,11 +45,7 @@ const STATUS_TEXTS: Readonly<Record<number, string>> = {
 
 /** Failed call of a webhook, with the message of kube-apiserver. */
 export class WebhookFailure extends Error {
-  /** Creates the error of a call. */
-  constructor(message: string) {
-    super(message);
-    this.name = "WebhookFailure";
-  }
+  override readonly name = "WebhookFailure";
 }
 
 /** Client of webhooks: sends reviews and reads the answers. */

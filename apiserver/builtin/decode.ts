@@ -7,15 +7,7 @@ import { decodeTime } from "./time_values.ts";
 
 /** Error of a body that cannot be decoded into its kind. */
 export class DecodeError extends Error {
-  /**
-   * Creates the error.
-   *
-   * @param message Reason in the words of Go's decoder.
-   */
-  constructor(message: string) {
-    super(message);
-    this.name = "DecodeError";
-  }
+  override readonly name = "DecodeError";
 }
 
 /** Path to a value as a linked list of steps; formatted only for messages. */

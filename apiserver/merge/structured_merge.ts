@@ -61,15 +61,7 @@ export class FieldConflictError extends Error {
 
 /** Error of an object that does not match the schema of a version. */
 export class TypedValueError extends Error {
-  /**
-   * Creates the error.
-   *
-   * @param message Message with the text of kube-apiserver.
-   */
-  constructor(message: string) {
-    super(message);
-    this.name = "TypedValueError";
-  }
+  override readonly name = "TypedValueError";
 }
 
 /** Converts and checks an object; `undefined` if the version does not exist. */

@@ -75,6 +75,15 @@ rule owners
     if !uid: invalid ownerReferences.uid = '': must not be empty
     if kind == 'Event' && !$group: invalid ownerReferences = .: /v1, Kind=Event is disallowed from being an owner
     if controller == true && seen(controller): invalid ownerReferences = $owners: Only one reference can have Controller set to true. Found "true" in references for %($managing[0]) and %(kind)/%(name)
+type
+  if !owns(., 'apiVersion'): missing apiVersion
+  elif !isText(apiVersion): invalid apiVersion: must be a string
+  elif apiVersion == '': invalid apiVersion: must not be empty
+  if !owns(., 'kind'): missing kind
+  elif !isText(kind): invalid kind: must be a string
+  elif kind == '': invalid kind: must not be empty
+  if isText(apiVersion) && apiVersion ~ /\/.*\//: invalid apiVersion: unexpected GroupVersion string: %(apiVersion)
+  if isText(kind): kind is kind?
 changes
   let $added = $live.deletionTimestamp ? added(finalizers, $live.finalizers) : []
   if $added: forbidden finalizers: no new finalizers can be added if the object is being deleted, found new finalizers []string{%(quoted($added))}
@@ -101,12 +110,14 @@ export function metadataRules(): RuleText {
         owners.filter(({ controller }) => controller === true)
           .map(({ kind, name }) => `${kind}/${name}`),
       groupOf: (apiVersion = "") => parseApiVersion(apiVersion).group,
+      isText: (value: unknown) => typeof value === "string",
       // Replaces a trailing dash, since a suffix follows.
       maskedDash: (prefix: string) =>
         prefix.length > 1 && prefix.endsWith("-")
           ? `${prefix.slice(0, -2)}a`
           : prefix,
       nameProblems,
+      owns: (struct: object, name: string) => Object.hasOwn(struct, name),
       quoted: (texts: readonly string[]) =>
         texts.map((text) => JSON.stringify(text)).join(", "),
       sizeOf: (annotations: Readonly<Record<string, string>> = {}) =>
@@ -126,9 +137,10 @@ function causesOf(
   block: string,
   metadata: object,
   variables: Readonly<Record<string, unknown>> = {},
+  path = "metadata",
 ): StatusCause[] {
   const causes: StatusCause[] = [];
-  const scope = new Scope(metadata, new FieldPath("metadata", causes));
+  const scope = new Scope(metadata, new FieldPath(path, causes));
   for (const [name, one] of Object.entries(variables)) scope.set(name, one);
   metadataRules().get(block)?.(scope);
   return causes;
@@ -144,6 +156,11 @@ export function metadataProblems(
     $isNamespaced: definition.scope === "Namespaced",
     $knowsFinalizers: knowsStandardFinalizers(definition),
   });
+}
+
+/** Validates `apiVersion` and `kind` of an object in another one. */
+export function typeProblems(object: object, path: string): StatusCause[] {
+  return causesOf("type", object, {}, path);
 }
 
 /** Validates labels and annotations. */

@@ -1,20 +1,23 @@
-const DESCRIPTORS = [
-  "@yearly",
-  "@annually",
-  "@monthly",
-  "@weekly",
-  "@daily",
-  "@midnight",
-  "@hourly",
-];
+/** Schedules by their names. */
+export const DESCRIPTORS: Readonly<Record<string, string>> = {
+  "@yearly": "0 0 1 1 *",
+  "@annually": "0 0 1 1 *",
+  "@monthly": "0 0 1 * *",
+  "@weekly": "0 0 * * 0",
+  "@daily": "0 0 * * *",
+  "@midnight": "0 0 * * *",
+  "@hourly": "0 * * * *",
+};
 
-interface CronField {
+/** Field of a schedule: its lowest and highest value, and names of values. */
+export interface CronField {
   readonly low: number;
   readonly high: number;
   readonly names?: readonly string[];
 }
 
-const FIELDS: readonly CronField[] = [
+/** Minutes, hours, days, months and weekdays. */
+export const FIELDS: readonly CronField[] = [
   { low: 0, high: 59 },
   { low: 0, high: 23 },
   { low: 1, high: 31 },
@@ -30,7 +33,7 @@ const FIELDS: readonly CronField[] = [
 export function scheduleProblem(schedule: string): string | undefined {
   const text = schedule.replace(/^(?:CRON_)?TZ=\S*\s+/, "");
   if (text.startsWith("@")) {
-    const known = DESCRIPTORS.includes(text) ||
+    const known = Object.hasOwn(DESCRIPTORS, text) ||
       /^@every \d+(?:\.\d+)?(?:h|m|s|ms)/.test(text);
     return known ? undefined : `unrecognized descriptor: ${text}`;
   }
@@ -74,7 +77,8 @@ function rangeProblem(text: string, field: CronField): string | undefined {
     : undefined;
 }
 
-function numberOf(
+/** Value of a name or number; undefined if it is neither. */
+export function numberOf(
   text: string,
   { names = [], low }: CronField,
 ): number | undefined {

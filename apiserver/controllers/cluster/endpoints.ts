@@ -20,7 +20,7 @@ import {
   matcher,
 } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
-import { sortedJson } from "../workloads/hashes.ts";
+import { canonicalText } from "../../crd/schema/json_tree.ts";
 import { isFinished, isReady } from "../workloads/pods.ts";
 
 const SERVICE_NAME = "kubernetes.io/service-name";
@@ -236,7 +236,7 @@ interface PodEndpoint {
 function groups(all: readonly PodEndpoint[]): Map<string, Group> {
   const found = new Map<string, Group>();
   for (const { ports, endpoint } of all) {
-    const key = sortedJson(ports);
+    const key = canonicalText(ports);
     const group = found.get(key) ?? { ports, endpoints: [] };
     group.endpoints.push(endpoint);
     found.set(key, group);

@@ -1,21 +1,10 @@
-/** Lowest and highest value of the fields of a schedule. */
-const RANGES = [[0, 59], [0, 23], [1, 31], [1, 12], [0, 6]] as const;
-const NAMES = [
-  [],
-  [],
-  [],
-  "jan feb mar apr may jun jul aug sep oct nov dec".split(" "),
-  "sun mon tue wed thu fri sat".split(" "),
-] as const;
-const DESCRIPTORS: Readonly<Record<string, string>> = {
-  "@yearly": "0 0 1 1 *",
-  "@annually": "0 0 1 1 *",
-  "@monthly": "0 0 1 * *",
-  "@weekly": "0 0 * * 0",
-  "@daily": "0 0 * * *",
-  "@midnight": "0 0 * * *",
-  "@hourly": "0 * * * *",
-};
+import {
+  type CronField,
+  DESCRIPTORS,
+  FIELDS,
+  numberOf,
+} from "../../builtin/validation/cron_schedule.ts";
+
 const UNITS_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
   m: 60_000,
@@ -43,7 +32,9 @@ export function cronTimes(schedule: string, timeZone = "UTC"): CronTimes {
   const text = schedule.slice(zone?.[0].length ?? 0).trim();
   if (text.startsWith("@every ")) return everyDuration(text.slice(7));
   const parts = (DESCRIPTORS[text] ?? text).split(/\s+/);
-  const fields = RANGES.map((_, index) => fieldSet(parts[index] ?? "*", index));
+  const fields = FIELDS.map((field, index) =>
+    fieldSet(parts[index] ?? "*", field)
+  );
   const isAny = (index: number) => /^[*?]/.test(parts[index] ?? "*");
   const [minutes, hours, days, months, weekdays] = fields as [
     Set<number>,
@@ -92,22 +83,16 @@ function everyDuration(text: string): CronTimes {
   };
 }
 
-function fieldSet(text: string, field: number): Set<number> {
-  const [low = 0, high = 0] = RANGES[field] ?? [];
-  const names: readonly string[] = NAMES[field] ?? [];
-  const numberOf = (part: string) => {
-    const name = names.indexOf(part.toLowerCase());
-    return name >= 0 ? name + low : Number(part);
-  };
+function fieldSet(text: string, field: CronField): Set<number> {
   const values = new Set<number>();
   for (const range of text.split(",")) {
     const [span = "", step = ""] = range.split("/");
     const [first = "", last] = span.split("-");
     const isAny = first === "*" || first === "?";
-    const start = isAny ? low : numberOf(first);
+    const start = isAny ? field.low : numberOf(first, field) ?? NaN;
     const end = isAny || (last === undefined && step !== "")
-      ? high
-      : numberOf(last ?? first);
+      ? field.high
+      : numberOf(last ?? first, field) ?? NaN;
     for (let value = start; value <= end; value += Number(step) || 1) {
       values.add(value);
     }

@@ -1,3 +1,5 @@
+import { canonicalText } from "../../crd/schema/json_tree.ts";
+
 /** Alphabet of hashes in names, as of generated names. */
 const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 const encoder = new TextEncoder();
@@ -20,26 +22,13 @@ function fnv(text: string, variant: "1" | "1a"): number {
   return hash >>> 0;
 }
 
-/** JSON with sorted names, as Go encodes maps. */
-export function sortedJson(value: unknown): string {
-  return JSON.stringify(
-    value,
-    (_, part) =>
-      typeof part === "object" && part !== null && !Array.isArray(part)
-        ? Object.fromEntries(
-          Object.entries(part).sort(([a], [b]) => a < b ? -1 : 1),
-        )
-        : part,
-  );
-}
-
 /**
  * Value of the label `pod-template-hash`. Kubernetes hashes Go's memory layout;
  * this is of the same form over the JSON of the template.
  */
 export function templateHash(template: unknown, collisions?: number): string {
   return safeText(fnv(
-    sortedJson(template) + (collisions === undefined ? "" : collisions),
+    canonicalText(template) + (collisions === undefined ? "" : collisions),
     "1a",
   ));
 }
@@ -47,7 +36,7 @@ export function templateHash(template: unknown, collisions?: number): string {
 /** Hash in the name of a ControllerRevision with this data. */
 export function revisionHash(data: unknown, collisions?: number): string {
   return safeText(fnv(
-    sortedJson(data) + (collisions === undefined ? "" : collisions),
+    canonicalText(data) + (collisions === undefined ? "" : collisions),
     "1",
   ));
 }

@@ -1,9 +1,6 @@
 /** Error of a CEL function, with cel-go's message. */
 export class CelFailure extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "CelFailure";
-  }
+  override readonly name = "CelFailure";
 }
 
 /** Name of the CEL type of a value, as in messages. */

@@ -4,7 +4,7 @@ import {
   jsonEquals,
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
-import { canonicalText, ownField } from "./json_tree.ts";
+import { canonicalText, fieldSchema, ownField } from "./json_tree.ts";
 
 /**
  * Value of an updated object together with the corresponding value of the old
@@ -67,20 +67,6 @@ export class Correlation {
     const old = this.#oldItems.get(itemKey(item, keys));
     return old === undefined ? undefined : new Correlation(item, old, items);
   }
-}
-
-/** Schema of a field, from `properties` or `additionalProperties`. */
-export function fieldSchema(
-  schema: OpenApiSchema,
-  name: string,
-): OpenApiSchema | undefined {
-  const { properties, additionalProperties } = schema;
-  if (properties !== undefined && Object.hasOwn(properties, name)) {
-    return properties[name];
-  }
-  return typeof additionalProperties === "object"
-    ? additionalProperties
-    : undefined;
 }
 
 /** Key of an item in a list of type `map`, as text. */

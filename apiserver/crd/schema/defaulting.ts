@@ -1,7 +1,6 @@
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { isJsonObject } from "../../../core/patch/json_value.ts";
-import { fieldSchema } from "./correlation.ts";
-import { setField } from "./json_tree.ts";
+import { fieldSchema, setField } from "./json_tree.ts";
 
 /**
  * Sets the defaults of a structural schema, in place, for fields that are

@@ -5,11 +5,13 @@ import {
   isJsonObject,
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
-import { label1035Problems } from "../../validation/names.ts";
 import { fieldError } from "../../status.ts";
-import { metadataProblems } from "../../validation/object_meta.ts";
-import { fieldSchema } from "./correlation.ts";
-import { childPath, keyPath } from "../../validation/field_path.ts";
+import {
+  metadataProblems,
+  typeProblems,
+} from "../../validation/object_meta.ts";
+import { visitSchema } from "./json_tree.ts";
+import { childPath } from "../../validation/field_path.ts";
 import { DecodeError, decodeObjectMeta } from "../../builtin/decode.ts";
 
 /**
@@ -25,26 +27,20 @@ export function decodeEmbedded(
   schema: OpenApiSchema | undefined,
   path = "",
 ): string[] {
-  if (schema === undefined) return [];
-  if (Array.isArray(value)) {
-    return value.flatMap((item, index) =>
-      decodeEmbedded(item, schema.items, keyPath(path, index))
-    );
-  }
-  if (!isJsonObject(value)) return [];
-  const unknown = schema["x-kubernetes-embedded-resource"]
-    ? decodeMeta(value, path)
-    : [];
-  for (const [name, field] of Object.entries(value)) {
-    unknown.push(
-      ...decodeEmbedded(
-        field,
-        fieldSchema(schema, name),
-        childPath(path, name),
-      ),
-    );
-  }
+  const unknown: string[] = [];
+  visitSchema(value, schema, path, (value, schema, path) => {
+    if (!isEmbedded(value, schema)) return;
+    unknown.push(...decodeMeta(value, path));
+  }, childPath);
   return unknown.sort();
+}
+
+function isEmbedded(
+  value: unknown,
+  schema: OpenApiSchema,
+): value is JsonObject {
+  return schema["x-kubernetes-embedded-resource"] === true &&
+    isJsonObject(value);
 }
 
 function decodeMeta(object: JsonObject, path: string): string[] {
@@ -81,65 +77,14 @@ export function embeddedCauses(
   schema: OpenApiSchema | undefined,
   path = "",
 ): StatusCause[] {
-  if (schema === undefined) return [];
-  if (Array.isArray(value)) {
-    return value.flatMap((item, index) =>
-      embeddedCauses(item, schema.items, keyPath(path, index))
-    );
-  }
-  if (!isJsonObject(value)) return [];
-  const causes = schema["x-kubernetes-embedded-resource"]
-    ? resourceCauses(value, path)
-    : [];
-  for (const [name, field] of Object.entries(value)) {
-    const named = Object.hasOwn(schema.properties ?? {}, name);
-    const at = named ? childPath(path, name) : keyPath(path, name);
-    causes.push(...embeddedCauses(field, fieldSchema(schema, name), at));
-  }
+  const causes: StatusCause[] = [];
+  visitSchema(value, schema, path, (value, schema, path) => {
+    if (!isEmbedded(value, schema)) return;
+    causes.push(...typeProblems(value, path));
+    if (value.metadata === undefined) return;
+    causes.push(...metaCauses(value.metadata, childPath(path, "metadata")));
+  });
   return causes;
-}
-
-function resourceCauses(object: JsonObject, path: string): StatusCause[] {
-  const { apiVersion, kind, metadata } = object;
-  const at = (name: string) => childPath(path, name);
-  const causes = [
-    ...textCauses(apiVersion, at("apiVersion")),
-    ...textCauses(kind, at("kind")),
-  ];
-  if (typeof apiVersion === "string" && apiVersion.split("/").length > 2) {
-    causes.push(fieldError.invalid(
-      at("apiVersion"),
-      apiVersion,
-      `unexpected GroupVersion string: ${apiVersion}`,
-    ));
-  }
-  if (typeof kind === "string" && kind !== "") {
-    const problems = label1035Problems(kind.toLowerCase());
-    if (problems.length > 0) {
-      causes.push(fieldError.invalid(
-        at("kind"),
-        kind,
-        `may have mixed case, but should otherwise match: ${
-          problems.join(",")
-        }`,
-      ));
-    }
-  }
-  return metadata === undefined
-    ? causes
-    : [...causes, ...metaCauses(metadata, at("metadata"))];
-}
-
-function textCauses(value: unknown, field: string): StatusCause[] {
-  if (value === undefined) {
-    return [fieldError.required(field)];
-  }
-  if (typeof value !== "string") {
-    return [fieldError.invalid(field, value, "must be a string")];
-  }
-  return value === ""
-    ? [fieldError.invalid(field, value, "must not be empty")]
-    : [];
 }
 
 function metaCauses(metadata: unknown, path: string): StatusCause[] {

@@ -5,9 +5,8 @@ import {
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
 import { fieldError } from "../../status.ts";
-import { fieldSchema } from "./correlation.ts";
-import { childPath, keyPath } from "../../validation/field_path.ts";
-import { canonicalText, setField } from "./json_tree.ts";
+import { keyPath } from "../../validation/field_path.ts";
+import { canonicalText, setField, visitSchema } from "./json_tree.ts";
 
 /**
  * Checks that the lists of type `set` and `map` in a value have no duplicate
@@ -18,21 +17,11 @@ export function listTypeCauses(
   schema: OpenApiSchema | undefined,
   path = "",
 ): StatusCause[] {
-  if (schema === undefined) return [];
-  if (Array.isArray(value)) {
-    return [
-      ...duplicates(value, schema, path),
-      ...value.flatMap((item, index) =>
-        listTypeCauses(item, schema.items, keyPath(path, index))
-      ),
-    ];
-  }
-  if (!isJsonObject(value)) return [];
-  return Object.entries(value).flatMap(([name, field]) => {
-    const named = Object.hasOwn(schema.properties ?? {}, name);
-    const at = named ? childPath(path, name) : keyPath(path, name);
-    return listTypeCauses(field, fieldSchema(schema, name), at);
+  const causes: StatusCause[] = [];
+  visitSchema(value, schema, path, (value, schema, path) => {
+    if (Array.isArray(value)) causes.push(...duplicates(value, schema, path));
   });
+  return causes;
 }
 
 function duplicates(

@@ -1,6 +1,6 @@
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { isJsonObject } from "../../../core/patch/json_value.ts";
-import { fieldSchema } from "./correlation.ts";
+import { fieldSchema } from "./json_tree.ts";
 
 /** Fields of every object, which pruning does not touch. */
 const META_FIELDS: ReadonlySet<string> = new Set([
