@@ -30,7 +30,7 @@ export function isBinding({ group, plural }: GroupResource): boolean {
 export async function bindPod(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
-  const { context, query, http } = request;
+  const { context } = request;
   const options = readWriteOptions(request, "CreateOptions");
   representationOf(request, { tables: false });
   const { value } = await readTree(request, "Binding");
