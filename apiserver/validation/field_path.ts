@@ -1,6 +1,7 @@
 /**
- * Validation that built-in and custom kinds share: field paths, names, metadata and
- * the formatting of values in messages, in kube-apiserver's words. The rules of
+ * Validation that built-in and custom kinds share: field paths, names, metadata,
+ * the language of rules and the formatting of values in messages, in
+ * kube-apiserver's words. The rules of
  * built-in kinds are in `builtin/validation`, those of custom kinds in `crd`, both
  * of which import this folder; it must not import them.
  *

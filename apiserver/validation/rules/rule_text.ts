@@ -1,7 +1,7 @@
 /**
- * Language of the rules of built-in kinds: validation, changes and defaults are
- * tables of text with one rule per line, compiled when a definition is first
- * used. `rule_text.ts` reads blocks and control words, `expression.ts` the
+ * Language of rules: validation, changes and defaults of built-in kinds,
+ * definitions of custom ones, metadata and options are tables of text with one
+ * rule per line, compiled when they are first used. `rule_text.ts` reads blocks and control words, `expression.ts` the
  * expressions in them; `rule_words.ts` has the words that report
  * violations. Must not import a rule.
  *
