@@ -205,7 +205,7 @@ rule nested
   every $empty
     if ^.[.]: forbidden %(.): must be empty to be structural
   every $undefined
-    if ^.[.]: forbidden %(.): must be undefined to be structural
+    if ^.[.] || isList(^.[.]): forbidden %(.): must be undefined to be structural
   every $false
     if ^.[.]: forbidden %(.): must be false to be structural
   if properties.metadata: forbidden properties[metadata]: must not be specified in a nested context
