@@ -1,4 +1,3 @@
-import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import type { Duration } from "../core/api/duration.ts";
@@ -16,8 +15,6 @@ import {
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { textOf } from "./serving.ts";
 import type { Progress } from "../testing/check/check_operator.ts";
-import { checkOperator } from "@coracle/operator/testing";
-import { test } from "node:test";
 
 /** Kinds of plans with their descriptions, one a line. */
 const KIND_LINES = Object.entries(PLAN_KINDS).map(([name, text]) =>
@@ -195,7 +192,7 @@ type Finding = CheckReport["findings"][number];
 const BAR = 24;
 
 /** Text of a report, as the command prints it. */
-export function checkedText(report: CheckReport): string {
+function checkedText(report: CheckReport): string {
   const { plans, findings, coverage } = report;
   const found = findings.map((one, at) => findingText(one, at + 1)).join("\n");
   const byKind = Object.entries(coverage.byKind).map(([kind, count]) =>
@@ -254,7 +251,7 @@ export function checkedText(report: CheckReport): string {
 }
 
 /** Whether a check has disturbed the operator at all. */
-export function hasRun({ plans, coverage }: CheckReport): boolean {
+function hasRun({ plans, coverage }: CheckReport): boolean {
   return plans > 0 || coverage.exhaustive !== undefined;
 }
 
@@ -317,7 +314,7 @@ function counted(count: number, noun: string): string {
 const PROGRESS_INTERVAL_MS = 10_000;
 
 /** Progress bar on a terminal; a line now and then elsewhere. */
-export function progressText(
+function progressText(
   terminal: Terminal,
 ): { show(progress: Progress): void; end(): void } {
   let shown = "";
@@ -353,7 +350,7 @@ export function progressText(
 }
 
 /** A test file that replays each finding. */
-export function testFileText(
+function testFileText(
   { findings }: CheckReport,
   specifier: string,
 ): string {
@@ -372,6 +369,9 @@ export function testFileText(
     ].join("\n")
   );
   return `// Written by coracle check. Each test fails until its finding is mended.
+import { checkOperator } from "@coracle/operator/testing";
+import assert from "node:assert/strict";
+import { test } from "node:test";
 
 const operator = new URL(${JSON.stringify(path)}, import.meta.url);
 

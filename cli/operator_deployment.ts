@@ -75,7 +75,7 @@ export function probePorts(
 }
 
 /** Ports and probes of the container; empty without ports. */
-export function containerProbes(
+function containerProbes(
   operators: readonly OperatorDescription[],
 ): Readonly<Record<string, unknown>> {
   const ports = probePorts(operators);

@@ -196,7 +196,7 @@ export function execInfo(plugin: ExecPlugin, interactive: boolean): string {
  *
  * @throws {TypeError} If it is not a credential; the error quotes nothing of it.
  */
-export function readExecCredential(
+function readExecCredential(
   plugin: ExecPlugin,
   output: string,
 ): ExecCredential {

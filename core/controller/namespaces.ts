@@ -47,7 +47,7 @@ export function checkNamespaces(
 }
 
 /** Texts that stand for the namespaces of operators and controllers. */
-export const NAMESPACE_WORDS: readonly string[] = ["all", "current"];
+const NAMESPACE_WORDS: readonly string[] = ["all", "current"];
 
 /** Row of an option that is a set of namespaces, in a table of options. */
 export const NAMESPACES_OPTION: OptionRow<Namespaces | undefined> = {

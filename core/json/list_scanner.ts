@@ -257,7 +257,7 @@ const SPACE = 0x20;
  * Finder of the end of a JSON value that is received in parts. It reads each byte
  * once and does not check the content of the value.
  */
-export class ValueFinder {
+class ValueFinder {
   /**
    * Identity of the current bytes; see `JsonCursor.reset`. When the bytes change,
    * {@linkcode ValueFinder.changed} must be called.

@@ -354,7 +354,7 @@ function merge(target: PruneNode, source: PruneNode): void {
  * @param value Decoded value.
  * @param guarded Set to which parts with guards are added.
  */
-export function guardNode(
+function guardNode(
   node: PruneNode,
   value: unknown,
   guarded: Set<unknown>,

@@ -349,7 +349,7 @@ class Violations {
 }
 
 /** Trace of the world in the terms of plans and oracles. */
-export function tracedEntries(
+function tracedEntries(
   trace: readonly WorldEntry[],
   bounds: readonly number[],
   { steps, kindOf }: {

@@ -565,7 +565,7 @@ function statusTruth(
 }
 
 /** What is wrong with the status of an object that is at rest. */
-export function statusFaults(object: JsonObject): readonly string[] {
+function statusFaults(object: JsonObject): readonly string[] {
   const { status } = object;
   const { generation } = metadataOf(object);
   if (!isJsonObject(status)) return [];

@@ -107,7 +107,7 @@ function between(least: JsonObject, most: JsonObject): readonly JsonObject[] {
 }
 
 /** Schema of the stored version of a kind. */
-export function storedSchema(
+function storedSchema(
   { spec }: CrdManifest,
 ): { readonly schema: OpenApiSchema; readonly apiVersion: string } {
   const version = spec.versions.find(({ storage }) => storage) ??
@@ -119,7 +119,7 @@ export function storedSchema(
 }
 
 /** Changes of the desired state of an object: each leaf, one at a time. */
-export function objectChanges(
+function objectChanges(
   object: JsonObject,
   schema: OpenApiSchema,
 ): readonly LeafChange[] {
@@ -307,13 +307,13 @@ function unique(name: string, taken: readonly Scenario[]): string {
 }
 
 /** Whether an object is of the kind of a definition. */
-export function isOf(object: JsonObject, { spec }: CrdManifest): boolean {
+function isOf(object: JsonObject, { spec }: CrdManifest): boolean {
   const [group] = String(object["apiVersion"]).split("/");
   return group === spec.group && object["kind"] === spec.names.kind;
 }
 
 /** What names an object: apiVersion, kind, namespace and name. */
-export function nameOf(object: JsonObject): JsonObject {
+function nameOf(object: JsonObject): JsonObject {
   const { apiVersion, kind } = object;
   const { namespace, name } = metadataOf(object);
   return {

@@ -123,7 +123,9 @@ function checked(
     if (value === undefined && name !== given) return [];
     const isRight = name === "place"
       ? PLACES.includes(value)
-      : typeof value === (TEXTS.has(name) ? "string" : "number");
+      : TEXTS.has(name)
+      ? typeof value === "string"
+      : typeof value === "number";
     if (isRight) return [[name, value as string | number]];
     throw wrongParameter(one.do, name, value);
   }));

@@ -66,10 +66,15 @@ test("coracle check names the write at which a crash loses what was kept", async
   );
   assert.match(found.sequence, />>> +the operator is killed/);
   assert.match(found.mermaid, /^sequenceDiagram\n/);
-  assert.match(
-    readFileSync(written, "utf8"),
-    /replay: "change-spec\.size\/crash:write=/,
-  );
+  const test = readFileSync(written, "utf8");
+  for (
+    const line of [
+      'import { checkOperator } from "@coracle/operator/testing";',
+      'import assert from "node:assert/strict";',
+      'import { test } from "node:test";',
+    ]
+  ) assert.ok(test.includes(`\n${line}\n`), line);
+  assert.match(test, /replay: "change-spec\.size\/crash:write=/);
 
   const again = await check(fixture("keeper.ts"), "--replay", found.plan);
   assert.equal(again.code, 1, again.said);

@@ -385,7 +385,7 @@ const HOLDERS: readonly string[] = [
 ];
 
 /** Determines by a dry run what applying an object would change. */
-export async function planObject(
+async function planObject(
   client: Client,
   given: KubernetesObject,
   options: SetOptions,
@@ -428,7 +428,7 @@ export async function planObject(
  *
  * @returns The stored object; undefined if nothing was written.
  */
-export async function executePlan(
+async function executePlan(
   client: Client,
   { change, object, live, replace }: ApplyPlan,
   options: Pick<

@@ -324,7 +324,7 @@ export class DependentResource<
 }
 
 /** Checks that a desired object has a name. */
-export function namedObject<T extends KubernetesObject>(
+function namedObject<T extends KubernetesObject>(
   kind: Kind<T>,
   desired: unknown,
 ): {

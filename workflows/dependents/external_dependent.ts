@@ -393,7 +393,7 @@ function isCovered(desired: unknown, actual: unknown): boolean {
 }
 
 /** Key of a resource that is the only one of its primary. */
-export const ONLY_KEY = "id";
+const ONLY_KEY = "id";
 
 /**
  * Store for the ids of external resources, for systems that assign ids. An id

@@ -66,7 +66,7 @@ export function formOfField(
 }
 
 /** Whether a value is a default that the server sets. */
-export function isDefaulted(
+function isDefaulted(
   form: Form | undefined,
   name: string,
   value: unknown,

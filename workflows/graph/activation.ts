@@ -327,7 +327,7 @@ export function crdPresent(kind: Kind): { readonly crdOf: ResolvedKind } {
   return Object.freeze({ crdOf: kind });
 }
 
-export function crdName({ plural, group }: ResolvedKind): string {
+function crdName({ plural, group }: ResolvedKind): string {
   return `${plural}.${group}`;
 }
 

@@ -355,18 +355,18 @@ function copyRange(
 }
 
 /** Number of bits of a slot within a page. The first page of a store is smaller. */
-export const PAGE_BITS = 12;
-export const PAGE_SLOTS: number = 1 << PAGE_BITS;
+const PAGE_BITS = 12;
+const PAGE_SLOTS: number = 1 << PAGE_BITS;
 export const PAGE_MASK: number = PAGE_SLOTS - 1;
 const FIRST_SLOTS = 64;
 
-export const SLOT_BYTES = 40;
+const SLOT_BYTES = 40;
 
 /**
  * Page of an object table: the columns of 4096 slots, in one allocation outside
  * the JavaScript heap.
  */
-export class SlotPage {
+class SlotPage {
   readonly slots: number;
   /** resourceVersion if it is a number of at most 15 digits, otherwise NaN. */
   readonly version: Float64Array;
@@ -424,7 +424,7 @@ for (let i = 0; i < 16; i++) DIGITS[i.toString(16).charCodeAt(0)] = i;
  *
  * @returns Whether it is a UUID; if not, the words are undefined.
  */
-export function readUuid(
+function readUuid(
   { bytes, start, end }: ByteRange,
   words: Uint32Array,
 ): boolean {
@@ -446,7 +446,7 @@ export function readUuid(
 }
 
 /** Canonical text form of a UUID of four words at a position. */
-export function uuidText(words: Uint32Array, at: number): string {
+function uuidText(words: Uint32Array, at: number): string {
   const word = (i: number) =>
     (words[at + i] as number).toString(16).padStart(8, "0");
   const middle = word(1);

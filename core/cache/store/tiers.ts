@@ -290,9 +290,9 @@ const ORDINAL_BITS = 4;
 const ORDINAL_MASK = (1 << ORDINAL_BITS) - 1;
 export const PAGE_OBJECTS: number = 1 << ORDINAL_BITS;
 /** Maximum size of a page in bytes; a page that reaches it gets no further object. */
-export const PAGE_BYTES: number = 96 * 1024;
+const PAGE_BYTES: number = 96 * 1024;
 
-export const DICTIONARY_OBJECTS = 8;
+const DICTIONARY_OBJECTS = 8;
 const DICTIONARY_BYTES = 64 * 1024;
 
 /** Head of a page: the number of bodies, then slot and length of each. */
