@@ -1,6 +1,7 @@
 import type { CrdManifest } from "../core/crd/crd_object.ts";
 import type { Command } from "./command.ts";
-import { describeFile, EXPORT_FLAG } from "./operator_module.ts";
+import { describeFile } from "./operator_file.ts";
+import { EXPORT_FLAG } from "./operator_module.ts";
 import { printManifests } from "./manifest_output.ts";
 import { textOf } from "./serving.ts";
 

@@ -8,7 +8,8 @@ import { writeFile } from "node:fs/promises";
 import process from "node:process";
 import { beginDev } from "./dev_run.ts";
 import { mainTask } from "./main_process.ts";
-import { describeModule, loadMainModule } from "./operator_module.ts";
+import { describeModule } from "./operator_file.ts";
+import { loadMainModule } from "./operator_module.ts";
 import { processTerminal } from "./terminal.ts";
 
 const given = mainTask();

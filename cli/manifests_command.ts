@@ -8,17 +8,14 @@ import {
   UsageError,
 } from "./command.ts";
 import { isLoopback } from "./operator_deployment.ts";
-import {
-  describeFile,
-  EXPORT_FLAG,
-  type FileDescription,
-} from "./operator_module.ts";
+import { describeFile, type FileDescription } from "./operator_file.ts";
 import {
   managedKinds,
   type OperatorManifestInput,
   operatorManifests,
   resourceOf,
 } from "./operator_manifests.ts";
+import { EXPORT_FLAG } from "./operator_module.ts";
 import { recordText } from "./recorded_access.ts";
 import {
   printManifests,

@@ -1,6 +1,6 @@
-import process from "node:process";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, resolve } from "node:path";
+import process from "node:process";
 import { setTimeout } from "node:timers";
 import { pathToFileURL } from "node:url";
 import {
@@ -10,16 +10,6 @@ import {
 } from "../core/operator/development.ts";
 import type { OperatorOptions } from "../core/operator/operator_options.ts";
 import { suggestion, UsageError } from "./command.ts";
-import type { Kind } from "../core/api/kind.ts";
-import { crdManifest } from "../core/crd/crd_manifest.ts";
-import type { CrdManifest } from "../core/crd/crd_object.ts";
-import { isDefinedKind } from "../core/crd/kind_definition.ts";
-import { silentLogger } from "../core/logger.ts";
-import { runAsMain } from "./main_process.ts";
-import {
-  describeOperators,
-  type OperatorDescription,
-} from "./operator_description.ts";
 
 /** Time after which the main module has begun to be loaded, in milliseconds. */
 const MAIN_BEGUN_MS = 1_000;
@@ -237,104 +227,4 @@ export function exportsText(exports: Exports): string {
   const more = names.length - MAX_NAMES;
   const named = names.slice(0, MAX_NAMES).join(", ");
   return `exports ${named}${more > 0 ? ` and ${more} more` : ""}`;
-}
-
-/** Description of the operators and kinds of a file; plain data. */
-export interface FileDescription {
-  readonly operators: readonly OperatorDescription[];
-  /** CustomResourceDefinitions of the kinds that it exports or registers. */
-  readonly definitions: readonly CrdManifest[];
-  /** Names of its exports, for error messages. */
-  readonly exported: string;
-}
-
-/**
- * Describes the operators and kinds of a file, without running the operators. A
- * file that creates them only as the main module runs in a process of its own.
- *
- * @throws {UsageError} If the file does not exist, is not a module, or has neither.
- */
-export async function describeFile(
-  file: string,
-  options: DescribeOptions,
-): Promise<FileDescription> {
-  const found = await describeImported(file, options);
-  const { operators, definitions } = found;
-  const isEmpty = operators.length === 0 &&
-    (options.operators || definitions.length === 0);
-  const description = isEmpty && await isGuarded(file)
-    ? await runAsMain<FileDescription>({ file, task: "describe", options })
-    : found;
-  if (!options.operators) requireDefinitions(file, description);
-  else if (description.operators.length === 0) {
-    throw noOperatorError(file, description.exported);
-  }
-  return description;
-}
-
-async function describeImported(
-  file: string,
-  options: DescribeOptions,
-): Promise<FileDescription> {
-  try {
-    const module = await loadOperatorModule(file, { runs: false });
-    return await describeModule(module, options);
-  } finally {
-    setDevelopment(undefined);
-  }
-}
-
-/** Describes the operators and kinds of a loaded file. */
-export async function describeModule(
-  module: OperatorModule,
-  options: DescribeOptions,
-): Promise<FileDescription> {
-  const exports = await module.exports;
-  const selected = await selectOperators(module, options.export, {
-    logger: silentLogger,
-  });
-  const definitions = new Map<string, CrdManifest>();
-  const registered = selected.flatMap(({ controllers }) =>
-    controllers.flatMap(kindsOf)
-  );
-  for (const kind of [...registered, ...Object.values(exports)]) {
-    if (!isKind(kind) || !isDefinedKind(kind)) continue;
-    const manifest = crdManifest(kind);
-    definitions.set(manifest.metadata.name, manifest);
-  }
-  return {
-    operators: await describeOperators(selected),
-    definitions: [...definitions.values()],
-    exported: exportsText(exports),
-  };
-}
-
-type Controller = OperatorHandle["controllers"][number];
-
-/** Kinds of a controller: its primaries and all that it watches. */
-function kindsOf(controller: Controller): readonly Kind[] {
-  const { kind, secondaryKinds, readOnlyKinds } = controller;
-  return [kind, ...secondaryKinds, ...readOnlyKinds];
-}
-
-function isKind(value: unknown): value is Kind {
-  return typeof value === "object" && value !== null && "kind" in value &&
-    typeof value.kind === "string";
-}
-
-function requireDefinitions(
-  file: string,
-  { operators, definitions, exported }: FileDescription,
-): void {
-  if (definitions.length > 0) return;
-  const kinds = operators.flatMap(({ controllers }) =>
-    controllers.flatMap(kindsOf)
-  );
-  throw new UsageError(
-    kinds.length > 0
-      ? `Cannot print the definitions of ${file}: it defines no kind, all that its operator uses are built in or defined by others: received ${
-        [...new Set(kinds.map(({ kind }) => kind))].join(", ")
-      }`
-      : `Cannot print the definitions of ${file}: it defines no kind: export the result of defineKind, or register it with an Operator: received ${exported}`,
-  );
 }

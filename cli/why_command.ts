@@ -4,7 +4,8 @@ import { parseKey } from "../core/api/object_key.ts";
 import type { ObjectHistory } from "../core/controller/controller.ts";
 import type { RecordedRun } from "../core/controller/run/run_observers.ts";
 import { type Command, type FlagValues, UsageError } from "./command.ts";
-import { describeFile, EXPORT_FLAG } from "./operator_module.ts";
+import { describeFile } from "./operator_file.ts";
+import { EXPORT_FLAG } from "./operator_module.ts";
 import { linkFileOf, textOf } from "./serving.ts";
 
 /** Address of an operator's probes without another one. */

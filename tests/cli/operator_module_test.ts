@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { describeFile, loadOperatorModule } from "../../cli/operator_module.ts";
+import { describeFile } from "../../cli/operator_file.ts";
+import { loadOperatorModule } from "../../cli/operator_module.ts";
 import { setDevelopment } from "../../core/operator/development.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
