@@ -100,6 +100,8 @@ const SHIPPED =
 const PACKAGE = "tests/package/**/*_test.ts";
 /** Tests with Helm and actionlint, which are built from their Go modules. */
 const DEPLOY = "tests/deploy/**/*_test.ts";
+/** From an empty folder to a deployed chart, as the site says. */
+const WALK = "tests/walk/**/*_test.ts";
 /** Tests in Chromium. */
 const IN_BROWSER = "tests/browser/**/*_test.ts";
 /** Tests that pass against a real control plane, too. */
@@ -149,6 +151,15 @@ const STEPS: readonly Step[] = [
     cluster: true,
     workers: 6,
     silence: CLUSTER_SILENCE_MS,
+  },
+  {
+    ...tests("node", () => files(WALK)),
+    name: "walk",
+    workers: 1,
+    onDemand: true,
+    cluster: true,
+    limit: 30 * MINUTE_MS,
+    silence: undefined,
   },
   {
     ...tests("node", () => files(IN_BROWSER)),
@@ -226,6 +237,7 @@ function everywhere(): readonly string[] {
     ...files(DEPLOY),
     ...files("tests/cluster/**/*_test.ts"),
     ...files(IN_BROWSER),
+    ...files(WALK),
   ]);
   return files(TESTS).filter((file) => !once.has(file));
 }
@@ -252,7 +264,8 @@ async function runStep(
   await built;
   const planes: ControlPlane[] = [];
   try {
-    for (let count = 0; count < CONTROL_PLANES; count++) {
+    const wanted = Math.min(CONTROL_PLANES, step.workers);
+    for (let count = 0; count < wanted; count++) {
       const plane = await startControlPlane({ kubernetes: KUBERNETES });
       if (plane === undefined) {
         const why = "no KUBECONFIG, no KUBEBUILDER_ASSETS, no Go toolchain";

@@ -1,79 +1,34 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import process from "node:process";
 import { after, before, test } from "node:test";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import { applyCrd } from "../../core/crd/install_crd.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { untyped } from "../../core/api/kind.ts";
-import { PROJECT, runCommand } from "../support/child_process.ts";
 import { chartDefinition } from "../support/chart_definition.ts";
 import { runDockerfile } from "../support/dockerfile.ts";
 import {
-  type NpmRegistry,
-  startRegistry,
-  userEnvironment,
-} from "../support/npm_registry.ts";
+  copyFinishedFiles,
+  type NewUser,
+  newUser,
+} from "../support/new_user.ts";
 import { coracle, Program } from "../support/program.ts";
 import { until } from "../support/until.ts";
-import { packageJson, projectText } from "./shipped_files.ts";
+import { projectText } from "./shipped_files.ts";
 
-/** Tools of the projects, with their programs for this machine. */
-const TOOLS = ["typescript", "esbuild", "oxlint"].flatMap((name) => [
-  name,
-  ...Object.keys(
-    JSON.parse(
-      readFileSync(join(PROJECT, "node_modules", name, "package.json"), "utf8"),
-    ).optionalDependencies,
-  ).filter((name) =>
-    statSync(join(PROJECT, "node_modules", name), {
-      throwIfNoEntry: false,
-    })
-  ),
-]);
 const FIRST_RUN_LIMIT_MS = 60_000;
 const LAYER_LIMIT_BYTES = 2_000_000;
 
-let home: string;
-let registry: NpmRegistry;
-let env: Readonly<Record<string, string | undefined>>;
+let user: NewUser;
 
 before(async () => {
-  home = await mkdtemp(join(tmpdir(), "coracle-create-"));
-  const folder = join(home, "tarballs");
-  await mkdir(folder);
-  const create = join(PROJECT, "packages/create-operator");
-  await run("npm run -s build", create);
-  registry = await startRegistry({
-    sources: [PROJECT, create],
-    installed: [
-      ...Object.keys(packageJson().dependencies),
-      ...["zod", "@types/node", "undici-types"],
-      ...TOOLS,
-    ],
-    folder,
-  });
-  env = userEnvironment(registry, home);
+  user = await newUser();
 }, { timeout: 180_000 });
 
-after(async () => {
-  await registry?.stop();
-  await rm(home, { recursive: true, force: true });
-});
-
-async function run(command: string, cwd: string): Promise<string> {
-  // The runner kills what writes nothing for long.
-  process.stdout.write(`${command}\n`);
-  const words = command.split(" ");
-  const result = await runCommand(words, { cwd, env, limit: 120_000 });
-  const { code, stdout, stderr } = result;
-  assert.equal(code, 0, `${command}: ${stdout}${stderr}`);
-  return stdout + stderr;
-}
+after(() => user?.leave());
 
 const NAMES = "--kind Boat --group sea.example.org --yes";
 /** Commands that a user types: create, install, and those of the project. */
@@ -105,19 +60,19 @@ function contents(folder: string): Readonly<Record<string, string>> {
   );
 }
 
-for (const [runtime, user] of Object.entries(USERS)) {
+for (const [runtime, commands] of Object.entries(USERS)) {
   test(`A created project for ${runtime} passes its checks and deploys`, {
     timeout: 600_000,
   }, async () => {
-    const folder = join(home, runtime);
+    const folder = join(user.home, runtime);
     const project = join(folder, "harbour");
     await mkdir(folder);
     const began = performance.now();
-    await run(user.create, folder);
-    await run(user.install, project);
-    const dev = new Program([...user.run.split(" "), "dev"], {
+    await user.run(commands.create, folder);
+    await user.run(commands.install, project);
+    const dev = new Program([...commands.run.split(" "), "dev"], {
       cwd: project,
-      env: { ...env, PORT: "0" },
+      env: { ...user.env, PORT: "0" },
     });
     try {
       await dev.says(/default\/hello {2}Reconciled/, FIRST_RUN_LIMIT_MS);
@@ -128,13 +83,13 @@ for (const [runtime, user] of Object.entries(USERS)) {
       await dev.kill();
     }
     for (const script of ["lint", "check", "test", "build"]) {
-      await run(`${user.run} ${script}`, project);
+      await user.run(`${commands.run} ${script}`, project);
     }
     const chart = contents(join(project, "chart"));
     for (const file of ["Chart.yaml", "values.yaml", "values.schema.json"]) {
       await rm(join(project, "chart", file));
     }
-    await run(`${user.run} chart`, project);
+    await user.run(`${commands.run} chart`, project);
     assert.deepEqual(contents(join(project, "chart")), chart);
 
     const stages = join(folder, "stages");
@@ -142,7 +97,7 @@ for (const [runtime, user] of Object.entries(USERS)) {
     const image = await runDockerfile({
       context: project,
       folder: stages,
-      env: { ...env, DENO_DIR: join(stages, "deno-dir") },
+      env: { ...user.env, DENO_DIR: join(stages, "deno-dir") },
     });
     assert.match(image.user, /^[1-9]\d*$/);
     const size = Object.keys(contents(image.root))
@@ -157,23 +112,14 @@ test("The finished files of the tutorial fit the project that it begins with", {
 }, async () => {
   const page = projectText("docs/tutorial/start.md");
   const [, create = ""] = /^(npm create .*)$/m.exec(page) ?? [];
-  const folder = join(home, "tutorial");
+  const folder = join(user.home, "tutorial");
   const project = join(folder, "cron");
   await mkdir(folder);
-  await run(create, folder);
-  await run("npm install", project);
-  await rm(join(project, "cronjob.ts"));
-  const finished = projectText("docs/tutorial/finished.md");
-  const files = [
-    ...finished.matchAll(/^## `(\S+)`\n[^]*?^```.*\n([^]*?)^```$/gm),
-  ];
-  assert.equal(files.length, 4);
-  for (const [, name = "", text = ""] of files) {
-    const own = text.replace("./cron_job.ts", "./operator.ts");
-    await writeFile(join(project, name), own);
-  }
+  await user.run(create, folder);
+  await user.run("npm install", project);
+  await copyFinishedFiles(project);
   for (const script of ["check", "lint", "chart"]) {
-    await run(`npm run ${script}`, project);
+    await user.run(`npm run ${script}`, project);
   }
   const role = join(project, "chart/templates/rbac.yaml");
   assert.match(readFileSync(role, "utf8"), /^ +- jobs$/m);
@@ -199,7 +145,7 @@ async function reconciles(
     await applyCrd(client, chartDefinition(join(project, definition)), {});
     const operator = new Program(command, {
       cwd,
-      env: { ...env, KUBECONFIG: kubeconfig, PORT: "0" },
+      env: { ...user.env, KUBECONFIG: kubeconfig, PORT: "0" },
     });
     program.push(operator);
     await operator.says(/Operator started/);
