@@ -318,4 +318,16 @@ helmTest("Helm installs, upgrades and uninstalls a chart", async (t) => {
   await runHelm(["uninstall", "fleet", "--namespace=sea"], env);
   assert.equal(await client.find(Deployment, key), undefined);
   assert.match(await fields(), /"sails"/, "the definition must stay");
+
+  // It still belongs to that release.
+  const other = ["install", "navy", chart, "--namespace=sea"];
+  const refused = await runCommand([helm ?? "", ...other], { env });
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /invalid ownership metadata/);
+  const navy = ["uninstall", "navy", "--namespace=sea"];
+  for (const way of ["--set=crds.install=false", "--take-ownership"]) {
+    await runHelm([...other, way], env);
+    await runHelm(navy, env);
+    assert.match(await fields(), /"sails"/, way);
+  }
 });
