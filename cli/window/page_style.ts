@@ -103,7 +103,7 @@ button.link { white-space: nowrap; border: 0; background: none; padding: 0; colo
 .bar { display: flex; flex-wrap: wrap; gap: 8px; margin-bottom: 8px; align-items: center; }
 .bar input { flex: 1 1 140px; min-width: 0; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; font: 12px/1.5 ui-monospace, monospace; }
-#notice { background: var(--bad); color: #fff; padding: 8px 16px; }
+#notice { background: #b42318; color: #fff; padding: 8px 16px; }
 svg text { font: 12px system-ui, sans-serif; fill: #1f2328; }
 svg .lag { fill: none; stroke: var(--busy); stroke-width: 1.5; }
 svg .edge { stroke: var(--soft); }
