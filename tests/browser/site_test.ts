@@ -18,6 +18,7 @@ const PAGES: Readonly<Record<string, string>> = {
   tutorial: "/tutorial/reconciler",
   upgrades: "/guides/upgrades",
   numbers: "/guides/performance",
+  migrate: "/migrate/josdk",
   reference: "/reference/operator/Operator",
 };
 
@@ -68,10 +69,41 @@ test("Pages of the site fit wide and narrow screens, dark and light", async () =
           const file = `${name}-${size.toLowerCase()}-${shade}.png`;
           await page.screenshot(join(SHOTS, file));
           assert(overflow <= 0, `${file} is ${overflow} pixels too wide`);
+          const wide = await page.evaluate<number>(
+            `Math.max(0, ...[...document.querySelectorAll(".language-sh pre")]
+              .map((one) => one.scrollWidth - one.clientWidth))`,
+          );
+          assert(wide <= 0, `${file}: a command is ${wide} pixels too wide`);
         }
       }
     }
     assertQuiet(page);
+  });
+});
+
+test("Menus of the site lead to the index of each section", async () => {
+  await withBrowserPage(async (page) => {
+    await page.screen(WIDE);
+    await page.open(`${origin}/guides/status`);
+    const links = (selector: string) =>
+      page.evaluate<string[]>(
+        `[...document.querySelectorAll("${selector} a")].map((a) =>
+          a.pathname)`,
+      );
+    const sections = ["/tutorial/", "/guides/", "/gallery/", "/migrate/"];
+    const menu = await links(".VPNavBarMenu");
+    assert.deepEqual(menu, [...sections, "/reference/"]);
+    const sidebar = await links(".VPSidebar");
+    for (const section of sections) assert(sidebar.includes(section), section);
+    assertQuiet(page);
+  });
+});
+
+test("A page of the site that does not exist says so", async () => {
+  await withBrowserPage(async (page) => {
+    await page.open(`${origin}/guides/nothing`);
+    const title = `document.querySelector("h1")?.innerText`;
+    await page.until("the page says so", `/No such page/i.test(${title})`);
   });
 });
 
