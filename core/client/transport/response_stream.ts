@@ -69,8 +69,7 @@ export class ResponseStream implements ChunkSource, OpenRequest {
 
   /** Sets the function that ends the attempt to connect. */
   onConnecting(cancel: () => void): void {
-    if (this.#aborted) cancel();
-    else this.#cancelConnecting = cancel;
+    this.#cancelConnecting = cancel;
   }
 
   /**

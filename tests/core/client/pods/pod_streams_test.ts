@@ -245,10 +245,12 @@ test("ContainerProcess.close ends the streams, whatever is unread", async () => 
   const process = await client.exec(KEY, { command: ["yes"] });
   for (let count = 0; count < 12; count++) {
     stream.receive(1, "y".repeat(32_000));
+    await new Promise(setImmediate);
   }
+  assert.equal(stream.paused, true);
   await process.close();
   await assert.rejects(
-    process.exit,
+    inTime("the streams end", process.exit, 10_000),
     /must end with a Status: received nothing/,
   );
 });
