@@ -14,6 +14,7 @@ import {
   type RecordedContext,
   recordedContext,
 } from "../support/source_context.ts";
+import { inTime } from "../support/in_time.ts";
 import { until } from "../support/until.ts";
 
 const SECRET = "an open secret of this test";
@@ -211,6 +212,29 @@ test("webhookSource closes its socket when it stops, and can be started again", 
     assert.deepEqual(context.triggered, ["default/a"], round);
     await source.stop();
     await assert.rejects(post(url, "{}"), round);
+  }
+});
+
+test("webhookSource does not wait for an unfinished request when it stops", async () => {
+  const asked = Promise.withResolvers<void>();
+  const source = webhookSource({
+    name: "hook",
+    check: "none",
+    primaries: () => {
+      asked.resolve();
+      return new Promise(() => {}); // the reply never comes
+    },
+  });
+  await source.start(recordedContext(new VirtualClock()));
+  const { port } = new URL(source.url!);
+  const socket = connect(Number(port), "127.0.0.1");
+  socket.on("error", () => {});
+  try {
+    socket.write("POST / HTTP/1.1\r\nhost: hook\r\ncontent-length: 0\r\n\r\n");
+    await inTime("the request arrives", asked.promise, 10_000);
+    await inTime("the source has stopped", source.stop(), 10_000);
+  } finally {
+    socket.destroy();
   }
 });
 
