@@ -65,6 +65,21 @@ test("applyStrategicMergePatch orders items by $setElementOrder", () => {
   });
 });
 
+test("applyStrategicMergePatch leaves items where they are that no order names", () => {
+  const containers = ["a", "injected", "b"].map((name) => ({ name }));
+  const order = {
+    "$setElementOrder/containers": [{ name: "a" }, { name: "b" }],
+  };
+  for (const more of [{}, { containers: [{ name: "b" }] }]) {
+    assert.deepEqual(
+      applyStrategicMergePatch(pod, { spec: { containers } }, {
+        spec: { ...order, ...more },
+      }),
+      { spec: { containers } },
+    );
+  }
+});
+
 test("applyStrategicMergePatch merges a list with $setElementOrder once", () => {
   // As kubectl apply sends an added item in a new order.
   const patch = {
