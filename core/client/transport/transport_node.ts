@@ -103,7 +103,6 @@ class NodeTransport implements HttpTransport {
   }
 
   idle(connection: PooledConnection): void {
-    if (this.#closed) return connection.abort();
     this.#idle.push(connection);
     if (!this.#isUnrefDue) {
       this.#isUnrefDue = true;

@@ -10,6 +10,7 @@ import {
   type HttpRequest,
   OpenRequests,
 } from "../../../../core/client/transport/transport.ts";
+import { inTime } from "../../../support/in_time.ts";
 
 const READ: HttpRequest = { method: "GET", path: "/x", headers: {} };
 const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n";
@@ -85,6 +86,8 @@ test("PooledConnection is closed by bytes that belong to no response", async () 
 class SilentSocket extends EventEmitter {
   readonly writable = true;
   readonly writableLength = 0;
+  /** Whether it keeps the process alive. */
+  isReferenced = true;
   #isPaused = false;
   isPaused(): boolean {
     return this.#isPaused;
@@ -95,13 +98,18 @@ class SilentSocket extends EventEmitter {
   resume(): void {
     this.#isPaused = false;
   }
-  ref(): void {}
-  unref(): void {}
+  ref(): void {
+    this.isReferenced = true;
+  }
+  unref(): void {
+    this.isReferenced = false;
+  }
   write(): void {}
   destroy(): void {}
 }
 
-test("PooledConnection reads on after a response that ended while it was paused", () => {
+/** Pooled connection over a silent socket, with the responses that it gets. */
+function silentConnection() {
   const idle: PooledConnection[] = [];
   const connection = new PooledConnection({
     idle: (one) => void idle.push(one),
@@ -109,14 +117,23 @@ test("PooledConnection reads on after a response that ended while it was paused"
   });
   const socket = new SilentSocket();
   connection.open(socket as unknown as Socket);
-  const stream = new ResponseStream({
-    origin: "http://127.0.0.1:1",
-    signal: undefined,
-    requests: new OpenRequests(),
-    resolve() {},
-    reject: (error) => assert.fail(String(error)),
-  });
-  connection.send(stream, new Uint8Array());
+  const send = () =>
+    connection.send(
+      new ResponseStream({
+        origin: "http://127.0.0.1:1",
+        signal: undefined,
+        requests: new OpenRequests(),
+        resolve() {},
+        reject: (error) => assert.fail(String(error)),
+      }),
+      new Uint8Array(),
+    );
+  return { connection, idle, send, socket };
+}
+
+test("PooledConnection reads on after a response that ended while it was paused", () => {
+  const { connection, idle, send, socket } = silentConnection();
+  send();
   // Nobody reads the body, whose last byte is one too many.
   const body = new Uint8Array((256 << 10) + 1);
   const head = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`;
@@ -124,6 +141,84 @@ test("PooledConnection reads on after a response that ended while it was paused"
   socket.emit("data", body);
   assert.deepEqual(idle, [connection]);
   assert.equal(socket.isPaused(), false, "the next response can arrive");
+});
+
+test("PooledConnection keeps the process alive while it serves a request", () => {
+  const { send, socket } = silentConnection();
+  for (const round of ["first", "second"]) {
+    send();
+    assert.equal(socket.isReferenced, true, `the ${round} request`);
+    socket.emit("data", Buffer.from(`${OK}\r\nab`));
+    assert.equal(socket.isReferenced, false, `after the ${round} request`);
+  }
+});
+
+test("Transport over sockets leaves no timer of a connection that is open", async () => {
+  const LIMIT_MS = 54_321;
+  const { clearTimeout, setTimeout } = globalThis;
+  const timers = new Set<unknown>();
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.on("data", () => socket.write(`${OK}\r\nab`));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const transport = openHttpTransport({
+    server: `http://127.0.0.1:${port}`,
+    connectTimeout: LIMIT_MS,
+  });
+  globalThis.setTimeout = ((callback: () => void, delay: number) => {
+    const timer = setTimeout(callback, delay);
+    if (delay === LIMIT_MS) timers.add(timer);
+    return timer;
+  }) as typeof setTimeout;
+  globalThis.clearTimeout = ((timer: Parameters<typeof clearTimeout>[0]) => {
+    timers.delete(timer);
+    clearTimeout(timer);
+  }) as typeof clearTimeout;
+  try {
+    const sent = transport.send(READ);
+    assert.equal(timers.size, 1, "while it connects");
+    await sent;
+    assert.equal(timers.size, 0);
+  } finally {
+    Object.assign(globalThis, { clearTimeout, setTimeout });
+    for (const timer of timers) clearTimeout(timer as never);
+    await transport.close();
+    server.close();
+  }
+});
+
+test("Transport over sockets closes a tunnel that opens after its request was given up", async () => {
+  const asked = Promise.withResolvers<Socket>();
+  const proxy = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => asked.resolve(socket));
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo;
+  const transport = openHttpTransport({
+    server: "http://127.0.0.1:1",
+    proxyUrl: `http://127.0.0.1:${port}`,
+  });
+  const abort = new AbortController();
+  const refused = assert.rejects(
+    transport.send({ ...READ, signal: abort.signal }),
+    /enough/,
+  );
+  const tunnel = await inTime("the proxy is asked", asked.promise);
+  try {
+    abort.abort(new Error("enough"));
+    await refused;
+    tunnel.resume().write("HTTP/1.1 200 OK\r\n\r\n");
+    await inTime("the tunnel is closed", once(tunnel, "close"), 10_000);
+  } finally {
+    tunnel.destroy();
+    await transport.close();
+    proxy.close();
+  }
 });
 
 test("PooledConnection sends a body with its length in bytes", async () => {
