@@ -138,6 +138,19 @@ test("applyStrategicMergePatch keeps only the fields in $retainKeys", () => {
   });
 });
 
+test("applyStrategicMergePatch takes directives beside $retainKeys", () => {
+  const object = { spec: { ...two.spec, nodeName: "a" } };
+  const patch = {
+    spec: {
+      $retainKeys: ["containers"],
+      "$setElementOrder/containers": [{ name: "b" }, { name: "a" }],
+    },
+  };
+  assert.deepEqual(applyStrategicMergePatch(pod, object, patch), {
+    spec: { containers: two.spec.containers.toReversed() },
+  });
+});
+
 /** Refused patches with the message of kube-apiserver and the category. */
 const REFUSED: readonly (readonly [unknown, string, RegExp])[] = [
   ["text", "malformed", /^strategic merge patch format is not supported$/],

@@ -333,3 +333,18 @@ test("UpdateLoops allows five writes of a field, then fewer and fewer", () => {
   loops.settled("k");
   assert.equal(write(), true);
 });
+
+test("UpdateLoops does not delay the write after one that failed", () => {
+  const loops = new UpdateLoops();
+  const write = () =>
+    loops.beforeWrite("k", { what: "Thing ns/x", field: ".spec.a", now: 0 });
+  for (let count = 0; count < 6; count++) write();
+  for (let count = 0; count < 3; count++) {
+    // The server was away: nothing was written that could be reverted.
+    loops.failed("k");
+    write();
+  }
+  assert.throws(write, UpdateLoopError, "the sixth that was stored");
+  for (let count = 0; count < 6; count++) loops.failed("k");
+  assert.equal(loops.size, 0);
+});
