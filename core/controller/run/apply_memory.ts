@@ -6,11 +6,8 @@ import { LruCache } from "../../cache/store/lru_cache.ts";
 interface Applied {
   /** Hash of the apply configuration. */
   readonly intent: string;
-  /**
-   * Hash of the part of the answer that an apply can change; undefined if the
-   * cache does not keep all of it.
-   */
-  readonly part: string | undefined;
+  /** Hash of the part of the answer that an apply can change. */
+  readonly part: string;
   /** Newest resourceVersion in which this part is known to be the same. */
   version: string;
 }
@@ -66,14 +63,15 @@ export class ApplyMemory {
   /**
    * Stores the answer to an apply.
    *
-   * @param apply The apply, with the object in the cache after the answer.
    * @param stored Object that the server answered with.
    */
-  learn(apply: RememberedApply, stored: KubernetesObject): void {
-    const part = partHash(stored, apply);
+  learn(
+    apply: Omit<RememberedApply, "cached">,
+    stored: KubernetesObject,
+  ): void {
     this.#applied.set(nameOf(apply), {
       intent: textHash(JSON.stringify(apply.intent)),
-      part: part === partHash(apply.cached, apply) ? part : undefined,
+      part: partHash(stored, apply),
       version: stored.metadata.resourceVersion ?? "",
     }, 1);
   }
@@ -103,7 +101,7 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
  */
 function partHash(
   object: KubernetesObject,
-  { intent, subresource }: RememberedApply,
+  { intent, subresource }: Omit<RememberedApply, "cached">,
 ): string {
   const metadata = Object.entries(object.metadata);
   // Sorted, since the items of a list have another order than single objects.

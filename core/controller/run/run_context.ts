@@ -158,7 +158,7 @@ interface Write<T extends KubernetesObject> {
   readonly changes: (cached: KubernetesObject) => boolean;
   readonly send: (signal: AbortSignal) => Promise<Answer<T>>;
   /** Called with the stored object once it is in the cache. */
-  readonly learn?: (cached: KubernetesObject, stored: T) => void;
+  readonly learn?: (stored: T) => void;
 }
 
 /** Object after a write, which is decoded when it is read. */
@@ -398,8 +398,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
           return await apply();
         }
       },
-      learn: (cached, stored) =>
-        memory.learn({ id, intent, subresource, cached }, stored),
+      learn: (stored) => memory.learn({ id, intent, subresource }, stored),
     })).object;
   }
 
@@ -700,7 +699,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         subresource: isStatus,
       });
       const after = write.learn && await this.#cached(kind, answer.key);
-      if (after !== undefined) write.learn?.(after, answer.object);
+      if (after !== undefined) write.learn?.(answer.object);
       const action = subresource ? `${verb} ${subresource} of` : verb;
       const fight = writeObserver.observe(this.#run, {
         verb: action,

@@ -64,3 +64,56 @@ for (
       assert.equal(coordination.isLeading, false);
     }));
 }
+
+test("A replica hands objects over only when its pending writes have ended", () =>
+  atDistance(async (surroundings) => {
+    const { clock, server } = surroundings;
+    const client = new Client({ transport: server, namespace: "default" });
+    const replica = (identity: string) => {
+      const process = new DistantProcess(surroundings);
+      const coordination = new Coordination({
+        leaderElection: undefined,
+        sharding: resolveOptions(
+          { ...LOCK, identity },
+          LEADER_ELECTION_OPTIONS,
+        ),
+        client: process.client,
+        clock: process.clock,
+        random: () => 0.5,
+        log: silentLogger,
+        startErrors: "fail",
+        controllers: () => [],
+      });
+      return { process, coordination };
+    };
+    /** Number of members in the view that the first replica has published. */
+    const viewOfFirst = async () => {
+      const { items } = await client.list(Lease, { namespace: "default" });
+      const lease = items.find(({ metadata }) =>
+        metadata.name.startsWith("lock-a-")
+      );
+      const view = lease?.metadata.annotations?.["coracle.dev/shard-view"];
+      return (JSON.parse(view ?? "[]") as string[]).length;
+    };
+    const { process, coordination } = replica("a");
+    const started = coordination.start();
+    await clock.advance(5_000);
+    await started;
+    assert.equal(await viewOfFirst(), 1);
+    process.way = { there: 3, back: 9_000 };
+    const metadata = { namespace: "default", name: "x" };
+    const write = coordination.client.create(ConfigMap, { metadata });
+    await clock.advance(10);
+    process.way = GOOD_WAY;
+    const second = replica("b").coordination;
+    const joined = second.start();
+    await clock.advance(7_000);
+    await joined;
+    assert.equal(await viewOfFirst(), 1, "the write is pending");
+    await clock.advance(5_000);
+    await write;
+    assert.equal(await viewOfFirst(), 2);
+    const stopped = Promise.all([coordination.stop(), second.stop()]);
+    await clock.advance(1_000);
+    await stopped;
+  }));

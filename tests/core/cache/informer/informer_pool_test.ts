@@ -161,6 +161,10 @@ test("InformerLease removes its handlers, loops and indexes on release", () =>
     const second = pool.acquire(Widget);
     first.informer.addIndex("app", { byLabel: "app" });
     second.informer.addIndex("app", { byFunction: () => ["same"] });
+    let indexed = 0;
+    first.informer.addIndex("counted", {
+      byFunction: () => [String(indexed++)],
+    });
     const seen: string[] = [];
     const registration = first.informer.addHandler(({ key }) => {
       seen.push(`first ${key}`);
@@ -177,9 +181,10 @@ test("InformerLease removes its handlers, loops and indexes on release", () =>
     const next = loop.next();
     await first.release();
     assert.equal((await next).done, true);
-    seen.length = 0;
+    seen.length = indexed = 0;
     server.put("default/b");
     await until("the change arrived", () => seen.length > 0);
+    assert.equal(indexed, 0);
     assert.deepEqual(seen, ["second default/b"]);
     assert.equal(second.informer.byIndex("app", "same").length, 2);
     assert.throws(() => first.informer.byIndex("app", "web"), RangeError);

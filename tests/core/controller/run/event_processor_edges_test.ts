@@ -105,6 +105,27 @@ test("EventProcessor runs an aborted deletion again when it is resumed", async (
   ]);
 });
 
+test("EventProcessor plans no run of an earlier object for its successor", async () => {
+  const fixture = started({
+    settings: { allEvents: true, maxInterval: false },
+  });
+  fixture.add(KEY);
+  await fixture.settle();
+  await fixture.end(KEY, { end: { type: "done", delay: 10_000 } });
+  fixture.delete(KEY);
+  await fixture.settle();
+  await fixture.end(KEY);
+  fixture.add(KEY);
+  await fixture.settle();
+  await fixture.end(KEY);
+  await fixture.clock.advance(20_000);
+  assert.deepEqual(fixture.begun.map((run) => run.deleted), [
+    false,
+    true,
+    false,
+  ]);
+});
+
 test("EventProcessor starts a new retry series after a success [J14]", async () => {
   const fixture = started({
     settings: { retry: { initial: "1s", jitter: 0 } },
