@@ -206,6 +206,22 @@ test("Informer merges the events of an object while a loop does not read", () =>
     assert.deepEqual(await next, { done: true, value: undefined });
   }));
 
+test("Informer gives a handler that was removed no namespace that is added", () =>
+  withInformer(async ({ server, informer, events, sync, settled }) => {
+    server.put("one/a");
+    await sync();
+    server.put("two/b");
+    const seen: string[] = [];
+    const registration = informer.addHandler(({ key }) => void seen.push(key));
+    await registration.synced;
+    registration.remove();
+    events.length = seen.length = 0;
+    await informer.changeNamespaces(["one", "two"]);
+    await settled();
+    assert.deepEqual(events, ["added two/b initial"]);
+    assert.deepEqual(seen, []);
+  }, { namespaces: ["one"] }));
+
 test("Informer leaves nothing of a loop that ends on a signal that lives on", () =>
   withInformer(async ({ server, informer, sync }) => {
     const { signal } = new AbortController();
