@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { loadModule } from "../../core/clock.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
@@ -30,15 +31,21 @@ export function representationOf(
 }
 
 const encoder = new TextEncoder();
-const NEWLINE = encoder.encode("\n");
+const NEWLINE = 0x0a;
 
 /** Appends a line break, as kube-apiserver's JSON answers have. */
 export function withNewline(bytes: Uint8Array): Uint8Array {
-  const line = new Uint8Array(bytes.length + 1);
+  // From Node's pool, since an answer does not live long.
+  const line = Buffer.allocUnsafe(bytes.length + 1);
   line.set(bytes);
-  line.set(NEWLINE, bytes.length);
+  line[bytes.length] = NEWLINE;
   return line;
 }
+
+/** Writer of protobuf, which is loaded when a client first asks for it. */
+let protobufWriter:
+  | Promise<typeof import("../builtin/protobuf_writer.ts")>
+  | undefined;
 
 /** Responds with a stored object in the requested representation. */
 export async function respondStored(
@@ -114,7 +121,7 @@ export async function respondValue(
   const headers = { "content-type": contentType(media) };
   if (media === "protobuf") {
     const { writeProtobuf } = await loadModule(
-      import("../builtin/protobuf_writer.ts"),
+      protobufWriter ??= import("../builtin/protobuf_writer.ts"),
     );
     return { status, headers, body: writeProtobuf(value as JsonObject) };
   }

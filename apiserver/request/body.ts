@@ -53,6 +53,11 @@ export interface ParsedBody {
   readonly objections: readonly string[];
 }
 
+/** Reader of protobuf, which is loaded when a client first sends it. */
+let protobufReader:
+  | Promise<typeof import("../builtin/protobuf.ts")>
+  | undefined;
+
 /**
  * Parses a body.
  *
@@ -63,7 +68,9 @@ export async function parseBody(
   form: BodyForm,
 ): Promise<ParsedBody> {
   if (form === "protobuf") {
-    const { readProtobuf } = await loadModule(import("../builtin/protobuf.ts"));
+    const { readProtobuf } = await loadModule(
+      protobufReader ??= import("../builtin/protobuf.ts"),
+    );
     return { value: readProtobuf(body), warnings: [], objections: [] };
   }
   if (form === "yaml") {
