@@ -9,6 +9,7 @@ import { resolveOptions } from "../../../core/api/options.ts";
 import {
   countRequests,
   logWarnings,
+  memoizedHeaders,
   type Middleware,
   parseWarnings,
   rateLimit,
@@ -320,6 +321,22 @@ test("authenticate keeps a header of the caller", async () => {
   const { send, transport } = through(authenticate(new Tokens()), () => ({}));
   await send({ ...READ, headers: { authorization: "mine" } });
   assert.equal(transport.requests[0]?.headers["authorization"], "mine");
+});
+
+test("memoizedHeaders keeps its result for frozen headers only", () => {
+  let calls = 0;
+  const merge = memoizedHeaders((headers) => {
+    calls++;
+    return { ...headers, agent: "test" };
+  });
+  const frozen = Object.freeze({ accept: "json" });
+  assert.deepEqual(merge(frozen), { accept: "json", agent: "test" });
+  assert.equal(merge(frozen), merge(frozen));
+  assert.equal(calls, 1);
+  const changing: Record<string, string> = { accept: "yaml" };
+  assert.equal(merge(changing)["accept"], "yaml");
+  changing["accept"] = "text";
+  assert.equal(merge(changing)["accept"], "text");
 });
 
 test("identityHeaders encodes basic authentication and impersonation", () => {

@@ -55,6 +55,23 @@ test("getRequest reads an object or a subresource", () => {
   assert.equal(line(getRequest(NODE, { name: "n1" })), "GET /api/v1/nodes/n1");
 });
 
+test("Requests of kinds and namespaces in turn have the path of each", () => {
+  const other = { ...KEY, namespace: "other" };
+  for (let round = 0; round < 2; round++) {
+    assert.equal(getRequest(DEPLOYMENT, KEY).path, `${ROOT}/web`);
+    assert.equal(
+      getRequest(DEPLOYMENT, other).path,
+      "/apis/apps/v1/namespaces/other/deployments/web",
+    );
+    const newer = { ...DEPLOYMENT, version: "v2" };
+    assert.equal(
+      getRequest(newer, other).path,
+      "/apis/apps/v2/namespaces/other/deployments/web",
+    );
+    assert.equal(getRequest(NODE, other).path, "/api/v1/nodes/web");
+  }
+});
+
 test("Requests escape names and refuse keys without a namespace", () => {
   const strange = { namespace: "default", name: "a b?c" };
   assert.equal(getRequest(DEPLOYMENT, strange).path, `${ROOT}/a%20b%3Fc`);

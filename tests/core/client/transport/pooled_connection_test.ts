@@ -8,6 +8,7 @@ import { ResponseStream } from "../../../../core/client/transport/response_strea
 import { openHttpTransport } from "../../../../core/client/transport/transport_node.ts";
 import {
   type HttpRequest,
+  type HttpResponse,
   OpenRequests,
 } from "../../../../core/client/transport/transport.ts";
 import { inTime } from "../../../support/in_time.ts";
@@ -58,6 +59,39 @@ test("PooledConnection serves requests one after the other", async () => {
   const { bodies, connections } = await serve(answers);
   assert.deepEqual(bodies, ["ab", "cd", "ef"]);
   assert.equal(connections, 1);
+});
+
+/** Socket that notes whether it keeps the process alive. */
+class NotedSocket extends EventEmitter {
+  readonly writable = true;
+  readonly writableLength = 0;
+  isReferenced = true;
+  readonly write = (): boolean => true;
+  readonly isPaused = (): boolean => false;
+  readonly ref = (): void => void (this.isReferenced = true);
+  readonly unref = (): void => void (this.isReferenced = false);
+}
+
+test("PooledConnection keeps the process alive only while it serves a request", async () => {
+  const socket = new NotedSocket();
+  const connection = new PooledConnection({ idle() {}, closed() {} });
+  connection.open(socket as unknown as Socket);
+  const send = () =>
+    new Promise<HttpResponse>((resolve, reject) => {
+      const requests = new OpenRequests();
+      const deps = { origin: "server", signal: undefined, requests };
+      const stream = new ResponseStream({ ...deps, resolve, reject });
+      connection.send(stream, Buffer.from("request"));
+    });
+  for (const round of ["first", "second"]) {
+    const sent = send();
+    connection.unref();
+    assert.ok(socket.isReferenced, `in use, ${round}`);
+    socket.emit("data", Buffer.from(`${OK}\r\nab`));
+    assert.equal((await sent).status, 200);
+    connection.unref();
+    assert.ok(!socket.isReferenced, `idle, ${round}`);
+  }
 });
 
 test("PooledConnection is not used again if the server closes it", async () => {
