@@ -40,8 +40,8 @@ export function withHeaders(
 }
 
 /**
- * Keeps the last result of a function from headers to headers, for headers that are
- * frozen: those of the requests of a kind are one object.
+ * Merge of headers that keeps its last result for frozen headers: all requests with
+ * the same type of content share one object of them.
  */
 export function memoizedHeaders(
   merge: (headers: ApiRequest["headers"]) => ApiRequest["headers"],

@@ -87,7 +87,7 @@ export interface ObjectBody {
 }
 
 const JSON_TYPE = "application/json";
-/** Headers of the same content are one object, which middleware recognizes. */
+/** Headers of a type of content: one object, which middleware recognizes. */
 type Headers = Readonly<Record<string, string>>;
 const ACCEPT_JSON: Headers = Object.freeze({ accept: JSON_TYPE });
 const JSON_HEADERS: Headers = bodyHeaders(JSON_TYPE);
