@@ -7,10 +7,9 @@ import type {
 } from "../../../core/api/object.ts";
 import type { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
-import type { CrdManifest } from "../../../core/crd/crd_object.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import type { DefinedKind } from "../../../core/crd/kind_definition.ts";
-import type { RequestEntry } from "../../../testing/check/trace.ts";
+import type { EventEntry, RequestEntry } from "../../../testing/check/trace.ts";
 import { World, type WorldObjects } from "../../../testing/check/world.ts";
 import { metricReader } from "../../soak/soaked_operator.ts";
 import {
@@ -89,14 +88,15 @@ class SeedRun {
   readonly #gone: Set<string> = new Set();
   /** Incarnations that are stopping or have stopped. */
   readonly #stopping: Set<number> = new Set();
-  /** Definition of the kind that observers find by discovery. */
-  #cargo: CrdManifest | undefined;
   /** Entries of the trace when the last run of an object began, unless it failed. */
   readonly #begun: Map<string, number> = new Map();
-  /** Last entry of the trace that may cause a run, by incarnation and object. */
-  readonly #causes: Map<string, number> = new Map();
-  /** Versions that the operator wrote. */
-  readonly #ownVersions: Set<number> = new Set();
+  /**
+   * Last entries of the trace that may cause a run, by incarnation and object, and
+   * by the controller that made the change; "" for others.
+   */
+  readonly #causes: Map<string, Map<string, number>> = new Map();
+  /** Controllers that wrote versions. */
+  readonly #writers: Map<number, string> = new Map();
 
   constructor(plan: SeedPlan) {
     this.#plan = plan;
@@ -129,13 +129,14 @@ class SeedRun {
       kinds: [...kinds].map((kind) =>
         PRIMARY_KINDS.get(kind) as DefinedKind<Primary>
       ),
-      objects: NAMESPACES.map((name) =>
-        ({
+      objects: [
+        ...NAMESPACES.map((name) => ({
           apiVersion: "v1",
           kind: "Namespace",
           metadata: metadata(name),
-        }) as UntypedObject
-      ),
+        })),
+        ...plan.observed.includes(CARGO) ? [crdManifest(cargoKind())] : [],
+      ] as unknown as readonly UntypedObject[],
       onChange: () => this.#judgeLeaders(),
       load: (start) => {
         const controllers = this.#controllers;
@@ -157,12 +158,8 @@ class SeedRun {
             },
             fail: (invariant, detail) => this.fail(invariant, detail),
             begun: (...run) => this.#judgeCause(...run),
-            failed: ({ name }, { metadata }, incarnation) => {
-              const { namespace, name: primary } = metadata;
-              this.#begun.delete(
-                `${incarnation} ${name} ${namespace}/${primary}`,
-              );
-            },
+            failed: (plan, primary, incarnation) =>
+              void this.#begun.delete(runId(plan, primary, incarnation)),
             now: () => this.#world?.now ?? 0,
           },
         });
@@ -177,6 +174,9 @@ class SeedRun {
       await this.#step(step);
       if (step.then > 0) await world.advance(step.then);
     }
+    // Clients keep what they have discovered for ten minutes.
+    const isRedefined = plan.steps.some((step) => step.do === "redefine");
+    if (isRedefined) await world.advance(11 * MINUTE_MS);
     this.#watchLeft();
     this.#isCalm = true;
     for (const fleet of this.#fleets) fleet.calmDown();
@@ -270,16 +270,7 @@ class SeedRun {
           if (entry.event === "DELETED" && !entry.fault) {
             this.#gone.add(`${entry.incarnation} ${entry.uid}`);
           }
-          // A deletion causes a run, whoever asked for it.
-          if (
-            entry.event === "DELETED" || !this.#ownVersions.has(entry.revision)
-          ) {
-            const { incarnation, resource, namespace, name } = entry;
-            this.#causes.set(
-              `${incarnation} ${resource} ${namespace}/${name}`,
-              this.#read,
-            );
-          }
+          this.#noteCause(entry);
           break;
         case "actor":
           // The informer may also learn of it by a new list.
@@ -294,7 +285,10 @@ class SeedRun {
   #readRequest(entry: RequestEntry): void {
     const { verb, resource, changed, incarnation, uid = "" } = entry;
     if (verb === "delete" && changed) this.#gone.add(uid);
-    if (changed && entry.revision) this.#ownVersions.add(entry.revision);
+    const writer = /fieldManager=(c\d)/.exec(entry.path)?.[1];
+    if (changed && entry.revision && writer) {
+      this.#writers.set(entry.revision, writer);
+    }
     if (resource === "leases" && changed) this.#judgeRelease(entry);
     if (resource === "leases" && changed) {
       const { spec } = JSON.parse(entry.body ?? "{}") as {
@@ -321,6 +315,18 @@ class SeedRun {
     this.#readObserved(entry);
   }
 
+  #noteCause(
+    { incarnation, resource, namespace, name, event, revision }: EventEntry,
+  ): void {
+    const key = `${incarnation} ${resource} ${namespace}/${name}`;
+    // A deletion causes a run, whoever asked for it.
+    const writer = event === "DELETED"
+      ? undefined
+      : this.#writers.get(revision);
+    const causes = this.#causes.get(key) ?? new Map<string, number>();
+    this.#causes.set(key, causes.set(writer ?? "", this.#read));
+  }
+
   /** A replica must not release its Lease while a run goes on. */
   #judgeRelease(
     { verb, name, body = "", incarnation, at }: RequestEntry,
@@ -339,36 +345,44 @@ class SeedRun {
   }
 
   /**
-   * A run after another one needs a cause that the operator has not written itself,
-   * where nothing but the writes of one controller and of users is going on.
+   * A run after another one needs a cause that its controller has not written
+   * itself, where the server refuses and forgets nothing.
    */
   #judgeCause(
-    { name, reads, kind }: ControllerPlan,
-    { metadata }: Primary,
+    controller: ControllerPlan,
+    object: Primary,
     incarnation: number,
   ): void {
-    const { perturbations, controllers, coordination, steps } = this.#plan;
+    const { name, reads, kind, interval } = controller;
+    const { perturbations, coordination, steps } = this.#plan;
     this.#readTrace();
-    const { namespace, name: primary } = metadata;
-    const id = `${incarnation} ${name} ${namespace}/${primary}`;
+    const { namespace, name: primary } = object.metadata;
+    const id = runId(controller, object, incarnation);
     const before = this.#begun.get(id);
     // The first run adds the finalizer before, and may be asked for again by then.
     this.#begun.set(id, before === undefined ? 0 : this.#read);
-    const isPlain = perturbations.length === 0 && controllers.length === 1 &&
-      coordination === "none" && controllers[0]?.interval === undefined &&
+    const isPlain = coordination === "none" && interval === undefined &&
+      perturbations.every((one) => one.do === "delay" || one.do === "cut") &&
       !steps.some((step) => step.do === "drop" || step.do === "stop");
     if (before === undefined || !isPlain) return;
     const plural = PRIMARY_KINDS.get(kind)?.plural;
     const objects = [
       `${plural} ${namespace}/${primary}`,
-      ...[0, 1].map((index) =>
-        `configmaps ${namespace}/${childName(primary, name, index)}`
+      // The children of other controllers have the same owner.
+      ...this.#controllers.flatMap((one) =>
+        [0, 1].map((index) =>
+          `configmaps ${namespace}/${childName(primary, one.name, index)}`
+        )
       ),
       ...reads ? [`configmaps ${namespace}/settings`] : [],
       "namespaces",
     ];
     const last = Math.max(
-      ...objects.map((one) => this.#causes.get(`${incarnation} ${one}`) ?? -1),
+      ...objects.flatMap((one) =>
+        [...this.#causes.get(`${incarnation} ${one}`) ?? []].map((
+          [writer, at],
+        ) => writer === name ? -1 : at)
+      ),
     );
     if (last >= before) return;
     this.fail(
@@ -404,7 +418,7 @@ class SeedRun {
       one.name === controller ? { ...one, namespaces } : one
     );
     for (const { handles, incarnation } of this.#live) {
-      this.#causes.set(`${incarnation} namespaces`, Infinity);
+      this.#causes.set(`${incarnation} namespaces`, new Map([["", Infinity]]));
       handles.get(controller)?.changeNamespaces(namespaces).catch(
         (error: unknown) => {
           if (this.#hasEnded(incarnation)) return;
@@ -437,8 +451,8 @@ class SeedRun {
         return this.#observe(step.namespaces);
       case "stop":
         return await this.#stop();
-      case "define":
-        return await this.#define(step.plural);
+      case "redefine":
+        return await this.#redefine();
       case "found":
       case "drop": {
         const { namespace: name } = step;
@@ -493,28 +507,22 @@ class SeedRun {
     }
   }
 
-  /** Defines the kind under a plural, in place of the definition before. */
-  async #define(plural: string): Promise<void> {
+  /** Defines the kind under another plural, in place of the definition before. */
+  async #redefine(): Promise<void> {
     const world = this.#world as World;
-    const { metadata, apiVersion, kind } = this.#cargo ?? {};
-    if (metadata && apiVersion && kind) {
-      const { name } = metadata;
-      await world.delete({ apiVersion, kind, name });
-      const key = `${apiVersion} ${kind} ${name}`;
-      while (world.snapshot()[key] !== undefined) await world.advance(500);
-    }
-    this.#cargo = crdManifest(cargoKind(plural));
-    await world.apply(this.#cargo as unknown as UntypedObject);
+    const { apiVersion, kind, metadata: { name } } = crdManifest(cargoKind());
+    await world.delete({ apiVersion, kind, name });
+    const key = `${apiVersion} ${kind} ${name}`;
+    while (world.snapshot()[key] !== undefined) await world.advance(500);
+    const cargo = cargoKind("cargoes");
+    await world.apply(crdManifest(cargo) as unknown as UntypedObject);
     for (const namespace of NAMESPACES) {
-      const box = { name: "box", namespace };
-      await this.#attempt(() =>
-        world.apply({
-          apiVersion: API_VERSION,
-          kind: CARGO,
-          metadata: box,
-          spec: { value: plural },
-        } as UntypedObject)
-      );
+      const metadata = { name: "box", namespace };
+      const box = { metadata, spec: { value: "red" } };
+      const options = { force: true, fieldManager: "user" };
+      await this.#attempt(async () => {
+        await world.complete(world.client.apply(cargo, box, options));
+      });
     }
   }
 
@@ -934,7 +942,7 @@ class SeedRun {
 }
 
 /** Definition of the kind that observers find by discovery. */
-function cargoKind(plural: string): DefinedKind {
+function cargoKind(plural = "cargos"): DefinedKind {
   return defineKind({
     group: API_VERSION.split("/")[0] as string,
     version: "v1",
@@ -942,6 +950,15 @@ function cargoKind(plural: string): DefinedKind {
     plural,
     spec: z.object({ value: z.string() }),
   }) as unknown as DefinedKind;
+}
+
+/** A controller of an incarnation, and an object that it runs. */
+function runId(
+  { name }: ControllerPlan,
+  { metadata }: Primary,
+  incarnation: number,
+): string {
+  return `${incarnation} ${name} ${metadata.namespace}/${metadata.name} ${metadata.uid}`;
 }
 
 /** Versions of the objects of a kind, by namespace and name. */

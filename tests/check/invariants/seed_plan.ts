@@ -5,9 +5,8 @@ import { Random } from "../../soak/random.ts";
 export const KINDS = ["Ship", "Crew"] as const;
 /** Namespaces of the primaries. */
 export const NAMESPACES = ["east", "west"] as const;
-/** Kind that an observer finds by discovery, and its plurals one after the other. */
+/** Kind that an observer finds by discovery. */
 export const CARGO = "Cargo";
-export const CARGO_PLURALS = ["cargos", "cargoes"] as const;
 /** Label that the selection of some controllers asks for. */
 export const SELECTED = { tier: "gold" } as const;
 
@@ -73,9 +72,8 @@ export interface WatchStep {
 export type OtherStep =
   & { readonly then: number }
   & (
-    | { readonly do: "stop" }
+    | { readonly do: "stop" | "redefine" }
     | { readonly do: "found" | "drop"; readonly namespace: string }
-    | { readonly do: "define"; readonly plural: (typeof CARGO_PLURALS)[number] }
     | {
       readonly do: "observe";
       readonly namespaces: readonly string[] | undefined;
@@ -184,11 +182,7 @@ function surroundings(
   if (isStopped) insert({ do: "stop", then: then() });
   const stubborn = isStopped && chance(0.6) ? 40 * SECOND_MS : undefined;
   const hasCargo = chance(0.06);
-  let defined = 0;
-  for (let at = 0; hasCargo && defined < 2; defined++) {
-    const plural = CARGO_PLURALS[defined] as (typeof CARGO_PLURALS)[number];
-    at = insert({ do: "define", plural, then: then() }, at);
-  }
+  if (hasCargo) insert({ do: "redefine", then: then() });
   return {
     steps: mixed,
     controllers: controllers.map((one) =>
