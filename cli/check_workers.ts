@@ -92,7 +92,10 @@ class CheckWorker {
     });
     stdin?.on("error", () => {}); // It has ended; its exit is reported.
     this.#child.on("error", (error) => this.#ended(String(error)));
-    this.#child.on("close", (code) => this.#ended(`exit code ${code}`));
+    this.#child.on(
+      "close",
+      (code, signal) => this.#ended(signal ?? `exit code ${code}`),
+    );
     this.#send(settings);
   }
 
@@ -103,9 +106,15 @@ class CheckWorker {
     if (!this.isAlive) this.#ended("it has ended before");
     this.#send(job);
     const limit = "limit" in job ? job.limit : 0;
+    const longest = JOB_LIMIT_MS + limit;
     const timer = setTimeout(() => {
       this.#child.kill("SIGKILL");
-    }, JOB_LIMIT_MS + limit);
+      this.#ended(
+        `it took longer than ${
+          Math.round(longest / 1_000)
+        } s; what the operator loads or runs in its own process, such as a database, takes real time in every run, so replace it by a fake while the check runs`,
+      );
+    }, longest);
     try {
       const given = await answer.promise;
       if ("error" in given) throw new Error(given.error);

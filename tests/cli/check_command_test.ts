@@ -195,6 +195,22 @@ test("coracle check takes definitions of others among the examples", async () =>
   assert.ok(report.coverage.scenarios > 3, "the mind is changed");
 });
 
+test("coracle check names the signal that has ended a run", async () => {
+  const killed = writeText(
+    temporaryFolder(),
+    "killed.mjs",
+    `import process from "node:process";
+export * from "${fixture("copier.ts")}";
+if (process.argv[1].includes("check_worker")) {
+  process.kill(process.pid, "SIGKILL");
+}
+`,
+  );
+  const { code, said } = await check(killed, "--plans", "1", "--workers", "1");
+  assert.equal(code, 2, said);
+  assert.match(said, /^Cannot run a plan: the process .* ended \(SIGKILL\)/);
+});
+
 test("coracle check explains what it cannot use, with exit code 2", async () => {
   const copier = fixture("copier.ts");
   const text = writeText(temporaryFolder(), "a.yaml", "kind: A\n");
