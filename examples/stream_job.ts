@@ -331,7 +331,8 @@ function situationOf(job: KnownJob | undefined) {
   }
 }
 
-if (import.meta.main) {
+/** Operator of stream jobs, as this file and `coracle check` run it. */
+export function operator(): Operator {
   const { JOB_MANAGER_URL = "http://127.0.0.1:8081", POLL } = process.env;
   const operator = new Operator();
   const reconciler = streamJobs({
@@ -339,5 +340,7 @@ if (import.meta.main) {
     poll: POLL ? milliseconds(POLL) : undefined,
   });
   operator.register(StreamJob, reconciler, { install: true });
-  await operator.run();
+  return operator;
 }
+
+if (import.meta.main) await operator().run();

@@ -353,7 +353,7 @@ class SeedRun {
     object: Primary,
     incarnation: number,
   ): void {
-    const { name, reads, kind, interval } = controller;
+    const { name, reads, kind, interval, allEvents } = controller;
     const { perturbations, coordination, steps } = this.#plan;
     this.#readTrace();
     const { namespace, name: primary } = object.metadata;
@@ -361,7 +361,9 @@ class SeedRun {
     const before = this.#begun.get(id);
     // The first run adds the finalizer before, and may be asked for again by then.
     this.#begun.set(id, before === undefined ? 0 : this.#read);
+    // Deletions that all-events mode has collected run one after the other.
     const isPlain = coordination === "none" && interval === undefined &&
+      !allEvents &&
       perturbations.every((one) => one.do === "delay" || one.do === "cut") &&
       !steps.some((step) => step.do === "drop" || step.do === "stop");
     if (before === undefined || !isPlain) return;

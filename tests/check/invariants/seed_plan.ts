@@ -183,11 +183,26 @@ function surroundings(
   const stubborn = isStopped && chance(0.6) ? 40 * SECOND_MS : undefined;
   const hasCargo = chance(0.06);
   if (hasCargo) insert({ do: "redefine", then: then() });
+  // An object is made again while runs for its deletion fail.
+  const listener = controllers.find(({ allEvents }) => allEvents);
+  const fails = listener !== undefined && chance(0.4) ? 0.5 : 0;
+  for (let count = fails > 0 ? 3 : 0; count > 0; count--) {
+    const { kind } = listener as ControllerPlan;
+    const object = { namespace: "east", name: "a", kind, then: 50 } as const;
+    mixed.push(
+      { do: "put", ...object, value: `r${count}`, size: 1, isGold: true },
+      { do: "remove", ...object },
+    );
+  }
   return {
     steps: mixed,
-    controllers: controllers.map((one) =>
-      one.timeout === undefined ? { ...one, stubborn } : one
-    ),
+    controllers: controllers.map((one) => ({
+      ...one,
+      stubborn: one.timeout === undefined ? stubborn : undefined,
+      ...one === listener && fails > 0
+        ? { failures: fails, lasts: 3 * SECOND_MS }
+        : {},
+    })),
     observed: hasCargo ? [...observed, CARGO] : observed,
   };
 }
