@@ -1,7 +1,7 @@
 /** What a system error has, such as that of a connection. */
 interface SystemError {
-  readonly message?: unknown;
-  readonly code?: unknown;
+  readonly message: string;
+  readonly code?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -27,11 +27,13 @@ export function textWithCause(error: unknown): string {
 /** Text of the system error that caused another error; may be empty. */
 export function systemCause(error: unknown, message: string): string {
   let next = error instanceof Error ? error.cause : undefined;
+  // What fetch itself refuses, such as a port, has no code.
+  const isFetch = message.endsWith("fetch failed");
   for (let depth = 0; depth < MAX_CHAIN && next instanceof Error; depth++) {
     const { message: why, code, cause }: SystemError = next;
-    if (typeof code === "string") {
+    if (typeof code === "string" || isFetch && cause === undefined) {
       // The errors of several addresses of a host have no message in common.
-      const text = typeof why === "string" && why !== "" ? why : code;
+      const text = why || code || next.name;
       return message.includes(text) ? "" : `: ${text}`;
     }
     next = cause;

@@ -86,15 +86,21 @@ test("jsonLogger writes the system error that a failed fetch only has as its cau
   const several = new TypeError("fetch failed", {
     cause: Object.assign(new AggregateError([refused]), { code: "EALL" }),
   });
-  for (const error of [failed, quoted, several]) log.warn("Failed", { error });
+  const refusedByFetch = new TypeError("fetch failed", {
+    cause: new Error("bad port"),
+  });
+  for (const error of [failed, quoted, several, refusedByFetch]) {
+    log.warn("Failed", { error });
+  }
   log.error("Failed", { error: failed });
-  const [first, second, third, last] = lines() as { error: string }[];
+  const [first, second, third, port, last] = lines() as { error: string }[];
   assert.equal(
     first?.error,
     "TypeError: fetch failed: connect ECONNREFUSED 192.0.2.1:1",
   );
   assert.equal(second?.error, "Error: Cannot parse");
   assert.equal(third?.error, "TypeError: fetch failed: EALL");
+  assert.equal(port?.error, "TypeError: fetch failed: bad port");
   assert.match(
     last?.error ?? "",
     /^TypeError: fetch failed\n[^]*\n {2}caused by connect ECONNREFUSED/,
