@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import type { AuditEvent } from "../apiserver/request_handler.ts";
 import type { ApiServer } from "../apiserver/server.ts";
@@ -15,6 +15,7 @@ import { type DevRun, runDev, uncaughtErrors } from "./dev_run.ts";
 import { objectsOf } from "./dev_objects.ts";
 import { definitionsOf } from "./kinds_command.ts";
 import { nameOf, RIGHTS_FLAGS } from "./manifests_command.ts";
+import { fileReplaced, losesReplacedFiles } from "./replaced_files.ts";
 import { startMain } from "./main_process.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { DATA_FLAG, startServer } from "./embedded_server.ts";
@@ -166,15 +167,38 @@ async function install(
   for (const definition of definitions) await applyCrd(client, definition, {});
 }
 
-/** Runs a file as the main module of a process, until the user or it ends. */
+/** How a process is started and ended. */
+interface ChildOptions {
+  readonly watch: boolean;
+  readonly interrupts: AbortSignal;
+}
+
+/** Runs a file as the main module of processes, until the user or one ends. */
 async function runInChild(
   file: string,
   run: DevRun,
-  { watch, interrupts }: {
-    readonly watch: boolean;
-    readonly interrupts: AbortSignal;
-  },
+  options: ChildOptions,
 ): Promise<number> {
+  for (;;) {
+    const code = await runOnce(file, run, options);
+    if (code !== undefined) return code;
+  }
+}
+
+/**
+ * Runs a file as the main module of a process.
+ *
+ * @returns The exit code; undefined if the process must be started again.
+ */
+async function runOnce(
+  file: string,
+  run: DevRun,
+  { watch, interrupts }: ChildOptions,
+): Promise<number | undefined> {
+  const ended = new AbortController();
+  const replaced = watch && losesReplacedFiles()
+    ? fileReplaced(dirname(file), ended.signal)
+    : Promise.resolve(false);
   const child = await startMain({ task: "dev", file, run }, { watch });
   let timer: ReturnType<typeof setTimeout> | undefined;
   const kill = () => {
@@ -183,23 +207,39 @@ async function runInChild(
   };
   // A second signal ends this process by exit().
   process.once("exit", kill);
+  const end = () => {
+    child.kill("SIGTERM");
+    timer = setTimeout(kill, STOP_TIMEOUT_MS);
+  };
   const stop = () => {
     // At a terminal, Ctrl-C has reached the child as well.
     const { reason } = interrupts;
     if (reason !== "SIGINT" || !process.stdin.isTTY) child.kill("SIGTERM");
     // Deno's watcher survives the signal that its program handles.
-    timer = setTimeout(kill, STOP_TIMEOUT_MS);
+    timer ??= setTimeout(kill, STOP_TIMEOUT_MS);
   };
   interrupts.addEventListener("abort", stop, { once: true });
   if (interrupts.aborted) stop();
-  return await new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("exit", (code) => {
-      clearTimeout(timer);
-      process.off("exit", kill);
-      resolve(interrupts.aborted ? 0 : code ?? 1);
+  let again = false;
+  replaced.then((isReplaced) => {
+    if (!isReplaced || interrupts.aborted) return;
+    again = true;
+    end();
+  }, () => {}); // A folder that cannot be watched is left to the runtime.
+  try {
+    return await new Promise((resolve, reject) => {
+      child.once("error", reject);
+      child.once("exit", (code) => {
+        if (interrupts.aborted) resolve(0);
+        else resolve(again ? undefined : code ?? 1);
+      });
     });
-  });
+  } finally {
+    ended.abort();
+    clearTimeout(timer);
+    interrupts.removeEventListener("abort", stop);
+    process.off("exit", kill);
+  }
 }
 
 /** Adds the requests of operators to a file. */

@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
 } from "node:fs";
 import { createServer } from "node:http";
@@ -391,6 +392,31 @@ test("coracle dev --watch restarts a file, also after an error in it", async () 
     write(text);
     await dev.says(/default\/a .*debug: two/);
     assert.equal(dev.output.match(/Press Ctrl-C/g)?.length, 1);
+    assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+    assert.ok(isEmpty());
+  } finally {
+    await dev.kill();
+  }
+});
+
+test("coracle dev --watch follows a file that an editor replaces by another", async () => {
+  const { folder, kubeconfig, isEmpty } = places();
+  const made = operatorFile("export const operator = make;");
+  const text = readFileSync(made, "utf8");
+  const file = writeText(dirname(made), "replaced.mjs", text);
+  const dev = new Program(
+    coracle("dev", "--watch", "--debug", "--kubeconfig", kubeconfig, file),
+    { env: { TMPDIR: folder } },
+  );
+  try {
+    await dev.says(/Press Ctrl-C/);
+    await createJob(kubeconfig, "a");
+    await dev.says(/default\/a .*debug: one/);
+    for (const word of ["two", "three"]) {
+      const draft = text.replace('"one"', `"${word}"`);
+      renameSync(writeText(dirname(made), `${word}.txt`, draft), file);
+      await dev.says(new RegExp(`default/a .*debug: ${word}`));
+    }
     assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
     assert.ok(isEmpty());
   } finally {
