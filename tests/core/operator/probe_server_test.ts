@@ -147,7 +147,9 @@ test("ProbeServer rejects a port that is in use", async () => {
   const { port } = other.address() as AddressInfo;
   await assert.rejects(
     withProbes({}, () => Promise.resolve(), { port }),
-    new RegExp(`^Error: Cannot serve probes on 127\\.0\\.0\\.1:${port}: (?!received)`),
+    new RegExp(
+      `^Error: Cannot serve probes on 127\\.0\\.0\\.1:${port}: (?!received)`,
+    ),
   );
   await new Promise((resolve) => other.close(resolve));
 });
