@@ -15,6 +15,7 @@ import {
   checkOptions,
   checkParts,
   type OptionRules,
+  typeText,
 } from "../../api/options.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
 import {
@@ -160,7 +161,9 @@ const RULES: OptionRules<WatchSourceOptions<never, never>> = {
     check(mapper: Mapper<never, never>, subject) {
       if (typeof mapper === "function") {
         throw new TypeError(
-          `Cannot read the options of ${subject}: "mapper" must be made by byOwner(), byLabel(), byAnnotation() or byFunction(): received a function`,
+          `Cannot read the options of ${subject}: "mapper" must be made by byOwner(), byLabel(), byAnnotation() or byFunction(): received ${
+            typeText(mapper)
+          }`,
         );
       }
       checkParts(mapper, MAPPER_PARTS, `${subject}, mapper`);
