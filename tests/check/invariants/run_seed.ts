@@ -288,6 +288,8 @@ class SeedRun {
     const writer = /fieldManager=(c\d)/.exec(entry.path)?.[1];
     if (changed && entry.revision && writer) {
       this.#writers.set(entry.revision, writer);
+      // Other controllers learn of it from the cache before the event comes.
+      this.#noteCause({ ...entry, event: "", revision: entry.revision });
     }
     if (resource === "leases" && changed) this.#judgeRelease(entry);
     if (resource === "leases" && changed) {
@@ -316,7 +318,10 @@ class SeedRun {
   }
 
   #noteCause(
-    { incarnation, resource, namespace, name, event, revision }: EventEntry,
+    { incarnation, resource, namespace, name, event, revision }: Pick<
+      EventEntry,
+      "incarnation" | "resource" | "namespace" | "name" | "event" | "revision"
+    >,
   ): void {
     const key = `${incarnation} ${resource} ${namespace}/${name}`;
     // A deletion causes a run, whoever asked for it.
