@@ -25,6 +25,8 @@ export class Observer<T extends KubernetesObject = KubernetesObject> {
   /** Whether the loop takes no time for an event. */
   calm = false;
   readonly #deps: ObserverDeps;
+  /** Whether other namespaces were watched. */
+  #isChanged = false;
   /** Version of each object as the loop was shown it last. */
   readonly #shown: Map<string, string> = new Map();
 
@@ -46,6 +48,7 @@ export class Observer<T extends KubernetesObject = KubernetesObject> {
 
   /** Removes the index and adds it again, while other namespaces are watched. */
   async change(namespaces: readonly string[] | undefined): Promise<void> {
+    this.#isChanged = true;
     this.informer.removeIndex(INDEX);
     const changed = this.informer.changeNamespaces(namespaces);
     this.#addIndex();
@@ -92,9 +95,8 @@ export class Observer<T extends KubernetesObject = KubernetesObject> {
       index: versionsOf(
         [...indexed].flatMap((value) => this.informer.byIndex(INDEX, value)),
       ),
-      loop: [...this.#shown].filter(([key]) =>
-        this.informer.namespaces?.includes(key.split("/")[0] ?? "") ?? true
-      ),
+      // What leaves with its namespace leaves without an event.
+      ...this.#isChanged ? {} : { loop: this.#shown },
     };
     const text = (entries: Iterable<readonly [string, string]>) =>
       [...entries].map(([key, version]) => `${key} ${version}`).sort().join();
