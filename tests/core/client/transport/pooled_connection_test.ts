@@ -178,11 +178,13 @@ test("PooledConnection reads on after a response that ended while it was paused"
 });
 
 test("PooledConnection keeps the process alive while it serves a request", () => {
-  const { send, socket } = silentConnection();
+  const { connection, send, socket } = silentConnection();
   for (const round of ["first", "second"]) {
     send();
+    connection.unref();
     assert.equal(socket.isReferenced, true, `the ${round} request`);
     socket.emit("data", Buffer.from(`${OK}\r\nab`));
+    connection.unref();
     assert.equal(socket.isReferenced, false, `after the ${round} request`);
   }
 });
