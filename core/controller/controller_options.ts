@@ -227,7 +227,9 @@ export interface ControllerOptions<
   readonly pauseAnnotation?: string | false | undefined;
   /**
    * Whether `reconcile` also runs for primaries that are being deleted or were
-   * deleted. The framework then adds no finalizer.
+   * deleted. The framework then adds no finalizer, and the run for a deletion is
+   * missed if the operator is down, or if a member of a shard group loses its
+   * Lease before that run has succeeded.
    *
    * @default {false}
    */

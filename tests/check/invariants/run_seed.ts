@@ -712,13 +712,18 @@ class SeedRun {
         }
       }
       // All-events mode misses deletions while the operator is down or does not
-      // watch; an old state and an object that leaves the selection are not cleaned
-      // up either.
+      // watch, and a member of a shard group that loses its Lease forgets those
+      // that wait for a run; an old state and an object that leaves the selection
+      // are not cleaned up either.
+      const { coordination, network } = this.#plan;
+      const mayLoseShard = coordination === "sharding" &&
+        (this.#has("depose") || network.cutAt !== undefined);
       const wasChanged = this.#plan.steps.some((step) =>
         step.do === "watch" && step.controller === plan.name
       );
       const isExact = !this.#has("stale") && !plan.selects &&
-        (plan.cleanup || this.#fleets.length === 1 && !wasChanged);
+        (plan.cleanup ||
+          this.#fleets.length === 1 && !wasChanged && !mayLoseShard);
       for (const id of entries) {
         if (!id.startsWith(`${plan.name} `) || wanted.has(id)) continue;
         if (isExact) {
