@@ -1,4 +1,7 @@
-/** Length of all warnings of an answer, in characters, above which each is cut. */
+/**
+ * Maximum length of all warnings of an answer, in characters; if they are longer,
+ * each is shortened.
+ */
 const MAX_TOTAL = 4_096;
 /** Length to which each is cut then, in characters. */
 const MAX_ITEM = 256;

@@ -16,7 +16,7 @@ import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { textOf } from "./serving.ts";
 import type { Progress } from "../testing/check/check_operator.ts";
 
-/** Kinds of plans with their descriptions, one a line. */
+/** Kinds of plans with their descriptions, one per line. */
 const KIND_LINES = Object.entries(PLAN_KINDS).map(([name, text]) =>
   `  ${name.padEnd(9)} ${text}`
 ).join("\n");

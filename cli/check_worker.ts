@@ -1,6 +1,6 @@
 /**
  * Program of a worker process of `coracle check`: reads jobs from standard input,
- * one a line, and writes answers.
+ * one per line, and writes answers.
  *
  * @module
  */

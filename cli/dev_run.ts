@@ -57,9 +57,9 @@ export interface DevRun {
   readonly apply: string | undefined;
   /** File that exists once the greeting was printed, over restarts. */
   readonly greeted: string;
-  /** File that tells the window where the operators are. */
+  /** File with the addresses of the operators, for the page. */
   readonly link: string;
-  /** Address of the window. */
+  /** URL of the page of `coracle dev`. */
   readonly window: string;
 }
 

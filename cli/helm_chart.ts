@@ -31,7 +31,7 @@ const block = (value: string) => `coracle-block-${value}`;
 /** Key whose field stands for all fields of a value. */
 const MERGED = "coracle-merged";
 
-/** Values that are fields of the pod's spec as they are. */
+/** Values of a chart that are copied unchanged into the spec of the pod. */
 const POD_VALUES: readonly string[] = [
   "imagePullSecrets",
   "nodeSelector",

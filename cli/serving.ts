@@ -44,7 +44,7 @@ export async function writeSecretFile(
   }
 }
 
-/** File that tells where the operators of `coracle dev` are, for a kubeconfig. */
+/** File with the addresses of the operators of `coracle dev`, for a kubeconfig. */
 export function linkFileOf(kubeconfig: string): string {
   return `${kubeconfig}.link`;
 }

@@ -107,7 +107,7 @@ class KindWriter {
     return lines.length === 0 ? "{}" : `{\n${lines.join("")}}`;
   }
 
-  /** Types of which a value has one. */
+  /** Types; a value has one of them. */
   #members(schema: OpenApiSchema, name: string): string[] {
     const members = this.#typesOf(schema, name);
     return schema.nullable === true && !members.includes("unknown")

@@ -101,10 +101,11 @@ export interface CheckOptions {
   /** File of an older build, for plans that upgrade the operator. */
   readonly from?: string | undefined;
   /**
-   * What is not compared, since it depends on the way to a state: places, such as
+   * Differences that are ignored, because they depend on how a state was reached:
+   * fields, such as
    * `Release .status.rollout.revision`, with `[]` for positions in lists, objects,
-   * such as `Secret default/acme-account`, and beginnings of requests outside of
-   * the cluster, such as `POST http://acme.test`.
+   * such as `Secret default/acme-account`, and prefixes of requests outside the
+   * cluster, such as `POST http://acme.test`.
    *
    * @default {[]}
    */

@@ -60,7 +60,7 @@ export class Authenticator {
   /**
    * User of a token; undefined if nobody knows the token.
    *
-   * @param audiences Audiences of which the token must be for one at least; by
+   * @param audiences Audiences; the token must be for at least one of them; by
    * default that of the server.
    * @throws {TokenError} If the token is not valid.
    */

@@ -134,7 +134,7 @@ export class ServiceAccountTokens {
    * Validates a token; undefined if another issuer has made it.
    *
    * @param token The token.
-   * @param audiences Audiences of which the token must be for one at least.
+   * @param audiences Audiences; the token must be for at least one of them.
    * @throws {TokenError} If the token is not valid.
    */
   authenticate(

@@ -10,7 +10,7 @@ const PROTECTIONS: Readonly<Record<string, string>> = {
   persistentvolumeclaims: "kubernetes.io/pvc-protection",
 };
 
-/** Adds the finalizers that protect volumes and claims in use. */
+/** Plug-in that adds the finalizers which protect volumes and claims in use. */
 export const STORAGE_PROTECTION: AdmissionPlugin = {
   name: "StorageObjectInUseProtection",
   operations: ["CREATE"],

@@ -194,7 +194,7 @@ function cleanUrl(url: string): string {
     : `${server}/${path.split("/").filter(Boolean).join("/")}`;
 }
 
-/** Answer of a handler in the current process, as if it had been sent. */
+/** Answer of a handler in the current process, in the form of an HTTP response. */
 async function handled(
   handler: (review: unknown) => unknown,
   review: unknown,

@@ -222,7 +222,10 @@ function withAnnotations(
     : { ...metadata, annotations };
 }
 
-/** Fields in their order, with the names of Go's fields; absent ones are null. */
+/**
+ * Values of fields in the order of their declaration, by the names of Go's fields;
+ * absent ones are null.
+ */
 function goFields(object: object, names: readonly string[]): Metric {
   const fields = object as Metric;
   return Object.fromEntries(names.map((name) => [

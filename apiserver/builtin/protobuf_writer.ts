@@ -127,7 +127,7 @@ function writeEntry(writer: WireWriter, schema: Schema, value: unknown): void {
   }
 }
 
-/** Writes the zero of a struct, which Go writes if the field is no pointer. */
+/** Writes the zero value of a struct, as Go does for a field that is not a pointer. */
 function writeEmpty(writer: WireWriter, number: number, schema: Schema): void {
   const form = wireForm(schema);
   if (form === "quantity" || form === "intOrString") {

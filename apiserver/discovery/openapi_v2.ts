@@ -178,7 +178,7 @@ interface Target {
 
 interface OperationTarget extends Target {
   readonly id: string;
-  /** Kind of a subresource, if another. */
+  /** Kind of the subresource, if it differs from that of the resource. */
   readonly gvk?: { group: string; kind: string; version: string };
 }
 

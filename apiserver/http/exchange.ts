@@ -1,8 +1,8 @@
 /**
  * HTTP of the API server: the listener over sockets, the in-process transport and
  * WebSocket upgrades, all of which hand a `ServerRequest` to one handler and send
- * its `ServerResponse`. Promises that a request has the same answer over any of
- * them. Knows nothing of Kubernetes and must not import other folders of
+ * its `ServerResponse`. A request has the same answer over each of them.
+ * The folder is independent of Kubernetes and must not import other folders of
  * `apiserver`.
  *
  * @module

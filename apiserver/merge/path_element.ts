@@ -13,7 +13,7 @@ export function fieldElement(name: string): PathElement {
   return `f:${name}`;
 }
 
-/** Creates the element of a list item that is identified by keys, in any order. */
+/** Creates the path element of a list item from its keys, given in any order. */
 export function keyElement(
   keys: readonly (readonly [name: string, value: unknown])[],
 ): PathElement {

@@ -63,7 +63,7 @@ export function readProgramFlags(
   return values;
 }
 
-/** Help of a program: its flags, one a line as Go programs print them. */
+/** Help of a program: its flags, one per line as Go programs print them. */
 export function programHelp(
   { program, honoured, accepted, switches, refused }: ProgramFlags,
 ): string {

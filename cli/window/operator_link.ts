@@ -41,7 +41,7 @@ export interface LinkDeps {
   readonly lines: LatestLines;
   /** Kubeconfig for pausing objects. */
   readonly kubeconfig: string;
-  /** File that tells the window where the link is. */
+  /** File with the address of the link, for the page. */
   readonly file: string;
 }
 

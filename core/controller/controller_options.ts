@@ -479,8 +479,8 @@ function checkIndexes(
 }
 
 /**
- * Event sources of a controller. A kind that a dependent watches needs no other
- * source, and the dependent selects as the owner does.
+ * Event sources of a controller. An owned kind that a dependent watches needs no
+ * source of its own; the dependent uses the selectors of `owns`.
  */
 function allSources<P extends KubernetesObject>(
   { owns, watches, sources }: Pick<

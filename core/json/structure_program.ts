@@ -78,7 +78,7 @@ const when = (condition: Code, ...then: readonly Code[]): Code => [
   ...then.flat(),
   END,
 ];
-/** Loop that a return, or a branch out of the blocks around it, ends. */
+/** Loop that a return or a branch to an enclosing block leaves. */
 const loop = (...codes: readonly Code[]): Code => [
   ...[0x03, NO_RESULT],
   ...codes.flat(),
@@ -175,7 +175,7 @@ function dropEscapedQuotes(): Code {
   ].flat();
 }
 
-/** Finds the strings of a block, and the brackets outside of them. */
+/** Finds the strings in a block of JSON bytes, and the brackets outside of strings. */
 function classifyBlock(): Code {
   const outside = not(get(STRINGS));
   const any = WORK.map(get).reduce((a, b) => op("v128.or", a, b));

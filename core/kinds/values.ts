@@ -1,6 +1,6 @@
 /**
- * An amount such as `100m`, `1.5` or `2Gi`, as text: what a server answers, even
- * where it was given a number.
+ * An amount such as `100m`, `1.5` or `2Gi`, as text: the form in which a server
+ * returns it, even if it was given a number.
  */
 export type Quantity = string;
 

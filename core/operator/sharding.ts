@@ -74,7 +74,7 @@ export interface ShardingDeps extends RenewedLeaseDeps {
   readonly store: MembershipStore;
   /** Ends the runs of objects that are no longer owned; resolves afterwards. */
   readonly onRelease: () => Promise<void>;
-  /** Called when objects may be owned that were not owned before. */
+  /** Called when this replica may own more objects than before. */
   readonly onAcquire: (wasOwned: (key: string) => boolean) => void;
   /** Called when no object is owned any longer: runs must end immediately. */
   readonly onLost: () => void;

@@ -31,7 +31,7 @@ export type JsonPatchOperation =
     readonly path: string;
   }
   | {
-    /** Moves or copies a value. */
+    /** Operation: `move` or `copy`. */
     readonly op: "move" | "copy";
     /** Source of the value. */
     readonly from: string;

@@ -62,8 +62,8 @@ export const RETRY_POLICY_RULES: OptionRules<RetryPolicyOptions> = {
 };
 
 /**
- * Retry policy of exponential backoff. By default a failed run is retried for
- * ever, after 1 s, 2 s, 4 s and so on up to 5 minutes, each ±10 %.
+ * Retry policy of exponential backoff. By default a failed run is retried until it
+ * succeeds, after 1 s, 2 s, 4 s and so on up to 5 minutes, each ±10 %.
  *
  * @param options Delays and number of retries.
  * @throws {TypeError | RangeError | SyntaxError} If an option is invalid.

@@ -62,7 +62,7 @@ export class TimerHeap<N extends HeapNode> {
     this.#place(node, due, position);
   }
 
-  /** Places a node between a position and the leaves. */
+  /** Sifts a node down from a position until the heap is ordered. */
   #descend(node: N, due: number, from: number): void {
     const dues = this.#dues;
     let position = from;

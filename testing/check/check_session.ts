@@ -176,7 +176,7 @@ export class CheckSession {
     return made;
   }
 
-  /** Settings of a run; its options file is read anew, with unused fakes. */
+  /** Settings of a run; its options file is read again, with unused fakes. */
   async #setup(): Promise<RunSetup> {
     const { seed, simulate, options } = this.#options;
     const file = await readOptions(options);

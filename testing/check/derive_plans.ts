@@ -318,7 +318,7 @@ function cutPlans(
   );
 }
 
-/** A delivery by what it tells, and how often that was told in its step. */
+/** A delivery by its content, and how often that content was delivered in its step. */
 function deliveryOf(
   event: TracedEvent,
   events: readonly TracedEvent[],

@@ -42,7 +42,7 @@ export class ScheduleGraph {
     if (all !== undefined) all[choice] = next;
   }
 
-  /** Number of schedules, each of which is a way through the states. */
+  /** Number of schedules; each is a path through the states. */
   count(): number {
     const known = new Map<string, number>();
     const count = (state: string): number => {

@@ -55,7 +55,7 @@ export interface OperatorSource {
   /** Kind of a resource, by its plural. */
   kindOf(group: string, resource: string): string;
   /**
-   * Makes an incarnation.
+   * Creates a new instance of the operator.
    *
    * @param isOld Whether the older build is wanted.
    */

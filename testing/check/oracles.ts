@@ -281,7 +281,7 @@ function extraWrites(
       : 0;
     if (writes.length - spared <= expected) continue;
     const object = key.slice(key.indexOf(" ") + 1);
-    // An object that was changed by others may be made anew from its definition.
+    // An object that was changed by others may be created again from its definition.
     if (isForeign && (restored.length > 0 || effect === "created")) continue;
     const extra = writes.at(-1)!;
     // An object of the same name can only be created once more if it was deleted:
@@ -311,7 +311,7 @@ function times(count: number): string {
   return count === 0 ? "never" : count === 1 ? "once" : `${count} times`;
 }
 
-/** No external action is done more often than in the reference. */
+/** External actions that were performed more often than in the reference run. */
 function extraCalls(
   { reference, run, plan, masked }: Case,
 ): readonly Violation[] {

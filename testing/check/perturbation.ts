@@ -65,7 +65,7 @@ export type Perturbation =
     readonly do: "conflict";
     readonly write: number;
     /**
-     * Number of attempts that are hit.
+     * Number of attempts that the perturbation affects.
      *
      * @default {1}
      */
@@ -80,7 +80,7 @@ export type Perturbation =
     readonly write: number;
     readonly code: 403 | 422 | 500 | 503;
     /**
-     * Number of attempts that are hit.
+     * Number of attempts that the perturbation affects.
      *
      * @default {1}
      */

@@ -16,7 +16,7 @@ export interface LeafChange {
   readonly value: unknown;
 }
 
-/** Maximum number of items or characters that are generated for a minimum. */
+/** Maximum number of items or characters generated to satisfy a minimum. */
 const MAX_SIZE = 64;
 
 /** Texts by the name of the field, for texts without any other restriction. */

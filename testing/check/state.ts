@@ -143,7 +143,7 @@ export function clusterState(
   );
 }
 
-/** Whether an object tells nothing of the operator. */
+/** Whether an object says nothing about the operator. */
 export function isLeftOut(object: JsonObject): boolean {
   if (LEFT_OUT.has(String(object["kind"]))) return true;
   const { ownerReferences, name } = metadataOf(object);

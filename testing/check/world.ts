@@ -39,7 +39,7 @@ import { type Surroundings, WorldTransport } from "./world_transport.ts";
 
 /** Turns of the event loop without activity after which work has settled. */
 const QUIET_TURNS = 4;
-/** Maximum number of turns for one step of work. */
+/** Maximum number of event-loop turns for one step of work. */
 const MAX_TURNS = 5_000;
 /** Maximum real time for work outside of the world, in milliseconds. */
 const MAX_REAL_MS = 20_000;
@@ -660,7 +660,7 @@ export class World {
     }
   }
 
-  /** Advances the time, and runs everything that is due meanwhile. */
+  /** Advances the time, and runs everything that becomes due. */
   async advance(milliseconds: number): Promise<void> {
     const end = this.now + milliseconds;
     await this.#run(() => false, () => end);
@@ -888,7 +888,7 @@ function podHooks(
   };
 }
 
-/** Whether files are being read; only Node tells. */
+/** Whether files are being read; only Node says so. */
 function readsFiles(): boolean {
   return process.getActiveResourcesInfo?.().some((name) =>
     name.startsWith("FSReq")

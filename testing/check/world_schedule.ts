@@ -22,7 +22,7 @@ export interface Action {
   readonly watch?: number | undefined;
   /** Revision of an event. */
   readonly revision?: number | undefined;
-  /** Order among requests that arrived together. */
+  /** Sort key among requests that arrived at the same time. */
   readonly key?: string | undefined;
   /** Whether it is a write of the operator. */
   readonly isWrite?: boolean | undefined;

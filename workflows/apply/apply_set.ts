@@ -141,7 +141,7 @@ export async function applySet(
  *
  * @param client The client of the cluster.
  * @param objects The desired objects.
- * @param options As of `applySet`.
+ * @param options Options of `applySet`.
  * @returns The change of each object, with the fields that differ.
  * @throws {TypeError | RangeError} As `applySet` does.
  * @throws {ApplySetError} If an object would be refused.

@@ -404,7 +404,7 @@ function severity(
 
 const INVERTED = { True: "False", False: "True", Unknown: "Unknown" } as const;
 
-/** Count of the completed steps, if it is asked for. */
+/** Text with the number of completed steps, if the definition requests it. */
 function countText(
   members: readonly Condition[],
   { of, abnormal = [], stepCounter, countOnlyIf }: ConditionSummary,

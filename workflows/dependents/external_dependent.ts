@@ -181,8 +181,8 @@ export function externalDependent<P extends KubernetesObject, D, R = D>(
  * each primary: resources that are no longer desired are deleted first, then
  * each desired one is created or updated. Its resource is a map by key.
  *
- * @param options The event source, and the operations on a resource, as of
- * {@linkcode externalDependent}.
+ * @param options The event source, and the operations on a resource, those
+ * of {@linkcode externalDependent}.
  * @throws {TypeError} If an option is unknown, missing or of another type, or
  * neither `key` nor `state` identifies the resources.
  *

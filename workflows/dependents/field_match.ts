@@ -322,8 +322,8 @@ export class MatchMemory {
   readonly #learned: LatestMap<Learned>;
 
   /**
-   * @param form The form of the kind's values.
-   * @param limit The number of objects that are kept at least, those learned last.
+   * @param form The schema by which values of the kind are compared.
+   * @param limit The minimum number of objects that are kept: those learned last.
    * By default all are kept, and the caller removes each object.
    */
   constructor(form?: Form, limit: number = Infinity) {

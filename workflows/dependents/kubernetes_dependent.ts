@@ -321,8 +321,8 @@ export function readOnlyDependent<
 }
 
 /**
- * Creates a dependent that is any number of objects in the cluster which others
- * create: they are only read. Its resource is a map by `namespace/name`.
+ * Creates a dependent on any number of objects in the cluster that others create;
+ * they are only read. Its resource is a map by `namespace/name`.
  *
  * @param kind The kind of the objects.
  * @param options The event source.

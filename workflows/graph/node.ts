@@ -133,7 +133,7 @@ export type NodeContext<P extends KubernetesObject, S> = Parameters<
   NonNullable<NodeOptions<P, S>["reconcileWhen"]>
 >[0];
 
-/** Verdict of a condition, which the result of the workflow includes. */
+/** Result of a node condition; the result of the workflow includes it. */
 export interface Verdict {
   /** Whether the condition is met. */
   readonly met: boolean;

@@ -2,8 +2,8 @@
  * Status of any object by the rules of kstatus, CEL rules of users, and waiting for
  * many objects by watches.
  *
- * Promises: the rules are pure functions of the object; a wait uses one watch per
- * kind and namespace and ends with its signal.
+ * Guarantees: the rules are pure functions of the object; a wait uses one watch per
+ * kind and namespace and ends when its signal is aborted.
  *
  * The folder imports conditions and core.
  *
@@ -149,7 +149,7 @@ export function aggregateStatus(
  * only support conditions can then read every object.
  *
  * @param object The object from the API server; not modified.
- * @param options The time and custom rules, as of {@linkcode statusOf}.
+ * @param options The time and custom rules, those of {@linkcode statusOf}.
  * @returns A copy with the conditions.
  * @throws {TypeError} If the options are invalid.
  *

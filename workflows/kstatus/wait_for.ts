@@ -149,7 +149,7 @@ export async function waitFor(
     readonly timeout?: Duration | undefined;
     /** Signal that ends the wait with its reason. */
     readonly signal?: AbortSignal | undefined;
-    /** Custom rules, as of {@linkcode statusOf}. There are none by default. */
+    /** Custom rules, those of {@linkcode statusOf}. There are none by default. */
     readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
     /** Callback for each change of the status of an object. */
     readonly onChange?:

@@ -80,7 +80,7 @@ export interface PhasedDefinition<P extends PhasedObject, Observed> {
       last: P["spec"] | undefined,
     ) => string | undefined)
     | undefined;
-  /** Whether a spec asks for nothing to run. By default none does. */
+  /** Whether a spec requests that nothing runs. By default no spec does. */
   readonly suspended?: ((spec: P["spec"]) => boolean) | undefined;
   /**
    * Reason to defer changes, such as a backup in progress, or undefined. Changes

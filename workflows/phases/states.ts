@@ -73,7 +73,7 @@ export interface StatesOptions<P extends StatesObject, S extends string> {
        * @default {false}
        */
       readonly rest?: boolean | undefined;
-      /** Time limit of the state. By default there is none. */
+      /** Time limit of the state. By default there is no limit. */
       readonly within?: Duration | undefined;
       /** State to enter when the time limit is exceeded; needed with `within`. */
       readonly late?: S | undefined;

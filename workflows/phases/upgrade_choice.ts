@@ -89,7 +89,7 @@ export function chooseUpgrade(situation: {
    * @default {true}
    */
   readonly fallback?: boolean | undefined;
-  /** Age limit of the last state. By default there is none. */
+  /** Age limit of the last state. By default there is no limit. */
   readonly age?: {
     /** Current time in milliseconds since the Unix epoch. */
     readonly now: number;

@@ -287,7 +287,7 @@ class PodRunner {
       readonly now: number;
       readonly policy: string;
       readonly wake: () => void;
-      /** Time that it runs without a hook, unless for ever. */
+      /** Time that it runs without a hook, unless endless. */
       readonly length: number;
     },
   ): number {

@@ -1,6 +1,6 @@
 import { canonicalText } from "../../crd/schema/json_tree.ts";
 
-/** Alphabet of hashes in names, as of generated names. */
+/** Alphabet of hashes in names, that of generated names. */
 const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 const encoder = new TextEncoder();
 

@@ -335,7 +335,7 @@ function goVersions(versions: readonly CrdVersion[] | undefined): string {
   return goJson(shown, Object.keys(shown?.[0] ?? {}));
 }
 
-/** Field that selectors may use, or why there is none. */
+/** Field that selectors may use, or the reason why there is no such field. */
 function selectableField(path: string, schema: OpenApiSchema): unknown {
   return followSchemaPath(path, schema, { brackets: false });
 }

@@ -126,9 +126,9 @@ export class OwnWriteWindow<S> {
   }
 
   /**
-   * Takes an event that did not change the cache, since an own write with this
-   * resourceVersion or a newer one is cached. If that is not an own write of this
-   * window, its state was delivered before.
+   * Handles an event that left the cache unchanged, because this version of an own
+   * write or a newer one is cached. If another window made that write, its state
+   * has been delivered already.
    */
   stale(event: Omit<HeldEvent<S>, "previous">): Release<S> {
     const isBehind = this.#own.some((own) =>

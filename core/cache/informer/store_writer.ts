@@ -36,7 +36,7 @@ export interface StoreWriterDeps<T extends KubernetesObject> {
   readonly kind: Kind<T>;
   readonly store: ObjectStore<T>;
   readonly subscriptions: Subscriptions<T>;
-  /** Time slices, shared with the reflector. */
+  /** Limits of the time per event-loop turn, shared with the reflector. */
   readonly slice: TimeSlice;
   readonly metrics: InformerMetrics;
   /** Whether only the metadata is kept. */

@@ -81,7 +81,7 @@ interface EndedWrite<T extends KubernetesObject> {
   /** Response of the server, or its JSON. */
   readonly object: T | Uint8Array;
   readonly result: OwnWriteResult;
-  /** Cached state at the begin of the write. */
+  /** Cached state when the write began. */
   readonly before: ObjectHeader | undefined;
 }
 

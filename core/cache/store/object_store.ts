@@ -82,8 +82,8 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
 
 export interface PutOptions {
   /**
-   * Whether an older resourceVersion replaces a newer one, as after a server's
-   * versions have started over.
+   * Whether an older resourceVersion replaces a newer one, for instance after the
+   * versions of the server have started over.
    */
   readonly force?: boolean | undefined;
   /**

@@ -1,7 +1,7 @@
 /** Memory usage of one or several stores. */
 export interface StoreUsage {
   /**
-   * Cache of decoded objects, each of which is in another tier, too; its bytes are
+   * Cache of decoded objects, which are in another tier, too; its bytes are
    * an estimate.
    */
   readonly decoded: { readonly objects: number; readonly bytes: number };
@@ -9,7 +9,7 @@ export interface StoreUsage {
   readonly bytes: { readonly objects: number; readonly bytes: number };
   /** Objects stored in compressed pages. */
   readonly compressed: { readonly objects: number; readonly bytes: number };
-  /** Objects of which only key, UID and resourceVersion are stored. */
+  /** Objects that are stored as key, UID and resourceVersion only. */
   readonly keyOnly: { readonly objects: number; readonly bytes: number };
   /** Size of the table of all objects and of the indexes, in bytes. */
   readonly index: number;

@@ -13,7 +13,7 @@ const CLOSING_BRACE = 125;
  */
 export class MetadataReducer {
   readonly #scanner: EventScanner = new EventScanner();
-  /** `{"apiVersion":…,"kind":…,"metadata":` */
+  /** Text before the metadata: `{"apiVersion":…,"kind":…,"metadata":`. */
   readonly #head: Uint8Array;
   #buffer: Uint8Array = new Uint8Array(0);
 

@@ -92,7 +92,7 @@ export class BackOff {
   readonly #clock: Clock;
   readonly #random: () => number;
   #delay: number;
-  /** End of the last pause on the clock; undefined before the first. */
+  /** Time at which the last pause ended; undefined before the first pause. */
   #resumed: number | undefined;
 
   constructor(settings: BackOffSettings, clock: Clock, random: () => number) {

@@ -102,7 +102,7 @@ export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
   readonly client: InformerClient;
   readonly kind: Kind;
   readonly sink: ReflectorSink;
-  /** Time slices, shared with the sink. */
+  /** Limits of the time per event-loop turn, shared with the sink. */
   readonly slice: TimeSlice;
   readonly budget?: MemoryBudget | undefined;
   /** Queue in which informers wait for their turn to relist. */
@@ -120,7 +120,7 @@ export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
  * demand.
  */
 export class VersionMark {
-  /** NaN where only the text is exact. */
+  /** Version as a number; NaN if a number cannot represent it exactly. */
   #number = NaN;
   #text = "";
 

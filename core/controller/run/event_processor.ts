@@ -330,7 +330,7 @@ export class EventProcessor<P extends KubernetesObject>
 
   // Take: keys that are ready get a run, as far as the limits allow.
 
-  /** Runs ready keys in a microtask, never within the call that added it. */
+  /** Runs ready keys in a microtask, never within the call that added them. */
   readonly #pump = (): void => {
     if (this.#pumping) return;
     this.#pumping = true;

@@ -89,7 +89,7 @@ export class FollowedWrites {
 
   async #settle(): Promise<void> {
     const errors: unknown[] = [];
-    // Writes that begin meanwhile are in the iteration, too.
+    // Writes that begin during the loop are in the iteration, too.
     for (const [followed, write] of this.#open) {
       if (followed.isObserved) continue;
       try {

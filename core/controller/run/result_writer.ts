@@ -198,7 +198,7 @@ export class ResultWriter<P extends KubernetesObject> {
     }
     const difference = diffJsonPatch(base, object);
     if (difference.some(addsObject)) {
-      // It would replace what another client has added there meanwhile.
+      // It would replace what another client has added there since.
       return this.#send(
         context,
         { method: undefined, primary, fields },

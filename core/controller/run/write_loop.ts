@@ -169,7 +169,7 @@ export class FieldFightDetector {
       [...contested.values()].includes(LOOP_WRITES - 1);
   }
 
-  /** Records a write of a status; returns a fight once, when it becomes one. */
+  /** Records a write of a status; returns a field fight when it is first detected. */
   observe(
     id: string,
     { before, after, live }: Pick<StoredWrite, "after" | "before" | "live">,
