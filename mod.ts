@@ -161,8 +161,6 @@ export {
 export {
   type PerResourcePollingOptions,
   perResourcePollingSource,
-} from "./sources/polling_source.ts";
-export {
   type PollingOptions,
   pollingSource,
 } from "./sources/polling_source.ts";

@@ -140,7 +140,6 @@ export type {
   PrimaryCacheOptions,
 } from "./controller/controller_options.ts";
 export type { EventOptions } from "./controller/event_recorder.ts";
-export { type Expectation, Expectations } from "./controller/expectations.ts";
 export * from "./controller/event_source.ts";
 export { allOf, anyOf, type Filters, noneOf } from "./controller/filters.ts";
 export type { ManagedWorkflow } from "./controller/managed_workflow.ts";

@@ -13,6 +13,7 @@
  * | {@linkcode inboundSource} | the program itself |
  * | {@linkcode cachingInboundSource} | external states that are pushed to the program |
  * | {@linkcode timerSource} | the clock |
+ * | {@linkcode Expectations} | the timeout of a state that a reconciler waits for |
  * | {@linkcode webhookSource} | external systems that call over HTTP |
  * | {@linkcode websocketSource} | external systems that send messages |
  *
@@ -31,6 +32,7 @@
  * @module
  */
 
+export { type Expectation, Expectations } from "./expectations.ts";
 export type { ExternalCacheOptions } from "./external_cache.ts";
 export * from "./inbound_source.ts";
 export {
@@ -42,7 +44,6 @@ export {
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
 } from "../core/controller/watch/mappers.ts";
-export * from "./polling_source.ts";
 export * from "./polling_source.ts";
 export { type TimerSource, timerSource } from "./timer_source.ts";
 export {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Expectations } from "../../core/controller/expectations.ts";
+import { Expectations } from "../../sources/expectations.ts";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import { Deployment } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";

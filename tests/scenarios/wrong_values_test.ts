@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import type { Context } from "../../core/controller/context.ts";
 import { ConfigMap, schemaOf } from "../../core/kinds/mod.ts";
-import { Expectations } from "../../core/controller/expectations.ts";
+import { Expectations } from "../../sources/expectations.ts";
 import { checkStatus } from "../../core/crd/check_status.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";

@@ -1,14 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import { keyText } from "../../../core/api/object_key.ts";
-import type { SourceContext } from "../../../core/controller/event_source.ts";
-import {
-  type Expectation,
-  Expectations,
-} from "../../../core/controller/expectations.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import { keyText } from "../../core/api/object_key.ts";
+import type { SourceContext } from "../../core/controller/event_source.ts";
+import { type Expectation, Expectations } from "../../sources/expectations.ts";
+import type { Context } from "../../core/controller/context.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
 
 type Ctx = Context<KubernetesObject>;
 

@@ -1,15 +1,19 @@
-import { type Duration, milliseconds } from "../api/duration.ts";
-import type { KubernetesObject } from "../api/object.ts";
-import { keyText } from "../api/object_key.ts";
-import { checkOption, checkParts, type OptionRules } from "../api/options.ts";
-import type { Timer } from "../clock.ts";
+import { type Duration, milliseconds } from "../core/api/duration.ts";
+import type { KubernetesObject } from "../core/api/object.ts";
+import { keyText } from "../core/api/object_key.ts";
+import {
+  checkOption,
+  checkParts,
+  type OptionRules,
+} from "../core/api/options.ts";
+import type { Timer } from "../core/clock.ts";
 import type {
   EventSource,
   PrimaryEvent,
   SourceContext,
-} from "./event_source.ts";
-import type { Context } from "./context.ts";
-import type { MaybePromise } from "./reconciler.ts";
+} from "../core/controller/event_source.ts";
+import type { Context } from "../core/controller/context.ts";
+import type { MaybePromise } from "../core/controller/reconciler.ts";
 
 /** State that a reconciler waits for. */
 export interface Expectation<P extends KubernetesObject> {
@@ -50,7 +54,7 @@ interface Pending<P extends KubernetesObject> {
  * @example Wait at most two minutes for a Deployment
  * ```ts
  * import { Operator, patchStatus, untyped, watch } from "@coracle/operator";
- * import { Expectations } from "@coracle/operator/core";
+ * import { Expectations } from "@coracle/operator/sources";
  * import { Deployment } from "@coracle/operator/kinds";
  *
  * const WebPage = untyped({
