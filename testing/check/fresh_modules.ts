@@ -10,6 +10,8 @@ const LIBRARY = new URL("../../", import.meta.url).href;
 const LIBRARY_PART =
   /^(?:core|apiserver|sources|workflows|testing|cli|dist|mod\.[jt]s)/;
 const FRESH = /[?&]incarnation=\d+$/;
+/** Files of code; Bun reads data, such as JSON, only by its plain path. */
+const CODE = /\.[cm]?[jt]sx?$/;
 
 interface ResolveResult {
   readonly url: string;
@@ -112,7 +114,7 @@ function resolveFreshInBun(
   isResolving = true;
   try {
     const file = Bun.resolveSync(path, dirname(importer));
-    return isOwn(pathToFileURL(file).href)
+    return CODE.test(file) && isOwn(pathToFileURL(file).href)
       ? { path: `${file}${query}` }
       : undefined;
   } finally {
