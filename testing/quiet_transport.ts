@@ -121,6 +121,8 @@ function isEndless(path: string): boolean {
   const { query, resource } = readTarget(path) ?? {};
   const watch = query?.get("watch");
   if (watch !== "true" && watch !== "1") return false;
+  // An informer of one definition, such as that of a condition, has bookmarks.
   return resource?.plural !== "customresourcedefinitions" ||
-    !query?.get("fieldSelector")?.startsWith("metadata.name=");
+    !query?.get("fieldSelector")?.startsWith("metadata.name=") ||
+    query.has("allowWatchBookmarks");
 }

@@ -56,5 +56,9 @@ test("A server is not quiet before the answer to a request has ended", async () 
 
 test("A server is not quiet while a client waits for one definition", async () => {
   const one = "fieldSelector=metadata.name%3Droutes.sample.coracle.dev";
-  assert.equal(await isQuietDuring(`${DEFINITIONS}?watch=true&${one}`), false);
+  const watch = `${DEFINITIONS}?watch=true&${one}`;
+  assert.equal(await isQuietDuring(watch), false);
+  // The watch of an informer lasts.
+  const lasting = `${watch}&allowWatchBookmarks=true`;
+  assert.equal(await isQuietDuring(lasting), true);
 });
