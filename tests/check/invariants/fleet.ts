@@ -8,6 +8,7 @@ import type {
   Transport,
 } from "../../../core/client/transport/transport.ts";
 import { type Clock, sleep, type Timer } from "../../../core/clock.ts";
+import type { RunCause } from "../../../core/controller/cause.ts";
 import type { Context } from "../../../core/controller/context.ts";
 import { patchStatus } from "../../../core/controller/result.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
@@ -83,13 +84,19 @@ export interface Outside {
   readonly isGone: (uid: string, incarnation: number) => boolean;
   readonly fail: (invariant: string, detail: string) => void;
   readonly now: () => number;
-  /** Called when a run begins, and when it has thrown. */
+  /** Called when a run begins. */
   readonly begun: (
     plan: ControllerPlan,
     primary: Primary,
     incarnation: number,
+    cause: RunCause,
   ) => void;
-  readonly failed: Outside["begun"];
+  /** Called when a run has thrown. */
+  readonly failed: (
+    plan: ControllerPlan,
+    primary: Primary,
+    incarnation: number,
+  ) => void;
 }
 
 /** A run that has begun and not ended. */
@@ -291,7 +298,7 @@ export class Fleet {
     tally.calls++;
     const leader = holder();
     this.#cleaned.delete(id);
-    this.#outside.begun(plan, primary, this.incarnation);
+    this.#outside.begun(plan, primary, this.incarnation, ctx.cause);
     const other = running.get(id);
     // Nothing can end a run that ignores its signal.
     const isExcused = plan.stubborn !== undefined &&

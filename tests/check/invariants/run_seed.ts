@@ -5,6 +5,7 @@ import type {
   KubernetesObject,
   UntypedObject,
 } from "../../../core/api/object.ts";
+import type { RunCause } from "../../../core/controller/cause.ts";
 import type { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
@@ -88,8 +89,11 @@ class SeedRun {
   readonly #gone: Set<string> = new Set();
   /** Incarnations that are stopping or have stopped. */
   readonly #stopping: Set<number> = new Set();
-  /** Entries of the trace when the last run of an object began, unless it failed. */
-  readonly #begun: Map<string, number> = new Map();
+  /**
+   * Entries of the trace when the last two runs of an object began, unless one
+   * failed.
+   */
+  readonly #begun: Map<string, readonly [number, number]> = new Map();
   /**
    * Last entries of the trace that may cause a run, by incarnation and object, and
    * by the controller that made the change; "" for others.
@@ -350,22 +354,24 @@ class SeedRun {
   }
 
   /**
-   * A run after another one needs a cause that its controller has not written
-   * itself, where the server refuses and forgets nothing.
+   * A run after two others needs a cause that its controller has not written
+   * itself, where the server refuses and forgets nothing. The cause may have come
+   * before the last of them, and was held back by an own write under way.
    */
   #judgeCause(
     controller: ControllerPlan,
     object: Primary,
     incarnation: number,
+    cause: RunCause,
   ): void {
     const { name, reads, kind, interval, allEvents } = controller;
     const { perturbations, coordination, steps } = this.#plan;
     this.#readTrace();
     const { namespace, name: primary } = object.metadata;
     const id = runId(controller, object, incarnation);
-    const before = this.#begun.get(id);
+    const [before, last] = this.#begun.get(id) ?? [];
     // The first run adds the finalizer before, and may be asked for again by then.
-    this.#begun.set(id, before === undefined ? 0 : this.#read);
+    this.#begun.set(id, [last ?? 0, last === undefined ? 0 : this.#read]);
     // Deletions that all-events mode has collected run one after the other.
     const isPlain = coordination === "none" && interval === undefined &&
       !allEvents &&
@@ -384,17 +390,17 @@ class SeedRun {
       ...reads ? [`configmaps ${namespace}/settings`] : [],
       "namespaces",
     ];
-    const last = Math.max(
+    const newest = Math.max(
       ...objects.flatMap((one) =>
         [...this.#causes.get(`${incarnation} ${one}`) ?? []].map((
           [writer, at],
         ) => writer === name ? -1 : at)
       ),
     );
-    if (last >= before) return;
+    if (newest >= before) return;
     this.fail(
       "own writes cause no run",
-      `${id} runs again at ${this.#world?.now} ms`,
+      `${id} runs again at ${this.#world?.now} ms: ${JSON.stringify(cause)}`,
     );
   }
 
