@@ -217,15 +217,28 @@ export class Fleet {
 
   /** Logger that fails if the end of a cleanup counts as its failure. */
   #logger(inner: Logger, fixed: LogFields): Logger {
+    const idOf = (fields?: LogFields): string => {
+      const { controller, object } = { ...fixed, ...fields };
+      return `${controller} ${object}`;
+    };
+    // The run of a cleanup has ended; the next may be for another object.
+    const ended = (message: string, fields?: LogFields): void => {
+      if (message === "Cleaned up") this.#cleaned.delete(idOf(fields));
+    };
     return {
-      debug: (message, fields) => inner.debug(message, fields),
+      debug: (message, fields) => {
+        inner.debug(message, fields);
+        ended(message, fields);
+      },
       warn: (message, fields) => inner.warn(message, fields),
       error: (message, fields) => inner.error(message, fields),
       info: (message, fields) => {
         inner.info(message, fields);
-        const { controller, object, because } = { ...fixed, ...fields };
-        const id = `${controller} ${object}`;
-        if (message !== "Run aborted" || because !== "deletion") return;
+        ended(message, fields);
+        const id = idOf(fields);
+        if (message !== "Run aborted" || fields?.["because"] !== "deletion") {
+          return;
+        }
         if (!this.#cleaned.has(id)) return;
         this.#outside.fail("a cleanup ends well", `${id} was aborted`);
       },
