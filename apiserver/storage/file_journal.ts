@@ -173,6 +173,9 @@ function* snapshot(store: Store) {
   }
 }
 
+/** Open locks: one that is collected as garbage would unlock its file. */
+const LOCKS: Set<object> = new Set();
+
 /**
  * Locks a journal file for one server by a lock of the operating system on an
  * empty file beside it, which is released when the process ends in any way and
@@ -198,8 +201,10 @@ export async function lockJournal(path: string): Promise<() => void> {
       : `${lock} cannot be locked: ${message}`;
     throw new Error(`Cannot use ${path}: ${why}`, { cause: error });
   }
+  const held = database;
+  LOCKS.add(held);
   return () => {
-    if (database?.isOpen) database.close();
+    if (LOCKS.delete(held)) held.close();
   };
 }
 
