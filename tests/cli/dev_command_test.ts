@@ -348,7 +348,11 @@ test("coracle dev --watch that is ended twice leaves no process", async () => {
     export function operator(options) {
       setInterval(() => process.ppid === ppid || process.exit(), 50);
       const operator = new Operator(options);
-      operator.register(CronJob, { reconcile: () => new Promise(() => {}) });
+      const reconcile = () => {
+        console.log("begun");
+        return new Promise(() => {});
+      };
+      operator.register(CronJob, { reconcile });
       return operator;
     }
   `);
@@ -359,6 +363,8 @@ test("coracle dev --watch that is ended twice leaves no process", async () => {
   try {
     await dev.says(/Press Ctrl-C/);
     await createJob(kubeconfig, "a");
+    // Without a run in progress the first signal ends it.
+    await dev.says(/begun/);
     process.kill(dev.pid, "SIGTERM");
     await dev.says(/told/);
     // A process that is left would keep the output open.
