@@ -20,9 +20,9 @@ const QUIET_TIMEOUT_MS = 30_000;
  * quiet: every request is answered, and the watches have delivered the changes.
  * A virtual clock waits for that before it advances.
  *
- * A watch of a single CustomResourceDefinition counts as a request: whoever
- * installs a kind waits for what the controllers of the server write there,
- * which takes them real time.
+ * A watch of a single CustomResourceDefinition counts as a request: the client
+ * that installs a kind waits for conditions that controllers of the server write,
+ * in real time.
  */
 export class QuietTransport implements Transport {
   readonly #inner: Transport;

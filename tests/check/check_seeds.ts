@@ -96,7 +96,7 @@ class Supervisor {
   readonly #failures: string[] = [];
   #ran = 0;
   #cpu = 0;
-  /** Why no more seeds are run. */
+  /** Reason why the run of seeds ends early. */
   #cut: string | undefined;
 
   async run(): Promise<boolean> {
