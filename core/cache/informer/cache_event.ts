@@ -17,7 +17,7 @@ export type CacheEventType = "added" | "updated" | "deleted";
  * decoded `object` and `previous` may be kept; {@linkcode CacheEvent.detach}
  * copies the whole event.
  *
- * Promises
+ * Guarantees
  * - Events of one object are delivered in order, and none after the informer was
  *   stopped or the handler was removed.
  * - `added` and `deleted` alternate: an object that was deleted and created again
@@ -35,8 +35,8 @@ export interface CacheEvent<T extends KubernetesObject = KubernetesObject> {
   /** Key of the object: `namespace/name`, or `name`. */
   readonly key: string;
   /**
-   * Metadata of the new state, of a deleted object the last known one; read from
-   * its bytes without decoding the object.
+   * Metadata of the new state, or of the last known state of a deleted object;
+   * read from its bytes without decoding the object.
    */
   readonly header: ObjectHeader;
   /**
@@ -46,17 +46,21 @@ export interface CacheEvent<T extends KubernetesObject = KubernetesObject> {
   readonly previousHeader: ObjectHeader | undefined;
   /**
    * Whether the metadata is unchanged, except for `resourceVersion` and
-   * `managedFields`; false where that is not known without reading
-   * `previousHeader`, which takes longer.
+   * `managedFields`; false if finding out requires reading `previousHeader`, which
+   * takes longer.
    */
   readonly hasSameMetadata: boolean;
   /**
-   * New state, of a deleted object the last known one; decoded when read.
+   * New state of the object, or the last known state of a deleted one; decoded
+   * when read.
    *
    * @throws {Error} If a bounded cache has evicted everything but the key since.
    */
   readonly object: T;
-  /** Previous state, decoded when read; undefined as `previousHeader` is. */
+  /**
+   * Previous state of the object, decoded when read; undefined if `previousHeader`
+   * is undefined.
+   */
   readonly previous: T | undefined;
   /**
    * Whether the object existed when the informer began to watch, or when the
@@ -70,8 +74,8 @@ export interface CacheEvent<T extends KubernetesObject = KubernetesObject> {
   readonly relist: boolean;
   /**
    * Whether `object` may be older than the deleted state, since the deletion
-   * itself was not seen. If a bounded cache kept only the key of the object, it
-   * has nothing but its identity.
+   * itself was not seen. If a bounded cache kept only the key of the object,
+   * `object` contains only the identity.
    */
   readonly finalStateUnknown: boolean;
   /** Copies the event, with the bytes of the object, so that it can be kept. */
@@ -92,17 +96,17 @@ export type EventReader<T extends KubernetesObject> = Pick<
   "find" | "decode"
 >;
 
-/** Facts of one change. */
+/** Data of an event: one change of the cache. */
 export interface EventFacts {
   readonly type: "added" | "updated" | "deleted";
-  /** Header of the new state, of a deleted object the last one. */
+  /** Header of the new state, or of the last state of a deleted object. */
   readonly header: ObjectHeader;
-  /** Previous state, as a header or as bytes that are not scanned so far. */
+  /** Previous state, as a header or as unscanned bytes. */
   readonly previous?: ObjectHeader | ByteRange | undefined;
   readonly initial?: boolean | undefined;
   readonly relist?: boolean | undefined;
   readonly finalStateUnknown?: boolean | undefined;
-  /** Whether the bytes of the previous state have `metadata` only once. */
+  /** Whether the JSON of the previous state has `metadata` only once. */
   readonly isRegular?: boolean | undefined;
   /** Slot of the object in the store; undefined for events of a single handler. */
   readonly slot?: number | undefined;
@@ -111,11 +115,12 @@ export interface EventFacts {
 }
 
 /**
- * Event that an informer delivers. One instance is reused for all changes, so
- * that a change that no handler inspects makes no garbage.
+ * Event that an informer delivers. One instance is reused for all changes, so that
+ * a change that no handler inspects creates no garbage.
  *
- * The states may be partial, where only keys are kept: then the previous state is
- * undefined, since filters accept such an event, and reading the new state throws.
+ * If a bounded cache keeps only the key of an object, its states are partial: the
+ * previous state is undefined, since filters accept such an event, and reading the
+ * new state throws.
  */
 export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
   readonly #reader: EventReader<T>;
@@ -131,7 +136,7 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
     this.#facts = facts;
   }
 
-  /** Makes this the event of another change. */
+  /** Reuses the event for another change. */
   set(facts: EventFacts): this {
     this.#facts = facts;
     this.#previousHeader = undefined;
@@ -189,7 +194,7 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
     return this.#previousObject;
   }
 
-  /** Slot of the object in the store; -1 if the event is of one handler alone. */
+  /** Slot of the object in the store; -1 for an event of a single handler. */
   get slot(): number {
     return this.#facts.slot ?? -1;
   }
@@ -215,10 +220,7 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
     });
   }
 
-  /**
-   * Event from the previous state of this detached event to the state of a later
-   * event of the same object.
-   */
+  /** Merges this detached event with a later event of the same object. */
   mergedWith(later: CacheEvent<T>): CurrentEvent<T> {
     return new CurrentEvent(this.#reader, {
       type: later.type === "deleted" ? "deleted" : this.type,
@@ -258,7 +260,7 @@ export function missingEvent<T extends KubernetesObject>(
   });
 }
 
-/** Key of the object of a header. */
+/** Key of the object that a header describes. */
 export function keyOfHeader({ namespace, name }: ObjectHeader): ObjectKey {
   return namespace === "" ? { name } : { namespace, name };
 }

@@ -9,9 +9,9 @@ import type { CacheEvent, CurrentEvent } from "./cache_event.ts";
  */
 export class EventBuffer<T extends KubernetesObject>
   implements AsyncIterableIterator<CacheEvent<T>> {
-  /** Called when the loop ends. */
+  /** Callback for the end of the loop. */
   onEnd: () => void = () => {};
-  /** One or two events of each object, in the order of the first. */
+  /** Waiting events by object key, one or two each, the oldest first. */
   readonly #waiting: Map<string, CurrentEvent<T>[]> = new Map();
   readonly #readers: ((result: IteratorResult<CacheEvent<T>>) => void)[] = [];
   #ended = false;

@@ -9,11 +9,11 @@ const BOOKKEEPING: readonly string[] = ["resourceVersion", "managedFields"];
 /**
  * Whether a write explains every difference between two states of an object.
  *
- * The response to a write that changed nothing is the state that existed before,
- * and does not differ in form from a state that the write made. It is recognized
- * by a difference that the write did not request: then another client made a
- * change. Values that a server fills in beside those of the write count as changes
- * by another client, too: an additional event does no harm.
+ * The response to a write that changed nothing is the state from before the write,
+ * and looks like a state that the write made. A difference that the write did not
+ * request reveals a change by another client. Values that a server fills in beside
+ * those of the write count as changes by another client, too: an additional event
+ * does no harm.
  *
  * @param sent Fields that were sent, with any value. A list, or a value that is
  * not an object, stands for everything within it.
@@ -36,9 +36,9 @@ export function isExplainedBy(
 }
 
 /**
- * Whether a write explains every difference between two states that differ in
- * their status alone: the answer of {@linkcode isExplainedBy}, for which only the
- * status is parsed.
+ * Whether a write explains every difference between two states that differ only in
+ * their status. It returns the result of {@linkcode isExplainedBy}, but parses
+ * only the status.
  *
  * @param sent Fields that were sent.
  * @param before Header of the state before the write.

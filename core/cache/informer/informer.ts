@@ -1,13 +1,13 @@
 /**
  * Caches that follow the API server: informers, their handlers and namespaces.
  *
- * {@linkcode Informer} is the front; {@linkcode MultiNamespaceInformer} reads
- * several namespaces as one cache, and `NamespaceInformer` is one kind, one
- * namespace or all, and one selection: `cache/watch` reads the wire, `StoreWriter`
- * writes into a store of `cache/store` and delivers every change to the
- * `Subscriptions`. `InformerPool` shares namespace informers.
+ * {@linkcode Informer} is the public class; {@linkcode MultiNamespaceInformer}
+ * reads several namespaces as one cache, and `NamespaceInformer` covers one kind,
+ * one namespace or all, and one selection: `cache/watch` lists and watches,
+ * `StoreWriter` writes into a store of `cache/store` and delivers every change to
+ * the `Subscriptions`. `InformerPool` shares namespace informers.
  *
- * Promises: see {@linkcode Informer} and `CacheEvent`. Events and headers follow
+ * Guarantees: see {@linkcode Informer} and `CacheEvent`. Events and headers follow
  * the borrow rule of `cache/watch/reflector.ts`: they are valid during the call.
  *
  * Must not import controllers, operators or sources.
@@ -35,15 +35,16 @@ import { NamespaceInformer } from "./namespace_informer.ts";
  * delivers every change.
  *
  * It lists, watches, resumes and relists by itself, whatever happens to the
- * connection; `health()` reports how it works. Several namespaces have one watch
+ * connection; `health()` reports its state. Several namespaces have one watch
  * each and are read as one cache.
  *
- * Promises
+ * Guarantees
  * - Once synced, the cache shows the state of the server at some moment, and from
  *   then on moves forward only, unless the server itself lost its data.
  * - Every change is delivered, at least by the state that it led to; see
  *   {@linkcode CacheEvent}.
- * - No failure ends it: it is counted, reported in health and retried later.
+ * - No failure ends the informer: failures are counted, reported in health and
+ *   retried later.
  *
  * @typeParam T The type of the objects.
  *

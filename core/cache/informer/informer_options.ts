@@ -21,7 +21,7 @@ import type {
 
 /** Options of an {@linkcode Informer}. */
 export interface InformerOptions extends InformerSelection {
-  /** Options for connecting and recovering. */
+  /** Options for connecting, and for recovering from failures. */
   readonly reconnect?: ReconnectOptions | undefined;
   /** Memory budget that the cache shares with others; no limit when left out. */
   readonly budget?: MemoryBudget | undefined;
@@ -37,12 +37,13 @@ export interface InformerOptions extends InformerSelection {
   /** Clock. Defaults to that of the client. */
   readonly clock?: Clock | undefined;
   /**
-   * Random number from 0 to below 1, for jitter. Defaults to that of the client.
+   * Function that returns a random number from 0 to below 1, for jitter. Defaults
+   * to that of the client.
    */
   readonly random?: (() => number) | undefined;
 }
 
-/** Required methods of a client of an informer. */
+/** Methods that the client of an informer must have. */
 export const CLIENT_PARTS: OptionRules<
   Pick<InformerClient, "request" | "resolve">
 > = {

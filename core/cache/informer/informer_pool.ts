@@ -44,7 +44,7 @@ export type AcquireOptions = NonNullable<
  * @typeParam T The type of the objects.
  */
 export interface InformerLease<T extends KubernetesObject = KubernetesObject> {
-  /** The informer; it is started. */
+  /** Informer of the lease, already started. */
   readonly informer: MultiNamespaceInformer<T>;
   /**
    * Returns the lease; its handlers are not called again. A watch is stopped with
@@ -61,7 +61,7 @@ const ACQUIRE_RULES: OptionRules<AcquireOptions> = {
 
 /** Shared informer with the number of its leases. */
 interface PoolEntry {
-  /** The type of its objects is known by its identity. */
+  /** Informer; the key of the entry determines the type of its objects. */
   readonly informer: NamespaceInformer<KubernetesObject>;
   leases: number;
 }
@@ -93,7 +93,7 @@ export class InformerPool {
   readonly #options: InformerPoolOptions;
   readonly #entries: Map<string, PoolEntry> = new Map();
   readonly #clients: WeakMap<InformerClient, number> = new WeakMap();
-  /** Informers that are being stopped. */
+  /** Pending stops of informers. */
   readonly #stopping: Set<Promise<void>> = new Set();
   #lastClient = 0;
   #lastLease = 0;
@@ -102,7 +102,7 @@ export class InformerPool {
   /**
    * Creates an empty pool.
    *
-   * @param client Client of leases that name none.
+   * @param client Client of leases without a client of their own.
    * @param options Options of all informers.
    * @throws {TypeError | RangeError} If the client or an option is invalid.
    */
@@ -191,7 +191,7 @@ export class InformerPool {
     );
   }
 
-  /** Stops every informer, also those with leases. Safe to repeat. */
+  /** Stops all informers, including those with leases. Safe to repeat. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const { informer } of this.#entries.values()) {

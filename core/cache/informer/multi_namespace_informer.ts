@@ -26,26 +26,26 @@ import type {
 } from "./shared_informer.ts";
 import type { EventHandler } from "./subscriptions.ts";
 
-/** Name of the member that watches all namespaces. */
+/** Name of the member of an informer that watches all namespaces. */
 const ALL = "";
-/** Consecutive failures from which a watch counts as broken. */
+/** Number of consecutive failures at which a watch counts as broken. */
 const BROKEN_AFTER_FAILURES = 3;
 
-/** Right to use the informer of a namespace, which may be shared. */
+/** Lease of the informer of a namespace, which may be shared. */
 export interface NamespaceLease<T extends KubernetesObject> {
   readonly informer: NamespaceInformer<T>;
   /**
-   * Releases the watch of the namespace; its last state stays readable until it
-   * is closed.
+   * Stops the watch of the namespace; the last state stays readable until `close`
+   * is called.
    */
   stop(): Promise<void>;
-  /** Ends the use, and frees the memory with the last user. */
+  /** Ends the lease; the end of the last lease frees the memory. */
   close(): Promise<void>;
 }
 
 export interface MultiNamespaceInformerDeps<T extends KubernetesObject> {
   readonly kind: Kind<T>;
-  /** Opens the informer of a namespace, or of all. */
+  /** Function that leases the informer of a namespace; undefined is for all. */
   readonly open: (namespace: string | undefined) => NamespaceLease<T>;
   /** Prefix of the index names, which separates users of a shared informer. */
   readonly indexPrefix: string;
@@ -89,7 +89,8 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
    * Creates an informer.
    *
    * @param deps Kind of the objects, and access to their informers.
-   * @param namespaces Namespaces at first, which may be none; all when undefined.
+   * @param namespaces Initial namespaces, possibly an empty list; undefined for
+   * all.
    * @internal
    */
   constructor(
@@ -121,7 +122,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     return this.#sync.promise;
   }
 
-  /** Namespaces whose events are delivered; undefined when all are. */
+  /** Namespaces whose events are delivered; undefined for all namespaces. */
   get namespaces(): readonly string[] | undefined {
     const names = this.#attached.map(({ name }) => name);
     return names.includes(ALL) ? undefined : names;
@@ -165,7 +166,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     );
   }
 
-  /** Stops the informer and frees its memory; reads give nothing afterwards. */
+  /** Stops the informer and frees its memory; the cache is empty afterwards. */
   async close(): Promise<void> {
     const stopped = this.stop();
     await this.keep([]);
@@ -174,12 +175,12 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   }
 
   /**
-   * Watches other namespaces from now on. Objects of removed namespaces leave the
-   * cache without events; those of new ones are delivered as `initial`.
+   * Changes the watched namespaces. Objects of removed namespaces leave the cache
+   * without events; those of new ones are delivered as `initial`.
    *
-   * @param namespaces Namespaces; all when undefined.
-   * @returns A promise that resolves when the new ones have synced.
-   * @throws {RangeError} If there is no namespace, or an empty one.
+   * @param namespaces New namespaces; undefined for all.
+   * @returns A promise that resolves when the new namespaces have synced.
+   * @throws {RangeError} If the list is empty or contains an empty name.
    */
   async changeNamespaces(
     namespaces: readonly string[] | undefined,
@@ -193,12 +194,12 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   }
 
   /**
-   * Starts to watch namespaces, without events so far. Reads see them when they
-   * are complete and no attached watch covers them.
+   * Starts to watch namespaces without delivering events. Reads see their objects
+   * when the caches are complete, unless an attached watch covers the objects.
    *
-   * @param namespaces Namespaces; all when undefined.
+   * @param namespaces Namespaces; undefined for all.
    * @returns A promise that is fulfilled when their caches are complete, and
-   * rejected when one is closed before.
+   * rejected if one is closed before.
    * @throws {Error} If the informer was stopped.
    */
   async open(namespaces: readonly string[] | undefined): Promise<void> {
@@ -214,7 +215,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
    * Delivers the events of open namespaces: first the objects whose state no
    * attached watch has delivered, then every change.
    *
-   * @param namespaces Namespaces; all when undefined.
+   * @param namespaces Namespaces; undefined for all.
    * @returns A promise that resolves when the cached objects were delivered.
    */
   async attach(namespaces: readonly string[] | undefined): Promise<void> {
@@ -234,11 +235,11 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   }
 
   /**
-   * Closes all watches but those of the given namespaces. Objects that an attached
-   * watch still covers, but does not have, are delivered as deleted.
+   * Closes all watches except those of the given namespaces. Objects that an
+   * attached watch still covers, but does not have, are delivered as deleted.
    *
-   * @param namespaces Namespaces; all when undefined.
-   * @param onLeft Called for each object that is no longer covered.
+   * @param namespaces Namespaces; undefined for all.
+   * @param onLeft Callback for each object that is no longer covered.
    */
   async keep(
     namespaces: readonly string[] | undefined,
@@ -286,7 +287,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     return this.#memberOf(found)?.informer.store.get(found);
   }
 
-  /** Whether there is an object of this key. */
+  /** Whether an object with this key is cached. */
   has(key: ObjectKey | string): boolean {
     const found = toKey(key);
     return this.#memberOf(found)?.informer.store.has(found) ?? false;
@@ -327,7 +328,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   }
 
   /**
-   * Cached object, frozen, fetched where a bounded cache keeps only its key.
+   * Cached object, frozen; fetched if a bounded cache keeps only its key.
    *
    * @throws {Error} If it cannot be fetched.
    */
@@ -337,7 +338,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
       Promise.resolve(undefined);
   }
 
-  /** All objects, or those of one namespace; fetched like `read`. */
+  /** All objects, or those of one namespace; fetched if only keys are kept. */
   async readList(namespace?: string): Promise<readonly T[]> {
     const members = this.#inNamespace(namespace);
     const lists = await Promise.all(
@@ -346,7 +347,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     return this.#joined(members, lists);
   }
 
-  /** Objects for which an index has this value; fetched like `read`. */
+  /** Objects for which an index has this value; fetched if only keys are kept. */
   async readByIndex(index: string, value: string): Promise<readonly T[]> {
     const name = this.#indexName(index);
     const members = this.#inNamespace();
@@ -376,7 +377,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     this.#indexes.set(name, definition);
   }
 
-  /** Removes an index; nothing happens if there is none. */
+  /** Removes an index if it exists. */
   removeIndex(name: string): void {
     if (!this.#indexes.delete(name)) return;
     for (const { informer } of this.#members.values()) {
@@ -418,7 +419,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     return loop;
   }
 
-  /** All events, as {@linkcode events} gives them. */
+  /** Iterates over all events, as {@linkcode events} does. */
   [Symbol.asyncIterator](): AsyncIterableIterator<CacheEvent<T>> {
     return this.events();
   }
@@ -451,8 +452,8 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   }
 
   /**
-   * Hands the state of an object over from a watch that was closed: the other one
-   * may not have reached it, and reads must not go back.
+   * Hands over the last state of an object from a closed watch to another one,
+   * which may not have reached that state: reads must not return an older one.
    */
   #handOver(
     key: ObjectKey,
@@ -527,7 +528,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   }
 
   /**
-   * Member that an object is read from. During a hand-over it is that with the
+   * Member that an object is read from: during a hand-over, the member with the
    * newer state, so that reads see everything that was delivered.
    */
   #memberOf(key: ObjectKey): Member<T> | undefined {
@@ -540,8 +541,8 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   }
 
   /**
-   * Member of a name, if reads see it: it is attached, or complete while no other
-   * watch covers its objects.
+   * Member of a namespace, if reads use it: it is attached, or it is complete and
+   * no other watch covers its objects.
    */
   #readable(name: string): Member<T> | undefined {
     const member = this.#members.get(name);
@@ -554,12 +555,12 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     return [...this.#members.values()].filter(({ isAttached }) => isAttached);
   }
 
-  /** Whether a watch of all namespaces and others are read together. */
+  /** Whether reads combine a watch of all namespaces with others. */
   get #overlaps(): boolean {
     return this.#members.size > 1 && this.#readable(ALL) !== undefined;
   }
 
-  /** Members that reads of a namespace, or of all, see. */
+  /** Members that reads of one namespace, or of all namespaces, use. */
   #inNamespace(namespace?: string): Member<T>[] {
     return [...this.#members.keys()]
       .filter((name) => name === ALL || (namespace ?? name) === name)
@@ -567,7 +568,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
       .filter((member) => member !== undefined);
   }
 
-  /** Lists of several members as one, with each object once. */
+  /** Joins the lists of several members, with each object once. */
   #joined(
     members: readonly Member<T>[],
     lists: readonly (readonly T[])[],
@@ -599,7 +600,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
 /**
  * Checks the namespaces of an informer.
  *
- * @throws {RangeError} If there is no namespace, or an empty one.
+ * @throws {RangeError} If the list is empty or contains an empty name.
  */
 export function checkNamespaces(
   kind: Kind,

@@ -11,7 +11,7 @@ export interface MultiNamespaceRegistrationDeps<T extends KubernetesObject> {
   /** Name of the handler, for logs and metrics. */
   readonly name: string;
   readonly informer: { readonly hasSynced: boolean };
-  /** Called once, when the handler is removed. */
+  /** Callback for the removal of the handler. */
   readonly onRemove: (registration: MultiNamespaceRegistration<T>) => void;
 }
 
@@ -56,7 +56,7 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
   /**
    * Subscribes to a namespace.
    *
-   * @param former Informers that it takes over from: cached objects that they
+   * @param former Informers that the new one replaces: cached objects that they
    * have delivered in the same or a later state are not delivered again.
    * @returns A promise that is fulfilled when the cached objects were delivered.
    */
@@ -77,7 +77,7 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
     return part.synced;
   }
 
-  /** Delivers a cached object as a change of the state that was delivered. */
+  /** Delivers a cached object as a change since the last delivered state. */
   #takeOver(
     event: CurrentEvent<T>,
     former: readonly NamespaceInformer<T>[],
@@ -120,7 +120,7 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
     this.#parts.get(informer)?.changed(event);
   }
 
-  /** Fulfills `synced` if the cache is complete and was delivered. */
+  /** Fulfills `synced` if the cache is complete and its objects were delivered. */
   settle(): void {
     if (this.#hasSynced || !this.#deps.informer.hasSynced) return;
     for (const { hasSynced } of this.#parts.values()) if (!hasSynced) return;

@@ -24,13 +24,13 @@ import {
 } from "./subscriptions.ts";
 
 /**
- * Informer of one kind, one namespace or all, and one selection: a reflector that
- * writes into a store, which delivers every change to subscriptions (client-go's
- * `sharedIndexInformer`).
+ * Informer of one kind, in one namespace or all, with one selection: a reflector
+ * that writes into a store, which delivers every change to subscriptions
+ * (client-go's `sharedIndexInformer`).
  */
 export class NamespaceInformer<T extends KubernetesObject> {
   readonly kind: Kind<T>;
-  /** Namespace; all when undefined. */
+  /** Namespace of the objects; undefined for all namespaces. */
   readonly namespace: string | undefined;
   /** Objects of the informer; written by the informer only. */
   readonly store: ObjectStore<T>;
@@ -188,11 +188,11 @@ export class NamespaceInformer<T extends KubernetesObject> {
   }
 
   /**
-   * Takes the state of an object that another watch of the selection has delivered,
-   * and delivers the change.
+   * Stores a newer state of an object that another watch of the selection has
+   * delivered, and delivers the change.
    *
-   * @returns Whether this watch has not reached that state; otherwise nothing is
-   * taken.
+   * @returns False if this watch has already reached that state; then nothing is
+   * stored.
    */
   takeOver(header: ObjectHeader): boolean {
     return this.#writer.takeOver(header);

@@ -1,7 +1,7 @@
 import { compareResourceVersions } from "../../api/resource_version.ts";
 
 /**
- * Change of an object, as a {@linkcode OwnWriteWindow} holds it back.
+ * Change of an object that an {@linkcode OwnWriteWindow} may hold back.
  *
  * @typeParam S Representation of a state of the object.
  */
@@ -18,28 +18,30 @@ export interface HeldEvent<S> {
 }
 
 /**
- * Released event, which merges all decided ones, from the oldest state to the
- * newest; undefined if all of them are echoes of own writes.
+ * Event that a window releases: it merges all held events that are decided, from
+ * the oldest state to the newest; undefined if all of them are echoes of own
+ * writes.
  */
 export type Release<S> = Omit<HeldEvent<S>, "resourceVersion"> | undefined;
 
-/** Event that is held back. */
+/** Event that a window holds back. */
 interface Held<S> extends HeldEvent<S> {
-  /** Number of writes that had begun when it arrived; later ones did not cause it. */
+  /** Number of writes begun before the event; later ones did not cause it. */
   readonly begun: number;
   isEcho: boolean;
 }
 
 /**
- * Window that distinguishes the echoes of own writes of one object from changes by
- * other clients (JOSDK's `TemporaryResourceCache`, client-go's `MutationCache`).
+ * Time window in which the echoes of own writes of one object, their watch events,
+ * are distinguished from changes by other clients (JOSDK's
+ * `TemporaryResourceCache`, client-go's `MutationCache`).
  *
- * It is open from the start of a write until its echo, or the progress of the
- * stream beyond it, has arrived. An event that arrives while writes are under way
- * may be the echo of any of them, so it is held until they have ended:
+ * The window is open from the start of a write until its echo, or the progress of
+ * the stream beyond it, has arrived. An event that arrives while writes are under
+ * way may be the echo of any of them, so it is held until they have ended:
  *
- * - an event with the resourceVersion of an own write is an echo, unless it
- *   is from a relist, which may hide a change before it;
+ * - an event with the resourceVersion of an own write is an echo, unless it is
+ *   from a relist, which may hide a change before it;
  * - every other event is a change by another client;
  * - events decided together are released as one if any of them is by another
  *   client.
@@ -71,7 +73,7 @@ export class OwnWriteWindow<S> {
       this.#held.length > 0;
   }
 
-  /** Oldest event that is held back; undefined if none is. */
+  /** Oldest event that is held back; undefined if there is none. */
   get oldest(): HeldEvent<S> | undefined {
     return this.#held[0];
   }
@@ -86,9 +88,9 @@ export class OwnWriteWindow<S> {
    * Ends a write that the server stored.
    *
    * @param write Number of the write.
-   * @param response Its `resourceVersion`; the version that the stream had reached
-   * (`seen`), since echoes up to it have arrived; and the cached state that the
-   * response replaced, if it did (`before`).
+   * @param response Version of the response; the version that the stream had
+   * reached (`seen`), since echoes up to it have arrived; and the cached state
+   * that the response replaced, if any (`before`).
    */
   succeed(
     write: number,
@@ -126,9 +128,9 @@ export class OwnWriteWindow<S> {
   }
 
   /**
-   * Handles an event that left the cache unchanged, because this version of an own
-   * write or a newer one is cached. If another window made that write, its state
-   * has been delivered already.
+   * Handles an event that left the cache unchanged, because the cache has the
+   * state of an own write or a newer one. If another window made that write, its
+   * state has been delivered already.
    */
   stale(event: Omit<HeldEvent<S>, "previous">): Release<S> {
     const isBehind = this.#own.some((own) =>
@@ -139,7 +141,7 @@ export class OwnWriteWindow<S> {
       : undefined;
   }
 
-  /** Takes a deletion: earlier events no longer matter. */
+  /** Handles a deletion: drops the held events before it. */
   deleted(resourceVersion: string): void {
     this.#held = [];
     this.progress(resourceVersion);
@@ -158,8 +160,8 @@ export class OwnWriteWindow<S> {
   }
 
   /**
-   * Notes that the server's history restarted: versions mean other states now, so
-   * that they no longer identify an echo.
+   * Handles a restart of the server's history: known versions may mean other
+   * states now, and no longer identify an echo.
    */
   restart(): void {
     this.#own = [];

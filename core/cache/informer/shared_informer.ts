@@ -19,11 +19,15 @@ export interface CacheReader<T extends KubernetesObject = KubernetesObject> {
    * @throws {Error} If a bounded cache keeps only its key: `read` fetches it.
    */
   get(key: ObjectKey | string): T | undefined;
-  /** Whether there is an object of this key; decodes nothing. */
+  /** Whether an object with this key is cached; decodes nothing. */
   has(key: ObjectKey | string): boolean;
   /** Keys of all objects, as `namespace/name` or `name`. */
   keys(): Iterable<string>;
-  /** All objects, or those of one namespace; like `get` otherwise. */
+  /**
+   * All objects, or those of one namespace, decoded when first read.
+   *
+   * @throws {Error} If a bounded cache keeps only the key of one.
+   */
   list(namespace?: string): readonly T[];
   /**
    * Objects for which an index has this value.
@@ -32,15 +36,15 @@ export interface CacheReader<T extends KubernetesObject = KubernetesObject> {
    */
   byIndex(index: string, value: string): readonly T[];
   /**
-   * Cached object, fetched where a bounded cache keeps only its key: then in the
-   * present state of the server, which may be ahead of the events.
+   * Cached object. If a bounded cache keeps only its key, the current state is
+   * fetched from the server; it may be newer than the last event.
    *
    * @throws {Error} If it cannot be fetched.
    */
   read(key: ObjectKey | string): Promise<T | undefined>;
-  /** All objects, or those of one namespace; fetched like `read`. */
+  /** All objects, or those of one namespace; fetched if only keys are kept. */
   readList(namespace?: string): Promise<readonly T[]>;
-  /** Objects for which an index has this value; fetched like `read`. */
+  /** Objects for which an index has this value; fetched if only keys are kept. */
   readByIndex(index: string, value: string): Promise<readonly T[]>;
 }
 
@@ -90,14 +94,14 @@ export interface HandlerRegistration<
  */
 export interface OwnWrite<T extends KubernetesObject = KubernetesObject> {
   /**
-   * Ends the write: the server stored it.
+   * Ends a write that the server stored.
    *
    * @param object Response of the server, or its JSON.
    */
   succeed(object: T | Uint8Array, options?: {
     /**
-     * ResourceVersion on which the write was conditional, if it was: then a
-     * response with the same one means that nothing changed.
+     * ResourceVersion that the write required, if any: a response with the same
+     * version means that nothing changed.
      */
     readonly base?: string | undefined;
     /**
@@ -109,13 +113,13 @@ export interface OwnWrite<T extends KubernetesObject = KubernetesObject> {
     readonly sent?: unknown;
     /**
      * Whether the write was to a subresource, which cannot change the generation:
-     * if it differs, another client changed the object.
+     * a different generation means that another client changed the object.
      *
      * @default {false}
      */
     readonly subresource?: boolean | undefined;
   }): void;
-  /** Ends the write: it failed, or it is unknown whether it was stored. */
+  /** Ends a write that failed, or whose result is unknown. */
   fail(): void;
 }
 
@@ -133,8 +137,8 @@ export interface AddHandlerOptions {
 }
 
 /**
- * Informer as its users share it: to read, to handle events and to register own
- * writes. Its owner also starts and stops it.
+ * Shared part of an informer: reads, handlers and own writes. Only its owner
+ * starts and stops it.
  *
  * @typeParam T The type of the objects.
  */
@@ -149,7 +153,7 @@ export interface SharedInformer<T extends KubernetesObject = KubernetesObject>
   readonly synced: Promise<void>;
   /**
    * Adds a handler. It first gets `added` with `initial` for every cached object,
-   * a time slice at a time, then every change.
+   * in short time slices, then every change.
    */
   addHandler(
     handler: InformerHandler<T>,

@@ -29,7 +29,7 @@ import type {
   Subscriptions,
 } from "./subscriptions.ts";
 
-/** Options of a delete whose deleted state is delivered. */
+/** Options of a delete that returns the deleted state. */
 const KEEP_PREVIOUS = Object.freeze({ keepPrevious: true });
 
 export interface StoreWriterDeps<T extends KubernetesObject> {
@@ -43,15 +43,15 @@ export interface StoreWriterDeps<T extends KubernetesObject> {
   readonly metadataOnly: boolean;
   /** Label selector of the informer, applied to responses of own writes. */
   readonly labels: readonly LabelRequirement[];
-  /** Whether a field selector applies, which cannot be checked here. */
+  /** Whether a field selector applies; the writer cannot evaluate it. */
   readonly selectsFields: boolean;
   /** Shard selector, applied to all objects; some servers ignore it. */
   readonly shard: ParsedShardSelector | undefined;
 }
 
 /**
- * Writes the events of a reflector, and the responses to own writes, into a store
- * and delivers every change once to the subscriptions (client-go's
+ * Writer of a store: stores the events of a reflector, and the responses to own
+ * writes, and delivers every change once to the subscriptions (client-go's
  * `HandleDeltas`, kube-rs' `reflector::store::Writer`).
  *
  * The server sends changes in the order of their resourceVersions, so that
@@ -64,28 +64,30 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   readonly #store: ObjectStore<T>;
   readonly #subscriptions: Subscriptions<T>;
   readonly #reducer: MetadataReducer | undefined;
-  /** Event of all changes by the reflector, reused for each. */
+  /** Event of the last change by the reflector, reused for the next one. */
   readonly #event: CurrentEvent<T>;
   readonly #facts: { -readonly [Fact in keyof EventFacts]: EventFacts[Fact] };
   /** Options of the current put, reused. */
   readonly #putOptions = { force: false, rewrite: false, keepPrevious: false };
   /** ResourceVersions of pending own writes, by key. */
   readonly #pending: Map<string, string> = new Map();
-  /** Pending own writes that the list being read has not shown so far. */
+  /** Keys of pending own writes that the current list has not shown so far. */
   readonly #unlisted: Set<string> = new Set();
   /** Version that the stream has reached; empty before the first state. */
   readonly #seen: VersionMark = new VersionMark();
   /**
-   * Version of the last deletion within the state being read; empty once it is
-   * complete. As changes follow the objects, everything up to it is known. It
-   * does not count as seen, since the state may be read again, and be older then.
+   * Version of the last deletion while a whole state is read; empty when that is
+   * complete. In a stream, changes follow the objects, so everything up to this
+   * version is known. It does not count as seen, since the state may be read
+   * again, and be older then.
    */
   readonly #deleted: VersionMark = new VersionMark();
   readonly #sync: PromiseWithResolvers<void> = Promise.withResolvers();
   #listing = false;
   /**
-   * Whether the server's history restarted, as after a backup was restored: until
-   * a whole state of the new one was read, known versions may mean other states.
+   * Whether the server's history restarted, for instance after a backup was
+   * restored: until a whole state of the new history was read, known versions may
+   * mean other states.
    */
   #restarted = false;
   #complete = false;
@@ -115,7 +117,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     return this.#sync.promise;
   }
 
-  /** Stops taking own writes, and rejects `synced` if it is pending. */
+  /** Ignores later own writes, and rejects `synced` if it is pending. */
   stop(reason: Error): void {
     this.#stopped = true;
     this.#sync.reject(reason);
@@ -237,10 +239,11 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   }
 
   /**
-   * Takes a state that another watch of the selection has delivered, like the
-   * response to an own write.
+   * Stores a newer state that another watch of the selection has delivered, like
+   * the response to an own write.
    *
-   * @returns Whether the stream has not reached it; otherwise nothing is taken.
+   * @returns False if the stream has already reached that state; then nothing is
+   * stored.
    */
   takeOver(header: ObjectHeader): boolean {
     const isAhead =
@@ -255,7 +258,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     return shard === undefined || inShard(shard, header);
   }
 
-  /** Whether an object that is not in the cache belongs in it. */
+  /** Whether the response to a write may add an object that is not cached. */
   #mayAdd({ resourceVersion }: ObjectHeader): boolean {
     return !this.#deps.selectsFields &&
       // A deletion after this state was seen.
@@ -301,7 +304,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     if (change.outcome === "deleted") this.#changed("deleted", header, change);
   }
 
-  /** Removes an object in its last known state; its deletion was not received. */
+  /** Removes an object whose deletion was not received. */
   #removeMissing(key: ObjectKey): void {
     this.#pending.delete(keyText(key));
     const last = this.#store.header(key)?.copy();
@@ -312,7 +315,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     this.#deliver(missingEvent(this.#store, last, { relist, slot }));
   }
 
-  /** Delivers the change by which an object was just put or deleted. */
+  /** Delivers the change that a put or delete has made. */
   #changed(
     type: CacheEventType,
     header: ObjectHeader,
@@ -334,7 +337,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     this.#subscriptions.changed(event, author);
   }
 
-  /** Delivers an event that did not change the cache to own-write windows. */
+  /** Passes an event that did not change the cache to all subscriptions. */
   #known(header: ObjectHeader, stale: boolean): void {
     const { all } = this.#subscriptions;
     if (all.length === 0) return;
@@ -348,7 +351,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     for (const subscription of all) subscription.known(event);
   }
 
-  /** Whether the cache has an own write after this state; drops earlier ones. */
+  /** Whether the cache has a later own write of an object; drops earlier ones. */
   #isBehindOwnWrite(header: ObjectHeader): boolean {
     const key = keyTextOf(header);
     if (this.#listing) this.#unlisted.delete(key);
@@ -362,8 +365,9 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   }
 
   /**
-   * Forgets what versions mean. The state must be read again: until here, objects
-   * with a known version counted as unchanged, and own writes shadowed others.
+   * Handles a restart of the server's history. The state must be read again: so
+   * far, objects with a known version counted as unchanged, and own writes hid
+   * other states.
    *
    * @throws {ConnectionFault} Always.
    */

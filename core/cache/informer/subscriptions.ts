@@ -54,8 +54,8 @@ export interface SubscriptionDeps<T extends KubernetesObject> {
     /** Scanner of responses to writes, in the form that the cache keeps. */
     readonly responses: ResponseScanner<T>;
     /**
-     * Writes a response into the cache and delivers the change to all other
-     * subscriptions.
+     * Writes a response into the cache and delivers the change to all
+     * subscriptions except its author.
      *
      * @param author Subscription that gets no event.
      * @param known State that was in the cache when the write began.
@@ -67,16 +67,16 @@ export interface SubscriptionDeps<T extends KubernetesObject> {
       known: ObjectHeader | undefined,
     ): OwnWriteOutcome | undefined;
   };
-  /** Called once, when the subscription is removed. */
+  /** Callback for the removal of the subscription. */
   readonly onRemove: (subscription: Subscription<T>) => void;
-  /** Called with every exception of the handler. */
+  /** Callback for the exceptions of the handler. */
   readonly onError: (handler: string, error: unknown) => void;
 }
 
 /** Own write that was stored. */
 interface EndedWrite<T extends KubernetesObject> {
   readonly key: string;
-  /** Number of the write in its window. */
+  /** Number of the write in its own-write window. */
   readonly write: number;
   /** Response of the server, or its JSON. */
   readonly object: T | Uint8Array;
@@ -86,23 +86,23 @@ interface EndedWrite<T extends KubernetesObject> {
 }
 
 /**
- * One handler of a namespace informer (client-go's `processorListener`), with the
- * own-write windows of its owner.
+ * Subscription of one handler to a namespace informer (client-go's
+ * `processorListener`), with the own-write windows of its owner.
  *
- * While the objects that existed before are replayed, slot by slot, events for
- * objects that were already replayed are delivered; events for the others are
- * delivered as `added`, or dropped for deletions.
+ * The objects that existed before are replayed slot by slot. During the replay,
+ * events of replayed objects are delivered unchanged; changes of other objects are
+ * delivered as `added`, and their deletions are dropped.
  */
 export class Subscription<T extends KubernetesObject>
   implements HandlerRegistration<T> {
   readonly #handler: EventHandler<T>;
   readonly #deps: SubscriptionDeps<T>;
-  /** Windows of objects with an own write under way or an echo outstanding. */
+  /** Own-write windows by object key, until the echo has arrived. */
   readonly #windows: SlotMap<string, OwnWriteWindow<ObjectHeader>> =
     new SlotMap();
   /** First slot that is not replayed so far; infinite after the replay. */
   #nextSlot: number;
-  /** Keys behind that slot whose events were delivered before the replay. */
+  /** Keys of objects that an event has delivered before their replay. */
   readonly #delivered: Set<string> = new Set();
   #removed = false;
   #hasSynced = false;
@@ -123,7 +123,7 @@ export class Subscription<T extends KubernetesObject>
     return this.#sync.promise;
   }
 
-  /** Whether all objects that existed when it was added have been replayed. */
+  /** Whether all objects older than the handler have been replayed. */
   get isReplayed(): boolean {
     return this.#nextSlot === Infinity;
   }
@@ -137,7 +137,7 @@ export class Subscription<T extends KubernetesObject>
     this.#deps.onRemove(this);
   }
 
-  /** Notes that the cache is complete and every object has been replayed. */
+  /** Fulfills `synced`, as the cache is complete and every object was replayed. */
   settle(): void {
     if (this.#removed || this.#hasSynced) return;
     this.#hasSynced = true;
@@ -149,7 +149,7 @@ export class Subscription<T extends KubernetesObject>
     return this.#windows.get(key)?.oldest;
   }
 
-  /** Takes a change of the cache. */
+  /** Handles a change of the cache. */
   changed(event: CurrentEvent<T>): void {
     if (this.#removed) return;
     const due = event.slot < this.#nextSlot ? event : this.#firstEvent(event);
@@ -173,7 +173,7 @@ export class Subscription<T extends KubernetesObject>
     this.#release(event.key, window, release);
   }
 
-  /** Takes an event that did not change the cache. */
+  /** Handles an event that did not change the cache. */
   known(event: KnownEvent): void {
     const window = this.#windows.get(event.key);
     if (window === undefined) return;
@@ -191,7 +191,7 @@ export class Subscription<T extends KubernetesObject>
     }
   }
 
-  /** Notes that the server's history restarted, so that versions change meaning. */
+  /** Handles a restart of the server's history, which invalidates versions. */
   restarted(): void {
     for (const [key, window] of this.#windows) {
       window.restart();
@@ -280,7 +280,7 @@ export class Subscription<T extends KubernetesObject>
     }
   }
 
-  /** Whether the state of a response was made by the write alone. */
+  /** Whether the write alone led to the state in its response. */
   #isOurs(response: ObjectHeader, ended: EndedWrite<T>): boolean {
     const { before, result } = ended;
     const { base, sent, subresource } = result;
@@ -330,7 +330,7 @@ export class Subscription<T extends KubernetesObject>
     if (!window.isOpen) this.#windows.delete(key);
   }
 
-  /** New event, which the next change does not overwrite. */
+  /** Creates an event that the next change does not overwrite. */
   #event(facts: EventFacts): CurrentEvent<T> {
     return new CurrentEvent(this.#deps.store, facts);
   }
@@ -354,7 +354,7 @@ export class Subscription<T extends KubernetesObject>
  */
 export class Subscriptions<T extends KubernetesObject> {
   readonly #clock: Clock;
-  /** Replaced, never changed, since a handler may add or remove another one. */
+  /** All subscriptions, copied on each change: a handler may add or remove one. */
   all: readonly Subscription<T>[] = [];
   #synced = false;
 
