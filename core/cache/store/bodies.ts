@@ -22,9 +22,9 @@ export class BodyWriter {
   length = 0;
 
   readonly #pruner: Pruner | undefined;
-  /** Starts of bodies, by the missing fields: `{"apiVersion":…,"kind":…`. */
+  /** Beginnings of bodies, by the missing fields: `{"apiVersion":…,"kind":…`. */
   readonly #starts: Readonly<Record<string, Buffer>>;
-  /** Object that was taken last, and the start that it lacks. */
+  /** Object that was taken last, and the beginning that it lacks. */
   #object: ByteRange = { bytes: Buffer.alloc(0), start: 0, end: 0 };
   #start: Buffer | undefined;
   #scratch: Buffer = Buffer.alloc(0);
@@ -58,7 +58,7 @@ export class BodyWriter {
     return this;
   }
 
-  /** Writes the body that was taken last into the memory of its receiver. */
+  /** Writes the body that was taken last into an array. */
   writeTo(target: Uint8Array, start: number): void {
     const { bytes, start: from, end } = this.#object;
     const missing = this.#start;
@@ -75,7 +75,8 @@ export class BodyWriter {
   /**
    * Body of an object, valid until the next call.
    *
-   * @throws {SyntaxError} As `take` does.
+   * @throws {SyntaxError} If the object is not well-formed where a pruned path
+   * leads.
    */
   write(header: ObjectHeader): ByteRange {
     const { length } = this.take(header);
@@ -85,7 +86,7 @@ export class BodyWriter {
   }
 
   /**
-   * Lets reads of pruned paths of a decoded object throw.
+   * Makes reads of pruned paths of a decoded object throw an error.
    *
    * @returns Parts of the object with such paths.
    */
@@ -111,8 +112,8 @@ export class BodyWriter {
 }
 
 /**
- * Copy of a body, for the state that a change replaces; the next copy reuses its
- * memory. A compressed body is decompressed when it is read, which most are not.
+ * Copy of the body that a change replaces; the next copy reuses its memory. A
+ * compressed body is decompressed only when it is read, which is rare.
  */
 export class BodyCopy implements ByteRange {
   #memory: Buffer = Buffer.alloc(0);
@@ -134,11 +135,11 @@ export class BodyCopy implements ByteRange {
   }
 
   /**
-   * Copies bytes.
+   * Copies a body.
    *
    * @param range Body, or the compressed page that contains it.
-   * @param open Decompresses the page and returns the body in memory of its own,
-   * which the next copy frees. If absent, the range is the body.
+   * @param open Function that decompresses the page and returns the body in memory
+   * of its own, which the next copy frees. If absent, the range is the body.
    */
   keep(
     { bytes, start, end }: ByteRange,

@@ -3,7 +3,7 @@ export type ReadFile = (path: string) => string | undefined;
 /** Mount points of the two versions of control groups. */
 const V2_ROOT = "/sys/fs/cgroup";
 const V1_ROOT = "/sys/fs/cgroup/memory";
-/** Version 1 reports at least this if there is no limit: 2⁶³ less a page. */
+/** Minimum value for no limit in version 1, which reports 2⁶³ less a page. */
 const V1_UNLIMITED = 2 ** 62;
 
 /**
@@ -20,7 +20,7 @@ export function cgroupMemoryLimit(readFile: ReadFile): number | undefined {
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
-/** Paths of the limit files of the process's groups and their parents. */
+/** Paths of the limit files of the process's control groups and their parents. */
 function* limitFiles(cgroup: string): Generator<string> {
   for (const line of cgroup.split("\n")) {
     // `0::/path` in version 2, `7:memory,…:/path` in version 1.
@@ -35,9 +35,9 @@ function* limitFiles(cgroup: string): Generator<string> {
 }
 
 /**
- * Paths of a file in a group and its parents. In a container the group's own root
- * is usually mounted at the top: the path of the host does not exist there, and
- * the top is the right folder.
+ * Paths of a file in a control group and its parents. In a container, the group
+ * itself is usually the mount point: its path on the host does not exist there,
+ * and the file is in the mount point.
  */
 function* upwards(root: string, path: string, file: string): Generator<string> {
   const parts = path.split("/").filter((part) => part !== "" && part !== "..");

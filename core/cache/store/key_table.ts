@@ -28,24 +28,24 @@ export function hashEnd(hash: number): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** Number of bits of an entry within a segment, which is split when 7/8 full. */
+/** Number of bits of a position in a full-size segment, which is split at 7/8. */
 const SEGMENT_BITS = 12;
 const SEGMENT_ENTRIES = 1 << SEGMENT_BITS;
 const FIRST_ENTRIES = 16;
-/** Maximum depth; deeper segments grow, as their hashes collide on purpose. */
+/** Maximum depth; deeper segments grow: their hashes collide on purpose. */
 const MAX_DEPTH = 16;
-/** Bits of the hash in an entry; the upper bits are the slot plus one. */
+/** Number of hash bits in an entry; the bits above them are the slot plus one. */
 const FINGERPRINT_BITS = 8;
 const FINGERPRINT_MASK = (1 << FINGERPRINT_BITS) - 1;
 
 /** Maximum number of slots: 16,777,215. */
 export const MAX_SLOTS: number = (1 << (32 - FINGERPRINT_BITS)) - 1;
 
-/** Part of the table: all keys whose hashes start with the same bits. */
+/** Segment of a table: all keys whose hashes start with the same bits. */
 interface Segment {
   entries: Uint32Array;
   used: number;
-  /** Number of leading hash bits that its keys share. */
+  /** Number of leading hash bits that the keys share. */
   readonly depth: number;
 }
 
@@ -135,7 +135,7 @@ export class KeyTable {
     }
   }
 
-  /** Moves entries up that would not be found behind the removed one. */
+  /** Moves entries into the gap of a removed one, so that searches find them. */
   #closeGap(): void {
     const segment = this.#segment;
     const { entries } = segment;
@@ -195,7 +195,7 @@ function makeSegment(entries: number, depth: number): Segment {
   return { entries: new Uint32Array(entries), used: 0, depth };
 }
 
-/** First slot to search for a hash, from bits that neither directory nor fingerprint use. */
+/** First position to search for a hash, from bits that nothing else uses. */
 function home(hash: number, segment: Segment): number {
   return (hash >>> FINGERPRINT_BITS) & (segment.entries.length - 1);
 }

@@ -1,23 +1,23 @@
-/** End of the list of entries. */
+/** Mark of the end of the list of entries. */
 const END = -1;
 
 /**
- * Map that evicts the least recently used entries when the sum of the sizes of
- * its entries exceeds a limit.
+ * Map that evicts the least recently used entries when the sum of the sizes of its
+ * entries exceeds a limit.
  *
- * Entries are slots of arrays, linked by numbers in the order of their use. A `Map`
- * from keys to values would keep removed values reachable, as a `SlotMap` explains.
+ * Entries are slots of arrays, linked by numbers in the order of their use. A
+ * `Map` from keys to values would keep removed values reachable; see `SlotMap`.
  */
 export class LruCache<K, V> {
   readonly #slots: Map<K, number> = new Map();
   readonly #keys: (K | undefined)[] = [];
   readonly #values: (V | undefined)[] = [];
   readonly #sizes: number[] = [];
-  /** Neighbours of each slot that were used before it and after it. */
+  /** Neighbours of each slot in the order of use: earlier and later. */
   readonly #earlier: number[] = [];
   readonly #later: number[] = [];
   readonly #free: number[] = [];
-  /** Slots that were used longest ago and last. */
+  /** Least and most recently used slots. */
   #oldest = END;
   #newest = END;
   #size = 0;
@@ -58,7 +58,7 @@ export class LruCache<K, V> {
     return this.#values[slot];
   }
 
-  /** Value of a key, without counting as a use. */
+  /** Value of a key; the read does not count as a use. */
   peek(key: K): V | undefined {
     const slot = this.#slots.get(key);
     return slot === undefined ? undefined : this.#values[slot];
@@ -66,7 +66,7 @@ export class LruCache<K, V> {
 
   /**
    * Sets the value of a key, which becomes the most recently used one. A value
-   * larger than the limit is not stored, and removes the former one.
+   * larger than the limit is not stored, and the former value is removed.
    *
    * @param size Size of the value, counted against the limit.
    */
@@ -93,14 +93,14 @@ export class LruCache<K, V> {
     this.#free.push(slot);
   }
 
-  /** Evicts the least recently used entries until their sum of sizes fits. */
+  /** Evicts the least recently used entries until their total size fits. */
   trim(size: number): void {
     while (this.#size > size && this.#oldest !== END) {
       this.delete(this.#keys[this.#oldest] as K);
     }
   }
 
-  /** Adds a slot as the one that was used last. */
+  /** Appends a slot as the most recently used one. */
   #append(slot: number): void {
     const newest = this.#newest;
     this.#earlier[slot] = newest;

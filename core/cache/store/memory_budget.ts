@@ -6,7 +6,7 @@ import {
 import { parseByteSize } from "../../api/byte_size.ts";
 import type { MemoryPressure } from "./memory_pressure.ts";
 
-/** Methods that a budget must have, as two copies of the library may be loaded. */
+/** Methods that identify a budget: two copies of its class may be loaded. */
 export const BUDGET_PARTS: Readonly<Record<string, OptionRule>> = {
   charge: "function",
   leave: "function",
@@ -16,9 +16,9 @@ export const BUDGET_PARTS: Readonly<Record<string, OptionRule>> = {
 
 /** Store that shares a budget and can free memory. */
 export interface BudgetMember {
-  /** Number of bytes that could be demoted by a tier or dropped. */
+  /** Number of bytes that could be moved to a lower tier or dropped. */
   readonly demotableBytes: number;
-  /** Demotes some objects, in about a millisecond. */
+  /** Moves some objects to a lower tier, in about a millisecond. */
   demote(): void;
 }
 
@@ -33,8 +33,8 @@ export interface MemoryBudgetOptions {
 
 const RULES: OptionRules<MemoryBudgetOptions> = { pressure: "object?" };
 /**
- * Share of the memory limit that caches always have: below it, something else
- * uses the memory.
+ * Share of the memory limit that caches always keep: if they use less, something
+ * else uses the memory.
  */
 const LEAST_SHARE = 1 / 8;
 /** Maximum number of demotion steps per change of a store. */
@@ -126,7 +126,7 @@ export class MemoryBudget {
     if (!this.#demoting && this.isExceeded) this.settle(STEPS_PER_CHARGE);
   }
 
-  /** Removes a store that was closed. */
+  /** Removes a closed store. */
   leave(member: BudgetMember): void {
     this.#used -= this.#members.get(member) ?? 0;
     this.#members.delete(member);

@@ -8,11 +8,11 @@ export interface MemoryPressureOptions {
   /** Memory limit of the process, in bytes or as text such as `512MiB`. */
   readonly limit: number | string;
   /**
-   * Returns the memory that the process uses, in bytes: its resident set. It is
-   * called at most once a second, and only while caches are filled.
+   * Function that returns the memory that the process uses, in bytes: its resident
+   * set. It is called at most once a second, and only while caches are filled.
    */
   readonly used: () => number;
-  /** Clock of the intervals. */
+  /** Clock for the time between measurements. */
   readonly clock: Clock;
   /** Logger of the warning that memory is short. */
   readonly log: Logger;
@@ -25,30 +25,30 @@ const RULES: OptionRules<MemoryPressureOptions> = {
   log: "logger",
 };
 
-/** Share of the limit from which on caches are filled slowly. */
+/** Share of the memory limit above which caches are filled slowly. */
 const HIGH_SHARE = 0.8;
-/** Share of the limit from which on caches shrink. */
+/** Share of the memory limit above which caches shrink. */
 const CRITICAL_SHARE = 0.9;
-/** Share of the limit below which the pressure ends; lower, to avoid flapping. */
+/** Share of the limit below which the pressure ends; low, to avoid flapping. */
 const NORMAL_SHARE = 0.75;
 /** Share of their memory that caches keep each time they shrink. */
 const KEPT_SHARE = 7 / 8;
-/** Share of the limit by which the usage must rise to count as growth. */
+/** Share of the memory limit by which the usage must rise to count as growth. */
 const GROWTH_SHARE = 0.01;
 /** Minimum time between two measurements. */
 const MEASURE_INTERVAL_MS = 1_000;
-/** Time after growth for which caches are filled slowly. */
+/** Duration of slow filling after a growth of the usage. */
 const SLOW_MS = 10_000;
 
 /**
- * Memory pressure of a process: how close its memory is to the limit beyond
- * which the process would be killed.
+ * Memory pressure of a process: how close its memory is to the limit beyond which
+ * the process would be killed.
  *
  * The allocator mostly keeps memory that a cache frees: with glibc the resident
- * set does not shrink. A high usage alone is therefore no reason to free more and
- * more, only its growth is. Each time it grows, caches are filled slowly for ten
- * seconds, and above nine tenths of the limit they shrink by an eighth. Below
- * three quarters all restrictions end.
+ * set does not shrink. High usage alone is therefore no reason to free memory
+ * repeatedly; only growth is. Each time the usage grows, caches are filled slowly
+ * for ten seconds, and above nine tenths of the limit they shrink by an eighth.
+ * Below three quarters all restrictions end.
  */
 export class MemoryPressure {
   /** Memory limit of the process, in bytes. */

@@ -9,14 +9,14 @@ const MAX_BLOCKS = 1 << (32 - BLOCK_BITS);
 
 /** Maximum length of a name in bytes, far more than Kubernetes allows. */
 export const MAX_NAME_BYTES = 0xfff;
-/** Maximum length of the prefix shared with a base name: it is stored in a byte. */
+/** Maximum length of a prefix shared with a base name, as stored in a byte. */
 const MAX_SHARED = 0xff;
 const HEAD_BYTES = 3;
 const BASE_BYTES = 4;
 
 interface Block {
   bytes: Buffer;
-  /** First byte that was never used. */
+  /** Offset of the first byte that was never used. */
   top: number;
   /** Number of bytes in live entries. */
   live: number;
@@ -119,9 +119,10 @@ export class NameTable {
   }
 
   /**
-   * Frees a block of which more than half is dead, if there is one.
+   * Frees a block that is mostly unused, if there is one.
    *
-   * @param moveAll Replaces each address in use by the result of its argument.
+   * @param moveAll Function that replaces each address in use by the result of its
+   * argument.
    */
   reclaim(moveAll: (move: (address: number) => number) => void): void {
     const number = this.#blocks.findIndex((block, number) =>
@@ -182,12 +183,12 @@ export class NameTable {
   }
 }
 
-/** Largest number of a namespace, which has two bytes; 0 is for cluster-scoped objects. */
+/** Maximum number of a namespace: two bytes; 0 is for cluster-scoped objects. */
 const MAX_NAMESPACES = 0xffff;
 
 interface Namespace {
   readonly name: string;
-  /** Encoded name. */
+  /** Encoded name of the namespace. */
   readonly bytes: ByteRange & { readonly bytes: Buffer };
   objects: number;
 }

@@ -5,7 +5,7 @@ import { LruCache } from "./lru_cache.ts";
 import type { Tiers } from "./tiers.ts";
 import { PartSharing } from "./part_sharing.ts";
 
-/** Share of the limit that is kept when memory is short. */
+/** Share of the cache's size limit that is kept when memory is short. */
 const KEPT_SHARE = 1 / 8;
 
 /** Decoder of the bodies of a store, with a cache of recently read objects. */
@@ -41,7 +41,7 @@ export class ObjectDecoder<T extends KubernetesObject> {
     return this.keep(slot, body);
   }
 
-  /** Object in a slot, without counting as a use: for a pass over all objects. */
+  /** Object in a slot, for passes over all objects; not counted as a use. */
   peek(slot: number): T | undefined {
     const known = this.cache.peek(slot);
     if (known !== undefined) return known;
@@ -55,14 +55,14 @@ export class ObjectDecoder<T extends KubernetesObject> {
     return this.#sharing.share(object, this.#writer.guard(object));
   }
 
-  /** Decodes and freezes an object, and caches it as the one of a slot. */
+  /** Decodes, freezes and caches the object of a slot. */
   keep(slot: number, body: ByteRange): T {
     const object = this.decode(body);
     this.cache.set(slot, object, this.#sharing.bytes);
     return object;
   }
 
-  /** Evicts the least recently used half. */
+  /** Evicts the least recently used half of the cached objects. */
   shrink(): void {
     this.cache.trim(Math.floor(this.cache.size / 2));
     this.#sharing.clear();

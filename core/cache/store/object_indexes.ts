@@ -42,7 +42,7 @@ export function checkIndex(
 
 /** Index, which may have several names. */
 interface Index<T extends KubernetesObject> {
-  /** Name under which it was added first, for errors. */
+  /** Name under which the index was first added, for errors. */
   readonly name: string;
   readonly definition: IndexDefinition<T>;
   readonly postings: Postings;
@@ -77,8 +77,8 @@ export class ObjectIndexes<T extends KubernetesObject> {
   /**
    * Adds an index with a new name.
    *
-   * @returns Whether it is empty and must be filled: false if there is one with an
-   * equal definition.
+   * @returns Whether the index is empty and must be filled: false if an index with
+   * an equal definition exists.
    */
   add(name: string, definition: IndexDefinition<T>): boolean {
     for (const index of this.#indexes) {
@@ -102,8 +102,8 @@ export class ObjectIndexes<T extends KubernetesObject> {
   /**
    * Updates the values of a slot in one index or all of them.
    *
-   * @param parts Header; `object` decodes the object for index functions; `only`
-   * is the name of a new index.
+   * @param parts Header of the object; `object` decodes the object for index
+   * functions; `only` is the name of the only index to update.
    */
   update(
     slot: number,
@@ -137,7 +137,7 @@ export class ObjectIndexes<T extends KubernetesObject> {
   }
 }
 
-/** Whether two definitions are equal: each has one member that counts. */
+/** Whether two index definitions, each with one member that is set, are equal. */
 function isEqual<T extends KubernetesObject>(
   one: IndexDefinition<T>,
   other: IndexDefinition<T>,

@@ -43,8 +43,9 @@ const DEFAULT_DECODED_BYTES = 8 * 1024 * 1024;
 const DECODED_SHARE = 1 / 8;
 /**
  * Number of fetches after which a read fails because the server keeps answering
- * with an older state than the watch delivered. An object that changes faster
- * than it can be read is as rare as a server that has lost its latest states.
+ * with an older state than the watch delivered. Both causes are rare: an object
+ * that changes faster than it can be read, and a server that has lost its latest
+ * states.
  */
 const MAX_FETCHES = 5;
 
@@ -69,13 +70,13 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
    */
   readonly budget?: MemoryBudget | undefined;
   /**
-   * Fetches an object from the server. It allows the store to keep only the keys
-   * of objects that do not fit into the budget; `read` then fetches them.
+   * Function that fetches an object. With it, the store may keep only the keys of
+   * objects that do not fit into the budget; `read` then fetches them.
    */
   readonly fetch?: FetchObject | undefined;
   /**
-   * Called when an index function throws; the object then has no values in that
-   * index.
+   * Callback for exceptions of index functions; the object then has no values in
+   * that index.
    */
   readonly onIndexError?: OnIndexError | undefined;
 }
@@ -88,12 +89,10 @@ export interface PutOptions {
   readonly force?: boolean | undefined;
   /**
    * Whether a different state of the same resourceVersion replaces the stored one,
-   * as after a server was restored from a backup and counts again.
+   * for instance when a restored server assigns versions a second time.
    */
   readonly rewrite?: boolean | undefined;
-  /**
-   * Copies the replaced state to {@linkcode StoreChange.previous}.
-   */
+  /** Whether the replaced state is copied to {@linkcode StoreChange.previous}. */
   readonly keepPrevious?: boolean | undefined;
 }
 
@@ -101,10 +100,10 @@ export interface PutOptions {
  * Outcome of a put or delete:
  *
  * - `added`, `updated` and `deleted`: the store changed;
- * - `unchanged`: UID and resourceVersion are those stored already;
+ * - `unchanged`: the stored object has the same UID and resourceVersion;
  * - `stale`: a newer version is stored;
- * - `recreated`: the object of that name has another UID. It must be deleted
- *   before the new one can be put;
+ * - `recreated`: the stored object of the same name has another UID. It must be
+ *   deleted before the new one can be put;
  * - `absent`: there was nothing to delete.
  */
 export type StoreOutcome =
@@ -167,7 +166,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     previous: undefined,
   };
   readonly #previous: BodyCopy = new BodyCopy();
-  /** Bytes that the budget was last charged for. */
+  /** Usage that was last reported to the budget, in bytes. */
   #charged = -1;
   #isRegular = true;
 
@@ -265,7 +264,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#table.find(key) >= 0;
   }
 
-  /** Whether the object of that name is stored with another UID. */
+  /** Whether an object of the same name is stored with another UID. */
   hasOtherUid(header: ObjectHeader): boolean {
     const slot = this.#table.find(header);
     return slot >= 0 && !this.#table.hasUid(slot, header);
@@ -278,7 +277,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   }
 
   /**
-   * The object, frozen; undefined if absent.
+   * Stored object, frozen; undefined if absent.
    *
    * @throws {Error} If only its key is stored: use {@linkcode ObjectStore.read}.
    * @throws {SyntaxError} If its bytes are not well-formed.
@@ -288,19 +287,19 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return slot < 0 ? undefined : this.#present(slot, this.#decoded(slot));
   }
 
-  /** The object, frozen; undefined also if only its key is stored. */
+  /** Stored object, frozen; undefined if absent or if only its key is stored. */
   find(key: ObjectKey | ObjectHeader): T | undefined {
     const slot = this.#table.find(key);
     return slot < 0 ? undefined : this.#decoded(slot);
   }
 
   /**
-   * The object, frozen; fetched from the server if only its key is stored. A
-   * fetched object may be newer than the state that was put. Undefined if there
-   * is none, in the store or on the server.
+   * Stored object, frozen; fetched from the server if only its key is stored. A
+   * fetched object may be newer than the state that was put. Undefined if there is
+   * no such object, in the store or on the server.
    *
-   * @throws {Error} If the server repeatedly answers with an older state than
-   * the stored one.
+   * @throws {Error} If the server repeatedly answers with an older state than the
+   * stored one.
    */
   async read(key: ObjectKey | ObjectHeader): Promise<T | undefined> {
     const slot = this.#table.find(key);
@@ -320,14 +319,14 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return await fetching;
   }
 
-  /** All objects, or those of one namespace; fetched like `read`. */
+  /** All objects, or those of one namespace; fetched if only keys are stored. */
   async readList(namespace?: string): Promise<T[]> {
     return this.#tiers.keyOnly.objects === 0
       ? this.list(namespace)
       : await this.#readEach(this.keys(namespace));
   }
 
-  /** Objects with a value in an index; fetched like `read`. */
+  /** Objects with a value in an index; fetched if only their keys are stored. */
   async readByIndex(name: string, value: string): Promise<T[]> {
     return await this.#readEach(this.keysByIndex(name, value));
   }
@@ -378,8 +377,8 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   }
 
   /**
-   * Decodes a fetched object and caches it decoded. The table is not changed:
-   * the watch has yet to deliver the event of this version.
+   * Decodes a fetched object and caches it. The table is not changed: the watch
+   * will deliver the event of this version later.
    */
   #keepFetched(slot: number, header: ObjectHeader): T {
     const body = this.#writer.write(header);
@@ -419,12 +418,12 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return slot < 0 ? undefined : this.headerAt(slot);
   }
 
-  /** Next slot in use, from a slot on; -1 if absent. */
+  /** First used slot from a given one on; -1 if there is none. */
   nextSlot(slot: number): number {
     return this.#table.nextUsed(slot);
   }
 
-  /** Header of the object in a slot in use, as `header` returns it. */
+  /** Header of the object in a used slot; partial if only its key is stored. */
   headerAt(slot: number): ObjectHeader {
     const body = this.#tiers.read(slot);
     if (body !== undefined) return this.#scanner.scanObject(body);
@@ -480,7 +479,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     this.#charge();
   }
 
-  /** Removes an index, if there is one of that name. */
+  /** Removes the index of a name, if it exists. */
   removeIndex(name: string): void {
     this.#indexes.delete(name);
     this.#charge();
@@ -507,8 +506,8 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
    * Keys of the objects that were not put since the relist began, for the caller
    * to delete. Objects may be put and deleted between two steps.
    *
-   * @param resourceVersion Version of the list: newer objects count as seen. If
-   * empty, none does.
+   * @param resourceVersion Version of the list: newer objects count as seen,
+   * unless it is empty.
    */
   *unseen(resourceVersion: string): Generator<ObjectKey, void, undefined> {
     for (const slot of this.#table.unseen(resourceVersion)) {
@@ -531,7 +530,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     this.#budget?.leave(this);
   }
 
-  /** Bytes that the budget could demote to a lower tier or drop. */
+  /** Number of bytes that the budget could move to a lower tier or drop. */
   get demotableBytes(): number {
     const { compressibleBytes, compressed } = this.#tiers;
     const droppable = this.#fetch !== undefined && compressed.objects > 0
@@ -540,7 +539,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#decoder.shrinkableBytes + compressibleBytes + droppable;
   }
 
-  /** Demotes some cold objects, in about a millisecond; for the budget. */
+  /** Moves some cold objects to a lower tier, in about a millisecond. */
   demote(): void {
     const tiers = this.#tiers;
     const mayDrop = this.#fetch !== undefined;
@@ -586,7 +585,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return change;
   }
 
-  /** Stores body and version of a header in the slot of its object. */
+  /** Stores the body and version of an object in its slot. */
   #write(slot: number, header: ObjectHeader, body: BodyWriter): void {
     this.#tiers.write(slot, body);
     this.#table.setVersion(slot, header);

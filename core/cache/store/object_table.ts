@@ -14,7 +14,7 @@ import {
 import { NamespaceTable, NameTable } from "./name_table.ts";
 
 const SLASH = 0x2f;
-/** Relist marks go from 1 to this, and then start over. */
+/** Highest relist mark; the next relist starts over with 1. */
 const LAST_MARK = 255;
 
 type MutableRange = { -readonly [Part in keyof ByteRange]: ByteRange[Part] };
@@ -44,15 +44,15 @@ export class ObjectTable {
   readonly #keys: KeyTable = new KeyTable((slot) => this.#hashOf(slot));
   readonly #names: NameTable = new NameTable();
   readonly #namespaces: NamespaceTable = new NamespaceTable();
-  /** UIDs that are no UUIDs, by slot: rare. */
+  /** Rare UIDs that are not UUIDs, by slot. */
   readonly #uidTexts: Map<number, string> = new Map();
-  /** resourceVersions that are no exact numbers, by slot: rare. */
+  /** Rare resourceVersions that are not exact numbers, by slot. */
   readonly #versionTexts: Map<number, string> = new Map();
-  /** Slots from here on were never used. */
+  /** First slot that was never used. */
   #top = 0;
-  /** Number of slots that the pages have. */
+  /** Number of slots in all pages. */
   #slots = 0;
-  /** First slot of the list of freed ones, plus one; 0 if absent. */
+  /** First slot of the list of free slots, plus one; 0 if the list is empty. */
   #free = 0;
   #size = 0;
   readonly #lookup = {
@@ -61,7 +61,7 @@ export class ObjectTable {
     name: emptyRange(),
     hash: 0,
   };
-  /** Random per process, so that colliding names cannot be prepared. */
+  /** Random hash seed, so that colliding names cannot be prepared. */
   readonly #seed: number = hashSeed();
   /** The four words of the UID that was parsed last. */
   readonly #words: Uint32Array = new Uint32Array(4);
@@ -95,7 +95,7 @@ export class ObjectTable {
     return this.lookup(key).slot;
   }
 
-  /** Result of looking a key up, for a caller that may add it. */
+  /** Looks up a key, for a caller that may add it. */
   lookup(key: ObjectKey | ObjectHeader): Lookup {
     const lookup = this.#lookup;
     if (
@@ -159,7 +159,7 @@ export class ObjectTable {
     this.#names.reclaim(this.#moveNames);
   }
 
-  /** Next slot in use, from a slot on; -1 if absent. */
+  /** First used slot from a given one on; -1 if there is none. */
   nextUsed(slot: number): number {
     for (; slot < this.#top; slot++) {
       if (this.page(slot).state[slot & PAGE_MASK] !== 0) return slot;
@@ -243,8 +243,8 @@ export class ObjectTable {
   }
 
   /**
-   * Compares the resourceVersion in a slot with that of a header; negative if
-   * that in the slot is older. Versions are stored as numbers if a number
+   * Compares the resourceVersion in a slot with that of a header; negative if the
+   * one in the slot is older. Versions are stored as numbers if a number
    * represents them exactly, and otherwise as strings, which are compared by
    * length and then by digits; both orders are the same.
    */
@@ -271,11 +271,11 @@ export class ObjectTable {
   }
 
   /**
-   * Slots of the objects that the current relist did not show; each may be
-   * removed when it is reached.
+   * Slots of the objects that the current relist did not show; each may be removed
+   * when it is reached.
    *
-   * @param resourceVersion Objects newer than this count as seen; if empty,
-   * none does.
+   * @param resourceVersion Version of the list: newer objects count as seen,
+   * unless it is empty.
    */
   *unseen(resourceVersion: string): Generator<number, void, undefined> {
     for (const slot of this.slots()) {
@@ -373,11 +373,11 @@ class SlotPage {
   /** Four words of the UID if it is a UUID. */
   readonly uid: Uint32Array;
   readonly name: Uint32Array;
-  /** Address of the body within its tier; of a free slot the next free one. */
+  /** Address of the body within its tier; in a free slot, the next free one. */
   readonly body: Uint32Array;
   readonly generation: Uint32Array;
   readonly namespace: Uint16Array;
-  /** Tier of the body and mark of use; 0 for a free slot. */
+  /** Tier of the body and mark of use; 0 in a free slot. */
   readonly state: Uint8Array;
   /** Mark of the relist in which the object was seen last. */
   readonly mark: Uint8Array;
@@ -422,7 +422,7 @@ for (let i = 0; i < 16; i++) DIGITS[i.toString(16).charCodeAt(0)] = i;
 /**
  * Parses a UUID in its canonical text form into four words.
  *
- * @returns Whether it is a UUID; if not, the words are undefined.
+ * @returns Whether the text is a UUID; if not, the words are unspecified.
  */
 function readUuid(
   { bytes, start, end }: ByteRange,
@@ -445,7 +445,7 @@ function readUuid(
   return true;
 }
 
-/** Canonical text form of a UUID of four words at a position. */
+/** Canonical text form of the UUID whose four words are at a position. */
 function uuidText(words: Uint32Array, at: number): string {
   const word = (i: number) =>
     (words[at + i] as number).toString(16).padStart(8, "0");

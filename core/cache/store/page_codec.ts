@@ -4,14 +4,14 @@ import * as zlib from "node:zlib";
 export type PageDictionary = Uint8Array | undefined;
 
 export interface PageFormat {
-  /** Size before compression, in bytes. */
+  /** Size of the page before compression, in bytes. */
   readonly length: number;
   readonly dictionary: PageDictionary;
 }
 
 type Codec = (bytes: Uint8Array, options: object) => Buffer;
 
-/** Codec of this runtime: zstd in all current ones, otherwise deflate. */
+/** Codec of this runtime: zstd where available, otherwise deflate. */
 const [compress, decompress]: readonly [Codec, Codec] =
   typeof zlib.zstdCompressSync === "function"
     ? [zlib.zstdCompressSync, zlib.zstdDecompressSync]
@@ -19,7 +19,7 @@ const [compress, decompress]: readonly [Codec, Codec] =
 
 /** Compression level: the fastest, as higher ones gain little on JSON. */
 const LEVEL = 1;
-/** Compression levels of both codecs. Each ignores what it does not know. */
+/** Compression level as an option of each codec; each ignores the other one. */
 const LEVEL_OPTIONS = {
   level: LEVEL,
   params: { [zlib.constants.ZSTD_c_compressionLevel]: LEVEL },
@@ -28,8 +28,8 @@ const MIN_CHUNK_BYTES = 64;
 
 /**
  * Compresses a page. By default zlib writes to chunks of 64 KiB, which only a
- * garbage collection frees; most pages compress to less than an eighth. A frame
- * with the length of its page needs less memory to be read.
+ * garbage collection frees; most pages compress to less than an eighth. The frame
+ * contains the length of the page, so that it needs less memory to be read.
  */
 export function compressPage(
   bytes: Uint8Array,
@@ -44,7 +44,7 @@ export function compressPage(
   });
 }
 
-/** Decompresses a page: into one chunk, and none to find its end. */
+/** Decompresses a page into a single chunk, with space to find its end. */
 export function decompressPage(
   frame: Uint8Array,
   { length, dictionary }: PageFormat,
@@ -72,8 +72,8 @@ export function usableDictionary(dictionary: Uint8Array): PageDictionary {
 
 /**
  * Frees the memory of a decompressed page immediately. A garbage collection would
- * free it, too, but it starts only when tens of megabytes outside the heap wait
- * for it, which a second of reads fills.
+ * free it, too, but it starts only at tens of megabytes outside the heap, which
+ * reads fill within a second.
  */
 export function discardPage({ buffer, length }: Uint8Array): void {
   // Otherwise the runtime has put the page into shared memory.

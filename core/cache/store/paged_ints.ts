@@ -36,7 +36,7 @@ export class PagedInts {
     page[at] = value;
   }
 
-  /** Grows a page to reach to a position; the first page starts small. */
+  /** Grows a page so that it contains a position; the first page starts small. */
   #grow(number: number, at: number): Int32Array {
     const former = this.#pages[number];
     let length = number === 0 ? FIRST_LENGTH : PAGE_LENGTH;

@@ -1,4 +1,4 @@
-/** Number of parts that are remembered: a power of two. */
+/** Maximum number of remembered parts: a power of two. */
 const MAX_REMEMBERED = 1024;
 const FNV_PRIME = 0x01000193;
 
@@ -10,7 +10,7 @@ const TEXT_BYTES = 16;
 type Part = Record<string, unknown> | unknown[];
 
 /**
- * Deduplication of decoded objects: freezes objects with all their parts, and
+ * Deduplicator of decoded objects: freezes objects with all their parts, and
  * replaces parts by equal ones with the same order of keys. Labels, containers,
  * tolerations and most other parts are the same in all Pods of a workload, which
  * halves the memory of each Pod.
@@ -25,7 +25,7 @@ export class PartSharing {
   #ownBytes = 0;
   #bytes = 0;
 
-  /** Approximate memory of the last object without the parts it shares, in bytes. */
+  /** Approximate memory of the last object without its shared parts, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -120,7 +120,7 @@ function valueHash(value: unknown): number {
   return typeof value === "number" ? value | 0 : value === true ? 3 : 5;
 }
 
-/** Hash of a few characters: a collision only costs a comparison. */
+/** Hash of a few characters of a text: a collision only costs a comparison. */
 function textHash(text: string): number {
   const { length } = text;
   if (length === 0) return 0;
@@ -129,7 +129,7 @@ function textHash(text: string): number {
   return mix(hash, text.charCodeAt(length - 1));
 }
 
-/** Whether the members are identical, in the same order. */
+/** Whether two parts have identical members, in the same order. */
 function isSame(a: Part, b: Part): boolean {
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length &&

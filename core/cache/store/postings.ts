@@ -35,7 +35,7 @@ class EntryInts {
  */
 export class Postings {
   readonly #values: ValueTable = new ValueTable();
-  /** Value of each slot, or its first share, or -1. */
+  /** Value of each slot, or its first share if it has several values, or -1. */
   readonly #ofSlot: PagedInts = new PagedInts(NONE);
   /** Neighbours of each entry in the list of its value. */
   readonly #next: EntryInts = new EntryInts();
@@ -44,7 +44,7 @@ export class Postings {
   readonly #slotOfShare: PagedInts = new PagedInts(NONE);
   readonly #valueOfShare: PagedInts = new PagedInts(NONE);
   readonly #nextShare: PagedInts = new PagedInts(NONE);
-  /** First freed share; they are linked like those of a slot. */
+  /** First free share; free shares are linked like those of a slot. */
   #freeShare = NONE;
   #shares = 0;
 
@@ -145,10 +145,7 @@ export class Postings {
   }
 }
 
-/**
- * Converts the number of an entry to the reference to a shared list, and the
- * reference back to the number.
- */
+/** Converts the number of an entry to the index of a share, and back. */
 function shareOf(entry: number): number {
   return -2 - entry;
 }

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { ByteRange } from "../../json/byte_range.ts";
 
-/** Addresses count units of four bytes, so that 32 bits reach 16 GiB. */
+/** Size of the unit of addresses, in bytes: 32 bits reach 16 GiB. */
 const UNIT = 4;
 const UNITS_PER_SLAB_BITS = 16;
 const SLAB_BYTES = UNIT << UNITS_PER_SLAB_BITS;
@@ -10,10 +10,10 @@ const MAX_SLABS = 1 << (32 - UNITS_PER_SLAB_BITS);
 /** Size of the first slab: a small store has small slabs. */
 const FIRST_SLAB_BYTES = 16 * 1024;
 
-/** Units of the head of a record: its owner and its length. */
+/** Number of units in the head of a record: its owner and its length. */
 const HEAD_UNITS = 2;
 const FREE = 0xffffffff;
-/** Share of the arena that may be dead before the worst slab is cleared. */
+/** Share of the arena that may be dead space before a slab is cleared. */
 const MAX_DEAD_SHARE = 0.25;
 
 interface Slab {
@@ -21,13 +21,13 @@ interface Slab {
   readonly bytes: Buffer;
   /** View of the memory in units, for the heads of records. */
   readonly units: Uint32Array;
-  /** First unit that was never used. */
+  /** Index of the first unit that was never used. */
   top: number;
   /** Number of units in live records. */
   live: number;
 }
 
-/** Called when a record was moved to another address. */
+/** Callback for the move of a record to another address. */
 export type MoveRecord = (owner: number, address: number) => void;
 
 /**
@@ -50,7 +50,7 @@ export class SlabArena implements ByteRange {
   /** Number of the slab that records are written to; -1 before the first. */
   #current = -1;
   /**
-   * Empty slab of the full size, to be opened next: in a full store, bodies are
+   * Empty slab of the full size, which is opened next: in a full store, bodies are
    * added and compressed at the same rate.
    */
   #spare: Slab | undefined;
@@ -88,7 +88,7 @@ export class SlabArena implements ByteRange {
   }
 
   /**
-   * Changes the length of a record if its space is just enough, and looks it up.
+   * Changes the length of a record if it needs the same space, and looks it up.
    *
    * @returns Whether the length was changed.
    */
@@ -128,7 +128,7 @@ export class SlabArena implements ByteRange {
     if (this.#liveUnits === 0) this.#dropSpare();
   }
 
-  /** Slab that records are written to, if it has the room. */
+  /** Slab that records are written to, if it has enough space. */
   #room(units: number): Slab | undefined {
     const slab = this.#slabs[this.#current];
     return slab !== undefined && slab.top + units <= slab.units.length
@@ -162,7 +162,7 @@ export class SlabArena implements ByteRange {
     return ((this.#current << UNITS_PER_SLAB_BITS) | unit) >>> 0;
   }
 
-  /** Opens a slab to write into; a record too long for one gets its own. */
+  /** Opens a slab for writing; a record that is too long for one gets its own. */
   #open(needed: number): Slab {
     let number = this.#slabs.indexOf(undefined);
     if (number < 0) number = this.#slabs.length;
@@ -190,7 +190,7 @@ export class SlabArena implements ByteRange {
     this.#spare = slab;
   }
 
-  /** The spare slab, if it has the size. */
+  /** Takes the spare slab, if it has the required size. */
   #takeSpare(size: number): Slab | undefined {
     const spare = this.#spare;
     if (spare?.memory.byteLength !== size) return undefined;

@@ -14,12 +14,12 @@ import {
 } from "./page_codec.ts";
 import { PagedInts } from "./paged_ints.ts";
 
-/** Tier of a body: the lower bits of the state of its slot. */
+/** Bits of the state of a slot that contain the tier of its body. */
 const TIER_MASK = 3;
 const BYTES = 1;
 const COMPRESSED = 2;
 const KEY_ONLY = 3;
-/** Bit set when a body is written or read: it is not demoted for one round. */
+/** Mark of use, set by writes and reads: the body keeps its tier for one round. */
 const USED = 4;
 
 const CHECKS_PER_STEP = 64 * 1024;
@@ -68,7 +68,7 @@ export class Tiers {
     return this.#arena.allocatedBytes + this.#pages.allocatedBytes;
   }
 
-  /** Writes the body of a slot, in place of its former one if it has one. */
+  /** Writes the body of a slot and replaces the former one, if any. */
   write(slot: number, body: BodyWriter): void {
     this.#store(slot, body);
     this.touch(slot);
@@ -133,7 +133,7 @@ export class Tiers {
 
   /**
    * Compresses some cold bodies into a page, in about a millisecond. A step that
-   * only finds used bodies marks them as cold for the next one.
+   * finds only used bodies marks them as cold for the next one.
    */
   compress(): void {
     const cold = this.#findCold();
@@ -196,7 +196,7 @@ export class Tiers {
     return cold;
   }
 
-  /** Maximum number of bodies that one step checks: twice those of the tier. */
+  /** Maximum number of bodies that one step checks: two rounds of the tier. */
   #checksOf(tier: number): number {
     return Math.min(CHECKS_PER_STEP, 2 * (this.#counts[tier] as number));
   }
@@ -246,7 +246,7 @@ export class Tiers {
     }
   }
 
-  /** Moves the live bodies of a page that is half dead back to bytes. */
+  /** Moves the live bodies of a half-dead page back to uncompressed bytes. */
   #rescue(first: number): void {
     for (const { slot, address } of this.#pages.slots(first)) {
       if (
@@ -285,17 +285,17 @@ export class Tiers {
   }
 }
 
-/** Bits of the ordinal of an object in its page, within an address. */
+/** Number of bits in an address for the ordinal of an object in its page. */
 const ORDINAL_BITS = 4;
 const ORDINAL_MASK = (1 << ORDINAL_BITS) - 1;
 export const PAGE_OBJECTS: number = 1 << ORDINAL_BITS;
-/** Maximum size of a page in bytes; a page that reaches it gets no further object. */
+/** Maximum size of a page in bytes; a page of this size gets no further object. */
 const PAGE_BYTES: number = 96 * 1024;
 
 const DICTIONARY_OBJECTS = 8;
 const DICTIONARY_BYTES = 64 * 1024;
 
-/** Head of a page: the number of bodies, then slot and length of each. */
+/** Size of the number of bodies in a page; slot and length of each follow. */
 const COUNT_BYTES = 4;
 const ENTRY_BYTES = 8;
 
@@ -342,7 +342,7 @@ export class PageStore {
   }
 
   /**
-   * Creates the dictionary before the first page, if that was not tried so far.
+   * Creates the dictionary before the first page, unless that was tried before.
    *
    * @param samples Bodies that are as different as possible.
    */
@@ -363,7 +363,7 @@ export class PageStore {
   /**
    * Adds a page of up to {@linkcode PAGE_OBJECTS} objects.
    *
-   * @returns Address of the first body; those of the others follow by one.
+   * @returns Address of the first body; the other bodies have the next addresses.
    */
   add(slots: readonly number[], bodyOf: (slot: number) => ByteRange): number {
     const bytes = this.#compose(slots, bodyOf);
@@ -481,7 +481,7 @@ export class PageStore {
   }
 }
 
-/** Body of an ordinal in a decompressed page. */
+/** Body with an ordinal in a decompressed page. */
 function bodyIn(page: Buffer, ordinal: number): ByteRange {
   let start = COUNT_BYTES + ENTRY_BYTES * page.readUInt32LE(0);
   const lengthAt = (i: number) =>

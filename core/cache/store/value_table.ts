@@ -11,7 +11,7 @@ import { MAX_NAME_BYTES, NameTable } from "./name_table.ts";
 import { PagedInts } from "./paged_ints.ts";
 
 const NONE = -1;
-/** Maximum length of a packed text: a character has at most three bytes. */
+/** Maximum length of a text in the name table, at three bytes per character. */
 const MAX_PACKED_LENGTH = Math.floor(MAX_NAME_BYTES / 3);
 
 /**
@@ -23,17 +23,18 @@ const MAX_PACKED_LENGTH = Math.floor(MAX_NAME_BYTES / 3);
  */
 export class ValueTable {
   /**
-   * First value of each entry, by number. The owner must set it after `enter` and before
-   * any other call, to another value than -1, which marks free numbers.
+   * First index entry of each value, by the number of the value. The owner must
+   * set it after `enter` and before any other call, to another value than -1,
+   * which marks free numbers.
    */
   readonly first: PagedInts = new PagedInts(NONE);
 
   readonly #keys: KeyTable = new KeyTable((number) => this.#hashOf(number));
   readonly #names: NameTable = new NameTable();
-  /** Address of each text; of a free number the next free one. */
+  /** Address of each text, by number; for a free number, the next free one. */
   readonly #addresses: PagedInts = new PagedInts(NONE);
   readonly #seed: number = hashSeed();
-  /** Texts that are stored as strings: rare. */
+  /** Numbers of the rare texts that are stored as strings. */
   readonly #numbers: Map<string, number> = new Map();
   readonly #texts: Map<number, string> = new Map();
   #free = NONE;
@@ -65,7 +66,7 @@ export class ValueTable {
   }
 
   /**
-   * Number of a value; the value is added if it is new.
+   * Returns the number of a value, which is added if it is new.
    *
    * @throws {RangeError} If there are too many values.
    */
