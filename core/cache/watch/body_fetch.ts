@@ -16,7 +16,7 @@ export interface BodyFetchDeps {
   readonly signal: AbortSignal;
 }
 
-/** Fetcher of objects whose body a bounded cache has evicted. */
+/** Creates a function that fetches objects whose body a bounded cache evicted. */
 export function bodyFetch(deps: BodyFetchDeps): FetchObject {
   const { client, kind, metadataOnly, signal } = deps;
   return async (key) => {
@@ -34,7 +34,7 @@ export function bodyFetch(deps: BodyFetchDeps): FetchObject {
   };
 }
 
-/** Metadata of a response; some servers send the whole object anyway. */
+/** Metadata in a response, for which some servers send the whole object. */
 function metadataOf(object: Uint8Array, kind: Kind): Uint8Array {
   const header = new EventScanner().scanObject(wholeRange(object));
   const { bytes, start, end } = new MetadataReducer(kind).reduce(header);

@@ -8,7 +8,7 @@ const ENCODER = new TextEncoder();
 const CLOSING_BRACE = 125;
 
 /**
- * Reduces objects to their metadata, with the `apiVersion` and `kind` of the
+ * Reducer of objects to their metadata, with the `apiVersion` and `kind` of the
  * kind: some servers send `PartialObjectMetadata`, others whole objects.
  */
 export class MetadataReducer {
@@ -24,7 +24,7 @@ export class MetadataReducer {
     );
   }
 
-  /** Header of the reduced object; valid until the next call. */
+  /** Reduces an object and returns its header, valid until the next call. */
   reduce(header: ObjectHeader): ObjectHeader {
     const metadata = header.range("metadata");
     if (metadata === undefined) return header;
@@ -45,12 +45,12 @@ export class MetadataReducer {
 }
 
 /**
- * Scanner of responses to writes. It gives their header in the form in which a
+ * Scanner of responses to writes. It returns their header in the form in which a
  * cache keeps objects: with the metadata only, or whole.
  */
 export class ResponseScanner<T extends KubernetesObject> {
   readonly #reducedKind: Kind | undefined;
-  /** Scanners that are not in use: a write may end within the use of another. */
+  /** Unused scanners: a write may end during a call for another one. */
   readonly #free: { scanner: EventScanner; reducer?: MetadataReducer }[] = [];
 
   constructor(kind: Kind<T>, metadataOnly: boolean) {
@@ -58,10 +58,10 @@ export class ResponseScanner<T extends KubernetesObject> {
   }
 
   /**
-   * Calls a function with the header of a response, which is valid during the call.
+   * Calls a function with the header of a response, valid during the call.
    *
    * @param response The stored object, or its JSON.
-   * @throws {SyntaxError} If the response is no Kubernetes object.
+   * @throws {SyntaxError} If the response is not a Kubernetes object.
    */
   scan<R>(response: T | Uint8Array, use: (header: ObjectHeader) => R): R {
     const kind = this.#reducedKind;

@@ -7,22 +7,22 @@ import type { ResponseReader } from "./response_reader.ts";
 import { ConnectionFault } from "./watch_failure.ts";
 import type { MemoryBudget } from "../store/memory_budget.ts";
 
-/** Longest time for which one turn of the event loop is busy. */
+/** Maximum time for which one turn of the event loop is busy. */
 const SLICE_LIMIT_MS = 6;
 /**
- * Bytes handled between two reads of the clock; reading it for every step would
- * cost more than many steps do.
+ * Number of bytes handled between two reads of the clock, as a read costs more
+ * than many steps.
  */
 const BYTES_BETWEEN_CLOCK_READS = 64 * 1024;
-/** Fixed cost of a step, in bytes. */
+/** Fixed cost of a step, counted in bytes. */
 const STEP_COST_BYTES = 2 * 1024;
 
 /**
- * Time slices of long work, so that timers, requests and runs get their turn
+ * Time slices of long work, so that timers, requests and runs are not delayed
  * however much data arrives.
  *
- * A slice begins after a pause only: a chunk of bytes does not begin one, since
- * the chunks of a fast connection arrive in one turn.
+ * A slice begins only after a pause, not with a chunk of bytes: many chunks of a
+ * fast connection arrive in one turn of the event loop.
  */
 export class TimeSlice {
   readonly #clock: Clock;
@@ -47,7 +47,7 @@ export class TimeSlice {
   }
 
   /**
-   * Lets other work have a turn and begins a new slice.
+   * Pauses for other work and begins a new slice.
    *
    * @returns Time that the other work took, in milliseconds: the lag of the event
    * loop.
@@ -61,21 +61,21 @@ export class TimeSlice {
 }
 
 /**
- * Largest size of an object in a list or in a response of its own. An object
+ * Maximum size of an object in a list or in a response for one object. An object
  * that is too long for a line of a watch ends the watch with an error; the list
  * that follows must accept it, or its whole kind could not be watched.
  */
 export const MAX_LISTED_BYTES: number = 64 * 1024 * 1024;
-/** Lag of the event loop from which reading pauses, as other work is due. */
+/** Minimum lag of the event loop at which reading pauses for other work. */
 const EVENT_LOOP_LAG_MS = 20;
-/** Longest pause of reading because the event loop lags. */
+/** Maximum pause of reading because of a lag of the event loop. */
 const LAG_PAUSE_LIMIT_MS = 250;
 /**
- * Pause after each chunk while memory becomes short. A list still arrives with a
- * megabyte a second: it must not take longer than a controller has for its start.
+ * Pause after each chunk while memory becomes short. A list still arrives at a
+ * megabyte per second, so that a controller starts within its time limit.
  */
 const MEMORY_PRESSURE_PAUSE_MS = 50;
-/** Eviction steps in one slice, of about a millisecond each. */
+/** Number of eviction steps in one slice, of about a millisecond each. */
 const EVICTIONS_PER_SLICE = 6;
 
 /**
@@ -92,9 +92,9 @@ export interface ReceiveDeps {
   readonly budget: MemoryBudget | undefined;
   /** Signal that ends the reading; checked after each slice. */
   readonly signal: AbortSignal;
-  /** Called for each chunk. */
+  /** Callback for each received chunk. */
   onBytes(): void;
-  /** Called after a slice of work, and when the stream is idle. */
+  /** Callback for the end of a slice of work, and for an idle stream. */
   onIdle(): void;
 }
 
@@ -195,7 +195,7 @@ function pauseIfDue(
   return receiving.slice.step(bytes) ? pause(receiving) : undefined;
 }
 
-/** Pauses for other work, and for as long again if that took long. */
+/** Pauses for other work, and once more for the same time if that took long. */
 async function pause(receiving: ReceiveDeps): Promise<void> {
   const { slice, clock, signal } = receiving;
   receiving.onIdle();

@@ -59,10 +59,10 @@ export interface ReconnectOptions {
   readonly resetAfter?: number | undefined;
 }
 
-/** {@linkcode ReconnectOptions} with every default filled in. */
+/** Reconnect options with every default filled in. */
 export type ReconnectSettings = Settings<ReconnectOptions>;
 
-/** Table of the options of the reconnection. */
+/** Types and defaults of the reconnect options. */
 export const RECONNECT_OPTIONS: OptionTable<ReconnectOptions> = {
   watchList: { type: "boolean", default: true },
   pageSize: { type: "count", default: 500 },
@@ -80,11 +80,12 @@ type BackOffSettings = Pick<
 >;
 
 /**
- * Exponential backoff between connection attempts: pauses double up to a cap,
- * are lengthened by up to themselves at random so that the clients of a server
- * that restarts do not reconnect together, and start again after a good time.
+ * Exponential backoff between connection attempts: pauses double up to a cap, are
+ * lengthened by up to themselves at random so that the clients of a server that
+ * restarts do not reconnect together, and start again from the first after a time
+ * without failures.
  *
- * A good time is measured from the end of the last pause, not from a successful
+ * That time is measured from the end of the last pause, not from a successful
  * connection: a server that accepts and drops connections must be protected.
  */
 export class BackOff {
@@ -105,7 +106,7 @@ export class BackOff {
   /**
    * Next pause in milliseconds.
    *
-   * @param atLeast Pause that the server asked for; jitter is added to it.
+   * @param atLeast Pause that the server requested; jitter is added to it.
    */
   next(atLeast = 0): number {
     const { initialDelay, maxDelay, resetAfter } = this.#settings;
@@ -122,7 +123,7 @@ export class BackOff {
     return pause;
   }
 
-  /** First pause again, with jitter; the next pause does not grow by it. */
+  /** Pause as after the first failure, with jitter; the next one is not longer. */
   short(): number {
     return this.#settings.initialDelay * (1 + this.#random());
   }

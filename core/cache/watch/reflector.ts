@@ -1,9 +1,10 @@
 /**
  * Reflector: lists and watches one collection and passes objects and events to a
- * sink ({@linkcode Reflector}), with time limits, back-pressure and recovery.
+ * {@linkcode ReflectorSink}, with time limits, back-pressure and recovery.
  *
- * Promises: the sink sees a whole state first and then every change in order;
- * no failure ends the watch, it is counted, reported in health and retried.
+ * Guarantees: the receiver gets a whole state first and then every change in
+ * order; no failure ends the watch: failures are counted, reported in health and
+ * retried.
  *
  * The borrow rule: a header, an event and a byte range are valid until the call
  * that received them returns (or the promise that it returned is fulfilled). The
@@ -59,13 +60,13 @@ import {
 
 /** Annotation of the bookmark that ends the initial events of a watch. */
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
-/** Longest pause between two initial events; after it they count as endless. */
+/** Maximum pause between two initial events; after it they count as endless. */
 const INITIAL_EVENT_LIMIT_MS = 60_000;
-/** Silence limit once bookmarks arrive, which servers send about every minute. */
+/** Maximum silence of a watch with bookmarks, which arrive about every minute. */
 const BOOKMARK_LIMIT_MS = 180_000;
-/** Shortest age of a watch that is reopened without a pause when it ends. */
+/** Minimum age of a watch that is reopened without a pause when it ends. */
 const SHORT_WATCH_MS = 5_000;
-/** Failed WatchList streams after which the state is always read in pages. */
+/** Number of failed WatchList streams after which only pages are requested. */
 const MAX_STREAM_FAILURES = 3;
 
 /**
@@ -79,22 +80,22 @@ const MAX_STREAM_FAILURES = 3;
 export interface ReflectorSink {
   /** Begins a whole state. */
   init(): void;
-  /** Takes one object of the whole state. */
+  /** Receives one object of the whole state. */
   initApply(header: ObjectHeader): void;
   /**
-   * Ends the whole state: objects that were not in it do not exist. Nothing else
-   * is called until the promise resolves.
+   * Ends the whole state: objects that were not in it do not exist. No other
+   * method is called until the promise resolves.
    *
    * @throws {ConnectionFault} If the state must be read again.
    */
   initDone(resourceVersion: string): Promise<void>;
-  /** Takes the new state of an object that was added or modified. */
+  /** Receives the new state of an object that was added or modified. */
   apply(header: ObjectHeader): void;
-  /** Takes the last state of a deleted object. */
+  /** Receives the last state of a deleted object. */
   delete(header: ObjectHeader): void;
-  /** Takes a bookmark: all changes up to this version have been delivered. */
+  /** Receives a bookmark: all changes up to this version have been delivered. */
   bookmark(resourceVersion: string): void;
-  /** Called after a slice of work, and when the stream is idle. */
+  /** Flushes counted changes, after a slice of work and on an idle stream. */
   flush(): void;
 }
 
@@ -102,7 +103,7 @@ export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
   readonly client: InformerClient;
   readonly kind: Kind;
   readonly sink: ReflectorSink;
-  /** Limits of the time per event-loop turn, shared with the sink. */
+  /** Limits of the time per event-loop turn, shared with the receiver. */
   readonly slice: TimeSlice;
   readonly budget?: MemoryBudget | undefined;
   /** Queue in which informers wait for their turn to relist. */
@@ -115,9 +116,8 @@ export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
 }
 
 /**
- * Version that a stream has reached. It moves with every event and is rarely
- * read, so it is kept as a number where that is exact; the text is made on
- * demand.
+ * Version that a stream has reached. It changes with every event and is rarely
+ * read, so it is kept as a number where that is exact; the text is made on demand.
  */
 export class VersionMark {
   /** Version as a number; NaN if a number cannot represent it exactly. */
@@ -149,10 +149,10 @@ export class VersionMark {
 }
 
 /**
- * Lists and watches a collection into a sink, and recovers from every failure of
- * the connection. {@linkcode remedyFor} decides how to recover,
- * {@linkcode BackOff} after which pause. One field, a
- * {@linkcode ReflectorState}, says how far it is.
+ * Reflector of a collection: lists and watches it, passes its events to a
+ * {@linkcode ReflectorSink}, and recovers from every failure of the connection.
+ * {@linkcode remedyFor} chooses the recovery, {@linkcode BackOff} the pause before
+ * it. The progress is a {@linkcode ReflectorState} in one field.
  */
 export class Reflector {
   readonly #deps: ReflectorDeps;
@@ -165,7 +165,7 @@ export class Reflector {
   #state: ReflectorState = "empty";
   #resolved: ResolvedKind | undefined;
 
-  /** Version up to which the sink is complete; empty before the first state. */
+  /** Version up to which all was delivered; empty before the first state. */
   readonly #version: VersionMark = new VersionMark();
   /** Whether the server lost the known version, so that its newest state is read. */
   #versionGone = false;
@@ -216,7 +216,7 @@ export class Reflector {
     return this.#stop.signal.aborted;
   }
 
-  /** Whether the sink has the whole state, so that a watch can resume. */
+  /** Whether a whole state was delivered, so that a watch can resume. */
   get #isComplete(): boolean {
     return this.#state === "init-listed" || this.#state === "watching";
   }
@@ -348,8 +348,9 @@ export class Reflector {
   }
 
   /**
-   * Moves on to the version of an event. A server that lost its data counts from
-   * the start again and would send nothing until it has caught up.
+   * Advances to the version of an event, and fails if it is older: a server that
+   * lost its data counts from the start again and would send nothing until it has
+   * caught up.
    */
   #advance(header: ObjectHeader, response: ResponseReader): void {
     if (this.#version.isAheadOf(header)) {
@@ -376,9 +377,9 @@ export class Reflector {
   /**
    * Reads the whole state in pages.
    *
-   * When that takes longer than the server keeps the state of the pages, it
-   * begins again with one page of everything: that cannot expire, and as no page
-   * is ever held as a whole, its size does not matter here.
+   * If that takes longer than the server keeps the state of the pages, reading
+   * starts over with one page of all objects: that cannot expire, and its size
+   * does not matter, as no page is held in memory as a whole.
    */
   async #list(target: WatchTarget): Promise<void> {
     // The server may serve a first list from its cache; later ones must not go

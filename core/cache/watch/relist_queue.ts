@@ -1,9 +1,9 @@
 const CONCURRENT_RELISTS = 2;
 
 /**
- * Queue that limits concurrent relists. When a server returns, all watched kinds
- * are listed again; together they would need the memory and the time of all.
- * First in, first out.
+ * First-in, first-out queue that limits concurrent relists. When a server returns
+ * after an outage, all watched kinds are listed again; without a limit, they would
+ * need memory and time for all of them together.
  */
 export class RelistQueue {
   readonly #limit: number;

@@ -7,9 +7,9 @@ import { ConnectionFault } from "./watch_failure.ts";
 /** Time limits of a {@linkcode ResponseReader}, in milliseconds. */
 export interface ResponseLimits {
   readonly head: number;
-  /** Limit for the next bytes of the body; can be changed while it arrives. */
+  /** Limit for the next bytes of the body; can be changed during the response. */
   readonly silence: number;
-  /** Limit for the whole response; no limit when absent. */
+  /** Limit for the whole response; no limit if absent. */
   readonly total?: number | undefined;
 }
 
@@ -33,13 +33,12 @@ export class ResponseReader {
   #progressed: number;
   #body: AsyncIterator<Uint8Array> | undefined;
   /**
-   * Functions that settle the pending read; without effect when none is. Not
-   * `Promise.race` with one long-lived promise, which would keep every chunk of a
-   * watch that lasts for hours.
+   * Functions that settle the pending read, if there is one. With `Promise.race`,
+   * one long-lived promise would keep every chunk of a watch that lasts for hours.
    */
   #resolve: (bytes: Uint8Array | undefined) => void = () => {};
   #reject: (reason: unknown) => void = () => {};
-  /** Promise executor, made once instead of for each chunk. */
+  /** Promise executor, created once instead of for each chunk. */
   readonly #await = (
     resolve: (bytes: Uint8Array | undefined) => void,
     reject: (reason: unknown) => void,
@@ -69,7 +68,7 @@ export class ResponseReader {
     this.#watch();
   }
 
-  /** Purpose of the request, as it reads after "Cannot". */
+  /** Purpose of the request, worded to follow "Cannot". */
   get action(): string {
     return this.#request.action;
   }
@@ -84,7 +83,7 @@ export class ResponseReader {
     return this.#deps.clock.now() - this.#progressed;
   }
 
-  /** Notes progress, as the caller defines it. */
+  /** Records progress, as defined by the caller. */
   progress(): void {
     this.#progressed = this.#deps.clock.now();
   }
@@ -134,7 +133,7 @@ export class ResponseReader {
     this.#body = undefined;
   }
 
-  /** Head of the response; a late one is cancelled. */
+  /** Head of the response; a late response is cancelled. */
   #head(): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       const { signal } = this.#controller;
@@ -150,7 +149,7 @@ export class ResponseReader {
     });
   }
 
-  /** Sets the one timer, which is set again if bytes arrived before it fired. */
+  /** Sets the timer for the limits, and again if bytes arrived before it fired. */
   #watch(): void {
     if (this.#controller.signal.aborted) return;
     const { clock, limits } = this.#deps;

@@ -7,7 +7,7 @@ import { TooLongError } from "../../json/line_splitter.ts";
  * - `"silent"`: nothing arrived for too long.
  * - `"overdue"`: the server did not end a watch when its time was over.
  * - `"broken"`: a response ended before it was complete.
- * - `"garbage"`: the data is not what was requested.
+ * - `"garbage"`: the response has other data than requested.
  * - `"backwards"`: the server sends older states than before.
  * - `"no-end"`: the initial events of a watch do not end; the server probably
  *   ignores the request for them.
@@ -48,7 +48,7 @@ export class ConnectionFault extends Error {
  * - `"init-listed"`: the whole state is known. Next, the kind is resolved and a
  *   watch is opened from its version.
  * - `"watching"`: changes are read.
- * - `"error-event"`: the server ended a stream of either sort by an ERROR event.
+ * - `"error-event"`: the server ended either kind of stream with an ERROR event.
  *
  * A failure leads to `"empty"` where its remedy is a relist, and back to
  * `"init-listed"` where the watch can resume.
@@ -61,11 +61,11 @@ export type ReflectorState =
   | "watching"
   | "error-event";
 
-/** Way to recover from a failure. */
+/** Recovery from a failure. */
 export interface Remedy {
   /** Whether the whole state must be read again; otherwise the watch resumes. */
   readonly relist: boolean;
-  /** Whether the server no longer has the known version, or does not have it so far. */
+  /** Whether the server lost the known version, or does not have it yet. */
   readonly versionGone: boolean;
   /**
    * Whether the state is read in pages: `"once"` after a stream has failed,
@@ -74,7 +74,7 @@ export interface Remedy {
   readonly pages: "no" | "once" | "always";
   /** Whether to retry without a pause. */
   readonly immediate: boolean;
-  /** Pause that the server asks for, in milliseconds. */
+  /** Pause that the server requested, in milliseconds. */
   readonly retryAfter: number | undefined;
   /** Value of the metric label `reason`. */
   readonly reason: string;
@@ -98,16 +98,16 @@ const NOT_ABOUT_STREAMING: readonly number[] = [401, 404, 408, 410, 429];
  * Decides how to recover from a failure. Pure.
  *
  * - An expired version is dropped and the state is read again immediately.
- * - A line that is too long is read again immediately as an item of a page,
- *   which may be longer.
+ * - A line that is too long is read again immediately as an item of a page, which
+ *   may be longer.
  * - Wrong data, or a watch that ended with an error of the server, leaves the
  *   state in doubt: it is read again after a pause.
- * - Any other failure only interrupts: the watch resumes after a pause.
+ * - After any other failure the watch resumes after a pause.
  * - A stream that the server rejects as a bad request is never requested again;
  *   after any other failure of a stream the next attempt lists in pages, since
- *   progress matters more than the preferred way.
+ *   progress matters more than the preferred form.
  *
- * @param state State of the reflector when it was thrown.
+ * @param state State of the reflector at the time of the failure.
  */
 export function remedyFor(error: unknown, state: ReflectorState): Remedy {
   const base: Remedy = {

@@ -10,7 +10,7 @@ import type {
 
 /** Health of the watch of one namespace, or of all. */
 export interface WatchHealth {
-  /** Namespace; undefined when the watch covers all. */
+  /** Namespace of the watch; undefined for all namespaces. */
   readonly namespace: string | undefined;
   /**
    * State of the connection.
@@ -39,9 +39,9 @@ export interface WatchHealth {
   readonly lastContact: number | undefined;
   /** Age of the present watch, in milliseconds. */
   readonly watchAge: number | undefined;
-  /** Number of times that the whole state was read after the first. */
+  /** Number of relists: reads of the whole state after the first one. */
   readonly relists: number;
-  /** Number of all failures. */
+  /** Total number of failures. */
   readonly errors: number;
 }
 
@@ -54,7 +54,7 @@ type ChangeType = typeof CHANGE_TYPES[number];
 /** Metrics of the informers of one kind. */
 export class InformerMetrics {
   readonly #labels: { readonly kind: string };
-  /** Labels of each type, made once since they are used for every event. */
+  /** Labels by event type, created once since they are used for every event. */
   readonly #byType: Readonly<Record<ChangeType, MetricLabels>>;
   /** Changes since the last flush. */
   readonly #changes: Record<ChangeType, number> = {
@@ -196,7 +196,7 @@ export class WatchRecord {
    * Notes, counts and logs a failure.
    *
    * @param reason Value of the metric label `reason`.
-   * @param action Failed action, as it reads after "Cannot", where it is known.
+   * @param action Failed action, worded to follow "Cannot"; undefined if unknown.
    */
   failed(error: unknown, reason: string, action?: string): void {
     const { log, metrics, clock } = this.#deps;
@@ -213,7 +213,7 @@ export class WatchRecord {
     });
   }
 
-  /** Notes the begin of a whole state; every one after a sync is a relist. */
+  /** Notes the beginning of a whole state; after a sync, each one is a relist. */
   stateBegun(): void {
     if (!this.synced) return;
     this.#health.relists++;
@@ -237,7 +237,7 @@ export class WatchRecord {
     this.#watchStart = undefined;
   }
 
-  /** Health at this moment, as a new object. */
+  /** Current health, as a new object. */
   health(): WatchHealth {
     return { ...this.#health, watchAge: this.#watchAge() };
   }
@@ -249,7 +249,7 @@ export class WatchRecord {
   }
 }
 
-/** Error message that names the kind, also where the error itself does not. */
+/** Error message that names the kind, even if the error itself does not. */
 function describe(error: unknown, action: string | undefined): string {
   const message = error instanceof Error ? error.message : String(error);
   return action === undefined || message.includes(action)

@@ -16,8 +16,8 @@ import type { Metrics } from "../../metrics.ts";
 /** Selection of the objects of an informer, and the form in which it keeps them. */
 export interface InformerSelection extends SelectionOptions {
   /**
-   * Namespaces to watch, with one watch each; all, with one watch, when left
-   * out. Not for cluster-scoped kinds.
+   * Namespaces to watch, with one watch each; if left out, all namespaces, with
+   * one watch. Not for cluster-scoped kinds.
    */
   readonly namespaces?: readonly string[] | undefined;
   /**
@@ -51,13 +51,13 @@ export interface InformerSelection extends SelectionOptions {
   readonly bounded?: boolean | undefined;
 }
 
-/** Client as an informer uses it; every `Client` has it. */
+/** Part of a client that an informer uses; every `Client` implements it. */
 export interface InformerClient {
-  /** Sends a request and resolves with its response, the body unread. */
+  /** Sends a request and resolves with its response, whose body is unread. */
   request(request: ApiRequest): Promise<HttpResponse>;
   /** Resolves the plural name and the scope of a kind. */
   resolve<T extends KubernetesObject>(kind: Kind<T>): Promise<ResolvedKind<T>>;
-  /** Defaults for options of an informer over this client. */
+  /** Defaults for options of an informer that uses this client. */
   readonly defaults?: {
     readonly clock?: Clock | undefined;
     readonly logger?: Logger | undefined;
@@ -73,7 +73,7 @@ export interface WatchTarget extends
     "labelSelector" | "fieldSelector" | "shardSelector"
   > {
   readonly kind: ResolvedKind;
-  /** Namespace; all when undefined. */
+  /** Namespace of the objects; undefined for all namespaces. */
   readonly namespace: string | undefined;
   readonly metadataOnly: boolean;
 }
@@ -83,9 +83,9 @@ const METADATA_TYPE = "application/json;g=meta.k8s.io;v=v1;as=";
 /**
  * Request for one page of the state.
  *
- * @param position Largest number of objects, all if undefined; continue token of
- * the page before, empty for the first; and the oldest acceptable state, `"0"` for
- * any, empty for the newest.
+ * @param position Maximum number of objects, all if undefined; continue token from
+ * the previous page, empty for the first; and the oldest acceptable state, `"0"`
+ * for any, empty for the newest.
  */
 export function pageRequest(
   target: WatchTarget,
@@ -162,8 +162,8 @@ function selection(
 }
 
 /**
- * Adds the `accept` header for metadata only, where that is wanted; a server that
- * does not support it sends whole objects.
+ * Adds the `accept` header for metadata only, if requested; a server that does not
+ * support it sends whole objects.
  */
 function accepting(
   as: string,
