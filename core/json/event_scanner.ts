@@ -183,7 +183,7 @@ export class EventScanner {
     this.header.ranges[2 * index + 1] = this.#cursor.position;
   }
 
-  /** Checks types of fields, at the end: only the last of repeated keys counts. */
+  /** Checks field types after a scan: only the last of repeated keys counts. */
   #checkFields(): void {
     const { bytes, ranges } = this.header;
     for (let index = 0; index < FIRST_BYTE_TABLES.length; index++) {
@@ -208,15 +208,15 @@ export class EventScanner {
 /** Known key of an object. */
 interface KnownKey {
   readonly key: string;
-  /** Text without white space: `"key":`. */
+  /** Bytes of the key before its value, without white space: `"key":`. */
   readonly text: Uint8Array | undefined;
-  /** Index of the field; -1 if it is not part of the header. */
+  /** Index of the header field; -1 if the key is not part of the header. */
   readonly field: number;
-  /** Index in the table of followers. */
+  /** Index in the table of last followers. */
   readonly index: number;
 }
 
-/** Any other key, and the start of an object. */
+/** Placeholder for an unknown key, and for the start of an object. */
 const UNKNOWN: KnownKey = {
   key: "",
   text: undefined,
@@ -226,9 +226,9 @@ const UNKNOWN: KnownKey = {
 
 /** Table of the known keys of an object, shared by all its guessers. */
 export class KeyTable {
-  /** Number of the known keys. */
+  /** Number of known keys. */
   readonly size: number;
-  /** Keys by their lengths: one comparison finds most. */
+  /** Keys by length, so that most are found by one comparison. */
   readonly byLength: readonly (readonly KnownKey[])[];
 
   /** @param fieldOf Returns the field of a key; -1 if it is not needed. */
@@ -254,7 +254,7 @@ function fieldOf(key: string): number {
     : -1;
 }
 
-/** Common keys of an object. Some are fields of a header. */
+/** Common keys of an object, some of them fields of a header. */
 const OBJECT_KEYS = new KeyTable(
   ["apiVersion", "kind", "metadata", "spec", "status"],
   fieldOf,
@@ -273,8 +273,8 @@ const METADATA_KEYS = new KeyTable([
  * guesser remembers which key followed each key last, and predicts it again:
  * verifying a guess takes a fraction of the time of finding the key.
  *
- * Expected flow: `begin`, then for each member the cursor is moved with the
- * guess, and its key is read.
+ * Expected flow: `begin`, then for each member the cursor is moved with `guess`,
+ * and `read` returns the field of its key.
  */
 export class KeyGuesser {
   readonly #table: KeyTable;
@@ -289,7 +289,7 @@ export class KeyGuesser {
     this.#followers = new Array(table.size + 1).fill(UNKNOWN);
   }
 
-  /** Starts another object. */
+  /** Starts the prediction for another object. */
   begin(): void {
     this.#follow(UNKNOWN);
   }
@@ -299,7 +299,7 @@ export class KeyGuesser {
     return this.#next.text;
   }
 
-  /** Field of the key that the cursor has read; -1 if it is not known. */
+  /** Field of the key that the cursor has read; -1 if the key is not needed. */
   read(cursor: JsonCursor): number {
     let known = this.#next;
     if (!cursor.wasExpected) {

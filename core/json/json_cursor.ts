@@ -76,7 +76,7 @@ export class JsonCursor implements ByteRange {
   }
 
   /**
-   * Starts another text.
+   * Moves the cursor to the start of another text.
    *
    * @param snapshot Identity under which the shared engine may have loaded the
    * bytes around the text already; absent if it has not.
@@ -162,7 +162,7 @@ export class JsonCursor implements ByteRange {
     return true;
   }
 
-  /** Enters an array, as {@linkcode JsonCursor.enterObject} does. */
+  /** Enters an array at the cursor; returns whether there is an element. */
   enterArray(): boolean {
     this.position++;
     if (this.peek() !== CLOSE_BRACKET) return true;
@@ -247,7 +247,7 @@ export class JsonCursor implements ByteRange {
     return (byte >= ZERO && byte <= NINE) || (letter >= 0x61 && letter <= 0x66);
   }
 
-  /** Whether the last string has a value. */
+  /** Whether the last string equals a value. */
   stringEquals(text: string): boolean {
     return stringEquals(
       this.bytes,
@@ -277,8 +277,8 @@ export class JsonCursor implements ByteRange {
   }
 
   /**
-   * Skips a value quickly: of an object or array only strings and brackets are
-   * checked. Its content is checked when it is parsed.
+   * Skips a value quickly: in an object or array, only strings and brackets are
+   * checked. The content is checked when it is parsed.
    */
   skipStructure(): void {
     const byte = this.peek();

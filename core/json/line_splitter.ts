@@ -126,7 +126,7 @@ export class LineSplitter implements ByteRange {
   /**
    * Moves to the text after the last line feed, at the end of the stream.
    *
-   * @returns Whether there is any.
+   * @returns Whether there is such text.
    */
   finish(): boolean {
     this.#takeCarry();

@@ -29,7 +29,7 @@ export interface ListHeader {
 const COMMA = 0x2c;
 const COLON = 0x3a;
 
-/** Expected next token, apart from white space. */
+/** State of the scanner: the expected next token, apart from white space. */
 type State =
   | "list" // the opening brace
   | "firstKey" // a key, or the end of the list
@@ -65,14 +65,14 @@ export class ListScanner {
   readonly #cursor: JsonCursor = new JsonCursor("a list");
   readonly #finder: ValueFinder = new ValueFinder();
   readonly #limit: number;
-  /** Bytes that were pushed and not scanned: `#bytes[#position, #end)`. */
+  /** Unscanned bytes: `#bytes[#position, #end)`. */
   #bytes: Uint8Array = new Uint8Array(0);
   #position = 0;
   #end = 0;
   /** Start of an incomplete value. */
   readonly #carry: Carry = new Carry();
   #state: State = "list";
-  /** Key of the next value. */
+  /** Key of the member whose value is next. */
   #key = "";
   /** Decoded members that are part of the header. */
   #members: Record<string, unknown> = {};
@@ -238,7 +238,7 @@ export class ListScanner {
 }
 
 const ANY = -1;
-/** First byte of a value by state; states without a value are missing. */
+/** Expected first byte of a value by state; states without a value are missing. */
 const VALUES: Readonly<Partial<Record<State, number>>> = {
   firstKey: QUOTE,
   key: QUOTE,
@@ -265,9 +265,9 @@ class ValueFinder {
   snapshot: unknown = {};
 
   readonly #engine = sharedEngine();
-  /** Number of bytes of an incomplete value that were read. */
+  /** Number of bytes that were read of an incomplete value. */
   #read = 0;
-  /** State of the engine there, if the value is an object or array. */
+  /** State of the engine within an incomplete object or array. */
   #saved: Uint8Array | undefined;
 
   /** Marks the bytes as changed: some were added or moved. */
@@ -279,8 +279,8 @@ class ValueFinder {
    * Finds the end of the value at `start`.
    *
    * @param end End of the bytes received so far.
-   * @returns End of the value, or -1 if it is incomplete: then this is called
-   * again for the same value when there are more bytes.
+   * @returns End of the value, or -1 if it is incomplete: then call again for the
+   * same value when there are more bytes.
    * @throws {SyntaxError} If its brackets do not match.
    */
   find(bytes: Uint8Array, start: number, end: number): number {

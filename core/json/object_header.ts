@@ -29,7 +29,7 @@ export type HeaderField =
   | "ownerReferences"
   | "managedFields";
 
-/** Field that is a string. */
+/** Header field whose value is a string. */
 export type StringField =
   | "apiVersion"
   | "kind"
@@ -83,9 +83,11 @@ function indexOf(field: HeaderField): number {
   }
 }
 
-/** Cut start of a missing member. */
+/** Entry of `cutStarts` for a missing member. */
 export const NO_MEMBER = -1;
-/** Cut start of the first member, or of one of several with the same key. */
+/**
+ * Entry of `cutStarts` for the first member, or for a repeated key: do not cut.
+ */
 export const NO_CUT = -2;
 
 const NO_BYTES = new Uint8Array(0);
@@ -137,7 +139,7 @@ export class ObjectHeader implements ByteRange {
   isPartial = false;
 
   #usedCursor: JsonCursor | undefined;
-  /** resourceVersion, once it was decoded. */
+  /** Decoded resourceVersion, once it was read. */
   #version: string | undefined;
   readonly #usedRange = { bytes: this.bytes, start: 0, end: 0 };
 
@@ -154,14 +156,14 @@ export class ObjectHeader implements ByteRange {
     this.#version = undefined;
   }
 
-  /** Removes the fields from an index on; those of the metadata are the last. */
+  /** Removes the fields from an index upwards; the metadata fields come last. */
   forget(index: number): void {
     const { ranges, cutStarts } = this;
     for (let i = 2 * index; i < ranges.length; i++) ranges[i] = -1;
     for (let i = index; i < cutStarts.length; i++) cutStarts[i] = NO_MEMBER;
   }
 
-  /** Parses the resourceVersion, once the fields are complete. */
+  /** Parses the resourceVersion, when the fields are complete. */
   parseVersion(): void {
     const { bytes, start, end } = this.string("resourceVersion");
     const isCanonical = end > start &&
@@ -273,7 +275,7 @@ export class ObjectHeader implements ByteRange {
   }
 
   /**
-   * Whether a finalizer is set; found without decoding the others.
+   * Whether a finalizer is set; no other finalizer is decoded.
    *
    * @throws {SyntaxError} If the finalizers are not well-formed.
    */
@@ -291,7 +293,7 @@ export class ObjectHeader implements ByteRange {
   }
 
   /**
-   * Value of a label, found without decoding the others.
+   * Value of a label; no other label is decoded.
    *
    * @throws {SyntaxError} If the labels are not well-formed.
    */
@@ -300,7 +302,7 @@ export class ObjectHeader implements ByteRange {
   }
 
   /**
-   * Value of an annotation, found without decoding the others.
+   * Value of an annotation; no other annotation is decoded.
    *
    * @throws {SyntaxError} If the annotations are not well-formed.
    */
@@ -417,12 +419,12 @@ export function hasSameMetadata(
     sameBytes(bytes, secondEnd, end, others, afterSecond);
 }
 
-/** Bytes between the members before the status and its value. */
+/** Bytes of the status key, from the comma before it to its colon. */
 const STATUS_KEY = asBuffer(bytesOf(',"status":'));
 
 /**
- * Whether two states of an object are the same except for their status,
- * `resourceVersion` and `managedFields`, by their bytes.
+ * Whether the bytes of two states of an object are the same except for their
+ * status, `resourceVersion` and `managedFields`.
  *
  * @param header Header of one state, with a status.
  * @param other Header of the other state, without `managedFields`.

@@ -26,7 +26,7 @@ export class Pruner {
   /** Starts and ends of the pruned ranges of the current object, in order. */
   #cuts: Int32Array = new Int32Array(32);
   #cutEnd = 0;
-  /** Fields that contain all paths, if the scanner finds them. */
+  /** Metadata fields that all paths lead to, if the scanner finds all of them. */
   readonly #noted: readonly NotedField[] | undefined;
 
   /**
@@ -64,7 +64,7 @@ export class Pruner {
   /**
    * Copies the object that was measured last, without the pruned ranges.
    *
-   * @param source The same object.
+   * @param source The measured object.
    * @param target Array to write to.
    * @param start Position in the array.
    */
@@ -80,10 +80,10 @@ export class Pruner {
   }
 
   /**
-   * Lets reads of pruned paths of a decoded object throw an error that names the
-   * path. Writes, copies, spreads and `JSON.stringify` are not affected. A list of
-   * which some elements were kept can be read, but is not enumerable, so that no
-   * write removes the others.
+   * Makes reads of pruned paths of a decoded object throw an error that names the
+   * path. Writes, copies, spreads and `JSON.stringify` are not affected. A list
+   * that keeps some of its elements can be read, but is not enumerable, so that no
+   * write removes the pruned elements.
    *
    * @returns Parts of the object with guards.
    */
@@ -93,7 +93,7 @@ export class Pruner {
     return guarded;
   }
 
-  /** Finds all cuts from the fields of the header, if they suffice. */
+  /** Finds all ranges to cut by the header; returns whether that suffices. */
   #findNoted({ bytes, ranges, cutStarts }: ObjectHeader): boolean {
     if (this.#noted === undefined) return false;
     for (const { index, node } of this.#noted) {
@@ -185,13 +185,15 @@ export class Pruner {
   }
 }
 
-/** Field of the metadata, with its node of the tree. */
+/** Metadata field with its node in the tree of paths. */
 interface NotedField {
   readonly index: number;
   readonly node: PruneNode;
 }
 
-/** Fields that all paths lead to; undefined if the scanner does not find all. */
+/**
+ * Metadata fields that all paths lead to; undefined if the scanner misses some.
+ */
 function notedFields({ members, each }: PruneNode): NotedField[] | undefined {
   const metadata = members.get("metadata");
   if (members.size > 1 || metadata === undefined || each || metadata.each) {
@@ -230,21 +232,21 @@ const NEEDED_FIELDS = [
   "metadata.ownerReferences",
 ].map((path) => ({ path, steps: parseFieldPath(path) }));
 
-/** Rule for elements that are kept: objects whose field has one of the values. */
+/** Rule for kept elements of a list: objects whose field has one of the values. */
 export type KeepRule = Extract<PathStep, { readonly except: unknown }>;
 
-/** Node of the tree of all paths: members to prune at one position. */
+/** Node of the tree of pruned paths: members to prune at one position. */
 export interface PruneNode {
-  /** Path that ends here: the value is pruned. */
+  /** Path that ends here, where the value is pruned. */
   path?: string | undefined;
   /** Rules of a list: an element is kept only if it meets all of them. */
   rules?: readonly KeepRule[] | undefined;
   /** Property of decoded objects in place of the value or the partial list. */
   guard?: PropertyDescriptor | undefined;
-  /** The guard by its name, for objects with no other one. */
+  /** Guard by name, for objects with no other guard. */
   guards?: Record<string, PropertyDescriptor> | undefined;
   readonly members: Map<string, PruneNode>;
-  /** Node of all elements, and of all members that are not named. */
+  /** Node of all elements, and of all members without a node of their own. */
   each?: PruneNode | undefined;
 }
 
@@ -426,7 +428,7 @@ function makeGuard(key: string, path: string | undefined): PropertyDescriptor {
 /** Partial lists, by the objects that contain them. */
 const keptByObject: WeakMap<object, Record<string, unknown>> = new WeakMap();
 
-/** Guards of decoded objects; few have one. */
+/** Guards of decoded objects; few objects have any. */
 const guardsByObject: WeakMap<object, Record<string, PropertyDescriptor>> =
   new WeakMap();
 
@@ -446,7 +448,7 @@ function copyGuards(source: object, target: object): void {
 
 /**
  * Deep copy of a decoded object, which may be changed. Fields that the cache does
- * not keep still throw when they are read, and may be set.
+ * not store still throw when they are read, and may be set.
  *
  * @param value JSON value.
  */

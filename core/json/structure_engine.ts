@@ -7,17 +7,17 @@ import {
   WINDOW_START,
 } from "./structure_program.ts";
 
-/** Program that finds the end of a value in a window of text. */
+/** Program that finds the end of a JSON value in a window: a part of its text. */
 export interface SearchProgram {
-  /** Depth, whether in a string, and whether escaped; then the window. */
+  /** Memory: nesting depth, whether in a string, whether escaped; the window. */
   readonly memory: { readonly buffer: ArrayBuffer };
   /** Continues the search, as `structureProgram` describes it. */
   skip(position: number, length: number): number;
 }
 
 /**
- * Search program by SIMD instructions of WebAssembly; undefined if the runtime has
- * none. Without them, the path of a watch event takes more than twice the time.
+ * Search program with SIMD instructions of WebAssembly; undefined if unsupported.
+ * Without them, processing a watch event takes more than twice the time.
  */
 export function simdProgram(): SearchProgram | undefined {
   try {
@@ -38,7 +38,7 @@ const BRACE_BIT = 0x20;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Search program byte by byte, for runtimes without WebAssembly SIMD. */
+/** Byte-by-byte search program, for runtimes without WebAssembly SIMD. */
 export function scalarProgram(): SearchProgram {
   const buffer = new ArrayBuffer(WINDOW_START + WINDOW_BYTES + BLOCK);
   const state = new Int32Array(buffer, 0, STATE_BYTES / 4);
@@ -68,7 +68,7 @@ export function scalarProgram(): SearchProgram {
  * alone, without checking the content between them.
  */
 export class StructureEngine {
-  /** Identity of the loaded bytes: a caller with other bytes must load again. */
+  /** Identity of the loaded bytes; a caller with other bytes must load them. */
   owner: unknown;
   /**
    * Position up to which the last incomplete {@linkcode StructureEngine.resume}
@@ -76,7 +76,9 @@ export class StructureEngine {
    */
   position = 0;
   #bytes: Uint8Array = new Uint8Array(0);
-  /** Bytes in the window: `#bytes[#from, #loaded)`, of those up to `#to`. */
+  /**
+   * Range of the bytes in the window, `#bytes[#from, #loaded)`; `#to` ends all.
+   */
   #from = 0;
   #loaded = 0;
   #to = 0;
@@ -169,7 +171,7 @@ export class StructureEngine {
     return this.#memory.slice(0, STATE_BYTES);
   }
 
-  /** Restores a state of {@linkcode StructureEngine.save}. */
+  /** Restores a state that {@linkcode StructureEngine.save} returned. */
   restore(saved: Uint8Array): void {
     this.#memory.set(saved);
   }

@@ -7,7 +7,7 @@ const IN_STRING_CELL = 4;
 const ESCAPED_CELL = 8;
 export const STATE_BYTES = 12;
 export const WINDOW_START = 64;
-/** Size of the window in whole blocks; one more is read, but not evaluated. */
+/** Size of the window in whole blocks; one more block is read, but not used. */
 export const WINDOW_BYTES: number = 64 * 1024 - 2 * 64;
 
 const QUOTE = 0x22;
@@ -78,7 +78,7 @@ const when = (condition: Code, ...then: readonly Code[]): Code => [
   ...then.flat(),
   END,
 ];
-/** Loop that a return or a branch to an enclosing block leaves. */
+/** Loop that ends by a return or by a branch to an enclosing block. */
 const loop = (...codes: readonly Code[]): Code => [
   ...[0x03, NO_RESULT],
   ...codes.flat(),
@@ -123,7 +123,7 @@ const REST = 19;
 const UP_TO = 20;
 const LOCAL_TYPES = [I32, ...Array(8).fill(V128), ...Array(10).fill(I64)];
 
-/** Mask with a bit for each of 64 bytes, from four SIMD values of truths. */
+/** Mask with a bit for each of 64 bytes, from four SIMD comparison results. */
 function bits(tests: readonly Code[]): Code {
   return tests.map((test, part) =>
     op(
@@ -137,7 +137,7 @@ function bits(tests: readonly Code[]): Code {
 const areEqual = (blocks: readonly number[], byte: number): Code[] =>
   blocks.map((block) => op("i8x16.eq", get(block), i8x16(byte)));
 
-/** Sets bit n to the parity of bits 0 to n: set from quote to quote. */
+/** Sets bit n to the parity of bits 0 to n, which marks bytes between quotes. */
 const prefixXor = (local: number): Code =>
   [1n, 2n, 4n, 8n, 16n, 32n].flatMap((shift) =>
     set(
