@@ -1,6 +1,6 @@
 /**
- * Number of times that a priority may be passed over by more urgent ones before
- * its first key is taken nevertheless.
+ * Maximum number of times that each priority is passed over by more urgent ones
+ * before its first key is taken.
  */
 const MAX_PASSED_OVER: readonly number[] = [Infinity, 15, 63];
 
@@ -14,13 +14,13 @@ export interface ListNode<N> {
 interface List<N> {
   head: N | undefined;
   tail: N | undefined;
-  /** Number of nodes of more urgent lists taken while this one was not empty. */
+  /** Number of nodes taken from more urgent lists while this one had nodes. */
   passedOver: number;
 }
 
 /**
  * Waiting keys, first in, first out within a priority. More urgent priorities go
- * first, but one that was passed over too often has its turn.
+ * first, but a priority that was passed over too often is served next.
  */
 export class ReadyLists<N extends ListNode<N>> {
   readonly #lists: readonly List<N>[] = MAX_PASSED_OVER.map(() => ({

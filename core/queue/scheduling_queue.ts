@@ -12,7 +12,7 @@ import { ReadyLists } from "./ready_lists.ts";
 import { TimerHeap } from "./timer_heap.ts";
 import type { Limiter } from "./window_limiter.ts";
 
-/** Number of deadlines that one turn of the event loop handles. */
+/** Maximum number of deadlines that one turn of the event loop handles. */
 const DEADLINES_PER_TURN = 5_000;
 
 /** Priority of a run; the lowest number is the most urgent. */
@@ -20,11 +20,11 @@ export type Priority = 0 | 1 | 2;
 
 /** Priorities of runs, by name. */
 export const Priority: {
-  /** Change of an object. */
+  /** Priority of a change of an object. */
   readonly live: 0;
-  /** Run that a timer starts: a retry, a reschedule or the interval. */
+  /** Priority of a run of a timer: a retry, a reschedule or the interval. */
   readonly timer: 1;
-  /** Object of the initial list, or one that a relist found. */
+  /** Priority of an object of the initial list, or one that a relist found. */
   readonly resync: 2;
 } = { live: 0, timer: 1, resync: 2 };
 
@@ -32,8 +32,8 @@ export interface SchedulingQueueOptions {
   /** Clock of the queue; the system clock if absent. */
   readonly clock?: Clock | undefined;
   /**
-   * Called synchronously when the first key starts to wait; it may take keys
-   * immediately.
+   * Callback for the first key that starts to wait. It is called synchronously,
+   * and may take keys immediately.
    */
   readonly onReady?: (() => void) | undefined;
   /** Limiter of the runs of single keys; no limit if absent. */
@@ -79,7 +79,7 @@ export interface QueueItem {
   readonly cause: number;
   /** Details of the cause. */
   readonly detail: unknown;
-  /** Number of adds that the run answers. */
+  /** Number of adds that led to the run. */
   readonly events: number;
   /** Time when the key started to wait for the run, by the queue's clock. */
   readonly addedAt: number;
@@ -87,11 +87,11 @@ export interface QueueItem {
   readonly isDirty: boolean;
   /** Whether the key was removed since it was taken. */
   readonly isRemoved: boolean;
-  /** Time of the planned reschedule; infinite if absent. */
+  /** Time of the planned reschedule; infinite if none is planned. */
   readonly rescheduleAt: number;
 }
 
-/** State of an item apart from its deadlines. */
+/** State of a key apart from its deadlines. */
 type State = "idle" | "waiting" | "running";
 
 class Item implements QueueItem {
@@ -180,7 +180,7 @@ export class SchedulingQueue {
   readonly #ready: ReadyLists<Item> = new ReadyLists();
   readonly #deadlines: TimerHeap<Item> = new TimerHeap();
   #timer: Timer | undefined;
-  /** Time for which the timer is set. */
+  /** Due time of the clock's timer. */
   #timerDue = Infinity;
   #waiting = 0;
   #running = 0;
@@ -206,7 +206,7 @@ export class SchedulingQueue {
     return this.#waiting;
   }
 
-  /** Number of keys that are taken and not done. */
+  /** Number of taken keys whose run has not ended. */
   get running(): number {
     return this.#running;
   }
@@ -235,7 +235,7 @@ export class SchedulingQueue {
 
   /**
    * Adds a key at a later time, in milliseconds of the queue's clock. A timer of
-   * the key that is due earlier stays. If the key is running then, it runs again.
+   * the key that is due earlier stays. A key that runs at that time runs again.
    */
   addAt(key: string, at: number, options: AddOptions = PLAIN_ADD): void {
     if (this.#closed) return;
@@ -270,7 +270,7 @@ export class SchedulingQueue {
     this.#checkDrained();
   }
 
-  /** Removes all keys, as {@linkcode SchedulingQueue.remove} does. */
+  /** Removes all keys with their pending runs and deadlines. */
   clear(): void {
     for (const key of [...this.#items.keys()]) this.remove(key);
   }
@@ -342,7 +342,7 @@ export class SchedulingQueue {
   }
 
   /**
-   * Reschedules a taken key; an infinite time cancels it.
+   * Reschedules a taken key; an infinite time cancels the reschedule.
    *
    * @param at Time at which the key is added with priority `timer`.
    */

@@ -1,4 +1,4 @@
-/** Element of a heap: it holds its own position. */
+/** Element of a heap that stores its own position. */
 export interface HeapNode {
   /** Position in the heap; -1 if the node is not in it. Set by the heap. */
   heapIndex: number;
@@ -11,7 +11,7 @@ export interface HeapNode {
 export class TimerHeap<N extends HeapNode> {
   /** Nodes in heap order, the earliest first. */
   readonly #nodes: N[] = [];
-  /** Due times of the nodes; kept beside them for locality. */
+  /** Due times of the nodes, in the same order. */
   readonly #dues: number[] = [];
 
   get size(): number {
@@ -22,7 +22,7 @@ export class TimerHeap<N extends HeapNode> {
     return this.#nodes[0];
   }
 
-  /** Due time of the first node; infinite if absent. */
+  /** Due time of the first node; infinite if the heap is empty. */
   get firstDue(): number {
     return this.#dues[0] ?? Infinity;
   }
@@ -50,7 +50,7 @@ export class TimerHeap<N extends HeapNode> {
     if (node.heapIndex === position) this.#descend(node, due, position);
   }
 
-  /** Places a node between a position and the root. */
+  /** Moves a node up from a position until the heap is ordered. */
   #rise(node: N, due: number, from: number): void {
     let position = from;
     while (position > 0) {
@@ -62,7 +62,7 @@ export class TimerHeap<N extends HeapNode> {
     this.#place(node, due, position);
   }
 
-  /** Sifts a node down from a position until the heap is ordered. */
+  /** Moves a node down from a position until the heap is ordered. */
   #descend(node: N, due: number, from: number): void {
     const dues = this.#dues;
     let position = from;

@@ -42,7 +42,7 @@ const MIN_WAIT_MS = 50;
 export class WindowLimiter implements Limiter {
   readonly #limit: number;
   readonly #period: number;
-  /** Current periods by key, in the order of their starts. */
+  /** Current period of each key, in the order of their starts. */
   readonly #windows: Map<string, { start: number; runs: number }> = new Map();
 
   /** @throws {TypeError | RangeError | SyntaxError} If an option is invalid. */
@@ -53,7 +53,7 @@ export class WindowLimiter implements Limiter {
     this.#period = milliseconds(period, "rateLimit.period");
   }
 
-  /** Number of keys with a period that may not be over. */
+  /** Number of keys with a stored period, which may be over. */
   get size(): number {
     return this.#windows.size;
   }
