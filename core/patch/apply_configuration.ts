@@ -21,7 +21,7 @@ export function appliedMetadata<M extends Partial<ObjectMeta>>(metadata: M): M {
   ) as M;
 }
 
-/** Messages with which servers refuse to change an immutable field. */
+/** Pattern of the messages of servers that refuse to change an immutable field. */
 const IMMUTABLE =
   /immutable|(?:may not|cannot) (?:be )?change|may not add or remove|forbidden: updates to/i;
 

@@ -1,8 +1,8 @@
 /**
  * JSON patches and merge patches, as pure functions on JSON values. Arguments are
- * never modified. What only a server needs, such as strategic merge patches, field
- * ownership and the merge of server-side apply, is in `apiserver/merge`. This
- * folder imports only `api`.
+ * never modified. Functions for servers alone, such as strategic merge patches,
+ * field ownership and the merge of server-side apply, are in `apiserver/merge`.
+ * This folder imports only `api`.
  *
  * @module
  */
@@ -17,31 +17,31 @@ import { isJsonObject, jsonEquals, type JsonObject } from "./json_value.ts";
  */
 export type JsonPatchOperation =
   | {
-    /** Adds a value, replaces one, or compares with one. */
+    /** Operation: `add`, `replace` or `test`. */
     readonly op: "add" | "replace" | "test";
-    /** Target of the operation. */
+    /** Path of the target. */
     readonly path: string;
     /** Value to add, to replace with, or to compare with. */
     readonly value: unknown;
   }
   | {
-    /** Removes a value. */
+    /** Operation: `remove`. */
     readonly op: "remove";
-    /** Value to remove. */
+    /** Path of the value to remove. */
     readonly path: string;
   }
   | {
     /** Operation: `move` or `copy`. */
     readonly op: "move" | "copy";
-    /** Source of the value. */
+    /** Path of the source value. */
     readonly from: string;
-    /** Target of the value. */
+    /** Path of the target. */
     readonly path: string;
   };
 
 /** Error of a JSON Patch that does not fit the document, or whose test failed. */
 export class JsonPatchError extends Error {
-  /** Index of the operation. */
+  /** Index of the failed operation in the patch. */
   readonly index: number;
 
   constructor(message: string, index: number) {
@@ -65,7 +65,7 @@ export function pointerSteps(pointer: string): string[] {
   );
 }
 
-/** Failure of an operation; the index is added by the caller. */
+/** Failure of an operation of a patch; the caller adds the index. */
 class OperationError extends Error {}
 
 function parsePointer(pointer: unknown): string[] {
@@ -98,7 +98,7 @@ function read(document: unknown, path: readonly string[]): unknown {
   return path.reduce(child, document);
 }
 
-/** Value to compare with; an absent field is null, as in kube-apiserver. */
+/** Value that a test compares; an absent field is null, as in kube-apiserver. */
 function tested(document: unknown, path: readonly string[]): unknown {
   const parent = read(document, path.slice(0, -1));
   const step = path.at(-1);
@@ -107,9 +107,9 @@ function tested(document: unknown, path: readonly string[]): unknown {
   return isAbsent ? null : child(parent, step);
 }
 
-/** State of a patch that is applied. */
+/** State of the application of a patch. */
 interface PatchState {
-  /** Containers that only the result has, so that they may be changed. */
+  /** Objects and arrays of the result alone, which may be changed. */
   readonly owned: WeakSet<object>;
   /** Number of characters that copies may still add. */
   mayCopy: number;
@@ -125,8 +125,8 @@ function own(value: unknown, { owned }: PatchState): unknown {
 }
 
 /**
- * Changes the parent at the end of a path; a container on the path is copied by
- * the first operation that changes it.
+ * Changes the parent of the value at a path; an object or array on the path is
+ * copied by the first operation that changes it.
  */
 function rewrite(
   document: unknown,
@@ -210,7 +210,7 @@ function replace(
   });
 }
 
-/** Copies a value of the result, within the limit of all copies. */
+/** Copies a value of the result, within the total limit of copies. */
 function copy(value: unknown, state: PatchState): unknown {
   const text = JSON.stringify(value ?? null);
   state.mayCopy -= text.length;
@@ -358,7 +358,7 @@ function diffFields(
   }
 }
 
-/** Skips equal items at both ends and compares the others by index. */
+/** Compares two lists: skips equal items at both ends, then goes by index. */
 function diffItems(
   before: readonly unknown[],
   after: readonly unknown[],

@@ -19,7 +19,7 @@ function own(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** Sets a field; an assignment to `__proto__` would not make one. */
+/** Sets an own field, even `__proto__`, which an assignment would not create. */
 function setOwn(object: JsonObject, name: string, value: unknown): void {
   if (name !== "__proto__") object[name] = value;
   else {
