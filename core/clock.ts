@@ -1,6 +1,6 @@
 import { abortable, linkedSignal } from "./signals.ts";
 
-/** A timer, as {@linkcode Clock.setTimer} makes it. */
+/** A timer that {@linkcode Clock.setTimer} created. */
 export interface Timer {
   /** Cancels the timer; has no effect once it has fired or was cancelled. */
   cancel(): void;
@@ -9,15 +9,15 @@ export interface Timer {
 /**
  * A source of time: the current time and timers.
  *
- * It is the only one in the library, so that tests can replace it and run hours
- * in milliseconds. Durations are measured with {@linkcode Clock.now}, which
- * never jumps; {@linkcode Clock.wallTime} is only used for timestamps that are
- * written into objects.
+ * It is the only source of time in the library, so that tests can replace it and
+ * run hours in milliseconds. Durations are measured with {@linkcode Clock.now},
+ * which never jumps; {@linkcode Clock.wallTime} is only used for timestamps that
+ * are written into objects.
  */
 export interface Clock {
-  /** Milliseconds since an arbitrary moment; never goes backwards. */
+  /** Time in milliseconds since an arbitrary moment; never goes backwards. */
   now(): number;
-  /** Milliseconds since the Unix epoch, by the calendar of the machine. */
+  /** Time in milliseconds since the Unix epoch, by the calendar of the machine. */
   wallTime(): number;
   /**
    * Calls a function once after a delay.
@@ -89,16 +89,16 @@ export function sleep(
 export interface DeadlineOptions {
   /** Clock that measures the limit. */
   readonly clock: Clock;
-  /** Ends the wait before the limit. */
+  /** Signal that ends the wait before the limit. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Makes the error for work that exceeds the limit. Defaults to an `Error`
-   * that names the limit.
+   * Function that makes the error for work that exceeds the limit. Defaults to an
+   * `Error` that names the limit.
    */
   readonly onTimeout?: (() => unknown) | undefined;
   /**
    * Whether late work is awaited until it has ended by itself, for work that must
-   * not overlap with what follows. It must heed its signal.
+   * not overlap with later work. The work must obey its signal.
    *
    * @default {false}
    */
@@ -164,8 +164,8 @@ export function nextTurn(): Promise<void> {
 const loading = new Set<Promise<unknown>>();
 
 /**
- * Imports a module on first use. Virtual clocks stand still until it is there: an
- * import reads files, and takes a number of event-loop turns that nobody knows.
+ * Imports a module on first use. Virtual clocks wait until it is loaded, as an
+ * import reads files and takes an unknown number of turns of the event loop.
  */
 export async function loadModule<T>(module: Promise<T>): Promise<T> {
   loading.add(module);

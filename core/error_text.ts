@@ -1,4 +1,4 @@
-/** What a system error has, such as that of a connection. */
+/** System error, such as that of a connection. */
 interface SystemError {
   readonly message: string;
   readonly code?: string | undefined;
@@ -9,16 +9,16 @@ interface SystemError {
 const MAX_CHAIN = 8;
 
 /**
- * Message of anything that was thrown, with that of the system error that caused
- * it: Node's `fetch` only says "fetch failed". Messages of other causes are left
- * out, since they may quote data.
+ * Message of anything that was thrown, with the message of the system error that
+ * caused it: Node's `fetch` only says "fetch failed". Messages of other causes are
+ * left out, since they may quote data.
  */
 export function messageWithCause(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return `${message}${systemCause(error, message)}`;
 }
 
-/** Like {@linkcode messageWithCause}, but with the name of the error. */
+/** Name and message of an error, with the system error that caused it. */
 export function textWithCause(error: unknown): string {
   const text = String(error);
   return `${text}${systemCause(error, text)}`;

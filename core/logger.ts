@@ -29,9 +29,9 @@ export interface Logger {
  * Makes a logger that writes one JSON object per line, with `time`, `level`,
  * `message` and the fields.
  *
- * Of errors among the fields only the message is written (at level `error` the
- * stack) and that of a system error that caused it, never their other properties,
- * which may hold the data of a request.
+ * Errors among the fields are written as their message (at level `error`, their
+ * stack) and that of the system error that caused them, never with their other
+ * properties, which may contain the data of a request.
  *
  * @param options Level and destination of the lines.
  * @throws {TypeError} If an option is unknown or of another type.
@@ -55,13 +55,13 @@ export function jsonLogger(options: {
    */
   readonly level?: LogLevel | undefined;
   /**
-   * Writes a finished line; it has no line break at its end.
+   * Function that writes a finished line, which has no line break at its end.
    *
    * @default {console.error}
    */
   readonly write?: ((line: string) => void) | undefined;
   /**
-   * Time of a line in milliseconds since the Unix epoch.
+   * Function that returns the time of a line in milliseconds since the Unix epoch.
    *
    * @default {Date.now}
    */
@@ -89,7 +89,7 @@ export function jsonLogger(options: {
 
 const FUNCTIONS: readonly string[] = ["write", "wallTime"];
 
-/** Checks what is given to `jsonLogger`, as the options of all other functions. */
+/** Checks the options of `jsonLogger`. */
 function checkLoggerOptions(options: unknown): void {
   const refuse = (why: string) => {
     throw new TypeError(`Cannot read the options of jsonLogger(): ${why}`);
@@ -147,7 +147,7 @@ function jsonText(line: Readonly<Record<string, unknown>>): string {
 
 const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
-/** Writes one log line; the fields include those of the logger. */
+/** Function that writes one log line; the fields include those of the logger. */
 export type WriteLine = (
   level: LogLevel,
   message: string,
@@ -188,8 +188,8 @@ export function leveledLogger(least: LogLevel, write: WriteLine): Logger {
 }
 
 /**
- * Fields of a line. An error or a text in their place, which has no fields to
- * spread, is not lost.
+ * Fields of a line. An error or a plain value in place of fields becomes a field
+ * of its own.
  */
 function namedFields(fields: unknown): LogFields {
   if (fields instanceof Error) return { error: fields };
@@ -209,7 +209,7 @@ export const silentLogger: Logger = {
   with: () => silentLogger,
 };
 
-/** Loggers that never throw: wrapping them a second time is not necessary. */
+/** Loggers that never throw, and need not be wrapped a second time. */
 const unfailing: WeakSet<Logger> = new WeakSet([silentLogger]);
 
 /**
@@ -234,8 +234,8 @@ export function unfailingLogger(logger: Logger): Logger {
 }
 
 /**
- * Calls a logger, metric or tracer of the user. Its errors must not end what it
- * observes, and cannot be logged where the logger itself has failed.
+ * Calls a logger, metric or tracer of the user and ignores its errors: they must
+ * not end the observed work, and a failed logger cannot log them.
  */
 export function attempt(call: () => void): void {
   try {

@@ -39,7 +39,7 @@ export interface Histogram {
 }
 
 /**
- * A registry of metrics that the library counts in.
+ * A registry for the metrics of the library.
  *
  * An operator uses a `MetricsRegistry` by default; parts that are used alone
  * default to {@linkcode noMetrics}.
@@ -71,7 +71,7 @@ export const noMetrics: Metrics = {
   histogram: () => noMetric,
 };
 
-/** Metrics that never throw: wrapping them a second time is not necessary. */
+/** Metrics that never throw, and need not be wrapped a second time. */
 const unfailing: WeakSet<Metrics> = new WeakSet([noMetrics]);
 
 /**
@@ -90,7 +90,7 @@ export function unfailingMetrics(metrics: Metrics): Metrics {
   return wrapped;
 }
 
-/** Wraps a metric, which has the methods of its type only. */
+/** Wraps a metric so that it never throws; it has only the methods of its type. */
 function unfailingMetric(metric: Partial<AnyMetric>): AnyMetric {
   return {
     add: (value, labels) => attempt(() => metric.add?.(value, labels)),

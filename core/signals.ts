@@ -1,5 +1,5 @@
 /**
- * Abort signals: joined, and waited for.
+ * Abort signals: signals that join several others, and waits that a signal ends.
  *
  * @module
  */
@@ -8,19 +8,19 @@
 export interface LinkedSignal {
   /** The joined signal. */
   readonly signal: AbortSignal;
-  /** Removes the listeners from the others; the signal never aborts after it. */
+  /** Removes its listeners; the joined signal never aborts afterwards. */
   unlink(): void;
 }
 
 /**
  * Joins signals: the result aborts with the first of them, for its reason.
  *
- * It takes the place of `AbortSignal.any`, which is not safe for a signal that
- * is only waited for: there the others hold the joined signal weakly, so that
- * it can be collected as garbage before it aborts, and a wait for it
- * never ends. Here they hold it strongly until {@linkcode
- * LinkedSignal.unlink} is called, which must happen as soon as the signal is no
- * longer needed: signals of an operator live as long as its process.
+ * It takes the place of `AbortSignal.any`, which is not safe for a signal that is
+ * only waited for: its sources hold the joined signal weakly, so that it can be
+ * collected as garbage before it aborts, and a wait for it never ends. Here the
+ * sources hold it strongly until {@linkcode LinkedSignal.unlink} is called, which
+ * must happen as soon as the signal is no longer needed: signals of an operator
+ * live as long as its process.
  *
  * @param signals The signals to join; undefined ones are left out.
  */

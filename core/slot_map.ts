@@ -1,5 +1,5 @@
 /**
- * Map for values that live shortly, such as requests in progress.
+ * Map for short-lived values, such as requests in progress.
  *
  * A `Map` of V8 moves its entries to a new table from time to time. A former table
  * keeps the entries that it had, and the next table, reachable until the next
@@ -33,7 +33,7 @@ export class SlotMap<K, V extends object> {
     this.#values[slot] = value;
   }
 
-  /** Removes a key; returns whether it was there. */
+  /** Removes a key; returns whether it was in the map. */
   delete(key: K): boolean {
     const slot = this.#slots.get(key);
     if (slot === undefined) return false;

@@ -5,15 +5,15 @@ export type SpanAttributes = Readonly<
   Record<string, string | number | boolean>
 >;
 
-/** A span: one timed operation, with the members that are used here. */
+/** A span: one timed operation, with the members that this library uses. */
 export interface Span {
   /** Returns the identity of the span. */
   spanContext(): {
-    /** Trace, as 32 hexadecimal digits. */
+    /** ID of the trace, as 32 hexadecimal digits. */
     readonly traceId: string;
-    /** Span in the trace, as 16 hexadecimal digits. */
+    /** ID of the span in the trace, as 16 hexadecimal digits. */
     readonly spanId: string;
-    /** Flags; bit 0 is set if the trace is sampled. */
+    /** Trace flags; bit 0 is set if the trace is sampled. */
     readonly traceFlags: number;
   };
   /** Sets an attribute. */
@@ -74,7 +74,7 @@ export interface SpanOptions<R> {
   readonly kind?: 0 | 2 | undefined;
   /** Initial attributes. */
   readonly attributes?: SpanAttributes | undefined;
-  /** Called with the result, before the span ends. */
+  /** Callback for the result, before the span ends. */
   readonly onResult?: ((span: Span, result: R) => void) | undefined;
 }
 
@@ -82,7 +82,7 @@ export interface SpanOptions<R> {
  * Runs work within a span, which ends with the work. Errors of the work are
  * recorded and rethrown; errors of the tracer are ignored.
  *
- * @param tracer The tracer; without one the work just runs.
+ * @param tracer The tracer; without one the work runs without a span.
  * @param options The attributes of the span, and the work.
  */
 export function inSpan<R>(
