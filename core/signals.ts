@@ -8,7 +8,9 @@
 export interface LinkedSignal {
   /** The joined signal. */
   readonly signal: AbortSignal;
-  /** Removes its listeners; the joined signal never aborts afterwards. */
+  /**
+   * Removes the listeners from its sources; the signal never aborts afterwards.
+   */
   unlink(): void;
 }
 

@@ -76,9 +76,7 @@ export class StructureEngine {
    */
   position = 0;
   #bytes: Uint8Array = new Uint8Array(0);
-  /**
-   * Range of the bytes in the window, `#bytes[#from, #loaded)`; `#to` ends all.
-   */
+  /** Bounds of the window, `#bytes[#from, #loaded)`, and the end of all bytes. */
   #from = 0;
   #loaded = 0;
   #to = 0;

@@ -358,7 +358,7 @@ function diffFields(
   }
 }
 
-/** Compares two lists: skips equal items at both ends, then goes by index. */
+/** Compares two lists: skips equal items at both ends, then compares by index. */
 function diffItems(
   before: readonly unknown[],
   after: readonly unknown[],

@@ -24,7 +24,7 @@ export const Priority: {
   readonly live: 0;
   /** Priority of a run of a timer: a retry, a reschedule or the interval. */
   readonly timer: 1;
-  /** Priority of an object of the initial list, or one that a relist found. */
+  /** Priority of an object from the initial list or from a relist. */
   readonly resync: 2;
 } = { live: 0, timer: 1, resync: 2 };
 
@@ -55,7 +55,7 @@ export interface AddOptions {
    */
   readonly priority?: Priority | undefined;
   /**
-   * Number of the caller's cause, from 0 to 255.
+   * Number of the cause, defined by the caller, from 0 to 255.
    *
    * @default {0}
    */
@@ -325,7 +325,7 @@ export class SchedulingQueue {
   }
 
   /**
-   * Sets the timer of a taken key; an infinite time cancels it.
+   * Sets the timer of a taken key; an infinite time cancels the timer.
    *
    * @param at Time at which the key is added with priority `timer`.
    */

@@ -110,7 +110,7 @@ export interface EventFacts {
   readonly isRegular?: boolean | undefined;
   /** Slot of the object in the store; undefined for events of a single handler. */
   readonly slot?: number | undefined;
-  /** Whether the event was copied, so that the cache may be ahead of it. */
+  /** Whether the event was copied; the cache may have changed since. */
   readonly isDetached?: boolean | undefined;
 }
 

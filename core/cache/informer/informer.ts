@@ -41,7 +41,7 @@ import { NamespaceInformer } from "./namespace_informer.ts";
  * Guarantees
  * - Once synced, the cache shows the state of the server at some moment, and from
  *   then on moves forward only, unless the server itself lost its data.
- * - Every change is delivered, at least by the state that it led to; see
+ * - Every change is delivered, alone or merged with later ones; see
  *   {@linkcode CacheEvent}.
  * - No failure ends the informer: failures are counted, reported in health and
  *   retried later.

@@ -47,7 +47,7 @@ export interface InformerLease<T extends KubernetesObject = KubernetesObject> {
   /** Informer of the lease, already started. */
   readonly informer: MultiNamespaceInformer<T>;
   /**
-   * Returns the lease; its handlers are not called again. A watch is stopped with
+   * Releases the lease: its handlers are not called again. A watch is stopped with
    * its last lease; the promise resolves when that is done. Safe to repeat.
    */
   release(): Promise<void>;

@@ -45,7 +45,7 @@ export interface NamespaceLease<T extends KubernetesObject> {
 
 export interface MultiNamespaceInformerDeps<T extends KubernetesObject> {
   readonly kind: Kind<T>;
-  /** Function that leases the informer of a namespace; undefined is for all. */
+  /** Function that leases the informer of a namespace, or of all if undefined. */
   readonly open: (namespace: string | undefined) => NamespaceLease<T>;
   /** Prefix of the index names, which separates users of a shared informer. */
   readonly indexPrefix: string;

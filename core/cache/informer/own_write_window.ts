@@ -18,9 +18,9 @@ export interface HeldEvent<S> {
 }
 
 /**
- * Event that a window releases: it merges all held events that are decided, from
- * the oldest state to the newest; undefined if all of them are echoes of own
- * writes.
+ * Event that a window releases: it merges all held events whose origin is known by
+ * now, from the oldest state to the newest; undefined if all of them are echoes of
+ * own writes.
  */
 export type Release<S> = Omit<HeldEvent<S>, "resourceVersion"> | undefined;
 

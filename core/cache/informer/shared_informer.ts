@@ -64,7 +64,7 @@ export interface InformerHealth {
 export interface HandlerRegistration<
   T extends KubernetesObject = KubernetesObject,
 > {
-  /** Whether all objects that existed at first were delivered to the handler. */
+  /** Whether the objects that existed before were delivered to the handler. */
   readonly hasSynced: boolean;
   /**
    * Promise that is fulfilled when the initial objects were delivered to the
@@ -90,7 +90,7 @@ export interface HandlerRegistration<
  * - After `succeed`, every read of the cache sees the written state or a newer
  *   one; other handlers get its event immediately.
  * - The echo of the write gives the handler of its author no event.
- * - A change by another client, before, between or after, always gives one.
+ * - A change by another client, at any time, always gives it an event.
  */
 export interface OwnWrite<T extends KubernetesObject = KubernetesObject> {
   /**

@@ -3,7 +3,7 @@ export type ReadFile = (path: string) => string | undefined;
 /** Mount points of the two versions of control groups. */
 const V2_ROOT = "/sys/fs/cgroup";
 const V1_ROOT = "/sys/fs/cgroup/memory";
-/** Minimum value for no limit in version 1, which reports 2⁶³ less a page. */
+/** Lowest value for no limit in cgroup v1, which reports 2⁶³ less a page. */
 const V1_UNLIMITED = 2 ** 62;
 
 /**

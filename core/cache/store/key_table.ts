@@ -32,7 +32,7 @@ export function hashEnd(hash: number): number {
 const SEGMENT_BITS = 12;
 const SEGMENT_ENTRIES = 1 << SEGMENT_BITS;
 const FIRST_ENTRIES = 16;
-/** Maximum depth; deeper segments grow: their hashes collide on purpose. */
+/** Maximum depth of a segment; then it grows: its hashes collide on purpose. */
 const MAX_DEPTH = 16;
 /** Number of hash bits in an entry; the bits above them are the slot plus one. */
 const FINGERPRINT_BITS = 8;
@@ -53,9 +53,9 @@ interface Segment {
  * Extendible hash table from keys to slots, of four to nine bytes per key.
  *
  * A directory leads to segments, each with open addressing. A full segment is
- * split in two, so that growing never takes longer than that, however many keys
- * there are. The table does not store keys: it proposes slots with a matching
- * hash, and the caller compares their keys.
+ * split in two: growing never takes longer than one split, however many keys there
+ * are. The table does not store keys: it proposes slots with a matching hash, and
+ * the caller compares their keys.
  */
 export class KeyTable {
   readonly #hashOf: (slot: number) => number;

@@ -26,7 +26,7 @@ export interface BudgetMember {
 export interface MemoryBudgetOptions {
   /**
    * Memory pressure of the process: caches shrink below their budget while it is
-   * high. It is not observed if absent.
+   * high. No pressure is observed if absent.
    */
   readonly pressure?: MemoryPressure | undefined;
 }

@@ -56,7 +56,7 @@ export type OnIndexError = (index: string, error: unknown) => void;
  */
 export class ObjectIndexes<T extends KubernetesObject> {
   readonly #named: Map<string, Index<T>> = new Map();
-  /** Distinct indexes. */
+  /** Indexes with distinct definitions. */
   readonly #indexes: Set<Index<T>> = new Set();
   readonly #onError: OnIndexError;
 

@@ -63,7 +63,7 @@ export class ObjectTable {
   };
   /** Random hash seed, so that colliding names cannot be prepared. */
   readonly #seed: number = hashSeed();
-  /** The four words of the UID that was parsed last. */
+  /** The four 32-bit words of the UID that was parsed last. */
   readonly #words: Uint32Array = new Uint32Array(4);
   /** Encoded form of a key that was looked up as text. */
   #scratch: Buffer = Buffer.alloc(256);
@@ -370,7 +370,7 @@ class SlotPage {
   readonly slots: number;
   /** resourceVersion if it is a number of at most 15 digits, otherwise NaN. */
   readonly version: Float64Array;
-  /** Four words of the UID if it is a UUID. */
+  /** Four 32-bit words of the UID if it is a UUID. */
   readonly uid: Uint32Array;
   readonly name: Uint32Array;
   /** Address of the body within its tier; in a free slot, the next free one. */
@@ -420,7 +420,7 @@ const DIGITS: Uint8Array = new Uint8Array(256).fill(255);
 for (let i = 0; i < 16; i++) DIGITS[i.toString(16).charCodeAt(0)] = i;
 
 /**
- * Parses a UUID in its canonical text form into four words.
+ * Parses a UUID in its canonical text form into four 32-bit words.
  *
  * @returns Whether the text is a UUID; if not, the words are unspecified.
  */

@@ -206,8 +206,8 @@ export class SlabArena implements ByteRange {
   }
 
   /**
-   * If there is much dead space, moves the live records out of the slab with the
-   * smallest share of them, and frees that slab.
+   * Frees the slab with the smallest share of live records, which are moved, if
+   * there is much dead space.
    */
   reclaim(): void {
     const dead = this.#allocatedBytes - this.liveBytes;

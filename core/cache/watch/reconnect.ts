@@ -2,8 +2,8 @@ import type { OptionTable, Settings } from "../../api/options.ts";
 import type { Clock } from "../../clock.ts";
 
 /**
- * Options for connecting and recovering. All durations are milliseconds. Watch
- * timeout, pauses and page size default to those of client-go.
+ * Options for connecting, and for recovering from failures. All durations are in
+ * milliseconds. Watch timeout, pauses and page size default to those of client-go.
  */
 export interface ReconnectOptions {
   /**
@@ -14,14 +14,14 @@ export interface ReconnectOptions {
    */
   readonly watchList?: boolean | undefined;
   /**
-   * Largest number of objects in a page of a list.
+   * Maximum number of objects in a page of a list.
    *
    * @default {500}
    */
   readonly pageSize?: number | undefined;
   /**
-   * Shortest time after which the server ends a watch; each watch gets a random
-   * one of up to twice as long.
+   * Minimum time after which the server ends a watch; each watch has a random
+   * timeout from this value to twice as long.
    *
    * @default {300_000}
    */
@@ -52,7 +52,7 @@ export interface ReconnectOptions {
    */
   readonly maxDelay?: number | undefined;
   /**
-   * Time without a failure after which pauses start again from the first.
+   * Time without a failure after which pauses start again from `initialDelay`.
    *
    * @default {120_000}
    */

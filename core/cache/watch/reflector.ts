@@ -78,7 +78,7 @@ const MAX_STREAM_FAILURES = 3;
  * `initDone`, `init` is called again.
  */
 export interface ReflectorSink {
-  /** Begins a whole state. */
+  /** Starts the delivery of a whole state. */
   init(): void;
   /** Receives one object of the whole state. */
   initApply(header: ObjectHeader): void;
@@ -174,7 +174,7 @@ export class Reflector {
   #streamFailures = 0;
   /** Silence limit of a watch, finite while the server is known to send bookmarks. */
   #silence = Infinity;
-  /** Time of the last retry without a pause, on the clock. */
+  /** Time of the last retry without a pause. */
   #immediateRetryAt = -Infinity;
   /** Function that leaves the relist queue. */
   #leaveQueue: (() => void) | undefined;
