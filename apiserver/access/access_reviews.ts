@@ -18,7 +18,7 @@ import { placeInNamespace } from "../write/create.ts";
 import { accessAttributes } from "./attributes.ts";
 import { aggregate } from "./role_authorizer.ts";
 
-/** Review kind and the function that answers it. */
+/** Kind of access review, with the function that answers it. */
 interface Review {
   /**
    * Computes the status of the answer.
@@ -27,8 +27,8 @@ interface Review {
    */
   readonly answer: (spec: JsonObject, request: ResourceRequest) => JsonObject;
   /**
-   * Fields of an answer that omits the spec; undefined if the answer repeats
-   * it.
+   * Fields of a response that omits the spec; undefined if the response repeats
+   * the spec.
    */
   readonly answersAlone?: (time: string) => {
     readonly metadata: Partial<ObjectMeta>;
@@ -36,7 +36,7 @@ interface Review {
   };
 }
 
-/** Fields of metadata in Go's order, as far as it is not that of the alphabet. */
+/** Fields of metadata in Go's order, where that is not alphabetical. */
 const METADATA_ORDER = [
   ..."name generateName manager operation apiVersion time".split(" "),
 ];

@@ -1,8 +1,8 @@
 /**
  * Authentication and authorization of requests: users, tokens of service
- * accounts, impersonation and RBAC. Promises that the administrator's requests
- * pay only for a comparison of tokens. Must not import `write`, `controllers` or
- * `http` but its types.
+ * accounts, impersonation and RBAC. Guarantees: a request of the administrator
+ * costs only a comparison of tokens. Must not import `write`, `controllers` or
+ * `http`, except types.
  *
  * @module
  */
@@ -30,7 +30,7 @@ export interface Attributes {
   readonly name: string;
 }
 
-/** Attributes of an access that has only some of them. */
+/** Attributes of an access check, some of which may be absent. */
 export function accessAttributes(
   { verb = "", group = "", resource = "", ...rest }: {
     readonly [field in keyof Attributes]?: Attributes[field] | undefined;
@@ -58,7 +58,7 @@ export function attributesOf(method: string, info: RequestInfo): Attributes {
   });
 }
 
-/** Name that a field selector requires, in requests for several objects. */
+/** Object name that the field selector of a request for several objects requires; empty without one. */
 function selectedName(verb: string, selector: string | null): string {
   if (!selector || !/^(?:list|watch|deletecollection)$/.test(verb)) return "";
   try {

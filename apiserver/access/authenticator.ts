@@ -58,7 +58,7 @@ export class Authenticator {
   }
 
   /**
-   * User of a token; undefined if nobody knows the token.
+   * User of a token; undefined if the token is unknown.
    *
    * @param audiences Audiences; the token must be for at least one of them; by
    * default that of the server.

@@ -57,7 +57,10 @@ export function bootstrapRoles(): readonly UntypedObject[] {
   return objects;
 }
 
-/** Line of the binding of a controller's role to its service account. */
+/**
+ * Binding of the role of a controller to its service account, as a line of the
+ * table; empty for other roles.
+ */
 function controllerBinding(line: string): string[] {
   const [kind, , role = ""] = line.split("|");
   const [, controller] = role.split("system:controller:");
@@ -100,7 +103,7 @@ function readLine(line: string): UntypedObject {
   };
 }
 
-/** Rules of the ClusterRoles that an aggregated one selects, in order of names. */
+/** Rules of the ClusterRoles that an aggregated ClusterRole selects, in the order of their names. */
 export function aggregated(
   { aggregationRule, metadata }: ClusterRole,
   roles: readonly ClusterRole[],

@@ -11,7 +11,7 @@ import type { RoleAuthorizer } from "./role_authorizer.ts";
 const EXTRA = "impersonate-extra-";
 const GROUP = "authentication.k8s.io";
 
-/** Impersonation headers without a user, which kube-apiserver answers with 500. */
+/** Error of impersonation headers without a user; kube-apiserver answers 500. */
 export class ImpersonationError extends Error {
   constructor(requested: string) {
     super(`requested [${requested}] without impersonating a user`);
@@ -28,11 +28,11 @@ export function impersonates({ headers }: ServerRequest): boolean {
 }
 
 /**
- * User that the headers of a request ask to act as.
+ * User that the headers of a request impersonate.
  *
  * @param user User of the credentials.
  * @param authorizer Authorizer, which must allow each part.
- * @throws {StatusError} 403 if the user may not impersonate that.
+ * @throws {StatusError} 403 if the user has no right to do so.
  * @throws {ImpersonationError} If the headers name no user.
  */
 export function impersonated(
@@ -103,7 +103,7 @@ const KINDS: Readonly<Record<string, string>> = {
   uids: "UID",
 };
 
-/** ObjectReference as Go prints it. */
+/** Text of an ObjectReference as Go prints it. */
 function reference(
   { resource = "", name, subresource = "" }: Partial<Attributes>,
 ) {

@@ -5,7 +5,7 @@ function has(list: readonly string[] | undefined, value: string): boolean {
   return list !== undefined && (list.includes(value) || list.includes("*"));
 }
 
-/** Whether a list of resources has one, or all, or all with its subresource. */
+/** Whether a list of resources contains a resource, by its name or by a wildcard. */
 function hasResource(
   list: readonly string[] | undefined,
   resource: string,
@@ -36,7 +36,7 @@ export function allows(rule: PolicyRule, request: Attributes): boolean {
     (resourceNames.length === 0 || resourceNames.includes(name));
 }
 
-/** Parts of rules with one verb, and one resource or one path, each. */
+/** Splits rules into parts, each with one verb and one resource or path. */
 function* parts(rules: readonly PolicyRule[]): Generator<PolicyRule> {
   for (const rule of rules) {
     const { apiGroups = [], resources = [], resourceNames = [] } = rule;
@@ -63,7 +63,7 @@ function* parts(rules: readonly PolicyRule[]): Generator<PolicyRule> {
   }
 }
 
-/** Whether a rule allows all that a part of another one allows. */
+/** Whether a rule allows everything that a part of another rule allows. */
 function covers(rule: PolicyRule, part: PolicyRule): boolean {
   const [path] = part.nonResourceURLs ?? [];
   const [group = ""] = part.apiGroups ?? [];
@@ -78,8 +78,8 @@ function covers(rule: PolicyRule, part: PolicyRule): boolean {
 }
 
 /**
- * Rights that some rules grant and others do not, one text per resource as in
- * kube-apiserver's errors; empty if there are none.
+ * Granted rights that the owned rules do not cover, one text per resource as in
+ * kube-apiserver's errors.
  */
 export function missingRights(
   owned: readonly PolicyRule[],

@@ -16,10 +16,10 @@ import { type Attributes, denied } from "./attributes.ts";
 import { bootstrapRoles, RBAC_GROUP } from "./bootstrap_roles.ts";
 import { allows } from "./policy_rules.ts";
 
-/** Decision about a request. */
+/** Decision of an authorizer on a request. */
 export interface Decision {
   readonly allowed: boolean;
-  /** Reason; empty if there is nothing to say. */
+  /** Reason of the decision; may be empty. */
   readonly reason: string;
 }
 
@@ -39,7 +39,7 @@ interface Grant {
   /** Namespace; empty for the whole cluster. */
   readonly namespace: string;
   readonly rules: readonly PolicyRule[];
-  /** Why the rules could not be found. */
+  /** Error message if the rules could not be found. */
   readonly error?: string | undefined;
 }
 
@@ -53,8 +53,8 @@ export interface UserRules {
 const ALLOWED: Decision = Object.freeze({ allowed: true, reason: "" });
 
 /**
- * Authorizer by the roles and bindings of the store. They are read at the first
- * request of a user without all rights, and again after they changed.
+ * Authorizer by the roles and bindings of the store. Reads them at the first
+ * request of a user with restricted rights, and again after a change.
  */
 export class RoleAuthorizer {
   readonly #deps: RoleAuthorizerDeps;
@@ -190,7 +190,7 @@ function subjectKey({ kind, name, namespace }: Subject, home: string): string {
     : `${kind} ${name}`;
 }
 
-/** Binding with the subject that applies to a user, as in kube-apiserver. */
+/** Text of a binding and the subject that applies to a user, in kube-apiserver's form. */
 function text({ binding, namespace }: Grant, user: User): string {
   const { metadata, roleRef, subjects = [] } = binding;
   const keys = [
@@ -211,7 +211,7 @@ function text({ binding, namespace }: Grant, user: User): string {
   } to ${subject?.kind} ${JSON.stringify(name)}`;
 }
 
-/** Errors as one text, as Go joins them. */
+/** Joins errors into one text as Go does. */
 export function aggregate(errors: readonly string[]): string {
   const [first = ""] = errors;
   const distinct = [...new Set(errors)];

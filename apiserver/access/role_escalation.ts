@@ -22,7 +22,7 @@ const EVERYTHING = [
  * may escalate or bind.
  *
  * @param live The stored object; undefined for a new one.
- * @throws {StatusError} 403 if the writer has not.
+ * @throws {StatusError} 403 if the writer lacks these rights.
  */
 export function checkEscalation(
   request: ResourceRequest,
@@ -82,7 +82,7 @@ function isAggregated({ aggregationRule }: ClusterRole): boolean {
   return (aggregationRule?.clusterRoleSelectors ?? []).length > 0;
 }
 
-/** Object without the fields that garbage collection changes. */
+/** Copy of an object without the fields that garbage collection changes. */
 function withoutOwners(object: UntypedObject): unknown {
   const {
     managedFields: _,

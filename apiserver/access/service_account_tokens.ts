@@ -14,15 +14,15 @@ import { accountGroups, accountUser, type User } from "../request/user.ts";
 import type { Store } from "../storage/store.ts";
 import { storageKey } from "../storage/stored_object.ts";
 
-/** Issuer of the tokens by default, which is also the audience of the server. */
+/** Default issuer of the tokens, which is also the audience of the server. */
 const ISSUER = "https://kubernetes.default.svc";
 
-/** Tolerance for the clocks of others, in seconds. */
+/** Tolerance for clocks that differ, in seconds. */
 const LEEWAY_S = 60;
 /** Maximum number of tokens whose signature is remembered as valid. */
 const KNOWN_TOKENS = 1000;
 
-/** Object by name and UID, as in the claims of a token. */
+/** Name and UID of an object, as in the claims of a token. */
 export interface TokenReference {
   readonly name: string;
   readonly uid?: string | undefined;
@@ -35,7 +35,7 @@ export interface TokenSubject {
   readonly pod?: TokenReference | undefined;
   readonly secret?: TokenReference | undefined;
   readonly node?: TokenReference | undefined;
-  /** Time since which the use of an extended token is a fault, in seconds. */
+  /** Time after which the use of an extended token is stale, in seconds since 1970. */
   readonly warnafter?: number | undefined;
 }
 
@@ -57,10 +57,10 @@ export interface TokenUser {
   readonly audiences: readonly string[];
 }
 
-/** Refusal of a token, in the words of kube-apiserver. */
+/** Error of an invalid token, with kube-apiserver's message. */
 export class TokenError extends Error {}
 
-/** Key of signatures, with the fields of JWTs that depend on it. */
+/** Signing key with the fields of JWTs that depend on it. */
 interface Key {
   readonly publicKey: KeyObject;
   readonly algorithm: "ES256" | "RS256";
@@ -69,12 +69,12 @@ interface Key {
 
 /**
  * Tokens of service accounts: JSON Web Tokens signed with one key, by default
- * that of the server's authority. A token is valid until it expires, and as long as its
- * service account and the object that it is bound to exist.
+ * that of the server's authority. A token is valid until it expires, provided
+ * that its service account and the object it is bound to exist.
  */
 export class ServiceAccountTokens {
   readonly #deps: ServiceAccountTokensDeps;
-  /** Claims of tokens with a valid signature. */
+  /** Claims of the tokens with a valid signature. */
   readonly #known: Map<string, Claims> = new Map();
   #signing: Key & { readonly privateKey: KeyObject } | undefined;
   #verifying: readonly Key[] | undefined;
@@ -131,7 +131,7 @@ export class ServiceAccountTokens {
   }
 
   /**
-   * Validates a token; undefined if another issuer has made it.
+   * Validates a token; returns undefined if it is from another issuer.
    *
    * @param token The token.
    * @param audiences Audiences; the token must be for at least one of them.

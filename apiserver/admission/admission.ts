@@ -19,7 +19,7 @@ import { forbidden, type StatusError } from "../status.ts";
 /** Operation of an admission, as AdmissionReview names it. */
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
-/** Request for admission: one attempt of one write. */
+/** Admission request: one attempt of a write. */
 export interface Attributes {
   /** Resource, version, subresource, user and warnings. */
   readonly request: ResourceRequest;
@@ -114,7 +114,7 @@ function resourceName(
   return subresource === undefined ? name : `${name}/${subresource}`;
 }
 
-/** Attributes of a write. */
+/** Admission attributes of a write. */
 export function attributesOf(
   request: ResourceRequest,
   write: {
@@ -186,7 +186,7 @@ export async function admitPosted(
   return admitted.object as UntypedObject;
 }
 
-/** Error 403 of a plug-in. */
+/** Error 403 of a plug-in that refuses a request. */
 export function refusal(attributes: Attributes, why: string): StatusError {
   const { request, name, object } = attributes;
   const { group, plural } = request.definition;

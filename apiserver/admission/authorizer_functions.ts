@@ -1,6 +1,6 @@
 import type { Environment } from "@marcbachmann/cel-js";
 
-/** Check of a right, as an access review asks it. */
+/** Access check of one right, as in an access review. */
 export interface AccessCheck {
   readonly path?: string | undefined;
   readonly group?: string | undefined;
@@ -16,7 +16,7 @@ export interface AccessDecision {
   readonly reason: string;
 }
 
-/** Decides whether a user has a right. */
+/** Function that decides whether a user has a right. */
 export type Decide = (
   verb: string,
   check: AccessCheck,
@@ -25,7 +25,7 @@ export type Decide = (
     | undefined,
 ) => AccessDecision;
 
-/** Value of the variable `authorizer`. */
+/** Value of the CEL variable `authorizer`. */
 export class Authorizer {
   readonly decide: Decide;
   readonly account: Parameters<Decide>[2];
@@ -42,7 +42,7 @@ export class Authorizer {
   }
 }
 
-/** Check that `authorizer.path` and `authorizer.group` begin. */
+/** Access check that the CEL functions `authorizer.path` and `authorizer.group` begin. */
 class Check {
   readonly authorizer: Pick<Authorizer, "decide" | "account">;
   readonly check: AccessCheck;
@@ -73,7 +73,7 @@ class Decision {
 
 const P = "kubernetes.authorization.";
 
-/** Registers the variable `authorizer` with its functions. */
+/** Registers the CEL variable `authorizer` with its functions. */
 export function registerAuthorizer(environment: Environment): void {
   const types = { Authorizer, PathCheck, GroupCheck, ResourceCheck, Decision };
   for (const [name, ctor] of Object.entries(types)) {

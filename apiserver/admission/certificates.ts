@@ -17,9 +17,10 @@ function asRequest(
 }
 
 /**
- * Checks that the user has the right to a signer, or to all of its domain.
+ * Checks that the user has the right to a signer, or to all signers of its
+ * domain.
  *
- * @throws {StatusError} 403 if not.
+ * @throws {StatusError} 403 if the user lacks the right.
  */
 function checkSigner(attributes: Attributes, verb: "approve" | "sign"): void {
   const { request, oldObject } = attributes;
@@ -44,7 +45,7 @@ function checkSigner(attributes: Attributes, verb: "approve" | "sign"): void {
   );
 }
 
-/** Requires the right to approve for the signer of an approved request. */
+/** Plug-in that requires the right to approve for the signer of an approved request. */
 export const CERTIFICATE_APPROVAL: AdmissionPlugin = {
   name: "CertificateApproval",
   operations: ["UPDATE"],
@@ -52,7 +53,7 @@ export const CERTIFICATE_APPROVAL: AdmissionPlugin = {
   validate: (attributes) => checkSigner(attributes, "approve"),
 };
 
-/** Requires the right to sign for the signer of a signed request. */
+/** Plug-in that requires the right to sign for the signer of a signed request. */
 export const CERTIFICATE_SIGNING: AdmissionPlugin = {
   name: "CertificateSigning",
   operations: ["UPDATE"],
@@ -69,7 +70,7 @@ export const CERTIFICATE_SIGNING: AdmissionPlugin = {
 /** DER of the attribute type `organizationName`, 2.5.4.10. */
 const ORGANIZATION = Buffer.from([6, 3, 0x55, 4, 10]);
 
-/** Refuses requests for client certificates of the group `system:masters`. */
+/** Plug-in that refuses requests for client certificates of the group `system:masters`. */
 export const CERTIFICATE_SUBJECT: AdmissionPlugin = {
   name: "CertificateSubjectRestriction",
   operations: ["CREATE"],

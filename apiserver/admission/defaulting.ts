@@ -9,7 +9,7 @@ import type { Ingress } from "../../core/kinds/networking_v1.ts";
 import type { GroupResource, HookContext } from "../registry.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 
-/** Adds the taint `not-ready` to new nodes, until a controller removes it. */
+/** Plug-in that adds the taint `not-ready` to new nodes, until a controller removes it. */
 export const TAINT_NODES: AdmissionPlugin = {
   name: "TaintNodesByCondition",
   operations: ["CREATE"],
@@ -31,8 +31,8 @@ export const TAINT_NODES: AdmissionPlugin = {
 };
 
 /**
- * Adds tolerations that keep a Pod on a failing node for five minutes, unless it
- * has its own.
+ * Plug-in that adds tolerations which keep a Pod on a failing node for five
+ * minutes, unless the Pod has its own.
  */
 export const DEFAULT_TOLERATION_SECONDS: AdmissionPlugin = {
   name: "DefaultTolerationSeconds",
@@ -56,7 +56,7 @@ export const DEFAULT_TOLERATION_SECONDS: AdmissionPlugin = {
   },
 };
 
-/** Sets the default storage class of new claims. */
+/** Plug-in that sets the default storage class of new claims. */
 export const DEFAULT_STORAGE_CLASS: AdmissionPlugin = {
   name: "DefaultStorageClass",
   operations: ["CREATE"],
@@ -74,7 +74,7 @@ export const DEFAULT_STORAGE_CLASS: AdmissionPlugin = {
   },
 };
 
-/** Sets the default class of new ingresses. */
+/** Plug-in that sets the default class of new ingresses. */
 export const DEFAULT_INGRESS_CLASS: AdmissionPlugin = {
   name: "DefaultIngressClass",
   operations: ["CREATE"],
@@ -95,7 +95,7 @@ export const DEFAULT_INGRESS_CLASS: AdmissionPlugin = {
   },
 };
 
-/** Object that is annotated as the default: the newest, then the first by name. */
+/** Object annotated as the default: the newest one, then the first by name. */
 function defaultOf(
   { list }: HookContext,
   resource: GroupResource,

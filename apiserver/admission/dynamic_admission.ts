@@ -85,7 +85,7 @@ export function dynamicPlugins(store: Store): readonly AdmissionPlugin[] {
   ];
 }
 
-/** State after the first round of requests whose plug-ins run again. */
+/** Mutation state after the first round of a request whose plug-ins run again. */
 const SECOND_ROUND: WeakMap<Attributes, MutationState> = new WeakMap();
 
 /**
@@ -116,7 +116,7 @@ function mutate(
   attributes.request.context.admission.run("mutate", attributes);
 }
 
-/** Hooks whose rules match a request. */
+/** Webhooks and policies whose rules match a request. */
 function relevant(attributes: Attributes, all: AdmissionHooks): Hooks {
   const hooks = all.current;
   // Configurations themselves are never sent, and neither are writes that
@@ -140,7 +140,7 @@ function relevant(attributes: Attributes, all: AdmissionHooks): Hooks {
   };
 }
 
-/** Verdict on a request, whose warnings and annotations go into its answer. */
+/** Verdict on a request; its warnings and annotations go into the response. */
 function answer<T extends Verdict>(
   stage: string,
   attributes: Attributes,

@@ -20,9 +20,7 @@ export const NO_HOOKS: Hooks = {
   validatingPolicies: [],
 };
 
-/**
- * Webhooks and policies of the store, which are read again after a change.
- */
+/** Webhooks and policies of the store; read again after a change. */
 export class AdmissionHooks {
   readonly #store: Store;
   #hooks: Hooks | undefined;
@@ -34,7 +32,7 @@ export class AdmissionHooks {
     });
   }
 
-  /** Present webhooks and policies; `NO_HOOKS` without configurations. */
+  /** Current webhooks and policies; `NO_HOOKS` without configurations. */
   get current(): Hooks {
     return this.#hooks ??= this.#read();
   }

@@ -11,7 +11,7 @@ import { type Amounts, amountsOf, podAmounts } from "./pod_resources.ts";
 
 const LIMIT_RANGES = { group: "", plural: "limitranges" } as const;
 
-/** Applies the LimitRanges of a namespace to Pods and PersistentVolumeClaims. */
+/** Plug-in that applies the LimitRanges of a namespace to Pods and PersistentVolumeClaims. */
 export const LIMIT_RANGER: AdmissionPlugin = {
   name: "LimitRanger",
   resources: ["pods", "pods/resize", "persistentvolumeclaims"],
@@ -91,7 +91,7 @@ function setDefaults(
   };
 }
 
-/** Requests and limits to which an item applies. */
+/** Requests and limits of an object to which an item of a LimitRange applies. */
 interface Consumer {
   readonly requests: Amounts;
   readonly limits: Amounts;

@@ -57,7 +57,7 @@ function accountUser(
 
 const ENVIRONMENTS: WeakMap<object, PolicyEnvironment> = new WeakMap();
 
-/** Environment of a policy; the same as long as the policy does not change. */
+/** CEL environment of a policy; cached until the policy changes. */
 export function environmentOf(
   spec: ConstructorParameters<typeof PolicyEnvironment>[0],
 ): PolicyEnvironment {
@@ -78,7 +78,7 @@ export async function policyInput(
 }
 
 /**
- * Name of the first match condition that is false; undefined if all hold.
+ * Name of the first match condition that is false; undefined if all are true.
  *
  * @throws {Error} If none is false and some fail.
  */

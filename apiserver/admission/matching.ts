@@ -38,7 +38,7 @@ export function matchOf(
   return match && selected(criteria, attributes) ? match : undefined;
 }
 
-/** Criteria of a policy or binding; without rules it selects everything. */
+/** Match criteria of a policy or binding; without rules it selects everything. */
 export function criteriaOf(
   resources: MatchResources = {},
 ): Criteria {
@@ -50,7 +50,7 @@ export function criteriaOf(
   };
 }
 
-/** Whether a rule names the resource of a request, in any version of it. */
+/** Whether a rule names the resource of a request, in any version. */
 export function ruleMatch(
   rules: readonly Rule[],
   attributes: Attributes,
@@ -68,7 +68,7 @@ export function ruleMatch(
   return undefined;
 }
 
-/** Other served versions and groups of the objects of a request. */
+/** Other served groups and versions of the resource of a request. */
 function* equivalents(
   { request: { context, definition, version } }: Attributes,
 ): Iterable<Match> {

@@ -5,19 +5,19 @@ import { type Match, objectFor } from "./review_request.ts";
 
 /** Progress of the policies or webhooks of a request over both rounds. */
 export class Round {
-  /** Keys of those that may run again and have run. */
+  /** Keys of policies and webhooks that have run and may run again. */
   readonly #invoked: Set<string> = new Set();
-  /** Keys of those that run again. */
+  /** Keys of policies and webhooks that run again. */
   readonly #due: Set<string> = new Set();
   #output: unknown;
 
-  /** Lets all that have run before run again. */
+  /** Schedules another run of all policies and webhooks that have run. */
   requireAll(): void {
     for (const key of this.#invoked) this.#due.add(key);
     this.#invoked.clear();
   }
 
-  /** Notes that a policy or webhook has run and may run again. */
+  /** Records that a policy or webhook has run and may run again. */
   invoked(key: string): void {
     this.#invoked.add(key);
   }
@@ -27,12 +27,12 @@ export class Round {
     return this.#due.has(key);
   }
 
-  /** Begins the second round; others may have changed the object. */
+  /** Begins the second round; runs all again if the object has changed since the first. */
   again(object: UntypedObject | undefined): void {
     if (!jsonEquals(object, this.#output)) this.requireAll();
   }
 
-  /** Ends a round. */
+  /** Ends a round with the object that it left. */
   end(object: UntypedObject | undefined): void {
     this.#output = structuredClone(object);
   }
@@ -61,7 +61,7 @@ export class MutatedObject {
     return await this.in({ definition, version });
   }
 
-  /** Attributes of the request with the object as it is. */
+  /** Attributes of the request with the current object. */
   async attributes(): Promise<Attributes> {
     return { ...this.#attributes, object: await this.get() };
   }

@@ -34,7 +34,7 @@ type Mutation = NonNullable<PolicyHook["spec"]["mutations"]>[number];
 /**
  * Runs one round of the mutating policies that match a request.
  *
- * @throws {StatusError} If a policy fails and its failures are not ignored.
+ * @throws {StatusError} If a policy fails whose failures are not ignored.
  */
 export async function mutateByPolicies(
   object: MutatedObject,

@@ -9,12 +9,13 @@ const PROTECTED_NAMESPACES: ReadonlySet<string> = new Set([
   "kube-system",
 ]);
 
-/** Reviews, which may be created in a missing namespace. */
+/** Access reviews, which may be created in a missing namespace. */
 const REVIEW = "localsubjectaccessreviews";
 
 /**
- * Rejects content of missing namespaces, new content of terminating ones, and
- * the deletion of the namespaces that every cluster needs.
+ * Plug-in that rejects content of missing namespaces, new content of
+ * terminating ones, and the deletion of the namespaces that every cluster
+ * needs.
  */
 export const NAMESPACE_LIFECYCLE: AdmissionPlugin = {
   name: "NamespaceLifecycle",

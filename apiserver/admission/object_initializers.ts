@@ -1,7 +1,7 @@
 import { celLibrary } from "../crd/cel/cel_library.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 
-/** Bracket that is open in an expression. */
+/** Open bracket of an expression. */
 interface Bracket {
   /** Name of the type of an initializer; undefined for other brackets. */
   readonly type?: string | undefined;
@@ -9,22 +9,22 @@ interface Bracket {
   field: string;
 }
 
-/** Expression with maps in place of initializers of objects. */
+/** Expression with maps in place of object initializers. */
 export interface Rewritten {
   readonly source: string;
   /** Type of the outermost initializer; empty without one. */
   readonly type: string;
-  /** Why a type does not fit the field that it initializes. */
+  /** Problem of a type that does not fit the field that it initializes. */
   readonly problem?: string | undefined;
 }
 
-/** Text, comment, initializer, name before a colon, bracket or comma. */
+/** Pattern of a token: text, comment, initializer, name before a colon, bracket or comma. */
 const TOKENS =
   /[rRbB]{0,2}(?:"""(?:\\[^]|(?!""")[^])*"""|'''(?:\\[^]|(?!''')[^])*'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|\/\/[^\n]*|(?<![\w.])((?:Object|JSONPatch)(?:\s*\.\s*\w+)*)\s*\{|(?:\?\s*)?(?:\b([A-Za-z_]\w*)|`([^`]+)`)\s*:(?!:)|[[({]|[\])}]|,/g;
 
 /**
- * Replaces initializers, such as `Object.spec{replicas: 1}`, by maps: the CEL
- * library does not know them.
+ * Replaces object initializers, such as `Object.spec{replicas: 1}`, by maps;
+ * the CEL library does not support them.
  */
 export function rewriteInitializers(expression: string): Rewritten {
   const open: Bracket[] = [];

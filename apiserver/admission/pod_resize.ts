@@ -6,7 +6,7 @@ import { StatusError } from "../status.ts";
 import { type AdmissionPlugin, type Attributes, refusal } from "./admission.ts";
 import { podAmounts } from "./pod_resources.ts";
 
-/** Pod of a changed specification that is bound to a node, as it was and is. */
+/** Old and new state of a bound Pod whose specification has changed; undefined for other requests. */
 function boundPods(
   { object, oldObject }: Attributes,
 ): { readonly pod: Pod; readonly before: Pod } | undefined {
@@ -18,7 +18,7 @@ function boundPods(
     : { pod, before };
 }
 
-/** Node of a pod; refuses the request if there is none. */
+/** Node of a pod; refuses the request if the node is missing. */
 function nodeOf(attributes: Attributes, name: string): Node {
   const node: UntypedObject | undefined = attributes.hooks.find(
     { group: "", plural: "nodes" },
@@ -38,7 +38,7 @@ function resizeRefusal(
   return new StatusError({ ...status, code: 403, details });
 }
 
-/** Refuses a resize that the node of the pod has no room for. */
+/** Plug-in that refuses a resize which does not fit on the node of the pod. */
 export const POD_RESIZE: AdmissionPlugin = {
   name: "PodResizeValidator",
   operations: ["UPDATE"],
@@ -93,7 +93,7 @@ function neededFeatures(pod: Pod, before: Pod): string[] {
   ];
 }
 
-/** Refuses an update of a pod that needs features which its node does not declare. */
+/** Plug-in that refuses an update of a pod which needs features that its node does not declare. */
 export const NODE_FEATURES: AdmissionPlugin = {
   name: "NodeDeclaredFeatureValidator",
   operations: ["UPDATE"],

@@ -16,7 +16,7 @@ export function amountsOf(texts: ResourceTexts): Amounts {
   );
 }
 
-/** Sum in the format of the first amount, unless that is zero. */
+/** Sum in the format of the first amount, or of the second if the first is zero. */
 export function sum(one: Quantity | undefined, other: Quantity): Quantity {
   return one === undefined || one.nano === 0n ? other : one.plus(other);
 }
@@ -42,8 +42,8 @@ export function addAmounts(
 const POD_LEVEL = ["cpu", "memory"];
 
 /**
- * Requests or limits of a pod: the sum of its containers, or the largest need
- * while its init containers run.
+ * Requests or limits of a pod: the sum of its containers, or the largest amount
+ * that its init containers need.
  */
 export function podAmounts(
   spec: PodSpec,

@@ -14,7 +14,7 @@ const PODS = { group: "", plural: "pods" } as const;
 const LEVELS = ["privileged", "baseline", "restricted"];
 const MODES = ["enforce", "audit", "warn"] as const;
 
-/** Maximum number of pods that a new policy of a namespace is compared with. */
+/** Maximum number of pods that are checked against a new policy of their namespace. */
 const MAX_PODS = 3_000;
 
 type Policy = Record<typeof MODES[number], LevelVersion>;
@@ -35,7 +35,7 @@ type Checks = typeof import("./pod_security_checks.ts");
 
 let checks: Checks | undefined;
 
-/** The checks, which are loaded when a namespace asks for them. */
+/** Pod security checks; loaded when a namespace first asks for them. */
 function loadedChecks(): Checks {
   return checks ??= answerOf(
     "pod-security-checks",
@@ -43,7 +43,7 @@ function loadedChecks(): Checks {
   );
 }
 
-/** Enforces the Pod Security Standards that the labels of a namespace name. */
+/** Plug-in that enforces the Pod Security Standards named by the labels of a namespace. */
 export const POD_SECURITY: AdmissionPlugin = {
   name: "PodSecurity",
   resources: [
@@ -145,7 +145,7 @@ function detailed(violations: readonly Violation[]): string {
     .join(", ");
 }
 
-/** Policy of the labels of a namespace; invalid values are the strictest. */
+/** Security policy in the labels of a namespace; invalid values count as the strictest level. */
 function policyOf(
   labels: Readonly<Record<string, string>> = {},
 ): { policy: Policy; problems: readonly StatusCause[] } {
@@ -183,7 +183,7 @@ function policyOf(
   return { policy, problems };
 }
 
-/** Whether an update changes images or adds containers. */
+/** Whether an update of a pod changes images or adds containers. */
 function isSignificant(
   pod: UntypedObject,
   live: UntypedObject | undefined,

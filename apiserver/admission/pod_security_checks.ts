@@ -31,9 +31,9 @@ interface Check {
   /** Baseline check that the restricted check replaces. */
   readonly replaces?: string;
   readonly reason: string | ((detail: string) => string);
-  /** Whether it does not apply to a pod. */
+  /** Whether the check does not apply to a pod. */
   readonly exempts?: (spec: PodSpec, version: number) => boolean;
-  /** Detail of a violation; empty if there is none. */
+  /** Function that returns the detail of a violation; empty without one. */
   readonly run: Run;
 }
 
@@ -87,10 +87,10 @@ function sorted(values: Iterable<string>): string[] {
   return [...new Set(values)].sort();
 }
 
-/** Words of a violation by who violates, by bad values, and the verb for containers. */
+/** Function that words a violation, given its subject, the bad values and the verb for containers. */
 type Words = (who: string, values: readonly string[], uses: string) => string;
 
-/** Check of containers by the bad values that each has. */
+/** Creates a check of containers by the bad values of each. */
 function containers(
   bad: (container: Container, version: number) => readonly string[],
   words: Words,
@@ -108,7 +108,7 @@ function containers(
   };
 }
 
-/** Check of the security contexts of a pod and of its containers. */
+/** Creates a check of the security contexts of a pod and of its containers. */
 function contexts(
   bad: (context: Context, version: number) => readonly string[],
   words: Words,
@@ -131,7 +131,7 @@ function contexts(
   };
 }
 
-/** Check that the pod, or else each container, sets a field of its security context. */
+/** Creates a check that the pod, or else each container, sets a field of its security context. */
 function required(
   field: "runAsNonRoot" | "seccompProfile",
   value: string,
@@ -143,7 +143,7 @@ function required(
     )(spec, metadata, version);
 }
 
-/** First violation of several checks. */
+/** Creates a check that reports the first violation of several checks. */
 function first(...runs: readonly Run[]): Run {
   return (...pod) =>
     runs.reduce((found, run) => found === "" ? run(...pod) : found, "");

@@ -2,13 +2,13 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import type { Pod } from "../../core/kinds/core_v1.ts";
 import type { AdmissionPlugin, Attributes } from "./admission.ts";
 
-/** Labels that pods take over from their node. */
+/** Labels that pods copy from their node. */
 const TOPOLOGY = [
   "topology.kubernetes.io/zone",
   "topology.kubernetes.io/region",
 ];
 
-/** Labels with the topology of a node. */
+/** Topology labels of a node. */
 export function topologyLabels(
   node: Pick<UntypedObject, "metadata"> | undefined,
 ): Readonly<Record<string, string>> {
@@ -27,7 +27,7 @@ function nodeNamed(
   return hooks.find({ group: "", plural: "nodes" }, { name });
 }
 
-/** Copies the topology of a node to the pods that are bound to it. */
+/** Plug-in that copies the topology of a node to the pods that are bound to it. */
 export const POD_TOPOLOGY_LABELS: AdmissionPlugin = {
   name: "PodTopologyLabels",
   operations: ["CREATE"],

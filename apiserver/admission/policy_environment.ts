@@ -16,7 +16,7 @@ const object = (properties: Record<string, OpenApiSchema>): OpenApiSchema => ({
 const KIND = object({ group: TEXT, version: TEXT, kind: TEXT });
 const RESOURCE = object({ group: TEXT, version: TEXT, resource: TEXT });
 
-/** Schema of the variable `request`. */
+/** Schema of the CEL variable `request`. */
 const REQUEST: OpenApiSchema = object({
   kind: KIND,
   resource: RESOURCE,
@@ -48,7 +48,7 @@ export interface PolicyValues {
 
 /** Variables of an evaluation, as values of CEL. */
 export type PolicyInput = Readonly<Record<string, unknown>> & {
-  /** Cost that is left. */
+  /** Cost that remains for the evaluations. */
   readonly budget: { left: number };
 };
 
@@ -58,26 +58,27 @@ const COST_BUDGET = 10_000_000;
 const OUT_OF_BUDGET =
   "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/** Failed evaluation, with kube-apiserver's message. */
+/** Error of a failed evaluation, with kube-apiserver's message. */
 export class PolicyError extends Error {
   override readonly name = "PolicyError";
 }
 
 /** Compiled expression of a policy. */
 export interface PolicyExpression {
-  /** Why it does not compile; undefined if it does. */
+  /** Error message if the expression does not compile. */
   readonly error: string | undefined;
   /** Type of the result. */
   readonly type: string;
   /**
    * Evaluates the expression.
    *
-   * @throws {PolicyError} If it does not compile or fails.
+   * @throws {PolicyError} If the expression does not compile or its evaluation
+   * fails.
    */
   evaluate(input: PolicyInput): unknown;
 }
 
-/** Receiver of `jsonpatch.escapeKey()`. */
+/** Receiver of the CEL function `jsonpatch.escapeKey()`. */
 class JsonPatchNamespace {}
 
 /** Compiler of the expressions of one policy or webhook. */
@@ -86,7 +87,7 @@ export class PolicyEnvironment {
   readonly #request: CelType;
   readonly #variables: readonly (readonly [string, PolicyExpression])[];
   readonly #known: Map<string, PolicyExpression> = new Map();
-  /** Class of the variable `variables`, whose fields are evaluated lazily. */
+  /** Class of the CEL variable `variables`, whose fields are evaluated lazily. */
   readonly #lazy: new () => object = class Variables {};
 
   /**
@@ -136,7 +137,7 @@ export class PolicyEnvironment {
     this.#variables = compiled;
   }
 
-  /** Compiled variables by name. */
+  /** Compiled variables of the policy by name. */
   get variables(): readonly (readonly [string, PolicyExpression])[] {
     return this.#variables;
   }
@@ -144,7 +145,7 @@ export class PolicyEnvironment {
   /**
    * Compiles an expression.
    *
-   * @param types Types of the result that are allowed; any by default.
+   * @param types Allowed types of the result; any by default.
    */
   compile(expression: string, types: readonly string[] = []): PolicyExpression {
     return this.#once(

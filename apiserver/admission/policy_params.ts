@@ -14,7 +14,7 @@ import type { PolicyBinding, PolicyHook } from "./hook_types.ts";
 export class UnknownParams extends PolicyError {}
 
 /**
- * Parameters of a binding: the policy is evaluated once for each of them.
+ * Parameters of a binding; the policy is evaluated once for each.
  *
  * @throws {PolicyError} If they cannot be found.
  */

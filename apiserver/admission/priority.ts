@@ -13,7 +13,7 @@ const SYSTEM_PRIORITIES: Readonly<Record<string, number>> = {
   "system-node-critical": 2_000_001_000,
 };
 
-/** Resolves the priority class of new Pods, and keeps the priority of others. */
+/** Plug-in that resolves the priority class of new Pods, and keeps the priority of others. */
 export const POD_PRIORITY: AdmissionPlugin = {
   name: "Priority",
   resources: ["pods", "priorityclasses.scheduling.k8s.io"],
@@ -63,7 +63,7 @@ export const POD_PRIORITY: AdmissionPlugin = {
   },
 };
 
-/** Priority class as far as admission uses it. */
+/** Fields of a priority class that admission uses. */
 type Resolved = Partial<PriorityClass> & Pick<PriorityClass, "value">;
 
 function classOf(attributes: Attributes, name: string): Resolved {
@@ -74,7 +74,7 @@ function classOf(attributes: Attributes, name: string): Resolved {
   throw refusal(attributes, `no PriorityClass with name ${name} was found`);
 }
 
-/** The global default with the lowest value. */
+/** Global default priority class with the lowest value. */
 function defaultClass({ hooks }: Attributes): PriorityClass | undefined {
   let found: PriorityClass | undefined;
   for (const object of hooks.list(PRIORITY_CLASSES)) {

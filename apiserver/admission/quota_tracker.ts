@@ -12,7 +12,7 @@ import { inScopes, isIgnored, usageOf } from "./quota_usage.ts";
 
 const QUOTAS: GroupResource = { group: "", plural: "resourcequotas" };
 
-/** Quota with the amounts that are in use. */
+/** Quota with the amounts in use. */
 export interface QuotaState {
   readonly quota: ResourceQuota;
   /** Amounts in use, by the names of `spec.hard`. */
@@ -24,7 +24,7 @@ interface Tracked extends QuotaState {
   readonly used: Map<string, Quantity>;
 }
 
-/** Change of a quota that its status lacks. */
+/** Change of a quota that is not yet in its status. */
 export interface QuotaChange {
   readonly namespace: string;
   readonly name: string;
@@ -32,15 +32,15 @@ export interface QuotaChange {
   readonly hard: boolean;
   /** Whether a client wrote another status, which only a resync corrects. */
   readonly foreign?: boolean;
-  /** Whether a write was charged, which is recorded as kube-apiserver's. */
+  /** Whether a write was charged; its status update is recorded as kube-apiserver's. */
   readonly charged: boolean;
 }
 
 const NOTHING: readonly QuotaState[] = Object.freeze([]);
 
 /**
- * Usage of every ResourceQuota, kept current with each change of the store. A
- * namespace without quotas costs one look-up per change.
+ * Usage of every ResourceQuota, kept current with each change of the store. In
+ * a namespace without quotas, a change costs one look-up.
  */
 export class QuotaTracker {
   readonly #store: Store;
@@ -60,7 +60,7 @@ export class QuotaTracker {
     store.listen((change, collection) => this.#observe(change, collection));
   }
 
-  /** Reports changes of usage and limits from now on, those of all quotas first. */
+  /** Starts to report changes of usage and limits, beginning with those of all quotas. */
   report(changed: (change: QuotaChange) => void): void {
     this.#changed = changed;
     for (const stored of this.#store.collection(QUOTAS).values()) {
@@ -142,7 +142,7 @@ export class QuotaTracker {
     this.#changed({ namespace, name, hard: true, charged: false });
   }
 
-  /** Adds or subtracts the usage of an object; whether anything changed. */
+  /** Adds or subtracts the usage of an object; returns whether anything changed. */
   #charge(
     { quota, used }: Tracked,
     resource: GroupResource,

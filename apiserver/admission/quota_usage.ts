@@ -123,10 +123,10 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   },
 };
 
-/** Most devices that a request may get. */
+/** Maximum number of devices of a device request. */
 const MOST_DEVICES = 32;
 
-/** Devices that a claim may get, by the quota resources of their classes. */
+/** Maximum number of devices of a claim, by the quota resources of their classes. */
 function deviceCounts(object: UntypedObject): ReadonlyMap<string, number> {
   const { devices } = object.spec as ResourceClaimSpec;
   const counts = new Map<string, number>();
@@ -146,7 +146,7 @@ function deviceCounts(object: UntypedObject): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** Requested storage, or the allocated one if it is larger. */
+/** Requested storage, or the allocated storage if that is larger. */
 function amountsOfStorage(
   requests: ResourceTexts,
   allocated: ResourceTexts,
@@ -159,7 +159,7 @@ function amountsOfStorage(
 
 const NATIVE = ["cpu", "memory", "ephemeral-storage"];
 
-/** Quota resources of requests and limits. */
+/** Amounts of quota resources in requests and limits. */
 function* computed(
   requests: Amounts,
   limits: Amounts,
@@ -214,15 +214,15 @@ export function missingResources(
     : `must specify ${missing.join("; ")}`;
 }
 
-/** Whether a pod has a deadline, as the scope `Terminating` asks. */
+/** Whether a pod has a deadline, as the scope `Terminating` requires. */
 export function hasDeadline(object: UntypedObject | undefined): boolean {
   const spec = object?.spec as Partial<Pod["spec"]> | undefined;
   return (spec?.activeDeadlineSeconds ?? -1) >= 0;
 }
 
 /**
- * Whether an object is in all scopes of a quota; only pods and claims are in
- * any.
+ * Whether an object is in all scopes of a quota; only pods and claims can be in
+ * a scope.
  */
 export function inScopes(
   { spec }: ResourceQuota,
@@ -264,7 +264,7 @@ export function inScopes(
   });
 }
 
-/** Classes that a claim asks for, has, and is changed to. */
+/** VolumeAttributesClasses of a claim: the requested one, the current one and the target of a change. */
 function attributesClasses(
   { spec, status }: PersistentVolumeClaim,
 ): readonly string[] {

@@ -10,7 +10,7 @@ import {
   usageOf,
 } from "./quota_usage.ts";
 
-/** Refuses requests that exceed a ResourceQuota of their namespace. */
+/** Plug-in that refuses requests which exceed a ResourceQuota of their namespace. */
 export const RESOURCE_QUOTA: AdmissionPlugin = {
   name: "ResourceQuota",
   validate(attributes): void {
@@ -46,7 +46,7 @@ export const RESOURCE_QUOTA: AdmissionPlugin = {
   },
 };
 
-/** Whether a request can change the usage. */
+/** Whether a request can change the usage of quotas. */
 function handles(
   { request, operation, object, oldObject }: Attributes,
 ): boolean {

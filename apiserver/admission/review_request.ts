@@ -38,7 +38,7 @@ export async function objectFor(
     : await settle(() => definition.convert(object, version.name));
 }
 
-/** Request of a review, without its uid and objects. */
+/** Request of an admission review, without its UID and objects. */
 export function reviewRequest(
   attributes: Attributes,
   match: Match,
@@ -80,7 +80,7 @@ const OPTIONS: Readonly<Record<Operation, string>> = {
   CONNECT: "",
 };
 
-/** Options of the operation, as the client gave them. */
+/** Options of the operation as the client sent them. */
 function optionsOf(
   { operation, options, dryRun, request: { query } }: Attributes,
 ): JsonObject | null {

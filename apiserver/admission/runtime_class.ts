@@ -6,7 +6,7 @@ import { type Amounts, amountsOf } from "./pod_resources.ts";
 
 const RUNTIME_CLASSES = { group: "node.k8s.io", plural: "runtimeclasses" };
 
-/** Applies overhead and scheduling of the RuntimeClass of new Pods. */
+/** Plug-in that applies overhead and scheduling of the RuntimeClass of new Pods. */
 export const RUNTIME_CLASS: AdmissionPlugin = {
   name: "RuntimeClass",
   operations: ["CREATE"],
@@ -72,7 +72,7 @@ function equal(one: Amounts, other: Amounts): boolean {
     [...one].every(([name, amount]) => other.get(name)?.equals(amount));
 }
 
-/** Tolerations without those that another one includes. */
+/** Tolerations without those that another toleration includes. */
 function distinct(tolerations: readonly Toleration[]): Toleration[] {
   return tolerations.filter((one, index) =>
     !tolerations.some((other, at) =>

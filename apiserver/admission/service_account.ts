@@ -11,10 +11,10 @@ const TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";
 /** Prefix of the names of token volumes. */
 const VOLUME_PREFIX = "kube-api-access-";
 
-/** Annotation of pods that a kubelet started from a file. */
+/** Annotation of pods that a kubelet started from a manifest file. */
 const MIRROR = "kubernetes.io/config.mirror";
 
-/** Sets the service account of new Pods, with its token volume and pull secrets. */
+/** Plug-in that sets the service account of new Pods, with its token volume and pull secrets. */
 export const SERVICE_ACCOUNT: AdmissionPlugin = {
   name: "ServiceAccount",
   operations: ["CREATE"],

@@ -23,7 +23,7 @@ export const STORAGE_PROTECTION: AdmissionPlugin = {
   },
 };
 
-/** Lets a claim grow only if it is bound and its storage class allows it. */
+/** Plug-in that lets a claim grow only if it is bound and its storage class allows it. */
 export const CLAIM_RESIZE: AdmissionPlugin = {
   name: "PersistentVolumeClaimResize",
   operations: ["UPDATE"],

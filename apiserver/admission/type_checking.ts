@@ -99,7 +99,7 @@ function paramsSchema(
 
 const ANYTHING: OpenApiSchema = { "x-kubernetes-int-or-string": true };
 
-/** Schema without references, whose unknown parts have any type. */
+/** Schema without references; unknown parts have any type. */
 function typed(schema: Schema, depth: number): OpenApiSchema {
   const { type, intOrString, properties, format } = schema;
   if (depth > MAX_DEPTH || intOrString) return ANYTHING;

@@ -190,7 +190,7 @@ function evaluate(
   return { denials, annotations, errors };
 }
 
-/** Message of a validation that does not hold. */
+/** Message of a validation that failed. */
 function messageOf(
   { expression, message = "", messageExpression }: NonNullable<
     PolicyHook["spec"]["validations"]

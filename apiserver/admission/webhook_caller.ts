@@ -15,7 +15,7 @@ export type WebhookServices = Readonly<
 export interface WebhookCallerOptions {
   readonly clock: Clock;
   readonly services: WebhookServices;
-  /** Whether a Service object exists. */
+  /** Function that checks whether a Service object exists. */
   readonly serviceExists: (namespace: string, name: string) => boolean;
 }
 
@@ -106,7 +106,7 @@ export class WebhookCaller {
     });
   }
 
-  /** Result of a promise, or an error when the time is over. */
+  /** Result of a promise; rejects with an error after a time limit. */
   async #within<T>(
     timeout: number,
     result: Promise<T>,
@@ -209,7 +209,7 @@ async function handled(
   return parsed(answer ?? "null");
 }
 
-/** URL of a service, at another server. */
+/** URL with the scheme and host of another server. */
 function moved(url: string, base: string): string {
   const { pathname, search } = new URL(url);
   return base.replace(/\/$/, "") + pathname + search;
@@ -242,7 +242,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Error of an answer without success. */
+/** Error of a response whose status is no success. */
 function refusal(status: number, text: string, type: string): WebhookFailure {
   if (type.startsWith("application/json")) {
     try {
@@ -268,7 +268,7 @@ function refusal(status: number, text: string, type: string): WebhookFailure {
   );
 }
 
-/** Text of a connection error, as Go words the common ones. */
+/** Message of a connection error; common ones in Go's wording. */
 function connectionText({ message }: Error, host: string): string {
   const why = /the connection failed: received (.*)$/s.exec(message)?.[1] ??
     message;

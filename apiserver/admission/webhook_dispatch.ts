@@ -9,16 +9,16 @@ import { matchOf } from "./matching.ts";
 import { WebhookFailure } from "./webhook_caller.ts";
 import type { WebhookHook } from "./hook_types.ts";
 
-/** Answer of a webhook that is valid. */
+/** Valid answer of a webhook. */
 export interface WebhookAnswer {
-  /** Operations of a JSON patch, as base64; empty without. */
+  /** Operations of a JSON patch in base64; empty without a patch. */
   readonly patch: string;
 }
 
 /**
  * Matches a request against a webhook: rules, selectors and match conditions.
  *
- * @returns Undefined if the webhook is not to be called.
+ * @returns Undefined if the webhook does not apply.
  * @throws {StatusError} If a match condition fails to evaluate.
  */
 export async function webhookMatch(
@@ -86,7 +86,7 @@ export async function callWebhook(
     readonly verdict: VerdictBuilder;
     /** Key of the audit annotation for an ignored failure. */
     readonly failedOpen: string;
-    /** Object as earlier webhooks left it, in the version of the match. */
+    /** Object after earlier webhooks, in the version of the match. */
     readonly object?: UntypedObject | undefined;
   },
 ): Promise<WebhookAnswer | undefined> {
@@ -176,7 +176,7 @@ async function ask(
   return (answer as { readonly response: JsonObject }).response;
 }
 
-/** What is wrong with an AdmissionReview of version v1. */
+/** Problem of an AdmissionReview of version v1; undefined if it is valid. */
 function answerProblem(
   answer: unknown,
   { uid, mutating }: { readonly uid: string; readonly mutating: boolean },
@@ -217,7 +217,7 @@ function answerProblem(
     : undefined;
 }
 
-/** Error of a webhook's refusal. */
+/** Error of a request that a webhook refused. */
 function denial(name: string, result: unknown): StatusError {
   const status = isJsonObject(result) ? result : {};
   const { code = 0, message, reason, details } = status as {
