@@ -184,7 +184,7 @@ function nestedMetrics(
     : undefined;
 }
 
-/** Parsed value of an annotation; undefined if it is absent or malformed. */
+/** Parsed value of an annotation; undefined if absent or malformed. */
 function readAnnotation<T extends object>(
   text: string | undefined,
 ): T | undefined {
@@ -223,8 +223,8 @@ function withAnnotations(
 }
 
 /**
- * Values of fields in the order of their declaration, by the names of Go's fields;
- * absent ones are null.
+ * Values of fields in the order of their declaration, by their names in Go;
+ * absent fields are null.
  */
 function goFields(object: object, names: readonly string[]): Metric {
   const fields = object as Metric;
@@ -234,7 +234,7 @@ function goFields(object: object, names: readonly string[]): Metric {
   ]));
 }
 
-/** Scaling behavior as the annotation keeps it. */
+/** Scaling behavior in the form of the annotation. */
 function internalBehavior(
   { scaleUp, scaleDown }: HorizontalPodAutoscalerBehavior,
 ): Metric {
@@ -248,7 +248,7 @@ function internalBehavior(
   return { ScaleUp: rules(scaleUp), ScaleDown: rules(scaleDown) };
 }
 
-/** Value from an annotation, with the names of JSON and without nulls. */
+/** Value of an annotation with JSON names and without nulls. */
 function published(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(published);
   if (!isJsonObject(value)) return value;

@@ -1,10 +1,10 @@
 /**
- * Resource definitions of the built-in kinds of Kubernetes 1.36: decoding, defaults,
- * validation, lifecycle, conversion and table columns, each in a folder or file of
- * its own, over the OpenAPI data in `data`. Promises the answers of kube-apiserver
- * byte for byte, and that making the definitions costs next to nothing (data is
- * loaded lazily). Functions of objects only: must not import storage, requests,
- * HTTP or discovery.
+ * Resource definitions of the built-in kinds of Kubernetes 1.36: decoding,
+ * defaults, validation, lifecycle, conversion and table columns, each in a
+ * folder or file of its own, over the OpenAPI data in `data`. Guarantees: the
+ * answers equal those of kube-apiserver byte for byte, and the creation of
+ * definitions is cheap (data is loaded lazily). Works on objects only: must not
+ * import storage, requests, HTTP or discovery.
  *
  * @module
  */

@@ -163,7 +163,7 @@ function readSchema(
   return decodeTyped(type, readMessage(type, wireBytes(value))).object;
 }
 
-/** Schema, or the list that stands in its place: of schemas or of texts. */
+/** Schema, or a list of schemas or texts in its place. */
 function readSchemas(bytes: Uint8Array, kind: "schemas" | "texts"): unknown {
   const list: unknown[] = [];
   let single: JsonObject | undefined;

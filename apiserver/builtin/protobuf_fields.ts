@@ -10,8 +10,9 @@ interface FieldNumbers {
 }
 
 /**
- * Field of a message: a field of the object in JSON, or a message that has some
- * of its fields, for a struct that Go embeds and a list with a type of its own.
+ * Field of a message: a field of the JSON object, or a nested message with some
+ * of the object's fields, for an embedded Go struct or a list with its own
+ * type.
  */
 export interface MessageField {
   readonly number: number;
@@ -57,12 +58,13 @@ function fieldsOf(type: GoType, numbers: FieldNumbers): MessageFields {
 }
 
 /**
- * Form of a value on the wire: of its own, a struct without fields, or a union of
- * the schemas of CustomResourceDefinitions; undefined if the schema says it.
+ * Form of a value on the wire: a special form, a struct without fields
+ * (`empty`), or a union of the schemas of CustomResourceDefinitions; undefined
+ * if the schema determines it.
  */
 export type WireForm = SpecialForm | "empty" | SchemaUnion | undefined;
 
-/** Schema or another value, in a message of both. */
+/** Union message with a schema or another value. */
 export type SchemaUnion = "schemaOrArray" | "schemaOrBool" | "schemaOrTexts";
 
 const APIEXTENSIONS =

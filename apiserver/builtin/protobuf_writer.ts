@@ -109,7 +109,7 @@ function writeField(
   writeValue(writer, number, { schema, value });
 }
 
-/** Order of Go, by bytes in UTF-8. */
+/** Compares texts by their UTF-8 bytes, as Go does. */
 function byBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -1,9 +1,9 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 
-/** Reads a selectable field of an object as text. */
+/** Function that reads a selectable field of an object as text. */
 export type FieldReader = (object: UntypedObject) => string;
 
-/** Reader of a dotted path; returns `absent` if the field is not set. */
+/** Creates a reader of a dotted path, which returns `absent` if the field is not set. */
 function reader(path: string, absent = ""): FieldReader {
   const names = path.split(".");
   return (object) => {
@@ -16,8 +16,8 @@ function reader(path: string, absent = ""): FieldReader {
 }
 
 /**
- * Selectable fields by resource: `FIELD`, or `FIELD=PATH` if the field has
- * another name than its path, with the value of an absent one after `?`.
+ * Selectable fields by resource: `FIELD`, or `FIELD=PATH` if the path differs
+ * from the name; the value of an absent field follows `?`.
  */
 const FIELDS = `
 pods: spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName status.phase status.podIP status.nominatedNodeName spec.hostNetwork?false spec.host=spec.nodeName status.podIPs=status.podIP

@@ -63,7 +63,7 @@ const CONDITIONAL: ReadonlySet<string> = resources(`
   customresourcedefinitions.apiextensions.k8s.io
   apiservices.apiregistration.k8s.io`);
 
-/** Resources whose DELETE returns the object instead of a Status. */
+/** Resources whose deletion returns the object instead of a Status. */
 const RETURNS_DELETED: ReadonlySet<string> = resources(`
   namespaces persistentvolumeclaims persistentvolumes pods podtemplates
   resourcequotas serviceaccounts services csidrivers.storage.k8s.io

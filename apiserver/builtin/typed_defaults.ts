@@ -10,7 +10,7 @@ import { Scope } from "../validation/rules/scope.ts";
 
 let rules: RuleText | undefined;
 
-/** Rules of all definitions; read when first used. */
+/** Default rules of all definitions; read when first used. */
 export function defaultRules(): RuleText {
   return rules ??= new RuleText({
     text: DEFAULT_RULES,

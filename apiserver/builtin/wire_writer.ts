@@ -6,12 +6,12 @@ export class WireWriter {
   #bytes = new Uint8Array(1024);
   #start = 1024;
 
-  /** Number of bytes that are written. */
+  /** Number of written bytes. */
   get length(): number {
     return this.#bytes.length - this.#start;
   }
 
-  /** Bytes that are written; valid until the next write. */
+  /** Written bytes; valid until the next write. */
   get bytes(): Uint8Array {
     return this.#bytes.subarray(this.#start);
   }

@@ -9,7 +9,7 @@ import type {
 const UNKNOWN = "<unknown>";
 const MAX_METRICS = 2;
 
-/** Measured and wanted metrics of a HorizontalPodAutoscaler of v2. */
+/** Current and target metrics of a HorizontalPodAutoscaler (v2), as text. */
 export function metricsText({ spec, status }: HorizontalPodAutoscaler): string {
   const metrics = spec?.metrics ?? [];
   if (metrics.length === 0) return "<none>";

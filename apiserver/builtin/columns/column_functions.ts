@@ -125,7 +125,7 @@ function endpoints(subsets: readonly EndpointSubset[] = []): string {
   );
 }
 
-/** Hosts of the rules; rules without a host count among those not shown. */
+/** Hosts of the rules of an Ingress; rules without a host count as hidden ones. */
 function hosts(rules: readonly IngressRule[] = []): string {
   const found: string[] = [];
   let hasMore = false;
@@ -138,7 +138,7 @@ function hosts(rules: readonly IngressRule[] = []): string {
   return hasMore ? `${shown} + ${rules.length - 3} more...` : shown;
 }
 
-/** Used and hard amounts of the limits, or of everything else. */
+/** Used and hard amounts of a quota: only its limits, or everything except its limits. */
 function quota(
   { hard = {}, used = {} }: ResourceQuotaStatus = {},
   isLimit: boolean,
@@ -195,7 +195,7 @@ const SHORT_MODES: Labels = {
   ReadWriteOncePod: "RWOP",
 };
 
-/** Functions that the expressions of cells call. */
+/** Functions of cell expressions. */
 export const CELL_FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   accessModes: (modes: readonly string[] = []) =>
     Object.keys(SHORT_MODES).filter((mode) => modes.includes(mode))
@@ -253,7 +253,7 @@ export const CELL_FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   selectorText,
   slicePorts: (ports: readonly DiscoveryEndpointPort[] = []) =>
     ports.map(({ port, name }) => String(port ?? name ?? "*")),
-  /** Type of a condition that is true, another text if it is not. */
+  /** Type of a condition that is true, or another text if it is false. */
   state: (conditions: readonly Condition[] = [], type: string, no: string) => {
     const found = conditions.findLast((condition) => condition.type === type);
     return found ? found.status === "True" ? type : no : "Unknown";

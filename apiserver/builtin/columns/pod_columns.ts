@@ -83,7 +83,7 @@ class Restarts {
 }
 
 /**
- * Progress of the init containers; the reason is that of the first one that has
+ * Progress of the init containers; its reason is that of the first one that has
  * not succeeded.
  */
 function initialization(

@@ -40,7 +40,7 @@ function cellsOf(resource: string): readonly Expression[] | undefined {
   return cells;
 }
 
-/** Version of an object whose fields the cells read. */
+/** Version of an object that the cells read. */
 function shownVersion(resource: string, object: UntypedObject): UntypedObject {
   if (resource.startsWith("horizontalpodautoscalers.")) {
     return convertAutoscaler(object, "autoscaling/v2");

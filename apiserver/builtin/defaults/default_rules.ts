@@ -1,8 +1,8 @@
 /**
  * Defaults of the built-in kinds that their schemas do not contain, by struct;
- * `rules/rule_text.ts` explains the words. `FIELD ?= VALUE` sets a field that is
- * absent, `FIELD |= VALUE` one that is absent or empty, `FIELD = VALUE` any, and
- * `delete FIELD` removes it; a field of an absent struct is not set.
+ * `rules/rule_text.ts` documents the statements. `FIELD ?= VALUE` sets an
+ * absent field, `FIELD |= VALUE` an absent or empty one, `FIELD = VALUE` any
+ * field, and `delete FIELD` removes it. Fields of an absent struct are not set.
  */
 export const DEFAULT_RULES: string = String.raw`
 core.v1.Pod

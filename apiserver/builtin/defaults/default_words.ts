@@ -43,7 +43,7 @@ export const DEFAULT_FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   pullPolicy,
 };
 
-/** Compiles a line of a default rule that is not a control word. */
+/** Compiles a line of a default rule that is not a control statement. */
 export function defaultLine(line: string, rules: RuleText): Statement {
   const [, removes, path = "", sign = "", source] =
     /^(delete )?([\w.]+)(?: ([?|]?=) (.*))?$/.exec(line) ?? [];

@@ -163,7 +163,7 @@ const SECRET: Lifecycle = {
   },
 };
 
-/** Resources without hooks besides their generation, by the field that counts. */
+/** Resources whose only hook counts the generation, by the field whose changes count. */
 const GENERATIONS: Readonly<Record<string, string>> = {
   spec: `ingressclasses.networking.k8s.io networkpolicies.networking.k8s.io
   poddisruptionbudgets.policy flowschemas.flowcontrol.apiserver.k8s.io

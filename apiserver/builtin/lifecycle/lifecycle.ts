@@ -10,7 +10,7 @@ import type { UntypedObject } from "../../../core/api/object.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
 import type { ResourceDefinition } from "../../registry.ts";
 
-/** Hooks of a kind besides those of all kinds (upstream's registry strategy). */
+/** Lifecycle hooks of one kind, besides those of all kinds (upstream's registry strategy). */
 export type Lifecycle = Pick<
   ResourceDefinition,
   | "prepareForCreate"
@@ -60,8 +60,8 @@ function readField(object: UntypedObject, path: string): unknown {
 }
 
 /**
- * Hash of a text (32-bit FNV-1a). Replaces random numbers of kube-apiserver,
- * seeded with the uid of the object, which is random already.
+ * Hash of a text (32-bit FNV-1a). Stands for the random numbers of
+ * kube-apiserver; the UID of the object, which is random, is the seed.
  */
 export function hashOf(text: string): number {
   let hash = 2_166_136_261;

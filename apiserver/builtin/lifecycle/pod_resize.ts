@@ -20,8 +20,8 @@ function sameNames(pod: Pod, live: Pod, list: ContainerList): boolean {
 }
 
 /**
- * Drops all that an update of `pods/resize` does not change: all but resources and
- * resize policies.
+ * Drops all changes that an update of `pods/resize` must not make, which are
+ * all but those of resources and resize policies.
  */
 export function keepResize(pod: Pod, live: Pod): void {
   const count = ({ spec }: Pod) => LISTS.map((list) => spec[list]?.length ?? 0);

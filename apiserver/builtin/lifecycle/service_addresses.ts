@@ -49,7 +49,7 @@ export class ServiceAddresses {
     );
   }
 
-  /** Allocates a specific address or port; returns false if another Service holds it. */
+  /** Allocates a given address or port; returns false if another Service holds it. */
   claim(service: Service, what: string, context: HookContext): boolean {
     const holder = this.#holderOf(what, context);
     const { name, namespace = "" } = service.metadata;

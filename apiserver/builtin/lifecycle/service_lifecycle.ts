@@ -131,7 +131,7 @@ function allocate(service: StoredService, allocation: Allocation): void {
   }
 }
 
-/** Sets the IP families; the cluster has IPv4 only. */
+/** Sets the IP families of a Service; the cluster has IPv4 only. */
 function setFamilies(
   service: StoredService,
   before: ServiceSpec | undefined,

@@ -1,4 +1,7 @@
-/** Rules of all other kinds; `rules/rule_text.ts` explains the words. */
+/**
+ * Validation rules of the kinds without a file of their own;
+ * `rules/rule_text.ts` documents the statements.
+ */
 export const CLUSTER_RULES: string = String.raw`
 core.v1.ConfigMap
   let $binary = binaryData

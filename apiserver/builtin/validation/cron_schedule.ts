@@ -1,4 +1,4 @@
-/** Schedules by their names. */
+/** Named cron schedules, such as `@daily`. */
 export const DESCRIPTORS: Readonly<Record<string, string>> = {
   "@yearly": "0 0 1 1 *",
   "@annually": "0 0 1 1 *",
@@ -16,7 +16,7 @@ export interface CronField {
   readonly names?: readonly string[];
 }
 
-/** Minutes, hours, days, months and weekdays. */
+/** Fields of a cron schedule: minutes, hours, days, months and weekdays. */
 export const FIELDS: readonly CronField[] = [
   { low: 0, high: 59 },
   { low: 0, high: 23 },

@@ -1,4 +1,4 @@
-/** Rules of Services, Ingresses, policies and endpoints; `rules/rule_text.ts` explains the words. */
+/** Rules of Services, Ingresses, policies and endpoints; `rules/rule_text.ts` documents the statements. */
 export const NETWORK_RULES: string = String.raw`
 core.v1.Service
   at spec

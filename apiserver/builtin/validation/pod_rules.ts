@@ -1,4 +1,4 @@
-/** Rules of Pods and what they contain; `rules/rule_text.ts` explains the words. */
+/** Rules of Pods and their parts; `rules/rule_text.ts` documents the statements. */
 export const POD_RULES: string = String.raw`
 rule requirement values
   if operator in ['In', 'NotIn'] && !values: missing values: must be specified when \`operator\` is 'In' or 'NotIn'

@@ -25,7 +25,7 @@ interface RuleSet {
 
 let rules: RuleText | undefined;
 
-/** Rules of all definitions, and of updates by resource; read when first used. */
+/** Validation rules of all definitions, and rules of updates by resource; read when first used. */
 export function validationRules(): RuleText {
   return rules ??= new RuleText({
     text: POD_RULES + VOLUME_RULES + WORKLOAD_RULES + NETWORK_RULES +

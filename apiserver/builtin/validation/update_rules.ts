@@ -1,4 +1,7 @@
-/** Rules of updates and of reviews by resource; `$live` is the object before; `rules/rule_text.ts` explains the words. */
+/**
+ * Rules of updates and of reviews by resource; `$live` is the stored object;
+ * `rules/rule_text.ts` documents the statements.
+ */
 export const UPDATE_RULES: string = String.raw`
 rule selector
   if !same(spec.selector, $live.spec.selector): invalid spec.selector shown goSelector(spec.selector): field is immutable

@@ -1,4 +1,4 @@
-/** Rules of volumes, claims and CSI kinds; `rules/rule_text.ts` explains the words. */
+/** Rules of volumes, claims and CSI kinds; `rules/rule_text.ts` documents the statements. */
 export const VOLUME_RULES: string = String.raw`
 core.v1.Volume
   one keysBut(., ['name']): must specify a volume type | may not specify more than 1 volume type

@@ -1,4 +1,4 @@
-/** Rules of workloads, Jobs and autoscalers; `rules/rule_text.ts` explains the words. */
+/** Rules of workloads, Jobs and autoscalers; `rules/rule_text.ts` documents the statements. */
 export const WORKLOAD_RULES: string = String.raw`
 rule mismatch
   invalid template.metadata.labels = template.metadata.labels: \`selector\` does not match template \`labels\`
