@@ -8,8 +8,8 @@ export interface Condition {
 }
 
 /**
- * Conditions with a new one. It is kept as it was if status and reason are the
- * same, and keeps its transition time if the status is the same.
+ * Conditions with a new condition. An existing one stays if status and reason
+ * are the same, and keeps its transition time if the status is the same.
  */
 export function withCondition<T extends Condition>(
   conditions: readonly T[] | undefined,

@@ -44,7 +44,7 @@ export function decode<T extends KubernetesObject>(stored: StoredObject): T {
   return object as KubernetesObject as T;
 }
 
-/** Reference to the managing controller among owners. */
+/** Owner reference of the managing controller, among several references. */
 export function controllerOf(
   owners: readonly OwnerReference[] | undefined,
 ): OwnerReference | undefined {
@@ -66,7 +66,7 @@ export function controllerReference(
   };
 }
 
-/** Function that says whether labels match a selector; an empty one matches none. */
+/** Creates a function that checks whether labels match a selector; an empty selector matches nothing. */
 export function matcher(
   selector: LabelSelector | undefined,
 ): (labels: Readonly<Record<string, string>> | undefined) => boolean {
@@ -76,8 +76,8 @@ export function matcher(
 }
 
 /**
- * Reads and writes of the controllers of the server. Reads are of the newest
- * state; writes pass validation and admission as those of clients.
+ * Reads and writes of the controllers of the server. Reads return the newest
+ * state; writes pass validation and admission like those of clients.
  */
 export class ControllerApi {
   readonly #context: ApiContext;
@@ -99,7 +99,7 @@ export class ControllerApi {
     return this.#context.clock.wallTime();
   }
 
-  /** Current time as in objects. */
+  /** Current time in the format of object fields. */
   get time(): string {
     return timestamp(this.now);
   }
@@ -133,8 +133,8 @@ export class ControllerApi {
   }
 
   /**
-   * Objects that an owner manages. Adopts those without a manager that its
-   * selector matches, and releases those that it does not match any more.
+   * Objects that an owner manages. Adopts unmanaged objects that its selector
+   * matches, and releases objects that it no longer matches.
    */
   async claim<T extends KubernetesObject>(
     kind: ResolvedKind<T>,
@@ -211,8 +211,8 @@ export class ControllerApi {
   }
 
   /**
-   * Changes an object or a subresource; the newest state in the result.
-   * Undefined if the object is gone.
+   * Updates an object or a subresource; returns the newest state, or undefined
+   * if the object is gone.
    */
   async update<T extends KubernetesObject>(
     kind: ResolvedKind<T>,
@@ -245,7 +245,7 @@ export class ControllerApi {
     }
   }
 
-  /** Sets the status of an object, if it differs. */
+  /** Sets the status of an object if it differs. */
   async setStatus<T extends KubernetesObject & { status?: unknown }>(
     kind: ResolvedKind<T>,
     object: T,

@@ -15,33 +15,33 @@ const SLICE = 64;
 const RETRY_MS = { first: 5, longest: 1_000_000 };
 
 /**
- * Function that brings the cluster nearer to the wish of one object.
+ * Function that reconciles one object.
  *
- * @returns Milliseconds until the object must be looked at again, if it does not
- * change before; undefined if it need not.
+ * @returns Milliseconds until the next sync without a change; undefined for no
+ * further sync.
  */
 export type Sync = (
   object: KubernetesObject,
   api: ControllerApi,
-  /** Syncs the object again. */
+  /** Schedules another sync of the object. */
   wake: () => void,
 ) => Promise<number | undefined | void>;
 
-/** Controller of one kind, as kube-controller-manager runs them. */
+/** Controller of one kind, as in kube-controller-manager. */
 export interface ControllerDefinition {
   /** Name, as in the flag `--controllers` of kube-controller-manager. */
   readonly name: string;
-  /** Kind of the objects that it syncs. */
+  /** Kind of the objects that the controller syncs. */
   readonly kind: ResolvedKind;
   /**
-   * Field manager of its writes.
+   * Field manager of the controller's writes.
    *
    * @default {"kube-controller-manager"}
    */
   readonly manager?: string;
-  /** Whether an object concerns it; all do by default. */
+  /** Whether the controller syncs an object; by default it syncs all. */
   readonly concerns?: (object: StoredObject) => boolean;
-  /** Kinds whose objects it manages by owner references and, without an owner, by labels. */
+  /** Kinds whose objects the controller manages by owner references and, without an owner, by labels. */
   readonly owns?: readonly ResolvedKind[];
   /** Keys of objects to sync because an object of another kind changed. */
   readonly watches?: readonly {
@@ -51,7 +51,7 @@ export interface ControllerDefinition {
   readonly sync: Sync;
   /** Forgets a deleted object; must not write to the store. */
   readonly removed?: (last: StoredObject) => void;
-  /** Releases what the controller holds. */
+  /** Releases the resources of the controller. */
   readonly stop?: () => void;
 }
 
@@ -71,7 +71,7 @@ type Observer = (change: Change) => void;
 
 /**
  * Loop of the controllers: a queue of keys over the changes of the store. One
- * key is synced at a time, so that controllers never see half of a write.
+ * key is synced at a time, so controllers never see a partial write.
  */
 export class ControllerLoop {
   readonly #context: ApiContext;
@@ -134,7 +134,7 @@ export class ControllerLoop {
     for (const observer of observers ?? []) observer(change);
   }
 
-  /** Enqueues the managers of an object, or those that may adopt it. */
+  /** Enqueues the managers of an object, or the objects that may adopt it. */
   #observeOwned(controller: Running, { type, object, previous }: Change): void {
     const { kind, group } = controller.definition.kind;
     const collection = this.#context.store.collection(
@@ -157,7 +157,7 @@ export class ControllerLoop {
     }
   }
 
-  /** Syncs all objects of a store that was loaded. */
+  /** Syncs all objects of a loaded store. */
   begin(): void {
     this.#context.store.replay((change, collection) =>
       this.#observe(change, collection)

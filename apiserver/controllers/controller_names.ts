@@ -1,4 +1,4 @@
-/** Controllers of pods, and of objects whose status depends on pods. */
+/** Names of the controllers of pods, and of objects whose status depends on pods. */
 const WORKLOAD_CONTROLLERS = [
   "cronjob-controller",
   "daemonset-controller",
@@ -13,7 +13,7 @@ const WORKLOAD_CONTROLLERS = [
   "statefulset-controller",
 ] as const;
 
-/** Other controllers. */
+/** Names of the controllers that need no pods. */
 const CLUSTER_CONTROLLERS = [
   "certificatesigningrequest-signing-controller",
   "clusterrole-aggregation-controller",
@@ -29,7 +29,7 @@ const CLUSTER_CONTROLLERS = [
   "validatingadmissionpolicy-status-controller",
 ] as const;
 
-/** Controllers of the server, named as in kube-controller-manager. */
+/** Name of a controller of the server, as in kube-controller-manager. */
 export type ControllerName =
   | typeof WORKLOAD_CONTROLLERS[number]
   | typeof CLUSTER_CONTROLLERS[number];
@@ -51,9 +51,9 @@ export function defaultControllers(simulate: boolean): readonly string[] {
 }
 
 /**
- * Function that says which controllers run. As in the flag `--controllers` of
- * kube-controller-manager, `*` stands for all, and `-` before a name switches it
- * off.
+ * Creates a function that checks whether a controller runs. As in the flag
+ * `--controllers` of kube-controller-manager, `*` stands for all, and `-`
+ * before a name switches it off.
  *
  * @throws {RangeError} If a name is unknown.
  */

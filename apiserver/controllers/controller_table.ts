@@ -50,7 +50,7 @@ const CONTROLLERS: readonly ControllerDefinition[] = [
  * Starts the controllers that sync objects by key.
  *
  * @param context Shared state of the server.
- * @param options Which ones run, and the number of simulated nodes.
+ * @param options Selection of controllers, and the number of simulated nodes.
  */
 export async function startControllers(
   context: ApiContext,

@@ -249,7 +249,7 @@ export class CrdController {
   }
 }
 
-/** Status of a new definition whose names are accepted but which is not established. */
+/** Status of a new definition with accepted names that is not yet established. */
 function installing(status: unknown): unknown {
   const { conditions = [], ...rest } = status as NonNullable<Crd["status"]>;
   return {

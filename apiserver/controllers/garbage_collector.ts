@@ -196,7 +196,7 @@ export class GarbageCollector {
     this.#dropFinalizer(owner, ORPHAN);
   }
 
-  /** Deletes the dependents; removes the finalizer of the owner once none blocks its deletion. */
+  /** Deletes the dependents; removes the owner's finalizer when no dependent blocks its deletion. */
   #deleteDependents(owner: StoredObject): void {
     const dependents = this.#dependentsOf(owner.uid);
     const blocking = dependents.filter((dependent) =>

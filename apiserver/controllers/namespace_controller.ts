@@ -40,8 +40,8 @@ const EMPTYING_DELAY_MS = 200;
 const ROOT_CERTIFICATE = "kube-root-ca.crt";
 
 /**
- * Object that every namespace has; it is created again after its deletion, and
- * its data is restored after a change.
+ * Object that every namespace has; recreated after its deletion, and restored
+ * after a change of its data.
  */
 interface DefaultObject {
   readonly controller: ControllerName;
@@ -51,7 +51,7 @@ interface DefaultObject {
 
 /**
  * Namespace controller: deletes the objects of deleted namespaces, and creates
- * in the others the service account `default` and the ConfigMap
+ * in all others the service account `default` and the ConfigMap
  * `kube-root-ca.crt` with the certificate of the authority.
  */
 export class NamespaceController {

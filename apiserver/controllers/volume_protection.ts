@@ -36,7 +36,7 @@ export class VolumeProtection {
    * Creates the controller; it observes the store from now on.
    *
    * @param context Shared state of the server.
-   * @param isEnabled Says which controllers run.
+   * @param isEnabled Checks whether a controller runs.
    */
   constructor(
     context: ApiContext,
@@ -49,7 +49,7 @@ export class VolumeProtection {
     );
   }
 
-  /** Continues with the objects of a store that was loaded. */
+  /** Resumes the protection of the objects of a loaded store. */
   begin(): void {
     this.#context.store.replay((change, collection) =>
       this.#observe(change, collection)

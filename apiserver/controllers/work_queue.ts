@@ -13,9 +13,9 @@ import { settle } from "../settle.ts";
 const SLICE = 64;
 
 /**
- * Work queue that deduplicates waiting items by key. Processing begins after the
- * current synchronous code and continues in slices, so that a long cascade does
- * not keep the server from answering requests.
+ * Work queue that deduplicates waiting items by key. Processing begins after
+ * the current synchronous code and continues in slices, so the server answers
+ * requests during a long cascade.
  */
 export class WorkQueue<T> {
   readonly #work: (item: T) => void;

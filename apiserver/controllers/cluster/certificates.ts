@@ -7,7 +7,7 @@ type Usages = NonNullable<CertificateSigningRequest["spec"]["usages"]>;
 
 const KUBELET: Usages = ["digital signature", "key encipherment"];
 
-/** Usages that a signer permits, and the one that it demands; undefined for any. */
+/** Permitted and required usages of each signer; undefined for any. */
 const SIGNERS: Readonly<
   Record<string, { readonly usages?: Usages; readonly needed?: Usages[0] }>
 > = {
@@ -26,12 +26,12 @@ const SIGNERS: Readonly<
   "kubernetes.io/legacy-unknown": {},
 };
 
-/** Milliseconds before their issue from which certificates are valid. */
+/** Milliseconds by which certificates are backdated. */
 const BACKDATE_MS = 5 * 60_000;
 const YEAR_SECONDS = 365 * 24 * 3600;
 const LEAST_SECONDS = 600;
 
-/** Signer of approved CertificateSigningRequests of the signers of Kubernetes. */
+/** Controller that signs approved CertificateSigningRequests of the signers of Kubernetes. */
 export function certificateSigner(
   authority: () => KeyPair,
 ): ControllerDefinition {
@@ -81,7 +81,7 @@ export function certificateSigner(
   };
 }
 
-/** Why a signer rejects the usages; undefined if it does not. */
+/** Reason why a signer rejects the usages; undefined if it accepts them. */
 function usageProblem(
   usages: Usages,
   { usages: permitted, needed }: (typeof SIGNERS)[string],

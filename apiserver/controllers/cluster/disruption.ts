@@ -16,7 +16,7 @@ import { budgetsOf, selectsPods } from "../../write/disruption_budgets.ts";
 import { withCondition } from "../conditions.ts";
 import { isReady, scaled } from "../workloads/pods.ts";
 
-/** Time in which an evicted pod must be gone, in milliseconds. */
+/** Time limit for the end of an evicted pod, in milliseconds. */
 const DELETION_MS = 120_000;
 
 /** Controller of PodDisruptionBudgets: counts healthy pods and permitted disruptions. */
@@ -117,7 +117,7 @@ async function syncBudget(
   return delay;
 }
 
-/** Sum of the wanted sizes of the pods' managers, or why it is unknown. */
+/** Sum of the desired replicas of the pods' managers, or the reason why it is unknown. */
 function expectedScale(
   pods: readonly Pod[],
   api: ControllerApi,

@@ -32,7 +32,7 @@ const SKIP_MIRROR = "endpointslice.kubernetes.io/skip-mirror";
 /** Greatest number of endpoints in a slice. */
 const SLICE_SIZE = 100;
 
-/** Services of a pod, before and after a change. */
+/** Services that selected a pod before or after a change. */
 function* servicesOf(
   { object, previous }: Change,
   api: ControllerApi,
@@ -140,7 +140,7 @@ export const ENDPOINTS: ControllerDefinition = {
   },
 };
 
-/** Removal of the Endpoints of deleted Services. */
+/** Controller that deletes the Endpoints of deleted Services. */
 export const STALE_ENDPOINTS: ControllerDefinition = {
   name: "endpoints-controller",
   kind: Endpoints,
@@ -300,12 +300,12 @@ function targetPort(
   )?.containerPort;
 }
 
-/** Form in which two lists are compared, whatever their order. */
+/** JSON form of a value, without undefined fields. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** Makes the slices of an owner those that are wanted, with few writes. */
+/** Writes the desired slices of an owner, with few writes. */
 async function writeSlices(
   api: ControllerApi,
   { kind, owner, labels, annotations = {}, wanted }: {

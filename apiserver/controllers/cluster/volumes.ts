@@ -10,7 +10,7 @@ const NAME = "persistentvolume-binder-controller";
 const BOUND_BY = "pv.kubernetes.io/bound-by-controller";
 const COMPLETED = "pv.kubernetes.io/bind-completed";
 
-/** Phases of PersistentVolumes. */
+/** Controller of the phases of PersistentVolumes. */
 export const VOLUMES: ControllerDefinition = {
   name: NAME,
   kind: PersistentVolume,
@@ -48,7 +48,7 @@ export const VOLUMES: ControllerDefinition = {
   },
 };
 
-/** Binder of PersistentVolumeClaims; creates no volumes. */
+/** Controller that binds PersistentVolumeClaims; creates no volumes. */
 export const CLAIMS: ControllerDefinition = {
   name: NAME,
   kind: PersistentVolumeClaim,

@@ -18,13 +18,13 @@ import { isFinished, podCondition } from "../workloads/pods.ts";
 
 /** Time until the containers of a new pod run, in milliseconds. */
 const START_MS = 500;
-/** Time that a container without a hook runs whose pod is to end, in milliseconds. */
+/** Run time in milliseconds of a container without a hook in a pod that is to end. */
 const FINISH_MS = 1_000;
-/** Time that a container without a hook takes to stop, in milliseconds. */
+/** Stop time of a container without a hook, in milliseconds. */
 const STOP_MS = 500;
-/** First and longest delay before a container is restarted again, in milliseconds. */
+/** First and longest delay before another restart of a container, in milliseconds. */
 const BACKOFF_MS = { first: 10_000, longest: 300_000 };
-/** Exit code of a process that SIGTERM ended. */
+/** Exit code of a process ended by SIGTERM. */
 const STOPPED = 143;
 
 const NODE_INFO = {
@@ -43,19 +43,19 @@ const NODE_INFO = {
 /** Process of a container. */
 interface Process {
   restarts: number;
-  /** Time at which it starts, or started. */
+  /** Start time of the process, which may be in the future. */
   startAt: number;
   isStarted: boolean;
   isReady: boolean;
-  /** Whether a hook decides when it ends. */
+  /** Whether a hook decides when the process ends. */
   isHooked: boolean;
   exit?: { readonly code: number; readonly at: number; message?: string };
-  /** State before the last restart. */
+  /** State of the container before the last restart. */
   last?: ContainerState | undefined;
   readonly signal: AbortController;
 }
 
-/** Containers of a pod. */
+/** Running containers of a pod. */
 interface Run {
   readonly processes: Map<string, Process>;
   readonly ip: string;
@@ -74,7 +74,7 @@ export async function createNodes(
   }
 }
 
-/** Kubelets' registration of their nodes: makes every new node ready. */
+/** Controller that registers the nodes of kubelets: makes every new node ready. */
 export const NODE_REGISTRATION: ControllerDefinition = {
   name: "node-registration",
   manager: "kubelet",
@@ -125,8 +125,9 @@ export const NODE_REGISTRATION: ControllerDefinition = {
 
 /**
  * Kubelet of simulated nodes: the containers of bound pods run, become ready,
- * restart, finish and stop as the hook `run` says; without it containers of pods
- * with the restart policy Always run until they are stopped, others succeed.
+ * restart, finish and stop as the hook `run` determines. Without the hook,
+ * containers of pods with the restart policy Always run until they are stopped,
+ * and others succeed.
  */
 export function kubelet(context: ApiContext): ControllerDefinition {
   const pods = new PodRunner(context);
@@ -232,7 +233,8 @@ class PodRunner {
   /**
    * Starts, ends and restarts the containers whose time has come.
    *
-   * @returns When the next one is due, in milliseconds since 1970.
+   * @returns Time at which the next container is due, in milliseconds since
+   * 1970.
    */
   #advance(pod: Pod, run: Run, now: number, wake: () => void): number {
     let next = Infinity;
@@ -287,7 +289,7 @@ class PodRunner {
       readonly now: number;
       readonly policy: string;
       readonly wake: () => void;
-      /** Time that it runs without a hook, unless endless. */
+      /** Run time of a container without a hook, unless it is endless. */
       readonly length: number;
     },
   ): number {

@@ -24,7 +24,7 @@ type Term = NonNullable<
   >["nodeSelectorTerms"]
 >[number];
 
-/** Whether a node has what a pod demands: its selector and node affinity. */
+/** Whether a node matches a pod's node selector and node affinity. */
 export function matchesNode(spec: PodSpec, { metadata }: Node): boolean {
   const { name, labels = {} } = metadata;
   const wanted = Object.entries(spec.nodeSelector ?? {});
@@ -74,7 +74,7 @@ export function toleratesTaints(
   );
 }
 
-/** Scheduler of a server with simulated nodes; does not compare resources. */
+/** Scheduler of a server with simulated nodes; ignores resources. */
 export const SCHEDULER: ControllerDefinition = {
   name: "scheduler",
   manager: "kube-scheduler",
@@ -142,7 +142,7 @@ async function schedule(pod: Pod, api: ControllerApi): Promise<void> {
 
 const bindings = new WeakMap<object, number>();
 
-/** Nodes take turns. */
+/** Index of the next node in a round robin. */
 function nextIndex({ context }: ControllerApi, count: number): number {
   const turn = bindings.get(context) ?? 0;
   bindings.set(context, turn + 1);

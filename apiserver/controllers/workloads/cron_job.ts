@@ -16,7 +16,7 @@ import { finishOf } from "./job.ts";
 import { byAge } from "./pods.ts";
 
 const SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-/** Number of missed times after which only the last one is looked for. */
+/** Number of missed times after which only the last one is searched. */
 const MANY_MISSED = 100;
 
 /** Controller of CronJobs. */
@@ -81,7 +81,7 @@ async function cut(
   }
 }
 
-/** Newest scheduled time that was not yet acted on and is not too late. */
+/** Newest scheduled time without a Job that is not too late. */
 function lastMissed(
   { metadata, spec, status }: CronJob,
   times: CronTimes,

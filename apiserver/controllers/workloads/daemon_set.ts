@@ -21,7 +21,7 @@ import { cutRevisions, syncRevisions } from "./revisions.ts";
 
 const HASH_LABEL = "controller-revision-hash";
 
-/** Tolerations of all pods of DaemonSets: they run on nodes with problems. */
+/** Tolerations of all pods of DaemonSets, which run even on nodes with problems. */
 const TOLERATIONS: readonly Toleration[] = [
   ...(["not-ready", "unreachable"] as const).map((name) => ({
     key: `node.kubernetes.io/${name}`,
@@ -54,7 +54,7 @@ export const DAEMON_SETS: ControllerDefinition = {
   sync: (object, api) => syncDaemonSet(object as DaemonSet, api),
 };
 
-/** Name of the node for which a pod was made. */
+/** Name of the node that a pod was created for. */
 function nodeOf({ spec }: Pod): string {
   const terms = spec.affinity?.nodeAffinity
     ?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
@@ -239,7 +239,7 @@ async function place(
   }
 }
 
-/** Replaces pods of old revisions within the limits. */
+/** Replaces pods of old revisions within the limits of the update strategy. */
 async function roll(
   pods: readonly Pod[],
   { api, create, nodes, isNew, isAvailable, surge, unavailable }: Placing & {

@@ -22,7 +22,7 @@ const REVISION = "deployment.kubernetes.io/revision";
 const REVISION_HISTORY = "deployment.kubernetes.io/revision-history";
 const DESIRED = "deployment.kubernetes.io/desired-replicas";
 const MAX = "deployment.kubernetes.io/max-replicas";
-/** Annotations of a Deployment that its ReplicaSets do not get. */
+/** Annotations of a Deployment that are not copied to its ReplicaSets. */
 const NOT_COPIED: ReadonlySet<string> = new Set([
   "kubectl.kubernetes.io/last-applied-configuration",
   REVISION,
@@ -224,7 +224,7 @@ class Rollout {
         this.#deployment;
   }
 
-  /** Sets revision and annotations of the current ReplicaSet; creates it if asked. */
+  /** Sets revision and annotations of the current ReplicaSet; creates the ReplicaSet if requested. */
   async #syncCurrent(create: boolean): Promise<void> {
     const revision = Math.max(0, ...this.#old.map(revisionOf)) + 1;
     const { minReadySeconds } = this.#spec;
@@ -553,7 +553,7 @@ class Rollout {
     };
   }
 
-  /** Writes the status of a rollout; returns when its deadline must be checked. */
+  /** Writes the status of a rollout; returns the delay until its deadline is due. */
   async #report(): Promise<number | undefined> {
     const status = this.#status();
     const deadline = this.#deadline;
@@ -636,7 +636,7 @@ class Rollout {
   }
 }
 
-/** Whether a status has more new pods or fewer old ones than the one before. */
+/** Whether a status has more new pods or fewer old pods than the previous status. */
 function hasProgressed(
   before: DeploymentStatus,
   after: DeploymentStatus,

@@ -1,17 +1,17 @@
 import { canonicalText } from "../../crd/schema/json_tree.ts";
 
-/** Alphabet of hashes in names, that of generated names. */
+/** Alphabet of hashes in names; the same as that of generated names. */
 const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 const encoder = new TextEncoder();
 
-/** Hash as part of a name: the decimal digits of a number as safe letters. */
+/** Hash as a part of a name: the decimal digits of a number as safe letters. */
 function safeText(hash: number): string {
   return [...String(hash)].map((digit) =>
     ALPHABET[digit.charCodeAt(0) % ALPHABET.length]
   ).join("");
 }
 
-/** FNV hash of 32 bits; `a` multiplies after the exclusive or. */
+/** FNV hash of 32 bits; the variant `1a` multiplies after the exclusive or. */
 function fnv(text: string, variant: "1" | "1a"): number {
   let hash = 0x811c9dc5;
   for (const byte of encoder.encode(text)) {
@@ -24,7 +24,7 @@ function fnv(text: string, variant: "1" | "1a"): number {
 
 /**
  * Value of the label `pod-template-hash`. Kubernetes hashes Go's memory layout;
- * this is of the same form over the JSON of the template.
+ * this hash has the same form, but covers the JSON of the template.
  */
 export function templateHash(template: unknown, collisions?: number): string {
   return safeText(fnv(
@@ -33,7 +33,7 @@ export function templateHash(template: unknown, collisions?: number): string {
   ));
 }
 
-/** Hash in the name of a ControllerRevision with this data. */
+/** Hash of the data of a ControllerRevision, for its name. */
 export function revisionHash(data: unknown, collisions?: number): string {
   return safeText(fnv(
     canonicalText(data) + (collisions === undefined ? "" : collisions),

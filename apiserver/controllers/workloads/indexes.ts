@@ -12,7 +12,7 @@ export function parseIndexes(text: string | undefined): Set<number> {
   return indexes;
 }
 
-/** Text of indexes, with ranges of three and more as `3-5`. */
+/** Text of indexes; three or more in a row become a range such as `3-5`. */
 export function formatIndexes(indexes: ReadonlySet<number>): string {
   const parts: string[] = [];
   const sorted = [...indexes].sort((a, b) => a - b);

@@ -78,7 +78,7 @@ export const EXPIRED_JOBS: ControllerDefinition = {
   },
 };
 
-/** Condition with which a Job has finished. */
+/** Condition of a finished Job; undefined while it runs. */
 export function finishOf({ status }: Job): JobCondition | undefined {
   return status?.conditions?.find(({ type, status }) =>
     status === "True" && (type === "Complete" || type === "Failed")
@@ -242,7 +242,7 @@ class JobSync {
     return counted;
   }
 
-  /** Why the Job must end, if it must. */
+  /** Reason why the Job must end; undefined if it continues. */
   #end(): End | undefined {
     for (
       const { type, status, reason = "", message = "" }
@@ -379,7 +379,7 @@ class JobSync {
     });
   }
 
-  /** Creates or deletes pods for the wanted parallelism. */
+  /** Creates or deletes pods to reach the desired parallelism. */
   async #manage(): Promise<void> {
     const wasSuspended = this.#status.conditions?.some(({ type, status }) =>
       type === "Suspended" && status === "True"
@@ -478,7 +478,7 @@ class JobSync {
     return draft;
   }
 
-  /** Sets counts and, once no pod is left, the condition of the end. */
+  /** Sets the counts and, once no pod is left, the final condition. */
   #settle(end: End | undefined): void {
     const active = this.#active();
     const terminating = this.#terminating().length;

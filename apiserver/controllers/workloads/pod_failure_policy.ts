@@ -3,7 +3,7 @@ import type { Pod } from "../../../core/kinds/core_v1.ts";
 
 type Policy = NonNullable<NonNullable<Job["spec"]>["podFailurePolicy"]>;
 
-/** What the failure policy of a Job says of a failed pod; undefined if no rule matches. */
+/** Action of a Job's failure policy for a failed pod; undefined if no rule matches. */
 export function failureAction(
   pod: Pod,
   policy: Policy | undefined,

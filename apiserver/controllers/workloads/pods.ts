@@ -22,7 +22,7 @@ export function isReady(pod: Pod): boolean {
   return podCondition(pod, "Ready")?.status === "True";
 }
 
-/** Time at which a ready pod has been ready for a while, in milliseconds; undefined if it is not ready. */
+/** Time at which a ready pod becomes available, in milliseconds; undefined if it is not ready. */
 export function availableAt(pod: Pod, minReadySeconds = 0): number | undefined {
   const ready = podCondition(pod, "Ready");
   if (ready?.status !== "True") return undefined;
@@ -34,7 +34,7 @@ export function isFinished({ status }: Pod): boolean {
   return status?.phase === "Succeeded" || status?.phase === "Failed";
 }
 
-/** Whether a pod neither has finished nor is being deleted. */
+/** Whether a pod is neither finished nor being deleted. */
 export function isActive(pod: Pod): boolean {
   return !isFinished(pod) && pod.metadata.deletionTimestamp === undefined;
 }
@@ -110,7 +110,7 @@ export function restartsOf({ status }: Pod): number {
   );
 }
 
-/** Pod from the template of a workload, which manages it. */
+/** Pod created from the template of the workload that manages it. */
 export function podFrom(
   template: PodTemplateSpec,
   ownerKind: ResolvedKind,
@@ -133,7 +133,7 @@ export function podFrom(
   };
 }
 
-/** Prefix of the names of generated pods; without a hyphen where it would be too long. */
+/** Name prefix of generated pods, without the hyphen if it is too long. */
 function prefixOf(name: string): string {
   return name.length > 252 ? name : `${name}-`;
 }
@@ -159,7 +159,7 @@ export async function createPods(
   }
 }
 
-/** A number, or a percentage of a total. */
+/** Value of a number or a percentage of a total, rounded. */
 export function scaled(
   value: number | string | undefined,
   total: number,
@@ -170,7 +170,7 @@ export function scaled(
   return round === "up" ? Math.ceil(part) : Math.floor(part);
 }
 
-/** Objects by age, oldest first; by name if they are of one second. */
+/** Objects by age, oldest first; by name within the same second. */
 export function byAge(a: KubernetesObject, b: KubernetesObject): number {
   const [first, second] = [a.metadata, b.metadata].map((
     { creationTimestamp = "", name },

@@ -9,7 +9,7 @@ import { type ControllerApi, controllerReference } from "../controller_api.ts";
 import { revisionHash } from "./hashes.ts";
 import { byAge } from "./pods.ts";
 
-/** Workload whose templates are kept as ControllerRevisions. */
+/** Workload whose templates are kept in ControllerRevisions. */
 export interface Revised extends KubernetesObject {
   spec?: {
     selector: LabelSelector;
@@ -19,13 +19,13 @@ export interface Revised extends KubernetesObject {
   status?: { collisionCount?: number | undefined } | undefined;
 }
 
-/** Revisions of a workload, oldest first, and that of its template. */
+/** Revisions of a workload, oldest first, and the revision of its current template. */
 export interface Revisions {
   readonly all: readonly ControllerRevision[];
   readonly newest: ControllerRevision;
 }
 
-/** Template that a revision keeps. */
+/** Template in a revision. */
 export function templateOf({ data }: ControllerRevision): PodTemplateSpec {
   const { spec } = data as unknown as { spec: { template: object } };
   const { $patch: _, ...template } = spec.template as
@@ -89,7 +89,7 @@ export async function syncRevisions(
   }
 }
 
-/** Deletes the oldest revisions beyond the limit that no pod has. */
+/** Deletes the oldest revisions beyond the limit that no pod uses. */
 export async function cutRevisions(
   api: ControllerApi,
   { spec }: Revised,

@@ -113,13 +113,13 @@ async function syncStatefulSet(
   return delay;
 }
 
-/** Ordinal of a pod by its name; undefined if it is not one of the set. */
+/** Ordinal of a pod by its name; undefined for a pod of another set. */
 function ordinalOf({ metadata }: StatefulSet, pod: Pod): number | undefined {
   const match = /^(.*)-(\d+)$/.exec(pod.metadata.name);
   return match?.[1] === metadata.name ? Number(match[2]) : undefined;
 }
 
-/** Step of a StatefulSet towards its wanted pods, in the order of their ordinals. */
+/** Step of a StatefulSet towards its desired pods, in the order of their ordinals. */
 class Update {
   readonly #set: StatefulSet;
   readonly #current: ControllerRevision;
@@ -168,7 +168,7 @@ class Update {
       (availableAt(pod, minReadySeconds) ?? Infinity) <= this.#api.now;
   }
 
-  /** Creates or replaces a pod; returns whether those after it must wait. */
+  /** Creates or replaces a pod; returns whether later pods must wait. */
   async #keep(pod: Pod | undefined, ordinal: number): Promise<boolean> {
     if (pod && isFinished(pod)) {
       if (!isTerminating(pod)) await this.#api.delete(Pod, pod);
@@ -182,7 +182,7 @@ class Update {
     return this.#isOrdered && !this.#isAvailable(pod);
   }
 
-  /** Deletes the pods beyond the range, the highest first. */
+  /** Deletes the pods beyond the range, highest ordinal first. */
   async #condemn(
     condemned: readonly Pod[],
     wanted: readonly (Pod | undefined)[],
