@@ -83,7 +83,7 @@ function storageVersion(object: UntypedObject): string | undefined {
   return spec?.versions?.find((version) => version.storage)?.name;
 }
 
-/** Adds the storage version to `status.storedVersions`, which keeps former ones. */
+/** Adds the storage version to `status.storedVersions`, which keeps earlier ones. */
 function recordStorageVersion(object: UntypedObject): void {
   const storage = storageVersion(object);
   const status = (object.status ?? { ...EMPTY_STATUS }) as {

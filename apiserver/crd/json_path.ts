@@ -1,11 +1,11 @@
 import { isJsonObject } from "../../core/patch/json_value.ts";
 
-/** Step of a path: maps the values found so far to values in them. */
+/** Step of a path, which maps found values to values in them. */
 type Step = (values: readonly unknown[]) => unknown[];
 
 /** A compiled JSONPath. */
 export interface JsonPath {
-  /** Finds the values at the path; missing keys yield none. */
+  /** Finds the values at the path; missing keys yield no value. */
   find(object: unknown): unknown[];
 }
 
@@ -38,7 +38,7 @@ class Reader {
     return this.position >= this.text.length;
   }
 
-  /** Skips the given text if it is next; returns whether it was. */
+  /** Skips the given text if it is next; returns whether it did. */
   take(piece: string): boolean {
     if (!this.text.startsWith(piece, this.position)) return false;
     this.position += piece.length;

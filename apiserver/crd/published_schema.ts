@@ -125,7 +125,7 @@ export function publishedList(
   };
 }
 
-/** Object with the same keys and other values. */
+/** Copy of an object with mapped values. */
 export function mapValues<T>(
   object: Readonly<Record<string, T>>,
   change: (value: T) => T,

@@ -35,7 +35,7 @@ export class WebhookConversion {
     this.#deps = deps;
   }
 
-  /** Converts one object, in a step of `settle`. */
+  /** Converts one object in a request that `settle` repeats with the response of the webhook. */
   convert(object: UntypedObject, apiVersion: string): UntypedObject {
     // kube-apiserver does not ask about objects without content.
     if (Object.keys(object).length <= 2 && object.metadata === undefined) {
@@ -50,8 +50,8 @@ export class WebhookConversion {
   }
 
   /**
-   * Provides the conversions of several objects to the running step, which gets
-   * them by one call.
+   * Converts several objects by one call of the webhook, for the later
+   * conversion of each.
    */
   prepare(objects: readonly UntypedObject[], apiVersion: string): void {
     const others = objects.filter((object) => object.apiVersion !== apiVersion);
@@ -118,7 +118,7 @@ export class WebhookConversion {
     });
   }
 
-  /** Objects of a successful answer. */
+  /** Objects of a successful response of the webhook. */
   #read(answer: unknown, uid: string): readonly unknown[] {
     const review = isJsonObject(answer) ? answer : {};
     const { response } = review;
@@ -196,7 +196,7 @@ function identityProblem(
 
 /**
  * Metadata of the original with labels and annotations of the converted object;
- * a text if those are invalid.
+ * an error message if those are invalid.
  */
 function restoredMetadata(
   original: UntypedObject,

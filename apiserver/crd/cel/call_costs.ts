@@ -41,7 +41,7 @@ export function sizeOf({ size, type }: Operand): SizeRange {
   return size ?? (type.kind === "scalar" ? ONE : ANY_SIZE);
 }
 
-/** Size of an operand for the functions of Kubernetes, which do not treat scalars separately. */
+/** Size of an operand for the CEL functions of Kubernetes, which do not treat scalars separately. */
 function ownSize(operand: Operand | undefined): SizeRange {
   return operand?.size ?? ANY_SIZE;
 }
@@ -50,14 +50,14 @@ function traversal({ max }: SizeRange, factor = 1): number {
   return times(max, factor * TRAVERSAL);
 }
 
-/** Rule for a function that traverses one of its operands. */
+/** Creates the cost rule of a function that traverses one of its operands. */
 function traverses(position: number, factor = 1): CallRule {
   return (operands) => ({
     cost: traversal(ownSize(operands[position]), factor),
   });
 }
 
-/** Cost of a function that traverses a text and returns one of the same size. */
+/** Cost of a function that traverses a text and returns a text of the same size. */
 function rewrites(operands: readonly Operand[]): CallCost {
   const size = ownSize(operands[0]);
   return { cost: traversal(size), size };
@@ -96,7 +96,7 @@ function flattens([target, depth]: readonly Operand[]): CallCost {
   return newList(ownSize(target), depth ? countOf(depth) : 1);
 }
 
-/** Value of a literal number; without limit if it is computed. */
+/** Value of a literal number; unlimited if the number is computed. */
 function countOf(operand: Operand | undefined): number {
   const { literal } = operand ?? {};
   return typeof literal === "bigint" ? Math.max(0, Number(literal)) : UNBOUNDED;
@@ -212,7 +212,7 @@ function quotes([text]: readonly Operand[]): CallCost {
   };
 }
 
-/** Whether an operand may have the kind at run time. */
+/** Whether an operand may have a kind of type at run time. */
 function mayBe(operand: Operand | undefined, kind: CostKind): boolean {
   return operand?.type.kind === kind || operand?.type.kind === "dyn";
 }
@@ -380,7 +380,7 @@ export function operatorCost(name: string, a: Operand, b: Operand): CallCost {
   }
 }
 
-/** Size of the result of a conditional. */
+/** Size of the result of a conditional expression. */
 export function choiceSize(a: Operand, b: Operand): SizeRange {
   return sizeUnion(sizeOf(a), sizeOf(b));
 }

@@ -31,7 +31,7 @@ export function baseEnvironment(): Environment {
   return environment;
 }
 
-/** Duration class of the library, which does not export it; taken from a value. */
+/** Duration class of the library, taken from a value because the library does not export it. */
 export function durationClass(): CelDuration {
   duration ??= baseEnvironment().evaluate("duration('1s')")
     .constructor as CelDuration;

@@ -8,17 +8,17 @@ export type CelLibrary = typeof CelModule;
 let library: CelLibrary | undefined;
 
 /**
- * Loads the CEL library. Loading takes some tens of milliseconds, so that a server
- * does it only for the first CRD with rules.
+ * Loads the CEL library. This takes tens of milliseconds, so a server loads it
+ * only for the first CRD with rules.
  */
 export async function loadCel(): Promise<void> {
   library ??= await loadModule(import("@marcbachmann/cel-js"));
 }
 
 /**
- * CEL library, after it was loaded.
+ * Loaded CEL library.
  *
- * @throws {ReferenceError} If the library is not loaded yet by {@linkcode loadCel}.
+ * @throws {ReferenceError} If {@linkcode loadCel} has not loaded it yet.
  */
 export function celLibrary(): CelLibrary {
   if (library === undefined) {
@@ -33,9 +33,9 @@ export function celLibrary(): CelLibrary {
 export interface CelExtension {
   /** Classes of types by their names in signatures. */
   readonly types?: Readonly<Record<string, { readonly prototype: object }>>;
-  /** Names that qualify functions, as `sets` does, with their types. */
+  /** Namespaces that qualify functions, such as `sets`, with their types. */
   readonly namespaces?: Readonly<Record<string, string>>;
-  /** Functions by signature, and the operator `==` of types. */
+  /** Functions by signature, including the operator `==` of types. */
   readonly functions: Readonly<Record<string, (...args: never[]) => unknown>>;
 }
 

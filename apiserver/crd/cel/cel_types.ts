@@ -12,7 +12,7 @@ export interface CelType {
   /** Name in signatures, such as `list<int>`. */
   readonly name: string;
   /**
-   * Converts a JSON value that is valid for the schema.
+   * Converts a JSON value that the schema allows.
    *
    * @throws {TypeError} If the value does not match its format.
    */
@@ -42,8 +42,8 @@ const INT: CelType = {
 };
 
 /**
- * CEL types of the nodes of a schema, registered in an environment. Nodes without
- * a known type, which rules cannot access, have none.
+ * CEL types of the nodes of a schema, registered in an environment. Nodes of
+ * unknown type have no CEL type, and rules cannot access them.
  */
 export class CelTypes {
   readonly #environment: Environment;

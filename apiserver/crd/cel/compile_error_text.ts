@@ -1,4 +1,4 @@
-/** Properties of errors of the CEL library, besides the message. */
+/** Properties of errors of the CEL library, in addition to the message. */
 interface CelFailureDetails {
   readonly code?: string;
   readonly summary?: string;
@@ -13,7 +13,7 @@ export interface CompileProblem {
 }
 
 /**
- * Error of the CEL library in the words of cel-go.
+ * Error of the CEL library with cel-go's message.
  *
  * @param isFunction Whether a function of the given name exists.
  */
@@ -58,7 +58,7 @@ const TOKENS: Readonly<Record<string, string>> = {
   IDENTIFIER: "IDENTIFIER",
 };
 
-/** Problem of an expression that cannot be parsed, in the words of cel-go's parser. */
+/** Problem of an expression that cannot be parsed, with the message of cel-go's parser. */
 function syntaxProblem(
   { code = "", summary = "", range }: CelFailureDetails,
   source: string,

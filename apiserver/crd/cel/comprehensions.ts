@@ -16,7 +16,7 @@ interface Type {
   readonly valueType?: Type;
 }
 
-/** Variables of the library, as types or as values. */
+/** Variables of the CEL library, with their types or values. */
 interface Scope {
   forkWithVariable(name: string, type: Type): Scope;
   reuse(parent: Scope): Scope;
@@ -38,19 +38,19 @@ interface Evaluator {
   tryEval(node: Node, scope: Scope): unknown;
 }
 
-/** Evaluates the last argument for an entry. */
+/** Function that evaluates the last argument for an entry. */
 type Body = (key: unknown, value: unknown) => unknown;
 
 /** Loop over the entries of a list or map. */
 interface Loop {
   readonly name: string;
-  /** Whether its only variable is the item, instead of index or key, and value. */
+  /** Whether the loop has only a variable for the item, not for index or key and value. */
   readonly single?: boolean;
-  /** Whether errors of an entry do not end it. */
+  /** Whether the loop continues after an error of an entry. */
   readonly tolerant?: boolean;
-  /** Whether the body is a condition. */
+  /** Whether the body of the loop is a condition. */
   readonly condition?: boolean;
-  /** Type of the result, if it is not that of the body. */
+  /** Type of the result, if it differs from the type of the body. */
   typeOf?(
     checker: Checker,
     body: Type,
@@ -63,7 +63,7 @@ interface Loop {
 
 type Entry = readonly [key: unknown, value: unknown];
 
-/** What a filter answers for entries that are left out. */
+/** Result of a filter for an entry that it excludes. */
 const LEFT_OUT = Symbol();
 
 const LOOPS: readonly Loop[] = [
@@ -122,7 +122,7 @@ const LOOPS: readonly Loop[] = [
   },
 ];
 
-/** Operators of expressions that can be sorted by a key. */
+/** Operators of expressions that `sortBy()` accepts. */
 const SORTED: readonly string[] = ["list", ".", "id", "call", "rcall"];
 
 /** Registers loops with two variables, and `sortBy()`. */
@@ -143,7 +143,7 @@ export function registerComprehensions(environment: Environment): void {
   }
 }
 
-/** Call of a loop, as the parser met it. */
+/** Parsed call of a loop. */
 interface Call {
   readonly ast: Node;
   readonly args: readonly Node[];
@@ -232,7 +232,7 @@ function expansion(loop: Loop, { ast, args, receiver: range }: Call): object {
   };
 }
 
-/** Entries of a list by index, or of a map by key. */
+/** Entries of a list by index, or entries of a map by key. */
 function entriesOf(range: unknown, keyType: Type | undefined): Entry[] {
   if (Array.isArray(range) || range instanceof Set) {
     return [...range].map((item, index) => [BigInt(index), item]);

@@ -67,7 +67,7 @@ const PAIR_LOOPS: ReadonlySet<string> = new Set([
   "transformMapEntry 4",
 ]);
 
-/** Part of an entry that a variable of a comprehension has. */
+/** Part of an entry that is the value of a comprehension's variable. */
 type EntryPart = "item" | "key" | "value";
 
 /** CEL names that only qualify functions and are no variables. */
@@ -85,7 +85,7 @@ const NEW_LIST = 10;
 /** Cost of creating a map. */
 const NEW_MAP = 30;
 
-/** Costs of the start and of each step, besides its expressions. */
+/** Costs of the start and of each step of a comprehension with two variables, without its expressions. */
 const PAIR_COSTS: Readonly<Record<string, readonly [number, number]>> = {
   all: [1, 3],
   exists: [1, 4],

@@ -1,7 +1,7 @@
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { celName } from "./cel_names.ts";
 
-/** Kind of a type, on which the cost of operations depends. */
+/** Kind of a type, which determines the cost of operations. */
 export type CostKind =
   | "list"
   | "map"
@@ -13,7 +13,7 @@ export type CostKind =
   | "dyn"
   | "other";
 
-/** Type of an expression, as far as costs depend on it. */
+/** Type of an expression, for cost estimates. */
 export interface CostType {
   readonly kind: CostKind;
   /** Name in signatures; empty for types declared by a schema. */
@@ -183,7 +183,7 @@ function text(schema: OpenApiSchema): DeclaredType {
   return plain("string", most ?? largest, ENCLOSING_BYTES);
 }
 
-/** Size in bytes of the longest text among the values; undefined without values. */
+/** Size of the longest text among values, in bytes; undefined without values. */
 function longestOf(values: readonly unknown[] = []): number | undefined {
   if (values.length === 0) return undefined;
   return Math.max(

@@ -20,7 +20,7 @@ const LITERALS: Readonly<Record<string, (text: string) => boolean>> = {
   timestamp: (text) => matchesFormat("date-time", text),
 };
 
-/** Calls a function once for every node. */
+/** Calls a function once for every node of a tree. */
 function walk(tree: unknown, onNode: (node: ExpressionNode) => void): void {
   const seen = new Set<unknown>();
   const step = (value: unknown): void => {
@@ -40,7 +40,7 @@ function walk(tree: unknown, onNode: (node: ExpressionNode) => void): void {
   step(tree);
 }
 
-/** Evaluates a node of the library's tree. */
+/** Function that evaluates a node of the library's expression tree. */
 type Evaluate = (...args: readonly unknown[]) => unknown;
 
 /** Node whose evaluation can be replaced. */
@@ -49,7 +49,7 @@ interface Replaceable extends ExpressionNode {
   setMeta(key: "evaluate", value: Evaluate): void;
 }
 
-/** Costs of nodes; those not listed cost one. */
+/** Costs of nodes by operator; 1 for all other operators. */
 const COSTS: Readonly<Record<string, number>> = {
   value: 0,
   "&&": 0,
@@ -59,7 +59,7 @@ const COSTS: Readonly<Record<string, number>> = {
   map: 30,
 };
 
-/** Cost of a step of a loop, besides its expression. */
+/** Cost of a step of a loop, without its expression. */
 const STEP_COST = 3;
 
 /**
@@ -102,7 +102,7 @@ const LOOPS: ReadonlySet<string> = new Set([
   "transformMapEntry",
 ]);
 
-/** References to `cel`, which the library accepts and Kubernetes does not. */
+/** References to `cel`, which the library accepts but Kubernetes rejects. */
 export function reservedNames(
   tree: unknown,
 ): readonly (CompileProblem & { readonly node: ExpressionNode })[] {
@@ -115,7 +115,7 @@ export function reservedNames(
   return problems;
 }
 
-/** Invalid literal arguments, which the library accepts and Kubernetes does not. */
+/** Invalid literal arguments, which the library accepts but Kubernetes rejects. */
 export function literalProblems(tree: unknown): readonly CompileProblem[] {
   const problems: CompileProblem[] = [];
   walk(tree, ({ op, args }) => {

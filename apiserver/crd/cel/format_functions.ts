@@ -8,7 +8,7 @@ import {
 import { matchesFormat } from "../schema/formats.ts";
 import { type CelExtension, celLibrary } from "./cel_library.ts";
 
-/** Named format, with the function that returns the violations of a text. */
+/** Named format with a function that returns the violations of a text. */
 class NamedFormat {
   readonly problems: (text: string) => readonly string[];
 
@@ -47,7 +47,7 @@ const FORMATS: Readonly<Record<string, (text: string) => readonly string[]>> = {
   datetime: known("datetime", "invalid datetime"),
 };
 
-/** `format.named()`, the formats and `validate()`. */
+/** CEL function `format.named()`, the formats and their method `validate()`. */
 export function formatExtension(): CelExtension {
   const { Optional } = celLibrary();
   const formats = new Map(

@@ -70,7 +70,7 @@ export const LISTS: CelExtension = {
   },
 };
 
-/** The item of a list, if there is one. */
+/** First item of a list as an optional value. */
 function present(items: readonly unknown[]): unknown {
   const { Optional } = celLibrary();
   return items.length > 0 ? Optional.of(items[0]) : Optional.none();

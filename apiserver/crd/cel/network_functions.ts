@@ -32,7 +32,7 @@ class RequestUrl {
   }
 }
 
-/** Result of a parser; throws an error if the text is invalid. */
+/** Result of a parser; throws an error for an invalid text. */
 function parsed<T>(value: T | undefined, what: string, text: string): T {
   if (value !== undefined) return value;
   throw new CelFailure(
@@ -77,7 +77,7 @@ const NOT_GLOBAL: readonly string[] = [
   "fe80::/10",
 ];
 
-/** Parts of a URL by the methods that return them. */
+/** Parts of a URL, by the CEL methods that return them. */
 const PARTS: Readonly<Record<string, (url: RequestUrl) => string>> = {
   getScheme: ({ scheme }) => scheme,
   getHost: ({ host }) => host,
@@ -91,7 +91,7 @@ function areSame(a: unknown, b: unknown): boolean {
   return String(a) === String(b);
 }
 
-/** `url()`, `ip()`, `cidr()` and the methods of their values. */
+/** CEL functions `url()`, `ip()` and `cidr()`, with the methods of their values. */
 export const NETWORKS: CelExtension = {
   types: {
     "kubernetes.URL": RequestUrl,

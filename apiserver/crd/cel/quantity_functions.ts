@@ -7,7 +7,7 @@ const LARGEST_INT = 2n ** 63n - 1n;
 
 const TYPE = "kubernetes.Quantity";
 
-/** `quantity()` and the methods of quantities. */
+/** CEL function `quantity()`, with the methods of quantities. */
 export const QUANTITIES: CelExtension = {
   types: { [TYPE]: Quantity },
   functions: {

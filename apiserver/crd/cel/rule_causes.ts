@@ -50,7 +50,7 @@ interface Checking {
 }
 
 /**
- * Function that evaluates the CEL rules of one node of the schema.
+ * Creates the checker of the CEL rules of one node.
  *
  * @param most Maximum number of values of the node; undefined if unlimited.
  */

@@ -23,7 +23,7 @@ const CALL_LIMIT = 1_000_000;
 /** Message of an evaluation whose cost exceeds the limit. */
 export const COST_EXCEEDED = "operation cancelled: actual cost limit exceeded";
 
-/** Cost of the running evaluation, and of the last one. */
+/** Cost of the running evaluation so far. */
 let spent = 0;
 let lastSpent = 0;
 
@@ -179,12 +179,12 @@ export function compile(
   }
 }
 
-/** Number of errors after which an expression is not checked further. */
+/** Number of errors after which the check of an expression ends. */
 const MAX_ERRORS = 100;
 
 /**
- * Type of an expression, with all errors. As in cel-go, what has an error counts
- * as a value of any type for what it is a part of.
+ * Type of an expression, with all errors. As in cel-go, a part with an error
+ * counts as a value of any type in the enclosing expression.
  *
  * @param parsed The expression; nodes with an error get the type `dyn`.
  */
@@ -208,8 +208,8 @@ function check(
 }
 
 /**
- * Errors of unknown fields in `has()`, which the library accepts and Kubernetes
- * does not. cel-go reports the field that is asked for at the parenthesis.
+ * Errors of unknown fields in `has()`, which the library accepts but Kubernetes
+ * rejects. cel-go reports the unknown field at the position of the parenthesis.
  */
 function unknownInHas(
   source: string,
@@ -234,14 +234,14 @@ interface TypeProblem {
   readonly node?: ExpressionNode | undefined;
 }
 
-/** Type of any value, as the library has it in checked trees. */
+/** Type `dyn`, as in the checked trees of the library. */
 function anyType(environment: Environment): unknown {
   const any = environment.parse("dyn(0)");
   any.check();
   return (any.ast as unknown as ExpressionNode).checkedType;
 }
 
-/** Whether the source uses the variable `oldSelf`, outside of texts and field names. */
+/** Whether the source uses the variable `oldSelf` outside of string literals and field names. */
 function mentionsOldSelf(source: string): boolean {
   const code = source.replace(/"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/g, "''");
   return /(?<![\w.])oldSelf\b/.test(code);

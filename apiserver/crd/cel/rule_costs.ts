@@ -9,7 +9,7 @@ const EXPRESSION_LIMIT = 10_000_000;
 /** Maximum total cost of the expressions of a schema. */
 const SCHEMA_LIMIT = 100_000_000;
 
-/** Number of the most expensive expressions that are reported. */
+/** Maximum number of expensive expressions that are reported. */
 const MAX_REPORTED = 4;
 
 /** Accumulated costs of the rules of a schema. */
@@ -85,7 +85,7 @@ export function maxValuesBelow(schema: OpenApiSchema): number | undefined {
   return typeof limit === "number" ? Math.max(0, limit) : undefined;
 }
 
-/** Cost of an expression that is evaluated for a number of values. */
+/** Cost of an expression that is evaluated for several values. */
 export function costOfAll(cost: number, values: number): number {
   return times(cost, values);
 }

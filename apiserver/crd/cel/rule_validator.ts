@@ -35,7 +35,7 @@ export interface RuleOptions {
    * violate rules that do not use the old value.
    */
   readonly correlation?: Correlation | undefined;
-  /** Receives the violations of values that did not change, as warnings. */
+  /** Function that receives the violations of unchanged values, as warnings. */
   readonly warn?: ((text: string) => void) | undefined;
 }
 
@@ -153,7 +153,7 @@ interface RulePosition {
   readonly root: boolean;
 }
 
-/** State of one validation. */
+/** State of one validation by CEL rules. */
 class RuleRun {
   readonly causes: StatusCause[] = [];
   readonly #types: CelTypes;
@@ -328,7 +328,7 @@ function messageOf(rule: ValidationRule): string {
   return rule.message?.trim() || `failed rule: ${shownRule(rule)}`;
 }
 
-/** Result of a message expression; undefined if it fails or is not a usable text. */
+/** Result of a message expression; undefined if it fails or yields no usable text. */
 function evaluatedMessage(
   program: NonNullable<CompiledRule["message"]>,
   variables: { readonly self: unknown; readonly oldSelf: unknown },

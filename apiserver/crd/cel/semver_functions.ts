@@ -6,7 +6,7 @@ import type { CelExtension } from "./cel_library.ts";
 class Semver {
   /** Major, minor and patch number. */
   readonly numbers: readonly bigint[];
-  /** Parts of the prerelease; those of digits are numbers. */
+  /** Parts of the prerelease; parts of digits only are numbers. */
   readonly prerelease: readonly (bigint | string)[];
 
   constructor(text: string) {
@@ -26,7 +26,7 @@ class Semver {
     }
   }
 
-  /** Compares two versions; negative if this one is older. */
+  /** Compares two versions; negative if this version is older. */
   compare(other: Semver): number {
     for (const [index, own] of this.numbers.entries()) {
       const order = compare(own, other.numbers[index]);
@@ -65,7 +65,7 @@ function semver(text: string, loose = false): Semver {
 
 const TYPE = "kubernetes.Semver";
 
-/** `semver()` and the methods of versions. */
+/** CEL function `semver()`, with the methods of versions. */
 export const SEMVERS: CelExtension = {
   types: { [TYPE]: Semver },
   functions: {

@@ -1,5 +1,5 @@
 /**
- * Range of the size of a value: its minimum and maximum number of characters,
+ * Range of the size of a value: minimum and maximum number of characters,
  * bytes, items or entries.
  */
 export interface SizeRange {
@@ -8,7 +8,7 @@ export interface SizeRange {
 }
 
 /**
- * Maximum cost and size, as in cel-go. Values beyond 2^53 are not exact, but far
+ * Maximum cost and size, as in cel-go. Values beyond 2^53 are inexact, but far
  * beyond every limit.
  */
 export const UNBOUNDED: number = 2 ** 64;
@@ -38,12 +38,12 @@ export function sizeSum(a: SizeRange, b: SizeRange): SizeRange {
   };
 }
 
-/** Size range of a number of values of a size. */
+/** Size range of the product of a number of values and their size. */
 export function sizeProduct(a: SizeRange, b: SizeRange): SizeRange {
   return { min: times(a.min, b.min), max: times(a.max, b.max) };
 }
 
-/** Size range of a value that is one of two. */
+/** Size range of a value that is one of two values. */
 export function sizeUnion(a: SizeRange, b: SizeRange): SizeRange {
   return { min: Math.min(a.min, b.min), max: Math.max(a.max, b.max) };
 }

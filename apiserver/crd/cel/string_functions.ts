@@ -33,7 +33,7 @@ function charAt(text: string, position: bigint): string {
   return characters[Number(position)] ?? "";
 }
 
-/** Replaces the first `most` occurrences; all if it is negative. */
+/** Replaces the first `most` occurrences of a text; all if `most` is negative. */
 function replace(
   text: string,
   from: string,

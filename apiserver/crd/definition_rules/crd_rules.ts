@@ -1,8 +1,8 @@
 /**
  * Validation of CustomResourceDefinitions with kube-apiserver's messages: rules
- * as a table in `definition_rules.ts`, and here what compares schemas or
- * compiles: completeness, defaults and CEL rules. Pure functions of a CRD; must
- * not import storage, requests or HTTP.
+ * as a table in `definition_rules.ts`, and here the checks that compare schemas
+ * or compile expressions: completeness, defaults and CEL rules. Pure functions
+ * of a CRD; must not import storage, requests or HTTP.
  *
  * @module
  */
@@ -85,7 +85,7 @@ function causesOf(
   return causes;
 }
 
-/** Compiles `schema FIELD STATUS`, which checks the schema of a version, or another line. */
+/** Compiles a line of the rules; `schema FIELD STATUS` checks the schema of a version. */
 function compileLine(line: string, rules: RuleText): Statement {
   const [word, field = "", ...source] = line.split(" ");
   if (word !== "schema") return validationLine(line, rules);
@@ -266,7 +266,7 @@ export function structuralCauses(
   );
 }
 
-/** Checks that everything specified by the inner schema is specified by the outer one. */
+/** Checks that the outer schema specifies everything that the inner schema specifies. */
 function completenessCauses(
   inner: OpenApiSchema,
   outer: OpenApiSchema | undefined,
@@ -302,7 +302,7 @@ function completenessCauses(
   ];
 }
 
-/** Parts of the versions that are reported once, for the spec, if they are equal in all. */
+/** Parts of the versions that are reported once, for the spec, if all versions have them in common. */
 function sharedParts(versions: readonly CrdVersion[] = []): JsonObject {
   const [first] = versions;
   const same = (part: keyof CrdVersion) =>
@@ -317,8 +317,8 @@ function sharedParts(versions: readonly CrdVersion[] = []): JsonObject {
 }
 
 /**
- * Versions as Go encodes them, without the schemas and other fields that all have
- * in common.
+ * Versions as Go encodes them, without the schemas and other fields that all
+ * versions have in common.
  */
 function goVersions(versions: readonly CrdVersion[] | undefined): string {
   const shown = versions?.map((version) => ({
@@ -342,7 +342,7 @@ function selectableField(path: string, schema: OpenApiSchema): unknown {
 
 const INT_OR_STRING = [{ type: "integer" }, { type: "string" }];
 
-/** Functions that the rules call, besides those of built-in kinds. */
+/** Functions that the rules of definitions call, besides those of built-in kinds. */
 const DEFINITION_FUNCTIONS: typeof FUNCTIONS = {
   approval: (note: string) =>
     note === ""

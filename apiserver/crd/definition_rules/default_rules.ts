@@ -9,7 +9,7 @@ import { pruneUnknown, pruneValue } from "../schema/pruning.ts";
 import { findingCauses } from "../schema/schema_findings.ts";
 import { validateSchema } from "../schema/schema_validator.ts";
 
-/** Compiles the CEL rules of a schema; returns undefined if it has none. */
+/** Function that compiles the CEL rules of a schema; returns undefined if it has none. */
 export type CompileRules = (
   schema: OpenApiSchema,
   root: boolean,

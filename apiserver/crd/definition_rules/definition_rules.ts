@@ -1,4 +1,4 @@
-/** Rules of CustomResourceDefinitions; `validation/rules/rule_text.ts` explains the words. */
+/** Rules of CustomResourceDefinitions; `validation/rules/rule_text.ts` documents the statements. */
 export const DEFINITION_RULES: string = String.raw`
 create
   let $name = (spec.names.plural ?? '') + '.' + (spec.group ?? '')

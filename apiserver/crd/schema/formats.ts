@@ -1,9 +1,9 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-/** Check whether a text has a format. */
+/** Function that checks whether a text has a format. */
 type FormatCheck = (text: string) => boolean;
 
-/** Check of a UUID with the given version and variant digits; dashes are optional. */
+/** Creates the check of a UUID with the given version and variant digits; dashes are optional. */
 function uuid(version: string, variant: string): FormatCheck {
   const regexp = new RegExp(
     `^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`,
@@ -77,7 +77,10 @@ function isDate(text: string): boolean {
     month >= 1;
 }
 
-/** Checks a time with seconds and offset (RFC 3339); as upstream, any character may precede a fraction. */
+/**
+ * Whether a text is a time with seconds and offset (RFC 3339); as upstream, any
+ * character may precede a fraction.
+ */
 function isDateTime(text: string): boolean {
   const [date = "", time] = text.toLowerCase().split("t");
   if (time === undefined || !isDate(date)) return false;
@@ -100,7 +103,7 @@ export function isDuration(text: string): boolean {
   return GO_DURATION_REGEXP.test(text);
 }
 
-/** Checks a duration in Go's syntax, or with words such as `2 days` anywhere in the text. */
+/** Whether a text is a duration in Go's syntax, or contains words such as `2 days`. */
 function isDurationWithWords(text: string): boolean {
   if (isDuration(text)) return true;
   return [...text.matchAll(/\d+\s*([A-Za-zµ]+)/g)].some(([, unit = ""]) =>
@@ -108,7 +111,7 @@ function isDurationWithWords(text: string): boolean {
   );
 }
 
-/** Checks an email address (RFC 5322), with or without a display name. */
+/** Whether a text is an email address (RFC 5322), with or without a display name. */
 function isEmail(text: string): boolean {
   const bracketed = /^(?:[^<>@]*)<([^<>]+)>$/.exec(text.trim());
   const address = bracketed?.[1] ?? text.trim();
@@ -136,7 +139,7 @@ function withoutLeadingZeros(address: string): string {
   return address.replace(/\b0+(?=\d)/g, "");
 }
 
-/** Checks an absolute URI or an absolute path. */
+/** Whether a text is an absolute URI or an absolute path. */
 function isRequestUri(text: string): boolean {
   if (/[\s\p{Cc}]/u.test(text) || /%(?![0-9a-fA-F]{2})/.test(text)) {
     return false;

@@ -24,7 +24,7 @@ export function ownField(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** Canonical JSON text; equal values have equal texts whatever their key order. */
+/** Canonical JSON text; equal values have equal texts regardless of key order. */
 export function canonicalText(value: unknown): string {
   return JSON.stringify(
     value,
@@ -52,7 +52,7 @@ export function fieldSchema(
 }
 
 /**
- * Visits a value, and the values in it that have a schema, outer ones first.
+ * Visits a value and the values in it that have a schema, outer values first.
  *
  * @param pathOf Path of a field; entries of maps are in brackets by default.
  */

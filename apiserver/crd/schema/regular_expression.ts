@@ -8,7 +8,7 @@
 /** Lookaround and backreferences, which RE2 does not support. */
 const NOT_IN_RE2 = /\(\?<?[=!]|\\[1-9]|\\k</;
 
-/** Maximum number of cached patterns; a guard against many different patterns. */
+/** Maximum number of cached patterns, which bounds memory. */
 const MAX_CACHED_PATTERNS = 1_000;
 
 const compiled = new Map<string, RegExp | undefined>();

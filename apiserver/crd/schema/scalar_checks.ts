@@ -96,7 +96,7 @@ export function checkFormat(subject: Subject): Findings | undefined {
   return found(subject, { kind: "type", text, value });
 }
 
-/** Smallest integer of a format, and the one above the largest. */
+/** Bounds of the integers of a format: the smallest integer, and the largest plus one. */
 const INTEGERS: Readonly<Record<string, readonly [number, number]>> = {
   int32: [-(2 ** 31), 2 ** 31],
   int64: [-(2 ** 63), 2 ** 63],
@@ -105,7 +105,7 @@ const INTEGERS: Readonly<Record<string, readonly [number, number]>> = {
 };
 const MAX_FLOAT = 3.4028234663852886e38;
 
-/** Finding for a value or a limit that the type of the field does not have. */
+/** Finding for a value or limit outside the range of the field's type. */
 function rangeFinding(
   what: string,
   number: number,
@@ -178,7 +178,7 @@ export function checkNumber(subject: Subject): Findings {
   return merge(results);
 }
 
-/** Whether a number is a multiple, up to the rounding error of doubles. */
+/** Whether a number is a multiple of another one, up to the rounding error of doubles. */
 function isMultiple(value: number, factor: number): boolean {
   if (Number.isInteger(value) && Number.isInteger(factor)) {
     return value % factor === 0;
@@ -202,7 +202,7 @@ export function checkEnum(subject: Subject): Findings | undefined {
   return found(subject, { kind: "enum", text, value, values });
 }
 
-/** Whether an enum value matches; fractions are truncated for integers. */
+/** Whether a value equals an enum value; fractions are truncated for integers. */
 function isListed(listed: unknown, value: unknown): boolean {
   if (Number.isInteger(listed) && typeof value === "number") {
     return listed === Math.trunc(value);

@@ -17,7 +17,7 @@ export interface Subject {
 
 /** Violation of a schema. */
 export interface Finding {
-  /** Kind of the violation; `value`, `type` and `schema` are reported with their text. */
+  /** Kind of the violation; `value`, `type` and `schema` have a text. */
   readonly kind:
     | "enum"
     | "items"
@@ -40,7 +40,7 @@ export interface Finding {
 /** Violations in order, with the number of schema checks that passed. */
 export interface Findings {
   readonly list: readonly Finding[];
-  /** Number of passed checks; of several failed alternatives, the one with the most is reported. */
+  /** Number of passed checks, by which the best of several failed alternatives is reported. */
   readonly matches: number;
 }
 

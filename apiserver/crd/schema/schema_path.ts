@@ -25,7 +25,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 /**
  * Resolves a path such as `.spec.map['a key']` in a schema.
  *
- * @returns Field, or the violation in the words of the server.
+ * @returns Field, or the violation with the server's message.
  */
 export function followSchemaPath(
   text: string,

@@ -1,8 +1,8 @@
 /**
- * Application of structural schemas to objects: validation here, pruning, defaults,
- * list types and embedded resources in the other files, correlation of old and new
- * values for ratcheting. Pure functions of JSON values and schemas; must not import
- * CEL, storage or requests.
+ * Application of structural schemas to objects: validation in this file;
+ * pruning, defaults, list types, embedded resources and the correlation of old
+ * and new values (for ratcheting) in the others. Pure functions of JSON values
+ * and schemas; must not import CEL, storage or requests.
  *
  * @module
  */
@@ -55,7 +55,7 @@ export function validateSchema(
   return ratchet({ value, schema, path: "", correlation }).list;
 }
 
-/** Validates a value; accepts it if it did not change. */
+/** Validates a value; accepts an unchanged value. */
 function ratchet(subject: Subject): Findings {
   const findings = validate(subject);
   return findings.list.length > 0 && subject.correlation?.unchanged
@@ -245,7 +245,7 @@ function checkAlternatives(subject: Subject): Findings {
   return merge(results);
 }
 
-/** Failed alternative with the most matches; the first one of several. */
+/** Failed alternative with the most matches; the first of several equal ones. */
 function mostMatches(all: readonly Findings[]): Findings {
   return all.reduce((best, each) => each.matches > best.matches ? each : best);
 }
