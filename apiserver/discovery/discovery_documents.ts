@@ -1,7 +1,7 @@
 /**
- * Discovery of the API server: groups, versions and resources, aggregated discovery
- * and the OpenAPI documents. Computed from the resource definitions that are served;
- * must not import storage or writes.
+ * Discovery of the API server: groups, versions and resources, aggregated
+ * discovery and the OpenAPI documents. Computed from the served resource
+ * definitions. Must not import storage or writes.
  *
  * @module
  */
@@ -29,8 +29,8 @@ export interface ServedResource {
 }
 
 /**
- * All groups with their versions, preferred first. Built-in groups keep their
- * order; custom ones follow by name.
+ * Served groups with their versions, preferred version first. Built-in groups
+ * keep their order; custom groups follow by name.
  */
 export function servedGroups(
   resources: Resources,
@@ -67,7 +67,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Body of `/apis/GROUP`. */
+/** Response body of `/apis/GROUP`. */
 export function apiGroup(
   name: string,
   versions: readonly ServedVersion[],
@@ -79,14 +79,14 @@ export function apiGroup(
   return { name, versions: entries, preferredVersion: entries[0] };
 }
 
-/** Body of `/apis`. */
+/** Response body of `/apis`. */
 export function apiGroupList(resources: Resources): object {
   const groups = [...servedGroups(resources)].filter(([name]) => name !== "")
     .map(([name, versions]) => apiGroup(name, versions));
   return { kind: "APIGroupList", apiVersion: "v1", groups };
 }
 
-/** Body of `/apis/GROUP/VERSION` and `/api/v1`. */
+/** Response body of `/apis/GROUP/VERSION` and `/api/v1`. */
 export function apiResourceList(served: ServedVersion): object {
   const { group, version, resources } = served;
   return {
@@ -130,7 +130,7 @@ function storageVersionHash(definition: ResourceDefinition): string {
 
 /**
  * Subresources in kube-apiserver's order: `status` before `scale` for custom
- * resources, by name for others.
+ * resources, otherwise by name.
  */
 function sortedSubresources(
   { custom, subresources }: ResourceDefinition,
@@ -157,7 +157,7 @@ function subresourceEntry(
   };
 }
 
-/** Body of aggregated discovery: every group with all its resources. */
+/** Response body of aggregated discovery: every group with all its resources. */
 export function groupDiscoveryList(
   groups: Iterable<readonly [string, readonly ServedVersion[]]>,
   apiVersion: string,

@@ -105,7 +105,7 @@ async function versionResponse(
 /**
  * Checks that the method is a read; some documents accept any method.
  *
- * @throws {StatusError} 405 if not.
+ * @throws {StatusError} 405 for other methods.
  */
 export function checkReads({ method }: ServerRequest): void {
   if (method !== "GET") throw noSuchMethod();

@@ -14,7 +14,7 @@ interface Document {
   readonly hash: string;
 }
 
-/** OpenAPI v2 in both encodings; protobuf is encoded on first use. */
+/** OpenAPI v2 document in both encodings; protobuf is encoded on first use. */
 interface DocumentTwo extends Document {
   readonly generation: number;
   readonly protobuf: () => Promise<Uint8Array>;
@@ -23,15 +23,15 @@ interface DocumentTwo extends Document {
 /** Media type with which Go clients request OpenAPI v2 as protobuf. */
 const SWAGGER_PROTOBUF =
   "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-/** Content type of that answer; the requested name is not a valid media type. */
+/** Content type of OpenAPI v2 as protobuf; the requested name is not a valid media type. */
 const SWAGGER_CONTENT_TYPE = SWAGGER_PROTOBUF.replace("@", ".");
 
 const encoder = new TextEncoder();
 
 /**
- * Routes of OpenAPI: of version 3 an index, and a document for each group and
- * version; of version 2 one document. They are created on first use and kept until
- * their resources change.
+ * Routes of OpenAPI: an index and a document per group and version in version
+ * 3, one document in version 2. Documents are created on first use and kept
+ * until their resources change.
  */
 export class OpenApiRoutes {
   readonly #context: ApiContext;

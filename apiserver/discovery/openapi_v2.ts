@@ -61,14 +61,14 @@ const DELETE = [
 ];
 const WRITE = ["dryRun", "fieldManager", "fieldValidation"];
 
-/** Operation of a verb: method, action, beginning of its id, and parameters. */
+/** OpenAPI operation of a verb: method, action, prefix of the ID, and parameters. */
 interface Operation {
   readonly method: string;
   readonly action: string;
   readonly id: string;
   readonly parameters: readonly string[];
   readonly codes: readonly string[];
-  /** Definition of the body; by default that of the answer. */
+  /** Definition of the request body; by default that of the response. */
   readonly body?: string;
   readonly answer?: string;
 }
@@ -114,7 +114,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
 /** Form of an operation in a version of OpenAPI. */
 type OperationForm = (operation: Operation, target: OperationTarget) => Json;
 
-/** OpenAPI v2 document of all served versions, with their definitions. */
+/** OpenAPI v2 document of all served versions with their definitions. */
 export function openApiV2(
   versions: Iterable<readonly [root: string, served: ServedVersion]>,
 ): SwaggerDocument {
@@ -182,7 +182,7 @@ interface OperationTarget extends Target {
   readonly gvk?: { group: string; kind: string; version: string };
 }
 
-/** Adds the paths of a resource, with operations in the form of a document. */
+/** Adds the paths of a resource, with operations in the form of an OpenAPI version. */
 export function addPaths(
   paths: Json,
   root: string,
@@ -244,7 +244,7 @@ export function addPaths(
 
 const OBJECT_VERBS: readonly Verb[] = ["get", "update", "delete", "patch"];
 
-/** Operations of a path, as far as the resource supports their verbs. */
+/** Adds the operations of a path whose verbs the resource supports. */
 function addOperations(
   paths: Json,
   path: string,
@@ -286,10 +286,10 @@ function addOperations(
   }
 }
 
-/** Operation of a subresource that connects to a program. */
+/** Operation of a subresource that opens a connection. */
 const CONNECT: Operation = op("", "connect", "connect", []);
 
-/** Definition of a kind: a built-in one, else a custom one. */
+/** Definition of a kind: a built-in definition, or else a custom one. */
 export function definitionName(apiVersion: string, kind: string): string {
   const [version = "", group = ""] = apiVersion.split("/").reverse();
   return definitionOfKind(apiVersion, kind) ?? schemaName(group, version, kind);
@@ -348,7 +348,7 @@ function operation(
   };
 }
 
-/** Group and version as a tag, and as a part of an operation's id. */
+/** Group and version as a tag, and as a part of an operation ID. */
 export function namesOf(
   { group, version }: Pick<ServedVersion, "group" | "version">,
 ): { readonly tag: string; readonly id: string } {
@@ -365,7 +365,7 @@ function ref(name: string): Json {
   return { $ref: `#/definitions/${name}` };
 }
 
-/** Path of a document of discovery. */
+/** Path of a discovery document. */
 function documentPath(tag: string, operationId: string, kind: string): Json {
   const schema = ref(`${META}.${kind}`);
   return {
@@ -444,8 +444,9 @@ const DROPPED = [
 ];
 
 /**
- * Schema of a custom resource as kube-apiserver publishes it in version 2, whose
- * readers fail at unions and at structure beside unknown or null values.
+ * Schema of a custom resource as kube-apiserver publishes it in version 2:
+ * without unions, and without structure for nullable or unknown values, which
+ * readers of version 2 reject.
  */
 function prunedSchema(schema: OpenApiSchema): OpenApiSchema {
   // Metadata refers to its definition.
@@ -477,7 +478,7 @@ function prunedSchema(schema: OpenApiSchema): OpenApiSchema {
   return result as OpenApiSchema;
 }
 
-/** Schema of version 3 in the form of version 2, which has no unions. */
+/** OpenAPI v3 schema converted to v2, which has no unions. */
 function swaggerSchema(schema: OpenApiSchema): OpenApiSchema {
   const { allOf, oneOf, default: _, enum: values, ...result } = schema as Json;
   const reference = schema.$ref ?? (allOf as OpenApiSchema[])?.[0]?.$ref;

@@ -2,9 +2,9 @@ import { WireWriter } from "../builtin/wire_writer.ts";
 import type { SwaggerDocument } from "./openapi_v2.ts";
 
 /**
- * Fields of gnostic's messages: number and type. A type in `[]` is a list, one in
- * `{}` a map as a list of names and values; `any` is a value as YAML, and `x-`
- * stands for the extensions.
+ * Fields of gnostic's messages: number and type. `[]` around a type marks a
+ * list, `{}` a map as a list of names and values; `any` is a value as YAML, and
+ * `x-` stands for the extensions.
  */
 const MESSAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Document: {
@@ -145,7 +145,7 @@ function writeValue(
   writer.nest(field, () => writeInside(writer, { type, value, of }));
 }
 
-/** Writes a nested message, whose shape the value may decide. */
+/** Writes a nested message, whose fields may depend on the value. */
 function writeInside(
   writer: WireWriter,
   { type, value, of }: {

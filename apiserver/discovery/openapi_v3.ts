@@ -10,7 +10,7 @@ import { addPaths, addSchemas, definitionName, namesOf } from "./openapi_v2.ts";
 
 const META = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/** Parameters of write operations; by `fieldValidation` kubectl detects server-side validation. */
+/** Parameters of write operations; kubectl detects server-side validation by `fieldValidation`. */
 const WRITE_PARAMETERS = [{
   name: "fieldValidation",
   in: "query",

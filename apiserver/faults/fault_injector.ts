@@ -38,14 +38,14 @@ export interface FaultyWatch {
   fail(error: StatusError): void;
 }
 
-/** Operations on a server that faults need. */
+/** Operations on a server that fault injection needs. */
 export interface FaultTarget {
   watches(): Iterable<FaultyWatch>;
   compact(): void;
   dropConnections(): void;
   /** Sets a token, by default a random one, and returns it. */
   setToken(token: string | undefined): string;
-  /** Stops the server; returns its objects if they are to be kept. */
+  /** Stops the server; returns its objects if they must be kept. */
   stop(keepData: boolean): Promise<JournalContent | undefined>;
   start(content: JournalContent | undefined): Promise<void>;
 }
@@ -54,7 +54,7 @@ interface Rule {
   readonly rule: FaultRule;
   hits: number;
   seen: number;
-  /** Ends effects that last, when the rule is removed. */
+  /** Functions that end lasting effects when the rule is removed. */
   readonly endings: Set<() => void>;
 }
 
@@ -162,12 +162,12 @@ export class FaultInjector implements Faults {
   }
 
   /**
-   * Answers a request with matching faults applied.
+   * Answers a request, with the effects of matching faults.
    *
    * @param request The request.
-   * @param answer Computes the server's own answer to that request, or to another
-   * one in its place; undefined while it is down.
-   * @returns undefined if the connection is to be broken.
+   * @param answer Function that answers this request, or a replacement, without
+   * faults; undefined while the server is down.
+   * @returns Undefined if the connection must be broken.
    */
   async around(
     request: ServerRequest,

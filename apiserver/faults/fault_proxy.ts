@@ -25,9 +25,7 @@ import {
 } from "./fault_injector.ts";
 import type { Faults } from "./faults.ts";
 
-/**
- * Placeholder for the data of a remote server, which keeps it over a restart.
- */
+/** Placeholder for the data of a remote server, which survives a restart. */
 const EMPTY_JOURNAL: JournalContent = { revision: 0, objects: [] };
 
 const LINE_FEED = 10;
@@ -36,9 +34,9 @@ const LINE_FEED = 10;
 const HOP_HEADERS = ["content-length", "content-encoding", "transfer-encoding"];
 
 /**
- * Proxy transport that injects faults before a remote server: a client sees
- * what it would see if the server or the connection failed. The server itself
- * is unaffected, so it cannot lose its history or objects.
+ * Proxy transport that injects faults before a remote server: a client sees a
+ * failure of the server or the connection. The server itself is unaffected, so
+ * it cannot lose its history or objects.
  */
 export class FaultProxy implements Transport {
   readonly #inner: Transport;
@@ -138,7 +136,7 @@ function cannot(what: string): never {
   throw new Error(`Cannot have a real cluster ${what}`);
 }
 
-/** Watch of the remote server that is passed on. */
+/** Proxied watch of the remote server. */
 class ProxiedWatch implements ResponseStream, FaultyWatch {
   readonly resource: ResourcePath;
   readonly #body: AsyncIterable<Uint8Array>;
@@ -166,7 +164,7 @@ class ProxiedWatch implements ResponseStream, FaultyWatch {
     return this.#onClose;
   }
 
-  /** Passes whole events on, as the embedded server writes them. */
+  /** Forwards whole events, as the embedded server writes them. */
   async #pass(writer: StreamWriter): Promise<void> {
     const lines = new LineSplitter();
     for await (const chunk of this.#body) {

@@ -61,22 +61,22 @@ export type FaultEffect =
 
 /** Fault rule: filter, frequency and effect. */
 export interface FaultRule extends FaultMatch {
-  /** Effect on requests that are hit. */
+  /** Effect on the affected requests. */
   readonly effect: FaultEffect;
   /**
-   * Probability that a matching request is hit, from 0 to 1.
+   * Probability that a matching request is affected, from 0 to 1.
    *
    * @default {1}
    */
   readonly probability?: number | undefined;
   /**
-   * Number of requests to hit before the rule ends.
+   * Number of affected requests after which the rule ends.
    *
    * @default {Infinity}
    */
   readonly count?: number | undefined;
   /**
-   * Number of matching requests to skip before the first hit.
+   * Number of matching requests to skip before the first affected one.
    *
    * @default {0}
    */
@@ -85,7 +85,7 @@ export interface FaultRule extends FaultMatch {
 
 /** Active fault rule. */
 export interface ActiveFault {
-  /** Number of requests that the rule has hit. */
+  /** Number of requests that the rule has affected. */
   readonly hits: number;
   /** Removes the rule; safe to call twice. */
   remove(): void;

@@ -12,8 +12,7 @@ export type RestartOptions = NonNullable<Parameters<Faults["restart"]>[0]>;
 
 /**
  * Fault injection for a server: rules on requests, and immediate faults. The
- * requests that a rule with a probability hits are determined by the server's
- * seed.
+ * server's seed determines which requests a rule with a probability affects.
  *
  * @example The third create of a ConfigMap fails
  * ```ts
@@ -33,8 +32,8 @@ export type RestartOptions = NonNullable<Parameters<Faults["restart"]>[0]>;
  */
 export interface Faults {
   /**
-   * Adds a rule. If several match, all are applied in the order in which they
-   * were added, until one answers.
+   * Adds a rule. Several matching rules are applied in the order in which they
+   * were added, until one answers the request.
    *
    * @throws {RangeError} If a number is out of range.
    */
@@ -56,8 +55,8 @@ export interface Faults {
   expireWatches(match?: FaultMatch): number;
 
   /**
-   * Discards the history: older resourceVersions and continue tokens are
-   * answered by 410.
+   * Discards the history: older resourceVersions and continue tokens get status
+   * 410.
    */
   compact(): void;
 
@@ -65,7 +64,7 @@ export interface Faults {
   dropConnections(): void;
 
   /**
-   * Replaces the bearer token; the old one is answered by 401.
+   * Replaces the bearer token; the old token gets status 401.
    *
    * @param token New token; random by default.
    * @returns The new token.
@@ -81,8 +80,8 @@ export interface Faults {
      */
     readonly downFor?: number | undefined;
     /**
-     * Whether the objects are kept. The history from which watches resume is lost
-     * in either case.
+     * Whether the objects are kept. The history from which watches resume is
+     * always lost.
      *
      * @default {true}
      */

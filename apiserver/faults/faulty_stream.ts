@@ -7,12 +7,12 @@ import { isStream } from "../http/exchange.ts";
 
 /** Faults of a body while it is sent. */
 export interface BodyFaults {
-  /** Breaks the connection after this many bytes. */
+  /** Number of bytes after which the connection breaks. */
   readonly cutAfter?: number | undefined;
-  /** Stalls after this many chunks, each of which is an event of a watch. */
+  /** Number of chunks after which the body stalls; each chunk is an event of a watch. */
   readonly stallAfter?: number | undefined;
   readonly withoutEndBookmark?: boolean | undefined;
-  /** Drops the events from one revision to before another. */
+  /** Revisions of dropped events: from the first revision to before the second. */
   readonly withhold?:
     | { readonly from: number; readonly to: number }
     | undefined;
@@ -34,7 +34,7 @@ export function withBodyFaults(
   return { ...response, body: new FaultyStream(streamOf(blocks), faults) };
 }
 
-/** Stream of blocks, so that they can be cut at a byte. */
+/** Stream of blocks, which can be cut at any byte. */
 function streamOf(blocks: Iterable<Uint8Array>): ResponseStream {
   return {
     start(writer) {
@@ -45,7 +45,7 @@ function streamOf(blocks: Iterable<Uint8Array>): ResponseStream {
   };
 }
 
-/** Stream that passes another one on until a fault occurs. */
+/** Stream that forwards another stream until a fault occurs. */
 class FaultyStream implements ResponseStream {
   readonly #stream: ResponseStream;
   readonly #faults: BodyFaults;
@@ -105,7 +105,7 @@ class FaultyWriter implements StreamWriter {
 
 const decoder = new TextDecoder();
 
-/** Revision of an event of a watch, which is one chunk of JSON. */
+/** Revision of a watch event, which is one chunk of JSON. */
 export function eventRevision(chunk: Uint8Array): number {
   const text = decoder.decode(chunk);
   if (!text.startsWith("{")) return 0;

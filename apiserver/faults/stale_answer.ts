@@ -11,12 +11,12 @@ import { eventRevision } from "./faulty_stream.ts";
 
 const encoder = new TextEncoder();
 
-/** Computes the server's own answer to a request. */
+/** Function that answers a request without faults. */
 export type Answer = (
   request: ServerRequest,
 ) => Promise<ServerResponse | undefined>;
 
-/** List as it is answered. */
+/** List in a response. */
 interface ListDocument {
   readonly kind: string;
   readonly apiVersion: string;
@@ -25,11 +25,12 @@ interface ListDocument {
 }
 
 /**
- * Answers lists and watches as a server does that has seen the changes only up to
- * a revision. A state that is no longer known is answered by the current one.
+ * Answers lists and watches like a server that has seen changes only up to a
+ * revision. If the state at the revision is no longer known, the current state
+ * is used.
  *
- * @param answer Answer of the server.
- * @param stale.revision Revision.
+ * @param answer Function that answers without faults.
+ * @param stale.revision Last revision that is seen.
  * @param stale.endings Functions that let open watches catch up.
  */
 export function staleAnswer(
@@ -92,7 +93,7 @@ export function staleAnswer(
   };
 }
 
-/** Events with which a watch begins in a state. */
+/** Initial events of a watch, from a list. */
 function initialEvents(
   { kind, apiVersion, items, metadata: { resourceVersion } }: ListDocument,
   endBookmark: boolean,
@@ -113,7 +114,7 @@ function initialEvents(
 interface HoldOptions {
   readonly revision: number;
   readonly endings: Set<() => void>;
-  /** Events before those of the watch. */
+  /** Events that precede those of the watch. */
   readonly initial: readonly Uint8Array[];
 }
 
@@ -125,7 +126,7 @@ function held(
   return { ...response, body: new HeldStream(response.body, options) };
 }
 
-/** Stream of a watch whose events after a revision wait until it is released. */
+/** Stream of a watch whose events after a revision wait for a release. */
 class HeldStream implements ResponseStream {
   readonly #stream: ResponseStream;
   readonly #options: HoldOptions;

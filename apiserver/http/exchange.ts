@@ -1,8 +1,8 @@
 /**
- * HTTP of the API server: the listener over sockets, the in-process transport and
- * WebSocket upgrades, all of which hand a `ServerRequest` to one handler and send
- * its `ServerResponse`. A request has the same answer over each of them.
- * The folder is independent of Kubernetes and must not import other folders of
+ * HTTP of the API server: the listener over sockets, the in-process transport
+ * and WebSocket upgrades, which pass a `ServerRequest` to one handler and send
+ * its `ServerResponse`. A request has the same answer over each transport. The
+ * folder is independent of Kubernetes and must not import other folders of
  * `apiserver`.
  *
  * @module
@@ -48,8 +48,7 @@ export interface ServerResponse {
   readonly status: number;
   readonly headers: ResponseHeaders;
   /**
-   * Body as bytes, as blocks that are generated while they are sent, or as a
-   * stream.
+   * Body as bytes, as blocks that are generated during sending, or as a stream.
    */
   readonly body: Uint8Array | Iterable<Uint8Array> | ResponseStream;
   /** Protocol upgrade, with status 101. */
@@ -76,13 +75,13 @@ export interface ResponseStream {
   /**
    * Starts writing. Called once, after the headers were sent.
    *
-   * @returns A callback for the end of the connection; it may be called late
-   * and more than once.
+   * @returns Function that is called at the end of the connection, possibly
+   * late and more than once.
    */
   start(writer: StreamWriter): () => void;
 }
 
-/** Writer of a {@linkcode ResponseStream}; every call is safe after the end. */
+/** Writer of a {@linkcode ResponseStream}; every call is safe after the end of the stream. */
 export interface StreamWriter {
   /** Sends bytes, or buffers them until the client reads. */
   write(chunk: Uint8Array): void;

@@ -19,8 +19,8 @@ import type { Handle } from "./listener.ts";
 const encoder = new TextEncoder();
 
 /**
- * Transport to a server in the same process, without a socket, as fast as a
- * function call.
+ * Transport to a server in the same process, by function calls without a
+ * socket.
  */
 export class InProcessTransport implements Transport {
   readonly #handle: Handle;
@@ -170,7 +170,7 @@ class StreamBody implements StreamWriter, AsyncIterable<Uint8Array> {
     signal?.addEventListener("abort", this.#onAbort);
   }
 
-  /** Starts the stream; it may end before this returns. */
+  /** Starts the stream, which may end before the method returns. */
   begin(stream: ResponseStream): void {
     this.#stop = stream.start(this);
     if (this.#end) this.#stop();

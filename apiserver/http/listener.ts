@@ -23,7 +23,7 @@ import {
   type UpgradeRequest,
 } from "./upgrade.ts";
 
-/** Handler of requests; a result of undefined breaks the connection. */
+/** Handler of requests; an undefined result breaks the connection. */
 export type Handle = (
   request: ServerRequest,
 ) => Promise<ServerResponse | undefined>;
@@ -31,7 +31,7 @@ export type Handle = (
 /** Options of {@linkcode Listener}. */
 export interface ListenerOptions {
   readonly handle: Handle;
-  /** Whether the body of a request is read; that of others is discarded. */
+  /** Function that decides whether the body of a request is read; other bodies are discarded. */
   readonly reads: (request: Omit<ServerRequest, "body">) => boolean;
   /**
    * Time within which a body must arrive, in milliseconds.
@@ -54,7 +54,7 @@ export interface ListenerOptions {
 /** Time for the rest of a body that is too large, in milliseconds. */
 const REST_LIMIT_MS = 500;
 
-/** HTTP(S) server on a port, with `node:http`. */
+/** HTTP(S) server on a port, by `node:http`. */
 export class Listener {
   readonly #server: Server;
   readonly #sockets: Set<Socket> = new Set();
@@ -146,8 +146,8 @@ export class Listener {
   }
 
   /**
-   * Reads a body, at most one byte beyond the limit, or discards it; undefined
-   * if the connection broke.
+   * Reads a body up to one byte beyond the limit, or discards it; returns
+   * undefined if the connection broke.
    */
   #readBody(
     message: IncomingMessage,
@@ -233,7 +233,7 @@ function plainHeaders(message: IncomingMessage): Record<string, string> {
   return headers;
 }
 
-/** Headers whose values are bytes of UTF-8, which is what Go clients read. */
+/** Headers with values in UTF-8, which Go clients expect. */
 function sentHeaders(
   headers: ResponseHeaders,
 ): Record<string, string | readonly string[]> {
@@ -246,7 +246,7 @@ function sentHeaders(
   return sent;
 }
 
-/** Text with one character for each byte of its UTF-8. */
+/** Text with one character for each UTF-8 byte of a text. */
 function inBytes(text: string): string {
   // deno-lint-ignore no-control-regex -- ASCII
   return /^[\u0000-\u007f]*$/.test(text)
@@ -254,7 +254,7 @@ function inBytes(text: string): string {
     : Buffer.from(text).toString("latin1");
 }
 
-/** Waits for the discarded rest of a body, as long as Go's server does. */
+/** Waits for the discarded rest of a body for as long as Go's server does. */
 function withinLimit(message: IncomingMessage): Promise<void> {
   if (message.complete) return Promise.resolve();
   return new Promise((resolve) => {
@@ -308,7 +308,7 @@ function send(response: NodeResponse, answer: ServerResponse): void {
   sendBlocks(response, body[Symbol.iterator]());
 }
 
-/** Sends blocks with back-pressure. */
+/** Sends blocks of a body with back-pressure. */
 function sendBlocks(
   response: NodeResponse,
   blocks: Iterator<Uint8Array>,
@@ -327,9 +327,9 @@ function sendBlocks(
 }
 
 /**
- * Writer of a stream to a socket. Writes of one event-loop turn are combined:
- * under load many requests are answered in one turn, and each watch receives
- * all of their events by one system call.
+ * Writer of a stream to a socket. Combines the writes of one event-loop
+ * iteration: under load it answers many requests, and each watch receives all
+ * their events by one system call.
  */
 class SocketWriter implements StreamWriter {
   readonly #response: NodeResponse;

@@ -1,13 +1,13 @@
 import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
 import type { StreamConnection } from "../../core/client/transport/transport.ts";
 
-/** End of a stream of WebSocket messages, over a socket or in the process. */
+/** End of a stream of WebSocket messages, over a socket or in process. */
 export type MessageStream = Pick<
   StreamConnection,
   "messages" | "send" | "close"
 >;
 
-/** End of an in-process stream; the other end reads the messages it sends. */
+/** End of an in-process stream; the other end reads the messages sent by this one. */
 class StreamEnd implements StreamConnection {
   readonly protocol: string;
   readonly messages: ChunkQueue;

@@ -7,7 +7,7 @@ import { nodeHttp } from "../../core/node_http.ts";
 import type { MessageStream } from "./message_stream.ts";
 import { isStream, type ServerResponse, type Upgrade } from "./exchange.ts";
 
-/** Request to upgrade a connection to a WebSocket. */
+/** HTTP request to upgrade a connection to a WebSocket. */
 export interface UpgradeRequest {
   readonly message: IncomingMessage;
   readonly socket: Duplex;
