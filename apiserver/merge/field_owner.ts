@@ -11,7 +11,7 @@ export interface FieldOwner {
   readonly apiVersion: string;
   /** Subresource of the writes, such as `status`. */
   readonly subresource?: string | undefined;
-  /** Time of the last change (RFC 3339); absent if there was none. */
+  /** Time of the last change (RFC 3339); absent if unknown. */
   readonly time?: string | undefined;
   /** Owned fields. */
   readonly fields: FieldSet;

@@ -18,7 +18,7 @@ export interface FieldsV1 {
 export interface FieldSetNode {
   /** Whether the field itself is a member. */
   readonly member: boolean;
-  /** Fields below it, with paths relative to it. */
+  /** Fields below the element, with paths relative to it. */
   readonly children: FieldSet;
 }
 
@@ -101,7 +101,7 @@ export class FieldSet {
     return this.#write({});
   }
 
-  /** Adds the fields to those of an element; returns them. */
+  /** Adds the set to the fields of an element; returns these fields. */
   #write(fields: Record<string, FieldsV1>): FieldsV1 {
     if (this.isEmpty) return fields;
     for (const [element, { member, children }] of this.#sorted()) {
@@ -126,7 +126,7 @@ export class FieldSet {
     return size;
   }
 
-  /** Whether exactly this field is a member. */
+  /** Whether exactly the given field is a member. */
   has(path: FieldPath): boolean {
     let node: FieldSetNode | undefined;
     let nodes = this.#nodes;
@@ -231,7 +231,7 @@ export class FieldSet {
     });
   }
 
-  /** Iterates over the members: those of a level in order, then those below. */
+  /** Iterates over the members: those of one level in order, then those below. */
   *paths(): Generator<FieldPath, void, undefined> {
     yield* this.#pathsFrom([]);
   }
@@ -260,7 +260,7 @@ export class FieldSet {
     return [...this.#nodes].sort(([a], [b]) => comparePathElements(a, b));
   }
 
-  /** Maps the nodes; `undefined` removes a node. Gives this set if all are as before. */
+  /** Maps the nodes; `undefined` removes a node. Returns this set if no node changes. */
   #mapNodes(
     change: (
       element: PathElement,
@@ -281,7 +281,7 @@ export class FieldSet {
   }
 }
 
-/** The node as it is after a change: itself, if it is as before. */
+/** Node after a change of its parts; the same node if nothing changed. */
 function changed(before: FieldSetNode, after: FieldSetNode): FieldSetNode {
   return before.member === after.member && before.children === after.children
     ? before

@@ -36,13 +36,13 @@ import { typeProblems, typeProblemsText } from "./typed_value.ts";
 /** Kind with managed fields. */
 export interface ManagedKind extends VersionedKind {
   /**
-   * Creates an empty object, which new objects are compared with. That of a
-   * built-in kind has the fields that are always serialized.
+   * Creates an empty object to compare new objects with; for a built-in kind,
+   * with the fields that are always serialized.
    */
   empty(apiVersion: string): UntypedObject;
 }
 
-/** Write as managed fields record it. */
+/** Write to an object, as recorded in managed fields. */
 export interface ManagedFieldsWrite {
   /** Field manager. */
   readonly manager: string;
@@ -54,7 +54,7 @@ export interface ManagedFieldsWrite {
   readonly time: string;
 }
 
-/** Fields that no manager owns: identity and metadata of the server. */
+/** Fields that no manager owns: identity, and metadata set by the server. */
 const UNOWNED: FieldSet = FieldSet.of([
   ["f:apiVersion"],
   ["f:kind"],
@@ -82,7 +82,7 @@ function entriesOf(object: UntypedObject): ManagedFieldsEntry[] | undefined {
   return object.metadata?.managedFields;
 }
 
-/** Copies an object with other managed fields. */
+/** Copy of an object with other managed fields. */
 function withEntries(
   object: UntypedObject,
   entries: ManagedFieldsEntry[] | undefined,
@@ -97,8 +97,8 @@ function withEntries(
 }
 
 /**
- * Decodes managedFields entries; if one is malformed, the result is empty, as
- * in kube-apiserver.
+ * Decodes managedFields entries; returns no owners if an entry is malformed, as
+ * kube-apiserver does.
  */
 function decodeOrNone(entries: ManagedFieldsEntry[] | undefined): FieldOwners {
   try {
@@ -109,15 +109,15 @@ function decodeOrNone(entries: ManagedFieldsEntry[] | undefined): FieldOwners {
 }
 
 /**
- * Whether the managedFields of a request reset the ownership of all fields:
- * `[]`, or one empty entry.
+ * Whether the managedFields of a request reset the ownership of all fields: an
+ * empty list, or one empty entry.
  */
 function isReset(entries: ManagedFieldsEntry[] | undefined): boolean {
   return entries !== undefined && (entries.length === 0 ||
     entries.length === 1 && Object.keys(entries[0] ?? {}).length === 0);
 }
 
-/** Owners before an update: those in the request, otherwise those stored. */
+/** Owners before an update: those in the request, or else the stored ones. */
 function ownersFor(
   live: UntypedObject,
   next: UntypedObject,
@@ -161,9 +161,8 @@ function typed(write: ManagedFieldsWrite, value: UntypedObject): TypedObject {
 }
 
 /**
- * Records an update: the writer owns the fields that it changed in addition to
- * those that it owned before. A write without changes leaves all entries and
- * times unchanged.
+ * Records an update: the writer owns its previous fields and the changed ones.
+ * A write without changes leaves all entries and times unchanged.
  */
 function updateOwners(
   kind: ManagedKind,
@@ -200,13 +199,13 @@ function updateOwners(
 /**
  * Updates `metadata.managedFields` after a create, update or patch, in place.
  *
- * An object without managed fields gets none by an update: tracking starts with
- * its first apply. If the owners cannot be determined, the managed fields are
- * removed.
+ * An update adds no managed fields to an object without them: tracking starts
+ * with its first apply. If the owners cannot be determined, the managed fields
+ * are removed.
  *
  * @param kind The versions of the kind.
- * @param objects The object before the write (`undefined` for a create) and after
- * it, both in the API version of the request.
+ * @param objects The object before the write (`undefined` for a create) and
+ * after it, in the API version of the request.
  * @param write The write.
  */
 export function updateManagedFields(
@@ -238,11 +237,12 @@ export function updateManagedFields(
  * The result is neither defaulted nor validated.
  *
  * @param kind The versions of the kind.
- * @param objects The object before, in the API version of the request
+ * @param objects The object before the apply, in the API version of the request
  * (`undefined` for a create), and the configuration.
  * @param write The write; `force` takes over fields of other managers.
  * @returns A new object.
- * @throws {ApplyError} If the configuration does not fit the schema or conflicts.
+ * @throws {ApplyError} If the configuration does not fit the schema or
+ * conflicts.
  */
 export function applyManaged(
   kind: ManagedKind,

@@ -4,7 +4,7 @@ import { FieldSet } from "./field_set.ts";
 
 /**
  * Encodes owners for `metadata.managedFields`: operation `Apply` first, then by
- * time and name. `undefined` if there is no owner.
+ * time and name. Returns `undefined` if there is no owner.
  */
 export function encodeOwners(
   owners: FieldOwners,
@@ -47,7 +47,7 @@ export function ownerText(owner: FieldOwner): string {
 /** Maximum number of entries with operation `Update`; older ones are merged. */
 const MAX_UPDATE_OWNERS = 10;
 
-/** Name of the manager of the merged entries. */
+/** Manager name of merged entries. */
 const MERGED_MANAGER = "ancient-changes";
 
 /** Merges the oldest entries with operation `Update` per version, if too many. */

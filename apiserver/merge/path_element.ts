@@ -107,7 +107,7 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Characters that Go's JSON encoder escapes in addition. */
+/** Characters that Go's JSON encoder escapes, unlike JavaScript's. */
 const ESCAPED_BY_GO = /[<>&\u2028\u2029]/g;
 
 /** Encodes JSON as Go does, so that stored field sets are identical. */

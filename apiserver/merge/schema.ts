@@ -32,7 +32,7 @@ const NO_NAMES: readonly string[] = Object.freeze([]);
 export interface SchemaPosition {
   /** Parent node, if both belong to one definition. */
   readonly parent?: Schema | undefined;
-  /** Name of the definition, if the node is one. */
+  /** Name of the definition, if the node is a definition. */
   readonly definition?: string | undefined;
 }
 
@@ -40,12 +40,12 @@ export interface SchemaPosition {
  * Node of a schema: the type of a value and its treatment by patches and field
  * ownership. Built-in kinds and custom resources share this form.
  *
- * Children are created lazily, and a definition is a single node however often it
- * is referenced. A step thus costs one property read, recursive schemas are
- * supported, and unused parts cost nothing.
+ * Children are created lazily, and all references to a definition share one
+ * node. So a step costs one property read, recursive schemas are supported, and
+ * unused parts cost nothing.
  */
 export class Schema {
-  /** Original keywords, for validators that need more of them. */
+  /** Original keywords of the schema, for validators. */
   readonly source: OpenApiSchema;
   /** JSON type; `undefined` if any value is allowed. */
   readonly type: SchemaType | undefined;
@@ -75,7 +75,7 @@ export class Schema {
   readonly definition: string | undefined;
 
   readonly #resolve: ResolveReference | undefined;
-  /** Node of the referenced definition, which has the children. */
+  /** Node of the referenced definition, which contains the children. */
   readonly #target: Schema | undefined;
   #properties: ReadonlyMap<string, Schema> | undefined;
   #items: Schema | undefined;
@@ -163,8 +163,8 @@ export class Schema {
   }
 
   /**
-   * Schema of fields that are not named; `undefined` if they are not allowed or
-   * not mentioned.
+   * Schema of unnamed fields; `undefined` if they are not allowed or not
+   * mentioned.
    */
   get additionalProperties(): Schema | undefined {
     if (this.#target) return this.#target.additionalProperties;
@@ -176,9 +176,9 @@ export class Schema {
   }
 
   /**
-   * Schema of fields that are not named, for field ownership: any value if the
-   * node or an ancestor preserves unknown fields; `undefined` if such fields are
-   * not allowed.
+   * Schema of unnamed fields, for field ownership: any value if the node or an
+   * ancestor preserves unknown fields; `undefined` if such fields are not
+   * allowed.
    */
   get unnamedFields(): Schema | undefined {
     if (this.source.additionalProperties !== undefined) {
@@ -204,8 +204,8 @@ export class Schema {
 const ANYTHING: Schema = new Schema({});
 
 /**
- * Determines list type and keys. Without a list type, the keywords of strategic
- * merge patches decide, as in kube-apiserver.
+ * Determines the list type and keys of a schema. Without a list type, the
+ * keywords of strategic merge patches decide, as in kube-apiserver.
  */
 function listRelation(
   keywords: OpenApiSchema,
@@ -247,7 +247,7 @@ export class SchemaDefinitions {
   }
 
   /**
-   * Returns the node of a definition, always the same.
+   * Returns the node of a definition; the same one on each call.
    *
    * @param reference Name of the definition, or a `$ref` that ends in it.
    * @throws {ReferenceError} If the definition does not exist.

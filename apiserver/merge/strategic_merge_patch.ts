@@ -39,13 +39,14 @@ const DELETE_FROM_LIST = "$deleteFromPrimitiveList";
 const SET_ELEMENT_ORDER = "$setElementOrder";
 
 /**
- * Applies a strategic merge patch: a merge patch in which lists are merged by key
- * or value where the schema declares it, with the directives `$patch`,
+ * Applies a strategic merge patch: a merge patch in which lists are merged by
+ * key or value where the schema declares it, with the directives `$patch`,
  * `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`. Neither
  * argument is modified.
  *
  * @param schema The schema of the document.
- * @throws {StrategicPatchError} If the patch is malformed or does not fit.
+ * @throws {StrategicPatchError} If the patch is malformed or does not fit the
+ * document.
  */
 export function applyStrategicMergePatch(
   schema: Schema,
@@ -187,7 +188,7 @@ function unknownDirective(
   );
 }
 
-/** Key field of list items; `undefined` to compare by value. */
+/** Key field of list items; `undefined` compares items by value. */
 type MergeKey = string | undefined;
 
 function keyOf(item: unknown, mergeKey: MergeKey): unknown {

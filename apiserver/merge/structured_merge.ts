@@ -82,8 +82,8 @@ function convertTo(
 }
 
 /**
- * Converts an object as {@linkcode convertTo} does, and names the purpose in
- * the error.
+ * Converts an object like {@linkcode convertTo}, and names the purpose in the
+ * error.
  */
 function convertFor(
   purpose: string,
@@ -142,10 +142,10 @@ function ownersUnderSchemas(
 }
 
 /**
- * Removes the fields that a write changed or removed from all other owners.
+ * Removes the fields that a write changed or removed, from all other owners.
  *
- * @throws {FieldConflictError} If it changed a field of another owner, unless
- * forced.
+ * @throws {FieldConflictError} If the write changed a field of another owner,
+ * unless forced.
  */
 function takeFields(
   kind: VersionedKind,
@@ -204,9 +204,9 @@ function takeFields(
 }
 
 /**
- * Computes the owners after a create, update or patch: the writer owns the fields
- * that it added or changed in addition to those it owned before; other owners lose
- * changed and removed fields.
+ * Computes the owners after a create, update or patch: the writer owns its
+ * previous fields and those that it added or changed; other owners lose changed
+ * and removed fields.
  */
 export function mergeUpdate(
   kind: VersionedKind,
@@ -240,13 +240,14 @@ export interface MergedApply {
 }
 
 /**
- * Merges an apply configuration into a live object. The manager owns exactly the
- * fields of the configuration; fields that it applied before and that nobody owns
- * now are removed.
+ * Merges an apply configuration into a live object. The manager owns exactly
+ * the fields of the configuration; previously applied fields without an owner
+ * are removed.
  *
- * @throws {FieldConflictError} If it would change fields of other managers, unless
- * forced.
- * @throws {TypedValueError} If an object does not match the schema of a version.
+ * @throws {FieldConflictError} If the apply would change fields of other
+ * managers, unless forced.
+ * @throws {TypedValueError} If an object does not match the schema of a
+ * version.
  */
 export function mergeApply(
   kind: VersionedKind,
@@ -285,7 +286,7 @@ export function mergeApply(
   };
 }
 
-/** Removes fields of the previous apply that nobody owns now. */
+/** Removes the fields of the previous apply that have no owner left. */
 function removeAbandoned(
   kind: VersionedKind,
   merged: TypedObject,
@@ -364,7 +365,7 @@ function addBackOwned(
   return result;
 }
 
-/** Restores fields that were pruned with a parent but not owned by the manager. */
+/** Restores fields that were pruned together with a parent but that the manager never owned. */
 function addBackNeverOwned(
   kind: VersionedKind,
   { merged, pruned }: Pruning,

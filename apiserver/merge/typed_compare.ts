@@ -26,11 +26,11 @@ export interface Comparison {
   readonly removed: FieldSet;
 }
 
-/** Position in the compared objects, which records differences. */
+/** Position in the compared objects; records differences. */
 class Position {
   readonly #parent: Position | undefined;
   readonly #element: PathElement;
-  /** Builders of the differences below, created when there is one. */
+  /** Builders of the differences below this position, created on first use. */
   readonly #below: { -readonly [kind in keyof Comparison]?: FieldSetBuilder } =
     {};
 
@@ -39,24 +39,24 @@ class Position {
     this.#element = element;
   }
 
-  /** Builder of the differences of a kind below. */
+  /** Builder of one kind of difference below this position. */
   builder(kind: keyof Comparison): FieldSetBuilder {
     return this.#below[kind] ??=
       this.#parent?.builder(kind).at(this.#element) ?? new FieldSetBuilder();
   }
 
-  /** Records a difference of the position itself; the root is not tracked. */
+  /** Records a difference at this position; the root is not tracked. */
   mark(kind: keyof Comparison): void {
     this.#parent?.builder(kind).addElement(this.#element);
   }
 
-  /** Differences of a kind below. */
+  /** Differences of one kind below this position. */
   fields(kind: keyof Comparison): FieldSet {
     return this.#below[kind]?.build() ?? FieldSet.empty;
   }
 }
 
-/** Compares two objects of a kind by its schema. */
+/** Compares two objects of a kind by a schema. */
 export function compareTyped(
   schema: Schema,
   before: unknown,
@@ -93,7 +93,7 @@ function compare(
   else if (after === undefined) position.mark("removed");
 }
 
-/** Compares values in one form; returns whether they were compared as a whole. */
+/** Compares two values in a given form; returns whether they were compared as a whole. */
 function compareAs(
   form: Form,
   schema: Schema,
@@ -125,7 +125,7 @@ function compareAs(
   return true;
 }
 
-/** Compares the fields of two objects; returns whether there are any. */
+/** Compares the fields of two objects; returns whether either has any. */
 function compareFields(
   schema: Schema,
   before: JsonObject,
@@ -168,9 +168,9 @@ function groupItems(
 }
 
 /**
- * Duplicate items of a list are owned as a whole, without fields below: they
- * change as a whole, and the transition between one and several items is a removal
- * and an addition.
+ * Compares the items of two lists. Duplicate items are owned as a whole,
+ * without fields below: they change as a whole, and the transition between one
+ * and several items is a removal and an addition.
  */
 function compareItems(
   schema: Schema,

@@ -11,7 +11,7 @@ import { fieldSchema, formOf, itemElement, itemSchema } from "./typed_value.ts";
 
 /**
  * Lists the fields of an apply configuration: every leaf, every item of a keyed
- * list or set, every entry of a map; an atomic value as one field.
+ * list or set, and every entry of a map; an atomic value is one field.
  */
 export function fieldsOf(schema: Schema, value: unknown): FieldSet {
   const builder = new FieldSetBuilder();
@@ -19,7 +19,7 @@ export function fieldsOf(schema: Schema, value: unknown): FieldSet {
   return builder.build();
 }
 
-/** Collects the fields at and below a position; `self` adds the position itself. */
+/** Collects the fields at and below a position, and the position itself if `self` is set. */
 function collect(
   schema: Schema,
   value: unknown,
@@ -77,9 +77,9 @@ function collectItems(
 }
 
 /**
- * Removes the fields of a set, with everything below them. A value that becomes
- * empty is replaced by null, as in kube-apiserver; atomic values are only removed
- * as a whole.
+ * Removes the fields of a set from a value, with everything below them. A value
+ * that becomes empty is replaced by null, as in kube-apiserver; atomic values
+ * are only removed as a whole.
  */
 export function withoutFields(
   schema: Schema,

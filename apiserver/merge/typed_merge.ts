@@ -52,8 +52,8 @@ interface Item {
 }
 
 /**
- * Items of a list, each with the path element that identifies it; items without
- * one are left out, because they do not match the schema.
+ * Items of a list with the path elements that identify them; items without one
+ * are omitted, because they do not match the schema.
  */
 function itemsOf(schema: Schema, list: readonly unknown[]): Item[] {
   const items: Item[] = [];

@@ -15,7 +15,7 @@ export type Form = "map" | "list" | "scalar";
 /** Schema for fields that the schema does not mention. */
 const ANYTHING: Schema = new Schema({});
 
-/** Whether a schema without type only allows scalars, as that of a quantity. */
+/** Whether a schema without type allows only scalars, like the schema of a quantity. */
 function scalarsOnly(schema: Schema): boolean {
   const { oneOf } = schema.source;
   return !schema.intOrString && Array.isArray(oneOf) &&
@@ -56,12 +56,12 @@ export function formOf(schema: Schema, value: unknown): Form {
   return allows(schema, "scalar") ? "scalar" : "list";
 }
 
-/** Returns the schema of a field, or one that allows anything. */
+/** Returns the schema of a field, or a schema that allows anything. */
 export function fieldSchema(schema: Schema, name: string): Schema {
   return schema.properties.get(name) ?? schema.unnamedFields ?? ANYTHING;
 }
 
-/** Returns the schema of list items, or one that allows anything. */
+/** Returns the schema of list items, or a schema that allows anything. */
 export function itemSchema(schema: Schema): Schema {
   return schema.items ?? ANYTHING;
 }
@@ -69,7 +69,7 @@ export function itemSchema(schema: Schema): Schema {
 /**
  * Determines the path element of an item of a list of type `map` or `set`.
  *
- * @returns The element, or the reason why the item has none.
+ * @returns Path element, or the reason why the item has none.
  */
 export function itemElement(
   schema: Schema,
@@ -147,8 +147,8 @@ export function typeProblemsText(problems: readonly TypeProblem[]): string {
 /** Options of {@linkcode typeProblems}. */
 export interface TypeCheckOptions {
   /**
-   * Whether a set or keyed list may have duplicate items, as stored objects from
-   * before stricter rules can have.
+   * Whether a set or keyed list may have duplicate items, which stored objects
+   * from before stricter rules may contain.
    *
    * @default {false}
    */
