@@ -1,8 +1,8 @@
 /**
- * Answers `log`, `exec`, `attach` and `portforward` requests to pods by the hooks
- * of the server; no container runs. Knows the wire formats (WebSocket channels,
- * log streams) but nothing of storage, admission or discovery, and must not import
- * them.
+ * Answers to `log`, `exec`, `attach` and `portforward` requests for pods, given
+ * by the hooks of the server; no container runs. Handles the wire formats
+ * (WebSocket channels, log streams), and must not import storage, admission or
+ * discovery.
  *
  * @module
  */

@@ -1,12 +1,12 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 
-/** Call to a container, which lasts until the caller disconnects. */
+/** Call to a container; lasts until the caller disconnects. */
 export interface PodCall {
   /** Pod as stored. */
   readonly pod: UntypedObject;
   /** Name of the container: the requested one, or the first of the pod. */
   readonly container: string;
-  /** Aborted when the caller disconnects. */
+  /** Signal that is aborted when the caller disconnects. */
   readonly signal: AbortSignal;
 }
 
@@ -14,7 +14,7 @@ export interface PodCall {
 export interface PodProcess extends PodCall {
   /** Program and arguments; empty for `attach`, where the process already runs. */
   readonly command: readonly string[];
-  /** Whether the process has a terminal; `sizes` then yields its sizes. */
+  /** Whether the process has a terminal, whose sizes `sizes` then yields. */
   readonly tty: boolean;
   /** Standard input; ends when the caller closes it or disconnects. */
   readonly stdin: AsyncIterable<Uint8Array>;
@@ -22,16 +22,16 @@ export interface PodProcess extends PodCall {
   readonly sizes: AsyncIterable<
     { readonly width: number; readonly height: number }
   >;
-  /** Writes to the standard output; fulfilled when the caller can accept more. */
+  /** Writes to the standard output; resolves when the caller can accept more. */
   write(output: string | Uint8Array): Promise<void>;
   /** Writes to the standard error output. */
   writeError(output: string | Uint8Array): Promise<void>;
 }
 
 /**
- * Hooks that stand for the containers of an embedded API server, which runs
- * none. Without a hook, requests are answered as by a cluster whose nodes are
- * unreachable; if a hook throws, as by a container runtime that fails.
+ * Hooks in place of the containers of an embedded API server, which runs no
+ * containers. Without a hook, requests fail as in a cluster with unreachable
+ * nodes; if a hook throws, they fail as with a failing container runtime.
  *
  * @example A container that answers
  * ```ts
@@ -41,10 +41,10 @@ export interface PodProcess extends PodCall {
  * const server = await ApiServer.start({
  *   port: false,
  *   pods: {
- *     async exec({ command, write }) {
- *       await write(`Received ${command.join(" ")}`);
- *       return 0;
- *     },
+ * async exec({ command, write }) {
+ *   await write(`Received ${command.join(" ")}`);
+ *   return 0;
+ * },
  *   },
  * });
  * const key = { namespace: "default", name: "web" };
@@ -59,9 +59,10 @@ export interface PodProcess extends PodCall {
 export interface PodHooks {
   /**
    * Runs the main process of a container of a pod on a simulated node; returns
-   * its exit code when it ends. The process is ready immediately, unless it calls
-   * `ready`. For `undefined`, as without a hook, the container runs until it is
-   * stopped or, if its pod is not always restarted, ends with 0 after a second.
+   * its exit code when it ends. The process is ready immediately, unless it
+   * calls `ready`. With the result `undefined`, as without a hook, the
+   * container runs until it is stopped or, without the restart policy Always,
+   * ends with 0 after a second.
    */
   readonly run?:
     | ((
@@ -77,7 +78,7 @@ export interface PodHooks {
   readonly logs?:
     | ((
       call: PodCall & {
-        /** Whether to keep sending new lines until the caller disconnects. */
+        /** Whether to send new lines until the caller disconnects. */
         readonly follow: boolean;
         /** Maximum number of lines, counted from the end; all lines if undefined. */
         readonly tailLines: number | undefined;
@@ -92,7 +93,7 @@ export interface PodHooks {
   readonly exec?: ((process: PodProcess) => Promise<number>) | undefined;
   /** Attaches to the running process; returns its exit code when it ends. */
   readonly attach?: ((process: PodProcess) => Promise<number>) | undefined;
-  /** Serves a connection to a port; the connection closes when the promise is fulfilled. */
+  /** Serves a connection to a port; the connection closes when the promise resolves. */
   readonly portForward?:
     | ((
       port: PodCall & {
@@ -100,14 +101,14 @@ export interface PodHooks {
         readonly port: number;
         /** Data that the caller sends. */
         readonly data: AsyncIterable<Uint8Array>;
-        /** Sends data to the caller; fulfilled when it can accept more. */
+        /** Sends data to the caller; resolves when the caller can accept more. */
         write(data: string | Uint8Array): Promise<void>;
       },
     ) => Promise<void>)
     | undefined;
 }
 
-/** Argument of a hook. */
+/** Argument of a pod hook. */
 export type HookCall<H extends keyof PodHooks> = Parameters<
   NonNullable<PodHooks[H]>
 >[0];

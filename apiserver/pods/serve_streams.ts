@@ -66,7 +66,7 @@ export async function servePort(
 
 /** Incoming messages of a stream by channel. */
 interface Channels {
-  /** Aborted when the stream has ended. */
+  /** Signal that is aborted when the stream has ended. */
   readonly signal: AbortSignal;
   queue(channel: number): ChunkQueue;
 }

@@ -24,7 +24,7 @@ export function encodeContinue(
  * Decodes a token.
  *
  * @param text The `continue` parameter.
- * @throws {StatusError} 400 if it is not one of ours.
+ * @throws {StatusError} 400 if the token is invalid.
  */
 export function decodeContinue(text: string): ContinueToken {
   let token: unknown;

@@ -49,7 +49,7 @@ export interface Page {
   readonly metadata: ListMeta;
 }
 
-/** Revision and start key of a list. */
+/** Revision and start key of a list request. */
 interface ListPosition {
   readonly revision: number;
   readonly start: string | undefined;
@@ -59,7 +59,7 @@ interface ListPosition {
   readonly time: number;
 }
 
-/** Age in seconds at which a revision is compacted, as by default in kube-apiserver. */
+/** Age in seconds at which a revision is compacted, as in kube-apiserver by default. */
 const COMPACTION_SECONDS = 300;
 
 /**
@@ -276,7 +276,7 @@ const encoder = new TextEncoder();
 const COMMA = encoder.encode(",");
 const OPEN = encoder.encode("{");
 
-/** Parts of a list's JSON; most are the stored bytes of items. */
+/** Parts of a list in JSON, mostly the stored bytes of items. */
 function* pageParts(page: Page, view: View): Generator<Uint8Array> {
   const { definition } = view;
   const { kind, apiVersion } = listHead(view);

@@ -33,7 +33,7 @@ export function representationOf(
 const encoder = new TextEncoder();
 const NEWLINE = 0x0a;
 
-/** Appends a line break, as kube-apiserver's JSON answers have. */
+/** Appends a line break to JSON, as in kube-apiserver's responses. */
 export function withNewline(bytes: Uint8Array): Uint8Array {
   // From Node's pool, since an answer does not live long.
   const line = Buffer.allocUnsafe(bytes.length + 1);
@@ -42,7 +42,7 @@ export function withNewline(bytes: Uint8Array): Uint8Array {
   return line;
 }
 
-/** Writer of protobuf, which is loaded when a client first asks for it. */
+/** Protobuf writer; loaded when a client first requests protobuf. */
 let protobufWriter:
   | Promise<typeof import("../builtin/protobuf_writer.ts")>
   | undefined;
@@ -72,7 +72,7 @@ export async function respondObject(
   how: {
     readonly status: number;
     readonly representation: Representation;
-    /** Shape of the Table; by default that of the resource. */
+    /** Columns of the Table; by default those of the resource. */
     readonly shape?: TableShape | undefined;
   },
 ): Promise<ServerResponse> {
@@ -130,7 +130,7 @@ export async function respondValue(
   return { status, headers, body };
 }
 
-/** Responds to a write that creates no stored object. */
+/** Responds to a create that stores no object. */
 export async function respondCreated(
   request: ResourceRequest,
 ): Promise<ServerResponse> {

@@ -9,8 +9,8 @@ import type { Frame, WatchCounts, Watcher, WatchRegistry } from "./watcher.ts";
 const BOOKMARK_INTERVAL_MS = 60_000;
 
 /**
- * Delivers each change to the watches of its collection, immediately after the
- * change is stored and in order of revisions.
+ * Hub of watches: delivers each change to the watches of its collection,
+ * immediately after the change is stored and in order of revisions.
  */
 export class WatchHub implements WatchRegistry {
   readonly #store: Store;

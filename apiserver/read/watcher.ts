@@ -18,11 +18,11 @@ import {
 
 /** Counts of the watches of a server. */
 export interface WatchCounts {
-  /** Open watches. */
+  /** Number of open watches. */
   open: number;
-  /** Watches that were closed because their client did not read fast enough. */
+  /** Number of watches closed because their client read too slowly. */
   dropped: number;
-  /** Events that were sent to watches. */
+  /** Number of events sent to watches. */
   events: number;
 }
 
@@ -68,7 +68,7 @@ export interface WatcherOptions {
 /** Cache of encoded events: encodes at most once per change and encoding. */
 export type SharedFrame = (form: string, make: () => Frame) => Frame;
 
-/** Encoded events; a promise while a conversion webhook is asked. */
+/** Encoded events; a promise during a call of a conversion webhook. */
 export type Frame = Uint8Array | Promise<Uint8Array>;
 
 /** Response stream of one watch, fed by the hub. */
@@ -76,12 +76,12 @@ export class Watcher implements ResponseStream {
   readonly #options: WatcherOptions;
   #writer: StreamWriter | undefined;
   #timer: Timer | undefined;
-  /** Last revision that was sent to the client. */
+  /** Revision that was last sent to the client. */
   #revision = 0;
   /** Whether the column definitions were sent. */
   #described = false;
   #ended = false;
-  /** Settles when all events before have been sent, if some wait. */
+  /** Promise that resolves when all earlier events have been sent; undefined if none waits. */
   #waiting: Promise<void> | undefined;
   #stalled = false;
 
@@ -93,7 +93,7 @@ export class Watcher implements ResponseStream {
     return this.#options.collection;
   }
 
-  /** Namespace of the watch; undefined for all. */
+  /** Namespace of the watch; undefined for all namespaces. */
   get namespace(): string | undefined {
     return this.#options.selection.namespace;
   }
@@ -224,7 +224,7 @@ export class Watcher implements ResponseStream {
     );
   }
 
-  /** Writes events after those that wait for a conversion. */
+  /** Writes events after the events that wait for a conversion. */
   #write(frame: Frame): void {
     if (this.#waiting === undefined && !(frame instanceof Promise)) {
       this.#send(frame);
@@ -275,7 +275,7 @@ export class Watcher implements ResponseStream {
     if (this.#close()) this.#writer?.destroy();
   }
 
-  /** Releases everything; returns false if the watch was closed before. */
+  /** Releases the resources of the watch; returns false if it was already closed. */
   #close(): boolean {
     if (this.#ended) return false;
     this.#ended = true;

@@ -49,11 +49,11 @@ export interface ParsedBody {
   readonly value: unknown;
   /** Warnings, one per duplicate field. */
   readonly warnings: readonly string[];
-  /** Duplicate fields as parts of the error of strict validation. */
+  /** Duplicate fields, as parts of the error of strict validation. */
   readonly objections: readonly string[];
 }
 
-/** Reader of protobuf, which is loaded when a client first sends it. */
+/** Protobuf reader; loaded when a client first sends protobuf. */
 let protobufReader:
   | Promise<typeof import("../builtin/protobuf.ts")>
   | undefined;
@@ -90,10 +90,10 @@ export async function parseBody(
 }
 
 /**
- * Parses YAML that means the same as JSON, as clients write it: one line of
+ * Parses YAML that is also JSON, as many clients write it: one line of
  * printable ASCII without merge keys and duplicate fields.
  *
- * @returns `undefined` if only a parser of YAML can read it.
+ * @returns `undefined` if the text needs a YAML parser.
  */
 function parsePlainJson(
   body: Uint8Array,
@@ -116,7 +116,7 @@ function parseJsonBody(body: Uint8Array): ParsedBody {
   return { value, warnings, objections: warnings };
 }
 
-/** First bytes of an unreadable body, as Go's errors quote them. */
+/** First bytes of an unreadable body, as quoted in Go's errors. */
 export function summary(body: Uint8Array): string {
   if (body.length === 0) return "<empty>";
   const part = body.subarray(0, 30);

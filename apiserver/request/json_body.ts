@@ -41,7 +41,7 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Counts fields (by colons) and depth without parsing. */
+/** Counts the fields (by colons) and the depth of a JSON text without parsing it. */
 function survey(bytes: Uint8Array): { fields: number; depth: number } {
   let fields = 0;
   let level = 0;
@@ -89,7 +89,7 @@ function countFields(value: unknown): number {
   return count;
 }
 
-/** Paths of duplicate fields in valid JSON. Called only if there is one. */
+/** Paths of duplicate fields in valid JSON. Called only if there are duplicates. */
 function findDuplicates(text: string): string[] {
   const duplicates = new Set<string>();
   visitFields(text, (path, isDuplicate) => {
@@ -98,7 +98,7 @@ function findDuplicates(text: string): string[] {
   return [...duplicates];
 }
 
-/** Problems of fields in the order in which they are in a body, as Go reports them. */
+/** Problems of fields in their order in a body, as Go reports them. */
 export function inDocumentOrder(
   body: Uint8Array,
   problems: readonly string[],

@@ -1,6 +1,6 @@
 import { StatusError } from "../status.ts";
 
-/** Representation of an answer, by content negotiation. */
+/** Representation of a response, chosen by content negotiation. */
 export interface Representation {
   readonly media: Media;
   /** Kind that objects are converted to; undefined for no conversion. */
@@ -9,24 +9,24 @@ export interface Representation {
   readonly version: "v1" | "v1beta1";
 }
 
-/** Encoding of an answer. */
+/** Encoding of a response. */
 export type Media = "json" | "yaml" | "protobuf";
 
-/** What an endpoint can answer. */
+/** Representations that an endpoint supports. */
 export interface Endpoint {
   /**
-   * Whether the resource is a custom one, which has no form in protobuf; the
-   * router of built-in resources checks the header earlier and more strictly.
+   * Whether the resource is custom, and so has no form in protobuf; the router
+   * of built-in resources checks the header earlier and more strictly.
    */
   readonly custom: boolean;
   /**
-   * Whether it can answer Tables.
+   * Whether the endpoint supports Tables.
    *
    * @default {true}
    */
   readonly tables?: boolean | undefined;
   /**
-   * Whether the answer is a watch, which has no form in YAML.
+   * Whether the response is a watch, which has no form in YAML.
    *
    * @default {false}
    */
@@ -45,7 +45,7 @@ const TRANSFORMS: ReadonlySet<string> = new Set([
   "PartialObjectMetadataList",
 ]);
 
-/** Default representation. */
+/** Default representation: plain JSON. */
 export const PLAIN_JSON: Representation = {
   media: "json",
   as: undefined,
@@ -79,7 +79,7 @@ export interface AcceptClause {
   readonly quality: number;
 }
 
-/** Parses an Accept header; clauses are ordered by quality, then as written. */
+/** Parses an Accept header; clauses are sorted by quality, then in their order in the header. */
 export function parseAccept(header: string): AcceptClause[] {
   return header.split(",").map((part) => {
     const [type = "", ...rest] = part.split(";").map((text) => text.trim());
@@ -97,10 +97,10 @@ export function parseAccept(header: string): AcceptClause[] {
 }
 
 /**
- * Chooses the representation of an answer.
+ * Chooses the representation of a response.
  *
  * @param header The Accept header.
- * @param endpoint What can be answered.
+ * @param endpoint Representations of the endpoint.
  * @throws {StatusError} 406 if no clause is acceptable.
  */
 export function negotiate(
@@ -126,7 +126,7 @@ export function negotiate(
   throw notAcceptable(endpoint);
 }
 
-/** Encoding of a Status: the accepted one, else JSON. */
+/** Encoding of a Status: the accepted encoding, or else JSON. */
 export function failureMedia(header: string | undefined): Media {
   if (header === undefined || !/yaml|protobuf/.test(header)) return "json";
   for (const clause of parseAccept(header)) {

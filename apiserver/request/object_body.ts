@@ -226,7 +226,7 @@ export function decode(
 /**
  * Applies the requested field validation to problems of strict decoding.
  *
- * @param request Request whose answer gets the warnings.
+ * @param request Request whose response gets the warnings.
  * @param problems Unknown and duplicate fields.
  * @param validation Requested field validation.
  * @param refusal Creates the error for `Strict`.

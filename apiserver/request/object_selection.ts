@@ -25,7 +25,7 @@ export interface Selection {
   readonly fields: readonly FieldRequirement[];
   /** Shard, with the feature gate `ShardedListAndWatch`. */
   readonly shard: ParsedShardSelector | undefined;
-  /** Name that the field selector requires; undefined if it requires none. */
+  /** Name that the field selector requires; undefined without such a requirement. */
   readonly name: string | undefined;
 }
 

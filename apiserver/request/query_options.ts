@@ -28,14 +28,14 @@ export interface WriteOptions {
   /** Field manager: the parameter, or the user agent up to its first slash. */
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
-  /** Undefined when the parameter is absent. */
+  /** Whether an apply takes over the fields of other managers; undefined if the parameter is absent. */
   readonly force: boolean | undefined;
 }
 
 /** Handling of fields that are not in the schema. */
 export type FieldValidation = "Strict" | "Warn" | "Ignore";
 
-/** Rules of options; `validation/rules/rule_text.ts` explains the words. */
+/** Rules of options; `validation/rules/rule_text.ts` documents the statements. */
 const OPTION_RULES = String.raw`
 list
   if resourceVersionMatch
@@ -84,7 +84,7 @@ export const OPTIONS: RuleText = new RuleText({
   },
 });
 
-/** Characters that the name of a manager must not have, with their positions in bytes. */
+/** Characters that the name of a manager must not contain, with their positions in bytes. */
 function oddCharacters(manager: string): string[] {
   // Almost all are printable ASCII.
   if (/^[ -~]*$/.test(manager)) return [];
@@ -146,8 +146,8 @@ function integer(query: URLSearchParams, name: string): number | undefined {
 /**
  * Parses the resourceVersion of a read.
  *
- * @throws {StatusError} 400 for a list and 500 for other reads, as kube-apiserver,
- * if it is not a number.
+ * @throws {StatusError} 400 for a list and 500 for other reads, as in
+ * kube-apiserver, if it is not a number.
  */
 export function readResourceVersion(
   text: string | null,
@@ -196,7 +196,7 @@ export function readListOptions(
   };
 }
 
-/** Options kind that errors of a write name. */
+/** Kind of options that errors of a write name. */
 export type WriteKind = "CreateOptions" | "UpdateOptions" | "PatchOptions";
 
 /**
@@ -291,7 +291,7 @@ const TYPE_TESTS = {
   boolean: (value: unknown): value is boolean => typeof value === "boolean",
 };
 
-/** Field of the options; rejects other types as Go does. */
+/** Typed field of the options; rejects other types as Go does. */
 function typed<T>(
   value: unknown,
   fits: (value: unknown) => value is T,

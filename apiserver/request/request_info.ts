@@ -18,21 +18,22 @@ export interface ResourcePath {
   readonly plural: string;
   readonly name: string | undefined;
   readonly subresource: string | undefined;
-  /** Whether the path is a deprecated one with `/watch/` after the version. */
+  /** Whether the path is deprecated, with `/watch/` after the version. */
   readonly watch: boolean;
-  /** Segments after the subresource, under which nothing is served. */
+  /** Segments after the subresource, where nothing is served. */
   readonly rest: readonly string[];
 }
 
 /**
- * Subresources of namespaces; any other segment is a resource in the namespace.
+ * Subresources of namespaces; any other segment names a resource in the
+ * namespace.
  */
 const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
 
 /**
  * Parses the target of a request, like kube-apiserver's RequestInfoFactory.
  *
- * @returns undefined if the path is not properly encoded.
+ * @returns Undefined if the path is not properly encoded.
  */
 export function readTarget(target: string): RequestInfo | undefined {
   const mark = target.indexOf("?");

@@ -1,8 +1,8 @@
 /**
  * Parsing of requests: path, query options, selectors, content negotiation and
- * bodies in JSON, YAML and protobuf, with the errors of kube-apiserver. Promises not
- * to read or change stored objects. Must not import `write`, `controllers` or
- * `discovery`.
+ * bodies in JSON, YAML and protobuf, with the errors of kube-apiserver.
+ * Guarantees: stored objects are neither read nor changed. Must not import
+ * `write`, `controllers` or `discovery`.
  *
  * @module
  */

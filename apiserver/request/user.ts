@@ -22,12 +22,12 @@ export const ADMINISTRATOR: User = Object.freeze({
   groups: Object.freeze(["system:masters", AUTHENTICATED]),
 });
 
-/** Whether a user has all rights, whatever the rules say. */
+/** Whether a user has all rights, regardless of roles. */
 export function isPrivileged({ groups }: User): boolean {
   return groups.includes("system:masters");
 }
 
-/** User with the group of those that are authenticated, or of the others. */
+/** User with the group `system:authenticated`, or `system:unauthenticated` if anonymous. */
 export function completed(user: User): User {
   const { name, groups } = user;
   const group = name === ANONYMOUS.name ? UNAUTHENTICATED : AUTHENTICATED;
@@ -38,7 +38,7 @@ export function completed(user: User): User {
 
 const ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
-/** Namespace and name of the service account that a user is, if it is one. */
+/** Namespace and name of a user's service account; undefined for other users. */
 export function serviceAccountOf(
   user: string,
 ): { readonly namespace: string; readonly name: string } | undefined {
@@ -57,7 +57,7 @@ export function accountGroups(namespace: string): readonly string[] {
   return ["system:serviceaccounts", `system:serviceaccounts:${namespace}`];
 }
 
-/** User as in the status of reviews. */
+/** User in the form of the status of reviews. */
 export function userInfo(
   { name, groups, uid, extra }: User,
 ): Record<string, unknown> {

@@ -71,8 +71,9 @@ function nodeOf({ target }: UntypedObject): string {
 /**
  * Assigns a pod to a node, in place.
  *
- * @param binding Node, and metadata that the pod takes over.
- * @throws {StatusError} 409 if it has a node, is being deleted, or waits for gates.
+ * @param binding Node, and metadata that is copied to the pod.
+ * @throws {StatusError} 409 if it has a node, is being deleted, or waits for
+ * gates.
  */
 export function assign(
   request: ResourceRequest,

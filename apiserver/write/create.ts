@@ -1,8 +1,9 @@
 /**
- * Writes: create, update, patch, apply, delete and the subresources, each through the
- * steps described at `ResourceDefinition` in `apiserver/registry.ts`. Promises that a
- * rejected or dry-run write leaves the store unchanged. Knows nothing of particular
- * kinds and must not import `builtin`, `crd` or `controllers`.
+ * Writes: create, update, patch, apply, delete and the subresources, each
+ * through the steps described at `ResourceDefinition` in
+ * `apiserver/registry.ts`. Guarantees: a rejected or dry-run write leaves the
+ * store unchanged. Independent of particular kinds; must not import `builtin`,
+ * `crd` or `controllers`.
  *
  * @module
  */
@@ -92,7 +93,7 @@ export interface CreateHow {
   readonly options: WriteOptions;
   /** Whether managedFields were already set by an apply. */
   readonly apply: boolean;
-  /** Whether it is a POST, which must not name a resourceVersion. */
+  /** Whether the request is a POST, whose object must not have a resourceVersion. */
   readonly posted?: boolean | undefined;
 }
 
@@ -163,7 +164,7 @@ export function createObject(
   return { stored, created: true };
 }
 
-/** Whether a resourceVersion counts: Go reads anything else as none. */
+/** Whether a text is a valid resourceVersion; Go treats any other text as absent. */
 function isVersion(text: string): boolean {
   return /^0*[1-9]\d{0,19}$/.test(text) &&
     BigInt.asUintN(64, BigInt(text)) === BigInt(text);
@@ -215,7 +216,7 @@ export function placeInNamespace(
   } else metadata.namespace = namespace;
 }
 
-/** Metadata fields of a new object that are ignored. */
+/** Metadata fields of a new object that are ignored, because clients may not set them. */
 const NOT_FROM_CLIENTS = [
   "uid",
   "creationTimestamp",

@@ -44,9 +44,9 @@ const OPTIONS_KINDS: ReadonlySet<unknown> = new Set([
 
 /** Result of a deletion. */
 export interface Deleted {
-  /** Stored object, unless the answer is a Status. */
+  /** Stored object, unless the response is a Status. */
   readonly stored: StoredObject | undefined;
-  /** Object of a dry run, in which nothing was stored. */
+  /** Object of a dry run, which stores nothing. */
   readonly object?: UntypedObject | undefined;
   /**
    * Whether the object was removed; otherwise finalizers or a grace period hold
@@ -84,7 +84,7 @@ export async function remove(
   }, representation);
 }
 
-/** Warning for clients that delete Jobs without a propagation policy. */
+/** Warning to clients that delete Jobs without a propagation policy. */
 const PODS_STAY =
   "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
@@ -184,8 +184,9 @@ export async function removeCollection(
  * Deletes an object, or sets its deletionTimestamp if finalizers, dependents or
  * a grace period hold it.
  *
- * @param evicts Whether admission has admitted the eviction instead.
- * @throws {StatusError} 409 if a precondition does not hold.
+ * @param evicts Whether admission has admitted an eviction instead of a
+ * deletion.
+ * @throws {StatusError} 409 if a precondition is not met.
  */
 export function deleteObject(
   request: ResourceRequest,
@@ -273,8 +274,8 @@ function checkPreconditions(
 /**
  * Starts a graceful deletion if the resource supports it.
  *
- * @returns The grace period in seconds; undefined if absent; `pending`
- * if an earlier deletion continues unchanged.
+ * @returns The grace period in seconds; undefined if absent; `pending` if an
+ * earlier deletion continues unchanged.
  */
 function beginDeletion(
   request: ResourceRequest,

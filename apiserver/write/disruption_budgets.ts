@@ -18,7 +18,10 @@ const MAX_DISRUPTED = 2_000;
 
 type Labels = Readonly<Record<string, string>> | undefined;
 
-/** Function that says whether a budget selects a pod; without a selector it selects none. */
+/**
+ * Creates a function that checks whether a budget selects a pod; a budget
+ * without selector selects nothing.
+ */
 export function selectsPods(
   selector: LabelSelector | undefined,
 ): (labels: Labels) => boolean {
@@ -41,10 +44,10 @@ export function budgetsOf(
 }
 
 /**
- * Takes the eviction of a pod from its disruption budget.
+ * Charges the eviction of a pod to its disruption budget.
  *
- * @throws {StatusError} 429 if the budget does not permit it, 500 if the pod has
- * several budgets.
+ * @throws {StatusError} 429 if the budget does not permit it, 500 if the pod
+ * has several budgets.
  */
 export function takeDisruption(
   { store, clock }: ApiContext,

@@ -220,7 +220,7 @@ function patched(
   return object;
 }
 
-/** Prefix of decoding errors of bodies, which errors of patches lack. */
+/** Prefix of errors about the decoding of bodies, which errors about patches lack. */
 const DECODE_PREFIX = /^\S* in version "[^"]*" cannot be handled as a \S+: /;
 
 /** Decodes a patched object; errors are 422, attributed to the patch. */
@@ -251,7 +251,7 @@ export function invalidPatch(value: unknown, why: string): StatusError {
 /**
  * Applies a patch, other than an apply, to a JSON value.
  *
- * @throws {StatusError} If it does not apply.
+ * @throws {StatusError} If the patch does not apply.
  */
 export function applyTo(
   target: unknown,

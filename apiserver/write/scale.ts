@@ -34,7 +34,7 @@ import type { Written } from "./create.ts";
 /** Schema of a Scale; a strategic merge patch of it is a plain merge. */
 const SCALE_SCHEMA: Schema = new Schema({ type: "object" });
 
-/** Paths of replicas and selector; for resources with a scale subresource. */
+/** Paths of replicas and selector of a resource with a scale subresource. */
 function pathsOf(request: ResourceRequest): ScalePaths {
   const { scale } = request.version;
   if (scale === undefined) {
@@ -100,7 +100,7 @@ function withValueAt(
 }
 
 /**
- * Scale of an object. As in Go, zero values are omitted, but not in the status.
+ * Scale of an object. As in Go, zero values are omitted, except in the status.
  */
 function scaleOf(
   request: ResourceRequest,
@@ -263,8 +263,8 @@ function checkPatched(value: JsonObject): void {
 }
 
 /**
- * Rewrites conflicts so that they name the version of the Scale instead of the
- * object's.
+ * Rewrites conflicts so that they name the version of the Scale, not that of
+ * the object.
  */
 function inScaleTerms<T>(write: () => T): T {
   try {

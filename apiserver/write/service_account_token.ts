@@ -19,7 +19,7 @@ import {
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
 
 const GROUP = "authentication.k8s.io";
-/** Lifetime that Pods ask for, whose tokens are in fact valid for a year. */
+/** Lifetime that Pods request for tokens, which are then valid for a year. */
 const EXTENDED_SECONDS = 3607;
 const YEAR_SECONDS = 365 * 24 * 3600;
 

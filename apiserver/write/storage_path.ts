@@ -8,7 +8,7 @@ const OLD_NAMES: ReadonlyMap<string, string> = new Map([
   ["networking.k8s.io/ingresses", "ingress"],
 ]);
 
-/** Key of an object in kube-apiserver's etcd, which some messages contain. */
+/** Key of an object in kube-apiserver's etcd, as in some messages. */
 export function storagePath(
   { group, plural, custom, storedAs }: ResourceDefinition,
   key: string,

@@ -75,7 +75,7 @@ export async function update(
 /**
  * Checks that an object has the name and namespace of the path.
  *
- * @throws {StatusError} 400 if it has not.
+ * @throws {StatusError} 400 if they differ.
  */
 export function checkPath(
   { name, namespace }: ResourceRequest,
@@ -104,7 +104,7 @@ export function checkPath(
 /** Options of {@linkcode updateObject}. */
 export interface UpdateHow {
   readonly options: WriteOptions;
-  /** Precondition on the UID, if the client sent one. */
+  /** UID precondition, if the client sent one. */
   readonly uid?: string | undefined;
   /**
    * Whether a resourceVersion is required where the resource demands it: for a
@@ -112,19 +112,20 @@ export interface UpdateHow {
    */
   readonly conditional?: boolean | undefined;
   /**
-   * Computes the new object; it may modify and return the copy of the live one.
+   * Function that computes the new object; it may modify and return the copy of
+   * the live object.
    */
   readonly next: (live: UntypedObject) => UntypedObject;
   /** Whether `next` has already set managedFields. */
   readonly managed?: boolean | undefined;
-  /** Whether a missing object is created, from `next` of an empty one. */
+  /** Whether a missing object is created, by `next` from an empty object. */
   readonly mayCreate?: boolean | undefined;
   /**
    * View of the object that managedFields are computed from; by default the
    * object.
    */
   readonly owned?: ((object: UntypedObject) => UntypedObject) | undefined;
-  /** Form of the object that admission sees and changes; by default itself. */
+  /** Conversion to and from the form of the object that admission changes; by default the object itself. */
   readonly admitted?: {
     readonly show: (object: UntypedObject) => UntypedObject;
     readonly take: (
@@ -196,7 +197,7 @@ export function updateObject(
 }
 
 /**
- * Error subject of an object; Events of both groups are named as in the core
+ * Error subject of an object; Events of both groups are named after the core
  * group.
  */
 function invalidSubject(
@@ -275,9 +276,7 @@ function setManagedFields(
   else object.metadata.managedFields = entries;
 }
 
-/**
- * Ignores managedFields timestamps when deciding whether an update is a no-op.
- */
+/** Keeps the timestamps of managedFields if nothing else changes. */
 function keepTimes(live: UntypedObject, next: UntypedObject): void {
   const before = live.metadata.managedFields;
   const after = next.metadata.managedFields;
@@ -424,7 +423,7 @@ function store(
   return { stored: context.store.put(home, converted), created: false };
 }
 
-/** Whether a deleted object can be removed. */
+/** Whether a deleted object can be removed from the store. */
 function isGone(request: ResourceRequest, object: UntypedObject): boolean {
   const { deletionTimestamp, finalizers = [] } = object.metadata;
   if (deletionTimestamp === undefined || finalizers.length > 0) return false;
