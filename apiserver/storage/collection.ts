@@ -5,17 +5,17 @@ import type { StoredObject } from "./stored_object.ts";
 
 /** Range of a scan. */
 export interface ScanRange {
-  /** Namespace; undefined for all. */
+  /** Namespace of the range; undefined for all namespaces. */
   readonly namespace?: string | undefined;
-  /** First key. */
+  /** First key of the range. */
   readonly start?: string | undefined;
   /** Revision of the state; undefined for the current one. */
   readonly revision?: number | undefined;
 }
 
 /**
- * Objects of one resource with their recent history. Those that have not changed
- * within it are held compressed.
+ * Objects of one resource with their recent history. Objects without changes in
+ * the history are held compressed.
  */
 export class Collection {
   readonly resource: GroupResource;
@@ -24,7 +24,7 @@ export class Collection {
   readonly #keys: SortedKeys = new SortedKeys();
   /** Number of objects that are restored without compression. */
   readonly #limit: number;
-  /** Last past state that was reconstructed. */
+  /** Past state that was reconstructed last. */
   #snapshot:
     | { revision: number; head: number; objects: readonly StoredObject[] }
     | undefined;
@@ -78,7 +78,7 @@ export class Collection {
     this.history.add(change);
   }
 
-  /** Adds an object without recording a change, when loading from a file. */
+  /** Adds an object without recording a change, when the store is loaded from a file. */
   restore(object: StoredObject): void {
     if (!this.#objects.has(object.key)) this.#keys.add(object.key);
     this.#objects.set(object.key, object);
@@ -86,7 +86,7 @@ export class Collection {
     if (this.size > this.#limit) object.compress();
   }
 
-  /** Removes an object without recording a change, when loading from a file. */
+  /** Removes an object without recording a change, when the store is loaded from a file. */
   forget(key: string): void {
     this.#objects.delete(key);
     this.#keys.delete(key);

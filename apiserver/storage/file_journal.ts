@@ -16,7 +16,7 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import type { Change } from "./history.ts";
 import type { Journal, Store } from "./store.ts";
 
-/** Line of the file: an object or a deletion. */
+/** Line of the journal file: an object or a deletion. */
 interface Line {
   readonly revision: number;
   readonly group: string;
@@ -25,7 +25,7 @@ interface Line {
   readonly deleted?: string;
 }
 
-/** Last state of one object in a file. */
+/** Last state of one object in a journal file. */
 export interface JournalObject {
   readonly group: string;
   readonly plural: string;
@@ -40,7 +40,7 @@ export interface JournalContent {
 }
 
 /**
- * File size, as a multiple of its objects' size, from which the file is
+ * File size, as a multiple of the size of its objects, from which the file is
  * rewritten.
  */
 const REWRITE_FACTOR = 4;
@@ -116,7 +116,7 @@ export class FileJournal implements Journal {
     return line.length;
   }
 
-  /** Rewrites the file, or continues with it if there is no room for another. */
+  /** Rewrites the file, or continues with the old one if this fails. */
   #tryRewrite(): void {
     const previous = this.#file;
     try {
@@ -128,7 +128,7 @@ export class FileJournal implements Journal {
     closeSync(previous);
   }
 
-  /** Replaces the file by one with the current objects only. */
+  /** Replaces the file by a new one with only the current objects. */
   #rewrite(): number {
     const temporary = `${this.#path}.new`;
     const file = openSync(temporary, "w", 0o600);
@@ -173,17 +173,17 @@ function* snapshot(store: Store) {
   }
 }
 
-/** Open locks: one that is collected as garbage would unlock its file. */
+/** Open locks, kept here because garbage collection would unlock their files. */
 const LOCKS: Set<object> = new Set();
 
 /**
  * Locks a journal file for one server by a lock of the operating system on an
- * empty file beside it, which is released when the process ends in any way and
- * holds between containers that share a folder. SQLite, which every runtime has,
- * takes it. The empty file stays: were it removed, two servers could lock two
- * files of the same name.
+ * empty file beside it. The end of the process releases the lock, which is
+ * effective between containers that share a folder. It is taken by SQLite,
+ * which every runtime includes. The empty file remains: after its removal, two
+ * servers could lock two files of the same name.
  *
- * @returns Unlocks the file.
+ * @returns Function that unlocks the file.
  * @throws {Error} If another server uses the file, or it cannot be locked.
  */
 export async function lockJournal(path: string): Promise<() => void> {

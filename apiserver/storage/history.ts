@@ -7,7 +7,7 @@ export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
 export interface Change {
   readonly type: ChangeType;
   readonly revision: number;
-  /** New state; for a deletion the last one, at the deletion's revision. */
+  /** New state of the object; for a deletion, the last state at the revision of the deletion. */
   readonly object: StoredObject;
   /** Previous state; undefined for a creation. */
   readonly previous: StoredObject | undefined;
@@ -23,7 +23,8 @@ export interface HistoryLimits {
 
 /**
  * Last changes of one collection, oldest first. Watches resume from it, and
- * lists at a past revision undo it; older revisions are answered by 410 Gone.
+ * lists at a past revision undo its changes. Older revisions get the status 410
+ * Gone.
  */
 export class History {
   readonly #limits: HistoryLimits;
@@ -63,7 +64,7 @@ export class History {
     return this.#listFloor;
   }
 
-  /** Adds a change and discards the oldest ones beyond the limits. */
+  /** Adds a change and discards the oldest changes beyond the limits. */
   add(change: Change): void {
     this.#changes.push(change);
     this.#bytes += cost(change);

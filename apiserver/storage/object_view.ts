@@ -61,7 +61,7 @@ function current(
   return decoded;
 }
 
-/** Lets a conversion webhook convert objects together, in a step of `settle`. */
+/** Converts objects by one call of a conversion webhook, in a step of `settle`. */
 export function prepareObjects(
   objects: readonly StoredObject[],
   { definition, version }: View,
@@ -73,8 +73,7 @@ export function prepareObjects(
 }
 
 /**
- * Bytes of an object in the version of a view; the stored bytes if they are
- * equal.
+ * Bytes of an object in the version of a view; the stored bytes if equal.
  *
  * @throws {StatusError} If it cannot be converted.
  */

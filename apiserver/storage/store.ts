@@ -1,9 +1,8 @@
 /**
- * Storage of the API server: collections of objects in memory, the history that
- * watches and lists at past revisions read, and the journal that keeps a store in
- * a file. Promises that revisions increase by one write at a time and that
- * listeners observe every change in order. Must not import requests, HTTP or
- * controllers.
+ * Storage of the API server: collections of objects in memory, the history for
+ * watches and lists at past revisions, and the journal that persists a store in
+ * a file. Guarantees: each write increases the revision, and listeners observe
+ * every change in order. Must not import requests, HTTP or controllers.
  *
  * @module
  */
@@ -25,8 +24,8 @@ export interface StoreOptions {
    */
   readonly history?: HistoryLimits | undefined;
   /**
-   * Journal to which each change is written before it is acknowledged; if it
-   * throws, the change did not happen. By default there is none.
+   * Journal to which each change is written before it is acknowledged; if the
+   * journal throws, the change is not made.
    *
    * @default {undefined}
    */
@@ -89,8 +88,8 @@ export class Store {
   }
 
   /**
-   * Starts the history of a resource that is served from now on; earlier
-   * revisions are too old for its watches.
+   * Starts the history of a newly served resource; earlier revisions are too
+   * old for its watches.
    */
   open(resource: GroupResource): void {
     if (!this.#collections.has(resourceKey(resource))) {
@@ -108,7 +107,7 @@ export class Store {
     return collection;
   }
 
-  /** Discards all history: the current state is the start. */
+  /** Discards all history; the current state becomes the start. */
   begin(): void {
     this.#baseline = this.#revision;
     this.compact();
@@ -129,7 +128,7 @@ export class Store {
     this.#listeners.push(listener);
   }
 
-  /** Calls a listener with each object as an added one, after loading a store. */
+  /** Calls a listener with each object as an added object, after a store was loaded. */
   replay(listener: ChangeListener): void {
     for (const collection of this.#collections.values()) {
       for (const object of collection.values()) {
@@ -196,7 +195,7 @@ export class Store {
     }
   }
 
-  /** Sets the current revision, when loading from a file. */
+  /** Sets the current revision, when the store is loaded from a file. */
   resumeAt(revision: number): void {
     this.#revision = Math.max(this.#revision, revision);
   }

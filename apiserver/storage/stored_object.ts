@@ -42,11 +42,11 @@ export class StoredObject {
   readonly owners: readonly OwnerReference[] | undefined;
   /** Whether the object has a deletionTimestamp. */
   readonly terminating: boolean;
-  /** Number of {@linkcode StoredObject.bytes}. */
+  /** Size of {@linkcode StoredObject.bytes}. */
   readonly size: number;
   /**
    * Whether the bytes were written with the current definition. Objects from a
-   * file may be older; they are pruned and defaulted when they are read.
+   * file may be older, and are pruned and defaulted on reads.
    */
   readonly current: boolean;
   #bytes: Uint8Array;
@@ -91,7 +91,7 @@ export class StoredObject {
       : this.#bytes;
   }
 
-  /** Holds the bytes compressed from now on, unless there are few. */
+  /** Compresses the bytes, unless they are few. */
   compress(): void {
     if (this.#isCompressed || this.size < MIN_COMPRESSED_BYTES) return;
     // The copy is as long as the result, which is a part of a larger buffer.

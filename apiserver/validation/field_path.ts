@@ -1,9 +1,9 @@
 /**
- * Validation that built-in and custom kinds share: field paths, names, metadata,
- * the language of rules and the formatting of values in messages, in
- * kube-apiserver's words. The rules of
- * built-in kinds are in `builtin/validation`, those of custom kinds in `crd`, both
- * of which import this folder; it must not import them.
+ * Validation that built-in and custom kinds share: field paths, names,
+ * metadata, the language of rules and the formatting of values, with
+ * kube-apiserver's messages. The rules of built-in kinds are in
+ * `builtin/validation`, those of custom kinds in `crd`. Both import this
+ * folder, which must not import them.
  *
  * @module
  */
@@ -34,8 +34,8 @@ export function fieldOf(path: string): string {
 /**
  * Path of a value in an object (upstream's `field.Path`), together with the
  * list of violations to which checks append (upstream's `field.ErrorList`).
- * Each check names the field by its path below this one; an empty path stands
- * for the value itself.
+ * Each check names a field by its path relative to this one; the empty path is
+ * the value itself.
  */
 export class FieldPath {
   /** Path such as `spec.containers[0]`; empty for the whole object. */
@@ -53,7 +53,7 @@ export class FieldPath {
     this.#causes = causes;
   }
 
-  /** Field path below this one: `name`, `ports[0].name` or `[key]`. */
+  /** Field path relative to this one: `name`, `ports[0].name` or `[key]`. */
   child(below: string): FieldPath {
     return new FieldPath(this.#join(below), this.#causes);
   }
@@ -64,7 +64,7 @@ export class FieldPath {
       : childPath(this.path, below);
   }
 
-  /** Whether violations were reported so far for a field, or for a field in it. */
+  /** Whether violations were reported for a field, or for a field in it. */
   hasProblems(below: string): boolean {
     const path = this.#join(below);
     return this.#causes.some(({ field = "" }) =>
@@ -83,7 +83,7 @@ export class FieldPath {
     this.#causes.push(fieldError.invalid(this.#join(below), value, why));
   }
 
-  /** Reports a violation with a message of its own. */
+  /** Reports a violation with any reason and message. */
   violation(below: string, reason: string, message: string): void {
     this.#causes.push({ reason, message, field: this.#join(below) });
   }
@@ -93,7 +93,7 @@ export class FieldPath {
     for (const problem of problems) this.invalid(below, value, problem);
   }
 
-  /** Reports a value that is not one of the supported ones (`field.NotSupported`). */
+  /** Reports a value that is not supported (`field.NotSupported`). */
   notSupported(
     below: string,
     value: unknown,
@@ -129,7 +129,7 @@ export class FieldPath {
     this.#causes.push(fieldError.tooMany(this.#join(below), count, limit));
   }
 
-  /** Reports violations that were found in another way. */
+  /** Reports violations that were found without this path. */
   report(causes: readonly StatusCause[]): void {
     this.#causes.push(...causes);
   }

@@ -1,7 +1,7 @@
 import { isJsonObject } from "../../core/patch/json_value.ts";
 
 /**
- * Number as Go prints it: with an exponent from 1e21 on and below 0.0001, of at
+ * Number as Go prints it: from 1e21 and below 0.0001 with an exponent of at
  * least two digits.
  */
 export function goNumber(value: number): string {
@@ -19,7 +19,7 @@ export function goQuote(text: string): string {
 }
 
 /**
- * JSON value as Go's `%#v` prints the decoded value; used in messages of
+ * JSON value as Go's `%#v` prints it after decoding; used in messages of
  * kube-apiserver.
  */
 export function goSyntax(value: unknown): string {
@@ -39,8 +39,8 @@ export function goSyntax(value: unknown): string {
 }
 
 /**
- * JSON as Go's encoder writes it: maps sorted by name, and no characters that have
- * a meaning in HTML.
+ * JSON as Go's encoder writes it: maps sorted by name, and characters with a
+ * meaning in HTML escaped.
  *
  * @param first Names of a struct that come first, in this order.
  */
@@ -60,7 +60,7 @@ export function goJson(value: unknown, first: readonly string[] = []): string {
   );
 }
 
-/** Value as messages of field errors print it. */
+/** Value as printed in messages of field errors. */
 export function goShown(value: unknown): string {
   if (typeof value === "string") return goQuote(value);
   return typeof value === "number" ? goNumber(value) : goJson(value);
@@ -72,7 +72,7 @@ export function goJsonType(value: unknown): string {
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
-/** Formats a value as Go's `%v`, which messages of kube-apiserver contain. */
+/** Formats a value like Go's `%v`, as in messages of kube-apiserver. */
 export function goText(value: unknown): string {
   if (value === null || value === undefined) return "<nil>";
   if (Array.isArray(value)) return `[${value.map(goText).join(" ")}]`;
@@ -84,7 +84,7 @@ export function goText(value: unknown): string {
   return String(value);
 }
 
-/** Name of the Go type that a JSON value is decoded into. */
+/** Name of the Go type into which a JSON value is decoded. */
 export function goTypeName(value: unknown): string {
   if (value === null || value === undefined) return "<nil>";
   if (Array.isArray(value)) return "[]interface {}";

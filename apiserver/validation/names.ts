@@ -23,9 +23,9 @@ function regexMessage(
 interface TextRule {
   /** Maximum number of characters. */
   readonly max: number;
-  /** What the maximum counts; characters if absent. */
+  /** Unit of the maximum; characters if absent. */
   readonly unit?: string;
-  /** Pattern of the whole text, without anchors. */
+  /** Pattern of a whole text, without anchors. */
   readonly pattern: string;
   /** Message for a text that does not match. */
   readonly message: string;
@@ -33,7 +33,7 @@ interface TextRule {
   readonly examples: readonly string[];
 }
 
-/** Violations of a rule; empty for a valid text. */
+/** Function that returns the violations of a rule by a text; empty for a valid text. */
 type TextCheck = (text: string) => string[];
 
 function textRule(
@@ -55,7 +55,7 @@ function tooLong(limit: number, unit = "characters"): string {
   return `must be no more than ${limit} ${unit}`;
 }
 
-/** Checks a DNS-1123 subdomain such as `example.com`; returns the violations. */
+/** Check of a DNS-1123 subdomain such as `example.com`; returns the violations. */
 export const subdomainProblems: TextCheck = textRule({
   max: 253,
   pattern: SUBDOMAIN,
@@ -64,7 +64,7 @@ export const subdomainProblems: TextCheck = textRule({
   examples: ["example.com"],
 });
 
-/** Checks a DNS-1123 subdomain that may have underscores; returns the violations. */
+/** Check of a DNS-1123 subdomain that may have underscores; returns the violations. */
 export const underscoredSubdomainProblems: TextCheck = textRule({
   max: 253,
   pattern: `${LABEL_UNDERSCORE}(\\.${LABEL_UNDERSCORE})*`,
@@ -90,7 +90,7 @@ export function labelProblems(text: string): string[] {
   return [...problems, onlyDots ? "must not contain dots" : LABEL_MESSAGE];
 }
 
-/** Checks a DNS-1035 label, which starts with a letter; returns the violations. */
+/** Check of a DNS-1035 label, which starts with a letter; returns the violations. */
 export const label1035Problems: TextCheck = textRule({
   max: 63,
   pattern: LABEL_1035,
@@ -99,7 +99,7 @@ export const label1035Problems: TextCheck = textRule({
   examples: ["my-name", "abc-123"],
 });
 
-/** Checks the value of a label; returns the violations. */
+/** Check of the value of a label; returns the violations. */
 export const labelValueProblems: TextCheck = textRule({
   max: 63,
   unit: "bytes",

@@ -34,7 +34,7 @@ function knowsStandardFinalizers({ custom, group }: MetadataRules): boolean {
   return !custom && !EXTENSION_GROUPS.has(group);
 }
 
-/** Rules of metadata; `rules/rule_text.ts` explains the words. */
+/** Rules of metadata; `rules/rule_text.ts` documents the statements. */
 const METADATA_RULES = String.raw`
 whole
   let $problems = generateName ? nameProblems(maskedDash(generateName), $nameRule) : []
@@ -158,7 +158,7 @@ export function metadataProblems(
   });
 }
 
-/** Validates `apiVersion` and `kind` of an object in another one. */
+/** Validates `apiVersion` and `kind` of an embedded object. */
 export function typeProblems(object: object, path: string): StatusCause[] {
   return causesOf("type", object, {}, path);
 }

@@ -6,7 +6,7 @@ export type Expression = (scope: Scope) => unknown;
 /** Function that expressions call by name. */
 export type RuleFunction = (...values: never[]) => unknown;
 
-/** Whether a condition holds: not for absent and zero values, nor for an empty list. */
+/** Whether a condition is true: false for absent and zero values, and for an empty list. */
 export function holds(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
@@ -28,7 +28,7 @@ function field(value: unknown, name: string): unknown {
 
 type Operator = (a: Expression, b: Expression) => Expression;
 
-/** Binary operators, those that bind weaker first. */
+/** Binary operators in order of increasing precedence. */
 const OPERATORS: readonly Readonly<Record<string, Operator>>[] = [
   {
     "||": (a, b) => (s) => {
@@ -62,7 +62,7 @@ const OPERATORS: readonly Readonly<Record<string, Operator>>[] = [
 const TOKEN =
   /\s*(?:(?<number>\d[\d_]*)|'(?<text>[^']*)'|\/(?<regexp>(?:[^/\\[]|\\.|\[(?:[^\]\\]|\\.)*\])+)\/(?<flags>[is]?)|(?<name>\$?[A-Za-z_]\w*)|(?<sign>[!=<>]=|&&|\|\||\?\?|[-+!<>()[\],.~^?:]))/y;
 
-/** Token at an index of the source text; without groups where there is none. */
+/** Token at an index of the source text; its groups are undefined if no token matches. */
 interface Token {
   readonly at: number;
   readonly end: number;

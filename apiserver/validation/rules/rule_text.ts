@@ -1,9 +1,10 @@
 /**
  * Language of rules: validation, changes and defaults of built-in kinds,
  * definitions of custom ones, metadata and options are tables of text with one
- * rule per line, compiled when they are first used. `rule_text.ts` reads blocks and control words, `expression.ts` the
- * expressions in them; `rule_words.ts` has the words that report
- * violations. Must not import a rule.
+ * rule per line, compiled when they are first used. `rule_text.ts` compiles
+ * blocks and control statements, `expression.ts` compiles expressions, and
+ * `rule_words.ts` compiles the statements that report violations. Must not
+ * import a rule.
  *
  * @module
  */
@@ -19,10 +20,10 @@ import { Scope } from "./scope.ts";
 /** Compiled statement; true ends the rules of the current value. */
 export type Statement = (scope: Scope) => boolean | void;
 
-/** Compiles a line that is not a control word; undefined if it is unknown. */
+/** Function that compiles a line that is not a control statement. */
 export type LineCompiler = (line: string, rules: RuleText) => Statement;
 
-/** Line of a block with the lines that are indented below it. */
+/** Line of a block, with the lines indented below it. */
 interface Line {
   readonly text: string;
   readonly inner: Line[];
@@ -30,7 +31,7 @@ interface Line {
 
 /**
  * Text of rules. A block starts with a line of definitions (`core.v1.Pod`) in
- * the first column; its rules are indented. Control words of rules:
+ * the first column; its rules are indented. Control statements of rules:
  *
  * - `if CONDITION: RULE`, `elif CONDITION: RULE`, `else: RULE`, or a block;
  * - `each LIST …` with a block for the items of lists or entries of maps
@@ -64,7 +65,7 @@ export class RuleText {
     return [...this.#blocks.keys()];
   }
 
-  /** Compiles all rules, with what depends on a condition, to check their syntax. */
+  /** Compiles all rules, including conditional ones, to check their syntax. */
   compileAll(): void {
     this.#whole = true;
     this.#compiled.clear();
@@ -84,7 +85,7 @@ export class RuleText {
     return all;
   }
 
-  /** Compiles an expression that fills a text. */
+  /** Compiles an expression that spans a whole text. */
   expression(source: string): Expression {
     return new ExpressionParser(source, this.functions).parseAll();
   }
@@ -201,7 +202,7 @@ export class RuleText {
   }
 }
 
-/** Blocks of a text by the names in their first lines, each with its other lines. */
+/** Blocks of a text by the names in their first lines, each with its remaining lines. */
 export function blocksOf(text: string): Map<string, string[]> {
   const blocks = new Map<string, string[]>();
   for (const block of text.split(/\n(?=[^\s#])/)) {
@@ -218,7 +219,7 @@ export function blocksOf(text: string): Map<string, string[]> {
   return blocks;
 }
 
-/** Lines of a block, each with those that are indented below it. */
+/** Lines of a block, each with the lines indented below it. */
 function linesOf(block: string): Line[] {
   const lines: Line[] = [];
   const open: (readonly [indent: number, inner: Line[]])[] = [[0, lines]];
@@ -234,7 +235,7 @@ function linesOf(block: string): Line[] {
   return lines;
 }
 
-/** Visits the items or entries at a path; lists on the way are walked, too. */
+/** Visits the items or entries at a path, including those of lists along the path. */
 function walk(
   value: unknown,
   path: readonly string[],

@@ -25,7 +25,7 @@ import {
   strictNetworkProblems,
 } from "./value_problems.ts";
 
-/** Formats of `PATH is FORMAT`: each returns the violations of a value. */
+/** Formats of statements `PATH is FORMAT`; each returns the violations of a value. */
 export const FORMATS: Readonly<
   Record<string, (value: never) => readonly string[]>
 > = {
@@ -61,25 +61,25 @@ export const FORMATS: Readonly<
   underscoredSubdomain: underscoredSubdomainProblems,
 };
 
-/** One violation with the words of all. */
+/** Joins several messages of violations into one. */
 function joined(problems: readonly string[]): string[] {
   return problems.length === 0 ? [] : [problems.join(",")];
 }
 
-/** What a line says about a field. */
+/** Parsed line about a field. */
 interface Subject {
-  /** Field path with the value to report, below the path that is reported. */
+  /** Parent path and relative path of the reported field. */
   readonly in: (scope: Scope) => readonly [at: FieldPath, below: string];
   readonly value: Expression;
-  /** Value as Go prints it, after `shown`. */
+  /** Value in Go's notation, from the text after `shown`. */
   readonly shown: Expression | undefined;
-  /** Text after the colon. */
+  /** Text after the colon: the message. */
   readonly why: (scope: Scope) => string;
   /** Rest of the line, without the text after the colon. */
   readonly words: readonly string[];
 }
 
-/** Splits `PATH WORDS… [= VALUE] [WORDS…] [shown TEXT] [: why]`. */
+/** Parses a line `PATH WORDS… [= VALUE] [WORDS…] [shown TEXT] [: why]`. */
 function subjectOf(
   text: string,
   rules: RuleText,
@@ -115,7 +115,7 @@ function subjectOf(
   };
 }
 
-/** Reason and words of violations whose value a rule shows in its own way. */
+/** Reason and message of violations whose value a rule formats itself. */
 const SHOWN_VIOLATIONS: Readonly<Record<string, readonly [string, string]>> = {
   duplicate: ["FieldValueDuplicate", "Duplicate value"],
   invalid: ["FieldValueInvalid", "Invalid value"],
@@ -128,7 +128,7 @@ type Report = (
   text: string,
 ) => void;
 
-/** Lines that report a violation: `WORD PATH [= VALUE] [shown TEXT]: why`. */
+/** Statements that report a violation: `WORD PATH [= VALUE] [shown TEXT]: why`. */
 const REPORTS: Readonly<Record<string, Report>> = {
   duplicate: ({ at, below }, value) => at.duplicate(below, value),
   forbidden: ({ at, below }, _, why) => at.forbidden(below, why),
@@ -144,15 +144,18 @@ const REPORTS: Readonly<Record<string, Report>> = {
     at.notSupported(below, value, choices.split(", ")),
 };
 
-/** Lines that check a field: `PATH WORD …`. */
+/** Statements that check a field: `PATH WORD …`. */
 const CHECKS: Readonly<Record<string, (subject: Subject) => Statement>> = {
-  /** `PATH required: why`: it must be set and not be empty. */
+  /** Statement `PATH required: why`: the field must be set and not be empty. */
   required: (subject) => (scope) => {
     if (holds(subject.value(scope))) return;
     const [at, below] = subject.in(scope);
     at.required(below, subject.why(scope));
   },
-  /** `PATH is FORMAT`, if set; `FORMAT?` if not empty; `FORMAT!` is required. */
+  /**
+   * Statement `PATH is FORMAT`: checks a field if it is set, `FORMAT?` if it is
+   * not empty; `FORMAT!` also requires it.
+   */
   is: (subject) => {
     const [, word = "", mark = ""] = /^(\w*)([?!]?)$/
       .exec(subject.words[1] ?? "") ?? [];
@@ -172,7 +175,7 @@ const CHECKS: Readonly<Record<string, (subject: Subject) => Statement>> = {
       at.problems(below, value, found);
     };
   },
-  /** `PATH between LOW HIGH`, if set; both ends are included. */
+  /** Statement `PATH between LOW HIGH`: checks a field if it is set; both ends are included. */
   between: (subject) => {
     const [low = 0, high = 0] = subject.words.slice(1).map(Number);
     return (scope) => {
@@ -190,7 +193,7 @@ const CHECKS: Readonly<Record<string, (subject: Subject) => Statement>> = {
   intOrPercent: (subject) => (scope) =>
     checkIntOrPercent(subject, scope, Infinity),
   percent: (subject) => (scope) => checkIntOrPercent(subject, scope, 100),
-  /** `PATH of: A, B`: one of these texts; an absent one counts as empty. */
+  /** Statement `PATH of: A, B`: the field must be one of these texts; an absent field counts as empty. */
   of: (subject) => (scope) => {
     const choices = subject.why(scope).split(", ");
     const value = subject.value(scope) ?? "";
@@ -222,7 +225,7 @@ function checkIntOrPercent(
   }
 }
 
-/** Compiles a line of a validation rule that is not a control word. */
+/** Compiles a line of a validation rule that is not a control statement. */
 export function validationLine(line: string, rules: RuleText): Statement {
   const [word = "", ...rest] = line.split(" ");
   const text = rest.join(" ");
@@ -302,7 +305,7 @@ export function validationLine(line: string, rules: RuleText): Statement {
   return check(subject);
 }
 
-/** Reports the fields whose value differs from that of `$live`. */
+/** Reports the fields whose values differ from those of `$live`. */
 function changed(
   fields: readonly string[],
   rules: RuleText,

@@ -1,18 +1,18 @@
 import type { FieldPath } from "../field_path.ts";
 
-/** Item of a list, or entry of a map, that rules walk. */
+/** Item of a list, or entry of a map, that rules visit. */
 export interface WalkedItem {
-  /** List or map as the rules name it. */
+  /** List or map that contains the item, as named by the rules. */
   readonly list: string;
   /** Index of the item, or key of the entry. */
   readonly key: string | number;
-  /** Values seen so far in this walk, by the place that asks. */
+  /** Values seen so far in this iteration, by the place in the rules. */
   readonly seen: Map<unknown, Set<unknown>>;
 }
 
-/** Value that a rule looks at, with its path, the enclosing struct and variables. */
+/** Value to which a rule applies, with its path, the enclosing struct and variables. */
 export class Scope {
-  /** Struct, or item of a list. */
+  /** Struct, or item of a list, to which the rule applies. */
   readonly value: unknown;
   /** Scope of the enclosing struct; undefined for the struct of the rule. */
   readonly outer: Scope | undefined;
@@ -66,7 +66,7 @@ export class Scope {
     return this;
   }
 
-  /** Adds a value to a set of the list that is walked; returns whether it had it. */
+  /** Adds a value to a set of the visited list; returns whether the set already contained it. */
   seen(place: unknown, value: unknown): boolean {
     if (!this.#item && this.outer) return this.outer.seen(place, value);
     const sets = this.#item?.seen ?? (this.#seen ??= new Map());

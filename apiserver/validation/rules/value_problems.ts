@@ -38,7 +38,7 @@ export function intOrPercentProblems(value: number | string): string[] {
   return value < 0 ? ["must be greater than or equal to 0"] : [];
 }
 
-/** Numeric value of an `IntOrString`: the number, or that before the percent sign. */
+/** Numeric value of an `IntOrString`: the number, or the number before the percent sign. */
 export function intOrPercentValue(value: number | string | undefined): number {
   return typeof value === "string"
     ? Number.parseInt(value, 10) || 0
@@ -105,7 +105,7 @@ export function strictAddressProblems(text: string): string[] {
   return ["must not have leading 0s"];
 }
 
-/** Checks a network of CIDR notation in canonical form; returns the violations. */
+/** Checks a network in CIDR notation and canonical form; returns the violations. */
 export function strictNetworkProblems(text: string): string[] {
   const block = CidrBlock.parse(text);
   if (block !== undefined) {
@@ -129,7 +129,7 @@ function canonicalProblems(text: string, canonical: string): string[] {
     : [`must be in canonical form ("${canonical}")`];
 }
 
-/** Text without zeros that numbers of an IPv4 address or a length begin with. */
+/** Text of an address or network without leading zeros in its numbers. */
 function withoutLeadingZeros(text: string): string {
   return text.replaceAll(/(^|[./])0+(?=\d)/g, "$1");
 }
