@@ -13,10 +13,10 @@ import type { Resources } from "./resources.ts";
 import type { FeatureGates } from "./feature_gates.ts";
 import type { Store } from "./storage/store.ts";
 
-/** Ordered admission plug-ins: an `AdmissionChain`, whose attributes have this context. */
+/** Runner of the ordered admission plug-ins, implemented by `AdmissionChain`. */
 export interface AdmissionRunner {
   /**
-   * Runs one phase on attributes, as `attributesOf` makes them.
+   * Runs one phase on attributes made by `attributesOf`.
    *
    * @throws {StatusError} If a plug-in rejects the request.
    */
@@ -39,7 +39,7 @@ export interface ApiContext {
   readonly admission: AdmissionRunner;
   /** Usage of the ResourceQuotas. */
   readonly quotas: QuotaTracker;
-  /** Priority and fairness. */
+  /** Priority and fairness of requests. */
   readonly flows: Pick<FlowControl, "headers" | "provide" | "seats">;
   /** Client of webhooks. */
   readonly webhooks: WebhookCaller;

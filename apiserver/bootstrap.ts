@@ -3,7 +3,7 @@ import { timestamp } from "../core/api/timestamp.ts";
 import type { ApiContext } from "./api_context.ts";
 import { NAMESPACES } from "./namespace_checks.ts";
 
-/** Namespaces of every cluster. */
+/** Names of the namespaces of every cluster. */
 const NAMES = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /** Creates the objects that every cluster has initially, in an empty store. */
@@ -60,7 +60,7 @@ function serviceNetwork(
   };
 }
 
-/** Service `kubernetes`, by which pods reach the API server. */
+/** Service `kubernetes`, through which pods reach the API server. */
 function ownService(
   system: { readonly uid: string; readonly creationTimestamp: string },
 ): UntypedObject {

@@ -91,7 +91,7 @@ const COMMON_NAME = "2.5.4.3";
 const ORGANIZATION = "2.5.4.10";
 const SUBJECT_KEY_IDENTIFIER = "2.5.29.14";
 const KEY_USAGE = "2.5.29.15";
-/** Attribute of a certificate request with the wanted extensions. */
+/** Attribute of a certificate request with the requested extensions. */
 const EXTENSION_REQUEST = "1.2.840.113549.1.9.14";
 const SUBJECT_ALTERNATIVE_NAME = "2.5.29.17";
 const BASIC_CONSTRAINTS = "2.5.29.19";
@@ -255,7 +255,7 @@ export function signRequest(
   }).certificate;
 }
 
-/** Alternative names that a request asks for, as an extension. */
+/** Alternative names in a certificate request, as an extension. */
 function requestedNames(attributes: Der | undefined): Der[] {
   const wanted = Buffer.from(objectIdentifier(EXTENSION_REQUEST));
   for (const { whole } of attributes ? childrenOf(attributes) : []) {

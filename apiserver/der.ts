@@ -1,6 +1,6 @@
 /**
- * DER (X.690) encoding, as far as X.509 certificates need it: functions that
- * encode values, and compose by nesting.
+ * DER (X.690) encoding for X.509 certificates: functions that encode values,
+ * and can be nested.
  *
  * @module
  */
@@ -20,7 +20,7 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** Big-endian bytes of a number, without leading zeros. */
+/** Big-endian bytes of a number without leading zeros. */
 function bigEndian(value: number): number[] {
   const bytes: number[] = [];
   for (let rest = value; rest > 0; rest = Math.floor(rest / 256)) {
@@ -38,7 +38,7 @@ function encode(tag: number, ...content: readonly Uint8Array[]): Der {
   return concat([Uint8Array.of(tag, ...length), body]);
 }
 
-/** SEQUENCE of values. */
+/** SEQUENCE of several values. */
 export function sequence(...items: readonly Der[]): Der {
   return encode(0x30, ...items);
 }
@@ -48,7 +48,7 @@ export function setOf(item: Der): Der {
   return encode(0x31, item);
 }
 
-/** INTEGER that is not negative, from big-endian bytes. */
+/** INTEGER from big-endian bytes, not negative. */
 export function unsignedInteger(bytes: Uint8Array): Der {
   let start = 0;
   while (start < bytes.byteLength - 1 && bytes[start] === 0) start++;
@@ -57,18 +57,18 @@ export function unsignedInteger(bytes: Uint8Array): Der {
   return encode(0x02, Uint8Array.of(...(negative ? [0] : [])), digits);
 }
 
-/** BOOLEAN. */
+/** BOOLEAN of a value. */
 export function boolean(value: boolean): Der {
   return encode(0x01, Uint8Array.of(value ? 0xff : 0));
 }
 
-/** OCTET STRING. */
+/** OCTET STRING of bytes. */
 export function octetString(...content: readonly Uint8Array[]): Der {
   return encode(0x04, ...content);
 }
 
 /**
- * BIT STRING.
+ * BIT STRING of bytes.
  *
  * @param bytes The bits, most significant first.
  * @param unused Number of unused bits at the end.
@@ -77,12 +77,12 @@ export function bitString(bytes: Uint8Array, unused = 0): Der {
   return encode(0x03, Uint8Array.of(unused), bytes);
 }
 
-/** UTF8String. */
+/** UTF8String of a text. */
 export function utf8String(text: string): Der {
   return encode(0x0c, new TextEncoder().encode(text));
 }
 
-/** OBJECT IDENTIFIER, such as `2.5.29.17`. */
+/** OBJECT IDENTIFIER of a dotted text, such as `2.5.29.17`. */
 export function objectIdentifier(text: string): Der {
   const [first = 0, second = 0, ...rest] = text.split(".").map(Number);
   const bytes = [first * 40 + second];
@@ -97,8 +97,8 @@ export function objectIdentifier(text: string): Der {
 }
 
 /**
- * Time, to the second: UTCTime before 2050, GeneralizedTime from then on, as
- * X.509 requires.
+ * Time with a precision of seconds: UTCTime before 2050, GeneralizedTime from
+ * 2050, as X.509 requires.
  */
 export function time(milliseconds: number): Der {
   const date = new Date(milliseconds);

@@ -1,6 +1,6 @@
 /**
- * Feature gates of the server: features that kube-apiserver 1.36 does not have,
- * named like upstream's gates.
+ * Feature gates of the server: features that are off in kube-apiserver 1.36,
+ * named like its gates.
  */
 export interface FeatureGates {
   /**

@@ -29,7 +29,7 @@ function versionOf(
   return definition.versions.find(({ name }) => name === version);
 }
 
-/** Fields that a write resets and so no manager can own. */
+/** Fields that a write resets, so no manager can own them. */
 function resetFields(
   { definition, subresource }: ManagedWrite,
 ): FieldSet | undefined {

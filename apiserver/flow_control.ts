@@ -19,7 +19,10 @@ const COMPONENTS: GroupResource = { group: "", plural: "componentstatuses" };
 
 type Spec = Record<string, unknown>;
 
-/** Priority levels: shares, lendable percent, and queues, hand size and length. */
+/**
+ * Data of the priority levels: shares, lendable percentage, and number, hand
+ * size and length of the queues.
+ */
 const LEVEL_DATA: Readonly<Record<string, readonly number[]>> = {
   "catch-all": [5, 0],
   exempt: [0, 0],
@@ -64,9 +67,9 @@ const EVERYTHING = "*|*|*|cluster;*|*";
 const LEASES = "get,create,update|coordination.k8s.io|leases";
 
 /**
- * Flow schemas, one per line: name, precedence, level, what tells flows apart and
- * subjects, and the rules after semicolons: verbs, groups, resources and whether
- * of the cluster, or verbs and paths.
+ * Data of the flow schemas, one per line: name, precedence, level, flow
+ * distinguisher and subjects; then, after semicolons, rules: verbs, groups,
+ * resources and whether they are cluster-scoped, or verbs and paths.
  */
 const SCHEMA_DATA: Readonly<Record<string, string>> = Object.fromEntries(
   `catch-all|10000|catch-all|ByUser|${ANYBODY};${EVERYTHING}
@@ -125,7 +128,7 @@ function schemaBody(name: string, now: number): Spec {
   return { spec, status: dangling(level, now, true) };
 }
 
-/** Components whose status is shown; there is no scheduler. */
+/** Components whose status is shown, without a scheduler. */
 const COMPONENT_DATA: Readonly<Record<string, Spec>> = {
   "controller-manager": { status: "True", message: "ok" },
   scheduler: {
@@ -136,7 +139,7 @@ const COMPONENT_DATA: Readonly<Record<string, Spec>> = {
   "etcd-0": { status: "True", message: "ok" },
 };
 
-/** Condition that a schema's priority level exists, or does not. */
+/** Condition `Dangling` of a flow schema, by whether its priority level exists. */
 function dangling(level: string, now: number, exists: boolean): Spec {
   const text =
     `This FlowSchema references the PriorityLevelConfiguration object named ${
@@ -155,7 +158,7 @@ function dangling(level: string, now: number, exists: boolean): Spec {
   };
 }
 
-/** Requests that kube-apiserver serves at a time by default. */
+/** Number of requests that kube-apiserver serves concurrently by default. */
 const SEATS = 600;
 
 interface LevelSpec {
@@ -175,9 +178,9 @@ interface Flow {
 }
 
 /**
- * Objects of priority and fairness, which a server has from its start and creates
- * when they are first needed, and the flow to which a request belongs. Requests are
- * neither limited nor queued.
+ * Objects of priority and fairness, which exist from the start and are created
+ * when first needed, and the flow of each request. Requests are neither limited
+ * nor queued.
  */
 export class FlowControl {
   readonly #context: FlowContext;
@@ -193,7 +196,7 @@ export class FlowControl {
     });
   }
 
-  /** Creates the objects of a resource that exist without being created. */
+  /** Creates the objects of a resource that exist from the start of a server. */
   provide({ group, plural }: GroupResource): void {
     if (group === GROUP) this.#provideFlows();
     else if (plural === COMPONENTS.plural && group === "") {
@@ -203,7 +206,7 @@ export class FlowControl {
     }
   }
 
-  /** Seats of each priority level: its share of {@linkcode SEATS}. */
+  /** Number of seats of each priority level: its share of {@linkcode SEATS}. */
   seats(): readonly (readonly [level: string, seats: number])[] {
     const shares = this.#objects(LEVELS, LEVEL_DATA, levelBody).map(
       ({ metadata: { name }, spec }): [string, number] => {
@@ -265,7 +268,7 @@ export class FlowControl {
     }
   }
 
-  /** UID of an object that is created when it is needed; it differs by server. */
+  /** UID of an object that is created when needed; it differs between servers. */
   #uidOf({ plural }: GroupResource, name: string): string {
     const { store } = this.#context;
     const namespaces = store.collection({ group: "", plural: "namespaces" });
@@ -277,7 +280,7 @@ export class FlowControl {
       .join("-");
   }
 
-  /** Sets the condition of a new flow schema, as its controller does. */
+  /** Sets the condition of a new flow schema, like its controller. */
   #observe({ name }: StoredObject): void {
     queueMicrotask(() => {
       const { store, clock } = this.#context;
@@ -292,7 +295,7 @@ export class FlowControl {
     });
   }
 
-  /** Objects of a resource; as they would be where they are not created yet. */
+  /** Objects of a resource, including those not created yet. */
   #objects(
     resource: GroupResource,
     data: object,

@@ -4,7 +4,7 @@ import {
   textResponse,
 } from "./http/exchange.ts";
 
-/** Hooks of kube-apiserver after its start; all have run when the server answers. */
+/** Post-start hooks of kube-apiserver, which have all run when the server answers. */
 const HOOKS = [
   "start-apiserver-admission-initializer",
   "generic-apiserver-start-informers",
@@ -40,7 +40,7 @@ const COMMON = [
   "poststarthook/apiservice-openapiv3-controller",
 ];
 
-/** Checks of each endpoint, in kube-apiserver's order. */
+/** Health checks of each endpoint, in kube-apiserver's order. */
 const CHECKS: ReadonlyMap<string, readonly string[]> = new Map([
   ["healthz", ["ping", "log", "etcd", ...COMMON]],
   ["livez", ["ping", "log", "etcd", ...COMMON]],

@@ -32,7 +32,7 @@ function rest(count: number, unit: string): string {
   return count === 0 ? "" : `${count}${unit}`;
 }
 
-/** Age of a timestamp in kubectl's format, or `<unknown>` if absent. */
+/** Age of a timestamp in kubectl's format; `<unknown>` if absent. */
 export function humanAge(timestamp: string | undefined, now: number): string {
   if (!timestamp) return "<unknown>";
   const time = Date.parse(timestamp);

@@ -58,28 +58,28 @@ export interface InstanceOptions {
   readonly logger: Logger;
   /** Feature gates; by default all are off. */
   readonly featureGates?: FeatureGates | undefined;
-  /** Hooks of pods; by default there are none. */
+  /** Hooks of pods; none by default. */
   readonly pods?: PodHooks | undefined;
-  /** Services that webhooks name; by default there are none. */
+  /** Services that webhooks name; none by default. */
   readonly services?: WebhookServices | undefined;
   readonly history: HistoryLimits | undefined;
   /** Delay until a new CRD is established, in milliseconds. */
   readonly establishingDelay: number;
   /** Names of the controllers that run. */
   readonly controllers?: readonly string[] | undefined;
-  /** Whether pods run on simulated nodes, and on how many. */
+  /** Simulated nodes on which pods run, if any. */
   readonly simulate?:
     | boolean
     | { readonly nodes?: number | undefined }
     | undefined;
   readonly audit: ((event: AuditEvent) => void) | undefined;
-  /** User of a token of the options. */
+  /** Function that returns the user of a token of the options. */
   readonly authenticate: (token: string) => User | undefined;
-  /** Whether roles decide what users may do; by default they do. */
+  /** Authorization of users: by roles unless it is `none`. */
   readonly authorization?: "none" | "rbac" | undefined;
   /** Certificate authority, created when it is first needed. */
   readonly authority: () => KeyPair;
-  /** Settings of the tokens of service accounts; by default there are none. */
+  /** Settings of the tokens of service accounts; none by default. */
   readonly serviceAccounts?: ServiceAccountSettings | undefined;
   /** Names of admission plug-ins that are off; by default all are on. */
   readonly disabledAdmission?: readonly string[] | undefined;
@@ -88,8 +88,8 @@ export interface InstanceOptions {
 }
 
 /**
- * Running state of a server between a start and a stop or crash: store,
- * controllers and request handler.
+ * Running state of a server from a start to a stop or crash: store, controllers
+ * and request handler.
  */
 export class Instance {
   readonly context: ApiContext;
@@ -230,7 +230,7 @@ export class Instance {
     }
   }
 
-  /** Objects of the store, for a later instance. */
+  /** Objects of the store, to pass to a later instance. */
   content(): JournalContent {
     const { store } = this.context;
     const objects: JournalContent["objects"][number][] = [];
@@ -252,7 +252,7 @@ export class Instance {
       RECONCILED.test(target);
   }
 
-  /** Loads and starts the controllers of workloads, once. */
+  /** Loads and starts the controllers of workloads, at most once. */
   startControllers(): Promise<void> {
     return this.#loading ??= this.#startControllers();
   }

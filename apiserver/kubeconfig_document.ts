@@ -2,12 +2,12 @@
 export interface KubeconfigOptions {
   /** URL of the server, such as `https://127.0.0.1:6443`. */
   readonly server: string;
-  /** Certificate of the authority, in PEM; undefined for plain HTTP. */
+  /** Certificate of the authority in PEM; undefined for plain HTTP. */
   readonly authority: string | undefined;
   readonly token: string;
 }
 
-/** YAML of a kubeconfig with one cluster, one user and one context. */
+/** Kubeconfig in YAML with one cluster, one user and one context. */
 export function kubeconfigDocument(
   { server, authority, token }: KubeconfigOptions,
 ): string {

@@ -3,24 +3,24 @@ import { type ServerResponse, textResponse } from "./http/exchange.ts";
 import type { RequestInfo } from "./request/request_info.ts";
 import type { Store } from "./storage/store.ts";
 
-/** Upper bounds of kube-apiserver's buckets for durations, in seconds. */
+/** Upper bounds of kube-apiserver's histogram buckets for durations, in seconds. */
 const BOUNDS = [
   ...[0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5],
   ...[6, 8, 10, 15, 20, 30, 45, 60],
 ];
 
-/** Requests with equal labels. */
+/** Metric series: requests with equal labels. */
 interface Series {
   readonly labels: string;
   readonly code: number;
   count: number;
-  /** Sum of the durations in seconds; watches have none. */
+  /** Sum of the durations in seconds; unused for watches. */
   seconds: number;
-  /** Number of durations by bucket, not added up. */
+  /** Number of durations in each bucket, not cumulative. */
   readonly buckets: number[] | undefined;
 }
 
-/** Counts of requests, and the page `/metrics` in the text format of Prometheus. */
+/** Metrics of requests, and the page `/metrics` in the text format of Prometheus. */
 export class ServerMetrics {
   readonly #store: Store;
   readonly #startSeconds: number;
@@ -28,28 +28,29 @@ export class ServerMetrics {
   readonly #inflight = { mutating: 0, readOnly: 0 };
 
   /**
-   * Creates counts without requests.
+   * Creates metrics without requests.
    *
    * @param store Store whose objects are counted.
-   * @param now Time of the server's start, in milliseconds since the Unix epoch.
+   * @param now Time of the server's start, in milliseconds since the Unix
+   * epoch.
    */
   constructor(store: Store, now: number) {
     this.#store = store;
     this.#startSeconds = now / 1000;
   }
 
-  /** Counts a request that begins (1) or ends (-1). */
+  /** Counts a request in flight: 1 when it begins, -1 when it ends. */
   flight(method: string, change: 1 | -1): void {
     const isRead = method === "GET" || method === "HEAD";
     this.#inflight[isRead ? "readOnly" : "mutating"] += change;
   }
 
   /**
-   * Counts an answer.
+   * Counts a response and its duration.
    *
    * @param verb Verb of the request, such as `list`.
    * @param info Target of the request.
-   * @param answer Status of the answer, and milliseconds until it was ready.
+   * @param answer Status of the response, and milliseconds until it was ready.
    */
   observe(
     verb: string,

@@ -2,17 +2,18 @@
  * Embedded Kubernetes API server for development and tests. It answers as
  * kube-apiserver 1.36 does, without a cluster, and supports fault injection.
  *
- * Differences from a cluster: containers do not run. Pods stay pending, or run on
- * simulated nodes (`simulate`), where hooks say how they end and provide `logs`
- * and `exec`. Requests are never queued by priority and fairness, and `kubectl
- * explain` shows the fields of built-in kinds without descriptions. On Bun client
- * certificates are ignored, since its servers do not show them.
+ * Differences from a cluster: containers do not run. Pods stay pending, or run
+ * on simulated nodes (`simulate`), where hooks determine how they end and
+ * provide `logs` and `exec`. Requests are never queued by priority and
+ * fairness, and `kubectl explain` shows the fields of built-in kinds without
+ * descriptions. On Bun client certificates are ignored, because its servers do
+ * not expose them.
  *
  * Imports the parts of `core` below the cache (api, json, patch, crd, client,
  * config, kinds, clock, logger), and nothing of cache, controller or operator.
  * A request passes `http/` (listener or in-process transport),
- * `request_handler.ts`, `access/` (authentication, roles), `router.ts`, `read/` or
- * `write/` (with `admission/`), and `storage/`; `registry.ts` defines how a
+ * `request_handler.ts`, `access/` (authentication, roles), `router.ts`, `read/`
+ * or `write/` (with `admission/`), and `storage/`; `registry.ts` defines how a
  * resource is described. `controllers/` reconcile what was stored.
  *
  * @example Write objects, and inject a failure

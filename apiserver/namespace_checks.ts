@@ -4,8 +4,8 @@ import type { GroupResource } from "./registry.ts";
 export const NAMESPACES: GroupResource = { group: "", plural: "namespaces" };
 
 /**
- * Whether objects of a resource are kept by `spec.finalizers` until their
- * content is deleted: only namespaces are.
+ * Whether `spec.finalizers` keeps objects of a resource until their content is
+ * deleted, as for namespaces only.
  */
 export function holdsContent({ group, plural }: GroupResource): boolean {
   return group === "" && plural === "namespaces";

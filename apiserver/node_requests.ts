@@ -15,7 +15,7 @@ import { badRequest, notFound } from "./status.ts";
 /** Subresources that are proxied to a node or a pod. */
 const NODE_SUBRESOURCES = new Set(["attach", "exec", "log", "portforward"]);
 
-/** Whether a request has to be answered by a node. */
+/** Whether only a node can answer a request. */
 export function needsNode(
   { definition, subresource }: ResourceRequest,
 ): boolean {
@@ -25,8 +25,8 @@ export function needsNode(
 }
 
 /**
- * Answers a request for a node without a hook: fails as on a cluster whose
- * nodes are unreachable.
+ * Answers a node request without a hook: fails as in a cluster with unreachable
+ * nodes.
  */
 export async function askNode(
   request: ResourceRequest,

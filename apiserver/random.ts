@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 
-/** Random values of one server; equal seeds give equal values. */
+/** Generator of random values of one server; equal seeds give equal values. */
 export interface Random {
   /** Random number from 0 (inclusive) to 1 (exclusive). */
   next(): number;

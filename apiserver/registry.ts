@@ -38,7 +38,7 @@ export const CRD_CLEANUP_FINALIZER =
 
 /** Request context of a hook. */
 export interface HookContext {
-  /** API version of the request. */
+  /** API version of the write's request. */
   readonly version: string;
   /** Subresource, such as `status`; undefined for the object itself. */
   readonly subresource?: string | undefined;
@@ -51,9 +51,9 @@ export interface HookContext {
   readonly user: User;
   /** Finds another stored object; frozen, in its storage version. */
   find(resource: GroupResource, key: ObjectKey): UntypedObject | undefined;
-  /** Stored objects of a resource, of one namespace or all; frozen. */
+  /** Stored objects of a resource, in one namespace or all; frozen. */
   list(resource: GroupResource, namespace?: string): Iterable<UntypedObject>;
-  /** Adds a `Warning` header to the answer. */
+  /** Adds a `Warning` header to the response. */
   warn(text: string): void;
 }
 
@@ -64,8 +64,8 @@ export interface DecodedBody {
    */
   readonly object: UntypedObject;
   /**
-   * Problems of strict field validation, in kube-apiserver's words: `unknown
-   * field "spec.x"`. (Duplicate keys are found by the server.)
+   * Problems of strict field validation, with kube-apiserver's messages:
+   * `unknown field "spec.x"`. (Duplicate keys are found by the server.)
    */
   readonly problems: readonly string[];
 }
@@ -110,19 +110,19 @@ export interface ResourceVersion {
   setDefaults(object: UntypedObject): void;
   /**
    * Empty object, with the fields that the kind always shows; undefined for
-   * custom resources. It is shared: copy what you change.
+   * custom resources. Shared between calls: copy it before a change.
    */
   empty?(): UntypedObject;
   /** Columns of a Table, the name first. */
   readonly columns: readonly TableColumn[];
   /**
-   * Cells of one row, one per column. `now` is in milliseconds since the Unix
-   * epoch.
+   * Cells of one row, one per column. The time `now` is in milliseconds since
+   * the Unix epoch.
    */
   cells(object: UntypedObject, now: number): readonly unknown[];
   /**
-   * Whether a Table without rows has null instead of a list, as for kinds
-   * without columns in kube-apiserver.
+   * Whether a Table without rows has null instead of a list, as in
+   * kube-apiserver for kinds without columns.
    */
   readonly nullRows?: boolean | undefined;
   /** Conditions of a row, such as that a pod has completed. */
@@ -137,11 +137,11 @@ export interface ResourceVersion {
     string,
     (object: UntypedObject) => string
   >;
-  /** Paths of the scale subresource, if there is one. */
+  /** Paths of the scale subresource; undefined without it. */
   readonly scale?: ScalePaths | undefined;
 }
 
-/** Paths of a Scale's fields in the object, dotted such as `.spec.replicas`. */
+/** Paths of a Scale's fields in the object, such as `.spec.replicas`. */
 export interface ScalePaths {
   readonly specReplicas: string;
   readonly statusReplicas: string;
@@ -153,7 +153,7 @@ export interface ScalePaths {
 export interface Subresource {
   /** Name, such as `status`, `scale`, `finalize`, `eviction`. */
   readonly name: string;
-  /** Kind of requests and answers; for `scale`, Scale of autoscaling/v1. */
+  /** Kind of requests and responses; for `scale`, Scale of autoscaling/v1. */
   readonly kind: string;
   readonly group: string;
   readonly version: string;
@@ -174,22 +174,22 @@ export type NameRule =
   | "path-segment";
 
 /**
- * Resource that the server serves. Describes built-in kinds and custom
- * resources alike; router, storage, watch and lifecycle depend on nothing else.
+ * Definition of a resource that the server serves, built-in or custom. Router,
+ * storage, watch and lifecycle depend on nothing else.
  *
  * Steps of a write; objects are plain JSON values:
  *
  * 1. body → `version.decode` → `version.setDefaults`
  * 2. for an update or patch: the stored object is converted to the request's
- * version (`live`)
+ *    version (`live`)
  * 3. `updateManagedFields` or, for apply, `applyPatch` (in
- * `field_management.ts`), in the request's version
+ *    `field_management.ts`), in the request's version
  * 4. mutating admission (`admission/`)
  * 5. `prepareForCreate` or `prepareForUpdate`, in place (after the server has
- * set uid and creationTimestamp, kept immutable metadata, and restored the
- * fields that the subresource may not change)
+ *    set uid and creationTimestamp, kept immutable metadata, and restored the
+ *    fields that the subresource may not change)
  * 6. `validateCreate` or `validateUpdate` (after the server has validated
- * metadata): causes become one 422
+ *    metadata): causes become one 422
  * 7. validating admission
  * 8. `convert` to the storage version, storage
  *
@@ -210,12 +210,12 @@ export interface ResourceDefinition extends GroupResource {
   /** Storage version; one of `versions`. */
   readonly storageVersion: string;
   /**
-   * Whether the resource is defined by a CRD; some answers differ for custom
+   * Whether a CRD defines the resource; some responses differ for custom
    * resources.
    */
   readonly custom: boolean;
   /**
-   * Resource under which its objects are stored, if another: `events` of
+   * Resource under which the objects are stored, if it differs: `events` of
    * `events.k8s.io` has the objects of the core group.
    */
   readonly storedAs?: GroupResource | undefined;
@@ -241,24 +241,24 @@ export interface ResourceDefinition extends GroupResource {
   resetFields?(subresource: string | undefined): FieldSet | undefined;
   /**
    * Converts an object to another version; returns a new object if anything
-   * differs. The source version is in `apiVersion`. Definitions that share
-   * their objects (`storedAs`) convert each other's too.
+   * differs. The source version is in `apiVersion`. Definitions with shared
+   * objects (`storedAs`) also convert each other's objects.
    *
    * @throws {StatusError} If the stored version is unknown.
    */
   convert(object: UntypedObject, version: string): UntypedObject;
   /**
-   * Lets a webhook convert objects together for the running step of `settle`,
-   * before they are converted one by one. Only if a webhook converts.
+   * Calls the conversion webhook once for several objects, for the later
+   * conversion of each; undefined without a webhook.
    */
   prepareConversion?(objects: readonly UntypedObject[], version: string): void;
   /**
-   * Sets server-owned fields of a new object (such as dropping `status`). The
+   * Sets or drops server-owned fields of a new object, such as `status`. The
    * server has set `metadata.generation` to 1 if `hasGeneration`.
    */
   prepareForCreate?(object: UntypedObject, context: HookContext): void;
   /**
-   * Restores the fields that this write must not change and increments
+   * Restores the fields that a write must not change and increments
    * `metadata.generation` when the spec changed; `object.metadata.generation`
    * is the live one on entry. Also called for subresources, named by
    * `context.subresource`.
@@ -285,8 +285,8 @@ export interface ResourceDefinition extends GroupResource {
    */
   prepareForDeletion?(object: UntypedObject, context: HookContext): void;
   /**
-   * Grace period in seconds; undefined or 0 deletes immediately. `requested` is
-   * the client's.
+   * Grace period in seconds; undefined or 0 deletes immediately. The value
+   * `requested` is the client's.
    */
   gracePeriod?(
     object: UntypedObject,
@@ -313,14 +313,14 @@ export interface ManagedWrite {
 export interface ResourceSource {
   /** All definitions, in no particular order. */
   definitions(): Iterable<ResourceDefinition>;
-  /** Definition of a group and plural; undefined if not served. */
+  /** Definition of a group and plural; undefined if it is not served. */
   find(group: string, plural: string): ResourceDefinition | undefined;
 }
 
 /**
- * Exports of `builtin/builtin_definitions.ts`. Creating the definitions must be
- * cheap, since a server for a test starts within 20 ms: schemas and columns are
- * read from the data on first use.
+ * Exports of `builtin/builtin_definitions.ts`. The creation of definitions must
+ * be cheap, because a server for a test starts within 20 ms: schemas and
+ * columns are read from the data on first use.
  */
 export interface BuiltinResources {
   /** All built-in resources, including CustomResourceDefinition. */
@@ -345,8 +345,9 @@ export interface CustomResources {
     deps: ConversionDeps,
   ): ResourceDefinition;
   /**
-   * Next status of a CRD: accepted names, conditions and stored versions, given
-   * the other CRDs. Returns the CRD's own status if nothing changes.
+   * Next status of a CRD: accepted names, conditions and stored versions,
+   * considering the other CRDs. Returns the CRD's own status if nothing
+   * changes.
    *
    * @param now Time of transitions, in milliseconds since the Unix epoch.
    */
@@ -361,7 +362,7 @@ export interface CustomResources {
   prepareObjects(objects: Iterable<unknown>): Promise<void> | undefined;
 }
 
-/** Go's name of the type of a built-in kind without a version. */
+/** Go's name of a built-in type without a version. */
 export function internalType(
   { group, kind }: { readonly group: string; readonly kind: string },
 ): string {

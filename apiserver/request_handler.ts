@@ -46,11 +46,11 @@ const VERSION = {
   platform: "linux/amd64",
 };
 
-/** Paths that everybody may read. */
+/** Pattern of the paths that every user may read. */
 const HEALTH_PATHS = /^\/(?:healthz|livez|readyz)(?:\/.+)?$/;
 
 /**
- * Minimum size in bytes of answers that are compressed, if the client accepts
+ * Minimum size in bytes of responses that are compressed, if the client accepts
  * that.
  */
 const GZIP_THRESHOLD_BYTES = 128 * 1024;
@@ -80,7 +80,7 @@ export interface AuditEvent {
   readonly user: string;
   /** `User-Agent` header; empty if absent. */
   readonly userAgent: string;
-  /** HTTP status of the answer. */
+  /** HTTP status of the response. */
   readonly status: number;
   /** Annotations of admission plug-ins and policies, by key. */
   readonly annotations: Readonly<Record<string, string>>;
@@ -90,7 +90,7 @@ export interface AuditEvent {
 export interface RequestHandlerOptions {
   readonly context: ApiContext;
   readonly openApi: OpenApiRoutes;
-  /** Called for every request when its answer is ready. */
+  /** Callback for every request whose response is ready. */
   readonly audit?: ((event: AuditEvent) => void) | undefined;
 }
 
@@ -98,8 +98,8 @@ const compress = promisify(gzip);
 const NOTHING = new Uint8Array();
 
 /**
- * Request handler, independent of sockets: authenticates, authorizes, routes
- * and answers.
+ * Request handler, independent of sockets: authenticates, authorizes and routes
+ * requests.
  */
 export class RequestHandler {
   readonly #context: ApiContext;
@@ -115,7 +115,8 @@ export class RequestHandler {
   }
 
   /**
-   * Whether a request is let in, so that its body is worth reading.
+   * Whether a request is authenticated and authorized, checked before its body
+   * is read.
    *
    * @param head The request without its body.
    */
@@ -180,7 +181,7 @@ export class RequestHandler {
   /**
    * Checks that a user may make a request.
    *
-   * @throws {StatusError} 403 if not.
+   * @throws {StatusError} 403 if the user may not.
    */
   #authorize(user: User, { method }: ServerRequest, info: RequestInfo): void {
     if (isPrivileged(user) || HEALTH_PATHS.test(info.path)) return;
@@ -254,15 +255,15 @@ export class RequestHandler {
   }
 }
 
-/** Subresources whose requests may last, without the limit `timeout`. */
+/** Subresources whose requests have no limit `timeout`. */
 const LONG_SUBRESOURCES: ReadonlySet<string> = new Set([
   ...["attach", "exec", "log", "portforward", "proxy"],
 ]);
 
 /**
- * Checks the `timeout` parameter, which limits all requests but watches.
+ * Checks the `timeout` parameter, which limits all requests except watches.
  *
- * @throws {StatusError} 400 if it is no duration of Go.
+ * @throws {StatusError} 400 if it is not a duration in Go's syntax.
  */
 function checkTimeout(method: string, info: RequestInfo): void {
   const text = info.query.get("timeout") ?? "";
@@ -286,7 +287,7 @@ function checkTimeout(method: string, info: RequestInfo): void {
   );
 }
 
-/** Adds warning headers and compression to an answer. */
+/** Adds warning headers and compression to a response. */
 async function finish(
   request: ServerRequest,
   response: ServerResponse,

@@ -55,8 +55,8 @@ export class Resources implements ResourceSource {
   }
 
   /**
-   * Definition under which objects are stored: itself, or that of another
-   * group.
+   * Definition under which the objects of a definition are stored: the same
+   * one, or that of another group.
    */
   home(definition: ResourceDefinition): ResourceDefinition {
     const { storedAs } = definition;

@@ -91,7 +91,7 @@ export async function route(
   return await dispatch(resourceRequest, path);
 }
 
-/** Whether objects of a resource are executed or answered, and not stored. */
+/** Whether a resource stores no objects, but executes or answers them. */
 function isExecuted(definition: ResourceDefinition): boolean {
   return isReview(definition) || isBinding(definition);
 }
@@ -212,7 +212,7 @@ function allow(
 
 /**
  * Error for a write to a collection that requires a name; custom resources have
- * a message of their own.
+ * their own message.
  */
 function nameless(request: ResourceRequest): StatusError {
   return request.definition.custom

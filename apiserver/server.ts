@@ -37,20 +37,20 @@ import {
 } from "./storage/file_journal.ts";
 import type { Store } from "./storage/store.ts";
 
-/** Parts of a server that are slow to load, loaded once. */
+/** Modules of a server that are slow to load; loaded once. */
 interface Kinds {
   readonly builtin: BuiltinResources;
   readonly crd: CustomResources;
   readonly Client: typeof Client;
 }
 
-/** Store of a server, for tools of this project; undefined while it is down. */
+/** Store of a server, for tools of this project; undefined while the server is down. */
 export let storeOf: (server: ApiServer) => Store | undefined;
 
 /**
  * Kubernetes API server in the current process. It answers as kube-apiserver
- * 1.36 does, with the controllers that belong to every cluster (garbage
- * collection, namespaces, custom resource definitions); it does not run pods.
+ * 1.36 does, with the controllers of every cluster (garbage collection,
+ * namespaces, custom resource definitions), but does not run pods.
  */
 export class ApiServer {
   static {
@@ -199,7 +199,7 @@ export class ApiServer {
     return keepData ? instance?.content() : undefined;
   }
 
-  /** Handles a request; undefined while the server is down. */
+  /** Handles a request; returns undefined while the server is down. */
   async #handle(request: ServerRequest): Promise<ServerResponse | undefined> {
     return await this.#faults.around(
       request,
@@ -345,7 +345,7 @@ export class ApiServer {
     }, { clock: this.#clock });
   }
 
-  /** Fault injection. */
+  /** Fault injection of the server. */
   get faults(): Faults {
     return this.#faults;
   }

@@ -15,8 +15,8 @@ import type { HistoryLimits } from "./storage/history.ts";
 /** Options of {@linkcode ApiServer.start}. */
 export interface ApiServerOptions {
   /**
-   * Port to listen on; 0 selects any free port. `false` opens no socket: the
-   * server is then reached only by its `transport` and `client`.
+   * Port to listen on; 0 selects any free port. `false` opens no socket: only
+   * its `transport` and `client` reach the server.
    *
    * @default {0}
    */
@@ -55,49 +55,47 @@ export interface ApiServerOptions {
     }[]
     | undefined;
   /**
-   * Whether roles and their bindings decide what users may do (`"rbac"`), or
-   * every user has all rights (`"none"`). The holder of the server's token has
-   * all rights in any case.
+   * Authorization of users: by roles and their bindings (`"rbac"`), or all
+   * rights for every user (`"none"`). The holder of the server's token always
+   * has all rights.
    *
    * @default {"rbac"}
    */
   readonly authorization?: "none" | "rbac" | undefined;
   /**
-   * Certificate authority of the server. With the same authority and token a
-   * restarted server accepts the same kubeconfig. By default a new one is
-   * created.
+   * Certificate authority of the server, by default a new one. With the same
+   * authority and token, a restarted server accepts the same kubeconfig.
    */
   readonly authority?: KeyPair | undefined;
   /**
-   * Certificate that the server presents; by default one that `authority` has
-   * signed for the loopback addresses and `host`.
+   * Certificate that the server presents; by default signed by `authority` for
+   * the loopback addresses and `host`.
    */
   readonly serving?: KeyPair | undefined;
   /**
-   * Certificates, in PEM, of the authorities whose client certificates are
+   * Certificates, in PEM, of the authorities that sign client certificates of
    * users; by default that of `authority`.
    */
   readonly clientAuthorities?: string | undefined;
-  /** Tokens of service accounts, as the flags `--service-account-*` say. */
+  /** Tokens of service accounts, like the flags `--service-account-*`. */
   readonly serviceAccounts?:
     | {
       /**
-       * Issuers whose tokens are accepted; the first one issues.
+       * Issuers whose tokens are accepted; the first issues new tokens.
        *
        * @default {["https://kubernetes.default.svc"]}
        */
       readonly issuers?: readonly string[] | undefined;
       /** Audiences of the server; the first issuer by default. */
       readonly audiences?: readonly string[] | undefined;
-      /** Private key that signs, in PEM; by default that of `authority`. */
+      /** Private key that signs tokens, in PEM; by default that of `authority`. */
       readonly signingKey?: string | undefined;
-      /** Keys or certificates that verify, in PEM; by default `signingKey`. */
+      /** Keys or certificates that verify tokens, in PEM; by default `signingKey`. */
       readonly keys?: readonly string[] | undefined;
     }
     | undefined;
   /**
-   * Admission plug-ins that are switched off, by the names that kube-apiserver
-   * uses.
+   * Names of admission plug-ins that are switched off, as in kube-apiserver.
    *
    * @default {[]}
    */
@@ -107,7 +105,7 @@ export interface ApiServerOptions {
    * memory only.
    */
   readonly data?: string | undefined;
-  /** Callback for every request with the status of its answer. */
+  /** Callback for every request, with the status of its response. */
   readonly audit?: ((event: AuditEvent) => void) | undefined;
   /**
    * Clock of the server, for timeouts, bookmarks, faults, and timestamps in
@@ -135,7 +133,7 @@ export interface ApiServerOptions {
     | undefined;
   /**
    * Delay until a new CRD is established and served, in milliseconds. A real
-   * server takes some tens, so that clients that do not wait may fail.
+   * server takes tens of milliseconds, so clients that do not wait may fail.
    *
    * @default {10}
    */
@@ -143,21 +141,22 @@ export interface ApiServerOptions {
   /**
    * Controllers that run, named as in the flag `--controllers` of
    * kube-controller-manager: `*` stands for all, and `-` before a name switches
-   * one off. Without any, only custom resource definitions are reconciled. By
-   * default those of workloads (Deployments, Jobs, …) run only with `simulate`, so
-   * that tests can write the status of workloads themselves.
+   * one off. Without controllers, only custom resource definitions are
+   * reconciled. By default those of workloads (Deployments, Jobs, …) run only
+   * with `simulate`, so that tests can write the status of workloads
+   * themselves.
    */
   readonly controllers?: readonly string[] | undefined;
   /**
    * Whether pods run on simulated nodes: they are bound, become ready half a
-   * second later, and restart or finish as the hook `pods.run` says. Without
-   * nodes pods stay pending.
+   * second later, and restart or finish as the hook `pods.run` determines.
+   * Without nodes pods stay pending.
    *
    * @default {false}
    */
   readonly simulate?: boolean | {
     /**
-     * Number of nodes that are created if there are none.
+     * Number of nodes that are created in a store without nodes.
      *
      * @default {1}
      */
@@ -167,13 +166,13 @@ export interface ApiServerOptions {
   readonly featureGates?: FeatureGates | undefined;
   /**
    * Hooks for logs, programs and ports of pods. Without hooks these requests
-   * fail as on a cluster whose nodes are unreachable.
+   * fail as in a cluster with unreachable nodes.
    */
   readonly pods?: PodHooks | undefined;
   /**
    * Services that webhooks of CRDs and admission name in
    * `clientConfig.service`, by `namespace/name:port` (443 by default): a base
-   * URL, or a handler that gets the review and returns the answer, in process
+   * URL, or a handler that gets the review and returns the response, in process
    * and without TLS.
    */
   readonly services?:
@@ -242,7 +241,8 @@ const POD_RULES: OptionRules<PodHooks> = {
 /**
  * Validates name and groups of a user.
  *
- * @throws {TypeError} If one is missing or has another type.
+ * @throws {TypeError} If the name or the groups are missing or have another
+ * type.
  */
 export function checkUser(user: object, subject: string): void {
   checkOptions(user, USER_RULES, subject);

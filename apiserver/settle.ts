@@ -1,15 +1,15 @@
 import { internalError } from "./status.ts";
 
-/** Answer of an asynchronous call, or its error. */
+/** Result of an asynchronous call, or its error. */
 type Answer = { readonly value: unknown } | { readonly error: unknown };
 
-/** Answers and fixed values of the running step. */
+/** Results of calls and fixed values of the running step. */
 let current: Map<string, Answer> | undefined;
 
-/** Maximum number of calls of one step. */
+/** Maximum number of asynchronous calls of one step. */
 const MAX_CALLS = 1_000;
 
-/** Request for an answer that a step lacks. */
+/** Error of a step that needs the answer of a call. */
 class MissingAnswer extends Error {
   readonly key: string;
   readonly ask: () => Promise<unknown>;
@@ -23,9 +23,8 @@ class MissingAnswer extends Error {
 
 /**
  * Runs a synchronous step that may need answers of webhooks. The step is
- * repeated with each answer, on the then current state, as kube-apiserver
- * repeats a write whose object changed meanwhile. Without a call the result is
- * returned directly.
+ * repeated with each answer on the new state, as kube-apiserver repeats a write
+ * after a conflict. Without a call the result is returned directly.
  *
  * @param step Step without effects before its last {@linkcode answerOf}.
  * @param warnings Warnings of the request; reset before each repetition.
@@ -63,9 +62,10 @@ export function settle<T>(
 }
 
 /**
- * Returns the answer of an asynchronous call in a step of {@linkcode settle}, which is repeated once it is there.
+ * Returns the answer of an asynchronous call in a step of {@linkcode settle},
+ * which is repeated once the answer is available.
  *
- * @param key Everything on which the answer depends.
+ * @param key Key that contains everything on which the answer depends.
  */
 export function answerOf<T>(key: string, ask: () => Promise<T>): T {
   const answer = current?.get(key);
@@ -74,12 +74,12 @@ export function answerOf<T>(key: string, ask: () => Promise<T>): T {
   return answer.value as T;
 }
 
-/** Throws an error on if it only says that the step must be repeated. */
+/** Throws an error again if it only requests a repetition of the step. */
 export function rethrowMissing(error: unknown): void {
   if (current !== undefined && error instanceof MissingAnswer) throw error;
 }
 
-/** Provides an answer before it is requested. */
+/** Provides the answer of a call before it is requested. */
 export function provideAnswer(key: string, value: unknown): void {
   current?.set(key, { value });
 }
@@ -89,7 +89,7 @@ export function isSettling(): boolean {
   return current !== undefined;
 }
 
-/** Value that stays the same when a step is repeated. */
+/** Value that stays the same in all repetitions of a step. */
 export function fixed<T>(key: string, make: () => T): T {
   if (current === undefined) return make();
   const known = current.get(key);

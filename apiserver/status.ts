@@ -6,19 +6,20 @@ import type {
 import { goShown } from "./validation/go_value.ts";
 
 /**
- * Error that is answered as a Kubernetes Status; thrown anywhere in a request.
+ * Error that becomes the response to a request, as a Kubernetes Status; thrown
+ * anywhere in a request.
  */
 export class StatusError extends Error {
-  /** Body of the answer; its `code` is the HTTP status. */
+  /** Body of the response; its `code` is the HTTP status. */
   readonly status: Status & { readonly code: number };
-  /** Additional headers of the answer. */
+  /** Additional headers of the response. */
   readonly headers: Readonly<Record<string, string>>;
 
   /**
    * Creates the error of a response.
    *
-   * @param status Status without the fields that are always the same.
-   * @param headers Additional headers of the answer.
+   * @param status Status without its constant fields.
+   * @param headers Additional headers of the response.
    */
   constructor(
     status: {
@@ -47,8 +48,8 @@ export class StatusError extends Error {
 export interface ErrorSubject {
   readonly group: string;
   /**
-   * Type of the subject: the plural if it is taken from the request path, the
-   * kind if from an object.
+   * Type of the subject: the plural if taken from the request path, the kind if
+   * taken from an object.
    */
   readonly kind: string;
   readonly name?: string | undefined;

@@ -1,15 +1,15 @@
 /**
- * Maximum length of all warnings of an answer, in characters; if they are longer,
- * each is shortened.
+ * Maximum length of all warnings of a response, in characters; if it is
+ * exceeded, each is shortened.
  */
 const MAX_TOTAL = 4_096;
-/** Length to which each is cut then, in characters. */
+/** Maximum length of each warning if their total is too long, in characters. */
 const MAX_ITEM = 256;
 
 /**
- * Values of the `Warning` headers of an answer (RFC 7234). As in kube-apiserver
- * each text is sent once, and long texts are cut so that clients accept the
- * headers.
+ * Values of the `Warning` headers of a response (RFC 7234). As in
+ * kube-apiserver, each text is sent once, and long texts are cut so that
+ * clients accept the headers.
  */
 export function warningHeaders(warnings: readonly string[]): readonly string[] {
   const texts = [...new Set(warnings)].filter((text) => text !== "");
@@ -26,7 +26,7 @@ export function warningHeaders(warnings: readonly string[]): readonly string[] {
   return cut;
 }
 
-/** Number of Unicode characters. */
+/** Number of Unicode characters in a text. */
 function lengthOf(text: string): number {
   return [...text].length;
 }
