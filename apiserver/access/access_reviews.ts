@@ -21,7 +21,7 @@ import { aggregate } from "./role_authorizer.ts";
 /** Kind of access review, with the function that answers it. */
 interface Review {
   /**
-   * Computes the status of the answer.
+   * Function that computes the status of a review.
    *
    * @throws {StatusError} If the review is invalid.
    */
@@ -63,7 +63,7 @@ export function isReview({ group, plural }: GroupResource): boolean {
   return REVIEWS.has(`${group}/${plural}`);
 }
 
-/** Handles the creation of a review. */
+/** Handles the creation of an access review. */
 export async function createReview(
   request: ResourceRequest,
 ): Promise<ServerResponse> {

@@ -60,8 +60,7 @@ export class Authenticator {
   /**
    * User of a token; undefined if the token is unknown.
    *
-   * @param audiences Audiences; the token must be for at least one of them; by
-   * default that of the server.
+   * @param audiences Accepted audiences; by default the audience of the server.
    * @throws {TokenError} If the token is not valid.
    */
   review(

@@ -29,7 +29,7 @@ export interface RoleAuthorizerDeps {
   readonly resources: Resources;
   readonly clock: Clock;
   readonly random: Random;
-  /** Whether every request is allowed. */
+  /** Whether every request is allowed, without roles. */
   readonly allowsAll: boolean;
 }
 

@@ -51,7 +51,7 @@ interface Claims {
   readonly "kubernetes.io": TokenSubject;
 }
 
-/** User of a valid token, and the audiences that it is for. */
+/** User and audiences of a valid token. */
 export interface TokenUser {
   readonly user: User;
   readonly audiences: readonly string[];
@@ -134,7 +134,7 @@ export class ServiceAccountTokens {
    * Validates a token; returns undefined if it is from another issuer.
    *
    * @param token The token.
-   * @param audiences Audiences; the token must be for at least one of them.
+   * @param audiences Accepted audiences.
    * @throws {TokenError} If the token is not valid.
    */
   authenticate(

@@ -49,23 +49,23 @@ export type Phase = "mutate" | "validate";
 /** Admission plug-in, named as kube-apiserver names it. */
 export interface AdmissionPlugin {
   readonly name: string;
-  /** Operations; by default creates and updates. */
+  /** Operations that the plug-in handles; by default creates and updates. */
   readonly operations?: readonly Operation[] | undefined;
   /**
-   * Resources, such as `pods`, `pods/status` or `ingresses.networking.k8s.io`;
-   * by default all with their subresources.
+   * Resources that the plug-in handles, such as `pods`, `pods/status` or
+   * `ingresses.networking.k8s.io`; by default all with their subresources.
    */
   readonly resources?: readonly string[] | undefined;
   /**
-   * Changes the object.
+   * Changes an object before it is stored.
    *
-   * @throws {StatusError} If it rejects the request.
+   * @throws {StatusError} If the plug-in rejects the request.
    */
   mutate?(attributes: Attributes): void;
   /**
-   * Checks the object as it will be stored.
+   * Checks an object as it will be stored.
    *
-   * @throws {StatusError} If it rejects the request.
+   * @throws {StatusError} If the plug-in rejects the request.
    */
   validate?(attributes: Attributes): void;
 }
@@ -82,7 +82,7 @@ export class AdmissionChain {
   }
 
   /**
-   * Runs one phase.
+   * Runs one phase of admission.
    *
    * @throws {StatusError} If a plug-in rejects the request.
    */

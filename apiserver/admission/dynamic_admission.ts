@@ -1,7 +1,7 @@
 /**
- * Admission plug-ins of the webhooks and policies of a cluster. Most modules are
- * loaded for the first request that a rule matches; without configurations a
- * request costs one comparison.
+ * Admission plug-ins of the webhooks and policies of a cluster. Most modules
+ * are loaded for the first request that a rule matches; a request without
+ * configurations costs one comparison.
  */
 import { loadModule } from "../../core/clock.ts";
 import { kindSubjectOf } from "../request/resource_request.ts";

@@ -104,7 +104,7 @@ function fits(
       }) === true;
 }
 
-/** Whether the selectors of a webhook or policy match. */
+/** Whether the selectors of a webhook or policy match a request. */
 function selected(
   { namespaceSelector = {}, objectSelector = {} }: Criteria,
   attributes: Attributes,

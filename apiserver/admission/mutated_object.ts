@@ -3,7 +3,7 @@ import { jsonEquals } from "../../core/patch/json_value.ts";
 import type { Attributes } from "./admission.ts";
 import { type Match, objectFor } from "./review_request.ts";
 
-/** Progress of the policies or webhooks of a request over both rounds. */
+/** Progress of the policies or webhooks of a request over both rounds of mutation. */
 export class Round {
   /** Keys of policies and webhooks that have run and may run again. */
   readonly #invoked: Set<string> = new Set();

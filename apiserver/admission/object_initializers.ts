@@ -12,7 +12,7 @@ interface Bracket {
 /** Expression with maps in place of object initializers. */
 export interface Rewritten {
   readonly source: string;
-  /** Type of the outermost initializer; empty without one. */
+  /** Type of the outermost initializer; empty without an initializer. */
   readonly type: string;
   /** Problem of a type that does not fit the field that it initializes. */
   readonly problem?: string | undefined;

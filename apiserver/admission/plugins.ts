@@ -22,7 +22,7 @@ import { CLAIM_RESIZE, STORAGE_PROTECTION } from "./storage.ts";
 import { SERVICE_ACCOUNT } from "./service_account.ts";
 
 /**
- * Plug-ins of kube-apiserver that are on by default, in its order.
+ * Admission plug-ins of kube-apiserver that are on by default, in its order.
  *
  * @param policies Plug-ins of policies and webhooks of the server.
  */

@@ -12,7 +12,7 @@ import type {
   SecurityContext,
 } from "../../core/kinds/core_v1.ts";
 
-/** Violation of a check. */
+/** Violation of a Pod Security check. */
 export interface Violation {
   readonly reason: string;
   readonly detail: string;

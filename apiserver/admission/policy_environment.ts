@@ -37,7 +37,7 @@ const REQUEST: OpenApiSchema = object({
   options: { "x-kubernetes-int-or-string": true }, // of any type
 });
 
-/** Values of the variables of an evaluation, as JSON. */
+/** Values of the variables of a CEL evaluation, as JSON. */
 export interface PolicyValues {
   readonly object: unknown;
   readonly oldObject: unknown;
@@ -46,13 +46,13 @@ export interface PolicyValues {
   readonly authorizer: unknown;
 }
 
-/** Variables of an evaluation, as values of CEL. */
+/** Variables of a CEL evaluation, as CEL values. */
 export type PolicyInput = Readonly<Record<string, unknown>> & {
   /** Cost that remains for the evaluations. */
   readonly budget: { left: number };
 };
 
-/** Maximum cost of the evaluations of a policy. */
+/** Maximum cost of the CEL evaluations of a policy. */
 const COST_BUDGET = 10_000_000;
 
 const OUT_OF_BUDGET =

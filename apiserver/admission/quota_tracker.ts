@@ -28,7 +28,7 @@ interface Tracked extends QuotaState {
 export interface QuotaChange {
   readonly namespace: string;
   readonly name: string;
-  /** Whether `status.hard` must become `spec.hard`. */
+  /** Whether `status.hard` must be set to `spec.hard`. */
   readonly hard: boolean;
   /** Whether a client wrote another status, which only a resync corrects. */
   readonly foreign?: boolean;

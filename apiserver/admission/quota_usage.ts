@@ -187,7 +187,7 @@ const REQUIRED: ReadonlySet<string> = new Set([
 
 /**
  * Resources of a quota that containers of a pod lack, as text; undefined if
- * there are none.
+ * none is missing.
  */
 export function missingResources(
   { spec }: Pod,

@@ -5,7 +5,7 @@ export interface Verdict {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Warnings and audit annotations that webhooks and policies collect. */
+/** Builder of a verdict: collects the warnings and audit annotations of webhooks and policies. */
 export class VerdictBuilder implements Verdict {
   readonly warnings: string[] = [];
   readonly annotations: Record<string, string> = {};

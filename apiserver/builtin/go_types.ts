@@ -39,7 +39,7 @@ const SPECIAL_DEFINITIONS: Readonly<Record<string, SpecialForm>> = {
   "io.k8s.apimachinery.pkg.runtime.RawExtension": "any",
 };
 
-/** Special form of a schema; undefined if the value is encoded as the schema says. */
+/** Special form of a schema; undefined if the schema determines the encoding. */
 export function specialForm(schema: Schema): SpecialForm | undefined {
   if (schema.definition !== undefined) {
     const special = SPECIAL_DEFINITIONS[schema.definition];

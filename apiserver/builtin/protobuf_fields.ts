@@ -70,7 +70,7 @@ export type SchemaUnion = "schemaOrArray" | "schemaOrBool" | "schemaOrTexts";
 const APIEXTENSIONS =
   "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.";
 
-/** Definition of the schemas of CustomResourceDefinitions. */
+/** Name of the OpenAPI definition of the schemas in CustomResourceDefinitions. */
 export const JSON_SCHEMA: string = `${APIEXTENSIONS}JSONSchemaProps`;
 
 const FORMS: Readonly<Record<string, WireForm>> = {

@@ -10,7 +10,7 @@ const MOMENT =
  * Parses a time as Go does and formats it as the server does: in UTC, with
  * second or microsecond precision.
  *
- * @returns Formatted time, or the problem in Go's words.
+ * @returns Formatted time, or the problem with Go's message.
  */
 export function decodeTime(
   text: string,

@@ -84,7 +84,7 @@ export class ControllerApi {
   readonly #manager: string;
 
   /**
-   * Creates the interface.
+   * Creates the access of one field manager to the objects.
    *
    * @param context Shared state of the server.
    * @param manager Field manager of the writes.

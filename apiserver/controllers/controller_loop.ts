@@ -43,7 +43,7 @@ export interface ControllerDefinition {
   readonly concerns?: (object: StoredObject) => boolean;
   /** Kinds whose objects the controller manages by owner references and, without an owner, by labels. */
   readonly owns?: readonly ResolvedKind[];
-  /** Keys of objects to sync because an object of another kind changed. */
+  /** Other kinds whose changes cause syncs, with the keys of the objects to sync. */
   readonly watches?: readonly {
     readonly kind: ResolvedKind;
     keys(change: Change, api: ControllerApi): Iterable<string>;

@@ -13,7 +13,7 @@ const WORKLOAD_CONTROLLERS = [
   "statefulset-controller",
 ] as const;
 
-/** Names of the controllers that need no pods. */
+/** Names of the controllers that also run without simulated nodes. */
 const CLUSTER_CONTROLLERS = [
   "certificatesigningrequest-signing-controller",
   "clusterrole-aggregation-controller",

@@ -31,7 +31,7 @@ export class QuotaController {
     this.#context = context;
   }
 
-  /** Starts with all quotas of the store. */
+  /** Starts the controller with all quotas of the store. */
   begin(): void {
     this.#context.quotas.report((change) => {
       const key = `${change.namespace}/${change.name}`;

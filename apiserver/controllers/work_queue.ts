@@ -26,7 +26,7 @@ export class WorkQueue<T> {
   /**
    * Creates an empty queue.
    *
-   * @param work Processes one item; must not throw.
+   * @param work Function that processes one item; must not throw.
    */
   constructor(work: (item: T) => void) {
     this.#work = work;

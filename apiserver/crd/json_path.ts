@@ -3,7 +3,7 @@ import { isJsonObject } from "../../core/patch/json_value.ts";
 /** Step of a path, which maps found values to values in them. */
 type Step = (values: readonly unknown[]) => unknown[];
 
-/** A compiled JSONPath. */
+/** Compiled JSONPath. */
 export interface JsonPath {
   /** Finds the values at the path; missing keys yield no value. */
   find(object: unknown): unknown[];

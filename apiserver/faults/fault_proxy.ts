@@ -63,7 +63,7 @@ export class FaultProxy implements Transport {
     );
   }
 
-  /** Fault injection. */
+  /** Fault injection of the proxy. */
   get faults(): Faults {
     return this.#faults;
   }

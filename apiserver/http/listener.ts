@@ -328,8 +328,8 @@ function sendBlocks(
 
 /**
  * Writer of a stream to a socket. Combines the writes of one event-loop
- * iteration: under load it answers many requests, and each watch receives all
- * their events by one system call.
+ * iteration: under load many requests are answered in one iteration, and each
+ * watch receives all their events by one system call.
  */
 class SocketWriter implements StreamWriter {
   readonly #response: NodeResponse;

@@ -5,7 +5,7 @@ export interface Representation {
   readonly media: Media;
   /** Kind that objects are converted to; undefined for no conversion. */
   readonly as: Transform | undefined;
-  /** Version of meta.k8s.io of `as`. */
+  /** Version of the kind `as` in the group meta.k8s.io. */
   readonly version: "v1" | "v1beta1";
 }
 

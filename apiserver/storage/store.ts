@@ -1,8 +1,8 @@
 /**
  * Storage of the API server: collections of objects in memory, the history for
- * watches and lists at past revisions, and the journal that persists a store in
- * a file. Guarantees: each write increases the revision, and listeners observe
- * every change in order. Must not import requests, HTTP or controllers.
+ * watches and for lists at past revisions, and the journal that persists a
+ * store in a file. Guarantees: each write increases the revision, and listeners
+ * observe every change in order. Must not import requests, HTTP or controllers.
  *
  * @module
  */

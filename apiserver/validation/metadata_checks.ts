@@ -13,13 +13,13 @@ export interface MetadataChecks {
   readonly finalizers: boolean;
 }
 
-/** Checks of most kinds: the update alone. */
+/** Metadata checks of most kinds: only those of an update. */
 const USUAL: MetadataChecks = { changes: 1, whole: 0, finalizers: true };
 
 /**
- * Checks of other kinds, one combination per line: changes, whole and resources; a
- * dash stands for finalizers that are not accepted. Clients see each cause once per
- * check, since duplicate causes are not removed.
+ * Metadata checks of all other kinds, one combination per line: changes, whole
+ * and resources; a dash marks finalizers that are not accepted. Clients see
+ * each cause once per check, because duplicate causes are not removed.
  */
 const OTHERS: ReadonlyMap<string, MetadataChecks> = new Map(
   `1 1 configmaps endpoints namespaces nodes pods replicationcontrollers secrets serviceaccounts services controllerrevisions.apps daemonsets.apps replicasets.apps jobs.batch ingressclasses.networking.k8s.io ingresses.networking.k8s.io networkpolicies.networking.k8s.io storageclasses.storage.k8s.io
@@ -40,7 +40,7 @@ const OTHERS: ReadonlyMap<string, MetadataChecks> = new Map(
   }),
 );
 
-/** Checks of a resource such as `pods` or `jobs.batch`. */
+/** Metadata checks of a resource such as `pods` or `jobs.batch`. */
 export function metadataChecksOf(
   resource: { readonly plural: string; readonly group: string },
 ): MetadataChecks {

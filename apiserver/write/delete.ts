@@ -311,7 +311,7 @@ function bumpGeneration({ metadata }: UntypedObject): void {
   }
 }
 
-/** Sets the deletionTimestamp of an object that cannot be removed. */
+/** Sets the deletionTimestamp of an object that cannot be removed yet. */
 function markDeleting(
   request: ResourceRequest,
   object: UntypedObject,

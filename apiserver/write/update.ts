@@ -121,7 +121,7 @@ export interface UpdateHow {
   /** Whether a missing object is created, by `next` from an empty object. */
   readonly mayCreate?: boolean | undefined;
   /**
-   * View of the object that managedFields are computed from; by default the
+   * Form of the object from which managedFields are computed; by default the
    * object.
    */
   readonly owned?: ((object: UntypedObject) => UntypedObject) | undefined;

@@ -4,7 +4,7 @@ import { jsonEquals } from "../../../core/patch/json_value.ts";
 type ContainerList = "containers" | "initContainers";
 
 const LISTS: readonly ContainerList[] = ["containers", "initContainers"];
-/** Metadata that a client may not change through the subresource. */
+/** Metadata that a client may not change by the subresource `resize`. */
 const KEPT = [
   "labels",
   "annotations",

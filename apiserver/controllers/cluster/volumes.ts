@@ -92,7 +92,7 @@ function isFor(
     (uid === undefined || uid === metadata.uid);
 }
 
-/** Volume that is reserved for a claim, or the smallest one that suits it. */
+/** Volume that is reserved for a claim, or the smallest suitable one. */
 function volumeFor(
   claim: PersistentVolumeClaim,
   api: ControllerApi,

@@ -441,7 +441,7 @@ class Rollout {
     if (this.#isComplete(this.#deployment.status)) await this.#cleanUp();
   }
 
-  /** Scales old ReplicaSets down as far as availability permits. */
+  /** Scales old ReplicaSets down as far as the availability of pods permits. */
   async #shrinkOld(current: ReplicaSet): Promise<boolean> {
     const least = this.#replicas - this.#unavailable;
     const availableOf = ({ status }: ReplicaSet) => status?.availableReplicas;

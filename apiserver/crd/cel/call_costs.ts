@@ -25,7 +25,7 @@ export interface Operand {
   readonly literal: unknown;
 }
 
-/** Cost of a call without that of its operands. */
+/** Cost of a call, without the costs of its operands. */
 export interface CallCost {
   readonly cost: number;
   /** Size of the result, if known. */

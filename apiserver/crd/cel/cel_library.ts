@@ -29,7 +29,7 @@ export function celLibrary(): CelLibrary {
   return library;
 }
 
-/** Types and functions that extend the library. */
+/** Types and functions that extend the CEL library. */
 export interface CelExtension {
   /** Classes of types by their names in signatures. */
   readonly types?: Readonly<Record<string, { readonly prototype: object }>>;
@@ -39,7 +39,7 @@ export interface CelExtension {
   readonly functions: Readonly<Record<string, (...args: never[]) => unknown>>;
 }
 
-/** Registers an extension. */
+/** Registers an extension in a CEL environment. */
 export function extend(
   environment: Environment,
   { types = {}, namespaces = {}, functions }: CelExtension,

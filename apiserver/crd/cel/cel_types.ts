@@ -185,7 +185,7 @@ function isPresent([, value]: readonly [string, unknown]): boolean {
   return value !== null;
 }
 
-/** Dynamic type for nullable items, which the library cannot express. */
+/** Dynamic type for nullable items, which the CEL library cannot express. */
 function nullable({ convert }: CelType): CelType {
   return {
     name: "dyn",

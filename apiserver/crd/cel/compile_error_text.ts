@@ -105,8 +105,8 @@ function locatedText(
 
 /**
  * Offset of an error as cel-go reports it: the dot of a selection, the operator
- * between its operands, the parenthesis of a call. The library reports where the
- * expression begins.
+ * between its operands, the parenthesis of a call. The CEL library reports the
+ * start of the expression.
  */
 function errorOffset(
   { code, range, node }: CelFailureDetails,

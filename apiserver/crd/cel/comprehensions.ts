@@ -2,13 +2,13 @@ import type { Environment } from "@marcbachmann/cel-js";
 import { CelFailure } from "./cel_failure.ts";
 import { compare, ORDERED } from "./list_functions.ts";
 
-/** Node of the library's expression tree. */
+/** Node of the CEL library's expression tree. */
 interface Node {
   readonly op: string;
   readonly args: unknown;
 }
 
-/** Type of the library. */
+/** Type in the CEL library. */
 interface Type {
   readonly kind: string;
   readonly name: string;
@@ -125,7 +125,7 @@ const LOOPS: readonly Loop[] = [
 /** Operators of expressions that `sortBy()` accepts. */
 const SORTED: readonly string[] = ["list", ".", "id", "call", "rcall"];
 
-/** Registers loops with two variables, and `sortBy()`. */
+/** Registers CEL loops with two variables, and `sortBy()`. */
 export function registerComprehensions(environment: Environment): void {
   for (const loop of LOOPS) {
     const counts = loop.single
@@ -150,7 +150,7 @@ interface Call {
   readonly receiver: Node;
 }
 
-/** Type check and evaluation of a call. */
+/** Type check and evaluation of the call of a loop. */
 function expansion(loop: Loop, { ast, args, receiver: range }: Call): object {
   let scopes: readonly Scope[] = [];
   let bodyType: Type;

@@ -10,14 +10,14 @@ import {
 import { type CostType, type DeclaredType, KEY } from "./declared_type.ts";
 import { ONE, type SizeRange, times, UNBOUNDED } from "./size_range.ts";
 
-/** Type-checked node of the library's expression tree. */
+/** Type-checked node of the CEL library's expression tree. */
 interface CheckedNode {
   readonly op: string;
   readonly args: unknown;
   readonly checkedType?: CheckedType | undefined;
 }
 
-/** Type of a node, as determined by the library. */
+/** Type of a node, as determined by the CEL library. */
 interface CheckedType {
   readonly kind: string;
   readonly name: string;

@@ -3,7 +3,7 @@ import { goRegExp } from "../schema/regular_expression.ts";
 import type { CompileProblem } from "./compile_error_text.ts";
 import { unionOf } from "./related_lists.ts";
 
-/** Node of the library's expression tree. */
+/** Node of the CEL library's expression tree. */
 export interface ExpressionNode {
   readonly op: string;
   readonly args: unknown;
@@ -40,7 +40,7 @@ function walk(tree: unknown, onNode: (node: ExpressionNode) => void): void {
   step(tree);
 }
 
-/** Function that evaluates a node of the library's expression tree. */
+/** Function that evaluates a node of the CEL library's expression tree. */
 type Evaluate = (...args: readonly unknown[]) => unknown;
 
 /** Node whose evaluation can be replaced. */
@@ -102,7 +102,7 @@ const LOOPS: ReadonlySet<string> = new Set([
   "transformMapEntry",
 ]);
 
-/** References to `cel`, which the library accepts but Kubernetes rejects. */
+/** References to `cel`, which the CEL library accepts but Kubernetes rejects. */
 export function reservedNames(
   tree: unknown,
 ): readonly (CompileProblem & { readonly node: ExpressionNode })[] {
@@ -115,7 +115,7 @@ export function reservedNames(
   return problems;
 }
 
-/** Invalid literal arguments, which the library accepts but Kubernetes rejects. */
+/** Invalid literal arguments, which the CEL library accepts but Kubernetes rejects. */
 export function literalProblems(tree: unknown): readonly CompileProblem[] {
   const problems: CompileProblem[] = [];
   walk(tree, ({ op, args }) => {
@@ -137,8 +137,9 @@ interface Operator extends ExpressionNode {
 }
 
 /**
- * Makes `+` unite lists of type `set` and `map`. This cannot be registered as an
- * operator, because it would overlap with the library's operator for lists.
+ * Makes `+` unite lists of type `set` and `map`. This cannot be registered as
+ * an operator, because it would overlap with the CEL library's operator for
+ * lists.
  *
  * @param tree Type-checked expression tree; changed in place.
  */

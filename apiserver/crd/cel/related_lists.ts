@@ -8,7 +8,7 @@ const LIST_MAP_KEYS: WeakMap<ReadonlySet<unknown>, readonly string[]> =
 
 /**
  * Value of a list in rules. Lists of type `set` and `map` become a JavaScript
- * `Set`, which the library compares in any order.
+ * `Set`, which the CEL library compares in any order.
  */
 export function listValue(
   items: readonly unknown[],

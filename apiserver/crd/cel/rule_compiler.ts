@@ -208,8 +208,9 @@ function check(
 }
 
 /**
- * Errors of unknown fields in `has()`, which the library accepts but Kubernetes
- * rejects. cel-go reports the unknown field at the position of the parenthesis.
+ * Errors of unknown fields in `has()`, which the CEL library accepts but
+ * Kubernetes rejects. cel-go reports the unknown field at the position of the
+ * parenthesis.
  */
 function unknownInHas(
   source: string,
@@ -228,13 +229,13 @@ function unknownInHas(
   });
 }
 
-/** Type error of the library. */
+/** Type error of the CEL library. */
 interface TypeProblem {
   readonly code?: string | undefined;
   readonly node?: ExpressionNode | undefined;
 }
 
-/** Type `dyn`, as in the checked trees of the library. */
+/** Type `dyn`, as in the checked trees of the CEL library. */
 function anyType(environment: Environment): unknown {
   const any = environment.parse("dyn(0)");
   any.check();

@@ -73,8 +73,8 @@ export class RuleValidator {
    * Evaluates the rules; returns the violations.
    *
    * @param value New value, with its defaults.
-   * @param old Old value of an update; undefined on create. Transition rules run
-   * only if there is one.
+   * @param old Old value of an update; undefined on create. Transition rules
+   * run only with an old value.
    */
   validate(
     value: unknown,

@@ -71,19 +71,19 @@ function findAll(text: string, pattern: string, most: bigint = -1n): string[] {
   return most < 0n ? found : found.slice(0, Number(most));
 }
 
-/** Node of a parsed expression. */
+/** Node of a parsed CEL expression. */
 interface MacroNode {
   readonly op: string;
   readonly args: unknown;
 }
 
-/** Type checker of the library, as passed to macros. */
+/** Type checker of the CEL library, as passed to macros. */
 interface Checker {
   check(node: MacroNode, context: unknown): unknown;
   getType(name: string): unknown;
 }
 
-/** Evaluator of the library, as passed to macros. */
+/** Evaluator of the CEL library, as passed to macros. */
 interface Evaluator {
   run(node: MacroNode, context: unknown): unknown;
 }
