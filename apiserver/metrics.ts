@@ -74,7 +74,7 @@ export class ServerMetrics {
       `${status} ${verb} ${group}/${version}/${plural}/${subresource}/${scope}/${dryRun}`;
     let series = this.#series.get(key);
     if (series === undefined) {
-      // Paths and verbs that do not exist must not make series without end.
+      // Unknown paths and verbs must not create series without a bound.
       if (this.#series.size >= 10_000) return;
       const values = {
         component: "apiserver",

@@ -181,7 +181,7 @@ export class RequestHandler {
   /**
    * Checks that a user may make a request.
    *
-   * @throws {StatusError} 403 if the user may not.
+   * @throws {StatusError} 403 if no rule allows it.
    */
   #authorize(user: User, { method }: ServerRequest, info: RequestInfo): void {
     if (isPrivileged(user) || HEALTH_PATHS.test(info.path)) return;

@@ -50,7 +50,7 @@ export interface ApiServerOptions {
       readonly groups?: readonly string[] | undefined;
       /** Bearer token. */
       readonly token: string;
-      /** UID. */
+      /** UID of the user. */
       readonly uid?: string | undefined;
     }[]
     | undefined;

@@ -22,7 +22,7 @@ export class Authenticator {
   /**
    * Creates an authenticator.
    *
-   * @param userOf User of a token of the options.
+   * @param userOf Function that returns the user of a token of the options.
    * @param accounts Tokens of service accounts.
    */
   constructor(

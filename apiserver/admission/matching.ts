@@ -19,7 +19,7 @@ export interface Criteria {
 }
 
 /**
- * Resource and version in which a request matches; undefined if it does not.
+ * Resource and version in which a request matches; undefined without a match.
  *
  * @throws {StatusError} 404 if the namespace of a matching request is missing.
  */

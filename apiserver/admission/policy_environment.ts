@@ -126,7 +126,7 @@ export class PolicyEnvironment {
           compiled.map(([name, { type }]) => [name, type]),
         ),
       }).registerVariable("variables", "Variables");
-    // A variable sees those before it.
+    // A variable can use the variables before it.
     for (const { name, expression } of variables) {
       compiled.push([
         name,

@@ -41,8 +41,8 @@ export function isIgnored({ plural }: GroupResource): boolean {
  * Amounts that an object uses, by the names of quota resources.
  *
  * @param resource Resource of the object.
- * @param read Returns the object; called only for resources that count more
- * than their number.
+ * @param read Function that returns the object; called only for resources that
+ * count more than their number.
  * @param now Time in milliseconds since the Unix epoch.
  */
 export function usageOf(

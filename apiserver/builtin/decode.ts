@@ -85,7 +85,7 @@ function decodeStruct(
   unknown: string[],
 ): JsonObject {
   const decoded = new Map<string, unknown>();
-  // In document order, which is the order of the reported unknown.
+  // In document order, which is the order of the reported unknown fields.
   for (const [name, given] of Object.entries(value)) {
     const field = type.fields.get(name);
     const here = { parent: at, step: name, struct: type.name };
@@ -272,7 +272,7 @@ function decodeQuantity(value: unknown): Quantity {
     try {
       return Quantity.parse(text.trim());
     } catch {
-      // Reported below in the words of the server.
+      // Reported below with the server's message.
     }
   }
   throw new DecodeError(

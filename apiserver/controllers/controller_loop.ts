@@ -209,7 +209,7 @@ export class ControllerLoop {
       const stored = this.#context.store.collection(definition.kind).get(key);
       if (stored !== undefined) {
         const wake = () => this.#enqueue(controller, key);
-        // Not decode(): of many pods each would keep its decoded state.
+        // Not decode(), which would keep the decoded state of each of many pods.
         const object = stored.parse();
         delay = await definition.sync(object, api, wake) ?? undefined;
       }

@@ -154,7 +154,7 @@ export class GarbageCollector {
       isBlocking &&
       dependents.some((one) => one.terminating && isDeletingDependents(one))
     ) {
-      // The change has it collected again.
+      // The change enqueues the object again.
       return this.#change(stored, ({ metadata }) => {
         for (const owner of metadata.ownerReferences ?? []) {
           owner.blockOwnerDeletion = false;

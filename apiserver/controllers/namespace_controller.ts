@@ -288,7 +288,7 @@ export class NamespaceController {
       if (stored.terminating && definition.gracePeriod === undefined) continue;
       const request = internalRequest(this.#context, definition, stored);
       try {
-        // Without a kubelet nobody would stop the pods.
+        // Without a kubelet nothing would stop the pods.
         deleteObject(
           request,
           stored,

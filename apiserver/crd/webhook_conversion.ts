@@ -35,7 +35,7 @@ export class WebhookConversion {
     this.#deps = deps;
   }
 
-  /** Converts one object in a request that `settle` repeats with the response of the webhook. */
+  /** Converts one object by the webhook, in a step of `settle`, or by a prepared conversion. */
   convert(object: UntypedObject, apiVersion: string): UntypedObject {
     // kube-apiserver does not ask about objects without content.
     if (Object.keys(object).length <= 2 && object.metadata === undefined) {

@@ -122,7 +122,7 @@ export class OpenApiRoutes {
     const { generation } = this.#context.resources;
     if (generation !== this.#generation) {
       this.#generation = generation;
-      // Built-in groups never change; any custom one may have.
+      // Built-in groups never change; any custom group may have changed.
       const kept = [...this.#documents].filter(([key]) =>
         this.#context.resources.isBuiltinGroup(key.split("/")[1] ?? "")
       );

@@ -91,10 +91,10 @@ export class Listener {
       ? nodeHttp().createServer()
       : nodeHttps().createServer({
         ...tls,
-        // Client certificates are optional, and judged by the handler.
+        // Client certificates are optional, and checked by the handler.
         requestCert: true,
         rejectUnauthorized: false,
-        // As in Go, each certificate of the bundle is trusted, signed by whomever.
+        // As in Go, each certificate of the bundle is trusted, whatever its issuer.
         allowPartialTrustChain: true,
       }) as unknown as Server;
     const listener = new Listener(server, options);

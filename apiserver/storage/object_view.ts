@@ -26,7 +26,7 @@ export function isStoredForm(stored: StoredObject, view: View): boolean {
  * A custom resource whose CRD changed since it was written is pruned by the new
  * schema and defaulted by the version in which it was written.
  *
- * @throws {StatusError} If it cannot be converted.
+ * @throws {StatusError} If the object cannot be converted.
  */
 export function objectIn(stored: StoredObject, view: View): UntypedObject {
   const object = stored.parse();
@@ -75,7 +75,7 @@ export function prepareObjects(
 /**
  * Bytes of an object in the version of a view; the stored bytes if equal.
  *
- * @throws {StatusError} If it cannot be converted.
+ * @throws {StatusError} If the object cannot be converted.
  */
 export function bytesIn(stored: StoredObject, view: View): Uint8Array {
   return isStoredForm(stored, view)

@@ -137,8 +137,8 @@ export function encodeObject(object: UntypedObject): Uint8Array {
 }
 
 /**
- * Number of bytes of an encoded object for `kind` and `apiVersion`, up to the
- * comma after them; lists of built-in kinds omit them from their items.
+ * Length of `kind` and `apiVersion` in an encoded object, up to the comma after
+ * them; lists of built-in kinds omit them from their items.
  */
 export function typeMetaLength(kind: string, apiVersion: string): number {
   return JSON.stringify({ kind, apiVersion }).length;

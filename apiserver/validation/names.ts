@@ -85,7 +85,7 @@ const SUBDOMAIN_REGEXP = wholeText(SUBDOMAIN);
 export function labelProblems(text: string): string[] {
   const problems = text.length > 63 ? [tooLong(63)] : [];
   if (LABEL_REGEXP.test(text)) return problems;
-  // Only its dots are wrong with a label that would be a valid subdomain.
+  // A label that would be a valid subdomain is wrong only because of its dots.
   const onlyDots = SUBDOMAIN_REGEXP.test(text);
   return [...problems, onlyDots ? "must not contain dots" : LABEL_MESSAGE];
 }

@@ -13,7 +13,7 @@ import type { StoredObject } from "../storage/stored_object.ts";
 
 const BUDGETS = { group: "policy", plural: "poddisruptionbudgets" };
 
-/** Largest number of evicted pods that a budget remembers. */
+/** Maximum number of evicted pods that a budget records. */
 const MAX_DISRUPTED = 2_000;
 
 type Labels = Readonly<Record<string, string>> | undefined;
@@ -56,7 +56,7 @@ export function takeDisruption(
 ): void {
   const pod = stored.parse() as unknown as Pod;
   const { phase, conditions } = pod.status ?? {};
-  // Pods that do not run, or end anyway, disrupt nobody.
+  // Evictions of pods that do not run, or end anyway, are no disruption.
   if (phase !== "Running" || stored.terminating) return;
   const [found, ...others] = budgetsOf(store, stored);
   if (found === undefined) return;

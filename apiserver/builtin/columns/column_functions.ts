@@ -80,7 +80,7 @@ function goSelector(
   }},MatchExpressions:[]LabelSelectorRequirement{${expressions.join("")}},}`;
 }
 
-/** First three texts and the number of the others. */
+/** First three texts, with the number of the remaining texts. */
 function firstThree(texts: readonly string[]): string {
   const shown = texts.slice(0, 3).join(",");
   return texts.length > 3 ? `${shown} + ${texts.length - 3} more...` : shown;
@@ -109,7 +109,7 @@ function externalAddress({ spec, status = {} }: Service): string {
   }
 }
 
-/** First three addresses with their ports, and the number of the others. */
+/** First three addresses with their ports, and the number of the remaining addresses. */
 function endpoints(subsets: readonly EndpointSubset[] = []): string {
   if (subsets.length === 0) return "<none>";
   return firstThree(

@@ -29,7 +29,7 @@ const HEADLESS = "service.kubernetes.io/headless";
 const SLICE_MANAGER = "endpointslice-controller.k8s.io";
 const MIRROR_MANAGER = "endpointslicemirroring-controller.k8s.io";
 const SKIP_MIRROR = "endpointslice.kubernetes.io/skip-mirror";
-/** Greatest number of endpoints in a slice. */
+/** Maximum number of endpoints in a slice. */
 const SLICE_SIZE = 100;
 
 /** Services that selected a pod before or after a change. */

@@ -16,7 +16,7 @@ import { finishOf } from "./job.ts";
 import { byAge } from "./pods.ts";
 
 const SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-/** Number of missed times after which only the last one is searched. */
+/** Number of missed start times after which only the last one is searched for. */
 const MANY_MISSED = 100;
 
 /** Controller of CronJobs. */

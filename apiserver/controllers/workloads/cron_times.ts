@@ -48,7 +48,7 @@ export function cronTimes(schedule: string, timeZone = "UTC"): CronTimes {
     if (!months.has(date.getUTCMonth() + 1)) return false;
     const byDate = days.has(date.getUTCDate());
     const byWeekday = weekdays.has(date.getUTCDay());
-    // Both restricted: either is enough.
+    // If both fields are restricted, either may match.
     return isAny(2) || isAny(4) ? byDate && byWeekday : byDate || byWeekday;
   };
   return {
@@ -100,7 +100,7 @@ function fieldSet(text: string, field: CronField): Set<number> {
   return new Set([...values].sort((a, b) => a - b));
 }
 
-/** Conversion between instants and the wall clock of a time zone, as if it were UTC. */
+/** Conversion between instants and wall clock times of a time zone, which are represented as UTC. */
 function localTimes(timeZone: string): {
   of(instant: number): number;
   instant(wall: number): number | undefined;

@@ -111,7 +111,7 @@ class Rollout {
     if (!this.#isRolling || this.#replicas === 0) return 0;
     const { maxUnavailable = "25%" } = this.#spec.strategy?.rollingUpdate ?? {};
     const count = scaled(maxUnavailable, this.#replicas, "down");
-    // Rounding must not leave a rollout without a way to go on.
+    // Rounding must not block a rollout.
     return count === 0 && this.#surge === 0
       ? 1
       : Math.min(count, this.#replicas);

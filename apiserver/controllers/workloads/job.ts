@@ -26,7 +26,7 @@ const INDEX = "batch.kubernetes.io/job-completion-index";
 const INDEX_FAILURES = "batch.kubernetes.io/job-index-failure-count";
 /** First and longest delay before a failed pod is replaced, in milliseconds. */
 const BACKOFF_MS = { first: 10_000, longest: 600_000 };
-/** Greatest number of pods that one sync creates. */
+/** Maximum number of pods that one sync creates. */
 const BURST = 500;
 
 /** Controller of Jobs. */
@@ -44,7 +44,7 @@ export const JOBS: ControllerDefinition = {
   },
 };
 
-/** Removes the finalizer of pods whose Job is gone. */
+/** Controller that removes the finalizer of pods whose Job is gone. */
 export const JOB_ORPHANS: ControllerDefinition = {
   name: "job-controller",
   kind: Pod,
@@ -61,7 +61,7 @@ export const JOB_ORPHANS: ControllerDefinition = {
   },
 };
 
-/** Deletes finished Jobs when their time to live is over. */
+/** Controller that deletes finished Jobs when their time to live is over. */
 export const EXPIRED_JOBS: ControllerDefinition = {
   name: "ttl-after-finished-controller",
   kind: Job,
@@ -236,7 +236,7 @@ class JobSync {
       for (const index of this.#done) this.#failedIndexes.delete(index);
       if (this.#done.size > 0) this.#status.succeeded = this.#done.size;
     }
-    // The counted pods are done with, whatever happens to them.
+    // The counted pods need no further handling.
     const gone = new Set(counted);
     this.#pods = this.#pods.filter((pod) => !gone.has(pod) || isFinished(pod));
     return counted;

@@ -19,7 +19,7 @@ import {
   readiness,
 } from "./pods.ts";
 
-/** Greatest number of pods that one sync creates or deletes. */
+/** Maximum number of pods that one sync creates or deletes. */
 const BURST = 500;
 
 /** Controller of ReplicaSets. */

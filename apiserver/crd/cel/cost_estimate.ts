@@ -103,7 +103,7 @@ const OTHER: CostType = { kind: "other", name: "" };
  * Estimates the maximum cost of an expression in the units of Kubernetes: about
  * one for each operation, each item and every ten characters.
  *
- * @param tree Type-checked expression tree of the library.
+ * @param tree Type-checked expression tree of the CEL library.
  * @param root Declared type of `self` and `oldSelf`.
  */
 export function costOf(tree: unknown, root: DeclaredType): number {

@@ -199,7 +199,7 @@ function check(
     const found = (error ?? {}) as TypeProblem;
     const { node } = found;
     const any = anyType(environment);
-    // Nothing follows from what has an error already.
+    // An error of a part has already been reported.
     if (node?.checkedType === any) return { type, errors };
     errors.push(found);
     if (!node || errors.length >= MAX_ERRORS) return { type, errors };

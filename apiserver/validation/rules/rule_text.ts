@@ -145,7 +145,7 @@ export class RuleText {
   #body(text: string, inner: Line[]): Statement {
     const compile = () =>
       text === "" ? this.#block(inner) : this.#statement({ text, inner });
-    // Most conditions never hold: what depends on them is compiled when one does.
+    // Most conditions are never true, so their rules are compiled on first use.
     let compiled = this.#whole ? compile() : undefined;
     return (scope) => (compiled ??= compile())(scope);
   }
