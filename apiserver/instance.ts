@@ -246,7 +246,7 @@ export class Instance {
     return { revision: store.revision, objects };
   }
 
-  /** Whether a request may concern the controllers that are not loaded yet. */
+  /** Whether a request may affect the controllers that are not loaded yet. */
   needsControllers({ method, target }: ServerRequest): boolean {
     return this.#loading === undefined && method !== "GET" &&
       RECONCILED.test(target);

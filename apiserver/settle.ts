@@ -99,7 +99,7 @@ export function fixed<T>(key: string, make: () => T): T {
   return value;
 }
 
-/** Drops fixed values after their use. */
+/** Drops the fixed values of a step after their use. */
 export function release(...keys: readonly string[]): void {
   for (const key of keys) current?.delete(key);
 }

@@ -57,7 +57,8 @@ const REVIEWS: ReadonlyMap<string, Review> = new Map<string, Review>([
 ]);
 
 /**
- * Whether a resource is a review, whose objects are answered and not stored.
+ * Whether a resource is a review, whose objects get a response but are not
+ * stored.
  */
 export function isReview({ group, plural }: GroupResource): boolean {
   return REVIEWS.has(`${group}/${plural}`);

@@ -19,7 +19,7 @@ const ISSUER = "https://kubernetes.default.svc";
 
 /** Tolerance for clocks that differ, in seconds. */
 const LEEWAY_S = 60;
-/** Maximum number of tokens whose signature is remembered as valid. */
+/** Maximum number of cached tokens with a valid signature. */
 const KNOWN_TOKENS = 1000;
 
 /** Name and UID of an object, as in the claims of a token. */
@@ -28,7 +28,7 @@ export interface TokenReference {
   readonly uid?: string | undefined;
 }
 
-/** Service account of a token, and the objects that it is bound to. */
+/** Service account and bound objects of a token. */
 export interface TokenSubject {
   readonly namespace: string;
   readonly serviceaccount: TokenReference;

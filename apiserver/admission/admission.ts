@@ -16,7 +16,7 @@ import {
 import { settle } from "../settle.ts";
 import { forbidden, type StatusError } from "../status.ts";
 
-/** Operation of an admission, as AdmissionReview names it. */
+/** Admission operation, named as in AdmissionReview. */
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
 /** Admission request: one attempt of a write. */
@@ -46,7 +46,7 @@ export interface Attributes {
 /** Phase of admission: all plug-ins mutate before the first validates. */
 export type Phase = "mutate" | "validate";
 
-/** Admission plug-in, named as kube-apiserver names it. */
+/** Admission plug-in, with its name in kube-apiserver. */
 export interface AdmissionPlugin {
   readonly name: string;
   /** Operations that the plug-in handles; by default creates and updates. */

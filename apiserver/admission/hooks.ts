@@ -1,7 +1,7 @@
 import type { Store } from "../storage/store.ts";
 import type { PolicyHook, WebhookHook } from "./hook_types.ts";
 
-/** Group of webhook configurations and policies. */
+/** API group of webhook configurations and policies. */
 export const ADMISSION_GROUP = "admissionregistration.k8s.io";
 
 /** Webhooks and policies of a cluster, in the order in which they are called. */
@@ -12,7 +12,7 @@ export interface Hooks {
   readonly validatingPolicies: readonly PolicyHook[];
 }
 
-/** No webhooks and policies. */
+/** Empty set of webhooks and policies. */
 export const NO_HOOKS: Hooks = {
   mutating: [],
   validating: [],

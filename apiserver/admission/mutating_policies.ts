@@ -97,7 +97,7 @@ export async function mutateByPolicies(
   });
 }
 
-/** Runs the mutations of a policy with one parameter. */
+/** Runs the mutations of a policy with one parameter object. */
 async function mutateOnce(
   mutated: MutatedObject,
   { policy, binding, match, param, round, again }: {

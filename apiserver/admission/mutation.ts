@@ -162,5 +162,5 @@ function patchProblem(
     }: missing value`;
 }
 
-/** Maximum number of characters that the copies of a JSON patch add. */
+/** Maximum number of characters that the copy operations of a JSON patch add. */
 const MAX_COPIED = 3 * 1024 * 1024;

@@ -77,7 +77,7 @@ export const POD_RESIZE: AdmissionPlugin = {
   },
 };
 
-/** Features that an update of a pod needs on its node. */
+/** Node features that an update of a pod needs. */
 function neededFeatures(pod: Pod, before: Pod): string[] {
   const levels = !jsonEquals(pod.spec.resources, before.spec.resources);
   const initial = before.spec.initContainers?.some((container, index) =>

@@ -18,7 +18,7 @@ export interface Violation {
   readonly detail: string;
 }
 
-/** Level and version of a policy; the version is a minor, or infinite for `latest`. */
+/** Level and version of a policy; the version is a minor version, or infinite for `latest`. */
 export interface LevelVersion {
   readonly level: string;
   readonly version: number;

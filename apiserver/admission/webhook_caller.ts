@@ -58,7 +58,7 @@ export class WebhookCaller {
   }
 
   /**
-   * Sends a review; returns the answer, parsed.
+   * Sends a review; returns the parsed answer.
    *
    * @param timeout Time limit in milliseconds.
    * @throws {Error} If there is no answer, with client-go's message.

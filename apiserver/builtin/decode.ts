@@ -39,9 +39,9 @@ function goFieldPath(at: FieldStep): string {
 }
 
 /**
- * Decodes a JSON tree as Go decodes it into a struct and encodes it again: known
- * fields only, in the order of the struct, with canonical values; empty optional
- * fields are omitted, required structs are filled in empty.
+ * Decodes a JSON tree as Go decodes it into a struct and encodes it again:
+ * known fields only, in the order of the struct, with canonical values; empty
+ * optional fields are omitted, and absent required structs become empty ones.
  *
  * @returns Decoded object, and a message for each unknown field.
  * @throws {DecodeError} If a value has the wrong type.

@@ -12,7 +12,7 @@ const DISABLED: ReadonlyMap<string, readonly string[]> = new Map([
   ["io.k8s.api.coordination.v1.LeaseSpec", ["strategy", "preferredHolder"]],
 ]);
 
-/** Changes to make in a struct, and its fields that contain structs to change. */
+/** Plan of the stored form of a struct: its changes, and its fields that contain structs to change. */
 interface StoredPlan {
   /** Fields that are dropped. */
   readonly disabled: readonly string[];

@@ -287,7 +287,7 @@ export class ControllerApi {
   }
 }
 
-/** Whether a write failed because the object does not exist any more. */
+/** Whether a write failed because the object no longer exists. */
 function isGone(error: unknown): boolean {
   return error instanceof StatusError &&
     (error.status.code === 404 || /UID in precondition/.test(error.message));

@@ -29,7 +29,7 @@ export type Sync = (
 
 /** Controller of one kind, as in kube-controller-manager. */
 export interface ControllerDefinition {
-  /** Name, as in the flag `--controllers` of kube-controller-manager. */
+  /** Name of the controller, as in the flag `--controllers` of kube-controller-manager. */
   readonly name: string;
   /** Kind of the objects that the controller syncs. */
   readonly kind: ResolvedKind;
@@ -49,7 +49,7 @@ export interface ControllerDefinition {
     keys(change: Change, api: ControllerApi): Iterable<string>;
   }[];
   readonly sync: Sync;
-  /** Forgets a deleted object; must not write to the store. */
+  /** Removes a deleted object from the state of the controller; must not write to the store. */
   readonly removed?: (last: StoredObject) => void;
   /** Releases the resources of the controller. */
   readonly stop?: () => void;

@@ -173,7 +173,7 @@ export class CrdController {
     store.drop(resource);
   }
 
-  /** Deletes the objects of a definition, and the definition once none are left. */
+  /** Deletes the objects of a definition, and then the definition. */
   #cleanUp(crd: Crd): void {
     const { name, finalizers = [] } = crd.metadata;
     if (!finalizers.includes(CRD_CLEANUP_FINALIZER)) return;

@@ -30,7 +30,7 @@ import { scaleCauses } from "./scale_rules.ts";
 import { findingCauses } from "./schema/schema_findings.ts";
 import { validateSchema } from "./schema/schema_validator.ts";
 
-/** Violations after which CEL rules are not run, because values may have wrong types. */
+/** Reasons of violations after which CEL rules are not run, because values may have wrong types. */
 const BLOCKING: ReadonlySet<string> = new Set([
   "FieldValueNotSupported",
   "FieldValueRequired",

@@ -60,7 +60,7 @@ class Reader {
   }
 }
 
-/** Name up to the next special character; `\.` is an escaped dot. */
+/** Pattern of a name up to the next special character; `\.` is an escaped dot. */
 const NAME_REGEXP = /(?:\\.|[^\s.,[\]$@{}\\])*/y;
 
 function readStep(reader: Reader): Step {
@@ -150,7 +150,7 @@ function at(list: readonly unknown[], index: number): unknown[] {
   return position in list ? [list[position]] : [];
 }
 
-/** Filter condition up to the closing parenthesis outside of quotes. */
+/** Pattern of a filter condition up to the closing parenthesis outside of quotes. */
 const CONDITION_REGEXP = /(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^)"'])*/y;
 
 const COMPARISON_REGEXP = /^([^!<>=]+)(==|!=|<=|>=|<|>)(.+)$/s;

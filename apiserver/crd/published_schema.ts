@@ -49,7 +49,7 @@ const METADATA: Readonly<Record<string, string>> = {
   uid: "UID identifies the object among all that ever had its name.",
 };
 
-/** The published schema of `metadata`, with descriptions of its fields. */
+/** Published schema of `metadata`, with descriptions of its fields. */
 export function describedMetadata(schema: OpenApiSchema): OpenApiSchema {
   const { properties = {} } = schema;
   return {

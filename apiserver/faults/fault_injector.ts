@@ -26,7 +26,7 @@ import { type Answer, staleAnswer } from "./stale_answer.ts";
 /** Open watch with fault injection. */
 export interface FaultyWatch {
   readonly resource: GroupResource;
-  /** Namespace of the watch; undefined for all. */
+  /** Namespace of the watch; undefined for all namespaces. */
   readonly namespace: string | undefined;
   /** Breaks the connection of the watch. */
   cut(): void;

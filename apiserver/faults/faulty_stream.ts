@@ -5,7 +5,7 @@ import type {
 } from "../http/exchange.ts";
 import { isStream } from "../http/exchange.ts";
 
-/** Faults of a body while it is sent. */
+/** Faults in the sending of a body. */
 export interface BodyFaults {
   /** Number of bytes after which the connection breaks. */
   readonly cutAfter?: number | undefined;

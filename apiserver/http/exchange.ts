@@ -27,7 +27,7 @@ export interface ServerRequest {
 
 /** Client certificate of a connection. */
 export interface PeerCertificate {
-  /** Whether the server's authority has signed it, and it has not expired. */
+  /** Whether the certificate is signed by the server's authority and has not expired. */
   readonly isTrusted: boolean;
   readonly commonName: string;
   readonly organizations: readonly string[];

@@ -51,7 +51,7 @@ export interface ListenerOptions {
     | undefined;
 }
 
-/** Time for the rest of a body that is too large, in milliseconds. */
+/** Time limit for the rest of a body that is too large, in milliseconds. */
 const REST_LIMIT_MS = 500;
 
 /** HTTP(S) server on a port, by `node:http`. */

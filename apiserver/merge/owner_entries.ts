@@ -50,7 +50,7 @@ const MAX_UPDATE_OWNERS = 10;
 /** Manager name of merged entries. */
 const MERGED_MANAGER = "ancient-changes";
 
-/** Merges the oldest entries with operation `Update` per version, if too many. */
+/** Merges the oldest entries with operation `Update` per version, if there are too many. */
 export function mergeOldOwners(owners: FieldOwners): FieldOwners {
   const updaters = [...owners].filter(([, owner]) =>
     owner.operation === "Update"

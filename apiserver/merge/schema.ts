@@ -87,9 +87,11 @@ export class Schema {
    * Creates a node; its children are created lazily.
    *
    * @param source OpenAPI v3 schema.
-   * @param resolve Resolves references; required if there are any.
+   * @param resolve Function that resolves references; required if the schema
+   * has any.
    * @param position Position of the node; only used internally.
-   * @throws {ReferenceError} If the schema is a reference that cannot be resolved.
+   * @throws {ReferenceError} If the schema is a reference that cannot be
+   * resolved.
    */
   constructor(
     source: OpenApiSchema,

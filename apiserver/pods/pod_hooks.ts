@@ -2,7 +2,7 @@ import type { UntypedObject } from "../../core/api/object.ts";
 
 /** Call to a container; lasts until the caller disconnects. */
 export interface PodCall {
-  /** Pod as stored. */
+  /** Stored pod. */
   readonly pod: UntypedObject;
   /** Name of the container: the requested one, or the first of the pod. */
   readonly container: string;
@@ -10,7 +10,7 @@ export interface PodCall {
   readonly signal: AbortSignal;
 }
 
-/** Process in a container, seen from the pod. */
+/** Process in a container, from the view of the container. */
 export interface PodProcess extends PodCall {
   /** Program and arguments; empty for `attach`, where the process already runs. */
   readonly command: readonly string[];

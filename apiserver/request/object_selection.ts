@@ -29,12 +29,12 @@ export interface Selection {
   readonly name: string | undefined;
 }
 
-/** Whether every object of the namespace is selected. */
+/** Whether a selection contains every object of the namespace. */
 export function selectsAll({ labels, fields, shard }: Selection): boolean {
   return labels.length === 0 && fields.length === 0 && shard === undefined;
 }
 
-/** Whether an object and its namespace are selected. */
+/** Whether a selection contains an object, by the object and its namespace. */
 export function selects(selection: Selection, object: StoredObject): boolean {
   const { namespace, labels, fields, shard } = selection;
   return (namespace === undefined || object.namespace === namespace) &&

@@ -70,7 +70,7 @@ rule dry run
 
 const encoder = new TextEncoder();
 
-/** Rules of options; read when first used. */
+/** Validation rules of query options; read when first used. */
 export const OPTIONS: RuleText = new RuleText({
   text: OPTION_RULES,
   compileLine: validationLine,

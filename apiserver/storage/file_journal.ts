@@ -209,7 +209,7 @@ export async function lockJournal(path: string): Promise<() => void> {
 }
 
 /**
- * Reads a journal file; undefined if it does not exist or is empty. An
+ * Reads a journal file; returns undefined if it does not exist or is empty. An
  * incomplete last line is ignored.
  *
  * @throws {SyntaxError} If no server wrote the file, or another line is

@@ -41,7 +41,8 @@ export class History {
    *
    * @param limits Limits of the history.
    * @param floors Lowest revisions for watches and for lists.
-   * @param onDiscard Called with the object of a change that exceeds the limits.
+   * @param onDiscard Function that is called with the object of a change that
+   * exceeds the limits.
    */
   constructor(
     limits: HistoryLimits,

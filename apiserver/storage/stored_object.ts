@@ -4,7 +4,7 @@ import type { ResourceDefinition } from "../registry.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-/** Smallest object that is worth compressing, in bytes. */
+/** Minimum size of objects that are compressed, in bytes. */
 const MIN_COMPRESSED_BYTES = 2_048;
 
 /**

@@ -88,7 +88,7 @@ export class FieldPath {
     this.#causes.push({ reason, message, field: this.#join(below) });
   }
 
-  /** Reports a value as invalid once for each of several reasons. */
+  /** Reports an invalid value once per reason. */
   problems(below: string, value: unknown, problems: readonly string[]): void {
     for (const problem of problems) this.invalid(below, value, problem);
   }

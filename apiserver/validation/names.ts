@@ -109,7 +109,7 @@ export const labelValueProblems: TextCheck = textRule({
   examples: ["MyValue", "my_value", "12345"],
 });
 
-/** Checks a name that only has to fit into a URL path; returns the violations. */
+/** Checks a name that must only be a valid segment of a URL path; returns the violations. */
 export function pathSegmentProblems(text: string): string[] {
   if (text === "." || text === "..") return [`may not be '${text}'`];
   return ["/", "%"].filter((part) => text.includes(part)).map((part) =>

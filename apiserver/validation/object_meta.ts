@@ -22,7 +22,7 @@ export type MetadataRules =
   & Partial<Pick<ResourceDefinition, "group">>;
 
 /**
- * Groups of servers embedded in kube-apiserver, which know no standard
+ * Groups of servers embedded in kube-apiserver, which accept no standard
  * finalizers.
  */
 const EXTENSION_GROUPS: ReadonlySet<string | undefined> = new Set([

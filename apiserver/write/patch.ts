@@ -60,7 +60,7 @@ const TYPES: ReadonlyMap<string, PatchType> = new Map([
 /** Maximum number of operations of a JSON patch. */
 const MAX_OPERATIONS = 10_000;
 
-/** Maximum number of characters that the copies of a JSON patch add. */
+/** Maximum number of characters that the copy operations of a JSON patch add. */
 const MAX_COPIED = 3 * 1024 * 1024;
 
 /** Parsed patch. */

@@ -153,7 +153,7 @@ function selectorText(selector: unknown): string {
   });
 }
 
-/** Form in which admission sees the write of a Scale. */
+/** Form of the write of a Scale for admission. */
 function scaleForm(request: ResourceRequest): UpdateHow["admitted"] {
   const { specReplicas } = pathsOf(request);
   return {

@@ -1,6 +1,6 @@
 import type { ResourceDefinition } from "../registry.ts";
 
-/** Resources that are stored in etcd under older names. */
+/** Resources that etcd stores under older names. */
 const OLD_NAMES: ReadonlyMap<string, string> = new Map([
   ["/services", "services/specs"],
   ["/endpoints", "services/endpoints"],

@@ -115,7 +115,7 @@ function linkDataSources({ spec }: PersistentVolumeClaim): void {
   }
 }
 
-/** Whether `dataSource` may hold the reference: a claim or a snapshot. */
+/** Whether `dataSource` may contain a reference: to a claim or a snapshot. */
 function isVolumeSource(
   { apiGroup = "", kind }: TypedLocalObjectReference,
 ): boolean {

@@ -4,7 +4,7 @@ import { hashOf } from "./lifecycle.ts";
 
 const SERVICES = { group: "", plural: "services" } as const;
 
-/** First allocatable address: 10.96.0.0/12 without the network address and that of the server. */
+/** First allocatable address: 10.96.0.0/12 without the addresses of the network and the server. */
 const FIRST_ADDRESS = 10 * 2 ** 24 + 96 * 2 ** 16 + 2;
 const ADDRESSES = 2 ** 20 - 3;
 const FIRST_NODE_PORT = 30_000;
@@ -18,8 +18,8 @@ interface Holder {
 
 /**
  * Allocator of cluster IPs and node ports. Existing allocations are read lazily
- * from the stored Services; those of a Service that was deleted or has changed
- * its address are free again.
+ * from the stored Services; the addresses of deleted or changed Services become
+ * free again.
  */
 export class ServiceAddresses {
   #holders: Map<string, Holder> | undefined;

@@ -30,7 +30,7 @@ export const CHOICES: ReadonlyMap<string, readonly string[]> = new Map([
   ],
 ]);
 
-/** Enumerated fields that are not checked, or that a rule of their own checks. */
+/** Enumerated fields that are not checked, or that a separate rule checks. */
 export const CHECKED_BY_RULE: ReadonlySet<string> = new Set(
   `DaemonSetUpdateStrategy.type DeploymentStrategy.type
   StatefulSetSpec.podManagementPolicy StatefulSetUpdateStrategy.type

@@ -46,7 +46,7 @@ function typeOf({ apiVersion = "", kind = "" }: UntypedObject): GoType {
   return goType(definitionOfKind(apiVersion, kind) ?? "");
 }
 
-/** StatefulSet whose template has a volume for each claim, as its Pods will. */
+/** StatefulSet whose template has a volume for each claim, like its Pods. */
 function withClaimedVolumes(object: UntypedObject): UntypedObject {
   const { spec } = object as unknown as StatefulSet;
   const claims = spec?.volumeClaimTemplates ?? [];

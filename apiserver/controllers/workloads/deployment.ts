@@ -31,7 +31,7 @@ const NOT_COPIED: ReadonlySet<string> = new Set([
   MAX,
   "deprecated.deployment.rollback.to",
 ]);
-/** Value that stands for no limit. */
+/** Value for no limit. */
 const NO_LIMIT = 2 ** 31 - 1;
 
 /** Controller of Deployments. */

@@ -200,7 +200,7 @@ class JobSync {
     return this.#delay;
   }
 
-  /** Adds pods that have ended to the counts; returns them. */
+  /** Counts the pods that have ended; returns them. */
   #count(isEnding = false): Pod[] {
     const { podReplacementPolicy, podFailurePolicy, completions = 1 } =
       this.#spec;

@@ -36,7 +36,7 @@ type CallRule = (operands: readonly Operand[]) => CallCost;
 
 const NOMINAL: CallCost = { cost: 1 };
 
-/** Size of an operand; one for scalars. */
+/** Size of an operand; 1 for scalars. */
 export function sizeOf({ size, type }: Operand): SizeRange {
   return size ?? (type.kind === "scalar" ? ONE : ANY_SIZE);
 }

@@ -14,7 +14,7 @@ export type CelDuration = new (seconds: bigint, nanos: number) => object;
 let environment: Environment | undefined;
 let duration: CelDuration | undefined;
 
-/** Environment with the functions of Kubernetes; callers clone it before they register anything. */
+/** CEL environment with the functions of Kubernetes; callers clone it before they register anything. */
 export function baseEnvironment(): Environment {
   if (environment === undefined) {
     const created = new (celLibrary().Environment)({

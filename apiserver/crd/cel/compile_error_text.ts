@@ -30,7 +30,7 @@ export function compileProblem(
   };
 }
 
-/** Number of errors of an expression that are reported. */
+/** Maximum number of reported errors of an expression. */
 const MAX_PROBLEMS = 100;
 
 /**

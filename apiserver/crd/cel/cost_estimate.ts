@@ -213,8 +213,8 @@ class Estimator {
   }
 
   /**
-   * Schema path that a field or item of a value comes from. As in kube-apiserver, a value that does not come
-   * from the schema is treated as `self`.
+   * Schema path of a field or item of a value. As in kube-apiserver, a value
+   * that does not come from the schema is treated as `self`.
    */
   #below(
     origin: SchemaOrigin | undefined,
@@ -258,7 +258,10 @@ class Estimator {
     return { cost: sum(this.of(target).cost, index, 1), type: typeOf(node) };
   }
 
-  /** Unary operator; a sign is part of a number literal, and two equal signs cancel. */
+  /**
+   * Cost of a unary operator; a sign is part of a number literal, and two equal
+   * operators cancel each other.
+   */
   #unary(inner: CheckedNode, { op }: CheckedNode): Estimate {
     if (inner.op === op) return this.of(inner.args as CheckedNode);
     const { cost, type, literal: value } = this.of(inner);

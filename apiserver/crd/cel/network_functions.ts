@@ -40,7 +40,7 @@ function parsed<T>(value: T | undefined, what: string, text: string): T {
   );
 }
 
-/** IPv4-mapped IPv6 address, which is rejected. */
+/** Pattern of IPv4-mapped IPv6 addresses, which are rejected. */
 const MAPPED_REGEXP = /^::ffff:/i;
 
 function ip(text: string): IpAddress {

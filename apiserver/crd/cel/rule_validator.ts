@@ -369,7 +369,7 @@ function causeFor(
   }
 }
 
-/** Whether a value is an object or a list; messages omit those, as they may be long. */
+/** Whether a value is an object or a list; messages omit such values, as they may be long. */
 function isNested(value: unknown): boolean {
   return typeof value === "object" && value !== null;
 }

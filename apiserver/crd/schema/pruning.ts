@@ -2,7 +2,7 @@ import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { isJsonObject } from "../../../core/patch/json_value.ts";
 import { fieldSchema } from "./json_tree.ts";
 
-/** Fields of every object, which pruning does not touch. */
+/** Fields of every object, which pruning keeps. */
 const META_FIELDS: ReadonlySet<string> = new Set([
   "apiVersion",
   "kind",

@@ -1,6 +1,7 @@
 /**
- * Go's regular expressions (RE2) compiled as JavaScript's. The two syntaxes differ
- * in a few spellings; patterns that RE2 rejects are rejected here, too.
+ * Go's regular expressions (RE2), compiled to those of JavaScript. The two
+ * syntaxes differ in a few spellings; patterns that RE2 rejects are rejected
+ * here, too.
  *
  * @module
  */

@@ -127,8 +127,8 @@ function rangeFinding(
 }
 
 /**
- * Checks the limits of a number. An integer is compared with the integer part of
- * a limit, unless the type has no such limits.
+ * Checks the limits of a number. An integer is compared with the integer part
+ * of a limit, unless the type excludes the limit.
  */
 export function checkNumber(subject: Subject): Findings {
   const { path, schema } = subject;

@@ -3,7 +3,7 @@ import { childPath, keyPath } from "../../validation/field_path.ts";
 
 /** Field in a schema, found by its path. */
 export interface SchemaField {
-  /** Path as causes contain it, without a leading dot. */
+  /** Path in the form of causes, without a leading dot. */
   readonly path: string;
   readonly schema: OpenApiSchema;
 }

@@ -19,7 +19,7 @@ export function member(value: unknown, name: string | number): unknown {
     : undefined;
 }
 
-/** Member that a rule names, which is not a member of `Object.prototype`. */
+/** Member that a rule names, by a name that `Object.prototype` does not have. */
 function field(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null
     ? (value as Record<string, unknown>)[name] ?? undefined
