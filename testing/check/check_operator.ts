@@ -36,7 +36,7 @@ import { type CheckStep, type Scenario, scenarios } from "./workload.ts";
 
 type Finding = CheckReport["findings"][number];
 
-/** Options of a check, also those of the command line. */
+/** Options of a check, including those that only the command line sets. */
 export interface EngineOptions extends CheckOptions {
   /** Name of the export that is the operator. */
   readonly export?: string | undefined;
@@ -44,7 +44,7 @@ export interface EngineOptions extends CheckOptions {
   readonly enough?: ((finding: Finding) => boolean | undefined) | undefined;
   /** Called after each plan. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Runs jobs in other processes; by default they run in this one. */
+  /** Creates the runner of the jobs. By default jobs run in this process. */
   readonly runner?: ((settings: RunnerSettings) => Promise<Runner>) | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface Progress {
   readonly findings: number;
 }
 
-/** What workers must know. */
+/** Settings of worker processes. */
 export interface RunnerSettings {
   /** CustomResourceDefinitions among the examples. */
   readonly definitions: readonly JsonObject[];
@@ -66,9 +66,9 @@ export interface RunnerSettings {
   readonly simulate: boolean;
 }
 
-/** Runs jobs, perhaps several at the same time. */
+/** Runner of jobs, perhaps of several at the same time. */
 export interface Runner {
-  /** Number of jobs at the same time. */
+  /** Maximum number of jobs that run at the same time. */
   readonly size: number;
   run(job: Job): Promise<JobResult>;
   close(): Promise<void>;
@@ -95,7 +95,7 @@ const RULES: OptionRules<EngineOptions> = {
   runner: "function?",
 };
 
-/** Limits of what is searched exhaustively: the operator's writes, and objects. */
+/** Maximum numbers of writes and objects in an exhaustive search. */
 const EXHAUSTIVE = { writes: 8, objects: 2 };
 /** Number of scenarios whose reference runs are repeated with another seed. */
 const MASKING_RUNS = 6;
@@ -148,7 +148,7 @@ class Check {
   readonly #file: string | undefined;
   readonly #seed: number;
   #end: number;
-  /** End of the reference runs, which leave half of the time to the plans. */
+  /** Time at which the reference runs end: half of the budget. */
   readonly #half: number;
   readonly #findings: Map<string, Finding> = new Map();
   readonly #byKind: Record<string, number> = {};
@@ -217,7 +217,7 @@ class Check {
     }
   }
 
-  /** Examples that are given, or those of the file beside the operator's. */
+  /** Returns the given examples, or those beside the operator file. */
   async #examples(): Promise<readonly JsonObject[] | undefined> {
     const { operator, examples } = this.#options;
     const found = examples ??
@@ -317,7 +317,7 @@ class Check {
     });
   }
 
-  /** Runs all schedules of the scenarios that are small enough. */
+  /** Runs every schedule of each scenario that is small enough. */
   async #exhaust(
     references: ReadonlyMap<Scenario, RunRecord>,
   ): Promise<CheckReport> {
@@ -336,7 +336,7 @@ class Check {
     let waiting = small.length;
     await this.#inParallel(small, async (scenario) => {
       const left = Math.max(this.#end - performance.now(), 0);
-      // Whoever comes first leaves a share of the time to the others.
+      // Each scenario leaves a share of the time to those after it.
       const limit = Math.min(left, left * this.#runner!.size / waiting--);
       const masked = this.#masked;
       const job = { do: "explore", scenario, masked, limit } as const;
@@ -396,7 +396,7 @@ class Check {
     };
   }
 
-  /** Reference runs; places that differ with another seed are masked. */
+  /** Executes the reference runs, and masks fields that depend on the seed. */
   async #references(
     all: readonly Scenario[],
   ): Promise<ReadonlyMap<Scenario, RunRecord>> {
@@ -425,7 +425,7 @@ class Check {
     }));
   }
 
-  /** Judges reference runs alone, and those that must lead to the same state. */
+  /** Judges and compares the reference runs. */
   async #judgeClean(
     judged: readonly Scenario[],
     all: readonly Scenario[],
@@ -442,7 +442,7 @@ class Check {
     });
   }
 
-  /** Runs a plan; what it finds must show a second time. */
+  /** Runs a plan, and a second time to confirm a new finding. */
   async #runPlan(plan: Plan, scenario: Scenario): Promise<void> {
     const { perturbations } = plan;
     const job: Job = {
@@ -581,7 +581,7 @@ function merged(a: Finding, b: Finding): Finding {
   };
 }
 
-/** Number of writes and of events in runs. */
+/** Counts the writes and events of runs. */
 function counted(
   runs: readonly RunRecord[],
 ): { readonly writes: number; readonly events: number } {
@@ -605,12 +605,12 @@ function kindOf({ perturbations }: Plan): string {
   return perturbations[0]?.do ?? "none";
 }
 
-/** Oracles that only compare two undisturbed ways to a state. */
+/** Oracles that only judge undisturbed runs by the states that they reach. */
 const COMPARED_PATHS = new Set(["path", "orphan"]);
 
 /**
- * Place of a finding in a report. First what is wrong without any disturbance, then
- * what follows from a disturbance of one write, and last what names only states.
+ * Rank of a finding in a report: first findings without a disturbance, then
+ * those by a disturbance of one write, and last those that only compare states.
  */
 function rankOf({ plan, oracle }: Finding): number {
   const [one] = readPlan(plan).perturbations;
@@ -622,7 +622,7 @@ function rankOf({ plan, oracle }: Finding): number {
   return one["write"] === undefined ? kinds.length + at : at;
 }
 
-/** Plans of all kinds in turns, so that a budget covers each of them. */
+/** Interleaves the plans of all kinds, so that a budget covers each kind. */
 function inTurns(plans: readonly Plan[]): readonly Plan[] {
   const order = Object.keys(PLAN_KINDS);
   const groups = Map.groupBy(plans, kindOf);
@@ -636,7 +636,7 @@ function inTurns(plans: readonly Plan[]): readonly Plan[] {
   ).flat();
 }
 
-/** What a plan does, in one sentence. */
+/** Describes the disturbances of a plan in one sentence. */
 function disturbanceText(
   { perturbations }: Plan,
   disturbed: readonly string[],

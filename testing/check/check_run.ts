@@ -1,5 +1,5 @@
 /**
- * One run of a scenario in a world of its own.
+ * One run of a scenario in a simulation of its own.
  *
  * @module
  */
@@ -28,44 +28,44 @@ import { Explorer } from "./explorer.ts";
 import { type ForeignChange, worldPlan } from "./world_plan.ts";
 import { valueAt } from "./derive_plans.ts";
 
-/** State of the cluster for own invariants. */
+/** State of the cluster that custom invariants check. */
 export interface CheckedState {
   /** Objects of a kind, such as `ConfigMap`. */
   list(kind: string): readonly UntypedObject[];
 }
 
-/** Own invariant: false or a text is a violation. */
+/** Custom invariant: a function that returns false or a text if violated. */
 export type Invariant = (state: CheckedState) => boolean | string | void;
 
-/** Own invariants by name. */
+/** Custom invariants by name. */
 export interface Invariants {
-  /** Must hold after each change. */
+  /** Invariants that must hold after each change. */
   readonly always?: Readonly<Record<string, Invariant>> | undefined;
-  /** Must hold whenever the operator is at rest. */
+  /** Invariants that must hold whenever the operator is at rest. */
   readonly eventually?: Readonly<Record<string, Invariant>> | undefined;
 }
 
-/** What a run needs besides its plan. */
+/** Settings of a run, apart from its plan. */
 export interface RunSetup {
   readonly source: OperatorSource;
   readonly seed: number;
   /** Whether pods run on simulated nodes. */
   readonly simulate: boolean;
   readonly invariants?: Invariants | undefined;
-  /** Fake of the world outside the cluster. */
+  /** Fake of the systems outside the cluster. */
   readonly externals?: ((request: Request) => Promise<Response>) | undefined;
-  /** Time in which nothing is done at the end, in milliseconds. */
+  /** Duration of the idle time at the end of the run, in milliseconds. */
   readonly idle?: number | undefined;
-  /** Chooses the order of deliveries and writes. */
+  /** Explorer that chooses the order of event deliveries and writes. */
   readonly explorer?: Explorer | undefined;
 }
 
-/** Limit of the virtual time until an operator is at rest. */
+/** Maximum virtual time until an operator is at rest, in milliseconds. */
 const SETTLE_MS = 6 * 3_600_000;
-/** Time without a write after which an operator is at rest. */
+/** Time without a write after which an operator is at rest, in milliseconds. */
 const STILL_MS = 5 * 60_000;
 
-/** Requests, deliveries and timers after which an operator is never at rest. */
+/** Maximum number of requests, deliveries and timers in a run. */
 const MAX_ACTIONS = 20_000;
 
 /** Runs a scenario with the perturbations of a plan. */
@@ -186,7 +186,7 @@ export async function runScenario(
   }
 }
 
-/** Waits until the operator is at rest; checks invariants then. */
+/** Waits until the operator is at rest, and then checks the invariants. */
 async function settled(
   world: World,
   violations: Violations,
@@ -217,7 +217,7 @@ function lastNumber(
   return 0;
 }
 
-/** Plays a step; what the server refuses leaves the state as it was. */
+/** Performs a step of the workload, and ignores a refusal by the server. */
 async function play(world: World, step: CheckStep): Promise<void> {
   if ("wait" in step) {
     await world.advance(milliseconds(step.wait, "wait"));
@@ -263,7 +263,7 @@ async function makeChange(world: World, change: ForeignChange): Promise<void> {
   });
 }
 
-/** What names an object, in one place. */
+/** Returns the reference to an object or to the target of a change. */
 function referenceOf(
   object: JsonObject | ForeignChange["target"],
 ): ObjectReference {
@@ -279,7 +279,7 @@ function referenceOf(
   };
 }
 
-/** Another value of the same type. */
+/** Returns another value of the same type; undefined for lists and objects. */
 function otherValue(value: unknown): unknown {
   switch (typeof value) {
     case "string":
@@ -293,7 +293,7 @@ function otherValue(value: unknown): unknown {
   }
 }
 
-/** Violations of own invariants, each once. */
+/** Violations of custom invariants, each once. */
 class Violations {
   readonly #invariants: Invariants;
   readonly #found: Map<string, RunRecord["violations"][number]> = new Map();
@@ -340,7 +340,7 @@ class Violations {
         const text = typeof result === "string" ? `${name}: ${result}` : name;
         this.#found.set(oracle, {
           oracle,
-          text: `an own invariant does not hold: ${text}`,
+          text: `a custom invariant does not hold: ${text}`,
           step: this.step,
         });
       }
@@ -348,7 +348,7 @@ class Violations {
   }
 }
 
-/** Trace of the world in the terms of plans and oracles. */
+/** Converts the trace of a simulation to the form for plans and oracles. */
 function tracedEntries(
   trace: readonly WorldEntry[],
   bounds: readonly number[],
@@ -385,7 +385,7 @@ function note(
   return { type: "note", what, text, step, at };
 }
 
-/** Change by someone else than the operator and the user of the workload. */
+/** Creates a note about a change by the cluster or another writer. */
 function foreignNote(
   entry: Extract<WorldEntry, { type: "actor" }>,
   current: CheckStep | undefined,

@@ -1,6 +1,6 @@
 /**
- * Runs of one operator, in this process or in a worker: reference runs are kept,
- * and runs of plans are judged against them.
+ * Session of runs of one operator, in this process or in a worker: it keeps
+ * reference runs, and judges the runs of plans against them.
  *
  * @module
  */
@@ -26,15 +26,15 @@ import { sequenceDiagram, sequenceText } from "./sequence.ts";
 import { clusterState, differenceName, stateDifferences } from "./state.ts";
 import type { Scenario } from "./workload.ts";
 
-/** Operator with what its runs have in common. */
+/** Options of a session: the operator, and the settings that its runs share. */
 export interface SessionOptions {
   readonly operator: GivenOperator;
   readonly kinds?: readonly DefinedKind[] | undefined;
-  /** CustomResourceDefinitions of others; plain data. */
+  /** CustomResourceDefinitions not defined by the operator; plain data. */
   readonly definitions?: readonly JsonObject[] | undefined;
   readonly from?: string | undefined;
   readonly export?: string | undefined;
-  /** File with further options, for those that are not given. */
+  /** File with defaults for the options that are not given. */
   readonly options?: string | undefined;
   readonly seed: number;
   readonly simulate: boolean;
@@ -42,20 +42,20 @@ export interface SessionOptions {
   readonly externals?: ((request: Request) => Promise<Response>) | undefined;
 }
 
-/** Work for a session; plain data. */
+/** Job that a session performs; plain data. */
 export type Job =
   /** Reference run. */
   | {
     readonly do: "reference";
     readonly scenario: Scenario;
-    /** Seed; that of the session by default. */
+    /** Seed of the run. Defaults to that of the session. */
     readonly seed?: number;
   }
   /** Oracles for the reference run alone. */
   | {
     readonly do: "clean";
     readonly scenario: Scenario;
-    /** Scenario that must lead to the same state. */
+    /** Other scenario, which must lead to the same state. */
     readonly other?: Scenario | undefined;
     readonly masked: readonly string[];
   }
@@ -75,16 +75,16 @@ export type Job =
     readonly limit: number;
   };
 
-/** Result of the runs of all schedules of a scenario; plain data. */
+/** Result of running all schedules of a scenario; plain data. */
 export interface Exploration {
   readonly schedules: number;
-  /** Number of runs that they took. */
+  /** Number of runs; equal states are searched only once. */
   readonly runs: number;
-  /** Number of states in which something was left open. */
+  /** Number of states with more than one possible continuation. */
   readonly states: number;
-  /** Whether all of them ran within the limit. */
+  /** Whether all schedules ran within the time limit. */
   readonly complete: boolean;
-  /** Runs in which something was found, by their choices. */
+  /** Runs with violations, with the choices of their schedules. */
   readonly found: readonly {
     readonly choices: string;
     readonly judgement: Judgement;
@@ -94,7 +94,7 @@ export interface Exploration {
 
 export type JobResult = RunRecord | Judgement | Exploration;
 
-/** Judgement of a run. */
+/** Judgement of a run by the oracles. */
 export interface Judgement {
   readonly violations: readonly Violation[];
   /** Sequence of writes and events, if there are violations. */
@@ -108,7 +108,7 @@ export interface Judgement {
 
 /** Idle time at the end of reference runs, in milliseconds. */
 const IDLE_MS = 24 * 3_600_000;
-/** The same for operators that renew a Lease all the time. */
+/** Idle time of operators that renew a Lease all the time, in milliseconds. */
 const ELECTING_IDLE_MS = 600_000;
 const HOUR_MS = 3_600_000;
 /** Number of reference runs that are kept. */
@@ -124,7 +124,11 @@ export class CheckSession {
     this.#options = options;
   }
 
-  /** @throws {TypeError} If a file creates no operator. */
+  /**
+   * Opens a session.
+   *
+   * @throws {TypeError} If a file creates no operator.
+   */
   static async open(options: SessionOptions): Promise<CheckSession> {
     const { kinds = (await readOptions(options.options)).kinds } = options;
     const source = await operatorSource(options.operator, {
@@ -134,7 +138,7 @@ export class CheckSession {
     return new CheckSession(source, options);
   }
 
-  /** Does a job. */
+  /** Performs a job. */
   async run(job: Job): Promise<JobResult> {
     switch (job.do) {
       case "reference":
@@ -148,7 +152,7 @@ export class CheckSession {
     }
   }
 
-  /** Reference run of a scenario. */
+  /** Returns the reference run of a scenario; the last ones are kept. */
   async reference(
     scenario: Scenario,
     seed: number = this.#options.seed,
@@ -176,7 +180,7 @@ export class CheckSession {
     return made;
   }
 
-  /** Settings of a run; its options file is read again, with unused fakes. */
+  /** Creates the settings of a run, with the fakes of a new options file. */
   async #setup(): Promise<RunSetup> {
     const { seed, simulate, options } = this.#options;
     const file = await readOptions(options);
@@ -291,7 +295,7 @@ export class CheckSession {
   }
 }
 
-/** Places in which two undisturbed runs differ. */
+/** Names of the fields in which two undisturbed runs differ. */
 export function differingPlaces(
   a: RunRecord,
   b: RunRecord,
@@ -306,13 +310,13 @@ export function differingPlaces(
   }));
 }
 
-/** Perturbations that let `ms` of time pass at a write. */
+/** Perturbations that let the time of their parameter `ms` pass at a write. */
 const SHIFTS: ReadonlySet<string> = new Set(["clock", "throttle"]);
 
 /**
- * Jumps of the clock as long as the time that passes at writes, but while the
- * operator is at rest: before the step, and after it if time is left out, so that
- * something is due.
+ * Jumps of the clock by the time that passes at writes, but while the operator
+ * is at rest: before the step of the write and, if time is skipped, also after
+ * it, because something may then be due.
  */
 function jumpsAtRest(
   perturbations: readonly Perturbation[],
@@ -326,13 +330,13 @@ function jumpsAtRest(
   });
 }
 
-/** Write after or before which the operator was killed. */
+/** Write at which the operator was killed, as a list; empty without a kill. */
 function killedAt(run: RunRecord): readonly string[] {
   const at = writesOf(run).find(({ disturbed }) => disturbed);
   return at === undefined ? [] : [writeText(at)];
 }
 
-/** Writes and events of the reference at which a plan intervenes. */
+/** Writes and events of the reference run at which a plan intervenes. */
 function disturbedBy(
   perturbations: readonly Perturbation[],
   reference: RunRecord,

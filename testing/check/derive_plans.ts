@@ -1,6 +1,6 @@
 /**
- * Derivation of plans from the trace of a reference run: what can go wrong at each
- * write and at each event, without what cannot matter.
+ * Derivation of plans from the trace of a reference run: faults at each write
+ * and at each event, without those that cannot matter.
  *
  * @module
  */
@@ -41,9 +41,9 @@ export interface DerivedPlans {
   readonly pruned: number;
 }
 
-/** Maximum number of deliveries over which two events change places. */
+/** Maximum number of deliveries by which an event is delayed. */
 const ORDER_WINDOW = 3;
-/** Maximum number of fields of an object that someone changes. */
+/** Maximum number of fields of an object that another writer changes. */
 const MAX_FIELDS = 8;
 /** Time for which a restarted operator sees an older state, in milliseconds. */
 const STALE_MS = 60_000;
@@ -57,8 +57,8 @@ const WORKLOADS = /^(Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|Pod)$/;
  *
  * @param scenario The scenario.
  * @param run Its reference run.
- * @param options.seen Signatures of situations that other scenarios have had;
- * those of this one are added.
+ * @param options.seen Signatures of the situations in other scenarios; those of
+ * this scenario are added.
  */
 export function derivePlans(
   scenario: Scenario,
@@ -158,13 +158,13 @@ export function derivePlans(
   };
 }
 
-/** What a write does, without names. */
+/** Signature of a write: its verb, kind and effect, without names. */
 function signatureOf(write: TracedWrite): string {
   const { verb, kind, subresource, effect } = write;
   return `${verb} ${kind}/${subresource} ${effect}`;
 }
 
-/** A write with those before it in its step: what the state looks like then. */
+/** Text of a write and of the earlier writes of its step. */
 function situationOf(writes: readonly TracedWrite[], at: number): string {
   const { step } = writes[at]!;
   const same = writes.slice(0, at + 1).filter((one) => one.step === step);
@@ -188,8 +188,8 @@ function isBetween(
 }
 
 /**
- * A restart at the end of a step into the state before an earlier destructive
- * write, or at the end of an earlier step.
+ * Restarts at the end of a step after which the operator sees the state at the
+ * end of an earlier step for a while.
  */
 function stalePlans(
   scenario: Scenario,
@@ -220,8 +220,8 @@ function stalePlans(
 }
 
 /**
- * A restart at the end of a step that creates an object, while only the objects of
- * its kind are as before: absence from the cache proves nothing.
+ * Restarts at the end of a step that creates an object, after which the
+ * operator does not see the new objects of its kind for a while.
  */
 function laggingPlans(
   scenario: Scenario,
@@ -252,8 +252,8 @@ function laggingPlans(
 }
 
 /**
- * An event is missed that the next one of its object cancels, before the operator
- * can come to rest: a relist shows no more than the last state either.
+ * Missed events that the next event of the same object cancels, before the
+ * operator can come to rest: a relist shows only the last state, too.
  */
 function missedPlans(
   scenario: Scenario,
@@ -282,7 +282,7 @@ function missedPlans(
   return found;
 }
 
-/** An event that is delivered after one of another kind which followed it. */
+/** Events that are delivered after a later event of another kind. */
 function orderPlans(
   scenario: Scenario,
   events: readonly TracedEvent[],
@@ -318,7 +318,7 @@ function cutPlans(
   );
 }
 
-/** A delivery by its content, and how often that content was delivered in its step. */
+/** Text of a delivery, with the number of earlier equal ones in its step. */
 function deliveryOf(
   event: TracedEvent,
   events: readonly TracedEvent[],
@@ -331,7 +331,7 @@ function deliveryOf(
   return `${type} ${resource} ${name} ${before.length}`;
 }
 
-/** Owned objects are deleted, and their fields changed, after a step. */
+/** Deletions and changes of owned objects by another writer, after a step. */
 function foreignPlans(
   scenario: Scenario,
   { steps, before }: RunRecord,
@@ -384,7 +384,7 @@ function contentOf(object: JsonObject): string {
   return JSON.stringify(content);
 }
 
-/** Fields that an operator has written, as paths of leaves. */
+/** Paths of the fields that an operator has written. */
 function ownFields(
   writes: readonly TracedWrite[],
 ): readonly { readonly path: readonly string[] }[] {

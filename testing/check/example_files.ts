@@ -3,8 +3,8 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 
 /**
- * Objects of the YAML file with the name of an operator file; undefined if there is
- * none.
+ * Objects of the YAML file beside an operator file, with the same name;
+ * undefined if there is no such file.
  */
 export async function examplesBeside(
   operator: string,

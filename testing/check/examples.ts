@@ -14,13 +14,13 @@ import type { OperatorSource } from "./operator_source.ts";
 import { metadataOf } from "./state.ts";
 import { type Accepts, generatedObjects } from "./workload.ts";
 
-/** Server that is asked by dry runs what it accepts. */
+/** Server for dry runs that determine which objects are valid. */
 export interface ScratchServer {
   readonly accepts: Accepts;
   close(): Promise<void>;
 }
 
-/** Starts a server with the kinds and nothing else. */
+/** Starts a server with the given kinds and no controllers. */
 export async function scratchServer(
   kinds: readonly DefinedKind[],
 ): Promise<ScratchServer> {
@@ -65,8 +65,8 @@ export async function scratchServer(
 }
 
 /**
- * Objects of the workload: those given, or one for each primary kind with a
- * schema.
+ * Objects of the workload: the given ones, or a generated one for each primary
+ * kind with a schema.
  */
 export async function exampleObjects({ given, source, server }: {
   readonly given: readonly JsonObject[] | undefined;
@@ -91,11 +91,11 @@ export async function exampleObjects({ given, source, server }: {
   return found;
 }
 
-/** Cluster-scoped kinds of Kubernetes that examples may have. */
+/** Built-in cluster-scoped kinds that examples may have. */
 const CLUSTER_SCOPED =
   /^(Namespace|Node|PersistentVolume|StorageClass|ClusterRole|ClusterRoleBinding|CustomResourceDefinition|PriorityClass|IngressClass|RuntimeClass)$/;
 
-/** The object in the namespace `default`, if it names none. */
+/** Adds the namespace `default` to a namespaced object without a namespace. */
 function inNamespace(object: JsonObject, source: OperatorSource): JsonObject {
   const metadata = metadataOf(object);
   const kind = source.kinds.find((one) => one.kind === object["kind"]);

@@ -1,6 +1,6 @@
 /**
- * Exhaustive search of the schedules of a scenario: every order of deliveries and
- * writes, with one crash at each write. States that are equal are searched once.
+ * Exhaustive search of the schedules of a scenario: every order of deliveries
+ * and writes, with one crash at each write. Equal states are searched once.
  *
  * @module
  */
@@ -10,21 +10,21 @@ import type { RequestEntry, TraceEntry } from "./trace.ts";
 import type { World } from "./world.ts";
 import type { Action, Chooser } from "./world_schedule.ts";
 
-/** Digits of the choices of a schedule. */
+/** Radix of the digits that represent the choices of a schedule. */
 const DIGITS = 36;
 const TIME_REGEXP = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z/g;
 const UID_REGEXP =
   /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** States of a scenario, each with the state that follows each choice. */
+/** Graph of the states of a scenario, connected by choices. */
 export class ScheduleGraph {
   readonly #next: Map<string, (string | undefined)[]> = new Map();
-  /** States of the server from which the operator was started once more. */
+  /** States of the server in which the operator was already restarted. */
   readonly restarted: Set<string> = new Set();
-  /** Choices that lead to schedules which were not searched yet. */
+  /** Queue of the schedules to search, by their first choices. */
   readonly waiting: number[][] = [[]];
 
-  /** Number of states in which something was left open. */
+  /** Number of states with more than one possible continuation. */
   get states(): number {
     return this.#next.size;
   }
@@ -63,10 +63,10 @@ export class ScheduleGraph {
   }
 }
 
-/** Ends a run whose rest is known from another one. */
+/** Error that ends a run whose continuation is known from another run. */
 class KnownState extends Error {}
 
-/** Chooses the schedule of one run. */
+/** Chooser of the order of deliveries and writes, and of a crash, in a run. */
 export class Explorer implements Chooser {
   readonly #forced: readonly number[];
   readonly #graph: ScheduleGraph | undefined;
@@ -79,36 +79,38 @@ export class Explorer implements Chooser {
   ended: Error | undefined;
 
   /**
-   * @param forced First choices; the others are the first of their choices.
-   * @param graph States that are known, if all schedules are searched.
+   * Creates an explorer for one run.
+   *
+   * @param forced First choices; after them the first option is always chosen.
+   * @param graph Known states, if all schedules are searched.
    */
   constructor(forced: readonly number[], graph?: ScheduleGraph) {
     this.#forced = forced;
     this.#graph = graph;
   }
 
-  /** Choices of the run. */
+  /** Choices of the run so far, as text. */
   get choices(): string {
     return choicesText(this.#path);
   }
 
-  /** Whether the run ended since its rest is known. */
+  /** Whether the run ended early because its continuation is known. */
   get isKnown(): boolean {
     return this.ended instanceof KnownState;
   }
 
-  /** Begins to vary schedules, from a step of the workload on. */
+  /** Starts to vary the schedule at a step of the workload. */
   begin(world: World, step: number): void {
     this.#world = world;
     this.#step = step;
   }
 
-  /** The operator is at rest: it has seen all that it will see. */
+  /** Records that the operator is at rest, and has received all events. */
   rest(): void {
     if (this.#world !== undefined) this.#history.rest(this.#world.trace);
   }
 
-  /** The run has ended. */
+  /** Records the end of the run. */
   end(): void {
     if (this.#last !== undefined) this.#graph?.link(this.#last, "");
   }
@@ -127,7 +129,7 @@ export class Explorer implements Chooser {
     if (this.#world === undefined || this.#crashes === 0) return undefined;
     const server = this.#server();
     const graph = this.#graph;
-    // Whoever is started once more knows nothing but the state of the server.
+    // A restarted operator knows nothing but the state of the server.
     const isNew = graph === undefined || !graph.restarted.has(server);
     const count = isNew ? 3 : 2;
     const choice = this.#choose(count, () => {
@@ -184,7 +186,7 @@ function digest(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("base64");
 }
 
-/** Choices as a text, such as `aac`; what follows are first choices. */
+/** Formats choices as text, such as `aac`, without first options at the end. */
 export function choicesText(choices: readonly number[]): string {
   const last = choices.findLastIndex((choice) => choice > 0);
   return choices.slice(0, last + 1).map((choice) =>
@@ -197,22 +199,22 @@ export function readChoices(text: string): readonly number[] {
 }
 
 /**
- * What an operator has requested and received, as far as it can matter for what it
- * does next. It forgets everything when it is killed. What it did before it was at
- * rest is kept as a set, and the order of requests for different objects is not
- * kept at all.
+ * History of the requests and events of an operator, as far as it can affect
+ * later decisions. A killed operator forgets both. Requests from before it was
+ * at rest are kept as a set, and the order of requests for different objects is
+ * not kept.
  */
 class History {
   #read = 0;
-  /** Requests and their outcome by object, since the last rest. */
+  /** Requests with outcomes by object, since the operator was last at rest. */
   readonly #requests: Map<string, string[]> = new Map();
-  /** Requests that had succeeded before the last rest. */
+  /** Requests that succeeded before the operator was last at rest. */
   readonly #before: Set<string> = new Set();
-  /** Deliveries by resource, since the last rest. */
+  /** Delivered events by resource, since the operator was last at rest. */
   readonly #events: Map<string, string[]> = new Map();
-  /** Objects that were created and deleted, and calls outside of the cluster. */
+  /** Numbers of created and deleted objects, and of external calls. */
   readonly #summary: Map<string, number> = new Map();
-  /** Names of UIDs, and of revisions. */
+  /** Constant names of UIDs. */
   readonly #uids: Map<string, string> = new Map();
   readonly #revisions: Map<string, string> = new Map();
   readonly #counts: Map<string, number> = new Map();
@@ -236,7 +238,7 @@ class History {
     this.#events.clear();
   }
 
-  /** Text in which UIDs, revisions and times have names. */
+  /** Replaces UIDs, revisions and times in a text by constant names. */
   plain(text: string): string {
     return text
       .replace(UID_REGEXP, (uid) => this.#uids.get(uid) ?? uid)

@@ -4,20 +4,20 @@ import { dirname, extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { REPLACED_MODULES, replacementOf } from "./replaced_modules.ts";
 
-/** Root of this library: its sources, or its package. */
+/** Root URL of this library, as sources or as a package. */
 const LIBRARY = new URL("../../", import.meta.url).href;
-/** Folders of the library, in a checkout that holds more. */
+/** Pattern of the library's folders, because a checkout also has others. */
 const LIBRARY_PART =
   /^(?:core|apiserver|sources|workflows|testing|cli|dist|mod\.[jt]s)/;
 const FRESH = /[?&]incarnation=\d+$/;
-/** Files of code; Bun reads data, such as JSON, only by its plain path. */
+/** Pattern of code files; Bun reads other files only by their plain path. */
 const CODE = /\.[cm]?[jt]sx?$/;
 
 interface ResolveResult {
   readonly url: string;
 }
 type NextResolve = (specifier: string, context: object) => ResolveResult;
-/** `module.registerHooks` of Node and Deno; Bun has none. */
+/** Registration of module hooks in Node and Deno; undefined in Bun. */
 const { registerHooks } = nodeModule as {
   registerHooks?: (hooks: {
     resolve(
@@ -28,7 +28,7 @@ const { registerHooks } = nodeModule as {
   }) => void;
 };
 
-/** Plugins of Bun, which resolve what modules import. */
+/** Global of Bun, whose plugins resolve imports; undefined elsewhere. */
 const { Bun } = globalThis as {
   Bun?: {
     plugin(plugin: {
@@ -56,22 +56,22 @@ const { Bun } = globalThis as {
   };
 };
 
-/** Global key of the number of imports, which several copies count together. */
+/** Key of the global counter of imports, which several loaded copies share. */
 const COUNT = Symbol.for("@coracle/operator/fresh-imports");
 
-/** Start of the names of replaced modules on Bun. */
+/** Prefix of the names of replaced modules in Bun. */
 const BUN_PREFIX = "coracle-world:";
 
 let isHooked = false;
-/** Query of the modules that Bun imports now. */
+/** Query of the modules that Bun is importing. */
 let query = "";
 
 /**
- * Imports a module, and everything that it imports, as a new process would: the
- * state that modules keep begins again. The library itself, packages under
- * `node_modules` and modules of the runtime are shared with earlier imports. It
- * gets the timers and random values of the world, also from the modules of the
- * runtime.
+ * Imports a module, and everything that it imports, as a new process would,
+ * without state from earlier imports. The library itself, packages under
+ * `node_modules` and modules of the runtime are shared with earlier imports.
+ * Timers and random values are those of the simulation, even from modules of
+ * the runtime.
  *
  * @param path Absolute path of the module.
  */
@@ -105,7 +105,7 @@ export async function importFresh(
 
 let isResolving = false;
 
-/** Bun does not pass the query of the importing module on. */
+/** Resolves an import with the current query, which Bun does not pass on. */
 function resolveFreshInBun(
   { path, importer }: { readonly path: string; readonly importer: string },
 ): { readonly path: string } | undefined {
@@ -122,7 +122,7 @@ function resolveFreshInBun(
   }
 }
 
-/** Bun resolves the names of its own modules before plugins can. */
+/** Loads a module in Bun, with replacements of its runtime modules. */
 function loadFreshInBun(
   { path }: { readonly path: string },
 ): { readonly contents: string; readonly loader: string } {
@@ -139,7 +139,7 @@ function loadFreshInBun(
   return { contents, loader };
 }
 
-/** Passes the incarnation of a module on to the modules that it imports. */
+/** Resolves an import, and passes the query of the importing module on. */
 function resolveFresh(
   specifier: string,
   context: { readonly parentURL?: string | undefined },
@@ -153,7 +153,7 @@ function resolveFresh(
   return { ...resolved, url: `${resolved.url}${mark}${incarnation}` };
 }
 
-/** Whether a module belongs to the program, and not to a library. */
+/** Whether a module belongs to the program, not to a library. */
 function isOwn(url: string): boolean {
   if (!url.startsWith("file:") || url.includes("/node_modules/")) return false;
   if (FRESH.test(url)) return false;

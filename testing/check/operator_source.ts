@@ -24,7 +24,7 @@ import {
 import { importFresh } from "./fresh_modules.ts";
 import type { WorldStart } from "./world.ts";
 
-/** Cluster that an operator is started against. */
+/** Cluster to which a started operator connects. */
 export interface OperatorCluster {
   /** Client with all rights. */
   readonly client: Client;
@@ -36,40 +36,40 @@ export interface OperatorCluster {
   readonly namespaces: "all" | readonly string[];
 }
 
-/** Anything that can be started, such as an `Operator`. */
+/** Operator, or another object that can be started. */
 export interface StartedOperator {
   start(): Promise<void>;
 }
 
-/** Makes incarnations of an operator. */
+/** Source of an operator that creates any number of instances. */
 export interface OperatorSource {
-  /** File; undefined for a function. */
+  /** Path of the operator file; undefined for a function. */
   readonly file: string | undefined;
   /** Kinds to install before the operator starts. */
   readonly kinds: readonly DefinedKind[];
   readonly primaries: readonly Kind[];
   /** Primaries that are neither built in nor among the kinds to install. */
   readonly unserved: readonly Kind[];
-  /** Whether it elects a leader. */
+  /** Whether the operator elects a leader. */
   readonly elects: boolean;
-  /** Kind of a resource, by its plural. */
+  /** Returns the kind of a resource, by its group and plural. */
   kindOf(group: string, resource: string): string;
   /**
    * Creates a new instance of the operator.
    *
-   * @param isOld Whether the older build is wanted.
+   * @param isOld Whether to load the older build.
    */
   load(start: WorldStart, isOld: boolean): Promise<StartedOperator | undefined>;
 }
 
-/** An operator as it is given: a function, or the path or URL of a file. */
+/** Operator to check: a function, or the path or URL of a file. */
 export type GivenOperator =
   | ((cluster: OperatorCluster) => StartedOperator)
   | string
   | URL;
 
 /**
- * Finds out what an operator is made of, without running it.
+ * Determines the kinds and settings of an operator, without running it.
  *
  * @param given The operator.
  * @param options.kinds Further kinds to install.
@@ -159,7 +159,7 @@ export function isDefinitionOf(object: JsonObject, kind: Kind): boolean {
     spec?.group === kind.group && spec.names?.kind === kind.kind;
 }
 
-/** Groups and names of the built-in kinds and those given. */
+/** Groups and names of the built-in kinds and the given ones. */
 async function servedKinds(
   given: readonly Kind[],
 ): Promise<ReadonlySet<string>> {
@@ -178,7 +178,7 @@ export function pathOf(given: string | URL): string {
   return given.startsWith("file:") ? fileURLToPath(given) : resolve(given);
 }
 
-/** Kinds by group and plural, built-in ones and those given. */
+/** Names of the built-in kinds and the given ones, by group and plural. */
 async function kindNames(
   given: readonly Kind[],
 ): Promise<ReadonlyMap<string, string>> {
@@ -232,7 +232,7 @@ async function describe(
   }
 }
 
-/** The operators of a file: an export, or all that it has created. */
+/** Selects the operators of a file: those of an export, or all. */
 async function chosen(
   exports: Exports,
   made: readonly OperatorHandle[],
@@ -260,7 +260,7 @@ function isClass(value: unknown): boolean {
   return /^class\b/.test(Function.prototype.toString.call(value));
 }
 
-/** Loads a file with fresh modules; its operators run in the world. */
+/** Loads an operator file with fresh modules, in a simulation. */
 async function loadFile(
   file: string,
   { start: { cluster, made }, name }: {
@@ -283,7 +283,7 @@ async function loadFile(
   }
   // A file that awaits `operator.run()` is evaluated when the operator has ended.
   const evaluated = importFresh(file);
-  evaluated.catch(() => {}); // A killed incarnation may fail later.
+  evaluated.catch(() => {}); // A killed process may fail later.
   try {
     const exports = await Promise.race([evaluated, begun.promise]);
     if (exports === undefined) return undefined;

@@ -2,7 +2,7 @@ import { access } from "node:fs/promises";
 import type { CheckOptions } from "../check_options.ts";
 import { importFresh } from "./fresh_modules.ts";
 
-/** Options that a file can have. */
+/** Names of the options that a file can have. */
 const NAMES = [
   "externals",
   "invariants",
@@ -12,12 +12,12 @@ const NAMES = [
   "ignore",
 ] as const;
 
-/** Options of a file beside an operator. */
+/** Options from a file beside an operator file. */
 export type FileOptions = Pick<CheckOptions, typeof NAMES[number]>;
 
 /**
- * File with options for the check of an operator, such as `operator.check.ts`
- * beside `operator.ts`; undefined if there is none.
+ * Path of the file with options for the check of an operator, such as
+ * `operator.check.ts` beside `operator.ts`; undefined if there is none.
  */
 export async function optionsBeside(
   operator: string,
@@ -29,10 +29,10 @@ export async function optionsBeside(
 }
 
 /**
- * Imports the options of a file as a new process would, so that what its fakes
- * remember begins again.
+ * Imports the options of a file as a new process would, so that its fakes have
+ * no state from earlier runs.
  *
- * @throws {TypeError} If its default export has other options.
+ * @throws {TypeError} If the default export has other options.
  */
 export async function readOptions(
   file: string | undefined,

@@ -1,6 +1,6 @@
 /**
- * Oracles: what a run must have in common with the reference run, and what every
- * run must fulfil. Pure functions.
+ * Oracles: pure functions that compare a run with the reference run, and check
+ * what every run must fulfil.
  *
  * @module
  */
@@ -29,33 +29,33 @@ import type { Scenario } from "./workload.ts";
 export interface Violation {
   /** Name of the oracle. */
   readonly oracle: string;
-  /** Sentence for a person. */
+  /** Human-readable description, in one sentence. */
   readonly text: string;
-  /** Writes that it is about. */
+  /** Writes that the violation concerns. */
   readonly writes: readonly string[];
-  /** Differences of the states; empty if it is about something else. */
+  /** Differences between the states; empty for a violation without any. */
   readonly diff: string;
-  /** Step of the workload after which it shows. */
+  /** Step of the workload after which the violation appears. */
   readonly step: number;
-  /** What makes it the same finding as another one. */
+  /** Signature; violations with the same signature are one finding. */
   readonly signature: string;
 }
 
-/** What oracles judge. */
+/** Run that oracles judge, with its plan and its reference run. */
 export interface Case {
   readonly scenario: Scenario;
   readonly plan: Plan;
   readonly reference: RunRecord;
   readonly run: RunRecord;
-  /** Places that differ between reference runs of different seeds. */
+  /** Differences between reference runs with different seeds. */
   readonly masked: ReadonlySet<string>;
-  /** Keys of the primaries' kinds, such as `WebPage`. */
+  /** Names of the primaries' kinds, such as `WebPage`. */
   readonly primaryKinds: ReadonlySet<string>;
 }
 
-/** Writes of the idle time that are too many: one every ten minutes of a day. */
+/** Maximum number of writes in the idle time: one per ten minutes of a day. */
 const MAX_IDLE_WRITES = 144;
-/** Plans in which the operator sees a state that is over. */
+/** Kinds of plans in which the operator sees an outdated state. */
 const MISLEADING = new Set(["stale", "missed", "order", "cut", "expire"]);
 /** Kinds whose objects hold data and may outlive their owner. */
 const DATA_KINDS =
@@ -64,7 +64,7 @@ const DATA_KINDS =
 /**
  * Judges a run of a plan by all oracles.
  *
- * @returns Violations, those that explain others first.
+ * @returns The violations, starting with those that explain others.
  */
 export function judge(one: Case): readonly Violation[] {
   return [
@@ -82,7 +82,7 @@ export function judge(one: Case): readonly Violation[] {
   ];
 }
 
-/** Judges the reference run, which has nothing to be compared with. */
+/** Judges a reference run by the oracles that need no comparison. */
 export function judgeReference(
   one: Omit<Case, "run" | "plan">,
 ): readonly Violation[] {
@@ -124,7 +124,7 @@ function unhandled({ run }: Case): readonly Violation[] {
   );
 }
 
-/** Every refusal for lack of rights is named. */
+/** Reports every refusal for lack of rights. */
 function rights({ run }: Case): readonly Violation[] {
   const refused = writesOf(run).filter(({ code, reason, disturbed }) =>
     code === 403 && reason !== "NamespaceTerminating" && !disturbed
@@ -147,7 +147,7 @@ function ownInvariants({ run }: Case): readonly Violation[] {
   );
 }
 
-/** The operator comes to rest after each step. */
+/** Reports a step after which the operator does not come to rest. */
 function settles({ run }: Case): readonly Violation[] {
   const step = run.steps.findIndex(({ quiet }) => !quiet);
   if (step < 0) return [];
@@ -158,7 +158,7 @@ function settles({ run }: Case): readonly Violation[] {
   return [repeating("settles", text, { step, writes, said: ": it repeats" })];
 }
 
-/** Violation that names the most frequent of some writes. */
+/** Creates a violation that names the most frequent of the given writes. */
 function repeating(
   oracle: string,
   text: string,
@@ -215,7 +215,7 @@ function stuckFinalizers({ run, scenario }: Case): readonly Violation[] {
   return [...found.values()];
 }
 
-/** Successful creations and deletions by object. */
+/** Successful creations and deletions of a run, by object. */
 function summary(run: RunRecord): ReadonlyMap<string, readonly TracedWrite[]> {
   const found = new Map<string, TracedWrite[]>();
   for (const write of writesOf(run)) {
@@ -229,8 +229,8 @@ function summary(run: RunRecord): ReadonlyMap<string, readonly TracedWrite[]> {
 }
 
 /**
- * Number of deletions of objects that the run created in the same step, beyond
- * those that the reference creates there.
+ * Number of deletions of objects that the run created in the same step, but the
+ * reference run did not.
  */
 function shortLived(
   deletions: readonly TracedWrite[],
@@ -254,7 +254,7 @@ function generatedPrefix({ body }: TracedWrite): string | undefined {
   return typeof prefix === "string" ? `${prefix}*` : undefined;
 }
 
-/** No object is created or deleted more often than in the reference. */
+/** Reports objects that are created or deleted too often. */
 function extraWrites(
   { reference, run, plan }: Case,
 ): readonly Violation[] {
@@ -267,15 +267,15 @@ function extraWrites(
     );
   const isForeign = restored.length > 0 ||
     plan.perturbations.some((one) => one.do === "edit");
-  // Who takes an owner for alive makes objects for it, which the garbage collector
-  // removes again.
+  // An operator that sees a deleted owner creates objects for it, which the
+  // garbage collector removes again.
   const isMisled = plan.perturbations.some((one) => MISLEADING.has(one.do));
   const usual = summary(reference);
   const found: Violation[] = [];
   for (const [key, writes] of summary(run)) {
     const expected = usual.get(key)?.length ?? 0;
     const [effect] = key.split(" ", 1);
-    // What the operator made and removed in one step has cost nobody anything.
+    // An object that the operator created and deleted in one step does no harm.
     const spared = effect === "deleted"
       ? shortLived(writes, { run, reference })
       : 0;
@@ -311,7 +311,7 @@ function times(count: number): string {
   return count === 0 ? "never" : count === 1 ? "once" : `${count} times`;
 }
 
-/** External actions that were performed more often than in the reference run. */
+/** Reports requests outside the cluster that are sent too often. */
 function extraCalls(
   { reference, run, plan, masked }: Case,
 ): readonly Violation[] {
@@ -359,7 +359,7 @@ function extraCalls(
   return found.toSorted((a, b) => Number(isRemoval(b)) - Number(isRemoval(a)));
 }
 
-/** The first step after which the state differs from that of the reference. */
+/** Reports the first step whose state differs from the reference run. */
 function endStates(one: Case): readonly Violation[] {
   const { reference, run, masked, scenario } = one;
   const ignored = new Set(reference.before);
@@ -413,7 +413,7 @@ function differing(
   });
 }
 
-/** Writes to objects that only one of two runs has. */
+/** Writes to the given objects that only one of two runs performed. */
 function differingWrites(
   reference: RunRecord,
   run: RunRecord,
@@ -441,7 +441,7 @@ function differingWrites(
   return both.length > 0 ? both : [...usual.keys()];
 }
 
-/** A change that is taken back leaves the state as it was. */
+/** Reports a reverted change that has not restored the earlier state. */
 function wayBack({ reference, scenario, masked }: Case): readonly Violation[] {
   const { steps } = reference;
   const { backTo } = scenario;
@@ -463,7 +463,7 @@ function wayBack({ reference, scenario, masked }: Case): readonly Violation[] {
   return [
     violation(
       "path",
-      `${first.object} is another after ${
+      `${first.object} differs after ${
         scenario.steps.slice(backTo).some((step) => "delete" in step)
           ? "a deletion and creation"
           : "a change and back"
@@ -482,13 +482,13 @@ function wayBack({ reference, scenario, masked }: Case): readonly Violation[] {
   ];
 }
 
-/** Key of the object of a write, as states have it. */
+/** Key of the object of a write, as in a `ClusterState`. */
 function keyOf(write: TracedWrite): string {
   const at = write.namespace === "" ? "" : `${write.namespace}/`;
   return `${write.kind} ${at}${generatedPrefix(write) ?? write.name}`;
 }
 
-/** Objects of the operator that stay when all primaries are gone. */
+/** Reports objects of the operator that remain without any primary. */
 function leftBehind(
   { reference, scenario, primaryKinds }: Case,
 ): readonly Violation[] {
@@ -527,7 +527,7 @@ function leftBehind(
   return [...found.values()];
 }
 
-/** Status of primaries: of the newest generation, with conditions in form. */
+/** Reports outdated and malformed statuses of primaries. */
 function statusTruth(
   { run, reference, primaryKinds, scenario }: Case,
 ): readonly Violation[] {
@@ -564,7 +564,7 @@ function statusTruth(
   return [...found.values()];
 }
 
-/** What is wrong with the status of an object that is at rest. */
+/** Faults in the status of an object while the operator is at rest. */
 function statusFaults(object: JsonObject): readonly string[] {
   const { status } = object;
   const { generation } = metadataOf(object);
@@ -601,7 +601,7 @@ function statusFaults(object: JsonObject): readonly string[] {
   return faults;
 }
 
-/** Whether conditions say that the newest generation is still worked on. */
+/** Whether conditions report that the newest generation is being reconciled. */
 function isReconciling(conditions: unknown): boolean {
   return Array.isArray(conditions) &&
     conditions.some((one) =>
@@ -610,7 +610,7 @@ function isReconciling(conditions: unknown): boolean {
     );
 }
 
-/** The number of writes is bounded. */
+/** Reports a step with too many writes. */
 function bounded({ run, reference, scenario }: Case): readonly Violation[] {
   for (const step of scenario.steps.keys()) {
     // A write that the server was too busy for was none, and is tried once more.
@@ -633,7 +633,7 @@ function bounded({ run, reference, scenario }: Case): readonly Violation[] {
   return [];
 }
 
-/** Nothing is written while nothing changes. */
+/** Reports too many writes while nothing changes. */
 function idle({ run, reference, scenario }: Case): readonly Violation[] {
   const { writes, duration } = run.idle;
   const limit = run === reference
@@ -648,7 +648,7 @@ function idle({ run, reference, scenario }: Case): readonly Violation[] {
   return [repeating("stays", text, { step: length - 1, writes: late })];
 }
 
-/** The state by one path is the state by another. */
+/** Compares the states that two runs have reached by different paths. */
 export function judgePaths(
   direct: RunRecord,
   other: RunRecord,
@@ -674,7 +674,7 @@ export function judgePaths(
   return [
     violation(
       "path",
-      `${first?.object} is another after "${sameAs?.scenario}" than if it had been created so${
+      `${first?.object} differs after "${sameAs?.scenario}" from a direct creation${
         first?.path === "" ? "" : `: ${first?.path.slice(1)}`
       }`,
       {

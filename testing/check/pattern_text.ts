@@ -1,18 +1,18 @@
-/** Maximum number of repetitions of one part. */
+/** Maximum number of repetitions of one part of an expression. */
 const MAX_REPEATS = 3;
-/** Characters to choose from, the usual ones first. */
+/** Characters of generated texts, the usual ones first. */
 const CHARACTERS = [
   ..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/:@ %+*",
 ];
 
 /**
- * A text that matches a regular expression of a schema: characters, classes,
- * groups, alternatives and repetitions are known.
+ * Generates a text that matches a regular expression of a schema. Characters,
+ * classes, groups, alternatives and repetitions are supported.
  *
  * @param pattern The expression.
- * @param variant Number of the text: different numbers give different texts where
- * the expression allows it.
- * @returns The text; undefined if the expression has parts that are not known.
+ * @param variant Number of the text: different numbers give different texts
+ * where the expression allows it.
+ * @returns The text; undefined if the expression has unsupported parts.
  */
 export function textMatching(
   pattern: string,
@@ -28,7 +28,7 @@ export function textMatching(
   }
 }
 
-/** Reader that writes the text while it reads the expression. */
+/** Parser of a regular expression that generates a matching text. */
 class PatternReader {
   readonly #pattern: string;
   readonly #variant: number;
@@ -43,7 +43,7 @@ class PatternReader {
     return this.#at >= this.#pattern.length;
   }
 
-  /** Reads alternatives up to the end of their group. */
+  /** Parses alternatives up to the end of their group. */
   alternatives(): string {
     const texts = [this.#sequence()];
     while (this.#takes("|")) texts.push(this.#sequence());

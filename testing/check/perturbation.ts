@@ -1,4 +1,4 @@
-/** Object that a step or a perturbation is about. */
+/** Reference to the object of a step or a perturbation. */
 export interface ObjectReference {
   readonly apiVersion: string;
   readonly kind: string;
@@ -6,19 +6,19 @@ export interface ObjectReference {
   readonly namespace?: string | undefined;
 }
 
-/** Change of an object by someone else: a JSON merge patch, or its deletion. */
+/** Change of an object by another writer: a JSON merge patch, or a deletion. */
 export interface ObjectChange {
   readonly patch?: object | undefined;
   readonly delete?: true | undefined;
 }
 
 /**
- * One thing that goes wrong in a world, as plain JSON. Writes and events are
- * named by their number in the trace of a clean run, which a perturbed run
- * equals up to that point.
+ * Fault in a simulation, as plain JSON. Writes and events are identified by
+ * their number in the trace of an undisturbed run, which a disturbed run equals
+ * up to that point.
  */
 export type Perturbation =
-  /** Kills the operator at a write; the next incarnation starts after `downMs`. */
+  /** Kills the operator at a write, and restarts it after `downMs`. */
   | {
     readonly do: "crash";
     readonly write: number;
@@ -95,9 +95,9 @@ export type Perturbation =
    * and another replica takes them for a minute.
    */
   | { readonly do: "depose"; readonly write: number }
-  /** Before a write a second incarnation starts beside the first. */
+  /** Starts a second instance of the operator before a write. */
   | { readonly do: "twins"; readonly write: number }
-  /** Someone else changes or deletes an object before a write, or after a step. */
+  /** Change or deletion by another writer before a write or after a step. */
   | ObjectChange & {
     readonly do: "edit";
     readonly write?: number | undefined;
@@ -106,5 +106,5 @@ export type Perturbation =
   }
   /** The wall clock jumps before a write. */
   | { readonly do: "clock"; readonly write: number; readonly jumpMs: number }
-  /** Containers of simulated pods become ready late, now and then, or never. */
+  /** Simulated containers become ready late, intermittently, or never. */
   | { readonly do: "dependents"; readonly mode: "late" | "flap" | "never" };

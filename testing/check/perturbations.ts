@@ -9,13 +9,13 @@ import type {
 } from "./perturbation.ts";
 import type { WorldClock } from "./world_clock.ts";
 
-/** Longest time that a delayed event waits, in milliseconds. */
+/** Maximum time that a delayed event waits, in milliseconds. */
 const DELAY_LIMIT_MS = 30_000;
 /** Time after which a watch that has missed events expires, in milliseconds. */
 const GAP_MS = 60_000;
-/** Time that a suspended process stands still, in milliseconds. */
+/** Time for which a process is suspended, in milliseconds. */
 const SUSPENDED_MS = 120_000;
-/** Time that another replica keeps the Leases, in milliseconds. */
+/** Time for which another replica holds the Leases, in milliseconds. */
 const DEPOSED_MS = 60_000;
 
 const LEASE = untyped({
@@ -24,11 +24,11 @@ const LEASE = untyped({
   kind: "Lease",
 });
 
-/** What perturbations act on. */
+/** Parts of a simulation that perturbations change. */
 export interface PerturbedWorld {
   readonly client: Client;
   readonly clock: WorldClock;
-  /** Clock whose timers survive the operator. */
+  /** Clock whose timers continue when the operator is killed. */
   readonly outside: Clock;
   twin(): void;
   edit(
@@ -37,19 +37,19 @@ export interface PerturbedWorld {
   ): Promise<void>;
 }
 
-/** What becomes of a write. */
+/** Decision of the perturbations on a write. */
 export interface WriteVerdict {
-  /** Perturbation that decides. */
+  /** Name of the perturbation that decided. */
   readonly fault?: string | undefined;
-  /** The operator is killed: before the write, before the answer, or after it. */
+  /** Crash before the write, before the answer, or after the answer. */
   readonly crash?: {
     readonly place: "before" | "unanswered" | "after";
     readonly why: string;
     readonly downMs: number;
   } | undefined;
-  /** Whether the process stood still before the write. */
+  /** Whether the process was suspended before the write. */
   readonly wasSuspended?: boolean | undefined;
-  /** Effect by the faults of the server. */
+  /** Fault that the server injects. */
   readonly effect?: FaultEffect | undefined;
 }
 
@@ -58,13 +58,13 @@ type Kind<D extends Perturbation["do"]> = Extract<
   { readonly do: D }
 >;
 
-/** Perturbations of a world, each of which acts when its write or event comes. */
+/** Perturbations of a simulation; each takes effect at its write or event. */
 export class Perturbations {
   readonly #all: readonly Perturbation[];
   readonly hits: number[];
   #world: PerturbedWorld | undefined;
   #stale: Kind<"stale"> & { readonly until: number } | undefined;
-  /** Ends the staleness of open watches. */
+  /** Callbacks that end the staleness of open watches. */
   readonly #staleWatches: Set<() => void> = new Set();
   #throttledUntil = -Infinity;
   /** Watches that have missed events. */
@@ -76,7 +76,7 @@ export class Perturbations {
   /** Times at which delayed events began to wait. */
   readonly #delayedSince: Map<number, number> = new Map();
   readonly #due: Set<number> = new Set();
-  /** Objects whose writes are hit, by the first one. */
+  /** Objects whose writes are affected, from the first affected write on. */
   readonly #targets: Map<Perturbation, string> = new Map();
 
   constructor(all: readonly Perturbation[]) {
@@ -104,7 +104,7 @@ export class Perturbations {
     return this.#world?.clock.now() ?? 0;
   }
 
-  /** How simulated containers become ready; undefined if as usual. */
+  /** Mode in which simulated containers become ready; undefined if normal. */
   get dependents(): "late" | "flap" | "never" | undefined {
     const [one] = this.#of("dependents");
     if (one !== undefined) this.#hit(one);
@@ -112,7 +112,7 @@ export class Perturbations {
   }
 
   /**
-   * Acts before a write, and says what becomes of it.
+   * Applies the perturbations of a write, and returns the decision on it.
    *
    * @param write Number of the write.
    * @param target Object that it writes.
@@ -172,18 +172,18 @@ export class Perturbations {
     return verdict;
   }
 
-  /** Time until which something is wrong, so that nothing is quiet. */
+  /** Time until which perturbations last. */
   get until(): number {
     const stale = this.#stale?.until ?? 0;
     return Math.max(this.#throttledUntil, stale, this.#lastsUntil);
   }
 
-  /** Something is wrong until a time. */
+  /** Records that a perturbation lasts until a time. */
   lasts(until: number): void {
     this.#lastsUntil = Math.max(this.#lastsUntil, until);
   }
 
-  /** Effect on any request; undefined if there is none. */
+  /** Effect of lasting perturbations on a request; undefined without any. */
   effect(
     { verb, resource }: { readonly verb: string; readonly resource: string },
   ): FaultEffect | undefined {
@@ -205,7 +205,7 @@ export class Perturbations {
     world.outside.setTimer(() => this.#catchUp(true), one.forMs);
   }
 
-  /** Serves the current state again, once a new incarnation has a stale watch. */
+  /** Ends the staleness once a restarted operator has a stale watch. */
   #catchUp(
     now = this.#staleWatches.size > 0 && this.#stale?.resource === undefined,
   ): void {
@@ -217,7 +217,7 @@ export class Perturbations {
 
   /**
    * Suspends the process of the operator until its Leases have expired, so that
-   * another replica takes them for a while.
+   * another replica holds them for a while.
    */
   async #depose({ client, clock, outside }: PerturbedWorld): Promise<void> {
     clock.moveTo(clock.now() + SUSPENDED_MS);
@@ -264,14 +264,14 @@ export class Perturbations {
     return false;
   }
 
-  /** What becomes of an event. */
+  /** Effect of the perturbations on an event; undefined to deliver it. */
   onEvent(
     { n, group, resource, revision, isInitial }: {
       readonly n: number;
       readonly group: string;
       readonly resource: string;
       readonly revision: number;
-      /** Whether it is part of the first state, which is always complete. */
+      /** Whether the event is part of the initial state of a watch. */
       readonly isInitial: boolean;
     },
   ): "cut" | "expire" | "withhold" | undefined {
@@ -292,12 +292,12 @@ export class Perturbations {
     return undefined;
   }
 
-  /** Withholds no further event: the list that follows is complete. */
+  /** Stops withholding events, because the list that follows is complete. */
   endGap(): void {
     this.#gapIsOver = true;
   }
 
-  /** Closes the gap of a watch that has missed events, after a while. */
+  /** Closes a watch that has missed events, after a while. */
   closeLater(watch: object, close: () => void): void {
     if (this.#gaps.has(watch)) return;
     this.#gaps.add(watch);
@@ -308,7 +308,7 @@ export class Perturbations {
     }, GAP_MS);
   }
 
-  /** Edits that follow a step of the workload. */
+  /** Changes by other writers that follow a step of the workload. */
   *afterStep(step: number): Iterable<Kind<"edit">> {
     for (const one of this.#of("edit")) {
       if (one.step !== step) continue;

@@ -6,16 +6,16 @@ export interface Perturbation {
   readonly [parameter: string]: string | number;
 }
 
-/** A run that differs from the reference: a scenario and perturbations. */
+/** Plan of a run: a scenario, and the perturbations that disturb it. */
 export interface Plan {
   /** Name of the scenario of the workload. */
   readonly scenario: string;
-  /** Perturbations; empty for the reference itself. */
+  /** Perturbations; empty for the reference run. */
   readonly perturbations: readonly Perturbation[];
 }
 
 /**
- * Text of a plan, as `--replay` takes it, such as
+ * Formats a plan for `--replay`, such as
  * `change-replicas/crash:write=3,place=before`.
  */
 export function planText({ scenario, perturbations }: Plan): string {
@@ -31,7 +31,7 @@ export function planText({ scenario, perturbations }: Plan): string {
 }
 
 /**
- * Reads the text of a plan.
+ * Parses the text of a plan.
  *
  * @throws {RangeError} If it is not the text of a plan.
  */

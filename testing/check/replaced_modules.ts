@@ -9,7 +9,7 @@ interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Waits for a delay on the clock of the world. */
+/** Waits for a delay on the clock of the simulation. */
 function wait<T = void>(
   delay?: number,
   value?: T,
@@ -64,13 +64,13 @@ const promises = {
 };
 
 type Values = readonly unknown[];
-/** Calls a global as it is at the time of the call. */
+/** Creates a function that calls the current value of a global. */
 const current =
   (name: "setTimeout" | "setInterval" | "clearTimeout" | "clearInterval") =>
   (...values: Values): unknown =>
     (globalThis[name] as (...values: Values) => unknown)(...values);
 
-/** Module whose `request` and `get` are those of its default export at the time. */
+/** Copies an HTTP module; `request` and `get` call the current functions. */
 function withCurrent(module: object): object {
   const { default: owner } = module as {
     readonly default: Record<"request" | "get", (...values: Values) => unknown>;
@@ -83,8 +83,8 @@ function withCurrent(module: object): object {
 }
 
 /**
- * Modules of the runtime as an operator in a world imports them: with the timers,
- * random values and HTTP requests of the world.
+ * Replacements of runtime modules for an operator in a simulation, with its
+ * timers, random values and HTTP requests.
  */
 export const REPLACED_MODULES: Readonly<Record<string, object>> = {
   "timers": {
@@ -111,11 +111,11 @@ export const REPLACED_MODULES: Readonly<Record<string, object>> = {
   },
 };
 
-/** Global key, under which the modules of {@linkcode replacementOf} find them. */
+/** Global key of the replacements, for generated modules. */
 const KEY = Symbol.for("@coracle/operator/replaced-modules");
 
 /**
- * Returns the URL of a module that takes the place of one of the runtime;
+ * Returns the URL of the module that replaces a module of the runtime;
  * undefined if none does.
  *
  * @param specifier Name of the module, with or without `node:`.

@@ -14,37 +14,37 @@ export interface SettledStep {
   readonly objects: readonly JsonObject[];
   /** Revision of the cluster. */
   readonly revision: number;
-  /** Numbers of the last write and the last delivery of the operator so far. */
+  /** Number of the last write of the operator so far. */
   readonly writes: number;
   readonly events: number;
 }
 
-/** A run of a scenario, as oracles judge it; plain data. */
+/** Record of a run of a scenario, for the oracles; plain data. */
 export interface RunRecord {
   readonly steps: readonly SettledStep[];
   readonly trace: readonly TraceEntry[];
-  /** Keys of the objects that were there before the workload. */
+  /** Keys of the objects that existed before the workload. */
   readonly before: readonly string[];
   /** Writes in the idle time after the last step. */
   readonly idle: {
-    /** Length in milliseconds. */
+    /** Duration of the idle time in milliseconds. */
     readonly duration: number;
     readonly writes: number;
     readonly changes: number;
   };
-  /** Violations of own invariants, by name. */
+  /** Violations of custom invariants. */
   readonly violations: readonly {
     readonly oracle: string;
     readonly text: string;
     readonly step: number;
   }[];
-  /** Requests outside of the cluster that nobody answered, each once. */
+  /** Requests outside the cluster that were not answered, each once. */
   readonly unanswered: readonly string[];
   /** CPU time of the run in milliseconds. */
   readonly cpu: number;
 }
 
-/** Writes of a step of an undisturbed run that are always too many. */
+/** Maximum number of writes in a step of an undisturbed run. */
 export const MAX_WRITES = 300;
 
 /** Whether the operator has come to rest after each step. */
@@ -59,14 +59,14 @@ export function writesOf(
   return trace.filter((entry): entry is TracedWrite => entry.type === "write");
 }
 
-/** Deliveries of a run, in order. */
+/** Delivered events of a run, in order. */
 export function eventsOf(
   { trace }: Pick<RunRecord, "trace">,
 ): readonly TracedEvent[] {
   return trace.filter((entry): entry is TracedEvent => entry.type === "event");
 }
 
-/** Notes of a kind, in order. */
+/** Notes of a kind in the trace of a run, in order. */
 export function notesOf(
   { trace }: Pick<RunRecord, "trace">,
   what: string,
@@ -76,7 +76,7 @@ export function notesOf(
   );
 }
 
-/** Write as a text, such as `delete Service default/a`. */
+/** Formats a write, such as `delete Service default/a`. */
 export function writeText(
   { verb, kind, namespace, name, subresource }: Pick<
     TracedWrite,

@@ -1,7 +1,7 @@
 export interface TracedObject {
   /** Kind of the object, such as `ConfigMap`. */
   readonly kind: string;
-  /** Plural of its resource. */
+  /** Plural name of the resource. */
   readonly resource: string;
   readonly group: string;
   readonly namespace: string;
@@ -9,28 +9,28 @@ export interface TracedObject {
   readonly uid: string;
 }
 
-/** Write of the operator that reached the server, or an attempt of it. */
+/** Write of the operator, or an attempt that did not reach the server. */
 export interface TracedWrite extends TracedObject {
   readonly type: "write";
-  /** Number of the write, from 1; the address of perturbations. */
+  /** Number of the write, from 1, by which perturbations refer to it. */
   readonly number: number;
   /** Verb: `create`, `update`, `patch`, `apply`, `delete`. */
   readonly verb: string;
   readonly subresource: string;
-  /** Incarnation of the operator, from 1. */
+  /** Number of the operator's simulated process, from 1. */
   readonly incarnation: number;
-  /** Status code of the answer; 0 without one. */
+  /** HTTP status of the answer; 0 without an answer. */
   readonly code: number;
   readonly reason: string;
-  /** Effect on the object: nothing if it stayed the same. */
+  /** Effect on the object; `nothing` if it was not changed. */
   readonly effect: "created" | "changed" | "deleted" | "nothing";
-  /** Body that was sent. */
+  /** Body of the request. */
   readonly body?: unknown;
-  /** Whether a perturbation made the answer. */
+  /** Whether a perturbation determined the answer. */
   readonly disturbed: boolean;
   /** Step of the workload, from 0. */
   readonly step: number;
-  /** Virtual milliseconds since the start. */
+  /** Virtual time since the start, in milliseconds. */
   readonly at: number;
 }
 
@@ -46,7 +46,7 @@ export interface TracedEvent extends TracedObject {
   readonly at: number;
 }
 
-/** Other things that happened. */
+/** Note about another incident in a run. */
 export interface TracedNote {
   readonly type: "note";
   /** Kind of the note: `kill`, `start`, `step`, `disturbance`, `refused`, `rejection`, `external`, `change`. */

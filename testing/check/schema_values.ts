@@ -1,6 +1,6 @@
 /**
- * Values for workloads from structural schemas: one that fits, and others for each
- * leaf. CEL rules are left to the server, which refuses what does not fit.
+ * Values for workloads from structural schemas: a valid one, and others for
+ * each leaf. CEL rules are not evaluated, but enforced by the server.
  *
  * @module
  */
@@ -19,7 +19,7 @@ export interface LeafChange {
 /** Maximum number of items or characters generated to satisfy a minimum. */
 const MAX_SIZE = 64;
 
-/** Texts by the name of the field, for texts without any other restriction. */
+/** Example texts by field name, for fields without any other restriction. */
 const NAMED_TEXTS: readonly (readonly [RegExp, readonly string[]])[] = [
   [/image$/i, ["nginx:1.29", "nginx:1.28", "nginx:1.27"]],
   [/schedule|cron/i, ["0 * * * *", "30 2 * * *"]],
@@ -58,12 +58,12 @@ const FORMATS: Readonly<Record<string, readonly string[]>> = {
 const TEXTS = ["a", "b", "sample", "1", "1h", "10Mi", "0 * * * *"];
 
 /**
- * A value that fits a structural schema, with its optional fields or without.
+ * Generates a value for a structural schema, with or without optional fields.
  *
  * @param schema Structural schema.
  * @param options.optional Whether optional fields without a default are set.
  * @param options.name Name of the field.
- * @returns The value; undefined if none is known.
+ * @returns The value; undefined if none can be generated.
  */
 export function fittingValue(
   schema: OpenApiSchema,
@@ -105,7 +105,7 @@ function keysOf(value: JsonObject, count: number): readonly string[] {
   return keys.filter((key) => !(key in value));
 }
 
-/** Items that differ from each other where they can, for sets and maps. */
+/** Generates items that differ if possible, for sets and maps. */
 function listOf(
   items: OpenApiSchema,
   count: number,
@@ -117,7 +117,7 @@ function listOf(
   );
 }
 
-/** The n-th of several different items. */
+/** Generates the n-th of several different items. */
 function differentItem(
   items: OpenApiSchema,
   at: number,
@@ -138,7 +138,7 @@ function differentItem(
   return value;
 }
 
-/** The n-th text or number of a type without other restrictions. */
+/** Generates the n-th text or number; undefined if it is not valid. */
 function nth(schema: OpenApiSchema, at: number): unknown {
   const value = schema.type === "string"
     ? `item-${at + 1}`
@@ -149,9 +149,8 @@ function nth(schema: OpenApiSchema, at: number): unknown {
 }
 
 /**
- * Changes of a value, each of one leaf: other values of scalars, an item more and
- * an item less of lists, a key more and less of maps, and optional objects added
- * and removed.
+ * Changes of a value, each of one leaf: other values of scalars, added and
+ * removed list items and map keys, and added and removed optional objects.
  *
  * @param schema Structural schema of the value.
  * @param value Current value.
@@ -248,7 +247,7 @@ function listChanges(
   return changes;
 }
 
-/** A value with one leaf changed; objects and lists on the way are copied. */
+/** Returns a value with one leaf changed, without modifying the given one. */
 export function changed(value: unknown, change: LeafChange): unknown {
   const [first, ...path] = change.path;
   if (first === undefined) return change.value;
@@ -264,7 +263,7 @@ export function changed(value: unknown, change: LeafChange): unknown {
   return copy;
 }
 
-/** Scalar values that fit a schema, the usual one first. */
+/** Scalar values that are valid for a schema, the usual one first. */
 function scalars(schema: OpenApiSchema, name: string): readonly unknown[] {
   const found = candidates(schema, name).filter((value) => fits(schema, value));
   return [...new Set(found)];
@@ -323,7 +322,7 @@ function texts(schema: OpenApiSchema, name: string): readonly string[] {
   return usual.filter((text): text is string => text !== undefined);
 }
 
-/** Whether a scalar fits the keywords that this file knows. */
+/** Whether a scalar satisfies the supported keywords of a schema. */
 function fits(schema: OpenApiSchema, value: unknown): boolean {
   if (Array.isArray(schema.enum)) return schema.enum.includes(value);
   if (typeof value === "number") {
@@ -349,7 +348,7 @@ function fits(schema: OpenApiSchema, value: unknown): boolean {
   return regExpOf(pattern)?.test(value) ?? true;
 }
 
-/** Go's expressions of schemas are JavaScript's in nearly all cases. */
+/** Compiles the Go expression of a schema; undefined if not supported. */
 function regExpOf(pattern: string): RegExp | undefined {
   try {
     return new RegExp(pattern, "u");

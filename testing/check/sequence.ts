@@ -1,12 +1,16 @@
-/** Sequence of writes and events of a run, as text and as a Mermaid diagram. */
+/**
+ * Sequence of writes and events of a run, as text and as a Mermaid diagram.
+ *
+ * @module
+ */
 import { type RunRecord, writeText } from "./run_record.ts";
 import type { TraceEntry } from "./run_trace.ts";
 
-/** Number of entries before and after the point of interest. */
+/** Number of entries to show before the first disturbance. */
 const BEFORE = 8;
 const AFTER = 24;
 
-/** Entries to show: around the first disturbance, without what repeats. */
+/** Entries to show: around the first disturbance, or the last ones. */
 function shownEntries({ trace }: RunRecord): readonly TraceEntry[] {
   const first = trace.findIndex(isDisturbance);
   if (first < 0) return trace.slice(-(BEFORE + AFTER));
@@ -19,7 +23,7 @@ function isDisturbance(entry: TraceEntry): boolean {
       (entry.what === "kill" || entry.what === "disturbance");
 }
 
-/** Writes and events as lines, with their virtual time. */
+/** Formats the writes and events of a run as lines, with their virtual time. */
 export function sequenceText(run: RunRecord): string {
   return shownEntries(run).map((entry) => {
     const at = `${(entry.at / 1000).toFixed(3).padStart(10)} s`;
@@ -56,7 +60,7 @@ function answerText(
   return `${answer}${done}${disturbed ? "   <<< disturbed" : ""}`;
 }
 
-/** Writes and events as a Mermaid sequence diagram. */
+/** Formats the writes and events of a run as a Mermaid sequence diagram. */
 export function sequenceDiagram(run: RunRecord): string {
   const lines = shownEntries(run).flatMap((entry): readonly string[] => {
     switch (entry.type) {
@@ -88,7 +92,7 @@ export function sequenceDiagram(run: RunRecord): string {
   ].join("\n");
 }
 
-/** Text without characters that have a meaning in Mermaid. */
+/** Escapes the characters that have a meaning in Mermaid. */
 function safe(text: string): string {
   return text.replace(/[;#]/g, (found) => `#${found.charCodeAt(0)};`)
     .replace(/\n/g, " ");

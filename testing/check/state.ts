@@ -1,6 +1,6 @@
 /**
- * States of a cluster in a form in which two runs can be compared: what differs
- * from run to run by nature is replaced, such as times and UIDs.
+ * Comparable states of a cluster: values that differ in every run, such as
+ * times and UIDs, are replaced.
  *
  * @module
  */
@@ -9,15 +9,15 @@ import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 /** Objects of a cluster by their key, such as `ConfigMap default/a`. */
 export type ClusterState = ReadonlyMap<string, JsonObject>;
 
-/** A place in which two states differ. */
+/** Field or object in which two states differ. */
 export interface StateDifference {
   /** Key of the object. */
   readonly object: string;
   /** Path of the field; empty for the whole object. */
   readonly path: string;
-  /** Value in the reference; undefined if absent. */
+  /** Value in the reference run; undefined if absent. */
   readonly expected: unknown;
-  /** Value in the run; undefined if absent. */
+  /** Value in the judged run; undefined if absent. */
   readonly found: unknown;
 }
 
@@ -26,13 +26,13 @@ const TIME_REGEXP =
 const UID_REGEXP =
   /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** Times of a world, also after jumps of its clock, in milliseconds. */
+/** Range of times in a simulation with a jumping clock, in milliseconds. */
 const TIMES_MS = [
   Date.parse("2025-12-01T00:00:00Z"),
   Date.parse("2027-01-01T00:00:00Z"),
 ] as const;
 
-/** Metadata that the server sets. */
+/** Metadata fields that the server sets. */
 const SERVER_METADATA: ReadonlySet<string> = new Set([
   "uid",
   "resourceVersion",
@@ -58,7 +58,7 @@ const ALLOCATED: ReadonlySet<string> = new Set([
   "collisionCount",
 ]);
 
-/** Kinds that tell of the operator's work, or that a cluster keeps for itself. */
+/** Kinds that are not compared: records of work, and internal objects. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   "Event",
   "Lease",
@@ -75,7 +75,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "PriorityClass",
 ]);
 
-/** Controllers of a cluster, whose objects follow from those of the operator. */
+/** Kinds whose built-in controllers create objects that are not compared. */
 const BUILT_IN_OWNERS: ReadonlySet<string> = new Set([
   "Deployment",
   "ReplicaSet",
@@ -87,11 +87,11 @@ const BUILT_IN_OWNERS: ReadonlySet<string> = new Set([
   "Node",
 ]);
 
-/** Groups of Kubernetes itself. */
+/** Pattern of the API versions of built-in kinds. */
 const BUILT_IN_GROUP =
   /^(?:v1|(?:apps|batch|autoscaling|policy|[^/]+\.k8s\.io)\/.*)$/;
 
-/** Order of conditions, which has no meaning. */
+/** Compares conditions by type, because their order has no meaning. */
 function byType(a: unknown, b: unknown): number {
   const [x, y] = [a, b].map((one) =>
     isJsonObject(one) ? String(one["type"]) : ""
@@ -99,7 +99,7 @@ function byType(a: unknown, b: unknown): number {
   return x! < y! ? -1 : x! > y! ? 1 : 0;
 }
 
-/** Key of an object, by its name or the prefix from which its name was made. */
+/** Key of an object: its kind, and its name or generated name's prefix. */
 export function stateKey(object: JsonObject): string {
   const metadata = metadataOf(object);
   const { namespace, name, generateName } = metadata;
@@ -109,10 +109,10 @@ export function stateKey(object: JsonObject): string {
 }
 
 /**
- * State of a cluster from its objects.
+ * Converts the objects of a cluster to a comparable state.
  *
  * @param objects All objects of the cluster.
- * @param ignored Keys of objects that were there before.
+ * @param ignored Keys of objects that existed before the workload.
  */
 export function clusterState(
   objects: readonly JsonObject[],
@@ -143,7 +143,7 @@ export function clusterState(
   );
 }
 
-/** Whether an object says nothing about the operator. */
+/** Whether an object is not compared. */
 export function isLeftOut(object: JsonObject): boolean {
   if (LEFT_OUT.has(String(object["kind"]))) return true;
   const { ownerReferences, name } = metadataOf(object);
@@ -208,14 +208,14 @@ function comparable(
   );
 }
 
-/** Whether a condition is of an older generation of its object. */
+/** Whether a condition belongs to an older generation of its object. */
 function isOutdated(condition: unknown, generation: unknown): boolean {
   if (!isJsonObject(condition)) return false;
   const { observedGeneration: observed } = condition;
   return typeof observed === "number" && observed < Number(generation);
 }
 
-/** Whether a number is a time of the world, in seconds or milliseconds. */
+/** Whether a number is a time in the simulation, in seconds or milliseconds. */
 function isTime(value: number): boolean {
   const [from, to] = TIMES_MS;
   return value >= from && value < to ||
@@ -223,10 +223,10 @@ function isTime(value: number): boolean {
 }
 
 /**
- * Differences of two states.
+ * Finds the differences between two states.
  *
- * @param masked Paths that differ by nature, as {@linkcode differenceName} has
- * them, and keys of objects.
+ * @param masked Names of differences to ignore, by {@linkcode differenceName},
+ * and keys of objects.
  */
 export function stateDifferences(
   expected: ClusterState,
@@ -245,7 +245,7 @@ export function stateDifferences(
   );
 }
 
-/** Name of a place without names of objects and positions in lists. */
+/** Name of a difference, without object names and list positions. */
 export function differenceName({ object, path }: StateDifference): string {
   const [kind] = object.split(" ", 1);
   return `${kind} ${path.replace(/\[\d+\]/g, "[]")}`;
@@ -279,12 +279,12 @@ function compare(
   }
 }
 
-/** Maximum length of a value in a text. */
+/** Maximum length of a value in formatted differences, in characters. */
 const MAX_VALUE = 200;
-/** Maximum number of differences in a text. */
+/** Maximum number of formatted differences. */
 const MAX_DIFFERENCES = 12;
 
-/** Differences as a text in the manner of `diff`. */
+/** Formats differences in the style of `diff`. */
 export function differencesText(
   differences: readonly StateDifference[],
 ): string {

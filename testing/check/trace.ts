@@ -1,7 +1,7 @@
-/** Request of an operator, in the order in which the server handled them. */
+/** Request of an operator, in the order of handling by the server. */
 export interface RequestEntry {
   readonly type: "request";
-  /** Virtual time, in milliseconds since the start of the world. */
+  /** Virtual time, in milliseconds since the start of the simulation. */
   at: number;
   /** Number of the request among those of the operator. */
   n: number;
@@ -17,7 +17,7 @@ export interface RequestEntry {
   readonly subresource: string;
   readonly namespace: string;
   name: string;
-  /** Path and query. */
+  /** Path and query of the request. */
   readonly path: string;
   readonly body?: string | undefined;
   readonly dryRun: boolean;
@@ -26,18 +26,18 @@ export interface RequestEntry {
   reason?: string | undefined;
   /** Whether the request changed an object. */
   changed: boolean;
-  /** resourceVersion and uid of the object in the answer. */
+  /** resourceVersion of the object in the answer. */
   revision?: number | undefined;
   uid?: string | undefined;
   /** Whether the operator received the answer. */
   answered: boolean;
-  /** Perturbation that decided the outcome. */
+  /** Name of the perturbation that determined the outcome. */
   fault?: string | undefined;
-  /** Call that made the request, with the option `callSites`. */
+  /** Stack frame that sent the request, with the option `callSites`. */
   readonly site?: string | undefined;
 }
 
-/** Event of a watch of an operator, in the order of deliveries. */
+/** Watch event of an operator, in the order of delivery. */
 export interface EventEntry {
   readonly type: "event";
   readonly at: number;
@@ -52,11 +52,11 @@ export interface EventEntry {
   readonly name: string;
   readonly uid: string;
   readonly revision: number;
-  /** Perturbation that replaced or dropped the event. */
+  /** Name of the perturbation that replaced or dropped the event. */
   fault?: string | undefined;
 }
 
-/** Entry of the trace of a world. */
+/** Entry in the trace of a simulation. */
 export type TraceEntry =
   | RequestEntry
   | EventEntry
@@ -85,7 +85,7 @@ export type TraceEntry =
     readonly incarnation: number;
     readonly level: string;
     readonly message: string;
-    /** Fields as JSON; their texts may differ by runtime. */
+    /** Log fields as JSON; their texts may differ between runtimes. */
     readonly fields: string;
   }
   | {

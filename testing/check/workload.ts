@@ -1,6 +1,6 @@
 /**
- * Workloads: scenarios in which a user creates, changes and deletes objects, from
- * examples or from the schemas of the kinds.
+ * Workloads: scenarios in which a user creates, changes and deletes objects
+ * that are given as examples or generated from the schemas of the kinds.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { metadataOf } from "./state.ts";
 export type CheckStep =
   & {
     /**
-     * Whether the next step waits until nothing is left to do.
+     * Whether the operator comes to rest before the next step.
      *
      * @default {true}
      */
@@ -35,22 +35,22 @@ export type CheckStep =
     | { readonly wait: string }
   );
 
-/** Steps in a cluster of their own. */
+/** Scenario of a workload: steps in a cluster of their own. */
 export interface Scenario {
   /** Name, such as `change-spec.replicas`. */
   readonly name: string;
   /** Steps of the user. */
   readonly steps: readonly CheckStep[];
-  /** Steps before the first one in which the operator can be disturbed. */
+  /** Number of steps at the start in which the operator is not disturbed. */
   readonly known: number;
-  /** Scenario whose end state must be the same, by another path. */
+  /** Step of another scenario after which the state must be the same. */
   readonly sameAs?: {
     readonly scenario: string;
     readonly step: number;
-    /** Whether that path had another object, which may have left something. */
+    /** Whether the other scenario has a further object. */
     readonly isShared?: boolean;
   };
-  /** Step whose state the last step must lead back to. */
+  /** Index of the step whose state the last step must restore. */
   readonly backTo?: number;
 }
 
@@ -62,10 +62,10 @@ const MAX_CHANGES = 24;
 const NAMESPACE = "default";
 
 /**
- * Example objects of a kind, from its structural schema: with all optional fields,
- * with none of them, and in between.
+ * Generates example objects of a kind from its structural schema: with all
+ * optional fields, with none of them, and with one of them.
  *
- * @param manifest CustomResourceDefinition.
+ * @param manifest CustomResourceDefinition of the kind.
  * @returns Objects to try, the best first; CEL rules may refuse them.
  */
 export function generatedObjects(manifest: CrdManifest): readonly JsonObject[] {
@@ -96,7 +96,7 @@ export function generatedObjects(manifest: CrdManifest): readonly JsonObject[] {
   return [most, least, ...between(least, most)];
 }
 
-/** The smallest object with one optional field of the spec each. */
+/** Copies of the smallest object, each with one optional field of the spec. */
 function between(least: JsonObject, most: JsonObject): readonly JsonObject[] {
   const [some, all] = [least["spec"], most["spec"]];
   if (!isJsonObject(some) || !isJsonObject(all)) return [];
@@ -135,19 +135,19 @@ function objectChanges(
   ).slice(0, MAX_CHANGES * 4);
 }
 
-/** Whether the server accepts an object, or a change of it from another one. */
+/** Function that checks whether the server accepts an object or a change. */
 export type Accepts = (
   object: JsonObject,
   from?: JsonObject,
 ) => Promise<boolean>;
 
 /**
- * Scenarios for example objects: they are created, changed at each leaf and back,
- * deleted, created again under the same name, and stand beside another one.
+ * Creates scenarios in which example objects are created, changed at each leaf
+ * and back, deleted, recreated, and combined with another object.
  *
  * @param examples Objects, in the order in which they are created.
  * @param options.definitions CustomResourceDefinitions of kinds to change.
- * @param options.accepts Asks the server, by a dry run.
+ * @param options.accepts Checks an object by a dry run.
  */
 export async function scenarios(
   examples: readonly JsonObject[],
@@ -197,7 +197,7 @@ export async function scenarios(
     },
   ];
   const at = known + create.length;
-  /** The same state as that of a step of another scenario, without its history. */
+  /** Creates a scenario that leads directly to a state of another one. */
   const direct = (
     scenario: string,
     steps: readonly CheckStep[],
@@ -276,7 +276,7 @@ export async function scenarios(
   return found;
 }
 
-/** A ConfigMap or Secret with another first value; undefined for other objects. */
+/** Changes the first value of a ConfigMap or Secret; undefined for others. */
 function changedContent(object: JsonObject): JsonObject | undefined {
   for (const field of ["data", "stringData"]) {
     const values = object[field];
@@ -306,13 +306,13 @@ function unique(name: string, taken: readonly Scenario[]): string {
   return `${name}-${number}`;
 }
 
-/** Whether an object is of the kind of a definition. */
+/** Whether a CustomResourceDefinition defines the kind of an object. */
 function isOf(object: JsonObject, { spec }: CrdManifest): boolean {
   const [group] = String(object["apiVersion"]).split("/");
   return group === spec.group && object["kind"] === spec.names.kind;
 }
 
-/** What names an object: apiVersion, kind, namespace and name. */
+/** Reference to an object: apiVersion, kind, namespace and name. */
 function nameOf(object: JsonObject): JsonObject {
   const { apiVersion, kind } = object;
   const { namespace, name } = metadataOf(object);
@@ -331,7 +331,7 @@ function renamed(object: JsonObject): JsonObject {
   };
 }
 
-/** Step as a text for a person. */
+/** Formats a step for users. */
 export function stepText(step: CheckStep): string {
   if ("wait" in step) return `wait ${step.wait}`;
   const [verb, object] = "apply" in step

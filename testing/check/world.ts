@@ -37,34 +37,34 @@ import { replaceHttp } from "./world_http.ts";
 import { type Chooser, Schedule } from "./world_schedule.ts";
 import { type Surroundings, WorldTransport } from "./world_transport.ts";
 
-/** Turns of the event loop without activity after which work has settled. */
+/** Number of event-loop turns without activity after which work has settled. */
 const QUIET_TURNS = 4;
 /** Maximum number of event-loop turns for one step of work. */
 const MAX_TURNS = 5_000;
-/** Maximum real time for work outside of the world, in milliseconds. */
+/** Maximum real time for work outside the simulation, in milliseconds. */
 const MAX_REAL_MS = 20_000;
-/** Delay until an operator that could not start is started again. */
+/** Delays before an operator that has exited is restarted, in milliseconds. */
 const RESTART_MS = { first: 10_000, longest: 300_000 };
 
 const MINUTE_MS = 60_000;
-/** Factor of the time without change, while the last request has failed. */
+/** Factor for the required time without changes after a failed request. */
 const FAILED_STILL = 4;
-/** Requests and deliveries in a second after which time passes with each. */
+/** Number of requests and deliveries in a virtual second that take no time. */
 const MAX_CROWD = 100;
-/** Time that each takes then, in milliseconds. */
+/** Virtual time of each further request or delivery, in milliseconds. */
 const CROWDED_MS = 5;
-/** Thrown where the process would have ended. */
+/** Error that is thrown where the simulated process exits. */
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
 const realNow = performance.now.bind(performance);
 
-/** Start of one incarnation of the operator. */
+/** Start of a simulated process of the operator. */
 export interface WorldStart {
-  /** Number of the incarnation, from 1. */
+  /** Number of the simulated process, from 1. */
   readonly incarnation: number;
-  /** Operators that were created in this incarnation so far. */
+  /** Operators that were created in this process so far. */
   readonly made: readonly OperatorHandle[];
-  /** Options for an operator that takes them. */
+  /** Options with which an operator can be created. */
   readonly cluster: {
     readonly client: Client;
     readonly clock: Clock;
@@ -74,11 +74,11 @@ export interface WorldStart {
 }
 
 export interface WorldOptions {
-  /** Decides names, times and, with `order`, the order of concurrent work. */
+  /** Seed of names, times and, with `order`, the order of concurrent work. */
   readonly seed: number;
   /**
-   * Loads one incarnation of the operator, with time, random numbers and `fetch`
-   * of the world in force. The result is started; nothing, if it starts by itself.
+   * Loads the operator for a simulated process, with the time, random numbers
+   * and `fetch` of the simulation. Returns undefined if it starts by itself.
    */
   readonly load: (
     start: WorldStart,
@@ -86,9 +86,9 @@ export interface WorldOptions {
     | Promise<{ start(): Promise<void> } | undefined>
     | { start(): Promise<void> }
     | undefined;
-  /** Kinds that are installed first. */
+  /** Kinds that are installed before the operator starts. */
   readonly kinds?: readonly DefinedKind[] | undefined;
-  /** Objects that are applied first. */
+  /** Objects that are applied before the operator starts. */
   readonly objects?: readonly UntypedObject[] | undefined;
   /** Namespaces for the operator; all by default. */
   readonly namespaces?: "all" | readonly string[] | undefined;
@@ -107,20 +107,20 @@ export interface WorldOptions {
   readonly order?: "canonical" | "seeded" | Chooser | undefined;
   /** Whether the trace names the call that made each request. */
   readonly callSites?: boolean | undefined;
-  /** User as whom the operator acts, with the rights that roles give. */
+  /** User as which the operator acts, with the rights of the user's roles. */
   readonly user?: string | undefined;
   /** Maximum number of requests, deliveries and timers; by default 100,000. */
   readonly maxActions?: number | undefined;
   /** Called after each change of an object. */
   readonly onChange?: (() => void) | undefined;
-  /** Answers what the operator requests by `fetch`; nobody does by default. */
+  /** Answers the `fetch` requests of the operator. By default they fail. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
 
-/** Objects by `apiVersion kind namespace/name`. */
+/** Objects by key: `apiVersion kind namespace/name`. */
 export type WorldObjects = Readonly<Record<string, UntypedObject>>;
 
-/** One process of the operator. */
+/** Simulated process of the operator. */
 interface Incarnation {
   readonly number: number;
   readonly clock: ReturnType<WorldClock["view"]>;
@@ -133,12 +133,12 @@ interface Incarnation {
 let active: World | undefined;
 
 /**
- * Deterministic world of one operator: an embedded API server, a virtual clock and
- * the operator in one process. Requests are handled and events delivered one at a
- * time, each after everything before it has settled, so that one seed gives one
- * trace on every runtime.
+ * Deterministic simulation of one operator: an embedded API server, a virtual
+ * clock and the operator in one process. Requests are handled and events
+ * delivered one at a time, each after everything before it has settled, so that
+ * one seed gives one trace on every runtime.
  *
- * Only one world can exist at a time, since it replaces globals of the process.
+ * Only one can exist at a time, since it replaces globals of the process.
  */
 export class World {
   readonly trace: TraceEntry[] = [];
@@ -165,11 +165,11 @@ export class World {
   #activity = 0;
   #actions = 0;
   #failedStarts = 0;
-  /** Incarnations whose modules are being loaded. */
+  /** Number of simulated processes whose modules are being loaded. */
   #spawning = 0;
-  /** Calls that other threads carry out. */
+  /** Number of calls in progress on other threads. */
   #working = 0;
-  /** Aborts the run: an error of the world itself. */
+  /** Error of the simulation itself, which aborts the run. */
   #failure: { readonly error: unknown } | undefined;
 
   private constructor(
@@ -222,10 +222,10 @@ export class World {
   }
 
   /**
-   * Starts a world: server, kinds, objects and the first incarnation of the
+   * Starts a simulation: server, kinds, objects and the first process of the
    * operator, which is starting when the promise is fulfilled.
    *
-   * @throws {Error} If another world exists.
+   * @throws {Error} If another simulation exists.
    */
   static async start(options: WorldOptions): Promise<World> {
     if (active !== undefined) {
@@ -258,32 +258,32 @@ export class World {
     return world;
   }
 
-  /** Number of the last incarnation. */
+  /** Number of the last simulated process. */
   get incarnation(): number {
     return this.#incarnations.length;
   }
 
-  /** Number of times that each perturbation acted. */
+  /** Number of times that each perturbation took effect. */
   get hits(): readonly number[] {
     return this.#perturbations.hits;
   }
 
-  /** Virtual milliseconds since the start. */
+  /** Virtual time since the start, in milliseconds. */
   get now(): number {
     return this.#clock.now();
   }
 
-  /** Moves the wall time, as a correction of a machine's clock does. */
+  /** Shifts the wall time, like a correction of a machine's clock. */
   jump(milliseconds: number): void {
     this.#clock.jump(milliseconds);
   }
 
-  /** Revision of the server. */
+  /** Current revision of the server. */
   get revision(): number {
     return this.#store.revision;
   }
 
-  /** Requests, deliveries and timers so far. */
+  /** Number of requests, deliveries and timers so far. */
   get actions(): number {
     return this.#actions;
   }
@@ -441,7 +441,7 @@ export class World {
     return response;
   }
 
-  /** Starts an incarnation of the operator. */
+  /** Starts a simulated process of the operator. */
   async #spawn(why: string): Promise<void> {
     const number = this.#incarnations.length + 1;
     const { seed, namespaces = "all" } = this.#options;
@@ -478,7 +478,7 @@ export class World {
       this.#activity++;
       this.#failedStarts = 0;
     }, (error) => this.#exited(incarnation, messageOf(error)));
-    // Loading modules takes real time, in which the world stands still.
+    // Loading modules takes real time, in which virtual time stands still.
     const end = realNow() + MAX_REAL_MS;
     const isRunning = () => loaded || transport.isUsed || !incarnation.alive;
     while (!isRunning()) {
@@ -493,14 +493,14 @@ export class World {
     }
   }
 
-  /** Ends the process of the operator, which calls for it. */
+  /** Ends the current simulated process, which has requested it. */
   #exit(why: string): never {
     const incarnation = this.#current;
     if (incarnation !== undefined) this.#exited(incarnation, why);
     throw EXIT;
   }
 
-  /** A process that exits by itself is started again, later each time. */
+  /** Restarts a process that has exited by itself, with increasing delays. */
   #exited(incarnation: Incarnation, why: string): void {
     this.#activity++;
     if (!incarnation.alive) return;
@@ -515,7 +515,7 @@ export class World {
     this.#outside.setTimer(() => this.#spawnAside(why), delay);
   }
 
-  /** Starts an incarnation within a step of the world, which stands still. */
+  /** Starts a simulated process during a step of the simulation. */
   #spawnAside(why: string): void {
     this.#spawning++;
     this.#spawn(why).catch((error) => this.#failure ??= { error })
@@ -525,7 +525,7 @@ export class World {
       });
   }
 
-  /** Kills all incarnations at a write, and starts the next one. */
+  /** Kills all simulated processes at a write, and starts the next one. */
   #crash(why: string, downMs: number): void {
     this.#killAll(why);
     this.#later(downMs, why);
@@ -546,19 +546,19 @@ export class World {
     incarnation.transport.drop();
   }
 
-  /** Kills the operator, as a power cut would. */
+  /** Kills the operator, like a power failure. */
   async kill(why = "the check"): Promise<void> {
     await this.#settle();
     this.#killAll(why);
   }
 
-  /** Kills the operator if it is alive and starts its next incarnation. */
+  /** Kills the operator if it is running, and starts it again. */
   async restart(why = "the check"): Promise<void> {
     await this.kill(why);
     await this.#spawn(why);
   }
 
-  /** Reports changes that no request of an operator made. */
+  /** Records changes that no request of an operator made. */
   #attribute(changes: readonly Change[]): void {
     for (const { type, object, revision } of changes) {
       const { group, plural } = object.definition;
@@ -618,7 +618,7 @@ export class World {
    * Handles requests, delivers events and fires timers until a condition holds.
    *
    * @param until Time beyond which no timer fires.
-   * @returns Whether the condition holds; false if the time has come.
+   * @returns Whether the condition holds; false if the time is reached first.
    */
   async #run(done: () => boolean, until: () => number): Promise<boolean> {
     const { maxActions = 100_000 } = this.#options;
@@ -660,16 +660,16 @@ export class World {
     }
   }
 
-  /** Advances the time, and runs everything that becomes due. */
+  /** Advances the virtual time, and runs everything that becomes due. */
   async advance(milliseconds: number): Promise<void> {
     const end = this.now + milliseconds;
     await this.#run(() => false, () => end);
   }
 
   /**
-   * Runs until a promise is settled.
+   * Runs the simulation until a promise is settled.
    *
-   * @throws {Error} If it is not within a virtual hour.
+   * @throws {Error} If the promise is not settled within a virtual hour.
    */
   async complete<T>(work: Promise<T>): Promise<T> {
     let settled = false;
@@ -685,13 +685,13 @@ export class World {
   }
 
   /**
-   * Runs until the operator has tried no write, and nothing but Leases and Events
-   * has changed, for a while.
+   * Runs the simulation until the operator has attempted no write, and nothing
+   * but Leases and Events has changed, for a while.
    *
    * @param options.within Limit, in virtual milliseconds; by default two hours.
    * @param options.still Virtual milliseconds without change; by default five
    * minutes. It is longer while the last request of the operator has failed.
-   * @param options.writes Number of writes after which the world is busy.
+   * @param options.writes Number of writes after which the result is `busy`.
    */
   async quiet(
     { within = 120 * MINUTE_MS, still = 5 * MINUTE_MS, writes = Infinity }: {
@@ -720,7 +720,7 @@ export class World {
     return reached && !isBusy() ? "quiet" : "busy";
   }
 
-  /** Applies an object as the user; a CRD is served when this resolves. */
+  /** Applies an object as the user; waits until a CRD is served. */
   async apply(object: UntypedObject): Promise<void> {
     const kind = kindOf(referenceOf(object));
     if (sameKind(kind, CRD_KIND)) {
@@ -741,7 +741,7 @@ export class World {
     );
   }
 
-  /** Changes an object as the user: its fields are a JSON merge patch. */
+  /** Changes an object as the user, by a JSON merge patch that names it. */
   async patch(object: UntypedObject): Promise<void> {
     await this.#change("user", referenceOf(object), { patch: object });
   }
@@ -798,18 +798,18 @@ export class World {
         this.#acting = undefined;
       }
     };
-    // A perturbation acts within a step of the world, which waits for it.
+    // A perturbation acts within a step of the simulation, which waits for it.
     await (who === "check" ? work() : this.complete(work()));
   }
 
-  /** Makes the changes of others that follow a step of the workload. */
+  /** Makes the changes by other writers that follow a step of the workload. */
   async editAfter(step: number): Promise<void> {
     for (const one of this.#perturbations.afterStep(step)) {
       await this.#edit(one.target, one);
     }
   }
 
-  /** All objects but Events, and but those that every server has. */
+  /** Returns all objects except Events and those of a new server. */
   snapshot(): WorldObjects {
     const objects: [string, UntypedObject][] = [];
     for (const collection of this.#store.collections()) {
@@ -826,7 +826,7 @@ export class World {
     return Object.fromEntries(objects.sort(([a], [b]) => a < b ? -1 : 1));
   }
 
-  /** Ends the world and gives the process its globals back. */
+  /** Ends the simulation and restores the globals of the process. */
   async end(): Promise<void> {
     for (const incarnation of this.#incarnations) this.#drop(incarnation);
     this.#outside.drop();
@@ -857,9 +857,9 @@ function referenceOf(object: UntypedObject): ObjectReference {
   return { apiVersion, kind, name, namespace };
 }
 
-/** Changes of the readiness of a container that flaps; ready after the last. */
+/** Number of readiness changes of a flapping container; the last is ready. */
 const FLAPS = 7;
-/** Time until a container becomes ready if it is late, or first if it flaps. */
+/** Time until a late or flapping container is first ready, in milliseconds. */
 const READY_MS = { late: 10 * MINUTE_MS, flap: 3 * MINUTE_MS };
 
 function podHooks(
@@ -888,7 +888,7 @@ function podHooks(
   };
 }
 
-/** Whether files are being read; only Node says so. */
+/** Whether files are being read; only known in Node. */
 function readsFiles(): boolean {
   return process.getActiveResourcesInfo?.().some((name) =>
     name.startsWith("FSReq")

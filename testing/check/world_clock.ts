@@ -1,21 +1,21 @@
 import type { Clock, Timer } from "../../core/clock.ts";
 import { type TimerEntry, TimerList } from "../virtual_clock.ts";
 
-/** Wall time at which every world starts. */
+/** Wall time at which every simulation starts. */
 const START_MS = Date.UTC(2026, 0, 1);
 
 /**
- * Time of a world: stands still until the world fires the next timer. Each
- * incarnation of the operator has its own view, whose timers end with it.
+ * Clock of a simulation: it stands still until the simulation fires the next
+ * timer. Each simulated process has its own view, whose timers end with it.
  */
 export class WorldClock {
   readonly #timers: TimerList = new TimerList();
   #now = 0;
   #skew = 0;
-  /** Incremented whenever a timer is set or cancelled: work is in progress. */
+  /** Counter of timer activity; its changes show work in progress. */
   activity = 0;
 
-  /** Milliseconds since the start of the world. */
+  /** Milliseconds since the start of the simulation. */
   now(): number {
     return this.#now;
   }
@@ -25,7 +25,7 @@ export class WorldClock {
     return START_MS + this.#now + this.#skew;
   }
 
-  /** Moves the wall time, as a correction of a machine's clock does. */
+  /** Shifts the wall time, like a correction of a machine's clock. */
   jump(milliseconds: number): void {
     this.#skew += milliseconds;
   }
@@ -35,7 +35,7 @@ export class WorldClock {
     return this.#timers.next?.due;
   }
 
-  /** Moves to the next timer and fires it; false if there is none until then. */
+  /** Advances to the next timer and fires it; false if none is due. */
   fireNext(until: number): boolean {
     const { next } = this.#timers;
     if (next === undefined || next.due > until) return false;
@@ -46,12 +46,12 @@ export class WorldClock {
     return true;
   }
 
-  /** Moves to a time without firing timers. */
+  /** Advances to a time without firing timers. */
   moveTo(time: number): void {
     this.#now = Math.max(this.#now, time);
   }
 
-  /** A view of the time whose timers can be dropped together. */
+  /** Creates a view of the clock whose timers can be dropped together. */
   view(): Clock & { drop(): void } {
     const pending = new Set<TimerEntry>();
     let dropped = false;

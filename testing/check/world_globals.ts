@@ -1,19 +1,19 @@
 import type { Clock, Timer } from "../../core/clock.ts";
 
-/** What the globals of a world are made of. */
+/** Sources of the replaced globals: time, random numbers and `fetch`. */
 export interface GlobalSources {
-  /** Clock of the incarnation that is alive. */
+  /** Returns the clock of the current simulated process. */
   readonly clock: () => Clock;
   readonly random: () => number;
   readonly uuid: () => string;
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Called when work outside of the world begins, and again when it ends. */
+  /** Called when work outside the simulation begins, and again when it ends. */
   readonly working: (change: 1 | -1) => void;
 }
 
 /**
- * Replaces the time, the timers, the random numbers and `fetch` of the process by
- * those of a world.
+ * Replaces the time, the timers, the random numbers and `fetch` of the process
+ * by those of a simulation.
  *
  * `setImmediate`, `queueMicrotask` and modules of the runtime such as
  * `node:crypto` stay as they are.
@@ -115,7 +115,7 @@ export function replaceGlobals(sources: GlobalSources): () => void {
   };
 }
 
-/** Reports the calls of asynchronous methods, which other threads carry out. */
+/** Wraps an object to report its calls, which other threads carry out. */
 function awaited<T extends object>(
   owner: T,
   working: (change: 1 | -1) => void,
@@ -135,7 +135,7 @@ function awaited<T extends object>(
   });
 }
 
-/** Replaces a property, also one that is inherited; returns the way back. */
+/** Replaces a property; returns a function that restores it. */
 function replace(owner: object, name: string, value: unknown): () => void {
   const before = Object.getOwnPropertyDescriptor(owner, name);
   Object.defineProperty(owner, name, {

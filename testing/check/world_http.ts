@@ -19,10 +19,10 @@ interface RequestOptions {
 }
 type Arguments = readonly (string | URL | RequestOptions | Callback)[];
 
-/** Headers of a connection; a request by fetch has no connection of its own. */
+/** Pattern of connection headers, which are not passed to `fetch`. */
 const OF_CONNECTION = /^(host|connection|content-length|transfer-encoding)$/i;
 
-/** Request of `node:http`, which the `fetch` of the process carries out. */
+/** Request of `node:http` that the global `fetch` sends. */
 class FetchedRequest extends Writable {
   readonly method: string;
   readonly path: string;

@@ -5,7 +5,7 @@ import type {
   Perturbation as WorldPerturbation,
 } from "./perturbation.ts";
 
-/** Someone else's change after a step of the workload. */
+/** Change by another writer after a step of the workload. */
 export interface ForeignChange {
   readonly step: number;
   readonly target: ObjectReference;
@@ -13,26 +13,26 @@ export interface ForeignChange {
   readonly field?: string | undefined;
 }
 
-/** Longest pause between two tries of an operator, in milliseconds. */
+/** Maximum pause between two attempts of an operator, in milliseconds. */
 const RETRY_MS = 1_200_000;
 
-/** A plan in the terms of the world. */
+/** Plan in the form that a simulation executes. */
 export interface WorldPlan {
-  /** Perturbations that the world makes. */
+  /** Perturbations that the simulation applies. */
   readonly perturbations: readonly WorldPerturbation[];
-  /** Changes of others, which are part of the workload. */
+  /** Changes by other writers, which are part of the workload. */
   readonly foreign: readonly ForeignChange[];
   /** Jumps of the clock before a step of the workload, in milliseconds. */
   readonly jumps: readonly { readonly step: number; readonly ms: number }[];
-  /** Time after which nothing of the plan is left, in milliseconds. */
+  /** Time after which the plan has no further effect, in milliseconds. */
   readonly aftermath: number;
   /** Step after which a newer build replaces the older one. */
   readonly upgradeAfter: number | undefined;
-  /** Choices of the order of deliveries and writes; undefined if as usual. */
+  /** Choices of the order of actions; undefined for the normal order. */
   readonly choices: readonly number[] | undefined;
 }
 
-/** Parameters of the perturbations that the world makes; with `?` if optional. */
+/** Parameters of perturbations in a simulation; optional ones end in `?`. */
 const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   crash: ["write", "place"],
   stale: ["write", "revision", "ms", "resource?"],
@@ -55,7 +55,7 @@ const TEXTS: ReadonlySet<string> = new Set(
   ),
 );
 const PLACES: readonly unknown[] = ["before", "unanswered", "after"];
-/** Name in the world, and parameters that a plan need not have. */
+/** Names and preset parameters of perturbations in a simulation. */
 const IN_WORLD: Readonly<Record<string, object>> = {
   missed: { do: "withhold", group: "" },
   order: { do: "delay" },
@@ -67,9 +67,9 @@ const IN_WORLD: Readonly<Record<string, object>> = {
 };
 
 /**
- * Translates the perturbations of a plan for the world.
+ * Converts the perturbations of a plan to those of a simulation.
  *
- * @throws {RangeError} If one is unknown or lacks a parameter.
+ * @throws {RangeError} If a perturbation is unknown or lacks a parameter.
  */
 export function worldPlan(all: readonly Perturbation[]): WorldPlan {
   const perturbations: WorldPerturbation[] = [];
@@ -112,7 +112,7 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
   return { perturbations, foreign, jumps, aftermath, upgradeAfter, choices };
 }
 
-/** Parameters of a perturbation, checked. */
+/** Checks the parameters of a perturbation, and returns them. */
 function checked(
   one: Perturbation,
   names: readonly string[],

@@ -1,39 +1,39 @@
-/** Decides what the order of a world leaves open. */
+/** Chooser of the order of pending actions, and of crashes. */
 export interface Chooser {
-  /** Why the run must end now; undefined if it goes on. */
+  /** Error that ends the run; undefined while it goes on. */
   readonly ended?: Error | undefined;
   /**
    * Chooses the action that happens next.
    *
    * @param choices Actions that may happen.
-   * @param pending All actions that wait.
+   * @param pending All pending actions.
    * @returns Index of a choice.
    */
   order(choices: readonly Action[], pending: readonly Action[]): number;
-  /** Decides whether the operator is killed at a write, and where. */
+  /** Decides whether a write kills the operator, and at what point. */
   crash?(target: string): "before" | "unanswered" | undefined;
 }
 
-/** Request to handle or event to deliver. */
+/** Pending action: a request to handle, or an event to deliver. */
 export interface Action {
-  /** Delivery or write; undefined if its place in the order does not matter. */
+  /** Name of the delivery or write; undefined if its order is irrelevant. */
   readonly name?: string | undefined;
-  /** Watch whose events stay in order; undefined for requests. */
+  /** Number of the watch of an event; events of a watch stay in order. */
   readonly watch?: number | undefined;
   /** Revision of an event. */
   readonly revision?: number | undefined;
   /** Sort key among requests that arrived at the same time. */
   readonly key?: string | undefined;
-  /** Whether it is a write of the operator. */
+  /** Whether the action is a write of the operator. */
   readonly isWrite?: boolean | undefined;
-  /** Whether it must wait. */
+  /** Returns whether the action must wait. */
   readonly blocked?: (() => boolean) | undefined;
   readonly run: () => void;
 }
 
 /**
- * Pending actions of a world. Actions that arrive together are put into an order
- * that does not depend on how many turns of the event loop each has taken.
+ * Pending actions of a simulation. Actions that arrive together are put into an
+ * order that does not depend on how many event-loop turns each has taken.
  */
 export class Schedule {
   readonly #chooser: Chooser | undefined;
@@ -54,7 +54,7 @@ export class Schedule {
     this.#arrived.push(action);
   }
 
-  /** Removes an action that did not happen. */
+  /** Removes an action without performing it. */
   delete(action: Action): void {
     this.#arrived = this.#arrived.filter((other) => other !== action);
     this.#ready = this.#ready.filter((other) => other !== action);
@@ -65,7 +65,7 @@ export class Schedule {
     return this.#arrived.length > 0 || this.#ready.length > 0;
   }
 
-  /** Takes the next action; undefined if none may happen now. */
+  /** Removes and returns the next action; undefined if none may happen now. */
   next(): Action | undefined {
     if (this.#arrived.length > 0) {
       this.#ready.push(...this.#arrived.sort(byArrival));

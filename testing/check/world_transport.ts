@@ -22,7 +22,7 @@ const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 const READS = new Set(["get", "list", "watch"]);
 
-/** Parts of a world that its transports share. */
+/** Parts of a simulation that its transports share. */
 export interface Surroundings {
   /** Transport to the server. */
   readonly inner: Transport;
@@ -31,21 +31,21 @@ export interface Surroundings {
   readonly perturbations: Perturbations;
   readonly chooser: Chooser | undefined;
   readonly trace: TraceEntry[];
-  /** Numbers that go on over the incarnations. */
+  /** Counters that continue when the operator is restarted. */
   readonly counters: {
     requests: number;
     writes: number;
     events: number;
     watches: number;
-    /** Whether the last request of an object has failed. */
+    /** Whether the operator's last request for an object failed. */
     failed: boolean;
   };
   readonly now: () => number;
-  /** Called at every sign of work. */
+  /** Called at each activity of the operator. */
   readonly active: () => void;
-  /** Changes of the store since the last call. */
+  /** Returns the changes of the store since the last call. */
   readonly takeChanges: () => Change[];
-  /** Reports changes that were not made by the operator. */
+  /** Records changes that were not made by the operator. */
   readonly attribute: (changes: readonly Change[]) => void;
   readonly crash: (why: string, downMs: number) => void;
   readonly user: string | undefined;
@@ -70,25 +70,25 @@ interface WatchEvent {
       readonly resourceVersion?: string;
     };
   };
-  /** Number of the event. */
+  /** Number of the event; undefined for events that are not counted. */
   readonly n: number | undefined;
-  /** The event as the server sent it. */
+  /** Line of the event, as the server sent it. */
   readonly line: string;
 }
 
 interface OpenWatch {
   readonly id: number;
-  /** Path without its query. */
+  /** Path of the watch, without its query. */
   readonly collection: string;
-  /** Whether the first state is being delivered. */
+  /** Whether the initial state is being delivered. */
   isInitial: boolean;
   readonly queue: ChunkQueue;
   close(): void;
 }
 
 /**
- * Transport of one incarnation: every request waits until the world handles it,
- * and every event of a watch until the world delivers it.
+ * Transport of one simulated process: every request waits until the simulation
+ * handles it, and every event of a watch until the simulation delivers it.
  */
 export class WorldTransport implements Transport {
   readonly #incarnation: number;
@@ -291,7 +291,7 @@ export class WorldTransport implements Transport {
       : { ...others, "impersonate-user": user };
   }
 
-  /** Reads the outcome of a get or a write from its answer. */
+  /** Records the outcome of a get or a write from its answer. */
   #noteAnswer(entry: RequestEntry, bytes: Uint8Array): void {
     if (entry.verb === "list" || entry.resource === "") return;
     try {
@@ -307,7 +307,7 @@ export class WorldTransport implements Transport {
     }
   }
 
-  /** Splits the changes of the store into those of the request and others. */
+  /** Splits the changes of the store by whether the request made them. */
   #noteChanges(entry: RequestEntry): void {
     const { name, verb, group, resource, namespace } = entry;
     const others: Change[] = [];
@@ -497,7 +497,7 @@ export class WorldTransport implements Transport {
     this.#finish(watch, () => queue.end());
   }
 
-  /** Leaves every request without an answer, and ends every watch silently. */
+  /** Abandons all requests without an answer, and closes all watches. */
   drop(): void {
     this.#dropped = true;
     for (const action of this.#actions) this.#world.schedule.delete(action);
@@ -518,7 +518,7 @@ export class WorldTransport implements Transport {
   }
 }
 
-/** Reason why the stream of a watch ends; one for all, as a stack trace is slow. */
+/** Error that ends the stream of a watch; shared to save stack traces. */
 const CLOSED = new Error("Cannot read on: the watch was closed");
 
 const EXPIRED = JSON.stringify({
@@ -539,7 +539,7 @@ function collectionOf({ path }: RequestEntry): string {
   return path.replace(/\?.*$/s, "");
 }
 
-/** Whether a request is one of the writes that are numbered. */
+/** Whether a request is a write that gets a number. */
 function isCounted(
   { verb, resource, subresource, dryRun }: RequestEntry,
 ): boolean {
@@ -554,7 +554,7 @@ function targetOf(
   return [verb, group, resource, subresource, namespace, name].join("/");
 }
 
-/** Cause of a refusal that is no lack of rights, though it is a 403. */
+/** Cause of a response with status 403, if it is not a lack of rights. */
 function causeOf(
   details: { readonly causes?: readonly { readonly reason?: string }[] } | null,
 ): string | undefined {
@@ -563,7 +563,7 @@ function causeOf(
   )?.reason;
 }
 
-/** First frame of the stack outside of the library. */
+/** First stack frame outside the library. */
 function callSite(): string | undefined {
   const { stack = "" } = new Error();
   const frames = stack.split("\n").filter((line) => /:\d+:\d+/.test(line));

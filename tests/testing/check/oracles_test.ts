@@ -325,7 +325,7 @@ test("A state that depends on the path to it is found", () => {
   const found = only(judgePaths(reference, changed, options));
   assert.match(
     found.text,
-    /is another after "change" than if it had been created so: spec\.old$/,
+    /differs after "change" from a direct creation: spec\.old$/,
   );
   assert.deepEqual(judgePaths(reference, reference, options), []);
 });
