@@ -9,7 +9,7 @@ import { accessOf, type RecordedRequest } from "./request_record.ts";
 
 /**
  * Transport of an operator under test: acts as a user by impersonation, so that
- * the server enforces the rights of that user, and records what was requested.
+ * the server enforces the rights of that user, and records its requests.
  */
 export class ActingTransport implements Transport {
   readonly #inner: Transport;

@@ -8,8 +8,8 @@ import type { Logger } from "../core/logger.ts";
 /** Options of `checkOperator`. */
 export interface CheckOptions {
   /**
-   * Operator: the path or URL of a file that creates it, or a function. Modules of
-   * a file are loaded for each incarnation, so that their state dies in a crash.
+   * Operator: the path or URL of a file that creates it, or a function. Modules
+   * of a file are loaded again after each simulated crash, without old state.
    */
   readonly operator:
     | string
@@ -34,13 +34,13 @@ export interface CheckOptions {
    */
   readonly kinds?: readonly DefinedKind[] | undefined;
   /**
-   * Objects that are created, changed and deleted. By default one of each kind of
-   * the primaries is made from its schema.
+   * Objects that are created, changed and deleted. By default one object of
+   * each primary kind is generated from its schema.
    */
   readonly examples?: readonly UntypedObject[] | undefined;
   /**
-   * Steps of a user, instead of those that are made from the examples. After each
-   * step the operator comes to rest, unless `settle` is false.
+   * Steps of a user, instead of those that are generated from the examples.
+   * After each step the operator comes to rest, unless `settle` is false.
    */
   readonly workload?:
     | readonly (
@@ -66,7 +66,7 @@ export interface CheckOptions {
           readonly delete: object;
         }
         | {
-          /** Time to pass, such as `1h`. */
+          /** Time to wait, such as `1h`. */
           readonly wait: string;
         }
       )
@@ -75,8 +75,8 @@ export interface CheckOptions {
   /** Maximum number of plans; all of them by default. */
   readonly plans?: number | undefined;
   /**
-   * Time limit; plans that would start later do not run, and scenarios that would
-   * start after half of it do not either.
+   * Time limit of the check: no plan starts after it, and no scenario after
+   * half of it.
    *
    * @default {"10m"}
    */
@@ -96,28 +96,27 @@ export interface CheckOptions {
   readonly seed?: number | undefined;
   /** Kinds of plans to run, such as `crash`; all of them by default. */
   readonly only?: readonly string[] | undefined;
-  /** Plan to run alone, as a finding has it. */
+  /** Plan to run alone, from the `plan` of a finding. */
   readonly replay?: string | undefined;
   /** File of an older build, for plans that upgrade the operator. */
   readonly from?: string | undefined;
   /**
-   * Differences that are ignored, because they depend on how a state was reached:
-   * fields, such as
-   * `Release .status.rollout.revision`, with `[]` for positions in lists, objects,
-   * such as `Secret default/acme-account`, and prefixes of requests outside the
-   * cluster, such as `POST http://acme.test`.
+   * Differences that are ignored, because they depend on how a state was
+   * reached: fields, such as `Release .status.rollout.revision`, with `[]` for
+   * positions in lists; objects, such as `Secret default/acme-account`; and
+   * prefixes of requests outside the cluster, such as `POST http://acme.test`.
    *
    * @default {[]}
    */
   readonly ignore?: readonly string[] | undefined;
   /**
-   * Answers what the operator requests by `fetch`, `node:http` or `node:https`; by
-   * default nothing answers.
+   * Answers the requests that the operator sends by `fetch`, `node:http` or
+   * `node:https`. By default they fail.
    */
   readonly externals?: ((request: Request) => Promise<Response>) | undefined;
   /**
-   * Own invariants by name: functions that return false or a text if they do not
-   * hold for the objects of the cluster.
+   * Custom invariants by name: functions that return false or a text if they do
+   * not hold for the objects of the cluster.
    */
   readonly invariants?: {
     /** Invariants that must hold after each change. */
@@ -151,43 +150,43 @@ export interface CheckOptions {
 export interface CheckReport {
   /** Number of plans that ran. */
   readonly plans: number;
-  /** What was found, each with the smallest plan that shows it. */
+  /** Findings, each with the smallest plan that reproduces it. */
   readonly findings: readonly {
-    /** Oracle that found it, such as `end-state`. */
+    /** Name of the oracle that made the finding, such as `end-state`. */
     readonly oracle: string;
-    /** What happened, in one sentence. */
+    /** Summary of the finding, in one sentence. */
     readonly title: string;
-    /** Plan, as `--replay` takes it. */
+    /** Text of the plan, for `--replay`. */
     readonly plan: string;
-    /** What the plan does. */
+    /** Description of the disturbances of the plan. */
     readonly disturbance: string;
     /**
-     * Writes that it is about: first that at which the plan intervenes, then those
-     * that only one of the two runs has.
+     * Writes that the finding concerns: first the one that was disturbed, then
+     * those that differ from the reference run.
      */
     readonly writes: readonly string[];
     /** Differences from the state of the reference run. */
     readonly diff: string;
     /** Writes and events around the disturbance, as text. */
     readonly sequence: string;
-    /** The same as a Mermaid sequence diagram. */
+    /** Writes and events around the disturbance, as a Mermaid diagram. */
     readonly mermaid: string;
     /** Command that runs the plan again. */
     readonly replay: string;
-    /** Number of plans that show the same. */
+    /** Number of plans with the same finding. */
     readonly plans: number;
-    /** Plans of other kinds that show the same, one of each. */
+    /** Plans of other kinds with the same finding, one of each kind. */
     readonly also: readonly string[];
   }[];
-  /** What was covered. */
+  /** Coverage of the check. */
   readonly coverage: {
     /** Number of scenarios of the workload. */
     readonly scenarios: number;
-    /** Number of scenarios that did not run, since half of the time was up. */
+    /** Number of scenarios that did not run for lack of time. */
     readonly notRun?: number | undefined;
     /**
-     * Number of scenarios without plans, since the undisturbed operator does not
-     * come to rest in them.
+     * Number of scenarios without plans, because the undisturbed operator does
+     * not come to rest in them.
      */
     readonly unsettled?: number | undefined;
     /** Number of writes in the reference runs. */
@@ -200,23 +199,23 @@ export interface CheckReport {
     readonly pruned: number;
     /** Number of plans that ran, by kind. */
     readonly byKind: Readonly<Record<string, number>>;
-    /** Number of findings that did not show again, and are not reported. */
+    /** Number of findings that were not reproducible, and are not reported. */
     readonly unstable: number;
-    /** What the operator requested outside of the cluster, and nobody answered. */
+    /** Requests of the operator outside the cluster that were not answered. */
     readonly unanswered: readonly string[];
     /** CPU time of the runs, in milliseconds. */
     readonly cpu: number;
-    /** What the option `exhaustive` has covered. */
+    /** Coverage of the exhaustive search. */
     readonly exhaustive?: {
       /** Number of schedules: orders of deliveries and writes, with crashes. */
       readonly schedules: number;
-      /** Number of runs that they took, since equal states are searched once. */
+      /** Number of runs; equal states are searched only once. */
       readonly runs: number;
-      /** Number of different states in which something was left open. */
+      /** Number of states with more than one possible continuation. */
       readonly states: number;
-      /** Number of scenarios that were small enough. */
+      /** Number of scenarios that were small enough to search. */
       readonly scenarios: number;
-      /** Number of scenarios that were too big. */
+      /** Number of scenarios that were too big to search. */
       readonly leftOut: number;
       /** Whether all schedules ran within the budget. */
       readonly complete: boolean;

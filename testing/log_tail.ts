@@ -7,7 +7,7 @@ const MAX_LINES = 200;
 export class LogTail {
   readonly #lines: string[] = [];
   #dropped = 0;
-  /** Logger that writes into the tail, at every level. */
+  /** Logger whose lines are kept, at every level. */
   readonly logger: Logger;
 
   constructor(wallTime: () => number) {
@@ -22,7 +22,7 @@ export class LogTail {
     });
   }
 
-  /** Kept lines as text, with the number of dropped ones. */
+  /** Returns the kept lines, with the number of dropped ones. */
   toString(): string {
     const before = this.#dropped === 0
       ? ""

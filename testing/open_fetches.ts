@@ -1,6 +1,6 @@
 /**
- * Requests by `fetch` that are in progress. They take real time, in which a
- * virtual clock must not run past their timeouts.
+ * Requests by `fetch` that are in progress. They take real time, during which a
+ * virtual clock must not advance past their timeouts.
  *
  * @module
  */
@@ -9,19 +9,19 @@ import type { VirtualClock } from "./virtual_clock.ts";
 
 /** Longest wait for one request in milliseconds: it may never be answered. */
 const MAX_WAIT_MS = 500;
-/** Turns that code may take from an answer to its next request. */
+/** Number of event-loop turns from an answer to a following request. */
 const TURNS_BETWEEN = 4;
 const BODY = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"];
 
 const open = new Set<Promise<void>>();
-/** Number of clusters that follow `fetch`; tests may run in parallel. */
+/** Number of clocks that wait for `fetch`; tests may run in parallel. */
 let followers = 0;
 let restore = () => {};
 
 /**
  * Makes a clock wait for the requests that the process sends by `fetch`.
  *
- * @returns A function that ends this.
+ * @returns A function that stops the waiting.
  */
 export function followFetches(clock: VirtualClock): () => void {
   if (followers++ === 0) restore = replaceFetch();
@@ -68,7 +68,7 @@ function follow<T>(work: Promise<T>): Promise<T> {
   return work;
 }
 
-/** Waits for the requests in progress, and for those that follow on them. */
+/** Waits for the requests in progress, and for requests that follow them. */
 async function answered(): Promise<void> {
   while (open.size > 0) {
     await Promise.all(open);

@@ -13,7 +13,7 @@ const PATCH: readonly AccessVerb[] = ["patch"];
 const MANAGE: readonly AccessVerb[] = [...WATCH, "create", ...CHANGE, "delete"];
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
-/** Groups of Kubernetes itself, whose objects have controllers already. */
+/** Pattern of the API groups with built-in controllers. */
 const BUILT_IN_GROUP = /^(?:|apps|autoscaling|batch|policy|.*\.k8s\.io)$/;
 
 const EVENT = builtIn("Event", "Namespaced");
@@ -28,19 +28,19 @@ export interface AccessOptions {
   readonly namespace: string;
   /** Kinds that reconcilers write without watching them. */
   readonly managed?: readonly Kind[] | undefined;
-  /** Whether reconcilers are known to write objects of yet other kinds. */
+  /** Whether reconcilers are known to write objects of further kinds. */
   readonly writesOthers?: boolean | undefined;
 }
 
 /**
  * Access rights that an operator needs: to watch its primaries, to write their
- * finalizers and status where it does, to manage the objects that it creates, to
- * hold its Leases and to record Events.
+ * finalizers and status where it does, to manage the objects that it creates,
+ * to hold its Leases and to record Events.
  *
- * The status and the fields of a built-in kind belong to its own controllers, so
- * that there only the finalizer may be written.
+ * The status and the fields of a built-in kind belong to its own controllers,
+ * so only the finalizer of its objects may be written.
  *
- * @param options What cannot be derived from it.
+ * @param options Settings that cannot be derived from the operator.
  */
 export function operatorAccess(
   operator: Pick<OperatorHandle, "controllers" | "settings">,
@@ -66,12 +66,12 @@ export function operatorAccess(
   return access;
 }
 
-/** Whether a kind is one of Kubernetes itself, whose status is not an operator's. */
+/** Whether a kind is built-in, so that no operator owns its status. */
 export function isBuiltIn({ group }: Kind): boolean {
   return BUILT_IN_GROUP.test(group);
 }
 
-/** Whether objects have a status; those of undefined kinds may have one. */
+/** Whether objects of a kind have a status; true if that is unknown. */
 export function hasStatus(kind: Kind): boolean {
   return !isDefinedKind(kind) || kind.statusSchema !== undefined;
 }
@@ -110,7 +110,7 @@ function controllerAccess(
   return access;
 }
 
-/** Rights to give others more rights than the operator has. */
+/** Access for granting rights that the operator itself does not have. */
 export function roleAccess(written: readonly Kind[]): readonly KindAccess[] {
   const names = written.filter(({ group }) => group === RBAC_GROUP)
     .map(({ kind }) => kind);

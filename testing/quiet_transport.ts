@@ -27,8 +27,8 @@ const QUIET_TIMEOUT_MS = 30_000;
 export class QuietTransport implements Transport {
   readonly #inner: Transport;
   /**
-   * Number of requests whose answer is incomplete; of endless watches only the
-   * headers count.
+   * Number of requests without a complete answer; endless watches count until
+   * their headers arrive.
    */
   #open = 0;
   /** Time of the last byte sent or received; undefined when quiet. */

@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { readTarget, verbOf } from "../apiserver/request/request_info.ts";
 import type { HttpRequest } from "../core/client/transport/transport.ts";
 
-/** Request that an operator has sent, in the terms of RBAC rules. */
+/** Request that an operator has sent, in terms of RBAC rules. */
 export interface RecordedRequest {
   /** RBAC verb. */
   readonly verb: string;
@@ -36,10 +36,10 @@ export function accessOf(
   };
 }
 
-/** Namespace of a test, which stands for any that the operator watches. */
+/** Placeholder for the namespace of a test: any watched namespace. */
 export const ANY_WATCHED_NAMESPACE = "*";
 
-/** Requests that no right is needed for. */
+/** API group whose requests need no rights. */
 const PUBLIC_GROUP = "authorization.k8s.io";
 
 /**
@@ -51,7 +51,11 @@ export class RequestRecord {
   readonly #file: string;
   readonly #lines: Set<string> = new Set();
 
-  /** @param file The file, which is created if it does not exist. */
+  /**
+   * Creates a record.
+   *
+   * @param file The file, which is created if it does not exist.
+   */
   constructor(file: string) {
     this.#file = file;
     try {

@@ -46,10 +46,10 @@ const CLUSTER_TIMEOUT_MS = 90_000;
 const MAX_ADVANCE_MS = 3_600_000;
 /** Maximum number of event-loop turns that work may take without a timer. */
 const MAX_IDLE_TURNS = 20_000;
-/** Longest wait in such turns, in real time: conditions may send requests. */
+/** Maximum real time of a wait without a due timer, in milliseconds. */
 const MAX_IDLE_MS = 3_000;
 
-/** Anything that a test starts and stops, such as an `Operator`. */
+/** Operator, or another object that a test starts and stops. */
 export interface TestedOperator {
   /** Starts the operator; resolves when it is running. */
   start(): Promise<void>;
@@ -86,9 +86,9 @@ export interface TestClusterOptions {
   readonly objects?: readonly UntypedObject[] | undefined;
   /**
    * Creates the operator, which is started after kinds and objects are applied.
-   * It gets options to pass on to `new Operator()`, as `coracle dev` passes them:
-   * the client, clock and logger of the cluster and the namespace of
-   * the test. Without it no operator is started.
+   * It gets options to pass on to `new Operator()`, as `coracle dev` passes
+   * them: the client, clock and logger of the cluster and the namespace of the
+   * test. By default no operator is started.
    */
   readonly operator?:
     | ((options: {
@@ -100,7 +100,7 @@ export interface TestClusterOptions {
       readonly logger: Logger;
       /** Namespace of the test. */
       readonly namespaces: readonly [string];
-      /** No probes: tests that run in parallel would share their port. */
+      /** Disabled probes: tests that run in parallel would share their port. */
       readonly probes?: undefined;
     }) => TestedOperator)
     | undefined;
@@ -186,7 +186,7 @@ export class TestCluster {
   readonly #ownNamespace: boolean;
   readonly #endFetches: (() => void) | undefined;
   #operator: TestedOperator | undefined;
-  /** Deletions of the cluster-scoped roles that a real cluster would keep. */
+  /** Functions that delete objects which a real cluster would keep. */
   readonly #given: (() => Promise<unknown>)[] = [];
 
   private constructor(target: Target, options: TestClusterOptions) {
@@ -248,7 +248,7 @@ export class TestCluster {
     }
   }
 
-  /** Records requests in a file; undefined without one. */
+  /** Creates the function that records requests; undefined without a file. */
   #recorder(
     file = process.env["CORACLE_RECORD"],
   ): ((request: RecordedRequest) => void) | undefined {
@@ -514,7 +514,7 @@ export class TestCluster {
   }
 }
 
-/** Rejects the result of a function that has forgotten to return its operator. */
+/** Checks that a function has returned an operator. */
 function checkOperator(operator: unknown): void {
   const { start } = Object(operator) as Partial<TestedOperator>;
   if (typeof start === "function") return;

@@ -70,7 +70,7 @@ export class VirtualClock implements Clock {
   readonly #quietTurns: number;
   readonly #maxTimers: number;
   #now = 0;
-  /** Incremented whenever a timer is set or cancelled: work is in progress. */
+  /** Counter of set and cancelled timers; its changes show work in progress. */
   #activity = 0;
   #moving = false;
   /** Additional conditions of {@linkcode settle}, besides event-loop turns. */
@@ -122,7 +122,7 @@ export class VirtualClock implements Clock {
     return this.#timers.next?.due;
   }
 
-  /** Calls back when the clock has advanced by a delay, in milliseconds. */
+  /** Sets a timer that fires after a delay in milliseconds. */
   setTimer(callback: () => void, delay: number): Timer {
     this.#activity++;
     const entry = this.#timers.add(this.#now + Math.max(delay, 0), callback);
@@ -289,7 +289,7 @@ export interface TimerEntry {
 
 /** Pending timers in the order in which they fire. */
 export class TimerList {
-  /** The timer that fires next is at the end, where removal is cheap. */
+  /** Timers in reverse order, because removal is cheap at the end. */
   readonly #entries: TimerEntry[] = [];
   #order = 0;
 
@@ -315,7 +315,7 @@ export class TimerList {
     return true;
   }
 
-  /** Index at which a timer is, or belongs, by binary search. */
+  /** Index of a timer, or of its insertion, by binary search. */
   #placeOf({ due, order }: TimerEntry): number {
     let low = 0;
     let high = this.#entries.length;
