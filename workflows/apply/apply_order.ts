@@ -1,7 +1,7 @@
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { ObjectReference } from "../kstatus/wait_for.ts";
 
-/** Kinds in the order of an apply. */
+/** Kinds in the order in which they are applied. */
 const KINDS: readonly string[] = [
   "CustomResourceDefinition",
   "Namespace",
@@ -34,9 +34,9 @@ const KINDS: readonly string[] = [
 ];
 
 /**
- * Compares objects for the order of an apply: by kind, so that dependencies
- * come first, then by group, kind, namespace and name. They are deleted in
- * reverse order.
+ * Compares objects by the order in which they are applied: by kind, so that
+ * dependencies come first, then by group, kind, namespace and name. They are
+ * deleted in reverse order.
  */
 export function compareForApply(
   a: ObjectReference,
@@ -56,7 +56,7 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Kinds of the first stage. */
+/** Kinds that are applied in the first stage. */
 const DEFINITIONS: readonly string[] = [
   "CustomResourceDefinition",
   "Namespace",

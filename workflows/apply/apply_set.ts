@@ -1,9 +1,9 @@
 /**
- * Apply sets: many objects applied as one set, in stages, with drift detection by
- * dry runs and pruning of objects that left the set.
+ * Apply sets: many objects applied as one set, in stages, with drift detection
+ * by dry runs and pruning of objects that left the set.
  *
- * Promises: namespaces and definitions are applied before what needs them; an
- * object is pruned only if its labels say that it belongs to the set.
+ * Guarantees: namespaces and definitions are applied before objects that need
+ * them; an object is pruned only if its labels say that it is in the set.
  *
  * The folder imports graph, kstatus and core.
  *

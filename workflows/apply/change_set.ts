@@ -39,8 +39,8 @@ export interface AppliedChange {
 export type FieldDifference = AppliedChange["fields"][number];
 
 /**
- * Error for an object of a set that could not be applied; the earlier ones
- * were.
+ * Error for an object of a set that could not be applied. The objects before it
+ * were applied.
  */
 export class ApplySetError extends Error {
   /**

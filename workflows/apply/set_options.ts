@@ -52,7 +52,7 @@ export interface ApplySetOptions {
    * @default {"60s"}
    */
   readonly timeout?: Duration | undefined;
-  /** Custom status rules, those of `statusOf`. There are none by default. */
+  /** Custom status rules for `statusOf`. By default there are none. */
   readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
   /**
    * Inventory of the last apply: objects that are no longer in the set are
