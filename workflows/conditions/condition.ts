@@ -14,7 +14,7 @@ export interface Condition {
   message: string;
   /** Generation of the object for which the condition was set. */
   observedGeneration?: number | undefined;
-  /** Last change of status, reason or message, to the second. */
+  /** Time of the last change of status, reason or message, to the second. */
   lastTransitionTime: string;
 }
 
@@ -43,11 +43,11 @@ export type NewCondition =
 
 export type ConditionMoment = Parameters<typeof setCondition>[2];
 
-/** Condition type: the object has reached its desired state. */
+/** Condition type of an object that has reached its desired state. */
 export const READY = "Ready";
-/** Condition type: the controller is working on the current generation. */
+/** Condition type of an object whose newest generation is being reconciled. */
 export const RECONCILING = "Reconciling";
-/** Condition type: the controller cannot make progress without a user. */
+/** Condition type of an object that needs a user to make progress. */
 export const STALLED = "Stalled";
 
 const FIRST_TYPES: readonly string[] = [STALLED, RECONCILING, READY];
@@ -84,8 +84,8 @@ function rank(condition: Condition): number {
 }
 
 /**
- * Conditions of a status as it was read: a user may have edited it, so that the
- * list or its entries are anything.
+ * Reads the conditions of a status, whose list and entries may have any type,
+ * because a user may have edited them.
  */
 export function conditionsIn(status: unknown): Condition[] {
   const list = isJsonObject(status) ? status["conditions"] : undefined;
@@ -174,7 +174,7 @@ export function removeCondition(
   return (conditions ?? []).filter((condition) => condition.type !== type);
 }
 
-/** Reason and message of a condition, and of those beside it. */
+/** Reason and message that several conditions of an object share. */
 type Words = Pick<Condition, "reason" | "message">;
 
 /**
@@ -194,7 +194,7 @@ export function markAs(
   return setCondition(rest, { ...words, type, status: "True" }, moment);
 }
 
-/** Sets Ready, and `also` with the same words: Reconciling, Stalled or neither. */
+/** Sets Ready, and the type `also` with the same reason and message. */
 export function setReadiness(
   conditions: readonly Condition[],
   { status, also, ...words }: Words & {

@@ -35,7 +35,7 @@ export interface WebhookNotifierOptions {
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * Prefix of the annotations that are included, without the prefix.
+   * Prefix of the annotations to include; it is removed from their names.
    *
    * @default {"event.coracle.dev/"}
    */
@@ -87,7 +87,7 @@ const RULES: OptionRules<WebhookNotifierOptions> = {
 const MAX_QUEUED = 256;
 /** Maximum length of a message in UTF-16 code units. */
 const MAX_MESSAGE_LENGTH = 39_000;
-/** Pause before the second attempt; it doubles for each further one. */
+/** Pause before the second attempt in milliseconds; it doubles each time. */
 const FIRST_PAUSE_MS = 500;
 
 /**

@@ -65,7 +65,7 @@ export abstract class Outcome extends Error {
    *
    * @param reason Machine-readable reason.
    * @param message Human-readable message.
-   * @param options Where it is reported, and its cause.
+   * @param options Channels that report the error, and its cause.
    * @throws {TypeError | RangeError} If an option is unknown or invalid.
    */
   constructor(
@@ -140,7 +140,7 @@ export class Stalled extends Outcome {
 export class Waiting extends Outcome {
   /** Discriminant. */
   readonly outcome = "waiting";
-  /** Delay of the next run in milliseconds; undefined for the schedule's. */
+  /** Delay of the next run in milliseconds; by default that of the schedule. */
   readonly after: number | undefined;
 
   /**
@@ -212,7 +212,7 @@ export class Failed extends Outcome {
   }
 }
 
-/** Whether a value is one of the three errors, or the given one of them. */
+/** Whether a value is an {@linkcode Outcome}, or one of the given type. */
 export function isOutcome<
   K extends Outcome["outcome"] = Outcome["outcome"],
 >(

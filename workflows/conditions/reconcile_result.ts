@@ -1,6 +1,6 @@
 /**
- * Computes the result of a reconciliation for the object: its conditions, whether
- * the generation counts as observed, and when the next run takes place. All
+ * Result of a reconciliation for the object: its conditions, whether the
+ * generation counts as observed, and when the next run takes place. All
  * functions are pure; the rules are those of Flux.
  *
  * @module
@@ -74,7 +74,7 @@ export function intervalSchedule(
   return scheduleOf(period);
 }
 
-/** Schedule of a reconciler that runs by events, and after waits that name a delay. */
+/** Schedule for runs after events, and after waits that name a delay. */
 export function eventSchedule(): ReconcileSchedule {
   return scheduleOf(undefined);
 }
@@ -218,7 +218,7 @@ export interface SummarizeOptions {
   readonly moment: ConditionMoment;
   /**
    * Reason and message of Ready after a success for which no step or summary
-   * has set it. By default Ready is not set.
+   * has set Ready. By default Ready is not set.
    */
   readonly succeeded?:
     | { readonly reason: string; readonly message: string }

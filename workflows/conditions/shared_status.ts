@@ -23,8 +23,8 @@ import type { Context } from "../../core/controller/context.ts";
 /** Options of a {@linkcode SharedStatus}. */
 export interface SharedStatusOptions<P extends Conditioned> {
   /**
-   * Reads and writes the object; see {@linkcode accessByContext} and
-   * {@linkcode accessByClient}.
+   * Access to the object for reads and writes; see {@linkcode accessByContext}
+   * and {@linkcode accessByClient}.
    */
   readonly access: {
     /** Reads the object from the server. */
@@ -56,7 +56,7 @@ export interface SharedStatusOptions<P extends Conditioned> {
    */
   readonly clock?: Clock | undefined;
   /**
-   * Random number from 0 to below 1, for the length of pauses.
+   * Generator of random numbers from 0 to below 1, for the length of pauses.
    *
    * @default {Math.random}
    */

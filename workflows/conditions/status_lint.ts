@@ -74,7 +74,7 @@ export function lintStatus(
   const isDone = !inProgress && isReady(conditions);
   const hasOtherText = worst?.reason !== ready?.reason ||
     worst?.message !== ready?.message;
-  /** Message of each rule that is broken. */
+  /** Messages of the violated rules. */
   const broken: Readonly<Record<string, string | false | undefined>> = {
     "FAIL 1": !inProgress && is(READY) && wrong.length > 0 &&
       `Ready is True beside ${wrong.join()}`,

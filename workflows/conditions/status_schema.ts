@@ -50,9 +50,9 @@ export const CONDITIONED_FIELDS: StatusFields = {
 
 /**
  * Creates the schema of a status with fields of the framework and of the user.
- * No field is required, because they are written one after the other. Of the
- * values of the framework's fields only the conditions are validated, because
- * users may set them as well.
+ * No field is required, because they are written one after another. Among the
+ * framework's fields only the conditions are validated, because users may set
+ * them as well.
  */
 export function statusWith<Own extends object, Extra extends object>(
   fields: StatusFields,
@@ -106,7 +106,7 @@ export function statusWith<Own extends object, Extra extends object>(
   };
 }
 
-/** Whether an issue is only that a field is absent. */
+/** Whether a validation issue only reports an absent field. */
 function isAbsence({ path = [] }: StandardIssue, value: object): boolean {
   const [step] = path;
   if (step === undefined || path.length > 1) return false;

@@ -1,5 +1,5 @@
 /**
- * The reconciler that is a list of steps, with a status that follows the
+ * Reconciler that is a list of steps, with a status that follows the
  * conventions of kstatus ({@linkcode summarized}).
  *
  * The folder holds conditions in the manner of Flux: setting and merging them,
@@ -83,7 +83,7 @@ import {
  * A run
  * 1. sets Reconciling, and writes it before any slow work if the generation is
  *    new, which makes Ready Unknown, or if a user has requested the run;
- * 2. executes the steps, until one throws or asks for another run;
+ * 2. executes the steps, until one throws or requests another run;
  * 3. calls the processors with the result of the steps;
  * 4. computes the conditions, the next run and the error from it, by the rules
  *    of Flux' `ComputeReconcileResult`, and the summaries;
@@ -96,7 +96,7 @@ import {
  * writes nothing. Error messages are written without the queries of URLs, which
  * may hold secrets.
  *
- * Give the controller the annotation by which runs are requested as
+ * The controller needs the annotation that requests runs as
  * `requestAnnotations`.
  *
  * @param kind The kind of the objects; its status needs `conditions` and
@@ -156,7 +156,7 @@ export function summarized<P extends Conditioned>(
   };
 }
 
-/** Default of `succeeded`; its reason is also that of a recovery event. */
+/** Default of `succeeded`, whose reason is also that of a recovery event. */
 const SUCCEEDED = {
   reason: "Succeeded",
   message: "The object is in its desired state",
@@ -353,7 +353,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
       reported.observedGeneration === this.object.metadata.generation;
   }
 
-  /** Executes the steps. Throws if the run was aborted: it must not be reported. */
+  /** Executes the steps. An aborted run throws, and is not reported. */
   async #runSteps(steps: readonly Step<P>[]): Promise<StepsResult> {
     try {
       let result: StepResult | undefined;
@@ -541,7 +541,7 @@ function withFailure(
 }
 
 /**
- * The conditions to write: without the queries of URLs, and with the earlier
+ * Conditions to write: without the queries of URLs, and with the earlier
  * transition time where the run has not changed a condition since it was last
  * written.
  */

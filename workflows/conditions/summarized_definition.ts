@@ -41,9 +41,9 @@ export interface StepContext<P extends Conditioned> {
   /** Signal that fires when the run must end; the same as `ctx.signal`. */
   readonly signal: AbortSignal;
   /**
-   * Signal that also fires when another run of the object is due: for waits that
-   * may be interrupted, such as for the health of applied objects. A run that
-   * it ends has not failed.
+   * Signal that also fires when another run of the object is due: for waits
+   * that may be interrupted, such as for the health of applied objects. An
+   * interrupted run does not count as failed.
    */
   readonly waitSignal: AbortSignal;
   /** Whether a user has requested this run by annotation. */
@@ -122,12 +122,12 @@ export interface SummarizedDefinition<P extends Conditioned> {
   readonly schedule: (object: P) => ReconcileSchedule;
   /**
    * Whether an object is suspended: its steps do not run, and its status is not
-   * changed, except that Reconciling is removed. By default none is.
+   * changed, except that Reconciling is removed. By default no object is.
    */
   readonly suspended?: ((object: P) => boolean) | undefined;
   /**
    * Steps that undo everything before the object is deleted. The finalizer is
-   * removed when all have succeeded, and stays while one throws or asks for
+   * removed when all have succeeded, and stays while one throws or requests
    * another run. Without steps there is no finalizer.
    */
   readonly cleanup?: readonly Step<P>[] | undefined;
@@ -139,7 +139,7 @@ export interface SummarizedDefinition<P extends Conditioned> {
    * @default {[]}
    */
   readonly owned?: readonly string[] | undefined;
-  /** Names of the annotations by which users request runs. */
+  /** Names of the annotations that users set to request runs. */
   readonly requests?: {
     /**
      * Annotation that requests a run whenever its value changes.
@@ -183,8 +183,8 @@ export interface SummarizedDefinition<P extends Conditioned> {
    */
   readonly notification?: {
     /**
-     * Revision or digest that the object has now, from its status; a different
-     * one than before is reported.
+     * Current revision or digest of the object, from its status; a change of it
+     * is reported.
      */
     readonly revision: (object: P) => string | undefined;
     /**
@@ -212,7 +212,7 @@ export interface SummarizedDefinition<P extends Conditioned> {
   readonly clock?: Clock | undefined;
 }
 
-/** Names of the annotations by which users request runs. */
+/** Names of the annotations that users set to request runs. */
 export type RequestNames = NonNullable<
   SummarizedDefinition<Conditioned>["requests"]
 >;
@@ -259,15 +259,15 @@ export const SUMMARIZED_RULES: OptionRules<SummarizedDefinition<never>> = {
 };
 
 export interface TouchedConditions {
-  /** Types of `failing`, which are abnormal while True. */
+  /** Condition types set by `failing`, which are abnormal while True. */
   readonly failures: ReadonlySet<string>;
-  /** Types that were set directly. */
+  /** Condition types that were set directly. */
   readonly set: ReadonlySet<string>;
 }
 
 /**
- * Computes the summaries of a run. One of Ready is always among them, and
- * includes Reconciling and Stalled with the lowest precedence.
+ * Computes the summaries of a run. A summary of Ready is always included, with
+ * Reconciling and Stalled at the lowest precedence.
  */
 export function readySummaries<P extends Conditioned>(
   { summaries = [] }: SummarizedDefinition<P>,
