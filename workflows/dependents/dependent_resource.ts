@@ -118,7 +118,7 @@ export interface KubernetesDependentOptions<
 /** A resourceVersion that no object has: an apply with it can only create. */
 const ONLY_CREATE = "1";
 
-/** Number of objects remembered at least if the event source reports no deletions. */
+/** Minimum number of objects to remember if the source reports no deletions. */
 const MIN_REMEMBERED = 5_000;
 
 /** Desired state of one object in a run. */
@@ -136,9 +136,8 @@ type DependentResourceOptions<S extends KubernetesObject> = Omit<
 >;
 
 /**
- * Reconciles and deletes the objects of a dependent, for any number of
- * primaries. It compares before it writes, so that an object which matches costs
- * no request.
+ * Reconciler of the objects of a dependent, for any number of primaries. It
+ * compares before it writes, so that an object that matches costs no request.
  */
 export class DependentResource<
   P extends KubernetesObject,
@@ -147,7 +146,7 @@ export class DependentResource<
   readonly #kind: Kind<S>;
   readonly #source: EventSource<P, S>;
   readonly #options: DependentResourceOptions<S>;
-  /** Whether the source reports deletions, those by the garbage collector too. */
+  /** Whether the source reports deletions, even by the garbage collector. */
   readonly #seesDeletions: boolean;
   #memory: MatchMemory | undefined;
   readonly #loops: UpdateLoops = new UpdateLoops();

@@ -35,8 +35,8 @@ export interface ExternalDependentOptions<
 > {
   /**
    * Event source from which resources are read, and that reports their changes.
-   * The two optional methods update its cache after own writes and deletions;
-   * all sources of this library that cache have them.
+   * Its two optional methods update its cache after writes and deletions by the
+   * dependent; all caching sources of this library have them.
    */
   readonly source: EventSource<P, R> & {
     ownExternalWrite?(primary: P, resource: R): void;
@@ -45,8 +45,8 @@ export interface ExternalDependentOptions<
   /** Desired state of the resource; computed once a run. */
   readonly desired: (primary: P, ctx: Context<P>) => MaybePromise<D>;
   /**
-   * Selects the resource among those of the primary. By default the primary has
-   * a single one, or the one with the stored id.
+   * Selects the resource among those of the primary. By default it is the only
+   * one, or the one with the stored id.
    */
   readonly select?:
     | ((
@@ -59,15 +59,15 @@ export interface ExternalDependentOptions<
    * must be present and equal, as JSON.
    */
   readonly matches?: ((desired: D, actual: R) => boolean) | undefined;
-  /** Creates a resource. Without it none is created. */
+  /** Creates a resource. By default none is created. */
   readonly create?:
     | ((desired: D, primary: P, ctx: Context<P>) => Promise<R>)
     | undefined;
-  /** Updates a resource. Without it none is updated. */
+  /** Updates a resource. By default none is updated. */
   readonly update?:
     | ((desired: D, actual: R, primary: P, ctx: Context<P>) => Promise<R>)
     | undefined;
-  /** Deletes a resource. Without it none is deleted. */
+  /** Deletes a resource. By default none is deleted. */
   readonly delete?:
     | ((actual: R, primary: P, ctx: Context<P>) => Promise<void>)
     | undefined;
@@ -223,7 +223,7 @@ export function externalBulkDependent<P extends KubernetesObject, D, R = D>(
   options: Omit<ExternalDependentOptions<P, D, R>, "desired" | "select"> & {
     /**
      * Desired states by keys of the user's choice; any further resources of the
-     * primary are deleted. Without it the resources are only read.
+     * primary are deleted. By default the resources are only read.
      */
     readonly desired?:
       | ((primary: P, ctx: Context<P>) => MaybePromise<ReadonlyMap<string, D>>)
@@ -260,11 +260,11 @@ export function externalBulkDependent<P extends KubernetesObject, D, R = D>(
   });
 }
 
-/** Reconciles and deletes resources outside the cluster, and stores their ids. */
+/** Creates a dependent on resources outside the cluster, with stored ids. */
 function externalResources<P extends KubernetesObject, D, R>(
   options: ExternalResourceOptions<P, D, R>,
   { desired, keyed }: {
-    /** Desired states by key; without it the resources are only read. */
+    /** Desired states by key; undefined if the resources are only read. */
     readonly desired:
       | ((primary: P, ctx: Context<P>) => MaybePromise<ReadonlyMap<string, D>>)
       | undefined;
@@ -376,14 +376,14 @@ function externalResources<P extends KubernetesObject, D, R>(
   };
 }
 
-/** One resource in a run: its primary, and its key among the primary's. */
+/** Context of one resource in a run: its primary, and its key. */
 interface ExternalContext<P extends KubernetesObject> {
   readonly primary: P;
   readonly ctx: Context<P>;
   readonly key: string;
 }
 
-/** Whether all desired fields are present and equal. */
+/** Whether a resource has all desired fields with equal values. */
 function isCovered(desired: unknown, actual: unknown): boolean {
   if (!isJsonObject(desired)) return jsonEquals(desired, actual);
   return isJsonObject(actual) &&

@@ -172,7 +172,7 @@ function inKeyedList(
   return left === undefined ? undefined : `${path}[${left.slice(2)}]`;
 }
 
-/** The keys of an item are equal or defaulted. */
+/** Removes the keys of a list item, which are equal or defaulted. */
 function withoutFields(item: JsonObject, element: string): JsonObject {
   const keys = keysOf(element);
   return Object.fromEntries(
@@ -240,7 +240,7 @@ function isContainerAlone(owned: unknown): boolean {
   return isJsonObject(owned) && "." in owned && Object.keys(owned).length === 1;
 }
 
-/** Finds the item of a keyed list with the keys of an element `k:{…}`. */
+/** Finds the item of a keyed list for a `managedFields` element `k:{…}`. */
 function findKeyed(
   list: readonly unknown[],
   element: string,
@@ -251,7 +251,7 @@ function findKeyed(
   );
 }
 
-/** Parses the keys of an element `k:{…}`. */
+/** Parses the keys of a `managedFields` element `k:{…}`. */
 function keysOf(element: string): JsonObject {
   const keys: unknown = JSON.parse(element.slice(2));
   return isJsonObject(keys) ? keys : {};
@@ -259,7 +259,7 @@ function keysOf(element: string): JsonObject {
 
 /**
  * Serializes the owned part of an object: two states with the same text differ
- * only in fields of others.
+ * only in fields of other owners.
  */
 export function ownedText(value: unknown, owned: unknown): string {
   const children = ownedChildren(owned);
@@ -298,7 +298,7 @@ interface Learned {
 /** Comparison of a stored object with its desired state. */
 export interface Match {
   readonly id: string;
-  /** Hash of the desired state; equal hashes lead to equal intents. */
+  /** Hash of the desired state; equal hashes mean equal objects to apply. */
   readonly desired: string;
   readonly intent: KubernetesObject;
   readonly actual: KubernetesObject;
@@ -322,9 +322,11 @@ export class MatchMemory {
   readonly #learned: LatestMap<Learned>;
 
   /**
-   * @param form The schema by which values of the kind are compared.
-   * @param limit The minimum number of objects that are kept: those learned last.
-   * By default all are kept, and the caller removes each object.
+   * Creates a memory for objects of one kind.
+   *
+   * @param form The form of the kind's values, for comparing them.
+   * @param limit The minimum number of objects that are kept: those learned
+   * last. By default all are kept, and the caller removes each object.
    */
   constructor(form?: Form, limit: number = Infinity) {
     this.#form = form;
@@ -377,7 +379,7 @@ export class MatchMemory {
     return undefined;
   }
 
-  /** Learns from the response to an apply. */
+  /** Learns the stored state from the response to an apply. */
   applied(answered: Match): void {
     const owned = ownedOf(answered);
     if (owned !== undefined) this.#learn(answered, owned);

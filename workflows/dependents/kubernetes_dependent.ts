@@ -30,7 +30,7 @@ import {
 type SourceOptions<P extends KubernetesObject, S extends KubernetesObject> =
   Pick<KubernetesDependentOptions<P, S>, "source" | "watch">;
 
-/** Function of the desired state, where the type of the object is known. */
+/** Function that returns the desired state of an object with a known type. */
 type DesiredState<P extends KubernetesObject, W extends KubernetesObject> =
   KubernetesDependentOptions<P, KubernetesObject, W>["desired"];
 
@@ -98,8 +98,8 @@ export function kubernetesDependent<
     & { readonly existing: "adopt" },
 ): KubernetesDependent<P, S> & { readonly source: EventSource<P, S> };
 /**
- * Creates a dependent that is one object in the cluster for each primary, and
- * that may be created: its desired state has the fields that the server requires.
+ * Creates a dependent that is one object in the cluster for each primary. Its
+ * desired state has all required fields, so that the object can be created.
  */
 export function kubernetesDependent<
   P extends KubernetesObject,
@@ -126,7 +126,7 @@ export function kubernetesDependent<
       primary,
       ctx,
     });
-  /** Desired state, computed once a run. */
+  /** Computes the desired state, once a run. */
   const desiredOf = (primary: P, ctx: Context<P>) => {
     const known = ctx.attributes.get(resource) as
       | Promise<DesiredResource<S>>
@@ -187,7 +187,7 @@ export function bulkDependent<
   options: Omit<KubernetesDependentOptions<P, S>, "desired" | "key"> & {
     /**
      * Desired objects, as a list or as the values of a map; any further ones of
-     * the primary are deleted. Names tell the objects apart, not keys of a map.
+     * the primary are deleted. Objects are identified by name, not by map key.
      */
     readonly desired: S extends unknown ? (
         primary: P,
@@ -262,7 +262,7 @@ export function bulkDependent<
   };
 }
 
-/** Desired objects of a bulk, given as a list or as the values of a map. */
+/** Converts desired objects to a list, from a list or the values of a map. */
 function listOf(kind: Kind, objects: unknown): Iterable<object> {
   if (objects instanceof Map) return objects.values();
   if (typeof objects === "object" && objects && Symbol.iterator in objects) {
@@ -276,8 +276,8 @@ function listOf(kind: Kind, objects: unknown): Iterable<object> {
 }
 
 /**
- * Creates a dependent that is an object in the cluster which others create: it
- * is only read.
+ * Creates a dependent that is an object in the cluster which is only read,
+ * because others create it.
  *
  * @param kind The kind of the object.
  * @param options The event source, and the key of the object. Without a key it
@@ -352,7 +352,7 @@ function readerOf<P extends KubernetesObject, S extends KubernetesObject>(
 /** Number of event sources that were created for dependents, by kind. */
 const sourceCounts: Map<string, number> = new Map();
 
-/** Creates the name of an event source, which no other one has. */
+/** Creates a unique name for an event source. */
 function nextName(kind: Kind): string {
   const name = kindText(kind);
   const number = (sourceCounts.get(name) ?? 0) + 1;
@@ -361,8 +361,8 @@ function nextName(kind: Kind): string {
 }
 
 /**
- * Returns the shared event source of a dependent, or creates one: read-only for
- * one without a desired state.
+ * Returns the shared event source of a dependent, or creates one, which is
+ * read-only if the dependent has no desired state.
  */
 function dependentSource<
   P extends KubernetesObject,

@@ -2,7 +2,7 @@
 const LOOP_WRITES = 5;
 /** Maximum number of runs that are skipped between two writes. */
 const MAX_SKIPPED_RUNS = 64;
-/** Time after a write when the next one is not skipped, in milliseconds. */
+/** Maximum time after a write for skipping runs, in milliseconds. */
 const LONGEST_WAIT_MS = 300_000;
 
 /** Error for a field that another writer reverts after each update. */
@@ -39,9 +39,9 @@ interface Series {
 
 /**
  * Detector of fields that are written repeatedly. After five consecutive writes
- * only every second run writes, then every fourth, and so on, but one every five
- * minutes at least. The others fail, so that their retry backs off and the error
- * names the field.
+ * only every second run writes, then every fourth, and so on, but one every
+ * five minutes at least. The skipped runs fail, so that their retry backs off
+ * and the error names the field.
  */
 export class UpdateLoops {
   readonly #series: Map<string, Series> = new Map();
@@ -88,7 +88,7 @@ export class UpdateLoops {
     if (series.writes === 0) this.#series.delete(key);
   }
 
-  /** Ends the series of an object that matches or was deleted; all without key. */
+  /** Ends the series of writes of an object; of all objects without a key. */
   settled(key: string | undefined): void {
     if (key === undefined) this.#series.clear();
     else this.#series.delete(key);

@@ -26,13 +26,13 @@ export interface StructForm {
   readonly rest?: Form | undefined;
   /** Whether empty values are stored, as in custom resources, unlike Go structs. */
   readonly keepsEmpty?: boolean | undefined;
-  /** Whether its fields are owned individually. */
+  /** Whether the fields of the object are owned individually. */
   readonly granular?: boolean | undefined;
 }
 
 /**
  * Form of a field and everything below it; lists and maps have the form of
- * their values. Undefined if nothing is special.
+ * their values. Undefined if values need no normalization.
  */
 export type Form = Spelling | StructForm;
 
@@ -117,7 +117,7 @@ interface BuiltinForms {
   readonly forms: ReadonlyMap<string, Form>;
 }
 
-/** Parsed on first use. */
+/** Forms of the built-in kinds; parsed on first use. */
 let builtin: BuiltinForms | undefined;
 
 /** Form of a field in `VALUE_FORMS`. */
@@ -285,7 +285,7 @@ const NORMALIZERS: Readonly<
     typeof value === "string" ? nanoseconds(value) : undefined,
 };
 
-/** Duration in Go's format: signed numbers with units, such as `1h0m0.5s`. */
+/** Pattern of Go durations: signed numbers with units, such as `1h0m0.5s`. */
 const DURATION = /^([+-]?)((?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/;
 const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/g;
 const NANOSECONDS: Readonly<Record<string, number>> = {
