@@ -35,7 +35,7 @@ export class Activation<P extends KubernetesObject> {
   /** Event sources that the controller starts. */
   readonly sources: readonly EventSource<P>[];
   readonly #gates: ReadonlyMap<EventSource<P>, GatedSource<P>>;
-  /** Presences by name of the definition. */
+  /** Presences of kinds, by name of their CustomResourceDefinition. */
   readonly #presences: ReadonlyMap<string, CrdPresence<P>>;
 
   constructor(nodes: readonly WorkflowNode<P>[]) {
@@ -125,7 +125,7 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
   #opening: Promise<void> | undefined;
   /** Identity of the current start of the inner source. */
   #life: symbol | undefined;
-  /** Whether the initial events of the inner source are over. */
+  /** Whether the inner source has delivered its initial events. */
   #open = false;
   #closing: Promise<void> = Promise.resolve();
 
@@ -354,7 +354,7 @@ export class CrdPresence<P extends KubernetesObject>
   readonly #listeners: Set<PresenceListener> = new Set();
   #watching: Watching<P> | undefined;
   #present = false;
-  /** Last change; changes are processed one after the other. */
+  /** Processing of the last change; changes are processed one by one. */
   #following: Promise<void> = Promise.resolve();
 
   constructor(crdOf: ResolvedKind) {

@@ -21,8 +21,8 @@ export interface ExecutorContext<P extends KubernetesObject> {
 }
 
 /**
- * One node in one run: evaluates its conditions, each at most once, and
- * reconciles or deletes its dependent. It has no knowledge of the other nodes.
+ * Execution of one node in one run: evaluates its conditions, each at most
+ * once, and reconciles or deletes its dependent. It knows no other node.
  */
 class NodeRun<P extends KubernetesObject> {
   readonly #node: WorkflowNode<P>;
@@ -118,9 +118,9 @@ class NodeRun<P extends KubernetesObject> {
   }
 }
 
-/** Decision on a node before any deletion; without a result, it is deleted. */
+/** Decision on a node; a node without a result is deleted afterwards. */
 interface Decision {
-  /** Whether the nodes that depend on it may exist. */
+  /** Whether the nodes that depend on this node may exist. */
   readonly isWanted: boolean;
   readonly result?: NodeResult;
 }
@@ -208,7 +208,7 @@ async function reconcileNode<P extends KubernetesObject>(
 /** Nodes that depend on a node, by name, with their results. */
 type Deletions = readonly (readonly [string, Promise<NodeResult>])[];
 
-/** Processes the nodes in reverse order, each with the results of its dependents. */
+/** Processes the nodes in reverse order, with results of dependent nodes. */
 async function deleteGraph<P extends KubernetesObject>(
   nodes: readonly WorkflowNode<P>[],
   process: (node: WorkflowNode<P>, after: Deletions) => Promise<NodeResult>,

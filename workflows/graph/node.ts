@@ -111,13 +111,13 @@ export interface NodeResult<S = unknown> {
     | "deleted"
     | "deleting"
     | "failed";
-  /** Operation that was performed; undefined if it was not reconciled. */
+  /** Operation that was performed; undefined if the node was not reconciled. */
   readonly operation?: "created" | "updated" | "none" | undefined;
   /** Resource after it was reconciled. */
   readonly resource?: S | undefined;
   /** Error that was thrown, if the node failed. */
   readonly error?: unknown;
-  /** Names of the nodes for which it waits. */
+  /** Names of the nodes for which the node waits. */
   readonly waitingFor?: readonly string[] | undefined;
   /** Verdicts of the conditions that were evaluated. */
   readonly verdicts: {

@@ -2,12 +2,12 @@
  * Workflow: a graph of dependents that is reconciled in the order of their
  * dependencies and deleted in reverse, with conditions for each node.
  *
- * Promises: nodes that do not depend on each other run concurrently; a failed node
- * stops only its dependents; results are typed by node; cycles are rejected with
- * their path.
+ * Guarantees: nodes that do not depend on each other run concurrently; a failed
+ * node stops only its dependents; results are typed by node; cycles are
+ * rejected with their path.
  *
- * The folder imports dependents, conditions, kstatus and core, but not phases or
- * apply.
+ * The folder imports dependents, conditions, kstatus and core, but not phases
+ * or apply.
  *
  * @module
  */

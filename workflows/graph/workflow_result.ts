@@ -20,7 +20,7 @@ const DONE: ReadonlySet<NodeState> = new Set([
 
 const LISTED_ERRORS = 5;
 
-/** Longest text of one error in a message, in characters. */
+/** Maximum length of the text of one error in a message, in characters. */
 const LONGEST_TEXT = 200;
 
 /** First line of the message of an error, shortened. */
