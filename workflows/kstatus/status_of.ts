@@ -109,7 +109,7 @@ function unsettledStatus(object: unknown): ObjectStatus | undefined {
     : undefined;
 }
 
-/** Status by the object's own conditions, before the rule of its kind. */
+/** Status by the conditions Reconciling and Stalled, if either is True. */
 function conditionStatus(object: unknown): ObjectStatus | undefined {
   for (const { type, status, reason, message } of conditionsAt(object)) {
     if (status !== "True") continue;
@@ -119,7 +119,7 @@ function conditionStatus(object: unknown): ObjectStatus | undefined {
   return undefined;
 }
 
-/** Status of kinds without a rule. */
+/** Status of an object whose kind has no rule. */
 function readyStatus(object: unknown): ObjectStatus {
   const ready = conditionsAt(object).find(({ type }) => type === "Ready");
   if (ready?.status === "True") return currentStatus("Resource is Ready");

@@ -193,7 +193,7 @@ function find(object: unknown, type: string): ReadCondition | undefined {
   return conditionsAt(object).find((condition) => condition.type === type);
 }
 
-/** Progress deadline that means none. */
+/** Value of the progress deadline that means no deadline. */
 const NO_DEADLINE = 2 ** 31 - 1;
 
 /** Rule for Deployments: rolled out, available, and without old replicas. */

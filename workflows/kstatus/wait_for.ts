@@ -149,7 +149,7 @@ export async function waitFor(
     readonly timeout?: Duration | undefined;
     /** Signal that ends the wait with its reason. */
     readonly signal?: AbortSignal | undefined;
-    /** Custom rules, those of {@linkcode statusOf}. There are none by default. */
+    /** Custom rules for {@linkcode statusOf}. By default there are none. */
     readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
     /** Callback for each change of the status of an object. */
     readonly onChange?:
@@ -181,17 +181,17 @@ export async function waitFor(
   }
 }
 
-/** Object that is waited for, and what is watched for it. */
+/** Object of a wait, with its informers and timer. */
 interface Member {
   readonly reference: ObjectReference;
   status: ObjectStatus;
-  /** Informer of the kind in the namespace; shared, undefined before it starts. */
+  /** Shared informer of the object's kind; undefined before it starts. */
   informer?: Informer<KubernetesObject>;
-  /** Informer of its pods while it is in progress. */
+  /** Informer of the object's pods while it is in progress. */
   pods?: Informer<Pod>;
-  /** Timer of the end of a grace period. */
+  /** Timer for the end of a grace period. */
   timer?: Timer;
-  /** Whether it is a Job with a TTL, which is deleted after it has ended. */
+  /** Whether the object is a Job with a TTL, which is deleted after its end. */
   mayVanish: boolean;
 }
 
@@ -208,7 +208,7 @@ const WAITING_RULES: ReadonlyMap<string, StatusRule> = new Map([
   ["batch/Job", jobCompletionStatus],
 ]);
 
-/** Kinds whose pods' failures count as their own. */
+/** Kinds that count as failed when one of their pods has failed. */
 const POD_OWNERS: RegExp = /^(?:apps|extensions)\/(?:ReplicaSet|StatefulSet)$/;
 
 /**
@@ -224,7 +224,7 @@ class ObjectWait {
   readonly #informers: { stop(): Promise<void> }[] = [];
   readonly #end: PromiseWithResolvers<readonly WaitedObject[]> = Promise
     .withResolvers();
-  /** All objects, when they have reached the desired status. */
+  /** Promise of all objects, once they have reached the desired status. */
   readonly done: Promise<readonly WaitedObject[]> = this.#end.promise;
   #stopped = false;
 
@@ -367,7 +367,7 @@ class ObjectWait {
     this.#update(member, failures === 0 ? status : failed);
   }
 
-  /** Pods on which the progress of an object depends, watched from now on. */
+  /** Watches and returns the pods on which an object's progress depends. */
   #podsOf(member: Member, object: KubernetesObject): readonly Pod[] {
     const { apiVersion, kind } = member.reference;
     const { group } = parseApiVersion(apiVersion);
@@ -432,7 +432,7 @@ export interface ObjectReference extends ObjectKey {
   readonly kind: string;
 }
 
-/** Creates the reference of an object; returns one that is given. */
+/** Returns the reference of an object; a reference is returned as it is. */
 export function referenceOf(
   object: KubernetesObject | ObjectReference,
 ): ObjectReference {
