@@ -123,7 +123,7 @@ export class Canary<P extends KubernetesObject> {
     this.#settings = resolveOptions(options, DEFAULTS);
   }
 
-  /** Whether every canary had a run in time; true if absent. */
+  /** Whether every canary had a run in time; true without any canary. */
   get healthy(): boolean {
     const { clock, every, within } = this.#settings;
     const now = clock.now();
@@ -133,7 +133,7 @@ export class Canary<P extends KubernetesObject> {
   }
 
   /**
-   * Wraps a reconciler so that this object handles the canaries.
+   * Wraps a reconciler so that canaries are handled here, not reconciled.
    *
    * @throws {TypeError} If the reconciler has no `cleanup`, which is needed to
    * detect deleted canaries.

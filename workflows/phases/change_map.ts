@@ -8,7 +8,7 @@ import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 /** Difference between two specs. */
 export interface SpecDiff {
   /**
-   * Change that is needed: the strongest of those of the fields.
+   * Change that is needed: the strongest one that any field needs.
    *
    * - `"none"`: no change.
    * - `"scale"`: a change in place.
@@ -52,10 +52,10 @@ const MAX_VALUE_LENGTH = 80;
  * stands for everything below a field, and `*` for all others. The longest
  * match counts; without one, the change is an upgrade.
  *
- * @param rules The change that each field needs. `ignoreNull` needs none if the
- * field was removed, for tokens that trigger an action (false by default).
- * `when` restricts a rule to certain new specs; for all others the field needs
- * an upgrade.
+ * @param rules The change that each field needs. With `ignoreNull`, removing
+ * the field needs no change, for tokens that trigger an action (false by
+ * default). `when` restricts a rule to certain new specs; for all others the
+ * field needs an upgrade.
  * @throws {TypeError | RangeError} If a rule is invalid.
  *
  * @example Replicas are scaled in place

@@ -32,7 +32,7 @@ interface Written {
 const MAX_ATTEMPTS = 3;
 
 /**
- * Number of objects that were written last and are remembered, at least. Objects
+ * Minimum number of objects, those written last, that are remembered. Objects
  * whose deletion was missed are removed in time; removing one too early costs a
  * conflict.
  */
@@ -53,9 +53,9 @@ export interface ExclusiveStatusOptions<P extends WithStatus> {
 }
 
 /**
- * Writer of statuses that no one else may write, because they are the memory of
- * a state machine. It sends one PUT for each change, none without a change, and
- * never overwrites changes of others.
+ * Writer of statuses that no other writer may change, because they are the
+ * memory of a state machine. It sends one PUT for each change, none without a
+ * change, and never overwrites changes of others.
  *
  * The last written status is remembered by uid. A run that gets an older copy
  * of the object continues from the written status, and a recreated object never
@@ -204,7 +204,7 @@ function parse(text: string): unknown {
   return JSON.parse(text) ?? undefined;
 }
 
-/** Converts a value as it is sent. */
+/** Converts a value to JSON values, as it is sent. */
 function plain(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }

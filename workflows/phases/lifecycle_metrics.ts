@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Gauge, Histogram, Metrics } from "../../core/metrics.ts";
 import type { Lifecycle, PhasedObject } from "./phased_status.ts";
 
-/** Upper bounds in seconds: rollouts take minutes to hours. */
+/** Upper bounds of buckets in seconds: rollouts take minutes to hours. */
 const BUCKETS: readonly number[] = // deno-fmt-ignore
   [1, 5, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 14_400, 86_400];
 

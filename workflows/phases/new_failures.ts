@@ -15,7 +15,7 @@ const RULES: OptionRules<Parameters<typeof newFailures>[1]> = {
  * @param options `after` is the time of the last reported failure; store it in
  * the status, so that a restart of the operator reports nothing twice. `most`
  * is the maximum number of failures, the newest ones (10 by default), and
- * `lines` that of the lines of each (6 by default).
+ * `lines` the maximum number of lines of each (6 by default).
  * @returns `reported` are the texts, the oldest first; `after` is the value of
  * the option for the next call.
  * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.

@@ -287,7 +287,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
 
   /**
    * Restores the status that was last written. A user may have edited it while
-   * no replica was running: what is damaged is derived from the rest.
+   * no replica was running: damaged fields are derived from the others.
    */
   #begin({ object, ctx }: TaskRun<P>): TaskStatus<Result> {
     this.#statuses.adopt(object);
@@ -374,7 +374,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
 }
 
 const isText = (value: unknown): boolean => typeof value === "string";
-/** Whether a value can be the field of a status. */
+/** Validators of the status fields, by name. */
 const STATUS_FIELDS = {
   state: (value: unknown) =>
     FINAL_STATES.has(value) || value === "Pending" || value === "InProgress",

@@ -1,11 +1,11 @@
 /**
- * The reconciler for stateful systems that are rolled out in phases
+ * Reconciler for stateful systems that are rolled out in phases
  * ({@linkcode phased}), by the rules of the Flink Kubernetes operator.
  *
  * The folder also holds `oneShotTask` for tasks that run once, `states` for
  * state machines, and `Canary`. All of them own the status of their objects
- * exclusively ({@linkcode ExclusiveStatus}), and promise that a crash at any time
- * loses no state. It must import only `conditions` of `workflows`.
+ * exclusively ({@linkcode ExclusiveStatus}), and guarantee that a crash at any
+ * time loses no state. It must import only `conditions` of `workflows`.
  *
  * @module
  */

@@ -10,13 +10,13 @@ import type { PhasedObject } from "./phased_status.ts";
 /** Argument of every function of a phased reconciler. */
 export interface PhasedRun<P extends PhasedObject> {
   /**
-   * The object as the run was given it. `observe` may store its results in
-   * further fields of the status; they are written with the rest.
+   * Object of the run. `observe` may store its results in further fields of the
+   * status; they are written with the rest.
    */
   readonly object: P;
   /** Context of the run. */
   readonly ctx: Context<P>;
-  /** Emits Kubernetes Events for the object; `onEvent` is called for each. */
+  /** Recorder of Kubernetes Events for the object; calls `onEvent` for each. */
   readonly events: PrimaryEvents;
 }
 
@@ -96,8 +96,8 @@ export interface PhasedDefinition<P extends PhasedObject, Observed> {
    * because the operator may crash right after it. By default nothing is
    * stopped: the new deployment replaces the old one.
    *
-   * `next` is the spec that is deployed next, or that asks for nothing to run.
-   * `discard` says that the next deployment starts without the old state.
+   * `next` is the spec that is deployed next, or that requests that nothing
+   * runs. `discard` says that the next deployment starts without the old state.
    *
    * @returns The state of the suspension.
    * - `done`: nothing runs; `savepoint` is handed over to the next deployment.
@@ -188,8 +188,8 @@ export interface PhasedDefinition<P extends PhasedObject, Observed> {
     ) => MaybePromise<boolean>)
     | undefined;
   /**
-   * When to roll back to the last stable spec; a function decides by the current
-   * spec. By default, and if the function returns undefined, never.
+   * Conditions of a rollback to the last stable spec; a function chooses them
+   * by the current spec. By default, and for undefined, there is no rollback.
    */
   readonly rollback?:
     | RollbackOptions<P>

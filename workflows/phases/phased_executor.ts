@@ -33,7 +33,7 @@ export interface PhasedExecutorDeps<P extends PhasedObject> {
 }
 
 /**
- * Executes one run of a phased reconciler for one object.
+ * Execution of one run of a phased reconciler for one object.
  *
  * The order is the contract: observe, validate, write, decide, suspend, record
  * the deployment, write, deploy, write. A crash at any point loses nothing:
@@ -51,15 +51,15 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
   readonly #log: RolloutLog<P["spec"]>;
   /** Desired spec: the object's own, or the last valid one. */
   #desired: ChosenSpec<P["spec"]>;
-  /** Error of an invalid spec, and of a failed deployment. */
+  /** Error of an invalid spec; undefined if the spec is valid. */
   #invalid: RolloutError | undefined;
   #failure: RolloutError | undefined;
   /** Observed deployment; undefined if nothing is running. */
   #running: RunningState<P, Observed> | undefined;
   #stable: boolean | string = false;
-  /** Reason that was last written. */
+  /** Reason for not being Ready that was last written. */
   #pending: PendingReason | undefined;
-  /** Fields of the log that cannot be read. */
+  /** Names of the fields of the write-ahead log that cannot be read. */
   readonly #damaged: readonly string[];
 
   constructor(
@@ -161,9 +161,9 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
   }
 
   /**
-   * Rebuilds a damaged log from what could be read and from what is deployed. A
-   * deployment of which the spec is not known is suspended, so that its state
-   * is not lost, and replaced.
+   * Rebuilds a damaged write-ahead log from its readable fields and what is
+   * deployed. A deployment whose spec is not known is suspended, so that its
+   * state is not lost, and replaced.
    */
   async #repair(): Promise<void> {
     const log: Partial<RolloutStatus<P["spec"]>> = this.#log.status;
@@ -196,7 +196,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     log.phase = sameChoice(log.target, deployed) ? "Deployed" : "RolledBack";
   }
 
-  /** Whether an attempt was deployed; without its id, whether anything is stable. */
+  /** Whether an attempt was deployed; without an id, whether any is stable. */
   async #isDeployed(
     attempt: string | undefined,
     { spec }: ChosenSpec<P["spec"]>,
@@ -208,7 +208,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     return this.#definition.stable(observed) === true;
   }
 
-  /** Writes the repaired log; the next run goes on with it. */
+  /** Writes the repaired write-ahead log, with which the next run continues. */
   async #endRepair(): Promise<NextRun> {
     const message = `status.rollout was damaged: ${
       this.#damaged.join(", ")
@@ -255,7 +255,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     return await this.#deploy({ ...this.#desired, first: true });
   }
 
-  /** Performs the change that is needed; undefined if none is. */
+  /** Performs the change that is needed; undefined if no change is needed. */
   async #change(
     target: ChosenSpec<P["spec"]>,
     diff: SpecDiff,

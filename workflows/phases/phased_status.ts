@@ -37,11 +37,11 @@ export interface PhasedStatus<Spec = unknown> {
     healthy?: boolean | undefined;
     /** Spec that should run; absent before the first deployment. */
     target?: {
-      /** The spec as it was when it was chosen. */
+      /** Copy of the spec at the time when it was chosen. */
       readonly spec: Spec;
       /** Generation of the object with this spec. */
       readonly generation: number;
-      /** Whether nothing was deployed before it. */
+      /** Whether nothing was deployed before this spec. */
       readonly first?: boolean | undefined;
       /** Version of the kind in which the spec is written, such as `v1`. */
       readonly version?: string | undefined;
@@ -88,7 +88,7 @@ export interface PhasedStatus<Spec = unknown> {
     readonly labels?: readonly string[] | undefined;
     /** Stack trace. */
     readonly stack?: string | undefined;
-    /** Whether a user must intervene: it is not retried. */
+    /** Whether a user must intervene; such an error is not retried. */
     readonly stalled?: boolean | undefined;
   } | undefined;
   /** Ready, Reconciling and Stalled, by the conventions of kstatus. */
@@ -139,7 +139,7 @@ export function lifecycleOf(object: PhasedObject): Lifecycle {
   return healthy && sameChoice(target, stable) ? "Stable" : "Deployed";
 }
 
-/** Ready, Reconciling or Stalled, and their message in a lifecycle state. */
+/** Status of Ready, message, and Reconciling or Stalled by lifecycle state. */
 const STATE_CONDITIONS: Readonly<
   Record<
     Lifecycle,
@@ -188,7 +188,7 @@ export function lifecycleConditions(
     readonly lifecycle: Lifecycle;
     readonly error: RolloutError | undefined;
     readonly pending: PendingReason | undefined;
-    /** Message in place of that of the lifecycle state. */
+    /** Message that replaces that of the lifecycle state. */
     readonly message: string | undefined;
   },
   moment: ConditionMoment,
@@ -218,7 +218,7 @@ export function sameChoice(a?: ChosenSpec, b?: ChosenSpec): boolean {
 const PHASES: readonly unknown[] = // deno-fmt-ignore
   ["Upgrading", "Deployed", "RollingBack", "RolledBack"];
 
-/** Reads a status, without the fields that a user has damaged; not the log. */
+/** Reads a status without its damaged fields; the log is read separately. */
 export function readStatus(stored: unknown): PhasedStatus {
   if (!isJsonObject(stored)) return {};
   const status: PhasedStatus = { ...stored, conditions: conditionsIn(stored) };
@@ -230,7 +230,7 @@ export function readStatus(stored: unknown): PhasedStatus {
   return status;
 }
 
-/** Whether a value can be the field of a log, apart from the specs. */
+/** Validators of the fields of a write-ahead log, apart from the specs. */
 const ROLLOUT_FIELDS = {
   phase: (value: unknown) => PHASES.includes(value),
   running: (value: unknown) => typeof value === "boolean",

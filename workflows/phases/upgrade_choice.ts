@@ -106,13 +106,14 @@ export function chooseUpgrade(situation: {
   | {
     readonly plan: {
       /**
-       * How to stop the job: not at all, cancel and wait, stop with a savepoint,
-       * or delete the deployment while its highly available state stays.
+       * Method of stopping the job: none, cancellation with a wait, a
+       * savepoint, or deletion of the deployment while its highly available
+       * state stays.
        */
       readonly stop: "nothing" | "cancel" | "savepoint" | "delete";
       /**
-       * What to restore: nothing, the savepoint or other recorded state, the
-       * last state, or the same as the current deployment, which never started.
+       * State to restore: none, the savepoint or other recorded state, the last
+       * state, or the same as the current deployment, which never started.
        */
       readonly restore: "nothing" | "savepoint" | "last-state" | "same";
     };
