@@ -54,7 +54,7 @@ export interface CheckOptions {
       }
       & (
         | {
-          /** Object to create, or to change so that it is as given. */
+          /** Object to apply: it is created, or changed to match. */
           readonly apply: object;
         }
         | {

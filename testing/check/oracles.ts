@@ -47,7 +47,7 @@ export interface Case {
   readonly plan: Plan;
   readonly reference: RunRecord;
   readonly run: RunRecord;
-  /** Differences between reference runs with different seeds. */
+  /** Differences between reference runs of different seeds, to be ignored. */
   readonly masked: ReadonlySet<string>;
   /** Names of the primaries' kinds, such as `WebPage`. */
   readonly primaryKinds: ReadonlySet<string>;

@@ -46,7 +46,7 @@ export interface TracedEvent extends TracedObject {
   readonly at: number;
 }
 
-/** Note about another incident in a run. */
+/** Note about an incident in a run, such as a start or a kill. */
 export interface TracedNote {
   readonly type: "note";
   /** Kind of the note: `kill`, `start`, `step`, `disturbance`, `refused`, `rejection`, `external`, `change`. */

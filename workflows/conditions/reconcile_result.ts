@@ -336,7 +336,7 @@ export interface ConditionSummary {
   readonly stepCounter?: boolean | undefined;
   /**
    * Types to which the counts are restricted: the message only has a count
-   * while all merged conditions are of these types. By default it always has.
+   * while all merged conditions are of these types. By default any type counts.
    */
   readonly countOnlyIf?: readonly string[] | undefined;
 }

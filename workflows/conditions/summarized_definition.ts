@@ -61,8 +61,8 @@ export interface StepContext<P extends Conditioned> {
    * @param condition Type of the condition, and its reason for errors that have
    * none.
    * @param body The function.
-   * @throws {Failed} With that reason, if the function throws any other error
-   * than `Stalled`, `Waiting` or `Failed`.
+   * @throws {Failed} With the reason of the condition, if the function throws
+   * any other error than `Stalled`, `Waiting` or `Failed`.
    */
   failing<T>(
     condition: { readonly type: string; readonly reason: string },

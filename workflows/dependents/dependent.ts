@@ -72,7 +72,7 @@ export interface Dependent<P extends KubernetesObject, S = unknown> {
     /** Current state of the resource; undefined if it does not exist. */
     readonly resource: S | undefined;
   }>;
-  /** Deletes the resource; it is no error if it does not exist. */
+  /** Deletes the resource; a missing resource is no error. */
   delete?(primary: P, ctx: Context<P>): Promise<void>;
 }
 
@@ -90,7 +90,7 @@ export interface KubernetesDependent<P extends KubernetesObject, S>
     primary: P,
     ctx: Context<P>,
   ): ReturnType<NonNullable<Dependent<P, S>["reconcile"]>>;
-  /** Deletes the resource; it is no error if it does not exist. */
+  /** Deletes the resource; a missing resource is no error. */
   delete(primary: P, ctx: Context<P>): Promise<void>;
 }
 

@@ -20,7 +20,7 @@ export interface NodeOptions<P extends KubernetesObject, S> {
   readonly dependsOn?: readonly string[] | undefined;
   /**
    * Whether the resource should exist. If not, it is deleted, after everything
-   * that depends on it. By default it should.
+   * that depends on it. By default it should exist.
    */
   readonly reconcileWhen?:
     | ((context: {

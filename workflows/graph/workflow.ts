@@ -69,8 +69,8 @@ export interface WorkflowOptions<P extends KubernetesObject> {
   readonly explicit?: boolean | undefined;
   /**
    * Whether the resources of all nodes should exist; evaluated once a run. If
-   * not, they are deleted in reverse order, as with the condition of this name of
-   * every node. By default they should.
+   * not, they are deleted in reverse order, as with the condition of this name
+   * of every node. By default they should exist.
    */
   readonly reconcileWhen?:
     | ((

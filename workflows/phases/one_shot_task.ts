@@ -84,8 +84,8 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
     | { readonly state: "failed"; readonly message: string }
   >;
   /**
-   * Reason why the task has become obsolete, or undefined. By default it never
-   * does.
+   * Reason why the task has become obsolete, or undefined. By default no task
+   * becomes obsolete.
    */
   readonly pointless?:
     | ((

@@ -303,7 +303,7 @@ export interface RollbackOptions<P extends PhasedObject> {
   readonly after?: Duration | string | undefined;
   /**
    * Whether a rollback from the failed spec to the stable one is possible. By
-   * default it always is.
+   * default every rollback is possible.
    */
   readonly accepts?:
     | ((stable: P["spec"], failed: P["spec"]) => boolean)
