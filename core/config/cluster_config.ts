@@ -25,7 +25,7 @@ export interface CredentialSource {
   refresh(refused: Credential): Promise<Credential>;
 }
 
-/** User that requests impersonate. */
+/** User to impersonate in requests. */
 export interface Impersonation {
   /** Name of the user. */
   readonly user: string;
@@ -46,7 +46,7 @@ export interface ClusterConfig {
   /** URL of the API server; it may have a path. */
   readonly server: string;
   /**
-   * Value of `client.namespace`. Requests never use it by themselves.
+   * Namespace for `client.namespace`. Requests do not use it by default.
    *
    * @default {"default"}
    */
@@ -83,7 +83,7 @@ export interface ClusterConfig {
   readonly impersonate?: Impersonation | undefined;
 }
 
-/** Types of the fields of a configuration. */
+/** Types of the fields of a cluster configuration. */
 export const CLUSTER_RULES: OptionRules<ClusterConfig> = {
   server: "string",
   namespace: "string?",

@@ -29,9 +29,9 @@ export interface ExecCredentialsDeps {
 }
 
 /**
- * Credentials from an exec plugin, as client-go runs it: for the first request,
- * shortly before a credential expires, and when the server refused one. Never
- * runs the plugin twice at the same time.
+ * Credentials from an exec plugin. As in client-go, the plugin runs for the
+ * first request, shortly before a credential expires, and when the server
+ * refused one, but never twice at the same time.
  */
 export class ExecCredentials implements CredentialSource {
   readonly #plugin: ExecPlugin;
@@ -107,7 +107,7 @@ export interface ExecPlugin {
   readonly env: Readonly<Record<string, string>>;
   /** Text for the error if the program is not installed; may be empty. */
   readonly installHint: string;
-  /** Use of the terminal. */
+  /** Policy for the use of the terminal by the plugin. */
   readonly interactiveMode: "Never" | "IfAvailable" | "Always";
   /** Cluster information for the plugin, if it requests it. */
   readonly cluster?: Readonly<Record<string, unknown>> | undefined;
@@ -194,7 +194,7 @@ export function execInfo(plugin: ExecPlugin, interactive: boolean): string {
 /**
  * Reads the output of a plugin.
  *
- * @throws {TypeError} If it is not a credential; the error quotes nothing of it.
+ * @throws {TypeError} If it is no credential; the error does not quote it.
  */
 function readExecCredential(
   plugin: ExecPlugin,

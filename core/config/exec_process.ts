@@ -11,11 +11,11 @@ const TIMEOUT_MS = 60_000;
 const INTERACTIVE_TIMEOUT_MS = 600_000;
 
 /**
- * Runs an exec plugin and returns its standard output. Its standard error is that
- * of this process, so that users see it.
+ * Runs an exec plugin and returns its standard output. The plugin shares the
+ * standard error of this process, so that users see its messages.
  *
  * @throws {Error} If the program is not installed, fails, prints too much or
- * exceeds its time limit. The error quotes nothing of its output.
+ * exceeds its time limit. The error quotes no part of its output.
  */
 export function runExecPlugin(
   plugin: ExecPlugin,

@@ -17,7 +17,7 @@ export class FileCredentials implements CredentialSource {
   readonly #fixed: Credential;
   readonly #files: CredentialFiles;
   #current: Credential;
-  /** Result of the last read, which holds until a file is due. */
+  /** Result of the last read, valid until a file has to be read again. */
   #lastRead: Promise<Credential> | undefined;
 
   /**
@@ -83,8 +83,8 @@ export interface SecretFileDeps {
 /**
  * File with a secret that is replaced from time to time, such as a token that
  * expires. It is read again after a minute, or on request. If that fails, the
- * previous content is used, because the file may be in the course of being
- * replaced.
+ * previous content is used, because a replacement of the file may be in
+ * progress.
  */
 export class SecretFile {
   readonly #path: string;
@@ -109,7 +109,7 @@ export class SecretFile {
       : this.#content;
   }
 
-  /** Whether the next read reads the file. */
+  /** Whether the file has to be read again. */
   get isDue(): boolean {
     const age = this.#deps.clock.now() - this.#readAt;
     return this.#content === undefined || age >= CACHE_LIFETIME_MS;

@@ -1,7 +1,7 @@
 import type process from "node:process";
 
 /**
- * Current process, from the global of that name, which all runtimes have.
+ * Current process, from the global variable `process`, which all runtimes have.
  * Importing `node:process` would read all of its properties, and thus open the
  * standard streams of a program that only needs a variable.
  */

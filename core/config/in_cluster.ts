@@ -26,8 +26,8 @@ export interface InClusterDeps {
 
 /**
  * Creates the configuration of the cluster that this process runs in, from the
- * service account of its pod. Token and certificate authority are read again from
- * time to time, because the kubelet replaces them.
+ * service account of its pod. The token and the certificate authority are read
+ * again from time to time, because the kubelet replaces them.
  *
  * @throws {Error} If the service account is not mounted.
  */

@@ -132,7 +132,7 @@ export function pathFrom(entry: FromFile<unknown>, path: string): string {
 
 /** Maximum size of a kubeconfig, in bytes. */
 const MAX_KUBECONFIG_BYTES = 16 << 20;
-/** Maximum number of line breaks and commas: the parser takes long for each value. */
+/** Maximum number of line breaks and commas, as parsing is slow per value. */
 const MAX_SEPARATORS = 200_000;
 
 /**
@@ -202,8 +202,8 @@ export async function parseKubeconfig(
 }
 
 /**
- * Parses YAML without the parser's checks whose time grows with the square of the
- * length (duplicate keys, positions of errors).
+ * Parses YAML without those checks of the parser that take quadratic time
+ * (duplicate keys, positions of errors).
  */
 async function parseYaml(text: string, file: string): Promise<unknown> {
   const { isScalar, LineCounter, parseDocument, visit } = await import("yaml");

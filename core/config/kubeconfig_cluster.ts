@@ -25,7 +25,7 @@ export interface ClusterConfigDeps {
   /** Environment variables, for the proxy. */
   readonly environment: Environment;
   readonly clock: Clock;
-  /** Path of the file or files as the user gave it, for errors. */
+  /** Paths of the files as the user gave them, for errors. */
   readonly source: string;
 }
 
@@ -141,7 +141,7 @@ function checkedProxy(
 interface Authority {
   /** Current certificate authorities, in PEM. */
   readonly present: string | undefined;
-  /** Value of the field in the configuration. */
+  /** Value of `certificateAuthority` in the cluster configuration. */
   readonly current: ClusterConfig["certificateAuthority"];
 }
 
@@ -186,7 +186,7 @@ async function clusterAuthority(
   return { present, current: () => file.read() };
 }
 
-/** Valid bearer tokens. */
+/** Pattern of valid bearer tokens. */
 const HEADER_TEXT = /^[\x21-\x7e]+$/;
 
 /**
@@ -273,7 +273,7 @@ function checkCertificate(
   checkKey(key, given("client-key"), { certificate });
 }
 
-/** Refuses combinations that kubectl refuses, and removed auth providers. */
+/** Rejects credentials that kubectl rejects together, and auth providers. */
 function checkMethods(user: FromFile<KubeconfigUser>): void {
   const { value } = user;
   const provider = value["auth-provider"];

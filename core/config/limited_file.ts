@@ -2,8 +2,8 @@ import { Buffer } from "node:buffer";
 import { createReadStream } from "node:fs";
 
 /**
- * Reads a file up to a size. Pipes and devices are read as well: their size is
- * known only at their end.
+ * Reads a file of limited size. Pipes and devices are read as well: their size
+ * is known only at their end.
  *
  * @returns Text of the file; undefined if it is larger than the limit.
  * @throws {Error} If the file cannot be read.
@@ -22,7 +22,7 @@ export async function readLimited(
   return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
-/** Code of the error of a file operation, for messages without its path. */
+/** Returns the code of a file error, for messages without its path. */
 export function fileFault(error: unknown): string {
   return error instanceof Error && "code" in error
     ? String(error.code)

@@ -1,11 +1,11 @@
 /**
- * Configuration of clusters: kubeconfig files, service accounts of pods, proxies
- * and credentials, by the rules of kubectl.
+ * Configuration of clusters: kubeconfig files, service accounts of pods,
+ * proxies and credentials, by the rules of kubectl.
  *
  * Errors name file, field and expected value, and never contain a secret. Files
  * and exec plugins are read again while a client runs. This folder imports only
- * `api` and the loose files of `core`; parts that few configurations need are
- * loaded lazily.
+ * `api` and the files at the top level of `core`; parts that few configurations
+ * need are loaded lazily.
  *
  * @module
  */
@@ -56,7 +56,7 @@ export interface LoadConfigOptions {
    */
   readonly serviceAccount?: string | undefined;
   /**
-   * Source of time, for the age of files and credentials.
+   * Clock for the age of files and credentials.
    *
    * @default {systemClock}
    */
@@ -128,10 +128,10 @@ export async function loadConfig(
 }
 
 /**
- * Loads the configuration of a cluster as {@linkcode loadConfig} does, from
- * options that contain others as well.
+ * Loads the configuration of a cluster as {@linkcode loadConfig} does, and
+ * ignores additional options.
  *
- * @returns The configuration, and the other options with the clock.
+ * @returns The configuration, and the additional options with the clock.
  */
 export async function loadCluster<Options extends LoadConfigOptions>(
   options: Options,
@@ -193,7 +193,7 @@ export async function configFromText(
   });
 }
 
-/** Lists the files to read, and whether one of them must exist. */
+/** Returns the kubeconfig files, and whether at least one must exist. */
 function kubeconfigFiles(
   options: LoadConfigOptions,
   environment: Environment,

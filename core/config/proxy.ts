@@ -35,7 +35,7 @@ function isLoopback(host: string): boolean {
     (isIP(host) === 4 && host.startsWith("127."));
 }
 
-/** Matches an entry of NO_PROXY: an address, a network or a domain, with port. */
+/** Whether an entry of `NO_PROXY` (address, network, domain) matches a host. */
 function matches(pattern: string, host: string, port: string): boolean {
   if (pattern === "") return false;
   if (pattern === "*") return true;
