@@ -23,8 +23,8 @@ const CAUSE_TYPES = [
 /**
  * Cause of a run.
  *
- * If several events have led to one run, the cause is that of the event with the
- * highest priority, and among these of the first.
+ * After several events, it is the cause of the event with the highest priority,
+ * and among equal priorities of the first.
  */
 export interface RunCause {
   /**
@@ -56,7 +56,7 @@ export interface RunCause {
   readonly kind?: string | undefined;
   /** Key of the secondary whose change triggered the run. */
   readonly object?: ObjectKey | undefined;
-  /** Number of events that this run answers. */
+  /** Number of events that led to this run. */
   readonly events: number;
 }
 
@@ -70,31 +70,31 @@ export function causeText(cause: RunCause): string {
   return cause.events > 1 ? `${text} (${cause.events} events)` : text;
 }
 
-/** Options of the queue for a cause, created once since events are many. */
+/** Queue options for a cause; created once per cause, since events are many. */
 function addOptions(type: RunCause["type"], priority: Priority): AddOptions {
   return Object.freeze({ cause: CAUSE_TYPES.indexOf(type), priority });
 }
 
-/** Watch event of a new primary. */
+/** Queue options for the watch event of a new primary. */
 export const ADDED: AddOptions = addOptions("added", Priority.live);
-/** Watch event of a changed primary. */
+/** Queue options for the watch event of a changed primary. */
 const MODIFIED: AddOptions = addOptions("modified", Priority.live);
-/** Watch event of a deleted primary. */
+/** Queue options for the watch event of a deleted primary. */
 export const DELETED: AddOptions = addOptions("deleted", Priority.live);
-/** Existing primary, or one that another replica may have reconciled. */
+/** Queue options for an existing primary, also after a change of replicas. */
 export const INITIAL: AddOptions = addOptions("initial", Priority.resync);
-/** Change that a relist has found. */
+/** Queue options for a change that a relist has found. */
 const RELISTED: AddOptions = addOptions("modified", Priority.resync);
-/** Request of the program. */
+/** Queue options for a run that the program has requested. */
 export const REQUESTED: AddOptions = addOptions("requested", Priority.live);
-/** Retry after a failed run. */
+/** Queue options for the retry of a failed run. */
 export const RETRY: AddOptions = addOptions("retry", Priority.timer);
-/** Delay that a run has asked for. */
+/** Queue options for a run after `rescheduleAfter`. */
 export const RESCHEDULE: AddOptions = addOptions("reschedule", Priority.timer);
-/** End of the maximal interval. */
+/** Queue options for a run at the end of the `maxInterval`. */
 export const INTERVAL: AddOptions = addOptions("interval", Priority.timer);
 
-/** Options of the queue for a watch event of an existing primary. */
+/** Queue options for a watch event of an existing primary. */
 export function byWatch(
   { initial, type, relist }: Pick<CacheEvent, "initial" | "type" | "relist">,
 ): AddOptions {
@@ -103,7 +103,7 @@ export function byWatch(
   return relist ? RELISTED : MODIFIED;
 }
 
-/** Options of the queue for an event of a source. */
+/** Queue options for an event of a source. */
 export function bySource(source: string, event: SourceEvent): AddOptions {
   return {
     cause: CAUSE_TYPES.indexOf("source"),
@@ -112,12 +112,12 @@ export function bySource(source: string, event: SourceEvent): AddOptions {
   };
 }
 
-/** Cause of the run that one add to the queue leads to. */
+/** Cause of the run that follows a single queue entry. */
 export function addedCause({ cause, detail }: AddOptions): RunCause {
   return runCause(cause ?? 0, detail, 1);
 }
 
-/** Cause of the run that a key was taken for. */
+/** Cause of the run of a key that was taken from the queue. */
 export function queuedCause({ cause, detail, events }: QueueItem): RunCause {
   return runCause(cause, detail, events);
 }

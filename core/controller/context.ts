@@ -24,8 +24,8 @@ export interface RetryInfo {
   /** Number of the retry: 0 for a run that is not a retry, then 1, 2 and so on. */
   readonly attempt: number;
   /**
-   * Whether no further retry follows if this run fails; `false` where the number
-   * of retries has no limit.
+   * Whether no further retry follows if this run fails; `false` if the number
+   * of retries is unlimited.
    */
   readonly last: boolean;
 }
@@ -35,8 +35,8 @@ export interface ManagedWorkflowResult {
   /** Whether every node is reconciled and ready, or deleted. */
   readonly done: boolean;
   /**
-   * Delay until the next run if no event causes one before. If it is undefined,
-   * the reconciler decides.
+   * Delay until the next run unless an event causes an earlier one. If it is
+   * undefined, the reconciler decides.
    */
   readonly rescheduleAfter?: Duration | undefined;
   /** Nodes and their results on one line, for logs and `coracle why`. */
@@ -47,7 +47,7 @@ export interface ManagedWorkflowResult {
  * Recorder of Kubernetes Events about the primary.
  *
  * Events are written in the background. A failure is logged, and never fails a
- * run. A repeated event increases the count of the Event that exists.
+ * run. A repeated event increases the count of the existing Event.
  */
 export interface PrimaryEvents {
   /**
@@ -77,7 +77,7 @@ export interface ContextWriteOptions {
    * @default {false}
    */
   readonly trigger?: boolean | undefined;
-  /** Aborts the request. Defaults to the signal of the run. */
+  /** Signal that aborts the request. Defaults to the signal of the run. */
   readonly signal?: AbortSignal | undefined;
   /**
    * Whether the request is skipped if the cache shows that it would change
@@ -90,10 +90,10 @@ export interface ContextWriteOptions {
   readonly subresource?: "status" | undefined;
   /**
    * Whether the primary becomes the controlling owner of the object, which is
-   * then garbage collected with it. It must be in the namespace of the object, or
-   * cluster-scoped: elsewhere the object gets annotations that name the primary
-   * by default, and an error if this is true. An object of another controller is
-   * refused. Defaults to false if only the status is written.
+   * then garbage collected with it. For a primary that is neither in the same
+   * namespace nor cluster-scoped, the object gets annotations that name the
+   * primary by default, and `true` is an error. An object of another controller
+   * is refused. Defaults to false if only the status is written.
    */
   readonly owned?: boolean | undefined;
 }
@@ -107,17 +107,17 @@ export interface ContextWriteOptions {
  *
  * Writes with the methods of the context
  * - are skipped if the caches show that they would change nothing,
- * - are in the caches before their promise is fulfilled, so that every later read
- *   and run sees them,
- * - do not trigger a run, while changes that other clients make at the same time
- *   always do,
+ * - are in the caches before their promise is fulfilled, so that every later
+ *   read and run sees them,
+ * - do not trigger a run, while changes that other clients make at the same
+ *   time always do,
  * - check a status against the schema of its kind before it is sent.
  *
  * Writes with {@linkcode Context.client} have none of these properties.
  *
- * Compared with the Java Operator SDK: the defaults match and filter,
- * `match: false` corresponds to its forced filter, and `replace` uses optimistic
- * locking.
+ * Compared with the Java Operator SDK: writes use its matching and event
+ * filtering by default, `match: false` corresponds to its forced filter, and
+ * `replace` uses optimistic locking.
  *
  * @typeParam P Type of the primary.
  *
@@ -157,8 +157,8 @@ export interface Context<P extends KubernetesObject> {
    */
   readonly interrupted: AbortSignal;
   /**
-   * Client for requests without caches. Its writes cause events, as changes of
-   * other clients do.
+   * Client for requests that bypass the caches. Its writes cause events like
+   * changes by other clients.
    */
   readonly client: Client;
   /** Logger with the controller and the object among its fields. */
@@ -190,9 +190,9 @@ export interface Context<P extends KubernetesObject> {
   readonly nextImminent: boolean;
   /** Whether the primary is deleted; true only with the option `allEvents`. */
   readonly deleted: boolean;
-  /** Whether the last state before the deletion was missed; see `deleted`. */
+  /** Whether the primary was deleted and its last state was missed. */
   readonly finalStateUnknown: boolean;
-  /** Values that the parts of one run share, such as those of `initContext`. */
+  /** Values that the parts of a run share, such as those of `initContext`. */
   readonly attributes: Map<unknown, unknown>;
   /** Result of the workflow in this run; undefined if there is no workflow. */
   readonly workflow: ManagedWorkflowResult | undefined;
@@ -204,8 +204,8 @@ export interface Context<P extends KubernetesObject> {
   readonly sources: SourceRegistry<P>;
 
   /**
-   * Reads the object with the name and namespace of the primary; undefined if it
-   * does not exist, as `client.find` does (`client.get` throws).
+   * Reads the object with the name and namespace of the primary; undefined if
+   * it does not exist, as with `client.find` (`client.get` throws).
    */
   get<T extends KubernetesObject>(kind: Kind<T>): Promise<T | undefined>;
   /**
@@ -223,8 +223,8 @@ export interface Context<P extends KubernetesObject> {
     namespace?: string,
   ): Promise<T | undefined>;
   /**
-   * Reads all objects of a kind in a namespace, as an array (`client.list` gives
-   * `{ items, metadata }`, one page).
+   * Reads all objects of a kind in a namespace, as an array (`client.list`
+   * returns one page as `{ items, metadata }`).
    *
    * @param kind Kind of the objects.
    * @param namespace Namespace, or `"*"` for all. Defaults to that of the
@@ -235,8 +235,8 @@ export interface Context<P extends KubernetesObject> {
     namespace?: string,
   ): Promise<readonly T[]>;
   /**
-   * Reads the only object of a kind that belongs to the primary, which is its
-   * secondary: one that it owns, or to which a source relates it.
+   * Reads the only secondary of a kind: an object that the primary owns, or
+   * that an event source relates to the primary.
    *
    * @returns The object; undefined if absent.
    * @throws {RangeError} If there is more than one.
@@ -253,8 +253,8 @@ export interface Context<P extends KubernetesObject> {
    */
   secondary<T>(source: EventSource<P, T>): Promise<T | undefined>;
   /**
-   * Reads the objects of a kind that belong to the primary, which are its
-   * secondaries, from every event source that watches the kind: each object once
+   * Reads the secondaries of a kind, which are the objects that belong to the
+   * primary, from every event source that watches the kind: each object once
    * and in its newest state.
    *
    * @throws {TypeError} If no event source watches the kind.
@@ -268,7 +268,7 @@ export interface Context<P extends KubernetesObject> {
   /**
    * Creates or changes an object by server-side apply. The fields given are all
    * that the controller wants to own: a field that it applied before and leaves
-   * out now is removed. The primary becomes the owner of the object; see `owned`.
+   * out now is removed. By default the primary becomes the owner of the object.
    * Applied to the primary itself, the finalizer of the controller is kept, and
    * the primary does not own itself.
    *
@@ -278,8 +278,8 @@ export interface Context<P extends KubernetesObject> {
    * @returns The stored object.
    * @throws {TypeError | RangeError} If an option is unknown or invalid.
    * @throws {ApiError} If the server refuses the request.
-   * @throws {Error} If another controller owns the object, or the selection of
-   * the option `owns` would not show it.
+   * @throws {Error} If another controller owns the object, or the selectors of
+   * the option `owns` exclude it.
    */
   apply<T extends KubernetesObject>(
     kind: Kind<T>,
@@ -288,7 +288,7 @@ export interface Context<P extends KubernetesObject> {
   ): Promise<T>;
   /**
    * Computes the object that {@linkcode Context.apply} would send, with its
-   * namespace and owner references. Sends nothing.
+   * namespace and owner references, without sending it.
    */
   intent<T extends KubernetesObject>(
     kind: Kind<T>,
@@ -296,7 +296,7 @@ export interface Context<P extends KubernetesObject> {
     options?: Pick<ContextWriteOptions, "owned">,
   ): Promise<ApplyObject<T>>;
   /**
-   * Creates an object. The primary becomes its owner; see `owned`.
+   * Creates an object. By default the primary becomes its owner.
    *
    * @returns The stored object.
    * @throws {ApiError} `isAlreadyExists` if the object exists.
@@ -345,16 +345,16 @@ export interface Context<P extends KubernetesObject> {
     options?: Omit<ContextWriteOptions, "owned">,
   ): Promise<T>;
   /**
-   * Reads an object from the API server, changes it and replaces it. After a
-   * conflict everything is repeated, up to ten times in all.
+   * Reads an object from the API server, changes it and replaces it. Repeats
+   * all steps after a conflict, with at most ten attempts.
    *
    * @param kind Kind of the object.
    * @param key Key of the object, or its name in the namespace of the primary.
    * @param change Changes a copy of the object in place.
    * @returns The stored object; undefined if it does not exist.
    * @throws {TypeError} If `change` returns a promise or another object.
-   * @throws {ApiError} `isConflict` if the object was changed in the meantime
-   * every time.
+   * @throws {ApiError} `isConflict` if other clients changed the object during
+   * every attempt.
    */
   modify<T extends KubernetesObject>(
     kind: Kind<T>,
@@ -393,7 +393,7 @@ export interface Context<P extends KubernetesObject> {
    */
   addFinalizer(finalizer?: string): Promise<void>;
   /**
-   * Removes a finalizer from the primary. Repeated after a conflict.
+   * Removes a finalizer from the primary; repeats the request after a conflict.
    *
    * @param finalizer Name of the finalizer. Defaults to that of the controller.
    */

@@ -1,13 +1,13 @@
 /**
- * Controllers: reconcile the objects of one kind.
+ * Controllers, which reconcile the objects of one kind.
  *
  * This folder contains the types that the author of an operator uses
- * (`reconciler.ts`, `context.ts`, `result.ts`, `controller_options.ts`), the watches
- * of primaries and secondaries, and in `run/` the run loop, from an event to a
- * run and the writes of its result.
+ * (`reconciler.ts`, `context.ts`, `result.ts`, `controller_options.ts`), the
+ * watches of primaries and secondaries, and in `run/` the run loop, from an
+ * event to a run and the writes of its result.
  *
- * Promises: one run of an object at a time, no event is lost, every run sees the
- * newest state including its own writes, and every failure is retried or reported.
+ * Guarantees: one run of an object at a time, no lost events, every run sees
+ * the newest state including own writes, every failure is retried or reported.
  *
  * It must not import `operator`, `apiserver`, `sources` or `workflows`.
  *
@@ -83,17 +83,17 @@ export interface ControllerHealth {
   /** Number of runs in progress. */
   readonly running: number;
   /**
-   * Number of runs in progress that were aborted at least ten seconds ago, since
-   * their code ignores `ctx.signal`. The object of such a run waits until it ends.
+   * Number of runs that continue ten seconds after their abort, because they
+   * ignore `ctx.signal`. The object of such a run waits until it ends.
    */
   readonly overdue: number;
-  /** Number of objects with a run at a set time. */
+  /** Number of objects whose next run is planned for a later time. */
   readonly delayed: number;
   /** Number of objects whose last run has failed and is to be repeated. */
   readonly failing: number;
   /**
-   * Time since the failures of the object that has failed for longest began, in
-   * milliseconds; 0 if no object is failing.
+   * Time since the first failure of the object that has been failing for
+   * longest, in milliseconds; 0 if no object is failing.
    */
   readonly oldestFailure: number;
   /** Number of failing objects without retries left. */
@@ -123,7 +123,7 @@ export interface ObjectHistory {
       readonly ago: number;
     }
     | undefined;
-  /** Number of the next or last retry; 0 if absent. */
+  /** Number of the next or last retry; 0 if there is no retry. */
   readonly attempt: number;
   /** Whether all retries are used up. */
   readonly exhausted: boolean;
@@ -144,11 +144,11 @@ export interface ControllerDeps {
   readonly metrics: Metrics;
   /** Tracer of runs; undefined if runs are not traced. */
   readonly tracer: Tracer | undefined;
-  /** Random numbers from 0 to below 1, for the jitter of retries. */
+  /** Random number from 0 to below 1, for the jitter of retries. */
   readonly random: () => number;
   /**
-   * Assignment of primaries to this replica, unless the controller has its own;
-   * undefined if it runs all of them.
+   * Assignment of primaries to this replica, for controllers without an
+   * assignment of their own; undefined if this replica runs all primaries.
    */
   readonly shard: ShardAssignment | undefined;
   /** Whether a run may begin; false if this replica may have lost its lease. */
@@ -163,7 +163,7 @@ export interface ControllerDeps {
   readonly isDeveloped: boolean;
 }
 
-/** Parts of a controller, which live from one start to the next stop. */
+/** Parts of a controller, created at every start. */
 interface ControllerParts<P extends KubernetesObject> {
   readonly primaries: PrimarySource<P>;
   readonly sources: SourceGroup<P>;
@@ -197,7 +197,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   #changes = 0;
   #leading = false;
 
-  /** @throws {TypeError | RangeError | SyntaxError} If an option is not valid. */
+  /**
+   * Creates a controller without starting it.
+   *
+   * @throws {TypeError | RangeError | SyntaxError} If an option is not valid.
+   */
   constructor(
     kind: Kind<P>,
     reconciler: Reconciler<P>,
@@ -228,7 +232,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     );
   }
 
-  /** Kinds that it watches in the cluster of the operator, its primaries first. */
+  /** Kinds watched in the cluster of the operator, the primary kind first. */
   get watchedKinds(): readonly Kind[] {
     const others = this.settings.sources.filter((source) =>
       source instanceof WatchingSource && !source.isRemote
@@ -244,13 +248,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /**
    * Starts to watch, and fills the caches.
    *
-   * @param options With `partly`, the controller starts with the namespaces that
-   * can be watched, and adds the others when they can.
+   * @param options With `partly`, the controller starts with the namespaces
+   * that can be watched, and adds the others when they can be.
    * @returns Fulfilled when the caches of these namespaces are complete.
    * @throws {TypeError} If the namespaces are not valid.
    * @throws {ApiError} If the server does not serve the kind.
-   * @throws {Error} If a run of the previous start is still in progress, since a
-   * second run of its object could begin.
+   * @throws {Error} If a run of the previous start is still in progress, since
+   * a second run of its object could begin.
    */
   async start(
     deps: ControllerDeps,
@@ -316,13 +320,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     this.#parts?.processor.resync((key) => !wasOwned(key));
   }
 
-  /** Starts no further runs; runs in progress continue. */
+  /** Prevents further runs; runs in progress continue. */
   pause(): void {
     this.#leading = false;
     this.#parts?.processor.pause();
   }
 
-  /** Waits until nothing runs. */
+  /** Waits until no run is in progress. */
   whenIdle(): Promise<void> {
     return this.#parts?.processor.whenIdle() ?? Promise.resolve();
   }
@@ -367,8 +371,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   /**
-   * Adds a run of a primary, as a change of it does. An object that does not exist
-   * is ignored.
+   * Adds a run of a primary, like a change of the primary. An object that does
+   * not exist is ignored.
    */
   trigger(key: ObjectKey | string): void {
     this.#parts?.processor.request(
@@ -392,8 +396,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   /**
-   * Recent runs and current state of an object; undefined if the object does not
-   * exist and has not run recently.
+   * Returns the recent runs and current state of an object; undefined if the
+   * object does not exist and has not run recently.
    */
   why(key: ObjectKey | string): ObjectHistory | undefined {
     const text = typeof key === "string" ? key : keyText(key);
@@ -414,7 +418,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     };
   }
 
-  /** Objects that run now and those that ran last, the latest first. */
+  /** Returns the objects that run now or ran last, the latest first. */
   recent(limit: number): readonly ObjectHistory[] {
     const latest = this.#parts?.history.latest(limit) ?? [];
     const keys = new Set([...this.runningKeys, ...latest]);
@@ -454,7 +458,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     );
   }
 
-  /** Creates the parts: events go from the watches to the processor to the runs. */
+  /** Creates the parts and connects them: watches, processor and runs. */
   #assemble(
     kind: ResolvedKind<P>,
     deps: ControllerDeps,

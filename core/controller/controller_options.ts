@@ -68,9 +68,9 @@ export interface PrimaryCacheOptions {
    */
   readonly metadataOnly?: boolean | undefined;
   /**
-   * Whether objects beyond the memory budget of the operator are kept by their
-   * keys only, and fetched again for each run. Status changes of these objects
-   * then trigger runs as well, because their previous state is not known.
+   * Whether objects beyond the memory budget of the operator are kept as keys
+   * only, and fetched again for each run. Status changes of these objects then
+   * trigger runs as well, because their previous state is not known.
    *
    * @default {false}
    */
@@ -110,8 +110,8 @@ export interface ControllerOptions<
    *
    * A primary that leaves the `labelSelector` or `fieldSelector` keeps its
    * finalizer: if it is deleted then, its deletion waits until it is selected
-   * again or the finalizer is removed. To stop managing objects by a label, check
-   * the label in the reconciler instead.
+   * again or the finalizer is removed. To manage only objects with a certain
+   * label, check the label in the reconciler instead.
    */
   readonly finalizer?: string | undefined;
   /**
@@ -135,7 +135,7 @@ export interface ControllerOptions<
    * @default {true}
    */
   readonly defaultFilters?: boolean | undefined;
-  /** Filters for the events of the primaries. Defaults to all events. */
+  /** Filters for the events of the primaries. Defaults to no filters. */
   readonly filters?: Filters<P> | undefined;
   /**
    * Indexes of the primaries by name, for `primaries.byIndex`. Indexes by
@@ -145,13 +145,13 @@ export interface ControllerOptions<
    */
   readonly indexes?: Readonly<Record<string, IndexDefinition<P>>> | undefined;
   /**
-   * Kinds of the objects that the reconciler makes, such as `[ConfigMap]`: a
-   * change or deletion of one triggers the primary that owns it, which
-   * `ctx.apply` and `ctx.create` note in the object.
+   * Kinds of the objects that the reconciler creates, such as `[ConfigMap]`: a
+   * change or deletion of such an object triggers the primary that owns it,
+   * which `ctx.apply` and `ctx.create` record in the object.
    *
    * `watch(Secret, { labelSelector: "app=web" })` in place of `Secret` caches
-   * only these objects; the reconciler then can write no others. The kinds of
-   * dependents need not be repeated here.
+   * only these objects; the reconciler then cannot write any others. The kinds
+   * of dependents need not be repeated here.
    *
    * @default {[]}
    */
@@ -160,8 +160,8 @@ export interface ControllerOptions<
     | undefined;
   /**
    * Watches of other kinds, such as `[watch(Node, { mapper })]`: their changes
-   * trigger the primaries that the mapper names. The reconciler only reads these
-   * objects, unless the watch says `readOnly: false`.
+   * trigger the primaries that the mapper names. The reconciler only reads
+   * these objects, unless the watch has the option `readOnly: false`.
    *
    * @default {[]}
    */
@@ -169,8 +169,8 @@ export interface ControllerOptions<
     | readonly (EventSource<P> & { readonly kind: Kind })[]
     | undefined;
   /**
-   * Event sources beside `owns` and `watches`: polls, timers, webhooks and others
-   * whose changes are not those of Kubernetes objects.
+   * Event sources besides `owns` and `watches`, for changes outside of
+   * Kubernetes objects: polls, timers, webhooks and others.
    *
    * @default {[]}
    */
@@ -178,9 +178,9 @@ export interface ControllerOptions<
   /** Workflow that runs before the reconciler. Defaults to no workflow. */
   readonly workflow?: ManagedWorkflow<P> | undefined;
   /**
-   * Retry policy for failed runs, of cleanups as well, or `false` for no retries.
-   * By default they are retried until one succeeds: after 1 s, 2 s, 4 s and so on
-   * up to every 5 minutes. An event of the object runs it earlier.
+   * Retry policy for failed runs and cleanups, or `false` for no retries. By
+   * default they are retried until one succeeds: after 1 s, 2 s, 4 s and so on
+   * up to every 5 minutes. An event of the object causes an earlier run.
    */
   readonly retry?: RetryPolicyOptions | RetryPolicy | false | undefined;
   /**
@@ -243,8 +243,8 @@ export interface ControllerOptions<
    */
   readonly serverSideApply?: boolean | undefined;
   /**
-   * Whether the CustomResourceDefinitions of the kinds that the controller watches
-   * are applied at start, as far as they are kinds of `defineKind`.
+   * Whether the CustomResourceDefinitions of the watched kinds are applied at
+   * start; only kinds of `defineKind` have one.
    *
    * @default {false}
    */

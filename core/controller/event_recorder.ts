@@ -22,21 +22,20 @@ export interface EventOptions {
    */
   readonly once?: boolean | undefined;
   /**
-   * Minimum time between two repetitions; a repetition before it is ignored. By
+   * Minimum time between two repetitions; an earlier repetition is ignored. By
    * default every repetition counts.
    */
   readonly every?: Duration | undefined;
   /**
-   * Decides, together with `every`, whether this event repeats an Event with the
-   * given labels. If not, it is written even before `every` has passed. By default
-   * it does.
+   * Condition for ignoring a repetition before `every` has passed, given the
+   * labels of the existing Event. By default all such repetitions are ignored.
    */
   readonly repeats?:
     | ((labels: Readonly<Record<string, string | undefined>>) => boolean)
     | undefined;
   /**
-   * Labels of the Event, in place of those that it has. By default labels are not
-   * changed.
+   * New labels of the Event, which replace the existing ones. By default labels
+   * are not changed.
    */
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }
@@ -57,9 +56,9 @@ interface EventObject extends KubernetesObject {
 
 const EVENT = builtIn<EventObject>("Event", "Namespaced");
 
-/** Number of different events that may wait to be written. */
+/** Maximum number of different events that wait to be written. */
 const MAX_PENDING = 256;
-/** Time for the last events when the controller stops. */
+/** Time limit for writing the last events when the controller stops. */
 const FLUSH_LIMIT_MS = 5_000;
 /** Maximum length of a message that the API server accepts, in characters. */
 const MAX_MESSAGE_LENGTH = 1_024;
@@ -87,7 +86,7 @@ export interface RecordedEvent {
 interface PendingEvent {
   readonly object: KubernetesObject;
   readonly kind: ResolvedKind;
-  /** Latest repetition. */
+  /** Latest repetition of the event. */
   event: RecordedEvent;
   /** Timestamp of the first repetition. */
   readonly first: string;
@@ -98,17 +97,17 @@ interface PendingEvent {
 
 /**
  * Recorder of Kubernetes Events about objects. It writes in the background; a
- * failure is logged and never fails a run. Repetitions increase the count of the
- * Event that exists.
+ * failure is logged and never fails a run. Repetitions increase the count of
+ * the existing Event.
  *
- * The name of an Event contains a hash of the object, type, reason and message, so
- * that repetitions are found even after a restart.
+ * The name of an Event contains a hash of the object, type, reason and message,
+ * so that repetitions are found even after a restart.
  */
 export class EventRecorder {
   readonly #deps: EventRecorderDeps;
   readonly #pending: Map<string, PendingEvent> = new Map();
   #writing: Promise<void> | undefined;
-  /** Controller that aborts the requests when the recorder closes. */
+  /** Abort controller that ends the requests when the recorder closes. */
   readonly #ending: AbortController = new AbortController();
 
   constructor(deps: EventRecorderDeps) {

@@ -78,7 +78,7 @@ export interface SourceContext<P extends KubernetesObject = KubernetesObject> {
     key: ObjectKey,
   ): Promise<T | undefined>;
   /**
-   * Reads all objects of a kind, as `get` does one.
+   * Reads all objects of a kind, from the caches or the API server like `get`.
    *
    * @param kind Kind of the objects.
    * @param namespace Namespace. Defaults to all.
@@ -111,7 +111,7 @@ export interface PrimaryEvent<P extends KubernetesObject> {
   readonly type: "added" | "modified" | "deleted";
   /** Key of the primary. */
   readonly key: ObjectKey;
-  /** Newest or last known state, decoded when it is read, frozen. */
+  /** Newest or last known state of the primary, frozen; decoded on access. */
   readonly object: P | undefined;
 }
 
@@ -191,7 +191,7 @@ export interface EventSource<
 
 /** Event sources of a controller, which can be added and removed while it runs. */
 export interface SourceRegistry<P extends KubernetesObject = KubernetesObject> {
-  /** Source of this name; undefined if absent. */
+  /** Returns the source with a name; undefined if absent. */
   named(name: string): EventSource<P> | undefined;
   /**
    * Adds a source and starts it.

@@ -107,7 +107,7 @@ export function accepts<T extends KubernetesObject>(
 export interface DefaultFilterOptions {
   /** Finalizer of the controller; undefined if it uses none. */
   readonly finalizer: string | undefined;
-  /** Whether changes that do not change the generation are ignored. */
+  /** Whether updates with an unchanged generation are ignored. */
   readonly generationAware: boolean;
   /** Annotation that pauses an object; undefined if absent. */
   readonly pauseAnnotation: string | undefined;
@@ -117,11 +117,11 @@ export interface DefaultFilterOptions {
 
 /**
  * Default filter of the updates of primaries. It accepts an update if the
- * generation has changed or does not exist, our finalizer was or is missing, the
- * deletion has started, the pause annotation has changed, a request annotation
- * has a new value, or the previous state is not known. Decodes nothing, except
- * after a relist: a server whose data was restored from a backup may have given
- * the same generation to another spec.
+ * generation has changed or does not exist, the finalizer of the controller was
+ * or is missing, the deletion has started, the pause annotation has changed, a
+ * request annotation has a new value, or the previous state is not known. It
+ * decodes no object, except after a relist: a server whose data was restored
+ * from a backup may have given the same generation to another spec.
  */
 export function isRelevantUpdate(
   event: Pick<
@@ -163,7 +163,7 @@ export function isRelevantUpdate(
     !(header.hasFinalizer(finalizer) && previous.hasFinalizer(finalizer));
 }
 
-/** Whether all fields that a generation counts are the same in both states. */
+/** Whether two states are equal in all fields that count for the generation. */
 function hasSameSpec(
   { object, previous }: Pick<CacheEvent, "object" | "previous">,
 ): boolean {
@@ -173,7 +173,7 @@ function hasSameSpec(
     [...after].every(([name, value]) => before.get(name) === value);
 }
 
-/** Fields that a generation counts, as JSON. */
+/** Fields of an object that count for the generation, as JSON. */
 function fieldsOf(object: object): Map<string, string> {
   const counted = Object.entries(object).filter(([name]) =>
     !["apiVersion", "kind", "metadata", "status"].includes(name)

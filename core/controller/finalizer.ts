@@ -5,10 +5,10 @@ import type { KubernetesObject } from "../api/object.ts";
 import { keyOf, keyText } from "../api/object_key.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
 
-/** Number of attempts to write when other clients cause conflicts. */
+/** Maximum number of attempts when other clients cause conflicts. */
 const MAX_ATTEMPTS = 10;
 
-/** Domain with a path, as the API server requires it of custom finalizers. */
+/** Pattern of custom finalizers, which must be a domain with a path. */
 const FINALIZER =
   /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+\/[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?$/;
 
@@ -44,8 +44,8 @@ export function hasFinalizer(
 }
 
 /**
- * JSON Patch that adds or removes a finalizer; undefined if nothing has to change.
- * To add one, it tests that the object is unchanged. To remove one, it tests that
+ * JSON Patch that adds or removes a finalizer; undefined if nothing has to
+ * change. An addition tests that the object is unchanged, and a removal that
  * the UID is the same and the finalizer is still at the index that is removed.
  */
 function finalizerPatch(
@@ -75,12 +75,12 @@ function finalizerPatch(
   ];
 }
 
-/** Change of a finalizer, and the access to its object. */
+/** Change of a finalizer, with the access to its object. */
 export interface FinalizerChange<P extends KubernetesObject> {
   readonly kind: ResolvedKind<P>;
   /** Name of the finalizer. */
   readonly finalizer: string;
-  /** Whether the finalizer is added, and otherwise removed. */
+  /** Whether the finalizer is added; otherwise it is removed. */
   readonly isWanted: boolean;
   /** Reads the object from the server; undefined if it does not exist. */
   read(): Promise<P | undefined>;
@@ -89,11 +89,11 @@ export interface FinalizerChange<P extends KubernetesObject> {
 }
 
 /**
- * Adds or removes a finalizer of an object. Repeated after a conflict: status 409,
- * or 422 if a test of the patch has failed.
+ * Adds or removes a finalizer of an object. Repeats the patch after a conflict:
+ * status 409, or 422 if a test of the patch has failed.
  *
- * @returns Current state of the object; undefined if it was deleted, even if there
- * is a new object of the same name.
+ * @returns Current state of the object; undefined if it was deleted, even if
+ * there is a new object with the same name.
  * @throws {Error} After ten conflicts.
  */
 export async function setFinalizer<P extends KubernetesObject>(

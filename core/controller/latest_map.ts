@@ -1,14 +1,15 @@
 /**
- * Map that forgets old keys. It has two generations: a value is set in the newer
- * one, and once that has `limit` keys, it replaces the older one. So the `limit`
- * keys that were set last are kept, and never more than twice as many.
+ * Map that forgets old keys. It has two generations: a value is set in the
+ * newer one, and once that has `limit` keys, it replaces the older one. So the
+ * map keeps the `limit` keys that were set last, and never more than twice as
+ * many.
  */
 export class LatestMap<V> {
   readonly #limit: number;
   #newer: Map<string, V> = new Map();
   #older: Map<string, V> = new Map();
 
-  /** @param limit Number of keys of a generation; `Infinity` keeps all keys. */
+  /** Creates a map of `limit` keys per generation, which may be `Infinity`. */
   constructor(limit: number) {
     this.#limit = limit;
   }

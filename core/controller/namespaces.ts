@@ -8,15 +8,15 @@ import type { NamespaceSet } from "./event_source.ts";
  */
 export type Namespaces = "all" | "current" | readonly string[];
 
-/** Label name of RFC 1123. */
+/** Pattern of names of namespaces: a label as in RFC 1123. */
 const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /**
  * Validates the option `namespaces`.
  *
- * @param words Words that are allowed in place of a list.
+ * @param words Keywords that are allowed in place of a list.
  * @param subject Subject of the error message, such as `"an operator"`.
- * @throws {TypeError} If the value is neither one of the words nor a list of names
+ * @throws {TypeError} If the value is neither a keyword nor a list of names
  * with at least one item.
  */
 export function checkNamespaces(
@@ -46,10 +46,10 @@ export function checkNamespaces(
   }
 }
 
-/** Texts that stand for the namespaces of operators and controllers. */
+/** Keywords for the namespaces of operators and controllers. */
 const NAMESPACE_WORDS: readonly string[] = ["all", "current"];
 
-/** Row of an option that is a set of namespaces, in a table of options. */
+/** Row of the option `namespaces` in a table of options. */
 export const NAMESPACES_OPTION: OptionRow<Namespaces | undefined> = {
   type: "any?",
   words: NAMESPACE_WORDS,

@@ -27,15 +27,15 @@ export interface PrimarySourceDeps<P extends KubernetesObject> {
 
 /** Handler of the changes of the primaries. */
 export interface PrimaryHandler<P extends KubernetesObject> {
-  /** Handles a change, in the order of the watch. */
+  /** Handles a change of a primary; called in the order of the watch events. */
   onPrimary(event: CacheEvent<P>): void;
   /** Handles a primary whose namespace is no longer watched. */
   onPrimaryLeft(key: string): void;
 }
 
 /**
- * Primaries of a controller: a lease of their informer, which watches nothing at
- * first, and the registration of their handler, for own writes.
+ * Source of the primaries of a controller: leases their informer, which watches
+ * nothing at first, and registers their handler, which own writes do not call.
  */
 export class PrimarySource<P extends KubernetesObject> {
   /** Cache of the primaries. */
@@ -68,7 +68,7 @@ export class PrimarySource<P extends KubernetesObject> {
     return health.watches.length === 0 ? [] : [health];
   }
 
-  /** Namespaces as the informer names them: undefined for all. */
+  /** Converts namespaces for the informer, where undefined means all. */
   namespacesOf(namespaces: NamespaceSet): readonly string[] | undefined {
     return namespaces === "all" || this.#deps.kind.scope === "Cluster"
       ? undefined
@@ -85,7 +85,7 @@ export class PrimarySource<P extends KubernetesObject> {
   }
 }
 
-/** Own write of an object that no cache has. */
+/** Placeholder for an own write of an object that no cache contains. */
 export const NO_OWN_WRITE: OwnWrite<never> = {
   succeed() {},
   fail() {},

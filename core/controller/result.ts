@@ -61,7 +61,7 @@ export class ReconcileResult<
   readonly observed: boolean;
 
   /**
-   * Creates a result. The functions of this module are easier to read.
+   * Creates a result; {@linkcode patchStatus} is easier to read.
    *
    * @param outcome What to write, and when to run again.
    */
@@ -84,8 +84,8 @@ export class ReconcileResult<
   }
 
   /**
-   * Copies the result with a delay until the next run, which can be earlier if an
-   * event causes it. From `onError` it replaces the retry.
+   * Copies the result with a delay until the next run, which can be earlier if
+   * an event causes it. In a result of `onError`, the delay replaces the retry.
    *
    * @param delay Milliseconds, or text such as `"10s"`. With 0 the object runs
    * again immediately, after all objects that are already waiting.
@@ -99,9 +99,9 @@ export class ReconcileResult<
   }
 
   /**
-   * Copies the result so that the run is not retried. The run counts as failed,
-   * and the object runs again after the next event, or when the `maxInterval` of
-   * the controller has passed. Only considered in results of `onError`.
+   * Copies the result with retries ruled out. The run counts as failed, and the
+   * object runs again after the next event, or when the `maxInterval` of the
+   * controller has passed. Only considered in results of `onError`.
    */
   withoutRetry(): ReconcileResult<Status, Resource> {
     return new ReconcileResult({ ...this, retry: false });
@@ -119,7 +119,7 @@ export class CleanupResult {
   readonly delay: number | undefined;
 
   /**
-   * Creates a result. The functions of this module are easier to read.
+   * Creates a result; {@linkcode keepFinalizer} is easier to read.
    *
    * @param outcome Whether the finalizer is removed, and when to run again.
    */
@@ -185,8 +185,8 @@ const KEEP_FINALIZER: CleanupResult = new CleanupResult({
 });
 
 /**
- * Result without fields to write. Only the observed generation is written, if the
- * status schema has it. To return nothing has the same effect.
+ * Result without fields to write. Only the observed generation is written, if
+ * the status schema has it. Returning nothing has the same effect.
  *
  * @throws {TypeError | RangeError} If an option is unknown or invalid.
  */
@@ -199,15 +199,15 @@ export function noUpdate(
 }
 
 /**
- * Result that changes the status fields that it mentions, and no others: objects
- * field by field, `undefined` as if not written, `null` removes a field, and a
- * list is replaced as a whole. A list that the schema of the kind keys
- * (`x-kubernetes-list-type: map`, such as `conditions`) is merged entry by entry
- * with the list on the server.
+ * Result that changes the given status fields and no others. Objects are merged
+ * field by field, `undefined` leaves a field unchanged, `null` removes it, and
+ * a list is replaced as a whole. A list with keys in the schema of the kind
+ * (`x-kubernetes-list-type: map`, such as `conditions`) is merged entry by
+ * entry with the list on the server.
  *
  * @param status Status fields to change.
- * @throws {TypeError | RangeError} If the status is not an object, or an option is
- * unknown or invalid.
+ * @throws {TypeError | RangeError} If the status is not an object, or an option
+ * is unknown or invalid.
  *
  * @example Write a status field and run again after ten seconds
  * ```ts
@@ -225,15 +225,15 @@ export function patchStatus<const Status extends object>(
 }
 
 /**
- * Result that writes the whole status of the controller: a field that the
- * controller wrote before, by `setStatus` or `patchStatus` and in any earlier
- * process, and that is absent now, is removed. Fields and keyed list entries of
- * other field managers stay unless the status mentions them.
+ * Result that writes the whole status of the controller. Fields that the
+ * controller wrote before, with `setStatus` or `patchStatus`, even in an
+ * earlier process, are removed if they are absent now. Fields and keyed list
+ * entries of other field managers stay unless the status mentions them.
  *
  * @param status All status fields of the controller. The framework adds
  * `observedGeneration` as it does for {@linkcode patchStatus}.
- * @throws {TypeError | RangeError} If the status is not an object, or an option is
- * unknown or invalid.
+ * @throws {TypeError | RangeError} If the status is not an object, or an option
+ * is unknown or invalid.
  *
  * @example Remove a message by leaving it out
  * ```ts
@@ -258,14 +258,14 @@ export function setStatus<const Status extends object>(
 }
 
 /**
- * Result that changes the fields of the object that it mentions, such as labels
- * or parts of the spec, in the way of {@linkcode patchStatus}. The finalizer of
- * the controller is kept. To write all fields that the controller wants to own,
- * and remove others that it wrote before, use {@linkcode Context.apply}.
+ * Result that changes the given fields of the object, such as labels or parts
+ * of the spec, by the rules of {@linkcode patchStatus}. The finalizer of the
+ * controller is kept. To write all fields that the controller wants to own, and
+ * remove others that it wrote before, use {@linkcode Context.apply}.
  *
  * @param resource Fields to change.
- * @throws {TypeError | RangeError} If the fields are not an object, or an option is
- * unknown or invalid.
+ * @throws {TypeError | RangeError} If the fields are not an object, or an
+ * option is unknown or invalid.
  *
  * @example Label the primary
  * ```ts

@@ -4,7 +4,7 @@ export interface ShardAssignment {
   owns(key: string): boolean;
 }
 
-/** One of a fixed number of shards. */
+/** Static shard: one of a fixed number of shards. */
 export interface StaticShard {
   /** Index of this shard, from 0. */
   readonly index: number;

@@ -43,8 +43,8 @@ export class SourceGroup<P extends KubernetesObject> {
   readonly #deps: SourceDeps<P>;
   readonly #sources: EventSource<P>[];
   /**
-   * Whether a source follows the events of primaries. A field, since it is read
-   * for each event.
+   * Whether any source follows the events of primaries; precomputed, since it
+   * is read for each event.
    */
   followsPrimaries: boolean;
   /** Started sources, with promises that are fulfilled when they have synced. */
@@ -59,14 +59,14 @@ export class SourceGroup<P extends KubernetesObject> {
   #namespaces: NamespaceSet = [];
   #stopped = false;
 
-  /** @param sources Sources at first; others can be added later. */
+  /** Creates a group of sources; others can be added later. */
   constructor(sources: readonly EventSource<P>[], deps: SourceDeps<P>) {
     this.#sources = [...sources];
     this.followsPrimaries = sources.some(followsPrimaries);
     this.#deps = deps;
   }
 
-  /** Source of this name; undefined if absent. */
+  /** Returns the source with a name; undefined if absent. */
   named(name: string): EventSource<P> | undefined {
     return this.#sources.find((source) => source.name === name);
   }
@@ -93,7 +93,7 @@ export class SourceGroup<P extends KubernetesObject> {
 
   /**
    * Stops all sources, in reverse order of their start. A source that throws or
-   * takes too long is logged and left behind: it must not keep the others, or the
+   * takes too long is logged and abandoned: it must not keep the others, or the
    * process, from stopping.
    */
   async stop(): Promise<void> {
@@ -106,7 +106,8 @@ export class SourceGroup<P extends KubernetesObject> {
   }
 
   /**
-   * Adds a source while the controller runs. A source that cannot start is removed.
+   * Adds a source while the controller runs. A source that cannot start is
+   * removed.
    *
    * @returns The source of this name, which may have existed before; fulfilled
    * when it has synced.
@@ -181,8 +182,8 @@ export class SourceGroup<P extends KubernetesObject> {
   }
 
   /**
-   * Object from a cache if a source or the controller watches its kind, and from
-   * the API server otherwise.
+   * Reads an object from a cache if a source or the controller watches its
+   * kind, and from the API server otherwise.
    */
   async read<T extends KubernetesObject>(
     kind: Kind<T>,
@@ -200,7 +201,7 @@ export class SourceGroup<P extends KubernetesObject> {
       : await client.find(kind, scoped, { signal });
   }
 
-  /** Objects of a kind, read as {@linkcode SourceGroup.read} does one. */
+  /** Reads objects of a kind from the caches or the server, like `read`. */
   async readList<T extends KubernetesObject>(
     kind: Kind<T>,
     namespace: string | undefined,
@@ -222,7 +223,7 @@ export class SourceGroup<P extends KubernetesObject> {
     return found;
   }
 
-  /** Waits until the other sources of a kind have synced, as far as they are started. */
+  /** Waits until the other started sources of a kind have synced. */
   async #othersOf(kind: Kind, source: EventSource<P>): Promise<void> {
     await Promise.all(
       this.ofKind(kind).map((other) =>
@@ -285,7 +286,7 @@ export class SourceGroup<P extends KubernetesObject> {
     );
   }
 
-  /** Starts a source once, and not after a stop. */
+  /** Starts a source once; rejected after a stop of the group. */
   #startOne(source: EventSource<P>): Promise<void> {
     if (this.#stopped) {
       return Promise.reject(

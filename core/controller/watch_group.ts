@@ -5,7 +5,7 @@ import type { NamespaceSet } from "./event_source.ts";
 import type { PrimaryHandler, PrimarySource } from "./primary_source.ts";
 import type { SourceGroup, TriggerHandler } from "./source_group.ts";
 
-/** Handler of everything that can cause a run. */
+/** Handler of all events that can cause a run. */
 export interface EventHandler<P extends KubernetesObject>
   extends PrimaryHandler<P>, TriggerHandler {}
 
@@ -18,22 +18,22 @@ export interface WatchGroupDeps<P extends KubernetesObject> {
   readonly log: Logger;
 }
 
-/** Time in which other namespaces may sync after the first one. */
+/** Time limit for other namespaces to sync after the first one. */
 const SYNC_GRACE_MS = 1_000;
 
 /**
- * Watches of a controller: its primaries and its sources, kept in step. Events of
- * the primaries of a namespace are delivered when their cache, and the caches of
+ * Watches of a controller, on its primaries and sources. Events of the
+ * primaries of a namespace are delivered when their cache, and the caches of
  * the sources in that namespace, are complete.
  */
 export class WatchGroup<P extends KubernetesObject> {
   readonly #deps: WatchGroupDeps<P>;
   #sourcesStarted = false;
-  /** Groups of namespaces are attached one after the other. */
+  /** Promise of the last group of namespaces to attach, one after another. */
   #attaching: Promise<void> = Promise.resolve();
   /** Number of the latest call of {@linkcode watch}. */
   #latest = 0;
-  /** Promise of the latest call. */
+  /** Promise of the latest call of {@linkcode watch}. */
   #watching: Promise<void> = Promise.resolve();
   #stopped = false;
 
@@ -43,13 +43,13 @@ export class WatchGroup<P extends KubernetesObject> {
   }
 
   /**
-   * Watches these namespaces and no others. Namespaces that stay are not
-   * disturbed. A call during another one replaces it: both then wait for the
-   * same.
+   * Watches the given namespaces and no others. The watches of namespaces that
+   * stay continue. A call during another one replaces it: both then wait for
+   * the namespaces of the later call.
    *
    * @param partly Whether to start with the namespaces that can be watched, and
    * to add the others when they can be.
-   * @returns Fulfilled when they can run; if `partly`, when the first can.
+   * @returns Fulfilled when all can run; if `partly`, when the first can.
    * @throws {Error} If the controller was stopped before.
    */
   async watch(namespaces: NamespaceSet, partly: boolean): Promise<void> {

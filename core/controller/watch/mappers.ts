@@ -11,9 +11,9 @@ import type { IndexDefinition } from "../../cache/store/object_indexes.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 
 /**
- * Mapper from secondaries to primaries, with the index by which the cache finds
- * the secondaries of a primary. Mappers are pure: an update maps the old and
- * the new state, and triggers the primaries of both.
+ * Mapper from secondaries to primaries, with an index that finds the
+ * secondaries of a primary in the cache. Mappers are pure: an update maps the
+ * old and the new state, and triggers the primaries of both.
  *
  * @typeParam P The type of the primaries.
  * @typeParam S The type of the secondaries.
@@ -46,7 +46,7 @@ export interface Mapper<
     },
     primaryKind: Kind<P>,
   ): Iterable<ObjectKey | string>;
-  /** Index by which the cache finds the secondaries of a primary. */
+  /** Index that finds the secondaries of a primary in the cache. */
   readonly index: IndexDefinition<S>;
   /** Index value of the secondaries of a primary. */
   indexValue(primary: P): string;
@@ -62,8 +62,8 @@ const OWNER_RULES: OptionRules<
 > = { controllerOnly: "boolean?" };
 
 /**
- * Creates a mapper by owner references. Only the group and kind of a reference
- * count: its version stays the same when the kind gets a new one.
+ * Creates a mapper by owner references. The version of a reference is ignored,
+ * because it stays the same when the kind gets a new one.
  *
  * @param options `controllerOnly` ignores owners that are not the controller
  * (false by default).
@@ -104,8 +104,8 @@ const METADATA_RULES: OptionRules<
  * @param label The label.
  * @param options `namespace` is the label with the namespace of the primary, by
  * default that of the secondary.
- * @throws {TypeError | RangeError} If the label is no string, or an option is
- * unknown or invalid.
+ * @throws {TypeError | RangeError} If the label is not a string, or an option
+ * is unknown or invalid.
  */
 export function byLabel<
   P extends KubernetesObject,
@@ -120,10 +120,7 @@ export function byLabel<
 
 /** Default annotation with the name of the primary. */
 export const PRIMARY_NAME_ANNOTATION = "coracle.dev/primary-name";
-/**
- * Default annotation with the namespace of the primary, if it is in another
- * one.
- */
+/** Default annotation with the namespace of a primary in another namespace. */
 export const PRIMARY_NAMESPACE_ANNOTATION = "coracle.dev/primary-namespace";
 /** Annotation with the kind and group of the primary of an owned object. */
 const PRIMARY_KIND_ANNOTATION = "coracle.dev/primary-kind";
@@ -136,8 +133,8 @@ const PRIMARY_KIND_ANNOTATION = "coracle.dev/primary-kind";
  * @param annotation The annotation.
  * @param options `namespace` is the annotation with the namespace of the
  * primary; the default of the library if no annotation is given.
- * @throws {TypeError | RangeError} If the annotation is no string, or an option
- * is unknown or invalid.
+ * @throws {TypeError | RangeError} If the annotation is not a string, or an
+ * option is unknown or invalid.
  */
 export function byAnnotation<
   P extends KubernetesObject,
@@ -152,7 +149,7 @@ export function byAnnotation<
   return { index, ...byMetadata<P, S>("annotation", annotation, options) };
 }
 
-/** Kind and group of a primary, as the annotation of its owned objects has them. */
+/** Formats kind and group of a primary for the annotation of its objects. */
 export function kindAndGroup({ kind, group }: Kind): string {
   return group === "" ? kind : `${kind}.${group}`;
 }
@@ -187,9 +184,9 @@ export function annotatedOwner(
 }
 
 /**
- * Mappers of owned objects: by the controlling owner reference, and, of objects
- * without one, by the annotations that are written where no owner reference is
- * possible.
+ * Mappers of owned objects. Objects with a controlling owner reference are
+ * mapped by it, and others by the annotations that are written where owner
+ * references are impossible.
  */
 export function byOwnership<
   P extends KubernetesObject,
@@ -237,7 +234,7 @@ function byMetadata<P extends KubernetesObject, S extends KubernetesObject>(
  *
  * @param primaries Returns the primaries of a secondary, as keys or
  * `namespace/name`.
- * @throws {TypeError} If it is no function.
+ * @throws {TypeError} If it is not a function.
  *
  * @example Pods of a node
  * ```ts

@@ -14,7 +14,7 @@ export class ReferenceIndex {
     return [...this.#primaries.get(secondary) ?? []];
   }
 
-  /** Sets the references of a primary; none removes it. */
+  /** Sets the references of a primary; an empty list removes the primary. */
   set(primary: string, secondaries: Iterable<string>): void {
     for (const secondary of this.#secondaries.get(primary) ?? []) {
       const primaries = this.#primaries.get(secondary)!;
@@ -31,7 +31,7 @@ export class ReferenceIndex {
     else this.#secondaries.set(primary, next);
   }
 
-  /** Removes everything. */
+  /** Removes all references. */
   clear(): void {
     this.#secondaries.clear();
     this.#primaries.clear();

@@ -2,18 +2,18 @@ import type { KubernetesObject } from "../../api/object.ts";
 import type { CacheEvent } from "../../cache/informer/cache_event.ts";
 
 /**
- * Primaries of each secondary as they were mapped last. A bounded cache may have
- * evicted the previous state of a secondary, so that its primaries before a change
- * are known from here only; it costs about a hundred bytes per secondary.
+ * Primaries that each secondary was last mapped to. A bounded cache may have
+ * evicted the previous state of a secondary, so that only this mapping has its
+ * primaries before a change; it costs about a hundred bytes per secondary.
  */
 export class RememberedMapping {
   readonly #primaries: Map<string, readonly string[]> = new Map();
 
   /**
-   * Follows an event.
+   * Updates the mapping of a secondary after an event.
    *
-   * @param map Maps the object of the event; not called where only the key of the
-   * object is cached.
+   * @param map Maps the object of the event; not called where only the key of
+   * the object is cached.
    * @returns Primaries of the previous and of the new state.
    */
   follow<S extends KubernetesObject>(
@@ -38,7 +38,7 @@ export class RememberedMapping {
     else this.#primaries.delete(secondary);
   }
 
-  /** Removes everything. */
+  /** Removes the mapping of all secondaries. */
   clear(): void {
     this.#primaries.clear();
   }

@@ -67,9 +67,9 @@ export interface WatchSourceOptions<
    * Paths to remove before an object is stored, such as
    * `status.conditions[*].lastProbeTime`; `[]` keeps everything.
    *
-   * By default, `metadata.managedFields` keeps only the entries of the operator's
-   * own controllers, which dependents are compared by; those of other managers
-   * are removed.
+   * By default, `metadata.managedFields` keeps only the entries of the
+   * operator's own controllers, which dependents are compared with; those of
+   * other managers are removed.
    */
   readonly prune?: readonly string[] | undefined;
   /**
@@ -89,13 +89,13 @@ export interface WatchSourceOptions<
    */
   readonly mapper?: Mapper<P, S> | undefined;
   /**
-   * Keys of the secondaries that a primary refers to; for secondaries that do not
-   * name their primaries, and may have many. It replaces `mapper`.
+   * Keys of the secondaries that a primary refers to; for secondaries that do
+   * not name their primaries and may have many of them. It replaces `mapper`.
    */
   readonly references?:
     | ((primary: P) => Iterable<ObjectKey | string>)
     | undefined;
-  /** Filters of the events that trigger; all trigger when left out. */
+  /** Filters of the events that trigger runs. Defaults to no filters. */
   readonly filters?: Filters<S> | undefined;
   /** Client of the cluster of the secondaries. Defaults to the operator's. */
   readonly client?: InformerClient | undefined;
@@ -128,10 +128,10 @@ export interface WatchSource<
   /** Kind of the secondaries. */
   readonly kind: Kind<S>;
   /**
-   * Adds a listener for deleted secondaries, for data that is kept about each. It
-   * is called with the key of a deleted one, or of one whose versions mean other
-   * states since the server's data was restored from a backup, and without a key
-   * when the source stops.
+   * Adds a listener for deleted secondaries, for data that is kept about each.
+   * Its argument is the key of a deleted secondary, or of one that was reset
+   * when the server's data was restored from a backup, and undefined when the
+   * source stops.
    */
   onGone(listener: (key: string | undefined) => void): void;
 }
@@ -202,15 +202,15 @@ function selectionOf<
 }
 
 /**
- * Watches objects of another kind and triggers the primaries that they belong to;
- * an update triggers those of the previous and of the new state.
+ * Watches objects of another kind and triggers the primaries that they belong
+ * to; an update triggers those of the previous and of the new state.
  *
  * Informers are shared with all users of the same selection in the operator,
  * unless `shared` is `false`.
  *
  * @param kind Kind of the secondaries: one of `defineKind`,
  * `@coracle/operator/kinds` or `untyped`.
- * @param options Selection of the secondaries, and the way to their primaries.
+ * @param options Selection of the secondaries, and mapping to their primaries.
  * @throws {TypeError | RangeError} If the kind or an option is invalid.
  *
  * @example Own ConfigMaps
@@ -242,7 +242,7 @@ interface Watching<P extends KubernetesObject, S extends KubernetesObject> {
 /** Use of a watch source in the options of a controller. */
 type Role = "owns" | "watches" | "sources";
 
-/** {@linkcode WatchSource} over an informer. */
+/** Implementation of {@linkcode WatchSource} with an informer. */
 export class WatchingSource<
   P extends KubernetesObject,
   S extends KubernetesObject = KubernetesObject,
@@ -250,7 +250,7 @@ export class WatchingSource<
   name: string;
   readonly kind: Kind<S>;
   readonly startPriority: "loader" | "default";
-  /** Follows the primaries; undefined without `references`. */
+  /** Handler of primary events; undefined without `references`. */
   readonly onPrimary?: (event: PrimaryEvent<P>) => void;
   #options: WatchSourceOptions<P, S>;
   #role: Role = "sources";
@@ -259,7 +259,7 @@ export class WatchingSource<
   /** Mapping of the previous states; only of a bounded cache. */
   #remembered: RememberedMapping | undefined;
   readonly #onGone: ((key: string | undefined) => void)[] = [];
-  /** Context of the present start; undefined while stopped. */
+  /** Context of the current start; undefined while stopped. */
   #context: SourceContext<P> | undefined;
   #watching: Watching<P, S> | undefined;
 
@@ -280,17 +280,17 @@ export class WatchingSource<
     return this.#options.readOnly ?? this.#role === "watches";
   }
 
-  /** Whether it watches another cluster than that of the operator. */
+  /** Whether the source watches another cluster than that of the operator. */
   get isRemote(): boolean {
     return this.#options.client !== undefined;
   }
 
-  /** Whether it watches what the controller owns. */
+  /** Whether the source watches objects that the controller owns. */
   get isOwned(): boolean {
     return this.#role === "owns";
   }
 
-  /** Whether it maps by owner references, as it does by default. */
+  /** Whether the source maps by owner references, as it does by default. */
   get mapsByOwner(): boolean {
     const { mapper, references } = this.#options;
     return mapper === undefined && references === undefined;
@@ -300,8 +300,8 @@ export class WatchingSource<
    * Sets the use of the source, before it starts.
    *
    * @param role Option that has the source.
-   * @param taken Names of the other sources, to which the name is added: the
-   * default name gets a number where it is taken, a name of the user's stays.
+   * @param taken Names of the other sources, to which the name is added: a
+   * default name that is taken gets a number, a name set by the user is kept.
    */
   usedAs(role: Role, taken: Set<string> = new Set()): this {
     this.#role = role;
@@ -326,15 +326,15 @@ export class WatchingSource<
     this.#options = { ...this.#options, ...selection, namespaces };
   }
 
-  /** Whether it watches all objects, complete, in the namespaces of the controller. */
+  /** Whether no option restricts the objects, fields or namespaces to watch. */
   get watchesAll(): boolean {
     const { name: _name, ...others } = this.#options;
     return Object.values(others).every((value) => value === undefined);
   }
 
   /**
-   * Reason why the source would not show an object of these metadata; undefined
-   * if it would, or if only the server can tell.
+   * Reason why the source would not show an object with this metadata;
+   * undefined if it would, or if only the server can decide.
    */
   whyHidden(metadata: Partial<ObjectMeta>): string | undefined {
     const { labelSelector, fieldSelector } = this.#options;
@@ -423,7 +423,7 @@ export class WatchingSource<
     await informer.keep(names, (key) => this.#remembered?.set(key, []));
   }
 
-  /** Namespaces as an informer names them: undefined for all. */
+  /** Converts namespaces for the informer, where undefined means all. */
   async #namespacesOf(
     namespaces: NamespaceSet,
     context: SourceContext<P>,
@@ -483,7 +483,7 @@ export class WatchingSource<
       : belonging(indexed.map((value) => informer.byIndex(...value)));
   }
 
-  /** Filters by a mapper; its index may be coarser, such as by name alone. */
+  /** Selects the secondaries of a primary; an index may contain too many. */
   #belonging(
     secondaries: readonly S[],
     { primary, mapper, context: { primaryKind } }: {
@@ -576,7 +576,7 @@ export class WatchingSource<
     }
   }
 
-  /** Applies the filters; one that throws accepts, rather than miss a run. */
+  /** Whether the filters accept an event; a filter that throws accepts it. */
   #accepts(event: CacheEvent<S>, { log }: SourceContext<P>): boolean {
     try {
       return accepts(this.#options.filters ?? {}, event);
@@ -586,7 +586,7 @@ export class WatchingSource<
     }
   }
 
-  /** Primaries of the previous and of the new state. */
+  /** Primaries of the previous and of the new state of a secondary. */
   #affected(event: CacheEvent<S>, context: SourceContext<P>): Set<string> {
     const after = new MappedEvent(event, "object");
     const affected = this.#primaries(after, context);
@@ -623,9 +623,9 @@ function present<S>(objects: readonly (S | undefined)[]): S[] {
 }
 
 /**
- * Path of the managed fields of other operators and people. A controller that is
- * added later has another path, and so another informer: its own entries are
- * kept there.
+ * Path of the managed fields of other operators and people. A controller that
+ * is added later has another path, and therefore a separate informer that keeps
+ * its own entries.
  */
 function foreignManagedFields({ fieldManagers }: SourceContext): string {
   const own = fieldManagers.map((name) => JSON.stringify(name));
