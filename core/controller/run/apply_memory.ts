@@ -2,13 +2,13 @@ import { hash } from "node:crypto";
 import type { KubernetesObject } from "../../api/object.ts";
 import { LruCache } from "../../cache/store/lru_cache.ts";
 
-/** Memory of the last apply to an object. */
+/** Record of the last apply to an object. */
 interface Applied {
   /** Hash of the apply configuration. */
   readonly intent: string;
-  /** Hash of the part of the answer that an apply can change. */
+  /** Hash of the part of the server's answer that an apply can change. */
   readonly part: string;
-  /** Newest resourceVersion in which this part is known to be the same. */
+  /** Newest resourceVersion with an unchanged `part`. */
   version: string;
 }
 
@@ -22,10 +22,10 @@ export function textHash(text: string): string {
   return hash("sha1", text, "base64");
 }
 
-/** Number of objects whose last apply is kept, about 250 bytes each. */
+/** Maximum number of objects whose last apply is kept, about 250 bytes each. */
 const MAX_OBJECTS = 50_000;
 
-/** Apply of an object. */
+/** Apply of an object, as the memory compares and stores it. */
 export interface RememberedApply {
   /** Kind and key of the object as text. */
   readonly id: string;
@@ -38,9 +38,9 @@ export interface RememberedApply {
 
 /**
  * Memory of applies. It decides without the server and without managed fields
- * whether an apply would change nothing: that is so while the object is the one
- * that the server answered the same apply with. Parts that the apply cannot change
- * may differ, such as the status if the object was applied.
+ * whether an apply would change nothing: the same apply was sent before, and
+ * the object is still the server's answer to it. Parts that the apply cannot
+ * change may differ, such as the status if the object was applied.
  *
  * If a cache does not keep all fields, only an object with the same
  * resourceVersion counts as unchanged.
@@ -96,8 +96,8 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Hash of the part of an object that an apply can change. Fields that a cache does
- * not keep are not among the entries of its objects.
+ * Hash of the part of an object that an apply can change, without fields that a
+ * cache has pruned.
  */
 function partHash(
   object: KubernetesObject,

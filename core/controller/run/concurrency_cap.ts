@@ -1,6 +1,6 @@
 /**
- * Limit of the concurrent runs of several controllers. Controllers that have
- * reached it are called back in turn when a run has ended, so that none starves.
+ * Limit of the concurrent runs of several controllers. Refused controllers are
+ * called back in turn when a run has ended, so that none starves.
  */
 export class ConcurrencyCap {
   readonly #limit: number;
@@ -8,9 +8,9 @@ export class ConcurrencyCap {
   #running = 0;
 
   /**
-   * @param limit Maximum number of concurrent runs; may be infinite.
-   * @throws {RangeError} If the limit is neither a positive whole number nor
-   * infinite.
+   * Creates a limit of runs.
+   *
+   * @throws {RangeError} If it is neither a positive whole number nor infinite.
    */
   constructor(limit: number) {
     if (limit !== Infinity && (!Number.isInteger(limit) || limit < 1)) {
@@ -29,7 +29,7 @@ export class ConcurrencyCap {
   /**
    * Reserves one run.
    *
-   * @param retry Called once, if the limit is reached, when it may no longer be.
+   * @param retry Called once after a refusal, when a run may be free.
    * @returns Whether the run was reserved.
    */
   acquire(retry: () => void): boolean {
@@ -48,9 +48,9 @@ export class ConcurrencyCap {
   }
 
   /**
-   * Calls the controller that has waited longest, if the limit is not reached. A
-   * controller that was called and starts no run must call this method, since no
-   * end of a run would call the others.
+   * Calls the controller that has waited longest, if the limit is not reached.
+   * A controller that was called but starts no run must call this method, since
+   * no end of a run would call the next controller.
    */
   offer(): void {
     if (this.#running >= this.#limit) return;
@@ -61,7 +61,7 @@ export class ConcurrencyCap {
     next();
   }
 
-  /** Cancels a callback. */
+  /** Cancels the callback of a controller. */
   forget(retry: () => void): void {
     this.#waiting.delete(retry);
   }

@@ -41,7 +41,7 @@ interface ActiveRun<P extends KubernetesObject> {
 }
 
 const DONE: RunEnd = Object.freeze({ type: "done" });
-/** Result of most runs, shared by them. */
+/** Shared result of successful runs that plan nothing. */
 const SUCCEEDED: RunResult = Object.freeze({ end: DONE });
 const FINALIZER_REMOVED: RunEnd = Object.freeze({ type: "finalizerRemoved" });
 
@@ -60,7 +60,7 @@ export class Dispatcher<P extends KubernetesObject> {
    * Executes a run. A run in which nothing has to wait ends within the call,
    * which is much cheaper than a promise.
    *
-   * @returns The result, which is also that of a failure: nothing is thrown.
+   * @returns Result of the run; a failure is a result too, and never thrown.
    */
   dispatch(run: Run<P>): RunResult | Promise<RunResult> {
     const { tracer } = this.#deps;
@@ -222,7 +222,7 @@ export class Dispatcher<P extends KubernetesObject> {
     }
   }
 
-  /** Continues a run after the promise of its reconciler. */
+  /** Continues a run when the promise of its reconciler has settled. */
   async #reconcileLater(
     active: ActiveRun<P>,
     result: Promise<ReconcileResult | void>,

@@ -8,12 +8,12 @@ import type { RunObserver } from "./run_observers.ts";
 
 /** Longest pause between two runs of a sequence, in milliseconds. */
 const PAUSE_MS = 1_000;
-/** Number of runs, and their time in milliseconds, from which on it is reported. */
+/** Number of runs, and their time in milliseconds, that cause a warning. */
 const MANY_RUNS = 100;
 const LONG_MS = 5_000;
 /** Shortest time between two warnings of a controller, in milliseconds. */
 const WARNING_PAUSE_MS = 3_600_000;
-/** Number of objects that ran most recently and are observed, at least. */
+/** Minimum number of observed objects: those that ran most recently. */
 const MIN_OBJECTS = 500;
 
 /** Runs of an object that follow one another. */
@@ -28,7 +28,7 @@ interface Sequence {
 /**
  * Warning about an object that runs again and again without a pause: its own
  * writes trigger it, or it is rescheduled after milliseconds that were meant as
- * seconds. Each run succeeds, so that nothing else would show it.
+ * seconds. Each run succeeds, so nothing else would indicate the problem.
  */
 export class EndlessRuns<P extends KubernetesObject> implements RunObserver<P> {
   readonly #clock: Clock;

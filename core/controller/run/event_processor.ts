@@ -99,19 +99,19 @@ type DeletedPrimary<P extends KubernetesObject> = Pick<
   "object" | "finalStateUnknown"
 >;
 
-/** Number of deletions that are kept while the processor is paused: the latest. */
+/** Maximum number of deletions, the latest, that a paused processor keeps. */
 const MAX_PAUSED_DELETIONS = 1_000;
 
 /** Longest time over which failed runs are spread when a source works again. */
 const LONGEST_SPREAD_MS = 60_000;
 
 /**
- * Pause between checks of a lease that is not held: its loss is noticed by the
- * next renewal, unless that succeeds.
+ * Pause between checks of a lease that may have been lost: its next renewal
+ * either restores the lease or ends the runs.
  */
 const LEASE_CHECK_MS = 1_000;
 
-/** Caller that waits until a condition holds after the end of a run. */
+/** Caller that waits for a condition, which is checked after every run. */
 interface Waiter {
   readonly isOver: () => boolean;
   readonly resolve: () => void;
@@ -135,7 +135,7 @@ export class EventProcessor<P extends KubernetesObject>
   /** States of the objects that differ from {@linkcode FRESH}. */
   readonly #states: Map<string, RunState> = new Map();
   readonly #runs: SlotMap<string, Run<P>> = new SlotMap();
-  /** Deleted primaries by key, oldest first; each may be recreated often. */
+  /** Deleted primaries by key, oldest first; several if one was recreated. */
   readonly #deleted: Map<string, DeletedPrimary<P>[]> = new Map();
   readonly #relevance: DefaultFilterOptions;
   readonly #retry: RetryPolicy;
@@ -144,7 +144,7 @@ export class EventProcessor<P extends KubernetesObject>
   /** Whether runs have been started before. */
   #hasResumed = false;
   #pumping = false;
-  /** Timer for the next check, while the bucket is empty or the lease not held. */
+  /** Timer for the next check of the token bucket and the lease. */
   #throttle: Timer | undefined;
   #waiters: Waiter[] = [];
 
@@ -195,7 +195,7 @@ export class EventProcessor<P extends KubernetesObject>
     }
   }
 
-  /** Adds a run that the program or a run of the object has asked for. */
+  /** Adds a run that the program or a run of the object has requested. */
   request(key: string): void {
     if (!this.#isKnown(key) || this.stateOf(key).leaving) return;
     this.#add(key, REQUESTED);
@@ -311,7 +311,7 @@ export class EventProcessor<P extends KubernetesObject>
     }
   }
 
-  /** Adds a key, and interrupts its current run, which may only be waiting. */
+  /** Adds a key to the queue, and interrupts the current run of the object. */
   #add(key: string, options: AddOptions): void {
     this.#queue.add(key, options);
     if (this.#runs.size > 0) {
@@ -330,7 +330,7 @@ export class EventProcessor<P extends KubernetesObject>
 
   // Take: keys that are ready get a run, as far as the limits allow.
 
-  /** Runs ready keys in a microtask, never within the call that added them. */
+  /** Start of the runs of ready keys: in a microtask, never within an add. */
   readonly #pump = (): void => {
     if (this.#pumping) return;
     this.#pumping = true;
@@ -460,7 +460,7 @@ export class EventProcessor<P extends KubernetesObject>
     this.#end(item);
   }
 
-  /** Plans the next run, unless the object of this one was deleted. */
+  /** Plans the next run of an object, unless the object was deleted. */
   #plan(
     item: QueueItem,
     run: Run<P>,
@@ -506,7 +506,7 @@ export class EventProcessor<P extends KubernetesObject>
     return plan;
   }
 
-  /** Removes the state of a deleted object; an object of the same key is a new one. */
+  /** Removes the state of a deleted object; a new one may have its key. */
   #deletionReconciled(item: QueueItem, key: string): void {
     this.#states.delete(key);
     const waiting = this.#deleted.get(key);
@@ -537,7 +537,7 @@ export class EventProcessor<P extends KubernetesObject>
     return this.#queue.waiting;
   }
 
-  /** Number of objects with a run at a set time. */
+  /** Number of objects whose next run is planned for a later time. */
   get delayed(): number {
     return this.#queue.delayed;
   }
@@ -586,7 +586,7 @@ export class EventProcessor<P extends KubernetesObject>
   /**
    * Removes the state of all objects that this replica no longer owns.
    *
-   * @returns Fulfilled when none of them runs.
+   * @returns Fulfilled when no such object runs.
    */
   async releaseShard(): Promise<void> {
     for (const keys of [this.#deps.primaries.keys(), this.#deleted.keys()]) {
@@ -607,7 +607,7 @@ export class EventProcessor<P extends KubernetesObject>
     this.#pump();
   }
 
-  /** Starts no further runs. */
+  /** Prevents further runs. */
   pause(): void {
     this.#paused = true;
     this.#throttle?.cancel();
@@ -620,12 +620,12 @@ export class EventProcessor<P extends KubernetesObject>
     for (const run of this.#runs.values()) run.abort(cause);
   }
 
-  /** Waits until nothing runs. */
+  /** Waits until no run is in progress. */
   whenIdle(): Promise<void> {
     return this.#until(() => this.#runs.size === 0);
   }
 
-  /** Removes all state. A run that does not end only keeps its key occupied. */
+  /** Removes all state; a run that does not end keeps its key occupied. */
   clear(): void {
     this.#queue.clear();
     this.#states.clear();
@@ -641,7 +641,7 @@ export class EventProcessor<P extends KubernetesObject>
     this.#log.error(`Cannot ${what}`, { error });
 }
 
-/** Primary with only its key, which the dispatcher reads before its run. */
+/** Placeholder with only the key of a primary, until it is read. */
 function keyAlone<P extends KubernetesObject>(
   primaries: PrimaryCache<P>,
   key: string,

@@ -1,6 +1,6 @@
 /**
- * Writes of a run that nobody waits for. Without an `await`, a failure would end
- * the process, or be lost; here it fails the run.
+ * Writes of a run that are not awaited. Their failure would otherwise end the
+ * process or be lost; here it fails the run.
  *
  * @module
  */
@@ -11,14 +11,14 @@ const { then } = Promise.prototype;
 /** Names of the writes that failed, by their errors. */
 const failed = new WeakMap<object, string>();
 
-/** Name of the write of a run that failed with an error, such as `ctx.apply(Pod)`. */
+/** Name of the write that failed with an error, such as `ctx.apply(Pod)`. */
 export function failedWrite(error: unknown): string | undefined {
   return failed.get(Object(error));
 }
 
-/** Promise of a write that knows whether anything waits for it. */
+/** Promise of a write that records whether it is awaited. */
 class FollowedWrite<T> extends Promise<T> {
-  /** What follows the promises that are derived from it. */
+  /** Function that follows the promises derived from this one. */
   follow: (<V>(promise: Promise<V>) => Promise<V>) | undefined;
   /** Whether `then` was called, which `await`, `catch` and `Promise.all` do. */
   isObserved = false;
@@ -50,7 +50,9 @@ export class FollowedWrites {
   #isOver: boolean;
 
   /**
-   * @param log Logger of the run, read when a write fails that nobody awaits.
+   * Creates a list without writes.
+   *
+   * @param log Logger of the run, read when a write fails that is not awaited.
    * @param isOver Whether the run has ended already.
    */
   constructor(log: () => Logger, isOver: boolean) {
@@ -58,7 +60,7 @@ export class FollowedWrites {
     this.#isOver = isOver;
   }
 
-  /** Follows a write, such as `ctx.apply(ConfigMap)`, and what derives from it. */
+  /** Follows a write, such as `ctx.apply(Pod)`, and its derived promises. */
   follow<T>(promise: Promise<T>, write: string): Promise<T> {
     const followed = new FollowedWrite<T>((resolve) => resolve(promise));
     followed.follow = (derived) => this.follow(derived, write);
@@ -74,7 +76,7 @@ export class FollowedWrites {
   }
 
   /**
-   * Ends the run: waits for the writes that nobody waits for.
+   * Ends the run: waits for the writes that the reconciler has not awaited.
    *
    * @returns Undefined if there are none.
    * @throws The error of the first that failed.

@@ -1,6 +1,6 @@
 /**
- * Wrappers for retry policies and limiters of users: what these throw is
- * reported, and the queue of the controller uses a default in its place.
+ * Wrappers for retry policies and limiters of users: their errors are reported,
+ * and the queue of the controller uses a default instead.
  *
  * @module
  */
@@ -10,10 +10,10 @@ import {
   type RetryPolicy,
 } from "../../queue/retry_policy.ts";
 
-/** Reports an error that user code has thrown, or a number that is not valid. */
+/** Handler of an error that user code has thrown, or of an invalid number. */
 type OnFault = (what: string, error: unknown) => void;
 
-/** Wraps a retry policy; its faults lead to the delays of the default policy. */
+/** Wraps a retry policy; where it fails, the default policy gives the delay. */
 export function guardedRetry(
   policy: RetryPolicy,
   onFault: OnFault,
@@ -27,7 +27,7 @@ export function guardedRetry(
   };
 }
 
-/** Wraps a limiter; its faults admit the key. */
+/** Wraps a limiter; where it fails, the key is admitted. */
 export function guardedLimiter(limiter: Limiter, onFault: OnFault): Limiter {
   return {
     admit: (key, now) =>

@@ -51,7 +51,7 @@ function isKeyed(value: unknown, schema: Schema): value is JsonObject[] {
     value.every((entry) => entryKey(entry, schema) !== undefined);
 }
 
-/** Whether a merge patch mentions a list that its schema keys. */
+/** Whether a merge patch contains a keyed list. */
 export function mentionsKeyedList(patch: unknown, schema: Schema): boolean {
   if (!isJsonObject(patch)) return isKeyed(patch, schema);
   return Object.keys(patch).some((name) =>
@@ -66,8 +66,9 @@ export function mentionsKeyedList(patch: unknown, schema: Schema): boolean {
  *
  * @param patch Merge patch.
  * @param schema Schema of the value; undefined if the kind has none.
- * @param states `current` is the value on the server, and `given` the value that
- * the patch was made from: an entry that equals the given one is not mentioned.
+ * @param states `current` is the value on the server, and `given` the value
+ * that the patch was made from: an entry equal to the given one is not
+ * mentioned.
  */
 export function mergeKeyedLists(
   patch: unknown,

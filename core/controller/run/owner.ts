@@ -32,7 +32,7 @@ export interface Placed<O> {
   readonly relation: Relation;
 }
 
-/** Object that is placed: its metadata may have an owner already. */
+/** Object to place in a namespace; its metadata may already name an owner. */
 interface Placeable {
   readonly metadata: {
     readonly name?: string | undefined;
@@ -55,7 +55,7 @@ export interface Owner {
 }
 
 /**
- * Places an object: in a namespace, by default that of the primary, and with the
+ * Sets the namespace of an object, by default that of the primary, and the
  * primary as its owner.
  *
  * @throws {TypeError} If the object has no metadata, or an owner reference is
@@ -126,7 +126,7 @@ function isOfKind(a: Pick<Kind, "group" | "kind">, b: Kind): boolean {
   return a.kind === b.kind && a.group === b.group;
 }
 
-/** Whether an owner is the primary, or an earlier object of its name. */
+/** Whether an owner is the primary, or an earlier object with its name. */
 function isSameOwner(
   { apiVersion, kind, name, uid }: OwnerReference,
   { metadata }: KubernetesObject,
@@ -176,8 +176,8 @@ export class Ownership<P extends KubernetesObject> {
   }
 
   /**
-   * Checks that a watch shows an object that is about to be written, and warns
-   * once where none does.
+   * Checks that a watch covers an object that is about to be written, and warns
+   * once if none does.
    *
    * @throws {Error} If all event sources of the kind would hide the object.
    */
@@ -235,8 +235,8 @@ export class Ownership<P extends KubernetesObject> {
    * Checks that no other controller owns a stored object.
    *
    * @returns Operations of a JSON Patch that remove the reference to an earlier
-   * object of the name of the primary; undefined if there is none.
-   * @throws {Error} If another controller owns it; the error names that one.
+   * object with the name of the primary; undefined if there is none.
+   * @throws {Error} If another controller owns it; the error names that owner.
    */
   checkOwner(
     kind: Kind,

@@ -21,7 +21,7 @@ export interface ResultWriterDeps<P extends KubernetesObject> {
   readonly serverSideApply: boolean;
 }
 
-/** Result of a run, and the object that it is about. */
+/** Result of a run, with the object of the run. */
 interface ResultWrite<P extends KubernetesObject> {
   /** State that the reconciler was given. */
   readonly primary: P;
@@ -38,23 +38,23 @@ interface SendOptions {
   readonly subresource?: "status" | undefined;
 }
 
-/** Body with a part of an object. */
+/** Request body with a part of an object. */
 type Body = Record<string, unknown>;
 
 /** Status field with the generation that a controller has observed. */
 const OBSERVED = "observedGeneration";
 
-/** Number of attempts of a conditional write when other clients cause conflicts. */
+/** Maximum number of attempts when other clients cause conflicts. */
 const MAX_ATTEMPTS = 5;
 
 /**
  * Writer of the results of runs to their primary: finalizer, fields and status.
  *
  * Guarantees
- * - Each write is meant for the object that the run was about: its UID is sent
- *   along, so that a deleted object is not created again, and a new object of the
- *   same name is not changed. API servers ignore the UID in one case: a write of
- *   the status of a custom resource without a resourceVersion.
+ * - Each write affects only the object of the run: its UID is sent along, so
+ *   that a deleted object is not created again, and a new object with the same
+ *   name is not changed. API servers ignore the UID in one case: a write of the
+ *   status of a custom resource without a resourceVersion.
  * - The answer is in the cache before the run ends.
  * - A write is not sent if the cache shows that it would change nothing.
  */
@@ -175,7 +175,7 @@ export class ResultWriter<P extends KubernetesObject> {
       : context.sendPatch(kind, keyOf(primary), patch, options);
   }
 
-  /** Sends the object with the wanted fields, or a JSON Patch that makes it so. */
+  /** Sends the object with its wanted fields, or a JSON Patch with them. */
   async #sendChanged(
     context: RunContext<P>,
     { method, primary, fields, wanted }: {
@@ -215,7 +215,7 @@ export class ResultWriter<P extends KubernetesObject> {
     });
   }
 
-  /** Sends keyed lists complete, and merged again after a conflict. */
+  /** Sends complete keyed lists; after a conflict, they are merged again. */
   async #mergeLists(
     context: RunContext<P>,
     { primary, patch }: {
@@ -364,8 +364,8 @@ export class ResultWriter<P extends KubernetesObject> {
 }
 
 /**
- * Status fields that earlier patches of a manager wrote, as the patch that removes
- * them. Objects of a cache are without managed fields.
+ * Merge patch that removes the status fields that earlier patches of a manager
+ * wrote; undefined without managed fields, as in objects of a cache.
  */
 async function leftoversOf(
   object: KubernetesObject,
@@ -387,7 +387,7 @@ function loadStatusFields(): Promise<typeof import("./status_leftovers.ts")> {
   return loadModule(import("./status_leftovers.ts"));
 }
 
-/** Whether an operation sets a whole object, where there was none. */
+/** Whether an operation adds a whole object that was absent. */
 function addsObject(operation: JsonPatchOperation): boolean {
   return operation.op === "add" && isJsonObject(operation.value);
 }

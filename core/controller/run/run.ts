@@ -69,7 +69,7 @@ const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
   shard: "its object belongs to another replica",
 };
 
-/** Number of writes of a run that are listed. */
+/** Maximum number of writes of a run that are listed. */
 const MAX_WRITES = 20;
 
 /** Part of the event processor that a run uses. */
@@ -78,7 +78,7 @@ export interface RunScheduler {
   request(key: string): void;
 }
 
-/** Facts that a run starts with. */
+/** Initial data of a run. */
 type RunStart<P extends KubernetesObject> =
   & Pick<
     Run<P>,
@@ -98,17 +98,17 @@ type RunStart<P extends KubernetesObject> =
     readonly scheduler: RunScheduler;
   };
 
-/** One run of one object, while it lasts. */
+/** Run of an object, from its start to its end. */
 export class Run<P extends KubernetesObject> {
   /** Key of the object: `namespace/name`, or `name`. */
   readonly key: string;
-  /** Primary from the cache, frozen; only its key until an unread one is read. */
+  /** Primary from the cache, frozen; only its key until it has been read. */
   primary: P;
   /** Whether the primary must be read first, since its cache is bounded. */
   readonly isUnread: boolean;
   readonly cause: RunCause;
   readonly retry: RetryInfo;
-  /** Whether the primary is deleted; only in all-events mode. */
+  /** Whether the primary is deleted; only with the option `allEvents`. */
   readonly deleted: boolean;
   /** Whether the last state before the deletion was missed. */
   readonly finalStateUnknown: boolean;
@@ -122,19 +122,19 @@ export class Run<P extends KubernetesObject> {
   step: RunStep | undefined;
   /** Cause of the abort; undefined if the run was not aborted. */
   aborted: AbortCause | undefined;
-  /** Called once, when the run is aborted. */
+  /** Callback for the abort of the run; called once. */
   onAbort: ((run: Run<P>, cause: AbortCause) => void) | undefined;
   /** Span of the trace; undefined without a tracer. */
   span: Span | undefined;
   /** Result of the workflow of the controller. */
   workflow: ManagedWorkflowResult | undefined;
-  /** Whether the run removes the finalizer: its object can be deleted any moment. */
+  /** Whether the run removes the finalizer: the object may be deleted soon. */
   isReleasing = false;
   /** Pause before the next run of the object, in milliseconds. */
   pause = 0;
   #objectKey: ObjectKey | undefined;
   #writes: string[] | undefined;
-  /** Changes of the writes, at the same positions, where they are kept. */
+  /** Fields that each write changed, by index; undefined if not recorded. */
   #changes: (readonly string[] | undefined)[] | undefined;
   #controller: AbortController | undefined;
   #interruption: AbortController | undefined;
@@ -180,7 +180,7 @@ export class Run<P extends KubernetesObject> {
     return this.#objectKey ??= parseKey(this.key);
   }
 
-  /** Writes as texts such as `apply v1 ConfigMap default/web`. */
+  /** Writes of the run as texts such as `apply v1 ConfigMap default/web`. */
   get writes(): readonly string[] {
     return this.#writes ?? [];
   }
@@ -190,7 +190,7 @@ export class Run<P extends KubernetesObject> {
     return this.#changes;
   }
 
-  /** Adds a write to the list, of which the first 20 are kept. */
+  /** Adds a write to the list, which keeps the first 20. */
   wrote(write: string, changes?: readonly string[]): void {
     const index = this.#writes?.length ?? 0;
     if (index === MAX_WRITES) return;

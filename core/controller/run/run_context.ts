@@ -79,7 +79,7 @@ export interface RunDeps<P extends KubernetesObject> {
   readonly controller: string;
   readonly kind: ResolvedKind<P>;
   readonly fieldManager: string;
-  /** Finalizer of the controller, whether it uses one or not. */
+  /** Finalizer of the controller, even if it adds none to primaries. */
   readonly finalizer: string;
   /** Finalizer that the controller adds to its primaries; undefined if none. */
   readonly keptFinalizer: string | undefined;
@@ -130,9 +130,9 @@ const DELETE_RULES: OptionRules<DeleteWriteOptions> = {
   uid: "name?",
 };
 
-/** Methods of the context that work without it. */
+/** Read methods that can be taken out of the context, such as `{ get }`. */
 const READS = ["get", "list", "secondary", "secondaries"] as const;
-/** Those of them whose errors fail the run, even if nobody waits for them. */
+/** Write methods, whose errors fail the run even if they are not awaited. */
 const WRITES = [
   "apply",
   "create",
@@ -144,7 +144,7 @@ const WRITES = [
   "removeFinalizer",
 ] as const;
 
-/** Number of attempts of `ctx.modify` when other clients cause conflicts. */
+/** Maximum number of attempts of `ctx.modify` when others cause conflicts. */
 const MODIFY_ATTEMPTS = 10;
 
 /** Properties of a write that differ between the verbs. */
@@ -152,19 +152,19 @@ interface Write<T extends KubernetesObject> {
   readonly verb: "apply" | "create" | "patch" | "update";
   readonly body: object;
   readonly options: ContextWriteOptions;
-  /** Called before the write with the object that a cache holds. */
+  /** Check before the write, given the object that a cache holds. */
   readonly admit?: (cached: KubernetesObject | undefined) => Promise<void>;
   /** Whether the write would change the object that a cache holds. */
   readonly changes: (cached: KubernetesObject) => boolean;
   readonly send: (signal: AbortSignal) => Promise<Answer<T>>;
-  /** Called with the stored object once it is in the cache. */
+  /** Callback for the stored object, once it is in the cache. */
   readonly learn?: (stored: T) => void;
 }
 
-/** Object after a write, which is decoded when it is read. */
+/** Object after a write, decoded on access. */
 export type Written<T extends KubernetesObject> = Pick<Answer<T>, "object">;
 
-/** {@linkcode Context} of one run. Rarely used parts are created on first use. */
+/** Implementation of {@linkcode Context}; rare parts are created lazily. */
 export class RunContext<P extends KubernetesObject> implements Context<P> {
   readonly #run: Run<P>;
   readonly #deps: RunDeps<P>;
@@ -206,7 +206,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   /**
-   * Waits for the writes that the reconciler does not wait for.
+   * Waits for the writes that the reconciler has not awaited.
    *
    * @returns Undefined if there are none.
    * @throws The error of the first that failed.
@@ -412,8 +412,9 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   /**
-   * Object that an apply sends. Applied to the primary itself, it has the finalizer
-   * of the controller, which the server would remove otherwise, and the UID.
+   * Object that an apply sends. For the primary itself it includes the
+   * finalizer of the controller, which the server would otherwise remove, and
+   * the UID.
    */
   async #intent<T extends KubernetesObject>(
     kind: Kind<T>,
@@ -452,7 +453,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     };
   }
 
-  /** Makes the next apply be sent, even if it equals the last one. */
+  /** Forgets the last apply, so that the next one is sent even if equal. */
   async forgetApply(
     kind: Kind,
     key: ObjectKey,
@@ -502,7 +503,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     return (await this.sendPatch(kind, target, body, options)).object;
   }
 
-  /** Patches like `patch`, by the whole key and without decoding the answer. */
+  /** Sends a patch to the object with a key, without decoding the answer. */
   sendPatch<T extends KubernetesObject>(
     kind: Kind<T>,
     target: ObjectKey,
@@ -730,7 +731,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     }
   }
 
-  /** Explains why a status was refused if objects of the kind have none. */
+  /** Throws an explanation if a status was refused as the kind has none. */
   async #checkHasStatus(kind: Kind, cause: ApiError): Promise<void> {
     const served = await this.#deps.client.resources().catch(() => []);
     const resource = served.find((resource) =>
@@ -825,7 +826,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   /**
-   * Removes the reference to an earlier object of the name of the primary.
+   * Removes the reference to an earlier object with the name of the primary.
    *
    * @returns Whether there was one.
    * @throws {Error} If another controller owns the object.
@@ -881,8 +882,8 @@ function isSource<P extends KubernetesObject>(
 }
 
 /**
- * Rejects the result of a function that should have changed its object, if that
- * is a promise or another version of the object.
+ * Rejects a promise, or another version of the object, as the result of a
+ * function that should change its object in place.
  */
 function checkChange(
   result: unknown,

@@ -1,6 +1,7 @@
 /**
- * Observers of the runs of a controller: logs and metrics, Events about failures,
- * the history for `coracle why`, and warnings about runs that do not heed their signal.
+ * Observers of the runs of a controller: logs and metrics, Events about
+ * failures, the history for `coracle why`, and warnings about runs that ignore
+ * aborts.
  *
  * @module
  */
@@ -24,18 +25,18 @@ import { LatestMap } from "../latest_map.ts";
 import type { AbortCause, Run, RunResult } from "./run.ts";
 import type { RunPlan } from "./run_state.ts";
 
-/** Observer of the runs of a controller; a method that throws is reported. */
+/** Observer of the runs of a controller; errors of its methods are reported. */
 export interface RunObserver<P extends KubernetesObject> {
-  /** Called before a run is executed. */
+  /** Handles the start of a run, before it is executed. */
   started?(run: Run<P>): void;
   /**
-   * Called when a run has ended.
+   * Handles the end of a run.
    *
-   * @param plan The next step for the object; undefined if the run was
-   * aborted, or its object was deleted in the meantime.
+   * @param plan The next step for the object; undefined if the run was aborted,
+   * or its object was deleted in the meantime.
    */
   ended?(run: Run<P>, result: RunResult, plan: RunPlan | undefined): void;
-  /** Called when an object was deleted. */
+  /** Handles the deletion of an object. */
   deleted?(key: string): void;
 }
 
@@ -66,9 +67,9 @@ const DURATION_BUCKETS: readonly number[] = [
 ];
 
 /**
- * Logs and metrics of the runs of a controller. A failure counts as one, whether
- * it is retried or not. A run that was aborted, or whose object was deleted,
- * counts as neither success nor failure.
+ * Logs and metrics of the runs of a controller. A failed run counts as a
+ * failure, whether it is retried or not. A run that was aborted, or whose
+ * object was deleted, counts as neither success nor failure.
  */
 export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
   readonly #deps: RunReporterDeps;
@@ -219,7 +220,7 @@ const FAILURES: Readonly<Record<NonNullable<RunPlan["failure"]>, string>> = {
   final: "Run failed, onError has ruled out a retry",
 };
 
-/** Whether a run has lost a race with another writer, which is normal. */
+/** Whether an error is a conflict with another writer, which is normal. */
 function isConflict(error: unknown): boolean {
   return ApiError.is(error) && error.isConflict;
 }
@@ -283,8 +284,8 @@ export interface RecordedRun {
   /** Writes as texts such as `apply v1 ConfigMap default/web`. */
   readonly writes: readonly string[];
   /**
-   * Fields that the writes changed, at the same positions; only under `coracle dev`,
-   * and only where the object was in a cache.
+   * Fields that each of the writes changed; only under `coracle dev`, and only
+   * where the object was in a cache.
    */
   readonly changes?:
     | readonly (readonly string[] | undefined)[]
@@ -293,13 +294,13 @@ export interface RecordedRun {
   readonly workflow?: string | undefined;
   /** Message of the error of a failed run. */
   readonly error?: string | undefined;
-  /** When and why the next run is scheduled, such as `retry in 2s`. */
+  /** Time and cause of the next run, such as `retry in 2s`. */
   readonly next?: string | undefined;
 }
 
-/** Number of recent runs that are kept for each object. */
+/** Maximum number of recent runs that are kept for each object. */
 const MAX_RUNS = 10;
-/** Number of objects that ran most recently and whose runs are kept, at least. */
+/** Minimum number of objects with kept runs: those that ran most recently. */
 const MIN_OBJECTS = 500;
 /** Maximum length of an error message that is kept, in UTF-16 code units. */
 const MAX_ERROR_LENGTH = 500;
@@ -317,7 +318,7 @@ interface KeptRun extends
     | "workflow"
     | "writes"
   > {
-  /** Milliseconds since the Unix epoch. */
+  /** Start of the run, in milliseconds since the Unix epoch. */
   readonly at: number;
   readonly cause: RunCause;
   readonly step: string | undefined;
@@ -415,14 +416,15 @@ export interface AbortedRun {
 }
 
 /**
- * Time after its abort when a run is overdue. Code that reacts to the signal ends
- * within moments, and a last write or the end of a connection within seconds.
+ * Time from its abort until a run is overdue. Code that reacts to the signal
+ * ends within moments, and a last write or the end of a connection within
+ * seconds.
  */
 const OVERDUE_MS = 10_000;
 
 /**
- * Longest pause between two warnings about one run. The pauses double up to this,
- * so that a run that hangs for a night causes about ten log lines.
+ * Longest pause between two warnings about one run. The pauses double up to
+ * this limit, so that a run that hangs for a night causes about ten log lines.
  */
 const LONGEST_WARNING_PAUSE_MS = 3_600_000;
 
@@ -435,9 +437,9 @@ interface Abort {
 }
 
 /**
- * Warnings about runs that continue although their signal was aborted. Such a run
- * cannot be ended from outside, and no other run of its object may begin before
- * it ends, so its object waits. Without a warning nobody would notice.
+ * Warnings about runs that continue although their signal was aborted. Such a
+ * run cannot be ended from outside, and no other run of its object may begin
+ * before it ends, so its object waits. No one would notice otherwise.
  */
 export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
   readonly #clock: Clock;

@@ -18,13 +18,13 @@ export interface RunState {
   readonly retryAt: number;
   /** Number of consecutive failures, including those that used up no attempt. */
   readonly failures: number;
-  /** Time of the first of these failures. */
+  /** Time of the first of the consecutive failures. */
   readonly failingSince: number;
-  /** Whether the series was reported as an error. */
+  /** Whether the consecutive failures were reported as an error. */
   readonly alarmed: boolean;
   /** Whether all retries are used up. */
   readonly exhausted: boolean;
-  /** Whether our finalizer was removed, so that the object is about to vanish. */
+  /** Whether the finalizer was removed, so that the object will be deleted. */
   readonly leaving: boolean;
 }
 
@@ -59,8 +59,8 @@ export type RunStep =
  * Decides on the step of a run.
  *
  * The finalizer is added first, so that nothing is created for an object that
- * could be deleted without cleanup. An object that is being deleted without our
- * finalizer is ignored. A paused object is neither reconciled nor cleaned up.
+ * could be deleted without cleanup. An object that is being deleted and lacks
+ * it is ignored. A paused object is neither reconciled nor cleaned up.
  */
 export function decideStep(
   object: {
@@ -86,9 +86,9 @@ export type EventDecision = "run" | "ignore" | "runAfresh";
 /**
  * Decides on the effect of an event that has passed the filters.
  *
- * After our finalizer was removed, events of the object are ignored until it is
- * deleted. If it then appears without a `deletionTimestamp`, its deletion and
- * re-creation were missed, and it is a new object.
+ * After the removal of the finalizer, events of the object are ignored until it
+ * is deleted. If it then appears without a `deletionTimestamp`, its deletion
+ * and re-creation were missed, and it is a new object.
  *
  * @param state State of the object.
  * @param primary For an event of the primary, whether it is being deleted;
@@ -103,8 +103,8 @@ export function decideEvent(
 }
 
 /**
- * Whether an object is about to vanish after our finalizer was removed. The cache
- * may still show the finalizer.
+ * Whether an object will be deleted soon, since the finalizer was removed. The
+ * cache may still show the finalizer.
  */
 export function isLeaving(
   state: RunState,
@@ -116,7 +116,7 @@ export function isLeaving(
 export type RunEnd =
   | {
     readonly type: "done";
-    /** Delay until the next run that this run asks for, in milliseconds. */
+    /** Delay until the next run as requested by this run, in milliseconds. */
     readonly delay?: number | undefined;
   }
   | { readonly type: "finalizerRemoved" }
@@ -124,7 +124,7 @@ export type RunEnd =
     readonly type: "failed";
     /** Whether `onError` has ruled out a retry. */
     readonly final: boolean;
-    /** Delay until the next run that `onError` asks for, in milliseconds. */
+    /** Delay until the next run as requested by `onError`, in milliseconds. */
     readonly delay?: number | undefined;
   };
 
@@ -151,17 +151,17 @@ export type FailurePlan = "event" | "kept" | "retry" | "exhausted" | "final";
 
 /** Plan for an object after a run. */
 export interface RunPlan {
-  /** State from now on. */
+  /** New state of the object. */
   readonly state: RunState;
-  /** Time of the next run if nothing happens before; may be infinite. */
+  /** Time of the next run if no event causes an earlier one; or infinity. */
   readonly timerAt: number;
   readonly timerCause: "retry" | "interval";
   /**
-   * Time of the run that was asked for with `rescheduleAfter`; undefined keeps an
-   * earlier one.
+   * Time of the run that was requested with `rescheduleAfter`; undefined keeps
+   * an earlier one.
    */
   readonly rescheduleAt: number | undefined;
-  /** Time before which the object must not run; 0 if it may run any time. */
+  /** Time before which the object must not run; 0 if it may run at any time. */
   readonly holdUntil: number;
   /** Treatment of the failure; undefined after a success. */
   readonly failure: FailurePlan | undefined;
@@ -182,9 +182,9 @@ const LONGEST_PAUSE_MS = 5_000;
  * Decides on the next step after a run.
  *
  * - A success resets the state.
- * - After a failure the object does not run for 100 ms, which double up to 5 s
- *   with each further failure, so that events cannot drive a failing reconciler
- *   in a hot loop.
+ * - After a failure the object does not run for 100 ms, doubled up to 5 s with
+ *   each further failure, so that events cannot drive a failing reconciler in a
+ *   hot loop.
  * - A failure with an event waiting uses up no attempt: the event causes a run
  *   after the pause.
  * - A failure of a run that began before the planned retry, caused by an event,
@@ -192,8 +192,8 @@ const LONGEST_PAUSE_MS = 5_000;
  * - No pause is longer than the maximal interval.
  * - If all attempts are used up, only an event or the maximal interval causes a
  *   run. Further failures plan no retries until a run succeeds.
- * - A run that was asked for with `rescheduleAfter` stays planned until it is due
- *   or replaced by another.
+ * - A run that was requested with `rescheduleAfter` stays planned until it is
+ *   due or replaced by another.
  */
 export function decideAfterRun(
   state: RunState,

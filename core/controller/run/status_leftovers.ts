@@ -5,10 +5,11 @@ import type { OpenApiSchema } from "../../patch/schema.ts";
 import { mergeKeyedLists } from "./keyed_lists.ts";
 
 /**
- * Merge patch that removes the status fields that a field manager wrote by patches
- * and that no other entry of the managed fields has; undefined if there are none.
- * After a server-side apply by the same manager these are the fields that its
- * intent lacks, because an apply removes only what was applied before.
+ * Merge patch that removes the status fields that a field manager wrote by
+ * patches and that no other entry of the managed fields has; undefined if there
+ * are none. After a server-side apply by the same manager these are the fields
+ * that the apply lacks, because it removes only fields that were applied
+ * before.
  *
  * @param object Object with its managed fields.
  * @param manager Name of the field manager.
@@ -27,9 +28,9 @@ export function statusLeftovers(
 }
 
 /**
- * Merge patch that gives the status what an apply would have given it, without the
- * apply. An apply cannot remove the last field of an object or the last entry of a
- * list: it leaves null there, which the API server refuses in custom resources.
+ * Merge patch with the effect that an apply of the status would have. An apply
+ * itself cannot remove the last field of an object or the last entry of a list:
+ * it leaves null there, which the API server refuses in custom resources.
  *
  * @param object Object with its managed fields.
  * @param intent The whole status of the field manager.
@@ -62,7 +63,7 @@ interface Fields {
   [element: string]: Fields;
 }
 
-/** Status fields of the entries that a condition selects, and those of others. */
+/** Status fields of selected entries of the managed fields, and of others. */
 function statusFields(
   { metadata: { managedFields = [] } }: KubernetesObject,
   isOwn: (entry: ManagedFieldsEntry) => boolean,
@@ -84,7 +85,7 @@ function addFields(to: Fields, fields: Fields): void {
   }
 }
 
-/** Value without the fields of one set that the other set does not have. */
+/** Value without the fields that only the first of two sets contains. */
 function without(value: unknown, written: Fields, kept: Fields): unknown {
   const remaining = (part: unknown, element: string | undefined) => {
     const node = written[element ?? ""];
@@ -110,7 +111,7 @@ function without(value: unknown, written: Fields, kept: Fields): unknown {
   );
 }
 
-/** Whether a path element is that of a list item. */
+/** Whether a path element identifies an item of a list. */
 function identifies(element: string, item: unknown): boolean {
   const content = element.slice(2);
   if (element.startsWith("v:")) return jsonEquals(JSON.parse(content), item);

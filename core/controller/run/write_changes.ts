@@ -1,5 +1,5 @@
 /**
- * Fields that a write changed, for people: `coracle dev` shows them with each run.
+ * Readable fields that a write changed: `coracle dev` shows them with each run.
  *
  * @module
  */
@@ -7,15 +7,15 @@ import { type Kind, kindText } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { diffJsonPatch, pointerSteps } from "../../patch/json_patch.ts";
 
-/** Number of fields that are shown for a write. */
+/** Maximum number of fields that are shown for a write. */
 const MAX_FIELDS = 20;
 /** Maximum length of a value that is shown, in UTF-16 code units. */
 const MAX_VALUE = 120;
 /** Metadata that every write changes. */
 const BOOKKEEPING = new Set(["generation", "managedFields", "resourceVersion"]);
 /**
- * Fields of Secrets whose values are never shown; `kubectl apply` keeps the data in
- * an annotation, too.
+ * Pattern of fields of Secrets with hidden values; `kubectl apply` keeps the
+ * data in an annotation, too.
  */
 const SECRET_FIELD = /^\/(data|stringData|metadata\/annotations)(\/|$)/;
 
@@ -60,7 +60,7 @@ export function changedFields(
   return [...new Set(paths)];
 }
 
-/** Path of a JSON pointer for people. */
+/** Converts a JSON pointer to a readable path. */
 export function fieldOf(pointer: string): string {
   return pointerSteps(pointer).join(".");
 }

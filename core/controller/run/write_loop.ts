@@ -20,7 +20,7 @@ import { prunedField } from "./write_match.ts";
 
 /** Write that the server has stored. */
 export interface StoredWrite {
-  /** Verb for people: `apply`, `patch` and so on. */
+  /** Verb for log texts: `apply`, `patch` and so on. */
   readonly verb: string;
   readonly kind: Kind;
   /** Object before the write; undefined if no cache held it. */
@@ -30,7 +30,7 @@ export interface StoredWrite {
     Answer<KubernetesObject>,
     "key" | "object" | "resourceVersion" | "sent" | "statusJson" | "uid"
   >;
-  /** Whether only the status was written, and `before` shows that of others. */
+  /** Whether only the status was written, and `before` is complete. */
   readonly isStatus: boolean;
   /** Object with its managed fields, read right before the write if requested. */
   readonly live?: KubernetesObject | undefined;
@@ -38,7 +38,7 @@ export interface StoredWrite {
 
 /** Stored write of the run of a primary. */
 interface ObservedWrite extends Pick<StoredWrite, "after" | "before"> {
-  /** Text for the primary and the object together. */
+  /** Text that identifies the pair of primary and object. */
   readonly id: string;
   /** Object that is written, such as `v1 ConfigMap default/web`. */
   readonly target: string;
@@ -46,13 +46,13 @@ interface ObservedWrite extends Pick<StoredWrite, "after" | "before"> {
   readonly now: number;
 }
 
-/** Loop of writes: runs repeat a write that does not last. */
+/** Loop of writes: runs repeat a write, because its effect does not last. */
 export interface WriteLoop {
   /** Object that is written, such as `v1 ConfigMap default/web`. */
   readonly target: string;
   /** Number of consecutive identical writes. */
   readonly times: number;
-  /** Fields that change with every write, at most five; none if it is deleted. */
+  /** Fields that change with every write, at most five; none if deleted. */
   readonly fields: readonly string[];
   /** Pause before the next run of the primary, in milliseconds. */
   readonly pause: number;
@@ -64,27 +64,27 @@ const LOOP_WRITES = 5;
 const LOOP_WINDOW_MS = 60_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Number of targets that were written last and are kept in memory, at least. */
+/** Minimum number of targets kept in memory: those that were written last. */
 const MIN_TARGETS = 2_000;
-/** Number of fields that a loop lists. */
+/** Maximum number of fields that are listed for a loop. */
 const MAX_FIELDS = 5;
 
 /** Latest write to a target. */
 interface LastWrite {
-  /** Hash of the body. */
+  /** Hash of the body of the write. */
   readonly hash: number;
   /** Number of consecutive identical writes. */
   readonly times: number;
-  /** Time by the clock of the controller, in milliseconds. */
+  /** Time of the write by the clock of the controller, in milliseconds. */
   readonly at: number;
   /** UID of the object if the write created it. */
   readonly created: string | undefined;
 }
 
 /**
- * Detector of runs that repeat the same write, each time with an effect: another
- * client reverts the fields or deletes the object, or the server stores them in
- * another form. Without a pause the two would go on indefinitely.
+ * Detector of runs that repeat the same write, each time with an effect:
+ * another client reverts the fields or deletes the object, or the server stores
+ * them in another form. Without a pause the runs would repeat it indefinitely.
  */
 export class WriteLoopDetector {
   readonly #lastWrites: LatestMap<LastWrite> = new LatestMap(MIN_TARGETS);
@@ -144,7 +144,7 @@ export interface FieldFight {
 interface WrittenStatus {
   /** JSON of the status after the write. */
   readonly json: string;
-  /** Fields that the write found changed: number of writes in a row, by pointer. */
+  /** Number of writes in a row that found a field changed, by JSON pointer. */
   readonly contested: ReadonlyMap<string, number> | undefined;
 }
 
@@ -155,12 +155,12 @@ export class FieldFightDetector {
   /** Whether any write has found a field changed. */
   #isContested = false;
 
-  /** @param fieldManager Field manager of the controller. */
+  /** Creates a detector for the field manager of a controller. */
   constructor(fieldManager: string) {
     this.#fieldManager = fieldManager;
   }
 
-  /** Whether the next write may show a fight, so that `live` must be read. */
+  /** Whether the next write may reveal a fight, so that `live` is needed. */
   isNear(kind: Kind, object: ObjectKey): boolean {
     if (!this.#isContested) return false;
     const id = `${kindText(kind)} ${keyText(object)}`;
@@ -212,7 +212,7 @@ function statusOf(object: KubernetesObject | undefined): object | undefined {
   return field === undefined ? {} : field.value as object | undefined;
 }
 
-/** Whether fields in the format of `fieldsV1` have a path; lists count as whole. */
+/** Whether `fieldsV1` contains a path; items of lists count as the list. */
 function owns(fields: unknown, steps: readonly string[]): boolean {
   let part = fields as Record<string, unknown> | undefined;
   for (const step of steps) {
@@ -246,7 +246,7 @@ export class WriteObserver {
       readonly clock: Clock;
       readonly log: Logger;
       readonly metrics: Metrics;
-      /** Whether runs keep the fields that their writes changed. */
+      /** Whether runs record the fields that their writes changed. */
       readonly keepsChanges: boolean;
     },
   ) {
@@ -269,7 +269,7 @@ export class WriteObserver {
   /**
    * Records a write of a run.
    *
-   * @returns Fight that the write has shown; undefined if absent.
+   * @returns Field fight that the write has revealed; undefined if absent.
    */
   observe<P extends KubernetesObject>(
     run: Run<P>,
