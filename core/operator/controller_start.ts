@@ -14,7 +14,7 @@ import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { StartErrorPolicy } from "./operator_options.ts";
 
-/** A controller of any kind, as its operator uses it. */
+/** Controller of any kind, as its operator uses it. */
 export type ManagedController =
   & Omit<Controller, "kind" | "settings" | "primaries">
   & {
@@ -45,7 +45,7 @@ export interface ControllerStartDeps {
   readonly controllers: ReadonlyMap<string, ManagedController>;
 }
 
-/** Pauses between attempts to start, doubled each time. */
+/** First pause between attempts to start, doubled each time. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
@@ -80,7 +80,7 @@ export function logSyncProgress(
 }
 
 /**
- * Starts a controller by the policy for errors.
+ * Starts a controller according to the policy for errors.
  *
  * With `"fail"` it first checks that the kind can be watched, so that a missing
  * definition or right is reported immediately and by name. With `"wait"` a
@@ -264,7 +264,7 @@ async function servedKind(client: Client, kind: Kind): Promise<ResolvedKind> {
   }
 }
 
-/** Rule of a role that allows to watch a kind. */
+/** Rule of a role that allows watching a kind. */
 function ruleText({ group, plural }: ResolvedKind): string {
   return `{ apiGroups: ["${group}"], resources: ["${plural}"], verbs: ["get", "list", "watch"] }`;
 }

@@ -24,7 +24,7 @@ import { isInTime } from "./shutdown.ts";
  */
 const SETTLE_LIMIT_MS = 10_000;
 
-/** Dependencies of {@linkcode coordinate}. */
+/** Dependencies of a {@linkcode Coordination}. */
 export interface CoordinationDeps {
   readonly leaderElection: LeaderElectionSettings | undefined;
   readonly sharding: LeaderElectionSettings | undefined;
@@ -39,7 +39,7 @@ export interface CoordinationDeps {
 }
 
 /**
- * Coordination of the replicas of an operator, as its options ask for it: leader
+ * Coordination of the replicas of an operator, according to its options: leader
  * election, sharding or none.
  */
 export class Coordination {
@@ -49,7 +49,7 @@ export class Coordination {
   readonly shard: ShardAssignment | undefined;
   readonly #deps: CoordinationDeps;
   readonly #election: LeaderElection | undefined;
-  /** Lease of this replica, and the fence that it is for; undefined if none. */
+  /** Lease of this replica; undefined without leader election and sharding. */
   readonly #lease: LeaderElection | Sharding | undefined;
   readonly #fence: Fence | undefined;
 
@@ -182,7 +182,7 @@ function randomSuffix(): string {
   return crypto.randomUUID().slice(0, 8);
 }
 
-/** A SelfSubjectAccessReview: a request whether the account may do something. */
+/** SelfSubjectAccessReview: a request to check a right of the account. */
 interface AccessReview extends KubernetesObject {
   spec: { resourceAttributes: Record<string, string> };
   status?: { allowed: boolean } | undefined;
@@ -195,9 +195,9 @@ const ACCESS_REVIEW = builtIn<AccessReview>(
 );
 
 /**
- * Checks the rights on the Leases of a use.
+ * Checks the rights on Leases for leader election or for sharding.
  *
- * @throws {Error} If a right is missing; the error names the rule that grants it.
+ * @throws {Error} If a right is missing; the error names the rule to grant it.
  */
 async function checkLeaseRights(
   client: Client,

@@ -9,11 +9,11 @@ export interface OperatorHandle {
   readonly controllers: readonly {
     /** Name of the controller. */
     readonly name: string;
-    /** Kind of its primaries. */
+    /** Kind of the primaries of the controller. */
     readonly kind: Kind;
-    /** Kinds of its secondary resources, from its event sources. */
+    /** Kinds of the secondary resources, from the event sources. */
     readonly secondaryKinds: readonly Kind[];
-    /** Kinds that it only watches. */
+    /** Kinds that the controller only watches. */
     readonly readOnlyKinds: readonly Kind[];
     /** Options of the controller that tools need. */
     readonly settings: {
@@ -21,9 +21,9 @@ export interface OperatorHandle {
       readonly install: boolean;
       /** Watched namespaces; undefined for those of the operator. */
       readonly namespaces?: Namespaces | undefined;
-      /** Whether its primaries get a finalizer. */
+      /** Whether the primaries get a finalizer. */
       readonly usesFinalizer: boolean;
-      /** Whether its primaries have a status; derived from the kind if absent. */
+      /** Whether primaries have a status; derived from the kind if absent. */
       readonly hasStatus?: boolean | undefined;
       /** Workflow that runs before the reconciler. */
       readonly workflow?: { toMermaid?(): string } | undefined;
@@ -33,18 +33,18 @@ export interface OperatorHandle {
   readonly settings: {
     /** Watched namespaces. */
     readonly namespaces: Namespaces;
-    /** Lease of the leader election. */
+    /** Options of the leader election. */
     readonly leaderElection?: LeaderElectionOptions | undefined;
-    /** Leases of the replicas. */
+    /** Options of the sharding, for the Leases of the replicas. */
     readonly sharding?: LeaderElectionOptions | undefined;
-    /** Server of the probes. */
+    /** Options of the server of the probes. */
     readonly probes?:
       | {
         /** Port to listen on. */
         readonly port: number;
         /** Address to listen on. */
         readonly host: string;
-        /** Whether it answers `coracle why`. */
+        /** Whether the server answers `coracle why`. */
         readonly debug: boolean;
       }
       | undefined;
@@ -57,7 +57,7 @@ export interface OperatorHandle {
   controllerNamed(name: string): {
     /** Adds a run of an object. */
     trigger(key: string): void;
-    /** Kind of its primaries. */
+    /** Kind of the primaries of the controller. */
     readonly kind: Kind;
     /** Options of the controller that tools need. */
     readonly settings: {
@@ -66,8 +66,8 @@ export interface OperatorHandle {
     };
   } | undefined;
   /**
-   * Starts the operator; resolves when its caches are synced. A second call only
-   * waits for that.
+   * Starts the operator; resolves when its caches are synced. A second call
+   * only waits for the first.
    */
   start(): Promise<void>;
   /** Stops the operator gracefully; safe to call more than once. */
@@ -77,7 +77,7 @@ export interface OperatorHandle {
 /**
  * Development mode: the hooks of a tool that loads the program of an operator,
  * such as `coracle dev`. The program needs no change, because every operator
- * calls the hooks by itself.
+ * calls the hooks itself.
  */
 export interface Development {
   /**
@@ -87,15 +87,15 @@ export interface Development {
   readonly runs: boolean;
   /** Logger for operators without one of their own. */
   readonly logger?: Logger | undefined;
-  /** Called when an operator is created. */
+  /** Handles the creation of an operator. */
   operatorMade(operator: OperatorHandle): void;
-  /** Called when an operator starts, before its controllers; awaited. */
+  /** Handles the start of an operator, before its controllers; awaited. */
   operatorStarting?(operator: OperatorHandle): Promise<void>;
-  /** Called when the caches of an operator are synced. */
+  /** Handles the completed start of an operator, whose caches are synced. */
   operatorStarted?(operator: OperatorHandle): void;
 }
 
-/** Global key, because tool and program may load two copies of the library. */
+/** Global key, which all copies of the library in a process share. */
 const SWITCH = Symbol.for("@coracle/operator/development");
 
 /** Returns the development mode of the process; undefined in production. */

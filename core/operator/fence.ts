@@ -24,7 +24,7 @@ export interface ReplicaLease {
   readonly isHeld: boolean;
   /** Signal that aborts when the lease is lost; a later term has another one. */
   readonly signal: AbortSignal;
-  /** What the lease makes this replica, such as `the leader`. */
+  /** Role of the replica that holds the lease, such as `the leader`. */
   readonly role: string;
 }
 

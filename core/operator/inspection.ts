@@ -1,7 +1,7 @@
 /**
- * State of an operator for the page of `coracle dev` and `coracle ui`. Nothing is
- * collected for it: it is read from the controllers when somebody asks, and it
- * contains no field of an object except its conditions.
+ * State of an operator for the page of `coracle dev` and `coracle ui`. It is
+ * read from the controllers on request, and contains no field of an object
+ * except its conditions.
  *
  * @module
  */
@@ -12,27 +12,27 @@ import type { ObjectHistory } from "../controller/controller.ts";
 import type { ManagedController } from "./controller_start.ts";
 import { SYSTEM } from "./process_memory.ts";
 
-/** Objects of a controller that are shown: those that ran last. */
+/** Maximum number of objects shown per controller: those that ran last. */
 const MAX_OBJECTS = 200;
-/** Writes of a run and conditions of an object that are shown. */
+/** Maximum number of writes of a run, and of conditions of an object. */
 const MAX_ITEMS = 20;
 /** Maximum length of a text from an object, in UTF-16 code units. */
 const MAX_TEXT = 500;
 /** Delay of the timer that measures the lag of the event loop, in milliseconds. */
 const LAG_TIMER_MS = 20;
 
-/** Lag of the event loop, measured only while somebody asks for it. */
+/** Lag of the event loop, measured only after a request for it. */
 export class LoopLag {
   readonly #clock: Clock;
   #last: number | undefined;
   #timer: Timer | undefined;
 
-  /** @param clock The clock of the operator. */
+  /** Creates a meter for the clock of the operator. */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Latest lag in milliseconds; undefined at first. Begins a measurement. */
+  /** Returns the latest lag in milliseconds, and begins a measurement. */
   read(): number | undefined {
     if (this.#timer === undefined) {
       const due = this.#clock.now() + LAG_TIMER_MS;
@@ -57,7 +57,7 @@ export function inspection(
     readonly state: string;
     readonly controllers: Iterable<ManagedController>;
     readonly informers: InformerPool | undefined;
-    /** Undefined while the operator does not run. */
+    /** Lag of the event loop; undefined while the operator does not run. */
     readonly lag: LoopLag | undefined;
   },
 ): object {
@@ -103,7 +103,7 @@ function inspectController(controller: ManagedController): object {
   };
 }
 
-/** Conditions of the status, with their texts cut, and whether it is deleted. */
+/** Conditions of an object with shortened texts, and whether it is deleted. */
 function conditionsOf(
   { primaries }: ManagedController,
   { object }: Pick<ObjectHistory, "object">,

@@ -52,7 +52,7 @@ export interface LeaderElectionOptions {
 /** Options of leader election that stay undefined when they are left out. */
 type Undefined = "namespace" | "identity";
 
-/** Name of a Lease; sharding adds a suffix of up to 73 characters. */
+/** Pattern of Lease names; sharding adds a suffix of up to 73 characters. */
 const LEASE_NAME =
   /^(?!.{181})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
@@ -80,7 +80,7 @@ export const LEADER_ELECTION_OPTIONS: OptionTable<
 /** Options of leader election with defaults; durations in milliseconds. */
 export type LeaderElectionSettings = Settings<LeaderElectionOptions, Undefined>;
 
-/** Share by which candidates wait longer at random, so that they do not collide. */
+/** Share by which candidates wait longer at random, to avoid collisions. */
 const JITTER = 0.2;
 
 /**
@@ -106,16 +106,16 @@ export function checkLeaseTimes(options: LeaderElectionOptions): void {
 export interface LeaderElectionDeps extends RenewedLeaseDeps {
   readonly lock: Pick<LeaseLock, "read" | "create" | "acquire" | "release">;
   readonly random: () => number;
-  /** Called when this replica starts to lead. */
+  /** Callback for the start of this replica's leadership. */
   readonly onStartedLeading: () => void;
-  /** Called immediately when this replica stops leading. */
+  /** Callback for the end of this replica's leadership; called immediately. */
   readonly onStoppedLeading: () => void;
 }
 
 /**
- * One candidate of a leader election. A candidate that loses its leadership
- * remains a candidate until it is stopped. `onStartedLeading` and
- * `onStoppedLeading` alternate.
+ * Candidate of a leader election. A candidate that loses its leadership remains
+ * a candidate until it is stopped. `onStartedLeading` and `onStoppedLeading`
+ * alternate.
  */
 export class LeaderElection extends RenewedLease<LeaderElectionDeps> {
   readonly role = "the leader";
@@ -159,7 +159,7 @@ export class LeaderElection extends RenewedLease<LeaderElectionDeps> {
     this.#take(await lock.acquire(record, isOther, signal), sentAt);
   }
 
-  /** Notes the lease as it was written; undefined if another replica was faster. */
+  /** Records the written lease, or its loss if another replica was faster. */
   #take(record: LeaseRecord | undefined, sentAt: number): void {
     if (record === undefined) {
       return this.lose("another replica holds the lease");

@@ -18,7 +18,7 @@ export interface ObservedLease<R = LeaseRecord> {
 
 /** Durations of an election, in milliseconds. */
 export interface LeaseTimes {
-  /** Time after the last renewal at which others may take the Lease. */
+  /** Time after the last renewal at which other replicas may take the Lease. */
   readonly leaseDuration: number;
   /** Time in which the leader must renew before it stops leading. */
   readonly renewDeadline: number;
@@ -58,10 +58,10 @@ export function decideLease(
 const MARGIN = 0.1;
 
 /**
- * Time until which a leader may act without another renewal, after one that was
- * sent at the given time. Others take over no
- * earlier than one lease duration after they have observed the renewal, which is
- * later than it was sent.
+ * Time until which a leader may act without another renewal, if the last one
+ * was sent at the given time. Others take over no earlier than one lease
+ * duration after they have observed the renewal, which is later than it was
+ * sent.
  */
 export function heldUntil(renewedAt: number, times: LeaseTimes): number {
   return renewedAt + times.leaseDuration * (1 - MARGIN);
@@ -85,7 +85,7 @@ export function renewBy(renewedAt: number, times: LeaseTimes): number {
  * start late, because the process was busy or suspended, gets one retry period,
  * provided that the Lease cannot have been taken over.
  *
- * @param attempt The start of this attempt and of the one before it.
+ * @param attempt The start of this attempt and of the previous one.
  */
 export function giveUpAt(
   renewedAt: number,

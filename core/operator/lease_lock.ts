@@ -6,7 +6,7 @@ import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import type { LeaseRecord } from "./lease_decision.ts";
 
-/** A Lease of `coordination.k8s.io`, with the fields of a lock. */
+/** Lease of `coordination.k8s.io`, with the fields of a lock. */
 export interface Lease extends KubernetesObject {
   spec?: LeaseSpec | undefined;
 }
@@ -34,8 +34,8 @@ export const LEASE_VERBS = {
 } as const;
 
 /**
- * Duration in a Lease, in whole seconds. It is rounded up, since others would
- * take over too early otherwise.
+ * Duration in a Lease, in whole seconds. It is rounded up, since otherwise
+ * others would take over too early.
  */
 export function leaseSeconds(milliseconds: number): number {
   return Math.ceil(milliseconds / 1_000);
@@ -54,7 +54,7 @@ export interface LeaseHolderDeps {
 }
 
 /**
- * A Lease as a lock. Every write is conditional on the version that was read, so
+ * Lease as a lock. Every write is conditional on the version that was read, so
  * that one of two concurrent writes fails.
  */
 export class LeaseLock {

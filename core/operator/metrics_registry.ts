@@ -106,9 +106,9 @@ export class MetricsRegistry implements Metrics {
 
   /**
    * Adds a function that sets gauges before every export, so that they cannot
-   * drift from what they measure.
+   * deviate from what they measure.
    *
-   * @returns Removes the function.
+   * @returns Function that removes the added one.
    */
   onCollect(collect: () => void): () => void {
     this.#collectors.add(collect);
@@ -123,7 +123,7 @@ export class MetricsRegistry implements Metrics {
     return families.map((family) => family.text()).join("");
   }
 
-  /** Returns the metric of a name; an existing one must have the type. */
+  /** Returns the metric of a name; an existing one must have the same type. */
   #family<F extends Family<unknown>>(
     type: MetricType,
     options: FamilyOptions,
@@ -150,13 +150,13 @@ export class MetricsRegistry implements Metrics {
   }
 }
 
-/** All time series of a metric, with their values by their labels. */
+/** All time series of a metric: their values by their labels. */
 abstract class Family<V> {
   readonly name: string;
   readonly type: MetricType;
   readonly #help: string;
   readonly #byText: Map<string, V> = new Map();
-  /** Values by the identity of the labels, which saves writing their text. */
+  /** Values by the identity of the labels, which saves formatting them. */
   readonly #byObject: WeakMap<MetricLabels, V> = new WeakMap();
 
   constructor(type: MetricType, { name, help }: FamilyOptions) {

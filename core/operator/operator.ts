@@ -1,14 +1,14 @@
 /**
- * Operator: lifecycle of controllers that share one client, one pool of informers
- * and one memory budget; leader election, sharding, probes, metrics and
- * configuration.
+ * Operator: lifecycle of controllers that share one client, one pool of
+ * informers and one memory budget; leader election, sharding, probes, metrics
+ * and configuration.
  *
- * Promises: a start either brings up all controllers or leaves nothing behind; a
- * stop ends runs, watches, timers and sockets in order; a replica that does not
- * lead, or lost its lease, starts no run and writes nothing.
+ * Guarantees: a start either brings up all controllers or leaves nothing
+ * behind; a stop ends runs, watches, timers and sockets in order; a replica
+ * that does not lead, or lost its lease, starts no run and writes nothing.
  *
- * The folder may import every other folder of core but kinds; apart from sources,
- * workflows and cli nothing imports it.
+ * The folder may import every other folder of core but kinds; apart from
+ * sources, workflows and cli nothing imports it.
  *
  * @module
  */
@@ -89,13 +89,13 @@ export interface ControllerHandle<
 > {
   /** Name of the controller, unique within the operator. */
   readonly name: string;
-  /** Kind of its primaries. */
+  /** Kind of the primaries. */
   readonly kind: Kind<P>;
   /** Cache of the primaries; reading it before the controller is started throws. */
   readonly primaries: PrimaryCache<P>;
   /** Changes the watched namespaces; resolves when their caches are synced. */
   changeNamespaces(namespaces: Namespaces): Promise<void>;
-  /** Triggers a run of a primary, as a change of it would. */
+  /** Triggers a run of a primary, like a change of the primary. */
   trigger(key: ObjectKey | string): void;
   /** Adds an event source; resolves when it has synced. */
   addSource(source: EventSource<P>): Promise<EventSource<P>>;
@@ -108,8 +108,8 @@ export interface ControllerHandle<
 type State = "stopped" | "starting" | "started" | "stopping";
 
 /**
- * An operator: a set of controllers that share one client, one cache of
- * informers and one lifecycle.
+ * Operator: a set of controllers that share one client, one cache of informers
+ * and one lifecycle.
  *
  * @example An operator that only watches
  * ```ts ignore
@@ -142,9 +142,9 @@ export class Operator {
   #failed = false;
   /** Callbacks that wait until the operator has stopped. */
   readonly #stopped: (() => void)[] = [];
-  /** Aborts when the operator stops. */
+  /** Abort controller that is aborted when the operator stops. */
   #ending = new AbortController();
-  /** Aborts to end the grace period of a stop in progress. */
+  /** Abort controller that ends the grace period of a stop in progress. */
   #hurry = new AbortController();
 
   /**

@@ -31,7 +31,7 @@ import {
 export interface LoadOperatorConfigOptions {
   /**
    * Path of a YAML or JSON file. Defaults to the value of the environment
-   * variable `CORACLE_CONFIG`; without it no file is read.
+   * variable `CORACLE_CONFIG`; if that is not set, no file is read.
    */
   readonly file?: string | undefined;
   /** Environment variables. Defaults to those of the process. */
@@ -56,18 +56,18 @@ const CONTROLLER_PREFIX = "CORACLE_CONTROLLER_";
 
 /**
  * Loads options from a file and the environment, so that an operator can be
- * configured where it is deployed. Pass the result to
- * `new Operator({ config })`: it overrides the options in the program, and the
- * environment overrides the file.
+ * configured where it is deployed. Pass the result as the option `config` of an
+ * operator: it overrides the options in the program, and the environment
+ * overrides the file.
  *
  * In the file, options have the names that they have in the program; those of
- * controllers stand under `controllers` and the name of the controller. In the
+ * controllers are under `controllers` and the name of the controller. In the
  * environment, names are in capitals: `CORACLE_OPERATOR_SHUTDOWN_GRACE=30s`,
  * `CORACLE_CONTROLLER_WEBPAGE_RETRY_MAX_ATTEMPTS=3`.
  *
  * @param options The file and the environment.
- * @throws {TypeError | RangeError | SyntaxError} If a name is unknown or a value
- * is not valid; the error names where it was found.
+ * @throws {TypeError | RangeError | SyntaxError} If a name is unknown or a
+ * value is not valid; the error names where it was found.
  * @throws {Error} If the file cannot be read.
  */
 export async function loadOperatorConfig(
@@ -201,7 +201,7 @@ async function parseFile(file: string): Promise<unknown> {
 /** Rows of options by their path, such as `retry.maxAttempts`. */
 type Rows = Readonly<Record<string, AnyRow>>;
 
-/** Types that text cannot express. */
+/** Types of options that cannot be expressed as text. */
 const UNCONFIGURABLE: ReadonlySet<OptionType | undefined> = new Set([
   "any",
   "array",
@@ -234,7 +234,7 @@ function configurableRows(table: AnyTable, prefix = ""): Rows {
   return rows;
 }
 
-/** Place of a value, for errors: its name, and the file or environment. */
+/** Location of a value, for errors: its name, and the file or environment. */
 interface Place {
   readonly name: string;
   readonly subject: string;
@@ -267,7 +267,7 @@ function readValue(
   return read;
 }
 
-/** Value that a text in a variable or a file stands for. */
+/** Converts the text of a variable or a file to the value of an option. */
 function fromText(
   text: string,
   { type, words }: AnyRow,
@@ -334,7 +334,7 @@ function* leaves(
   }
 }
 
-/** Options in the variables of a prefix, and variables without an option. */
+/** Options in the variables with a prefix, and the names of unknown ones. */
 function readVariables(
   environment: Readonly<Record<string, string | undefined>>,
   prefix: string,
@@ -354,7 +354,7 @@ function readVariables(
   return { options, unknown };
 }
 
-/** Path of the option of a variable without its prefix. */
+/** Path of the option with a given variable name, without the prefix. */
 function pathOf(variable: string, rows: Rows): string | undefined {
   return Object.keys(rows).find((path) => variableName(path) === variable);
 }
@@ -383,7 +383,7 @@ function unknownVariable(
   );
 }
 
-/** Merges options and the options within them; the second ones win. */
+/** Merges options and their nested options; the second ones take precedence. */
 function merge(
   first: ConfiguredOptions,
   second: ConfiguredOptions,

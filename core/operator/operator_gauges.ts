@@ -3,7 +3,7 @@ import type { StoreUsage, TierUsage } from "../cache/store/store_usage.ts";
 import type { ControllerHealth } from "../controller/controller.ts";
 import type { Gauge, MetricLabels, Metrics } from "../metrics.ts";
 
-/** Name and description of a gauge by the field with its value. */
+/** Table of gauges: name and description by the field with the value. */
 type GaugeTable<Field extends string> = Readonly<
   Record<Field, readonly [name: string, help: string]>
 >;
@@ -131,7 +131,7 @@ class GaugeGroup<Field extends string> {
 
 /**
  * Gauges of the controllers and caches of an operator. They are set from the
- * state itself before every export, so that they cannot drift from it.
+ * state itself before every export, so that they cannot deviate from it.
  */
 export class OperatorGauges {
   readonly #controllers: GaugeGroup<keyof typeof CONTROLLER_GAUGES>;

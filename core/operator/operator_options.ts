@@ -63,7 +63,7 @@ export interface OperatorCacheOptions {
   readonly memoryLimit?: number | string | false | undefined;
 }
 
-/** Configuration of options, as a file and the environment provide it. */
+/** Options as a file and the environment provide them. */
 export type ConfiguredOptions = Readonly<Record<string, unknown>>;
 
 /** Configuration from a file and the environment, read by `loadOperatorConfig`. */
@@ -81,8 +81,8 @@ export interface OperatorConfig {
 /** Options of an {@linkcode Operator}. */
 export interface OperatorOptions {
   /**
-   * Client for the cluster. Defaults to a client of the operator's own, by the
-   * kubeconfig or the service account, which is closed when the operator stops.
+   * Client for the cluster. Defaults to a new client from the kubeconfig or the
+   * service account, which is closed when the operator stops.
    */
   readonly client?: Client | undefined;
   /**

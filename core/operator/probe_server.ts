@@ -54,14 +54,14 @@ export interface ProbeContent {
 }
 
 /**
- * Host headers of requests for `/debug`: addresses, and names that only resolve
- * on a machine or in a cluster. A page whose own name resolves to this server
- * (DNS rebinding) sends another.
+ * Pattern of Host headers that `/debug` accepts: addresses, and names that only
+ * resolve on a machine or in a cluster. A page whose own name resolves to this
+ * server (DNS rebinding) sends a different name.
  */
 const LOCAL_HOST =
   /^(?:\[[\da-f:.]+\]|\d+(?:\.\d+){3}|[^.:]+|.+\.svc|.+\.(?:local|internal|localhost))(?::\d+)?$/i;
 
-/** Base to parse paths with; the host does not matter. */
+/** Base URL to parse paths with; the host does not matter. */
 const BASE = "http://localhost";
 
 /** HTTP server for `/healthz`, `/readyz` and `/metrics`. */
@@ -71,7 +71,7 @@ export class ProbeServer {
   #live: () => boolean = () => true;
   #server: Server | undefined;
 
-  /** @param content The content of the probes. */
+  /** Creates a server that does not listen yet. */
   constructor(content: ProbeContent) {
     this.#content = content;
   }
@@ -169,7 +169,7 @@ export class ProbeServer {
   }
 }
 
-/** Response to a request. */
+/** Response of the server to a request. */
 interface Answer {
   readonly status: number;
   readonly type: string;
@@ -180,7 +180,7 @@ function inText(status: number, line: string): Answer {
   return { status, type: "text/plain", body: `${line}\n` };
 }
 
-/** Result of a probe: status 200 if it succeeds, otherwise 503. */
+/** Response to a probe: status 200 if the probe succeeds, otherwise 503. */
 function inJson(ok: boolean, value: unknown): Answer {
   const body = `${JSON.stringify(value, plain, 2)}\n`;
   return { status: ok ? 200 : 503, type: "application/json", body };

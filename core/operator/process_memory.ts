@@ -18,7 +18,7 @@ import type { OperatorCacheOptions } from "./operator_options.ts";
 export interface SystemMemory {
   /** Memory of the machine, in bytes. */
   readonly total: number;
-  /** Reads a file of the control group. */
+  /** Function that reads a file of the control group. */
   readonly readFile: ReadFile;
   /** Returns the resident memory of the process, in bytes. */
   used(): number;
@@ -45,10 +45,10 @@ export const SYSTEM: SystemMemory = {
 };
 
 /**
- * Makes the memory budget for the caches of an operator. Without an option it is
- * a quarter of the memory available to the process. It shrinks when the process
- * gets close to its memory limit, if there is one: that of the options, or of
- * the control group.
+ * Creates the memory budget for the caches of an operator. Without an option it
+ * is a quarter of the memory available to the process. It shrinks when the
+ * process gets close to its memory limit, if there is one: that of the options,
+ * or of the control group.
  */
 export function operatorBudget(
   cache: OperatorCacheOptions,
@@ -74,14 +74,14 @@ export function operatorBudget(
  * By default V8 lets the young generation grow to about 60 to 100 MiB and the
  * old generation to several times its live size, for programs with many
  * long-lived objects. The objects of an operator are short-lived, because its
- * caches are outside the heap, in their memory budget. So it loses nothing by a
- * young generation that does not grow, and an old one that is collected when it
- * has grown by half; memory outside the heap is released earlier as well. A
- * program that also builds large structures, such as lists of many thousand
- * decoded objects, may need more processor time.
+ * caches are outside the heap, in their memory budget. An operator therefore
+ * does not suffer from a young generation that does not grow, and an old one
+ * that is collected when it has grown by half; memory outside the heap is
+ * released earlier as well. A program that also builds large structures, such
+ * as lists of many thousand decoded objects, may need more processor time.
  *
- * The setting applies to the whole process and until its end. Call this function
- * first, from the program itself and not from a library.
+ * The setting applies to the whole process and until its end. Call this
+ * function first, from the program itself and not from a library.
  *
  * @returns Whether the runtime supports this at run time: Node does. On Deno,
  * `--v8-flags=--max-semi-space-size=4,--heap-growing-percent=50` has the same

@@ -36,11 +36,11 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
   implements ReplicaLease {
   abstract readonly role: string;
   protected readonly deps: Deps;
-  /** Time of the last successful renewal; -Infinity while not taken. */
+  /** Time of the last successful renewal; -Infinity without a lease. */
   protected renewedAt: number = -Infinity;
   readonly #ending: AbortController = new AbortController();
   #term: AbortController = new AbortController();
-  /** Ends the pause between two attempts. */
+  /** Abort controller that ends the pause between two attempts. */
   #wake: AbortController = new AbortController();
   #loop: Promise<void> | undefined;
 
@@ -94,7 +94,7 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
     }
   }
 
-  /** Signal that aborts when the replica stops to renew. */
+  /** Signal that aborts when the replica stops renewing. */
   protected get ending(): AbortSignal {
     return this.#ending.signal;
   }
@@ -122,7 +122,7 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
     this.#wake.abort();
   }
 
-  /** Loses the lease; pending writes abort, those of a later term have another signal. */
+  /** Records the loss of the lease, and aborts the pending writes. */
   protected lose(because: string, level: LogLevel = "warn"): void {
     if (!this.isTaken) return;
     this.renewedAt = -Infinity;
@@ -151,7 +151,7 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
     }
   }
 
-  /** Tries once to renew; loses the lease when it is too late. */
+  /** Tries once to renew the lease, which is lost if it is too late. */
   async #attempt(
     attempt: { readonly at: number; readonly previousAt: number },
   ): Promise<void> {

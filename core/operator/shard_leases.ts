@@ -15,13 +15,13 @@ export interface ShardMember {
   /** Identity of the member, unique in the group. */
   readonly identity: string;
   /**
-   * Membership that the member has published: it claims the objects that fall to
+   * Membership that the member has published: it claims the objects assigned to
    * it among these members, and runs no others. Empty for a member that joins.
    */
   readonly members: readonly string[];
 }
 
-/** Lease in one of its versions: a new Lease of the same name has another UID. */
+/** Version of a Lease, with its UID, which a new Lease does not share. */
 interface LeaseVersion {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -43,7 +43,7 @@ export type LeasedMember = ShardMember & Omit<LeaseRecord, "holder">;
  */
 export class ShardLeases {
   readonly #deps: LeaseHolderDeps;
-  /** Version of our Lease after the last write; undefined if it is unknown. */
+  /** Version of this member's Lease after its last write, if known. */
   #own: LeaseVersion | undefined;
 
   constructor(deps: LeaseHolderDeps) {
@@ -51,7 +51,7 @@ export class ShardLeases {
   }
 
   /**
-   * Renews the Lease of this member, with the membership that it goes by.
+   * Renews the Lease of this member, with its current membership.
    *
    * @returns Whether there was a Lease to renew; otherwise others may have
    * considered the member to have left.
@@ -122,8 +122,8 @@ export class ShardLeases {
   }
 
   /**
-   * Replaces the Lease. The server would create a Lease that is gone, unless the
-   * UID says which one is meant: then it answers with a conflict.
+   * Replaces the Lease. It sends the UID, since the server would otherwise
+   * recreate a Lease that is gone.
    *
    * @returns Whether there was still a Lease to replace.
    */
@@ -177,7 +177,7 @@ export class ShardLeases {
   }
 }
 
-/** Membership in an annotation; empty if a person has made it invalid. */
+/** Membership in the text of an annotation; empty if the text is invalid. */
 function membersOf(text: string | undefined): readonly string[] {
   try {
     const members: unknown = JSON.parse(text ?? "[]");
@@ -192,13 +192,13 @@ function membersOf(text: string | undefined): readonly string[] {
 /** Number of lease durations after which a silent member is removed. */
 const REMOVED_AFTER_DURATIONS = 10;
 
-/** Tracks which members of a group are alive, by how long they were silent. */
+/** Tracker of the living members of a group, by how long each was silent. */
 export class MemberTracker {
   #observed: Map<string, ObservedLease<LeasedMember>> = new Map();
 
   /**
-   * Observes the other members: those that may be alive, sorted by identity, and
-   * those that have been dead for so long that they will not return.
+   * Finds the other members that may be alive, sorted by identity, and those
+   * that have been dead for so long that they will not return.
    *
    * A member counts as dead only if it was silent for a lease duration when the
    * request was sent: the response may show a state that is as old as that.

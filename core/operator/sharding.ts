@@ -12,9 +12,9 @@ import {
 export interface ShardState {
   /** Identity of the member. */
   readonly identity: string;
-  /** Membership that it had published before it last observed the others. */
+  /** Membership that was published before the last observation of others. */
   readonly members: readonly string[];
-  /** Membership that it is changing to; undefined if it is not changing. */
+  /** Membership that the member is changing to; undefined without a change. */
   readonly nextMembers: readonly string[] | undefined;
   /** Other living members, as they were last observed. */
   readonly others: readonly ShardMember[];
@@ -36,7 +36,7 @@ export function isOwned(key: string, state: ShardState): boolean {
   );
 }
 
-/** Whether a member may own objects in one state that it did not own before. */
+/** Whether a new state of a member may include objects not owned before. */
 function mayAcquire(before: ShardState, after: ShardState): boolean {
   const { others } = before;
   return !isSameMembership(before.members, after.members) ||
@@ -64,7 +64,7 @@ function isClaimed(
   return members.length > 0 && ownerAmong(key, members) === member;
 }
 
-/** Store by which the members of a group observe each other. */
+/** Store with which the members of a group observe each other. */
 export type MembershipStore = Pick<
   ShardLeases,
   "publish" | "members" | "leave" | "remove"
@@ -72,11 +72,11 @@ export type MembershipStore = Pick<
 
 export interface ShardingDeps extends RenewedLeaseDeps {
   readonly store: MembershipStore;
-  /** Ends the runs of objects that are no longer owned; resolves afterwards. */
+  /** Callback that ends the runs of objects no longer owned; awaited. */
   readonly onRelease: () => Promise<void>;
-  /** Called when this replica may own more objects than before. */
+  /** Callback for changes after which this replica may own more objects. */
   readonly onAcquire: (wasOwned: (key: string) => boolean) => void;
-  /** Called when no object is owned any longer: runs must end immediately. */
+  /** Callback for the loss of all objects, whose runs must end immediately. */
   readonly onLost: () => void;
 }
 
@@ -85,9 +85,9 @@ export interface ShardingDeps extends RenewedLeaseDeps {
  * divided among its replicas, and handed over when replicas start and stop, so
  * that no object runs in two replicas at the same time.
  *
- * Each member renews a Lease that also publishes the *membership* it goes by. By
- * rendezvous hashing an object falls to one of these members; a member *claims*
- * the objects that fall to it in the membership that it has published. When it
+ * Each member renews a Lease that also publishes its *membership*: the members
+ * among which rendezvous hashing assigns an object to one. A member *claims*
+ * the objects assigned to it in the membership that it has published. When it
  * observes that the living members are others, it ends its runs of the objects
  * that it would lose, publishes the new membership, observes the claims of the
  * others, and only then runs the objects that it has gained.
@@ -95,38 +95,38 @@ export interface ShardingDeps extends RenewedLeaseDeps {
  * Rules
  * 1. A member runs only objects that it claims and will continue to claim, and
  *    only if no other living member claimed them when it last observed the
- *    others; it observes them after each publication, before it goes by the new
+ *    others; it observes them after each publication, before it applies the new
  *    membership.
  * 2. It gives up a claim only when its run of the object has ended.
  * 3. It runs nothing once nine tenths of a lease duration have passed since it
- *    sent the last successful renewal. A renewal that is answered later does not
- *    count: the member ends all its runs and joins again with an empty
+ *    sent the last successful renewal. A renewal that is answered later does
+ *    not count: the member ends all its runs and joins again with an empty
  *    membership.
- * 4. It considers another member dead only if that member's Lease did not change
- *    for a whole lease duration, counted from the response that showed it first
- *    to the request whose response still shows it.
+ * 4. It considers another member dead only if that member's Lease did not
+ *    change for a whole lease duration, counted from the response that showed
+ *    it first to the request whose response still shows it.
  * 5. Writes are conditional on the previous version, so that a late one changes
  *    nothing; and no two members, not even at different times, have the same
  *    name.
  *
- * Proof that no object runs twice: suppose that A and B both run one. Both have
- * claimed it without interruption since before they last observed the others
- * (rules 1, 2 and 5), say A first. B observed the others after it claimed the
- * object, hence after A had claimed it, so that B saw A's claim and ran the
- * object only because it considered A dead (rule 1). Then A's Lease had not
- * changed for a lease duration when B sent its request (rule 4), and A had run
- * nothing for a tenth of it (rule 3). A runs the object again only after it has
- * joined and claimed it again, later than B: then it is A that sees B's claim.
- * So one of them does not run it.
+ * Proof that no object runs twice: suppose that A and B both run the same
+ * object. Both have claimed it without interruption since before they last
+ * observed the others (rules 1, 2 and 5), say A first. B observed the others
+ * after it claimed the object, hence after A had claimed it, so that B saw A's
+ * claim and ran the object only because it considered A dead (rule 1). Then A's
+ * Lease had not changed for a lease duration when B sent its request (rule 4),
+ * and A had run nothing for a tenth of it (rule 3). A runs the object again
+ * only after it has joined and claimed it again, later than B: then it is A
+ * that sees B's claim. So one of them does not run it.
  *
  * The proof holds as far as Leases can: the clocks of two machines do not drift
- * apart by more than a tenth, nobody deletes the Leases of living members, and a
- * write that was sent within the term, that is, written to an open connection,
- * arrives within that tenth.
+ * apart by more than a tenth, nobody deletes the Leases of living members, and
+ * a write that was sent within the term, that is, written to an open
+ * connection, arrives within that tenth.
  *
  * Members do not wait for each other indefinitely: all of them come to observe
- * the same living members, and within one membership claims do not overlap. Only
- * a run that never ends is waited for as long as its member lives.
+ * the same living members, and within one membership claims do not overlap.
+ * Only a run that never ends is waited for as long as its member lives.
  */
 export class Sharding extends RenewedLease<ShardingDeps>
   implements ShardAssignment {
@@ -135,7 +135,7 @@ export class Sharding extends RenewedLease<ShardingDeps>
   #state: ShardState;
   /** Whether the runs that the next membership takes away have ended. */
   #released = false;
-  /** Whether runs have not ended yet since the membership was lost. */
+  /** Whether runs are still ending after the loss of the membership. */
   #recovering = false;
 
   constructor(deps: ShardingDeps) {
@@ -151,7 +151,9 @@ export class Sharding extends RenewedLease<ShardingDeps>
     await this.deps.store.leave(signal);
   }
 
-  /** Renews the Lease of this replica, reads those of the others and adopts the membership that follows. */
+  /**
+   * Renews this replica's Lease, reads the others and adopts the membership.
+   */
   protected override async renew(
     sentAt: number,
     signal: AbortSignal,
@@ -193,7 +195,7 @@ export class Sharding extends RenewedLease<ShardingDeps>
     for (const member of expired) this.#remove(member);
   }
 
-  /** Starts to change to the membership of the living, if it is another. */
+  /** Starts a change of membership if other members are alive than before. */
   #prepareNext(): void {
     const { identity, others, members, nextMembers } = this.#state;
     if (nextMembers !== undefined) return;
@@ -229,7 +231,7 @@ export class Sharding extends RenewedLease<ShardingDeps>
   }
 }
 
-/** State of a member that joins and goes by no membership. */
+/** State of a member that joins and has no membership yet. */
 function joiningState(identity: string): ShardState {
   return { identity, members: [], nextMembers: undefined, others: [] };
 }

@@ -11,14 +11,14 @@ export interface DrainDeps {
   readonly log: Logger;
   /** Time for runs to end before their signals abort, in milliseconds. */
   readonly grace: number;
-  /** Ends the grace period early. */
+  /** Signal that ends the grace period early. */
   readonly hurry: AbortSignal;
 }
 
 /**
  * Drains controllers: they start no further runs, and current ones may end
- * within the grace period. Then their signals abort, and those that still do not
- * end are named in the log and left behind.
+ * within the grace period. Then their signals abort, and runs that still do not
+ * end are named in the log and abandoned.
  */
 export async function drain(
   controllers: readonly ManagedController[],
@@ -55,7 +55,7 @@ const SIGNALS = ["SIGTERM", "SIGINT"] as const;
  * Listens for the signals that ask a process to end.
  *
  * @param listener Called with the signal and the number of signals so far.
- * @returns Removes the listener, so that the signals end the process as usual.
+ * @returns Function that removes the listener, so that signals end the process.
  */
 export function onStopSignal(
   listener: (signal: string, count: number) => void,

@@ -1,5 +1,5 @@
 /**
- * Requests that nobody waits for: their errors are logged and do not end the
+ * Requests that are not awaited: their errors are logged and do not end the
  * process, as one forgotten `await` must not stop an operator.
  *
  * @module
@@ -10,7 +10,7 @@ import { failedWrite } from "../controller/run/followed_writes.ts";
 import type { Logger } from "../logger.ts";
 
 const EVENT = "unhandledRejection";
-/** Logs of the operators that run, which may share one. */
+/** Logs of the running operators, which may share one. */
 const logs = new Set<{ readonly log: Logger }>();
 
 /** Advice for an unhandled error of a request; undefined for other errors. */
@@ -23,10 +23,10 @@ export function unawaitedRequest(error: unknown): string | undefined {
 }
 
 /**
- * Logs the errors of requests that nobody waits for. Other errors end the process
- * as they would without this.
+ * Logs the errors of requests that are not awaited. Other unhandled errors end
+ * the process as usual.
  *
- * @returns A function that ends this.
+ * @returns Function that stops the logging.
  */
 export function logUnawaited(log: Logger): () => void {
   if (logs.size === 0) hostProcess.on(EVENT, onRejection);
@@ -38,7 +38,7 @@ export function logUnawaited(log: Logger): () => void {
   };
 }
 
-/** Whether an operator of this process logs them. */
+/** Whether an operator logs the errors of requests that are not awaited. */
 export function logsUnawaited(): boolean {
   return logs.size > 0;
 }
