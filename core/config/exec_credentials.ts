@@ -37,7 +37,7 @@ export class ExecCredentials implements CredentialSource {
   readonly #plugin: ExecPlugin;
   readonly #deps: ExecCredentialsDeps;
   #cached: ExecCredential | undefined;
-  /** Time from which the credential is renewed, in wall time. */
+  /** Wall time from which the credential is to be renewed. */
   #staleAt = Infinity;
   #running: Promise<Credential> | undefined;
 

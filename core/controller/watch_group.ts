@@ -141,7 +141,7 @@ export class WatchGroup<P extends KubernetesObject> {
     }
   }
 
-  /** Starts the sources in namespaces and then attaches their primaries. */
+  /** Starts the sources of namespaces, and then attaches the primaries. */
   #attach(
     names: readonly string[] | undefined,
     call: number,

@@ -80,7 +80,7 @@ export const LEADER_ELECTION_OPTIONS: OptionTable<
 /** Options of leader election with defaults; durations in milliseconds. */
 export type LeaderElectionSettings = Settings<LeaderElectionOptions, Undefined>;
 
-/** Share by which candidates wait longer at random, to avoid collisions. */
+/** Maximum share of random waiting that candidates add, to avoid collisions. */
 const JITTER = 0.2;
 
 /**

@@ -2,7 +2,7 @@
 export interface LeaseRecord {
   /** Identity of the holder; empty after a release. */
   readonly holder: string;
-  /** Time that the Lease is held after its last renewal, in milliseconds. */
+  /** Time that the Lease is valid after its last renewal, in milliseconds. */
   readonly duration: number;
   /** Version of the Lease, which changes with every write. */
   readonly resourceVersion: string;
@@ -54,7 +54,7 @@ export function decideLease(
   return holder === "" || seenAt + duration <= now ? "takeOver" : "wait";
 }
 
-/** Share of the lease duration by which a leader stops earlier than others start. */
+/** Safety margin before a takeover, as a share of the lease duration. */
 const MARGIN = 0.1;
 
 /**
@@ -68,7 +68,7 @@ export function heldUntil(renewedAt: number, times: LeaseTimes): number {
 }
 
 /**
- * Time by which a leader must have renewed: the renew deadline, or the time
+ * Deadline of the next renewal of a leader: the renew deadline, or the time
  * until which it may act, whichever is earlier.
  */
 export function renewBy(renewedAt: number, times: LeaseTimes): number {
@@ -81,9 +81,9 @@ export function renewBy(renewedAt: number, times: LeaseTimes): number {
 /**
  * Time at which a leader whose renewals fail gives up.
  *
- * This is the time by which it must have renewed. An attempt that could only
- * start late, because the process was busy or suspended, gets one retry period,
- * provided that the Lease cannot have been taken over.
+ * This is the deadline of its renewal. An attempt that could only start late,
+ * because the process was busy or suspended, gets one retry period, provided
+ * that the Lease cannot have been taken over.
  *
  * @param attempt The start of this attempt and of the previous one.
  */

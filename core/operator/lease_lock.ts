@@ -49,7 +49,7 @@ export interface LeaseHolderDeps {
   readonly name: string;
   /** Identity of the holder; unique among all present and past holders. */
   readonly identity: string;
-  /** Time that a Lease is held after its last renewal, in milliseconds. */
+  /** Time for which a Lease is held after its last renewal, in milliseconds. */
   readonly leaseDuration: number;
 }
 

@@ -293,7 +293,7 @@ export class Operator {
         this.#stopped.push(resolve)
       );
       const started = this.start().then(() => stopped);
-      // A world that ends leaves no module that waits for its operator.
+      // The end of a simulated world must not leave this promise pending.
       await Promise.race([started, simulatedWorld()?.ended ?? started]);
     } finally {
       removeListener();

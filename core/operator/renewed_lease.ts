@@ -109,7 +109,7 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
   /** Releases the lease on the server. */
   protected abstract release(signal: AbortSignal): Promise<void>;
 
-  /** Handles the loss of the lease: nothing that depends on it may go on. */
+  /** Handles the loss of the lease: nothing that depends on it may continue. */
   protected abstract onLose(because: string, level: LogLevel): void;
 
   /** Time of the next attempt to take a lease that this replica does not have. */

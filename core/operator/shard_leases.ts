@@ -201,7 +201,7 @@ export class MemberTracker {
    * that have been dead for so long that they will not return.
    *
    * A member counts as dead only if it was silent for a lease duration when the
-   * request was sent: the response may show a state that is as old as that.
+   * request was sent: the response may show a state as old as the request.
    */
   observe(
     members: readonly LeasedMember[],

@@ -151,9 +151,7 @@ export class Sharding extends RenewedLease<ShardingDeps>
     await this.deps.store.leave(signal);
   }
 
-  /**
-   * Renews this replica's Lease, reads the others and adopts the membership.
-   */
+  /** Renews its Lease, reads those of the others and adopts the membership. */
   protected override async renew(
     sentAt: number,
     signal: AbortSignal,

@@ -36,7 +36,7 @@ export interface DispatcherDeps<P extends KubernetesObject> {
 interface ActiveRun<P extends KubernetesObject> {
   readonly run: Run<P>;
   readonly context: RunContext<P>;
-  /** State of the primary, of which the reconciler gets a copy. */
+  /** State of the primary; the reconciler gets a copy. */
   readonly primary: P;
 }
 
@@ -67,7 +67,7 @@ export class Dispatcher<P extends KubernetesObject> {
     return tracer === undefined ? this.#try(run) : this.#traced(run, tracer);
   }
 
-  /** Puts a run into a span that contains those of its phases and requests. */
+  /** Wraps a run in a span that contains those of its phases and requests. */
   async #traced(run: Run<P>, tracer: Tracer): Promise<RunResult> {
     const { controller, kind } = this.#deps.runDeps;
     return await inSpan<RunResult>(tracer, `run ${controller}`, {
@@ -334,7 +334,7 @@ export class Dispatcher<P extends KubernetesObject> {
     return { end: { type: "failed", final, delay }, error, handled: true };
   }
 
-  /** Writes the result of `onError`; a failure is logged, since the run has its error. */
+  /** Writes the result of `onError`; a failure of this write is logged. */
   async #writeErrorStatus(
     { run, context, primary }: ActiveRun<P>,
     result: ReconcileResult,

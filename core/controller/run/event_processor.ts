@@ -204,7 +204,7 @@ export class EventProcessor<P extends KubernetesObject>
   /**
    * Adds a run of every primary, with the lowest priority.
    *
-   * @param isMeant Selects the primaries; by default all.
+   * @param isMeant Selects the primaries. Defaults to all.
    */
   resync(isMeant: (key: string) => boolean = () => true): void {
     for (const key of this.#deps.primaries.keys()) {
@@ -304,7 +304,7 @@ export class EventProcessor<P extends KubernetesObject>
     }
     this.#deleted.set(key, waiting);
     this.#add(key, DELETED);
-    // A standby replica hears of every deletion, and may never run one.
+    // A standby replica sees every deletion, and may never run one.
     if (this.#paused && this.#deleted.size > MAX_PAUSED_DELETIONS) {
       const [oldest = key] = this.#deleted.keys();
       this.forget(oldest);

@@ -439,7 +439,7 @@ interface Abort {
 /**
  * Warnings about runs that continue although their signal was aborted. Such a
  * run cannot be ended from outside, and no other run of its object may begin
- * before it ends, so its object waits. No one would notice otherwise.
+ * before it ends, so its object waits. No other sign would reveal this.
  */
 export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
   readonly #clock: Clock;

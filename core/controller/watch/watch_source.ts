@@ -256,7 +256,7 @@ export class WatchingSource<
   #role: Role = "sources";
   #mappers: readonly Mapper<P, S>[];
   readonly #references: ReferenceIndex = new ReferenceIndex();
-  /** Mapping of the previous states; only of a bounded cache. */
+  /** Mapping of the previous states; only for a bounded cache. */
   #remembered: RememberedMapping | undefined;
   readonly #onGone: ((key: string | undefined) => void)[] = [];
   /** Context of the current start; undefined while stopped. */
