@@ -273,7 +273,7 @@ function checkCertificate(
   checkKey(key, given("client-key"), { certificate });
 }
 
-/** Rejects credentials that kubectl rejects together, and auth providers. */
+/** Rejects credentials that exclude each other, and removed auth providers. */
 function checkMethods(user: FromFile<KubeconfigUser>): void {
   const { value } = user;
   const provider = value["auth-provider"];

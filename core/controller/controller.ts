@@ -187,7 +187,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   readonly name: string;
   /** Kind of the primaries. */
   readonly kind: Kind<P>;
-  /** Options with defaults. */
+  /** Options of the controller, with defaults. */
   readonly settings: ControllerSettings<P>;
   readonly #reconciler: Reconciler<P>;
   #parts: ControllerParts<P> | undefined;

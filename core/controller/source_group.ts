@@ -26,7 +26,7 @@ export type SourceDeps<P extends KubernetesObject> = Omit<
 export interface TriggerHandler {
   /** Handles a trigger: a resource that the primary depends on changed. */
   onTrigger(key: string, source: string, event: SourceEvent): void;
-  /** Repeats the failed runs of one primary or of all: a source works again. */
+  /** Repeats the failed runs of one or all primaries: a source works again. */
   retryFailed(key?: string): void;
 }
 
@@ -232,7 +232,7 @@ export class SourceGroup<P extends KubernetesObject> {
     );
   }
 
-  /** Object from the caches of its kind; undefined if it is in none. */
+  /** Reads an object from the caches of its kind; undefined if absent. */
   async get<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
@@ -245,7 +245,7 @@ export class SourceGroup<P extends KubernetesObject> {
     return newestOfEach(found)[0];
   }
 
-  /** Objects of a kind in the caches, each once. */
+  /** Reads the objects of a kind from the caches, each once. */
   async list<T extends KubernetesObject>(
     kind: Kind<T>,
     namespace: string | undefined,
@@ -279,7 +279,7 @@ export class SourceGroup<P extends KubernetesObject> {
     );
   }
 
-  /** Begins an own write in the caches of a kind. */
+  /** Begins a write of the controller in the caches of a kind. */
   beginWrites(kind: Kind, key: ObjectKey): OwnWrite[] {
     return this.ofKind(kind).flatMap((source) =>
       source.beginWrite === undefined ? [] : source.beginWrite(key)
@@ -355,7 +355,7 @@ function healthOf(source: EventSource): SourceHealth {
   }
 }
 
-/** Combines several own writes into one. */
+/** Combines the handles of several writes into one. */
 export function allWrites(writes: readonly OwnWrite[]): OwnWrite {
   const [only] = writes;
   if (only !== undefined && writes.length === 1) return only;

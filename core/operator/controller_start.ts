@@ -34,7 +34,7 @@ export type ManagedController =
 
 export interface ControllerStartDeps {
   readonly deps: ControllerDeps;
-  /** Client that installs definitions, on standby replicas as well. */
+  /** Client that installs definitions, even on standby replicas. */
   readonly client: Client;
   readonly startErrors: StartErrorPolicy;
   /** Time limit for the sync of the caches, in milliseconds. */

@@ -22,7 +22,7 @@ const ABANDONED_WRITE_MS = 5_000;
 export interface ReplicaLease {
   /** Whether the lease is certainly held at this moment. */
   readonly isHeld: boolean;
-  /** Signal that aborts when the lease is lost; a later term has another one. */
+  /** Signal that aborts when the lease is lost; the next term has a new one. */
   readonly signal: AbortSignal;
   /** Role of the replica that holds the lease, such as `the leader`. */
   readonly role: string;

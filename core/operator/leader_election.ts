@@ -80,7 +80,7 @@ export const LEADER_ELECTION_OPTIONS: OptionTable<
 /** Options of leader election with defaults; durations in milliseconds. */
 export type LeaderElectionSettings = Settings<LeaderElectionOptions, Undefined>;
 
-/** Maximum share of random waiting that candidates add, to avoid collisions. */
+/** Maximum random extension of a wait, as a share, to avoid collisions. */
 const JITTER = 0.2;
 
 /**

@@ -296,7 +296,7 @@ function fromText(
   }
 }
 
-/** Reads nested options by the rows of their paths. */
+/** Reads nested options whose paths are in a table of options. */
 function readValues(
   options: ConfiguredOptions,
   rows: Rows,

@@ -21,7 +21,7 @@ export interface ShardMember {
   readonly members: readonly string[];
 }
 
-/** Version of a Lease, with its UID, which a new Lease does not share. */
+/** Version and UID of a Lease; a recreated Lease has another UID. */
 interface LeaseVersion {
   readonly uid: string;
   readonly resourceVersion: string;

@@ -112,7 +112,7 @@ export class Dispatcher<P extends KubernetesObject> {
   }
 
   /**
-   * Checks a run that has waited before its reconciler is called: the process may
+   * Checks a run after a wait, before its reconciler is called: the process may
    * have been suspended until its lease expired.
    */
   #checkAfterWait(run: Run<P>): void {

@@ -254,8 +254,8 @@ export class ResultWriter<P extends KubernetesObject> {
   }
 
   /**
-   * Applies the whole status of the controller, and removes what earlier patches
-   * of the controller wrote beside it.
+   * Applies the whole status of the controller, and removes other status fields
+   * that earlier patches of the controller wrote.
    */
   async #setStatus(
     context: RunContext<P>,

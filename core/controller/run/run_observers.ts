@@ -305,7 +305,7 @@ const MIN_OBJECTS = 500;
 /** Maximum length of an error message that is kept, in UTF-16 code units. */
 const MAX_ERROR_LENGTH = 500;
 
-/** Past run in memory; its texts are made on request. */
+/** Past run in memory; its texts are formatted on request. */
 interface KeptRun extends
   Pick<
     RecordedRun,

@@ -80,7 +80,7 @@ export function decideStep(
     : "reconcile";
 }
 
-/** Effect of an event: a run, nothing, or a run without the earlier state. */
+/** Effect of an event: a run, nothing, or a run that resets the state. */
 export type EventDecision = "run" | "ignore" | "runAfresh";
 
 /**
@@ -158,7 +158,7 @@ export interface RunPlan {
   readonly timerCause: "retry" | "interval";
   /**
    * Time of the run that was requested with `rescheduleAfter`; undefined keeps
-   * an earlier one.
+   * an earlier time.
    */
   readonly rescheduleAt: number | undefined;
   /** Time before which the object must not run; 0 if it may run at any time. */

@@ -148,7 +148,9 @@ interface WrittenStatus {
   readonly contested: ReadonlyMap<string, number> | undefined;
 }
 
-/** Detector of status fields that another writer changes between own writes. */
+/**
+ * Detector of status fields that others change between a controller's writes.
+ */
 export class FieldFightDetector {
   readonly #written: LatestMap<WrittenStatus> = new LatestMap(MIN_TARGETS);
   readonly #fieldManager: string;

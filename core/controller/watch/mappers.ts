@@ -52,7 +52,7 @@ export interface Mapper<
   indexValue(primary: P): string;
 }
 
-/** Secondary, as mappers get it. */
+/** Secondary in the form that mappers receive. */
 export type MappedObject<S extends KubernetesObject> = Parameters<
   Mapper<KubernetesObject, S>["primariesOf"]
 >[0];
