@@ -8,7 +8,7 @@
  * - `./sources`: event sources besides the primary kind
  * - `./workflows`: dependents, workflows, apply sets, conditions, phases
  * - `./kinds`: typed descriptors of the built-in kinds
- * - `./crd`: custom kinds, CustomResourceDefinitions, RBAC manifests
+ * - `./crd`: custom kinds and CustomResourceDefinitions
  * - `./apiserver`, `./testing`: the embedded API server, and the test kit
  * - `./cli`: the command line
  *

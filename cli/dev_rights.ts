@@ -7,7 +7,7 @@ import {
 import type { UntypedObject } from "../core/api/object.ts";
 import type { Client } from "../core/client/client.ts";
 import type { DiscoveredResource } from "../core/client/discovery.ts";
-import type { RbacManifest } from "../core/crd/rbac.ts";
+import type { RbacManifest } from "../testing/rbac.ts";
 import { Namespace } from "../core/kinds/core_v1.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
 import { readRequests } from "../testing/request_record.ts";

@@ -4,7 +4,7 @@ import {
   type KindAccess,
   type RbacManifest,
   rbacManifests,
-} from "../core/crd/rbac.ts";
+} from "../testing/rbac.ts";
 import { Lease } from "../core/operator/lease_lock.ts";
 import { operatorAccess } from "../testing/operator_access.ts";
 import type { RecordedRequest } from "../testing/request_record.ts";

@@ -1,5 +1,5 @@
 import { untyped } from "../core/api/kind.ts";
-import type { AccessVerb, KindAccess } from "../core/crd/rbac.ts";
+import type { AccessVerb, KindAccess } from "../testing/rbac.ts";
 import {
   ANY_WATCHED_NAMESPACE,
   type RecordedRequest,

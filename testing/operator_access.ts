@@ -1,6 +1,6 @@
 import { builtIn, type Kind } from "../core/api/kind.ts";
 import { CRD_KIND } from "../core/crd/crd_object.ts";
-import type { AccessVerb, KindAccess } from "../core/crd/rbac.ts";
+import type { AccessVerb, KindAccess } from "./rbac.ts";
 import { isDefinedKind } from "../core/crd/kind_definition.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
 import { Lease, LEASE_VERBS } from "../core/operator/lease_lock.ts";

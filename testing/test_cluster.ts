@@ -32,7 +32,8 @@ import {
 } from "./request_record.ts";
 import { ActingTransport } from "./acting_transport.ts";
 import { ApiServer } from "../apiserver/server.ts";
-import { type RbacManifest, rbacManifests } from "../core/crd/rbac.ts";
+import type { PolicyRule } from "../core/kinds/rbac_v1.ts";
+import { type RbacManifest, rbacManifests } from "./rbac.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
 import { operatorAccess } from "./operator_access.ts";
 import type { DefinedKind } from "../core/crd/kind_definition.ts";
@@ -111,7 +112,7 @@ export interface TestClusterOptions {
    *
    * @default {"all"}
    */
-  readonly rights?: "all" | "manifests" | NonNullable<RbacManifest["rules"]>;
+  readonly rights?: "all" | "manifests" | readonly PolicyRule[];
   /**
    * File to which the requests of the operator are appended, for
    * `coracle manifests --recorded FILE`. Defaults to the environment variable

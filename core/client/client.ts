@@ -54,7 +54,6 @@ import { PortConnection, PortForward } from "./pods/port_forward.ts";
 import {
   type ApiRequest,
   applyRequest,
-  checkedWrite,
   createRequest,
   deleteCollectionRequest,
   deleteRequest,
@@ -78,7 +77,12 @@ import {
   type WriteOptions,
 } from "./request_options.ts";
 import { Answer } from "./response.ts";
-import { ScaleClient, StatusClient } from "./subresource_clients.ts";
+import {
+  ScaleClient,
+  StatusClient,
+  type SubresourceClientDeps,
+  type WriteAction,
+} from "./subresource_clients.ts";
 import type { HttpRequest, HttpResponse } from "./transport/transport.ts";
 import { type WatchEvent, watchEvents } from "./watch_events.ts";
 
@@ -173,13 +177,10 @@ export class Client {
     this.#connection = connection;
     this.#discovery = new Discovery(connection);
     this.namespace = target.namespace ?? "default";
-    const deps = {
-      send: <T>(
-        kind: Kind,
-        request: (resolved: ResolvedKind) => ApiRequest,
-      ): Promise<T> => this.#send(kind, request),
-      withFieldManager: <O extends WriteOptions>(options: O): O =>
-        this.#withFieldManager(options),
+    const deps: SubresourceClientDeps = {
+      send: (kind, request) => this.#send(kind, request),
+      write: (kind, action, options, request) =>
+        this.#write(kind, action, options, request),
     };
     this.status = new StatusClient(deps);
     this.scale = new ScaleClient(deps);
@@ -295,11 +296,11 @@ export class Client {
     object: NewObject<W>,
     options: WriteOptions = {},
   ): Promise<T> {
-    const write = this.#withFieldManager(options);
-    return this.#send(
+    return this.#write(
       kind,
-      (resolved) =>
-        createRequest(resolved, object, checkedWrite(write, "create")),
+      "create",
+      options,
+      (resolved, write) => createRequest(resolved, object, write),
     );
   }
 
@@ -313,11 +314,11 @@ export class Client {
     object: T,
     options: WriteOptions = {},
   ): Promise<T> {
-    const write = this.#withFieldManager(options);
-    return this.#send(
+    return this.#write(
       kind,
-      (resolved) =>
-        replaceRequest(resolved, object, checkedWrite(write, "replace")),
+      "replace",
+      options,
+      (resolved, write) => replaceRequest(resolved, object, write),
     );
   }
 
@@ -331,11 +332,11 @@ export class Client {
     object: ApplyObject<T>,
     options: ApplyOptions = {},
   ): Promise<T> {
-    const write = this.#withFieldManager(options);
-    return this.#send(
+    return this.#write(
       kind,
-      (resolved) =>
-        applyRequest(resolved, object, checkedWrite(write, "apply")),
+      "apply",
+      options,
+      (resolved, write) => applyRequest(resolved, object, write),
     );
   }
 
@@ -346,11 +347,11 @@ export class Client {
     body: DeepPartial<T> | readonly JsonPatchOperation[],
     options: PatchOptions = {},
   ): Promise<T> {
-    const write = this.#withFieldManager(options);
-    return this.#send(
+    return this.#write(
       kind,
-      (resolved) =>
-        patchRequest(resolved, key, body, checkedWrite(write, "patch")),
+      "patch",
+      options,
+      (resolved, write) => patchRequest(resolved, key, body, write),
     );
   }
 
@@ -501,8 +502,17 @@ export class Client {
     return await this.#connection.json(request(await this.resolve(kind))) as T;
   }
 
-  #withFieldManager<O extends WriteOptions>(options: O): O {
+  /** Sends a write with checked options and the field manager of the client. */
+  async #write<T, O extends WriteOptions>(
+    kind: Kind,
+    action: WriteAction,
+    options: O,
+    request: (resolved: ResolvedKind, options: O) => ApiRequest,
+  ): Promise<T> {
+    const isPlain = action === "create" || action === "replace";
+    checkOptions(options, REQUEST_RULES[isPlain ? "write" : action], action);
     const fieldManager = this.#fieldManager;
-    return withDefaults<WriteOptions>(options, { fieldManager }) as O;
+    const write = withDefaults<WriteOptions>(options, { fieldManager }) as O;
+    return await this.#send(kind, (resolved) => request(resolved, write));
   }
 }

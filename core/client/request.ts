@@ -187,22 +187,6 @@ export function watchRequest(
 }
 
 /**
- * Checks the options of a write by the caller of a client. The requests of writes do
- * not: those of a run are sent again and again with the same options.
- *
- * @returns The options.
- * @throws {TypeError | RangeError} If an option is unknown or of the wrong type.
- */
-export function checkedWrite<O extends WriteOptions>(
-  options: O,
-  subject: "apply" | "create" | "patch" | "replace",
-): O {
-  const isPlain = subject === "create" || subject === "replace";
-  checkOptions(options, REQUEST_RULES[isPlain ? "write" : subject], subject);
-  return options;
-}
-
-/**
  * Builds the request that creates an object.
  *
  * @throws {TypeError} If the object is not an object of this kind, or a

@@ -9,7 +9,6 @@ import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import {
   type ApiRequest,
   applyRequest,
-  checkedWrite,
   getRequest,
   patchRequest,
   replaceRequest,
@@ -19,9 +18,11 @@ import type {
   ApplyOptions,
   GetOptions,
   PatchOptions,
-  SubresourceOption,
   WriteOptions,
 } from "./request_options.ts";
+
+/** Writes with options of their own. */
+export type WriteAction = "apply" | "create" | "patch" | "replace";
 
 /** Dependencies of {@linkcode StatusClient} and {@linkcode ScaleClient}. */
 export interface SubresourceClientDeps {
@@ -30,8 +31,13 @@ export interface SubresourceClientDeps {
     kind: Kind,
     request: (resolved: ResolvedKind) => ApiRequest,
   ): Promise<T>;
-  /** Adds the client's field manager to options without one. */
-  withFieldManager<O extends WriteOptions>(options: O): O;
+  /** Sends a write with checked options and the client's field manager. */
+  write<T, O extends WriteOptions>(
+    kind: Kind,
+    action: WriteAction,
+    options: O,
+    request: (resolved: ResolvedKind, options: O) => ApiRequest,
+  ): Promise<T>;
 }
 
 /** Client of the `status` subresource; see {@linkcode Client.status}. */
@@ -66,10 +72,12 @@ export class StatusClient {
     object: T,
     options: WriteOptions = {},
   ): Promise<T> {
-    return this.#deps.send(
+    const write = withSubresource(options, "status");
+    return this.#deps.write(
       kind,
-      (resolved) =>
-        replaceRequest(resolved, object, this.#write(options, "replace")),
+      "replace",
+      write,
+      (resolved, checked) => replaceRequest(resolved, object, checked),
     );
   }
 
@@ -80,10 +88,12 @@ export class StatusClient {
     body: DeepPartial<T> | readonly JsonPatchOperation[],
     options: PatchOptions = {},
   ): Promise<T> {
-    return this.#deps.send(
+    const write = withSubresource(options, "status");
+    return this.#deps.write(
       kind,
-      (resolved) =>
-        patchRequest(resolved, key, body, this.#write(options, "patch")),
+      "patch",
+      write,
+      (resolved, checked) => patchRequest(resolved, key, body, checked),
     );
   }
 
@@ -93,19 +103,13 @@ export class StatusClient {
     object: ApplyObject<T>,
     options: ApplyOptions = {},
   ): Promise<T> {
-    return this.#deps.send(
+    const write = withSubresource(options, "status");
+    return this.#deps.write(
       kind,
-      (resolved) =>
-        applyRequest(resolved, object, this.#write(options, "apply")),
+      "apply",
+      write,
+      (resolved, checked) => applyRequest(resolved, object, checked),
     );
-  }
-
-  #write<O extends WriteOptions>(
-    options: O,
-    subject: "apply" | "patch" | "replace",
-  ): O & SubresourceOption {
-    const write = this.#deps.withFieldManager(options);
-    return checkedWrite(withSubresource(write, "status"), subject);
   }
 }
 
@@ -154,16 +158,12 @@ export class ScaleClient {
     body: DeepPartial<Scale> | readonly JsonPatchOperation[],
     options: PatchOptions = {},
   ): Promise<Scale> {
-    const write = this.#deps.withFieldManager(options);
-    return this.#deps.send(
+    const write = withSubresource(options, "scale");
+    return this.#deps.write(
       kind,
-      (resolved) =>
-        patchRequest(
-          resolved,
-          key,
-          body,
-          checkedWrite(withSubresource(write, "scale"), "patch"),
-        ),
+      "patch",
+      write,
+      (resolved, checked) => patchRequest(resolved, key, body, checked),
     );
   }
 }

@@ -1,14 +1,12 @@
 /**
- * Custom kinds: typed objects, CustomResourceDefinitions and access rights from
- * schemas.
+ * Custom kinds: typed objects and CustomResourceDefinitions from schemas.
  *
  * {@linkcode defineKind} defines a kind by its names and by schemas of zod or any
  * other library that implements Standard Schema. Clients and controllers accept
  * the kind, and its objects have the types of the schemas.
  * {@linkcode kindFromCrd} reads a kind of another project.
- * {@linkcode crdManifest} returns the CustomResourceDefinition,
- * {@linkcode installCrd} applies it to a server, and {@linkcode rbacManifests}
- * creates the roles of an operator.
+ * {@linkcode crdManifest} returns the CustomResourceDefinition, and
+ * {@linkcode installCrd} applies it to a server.
  *
  * Defaults, limits and patterns of a schema are enforced by the API server.
  * Extensions of Kubernetes are set by `.meta()`.
@@ -65,5 +63,4 @@ export type {
   KindDefinition,
   KindVersion,
 } from "./kind_definition.ts";
-export { type RbacManifest, rbacManifests, type RbacOptions } from "./rbac.ts";
 export * from "./standard_schema.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { runCommandLine } from "../../cli/main.ts";
 import { manifestsCommand } from "../../cli/manifests_command.ts";
-import type { PolicyRule } from "../../core/crd/rbac.ts";
+import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 /** A manifest, as far as the tests read it. */
@@ -37,7 +37,7 @@ async function manifests(
 /** Rules as text, such as `Role a: configmaps get,list`, by roles. */
 function rulesOf(found: readonly Manifest[]): readonly string[] {
   return found.flatMap(({ kind, metadata, rules = [] }) =>
-    rules.flatMap(({ resources, verbs }) =>
+    rules.flatMap(({ resources = [], verbs }) =>
       resources.map((resource) =>
         `${[kind, metadata.namespace].join(" ").trim()}: ${resource} ${verbs}`
       )

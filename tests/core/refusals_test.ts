@@ -7,11 +7,9 @@ import { InformerPool } from "../../core/cache/informer/informer_pool.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
 import { Client } from "../../core/client/client.ts";
 import {
-  checkedWrite,
   deleteCollectionRequest,
   getRequest,
   listRequest,
-  patchRequest,
   watchRequest,
 } from "../../core/client/request.ts";
 import { configFromText } from "../../core/config/load_config.ts";
@@ -21,7 +19,6 @@ import {
   setStatus,
 } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
-import { rbacManifests } from "../../core/crd/rbac.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
 import { Operator } from "../../core/operator/operator.ts";
@@ -30,6 +27,7 @@ import { SchedulingQueue } from "../../core/queue/scheduling_queue.ts";
 import { TokenBucket } from "../../core/queue/token_bucket.ts";
 import { WindowLimiter } from "../../core/queue/window_limiter.ts";
 import { testRefusals } from "../support/refusals.ts";
+import { ScriptedTransport } from "../support/scripted_transport.ts";
 import { z } from "zod";
 
 const client = { request() {}, resolve() {} } as never;
@@ -98,7 +96,8 @@ testRefusals([
   {
     what: "A patch",
     make: (options) =>
-      patchRequest(ConfigMap, key, {}, checkedWrite(options, "patch")),
+      new Client({ transport: new ScriptedTransport(() => ({ body: {} })) })
+        .patch(ConfigMap, key, {}, options),
     good: {},
     optional: true,
     bad: { type: ["apply", "merge, json, strategic"], dryRun: ["All", FLAG] },
@@ -267,12 +266,6 @@ testRefusals([
       defineKind({ ...kind, spec: z.object({}), validations: [rule] }),
     good: { rule: "true" },
     bad: { rule: [5, "a string"] },
-  },
-  {
-    what: "rbacManifests()",
-    make: rbacManifests,
-    good: { name: "web", namespace: "default", access: [] },
-    bad: { access: [undefined, "an array: received nothing"] },
   },
   {
     what: "createAuthority()",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Client } from "../../core/client/client.ts";
 import { patchStatus } from "../../core/controller/result.ts";
-import type { PolicyRule } from "../../core/crd/rbac.ts";
+import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import { limitedClient } from "../support/limited_client.ts";

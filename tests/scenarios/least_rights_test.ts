@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { limitedClient } from "../support/limited_client.ts";
 import { patchResourceAndStatus } from "../../core/controller/result.ts";
-import { policyRules } from "../../core/crd/rbac.ts";
+import { policyRules } from "../../testing/rbac.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { operatorAccess } from "../../testing/operator_access.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";

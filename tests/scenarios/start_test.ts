@@ -3,7 +3,7 @@ import { untyped } from "../../core/api/kind.ts";
 import { Client } from "../../core/client/client.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
-import type { PolicyRule } from "../../core/crd/rbac.ts";
+import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
 import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
@@ -127,7 +127,7 @@ scenario(
       await grant([EVERYTHING]);
       await reconciled(
         fixture,
-        `gadget-${first.length}${first[0]?.resources[0] ?? ""}`,
+        `gadget-${first.length}${first[0]?.resources?.[0] ?? ""}`,
       );
       assert.equal(operator.health().ready, true);
       await fixture.done(operator.stop());

@@ -1,7 +1,7 @@
 import { ActingTransport } from "../../testing/acting_transport.ts";
 import { Client } from "../../core/client/client.ts";
 import type { Transport } from "../../core/client/transport/transport.ts";
-import type { PolicyRule } from "../../core/crd/rbac.ts";
+import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
 import { ClusterRole, ClusterRoleBinding } from "../../core/kinds/rbac_v1.ts";
 import type { OperatorFixture } from "./operator_fixture.ts";
 import { until } from "./until.ts";
@@ -27,11 +27,7 @@ export async function limitedClient(
   const grant = async (granted: readonly PolicyRule[]) => {
     await fixture.client.apply(ClusterRole, {
       metadata: { name },
-      rules: granted.map(({ apiGroups, resources, verbs }) => ({
-        apiGroups: [...apiGroups],
-        resources: [...resources],
-        verbs: [...verbs],
-      })),
+      rules: [...granted],
     });
     await until("the server knows the rights", async () => {
       const last = granted.at(-1);
@@ -62,8 +58,8 @@ async function may(
   const { apiGroups, resources, verbs } = rule ??
     { ...sample, verbs: ["list"] };
   const resourceAttributes = {
-    group: apiGroups[0],
-    resource: resources[0],
+    group: apiGroups?.[0],
+    resource: resources?.[0],
     verb: verbs[0],
   };
   const response = await transport.send({

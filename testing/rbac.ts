@@ -1,6 +1,6 @@
-import { isResolved, type Kind, kindText } from "../api/kind.ts";
-import { checkOptions, type OptionRules } from "../api/options.ts";
-import type { ApiRequest } from "../client/request.ts";
+import { isResolved, type Kind, kindText } from "../core/api/kind.ts";
+import type { ApiRequest } from "../core/client/request.ts";
+import type { PolicyRule } from "../core/kinds/rbac_v1.ts";
 
 /** Options of {@linkcode rbacManifests}. */
 export interface RbacOptions {
@@ -36,14 +36,6 @@ export type KindAccess = RbacOptions["access"][number];
 
 export type AccessVerb = KindAccess["verbs"][number];
 
-const RULES: OptionRules<RbacOptions> = {
-  name: "name",
-  namespace: "name",
-  access: "array",
-  ownAccess: "array?",
-  namespaces: "strings?",
-};
-
 /** Manifest of a service account, a role or a binding. */
 export interface RbacManifest {
   /** API version of the manifest. */
@@ -56,24 +48,12 @@ export interface RbacManifest {
     readonly namespace?: string | undefined;
   };
   /** Rules of a role. */
-  readonly rules?:
-    | readonly {
-      /** API groups; the core group is empty. */
-      readonly apiGroups: readonly string[];
-      /** Resources, with a subresource after a slash. */
-      readonly resources: readonly string[];
-      /** Permitted verbs. */
-      readonly verbs: RbacOptions["access"][number]["verbs"];
-    }[]
-    | undefined;
+  readonly rules?: readonly PolicyRule[] | undefined;
   /** Role that a binding grants. */
   readonly roleRef?: Readonly<Record<string, string>> | undefined;
   /** Accounts that a binding grants the role to. */
   readonly subjects?: readonly Readonly<Record<string, string>>[] | undefined;
 }
-
-/** Rule of a Role or ClusterRole. */
-export type PolicyRule = NonNullable<RbacManifest["rules"]>[number];
 
 /** Verbs in their usual order. */
 const VERBS: readonly AccessVerb[] = [
@@ -129,7 +109,7 @@ export function policyRules(
   return [...rules].map(([key, { group, resources }]) => ({
     apiGroups: [group],
     resources,
-    verbs: key.slice(group.length + 1).split(",") as AccessVerb[],
+    verbs: key.slice(group.length + 1).split(","),
   }));
 }
 
@@ -139,11 +119,9 @@ export function policyRules(
  * in each of its namespaces.
  *
  * @param options The names and the access of the operator.
- * @throws {TypeError | RangeError} If an option is unknown, missing or not valid.
  * @throws {TypeError} If the plural name or the scope of a kind is not known.
  */
 export function rbacManifests(options: RbacOptions): readonly RbacManifest[] {
-  checkOptions(options, RULES, "rbacManifests()");
   const { name, namespace, access, ownAccess = [], namespaces } = options;
   const clusterWide: KindAccess[] = [];
   const local = new Map<string, KindAccess[]>();

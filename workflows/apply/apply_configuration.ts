@@ -1,5 +1,5 @@
-import { ApiError } from "../api/api_error.ts";
-import type { ObjectMeta } from "../api/object.ts";
+import { ApiError } from "../../core/api/api_error.ts";
+import type { ObjectMeta } from "../../core/api/object.ts";
 
 /** Metadata fields that only the server sets. */
 const SERVER_METADATA: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ResolvedKind, untyped } from "../../../core/api/kind.ts";
-import { policyRules, rbacManifests } from "../../../core/crd/rbac.ts";
+import { type ResolvedKind, untyped } from "../../core/api/kind.ts";
+import { policyRules, rbacManifests } from "../../testing/rbac.ts";
 
 function kind(
   group: string,
