@@ -1,0 +1,37 @@
+/**
+ * Embedded API server and probe server in one process, for clients that crowd
+ * them. Prints the ports and the token; a signal stops both, and the process
+ * then ends by itself if nothing is left open.
+ */
+import process from "node:process";
+import { ApiServer } from "../../apiserver/server.ts";
+import { resolveOptions } from "../../core/api/options.ts";
+import {
+  PROBE_OPTIONS,
+  ProbeServer,
+} from "../../core/operator/probe_server.ts";
+
+const server = await ApiServer.start({ port: 0, tls: false });
+const probes = new ProbeServer({
+  state: () => "started",
+  health: () => ({ ready: true }),
+  why: () => [],
+  inspect: () => ({}),
+  metrics: () => "",
+});
+await probes.start(
+  resolveOptions({ port: 0, host: "127.0.0.1" }, PROBE_OPTIONS),
+);
+process.once("SIGTERM", async () => {
+  await probes.stop();
+  await server.stop();
+  console.log("stopped");
+});
+console.log(
+  JSON.stringify({
+    api: Number(new URL(server.url).port),
+    probes: probes.port,
+    token: server.token,
+    rss: process.memoryUsage.rss(),
+  }),
+);
