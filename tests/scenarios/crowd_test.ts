@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { PROJECT } from "../support/child_process.ts";
 import { Program, runtimeCommand } from "../support/program.ts";
-import { until } from "../support/until.ts";
 
 const SERVERS = join(PROJECT, "tests", "scenarios", "crowded_servers.ts");
 /** Connections to each of the two servers. */
@@ -56,10 +55,6 @@ test("Servers respond and stop while 10,000 connections are open", async () => {
     assert.equal(list.status, 200, await list.text());
     assert.equal(await program.end("SIGTERM", 60_000), 0);
     assert.match(program.output, /^stopped$/m);
-    await until(
-      "the crowd is gone",
-      () => sockets.every(({ destroyed }) => destroyed),
-    );
   } finally {
     for (const socket of sockets) socket.destroy();
     await program.kill();
