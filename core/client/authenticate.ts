@@ -14,7 +14,7 @@ import { basicAuthorization } from "./transport/transport_options.ts";
 
 /** Headers of a credential and of an impersonation. */
 export interface IdentityHeaders {
-  /** Header names in lower case. */
+  /** Headers by name in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** Headers with one line per value. */
   readonly repeatedHeaders?:
@@ -24,7 +24,7 @@ export interface IdentityHeaders {
 
 /** WebSocket request with a description for errors. */
 export interface ApiStreamRequest extends StreamRequest {
-  /** Description that follows "Cannot" in errors. */
+  /** Text that follows "Cannot" in errors. */
   readonly action: string;
 }
 
@@ -57,7 +57,7 @@ export function authenticate(
   };
 }
 
-/** The counterpart of {@linkcode authenticate} for WebSockets. */
+/** Adds credentials to WebSockets, as {@linkcode authenticate} to requests. */
 export function authenticateStream(
   next: Connect,
   identity: {
@@ -90,10 +90,10 @@ export function authenticateStream(
   };
 }
 
-/** Maximum size of an error response that is passed on, in bytes. */
+/** Maximum size of an error response that the caller gets, in bytes. */
 const MAX_ERROR_BYTES = 1 << 20;
 
-/** Response of an error that does not repeat the credential. */
+/** Copies an error response without the credential. */
 function redacted(
   response: HttpResponse,
   credential: Credential,
@@ -110,7 +110,7 @@ function redacted(
   return { ...response, body: body() };
 }
 
-/** Text without a credential that a server or proxy repeats. */
+/** Replaces a credential in the text of a server or proxy. */
 function hidden(text: string, credential: Credential): string {
   const { token, username = "", password } = credential;
   const basic = password && basicAuthorization(username, password).slice(6);
@@ -121,8 +121,8 @@ function hidden(text: string, credential: Credential): string {
 }
 
 /**
- * Function that adds identity headers to requests; headers of the caller take
- * precedence. The headers of the last credential are kept.
+ * Returns a function that adds identity headers to requests; headers of the
+ * caller take precedence. The headers of the last credential are cached.
  */
 function identifier(
   impersonate: Impersonation | undefined,

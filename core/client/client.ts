@@ -1,14 +1,14 @@
 /**
- * The client: typed requests to an API server, with credentials, retries and
- * rate limit. `transport/` has the HTTP transports of the runtimes, `pods/` the
+ * Client: typed requests to an API server, with credentials, retries and a rate
+ * limit. `transport/` has the HTTP transports of the runtimes, `pods/` the
  * logs, processes and ports of pods.
  *
- * A request is first built as a plain value (`request.ts`), which refuses invalid
- * arguments; the connection sends it through the middleware to a transport. All
- * failures are `Error`s that start with "Cannot"; responses of the server with a
- * status from 300 are `ApiError`s. This folder knows nothing of caches and
- * controllers and imports only `api`, `json`, `patch`, `config` and the loose
- * files of `core`.
+ * `request.ts` refuses invalid arguments and builds each request as a plain
+ * value; the connection sends it through the middleware to a transport. All
+ * failures are `Error`s that start with "Cannot"; responses of the server with
+ * a status from 300 are `ApiError`s. The folder does not depend on caches and
+ * controllers: it imports only `api`, `json`, `patch`, `config` and the files
+ * directly in `core`.
  *
  * @module
  */
@@ -87,8 +87,8 @@ import type { HttpRequest, HttpResponse } from "./transport/transport.ts";
 import { type WatchEvent, watchEvents } from "./watch_events.ts";
 
 /**
- * Sends a write of an object and returns its answer undecoded. It is for the
- * framework; the methods of the client decode all answers.
+ * Sends a write of an object and returns its response undecoded. Internal to
+ * the framework; the methods of the client decode all responses.
  */
 export let sendWrite: <T extends KubernetesObject>(
   client: Client,
@@ -137,13 +137,13 @@ export class Client {
   /** Client of the `scale` subresource. */
   readonly scale: ScaleClient;
   /**
-   * Namespace of the kubeconfig context or of the pod, `"default"` if it names
-   * none. For command-line tools; requests never use it by themselves.
+   * Namespace of the kubeconfig context or of the pod; `"default"` if there is
+   * none. For command-line tools; requests do not use it as a default.
    */
   readonly namespace: string;
   /**
-   * Clock, logger, metrics and random numbers that were given to the client.
-   * They are the defaults of informers over the client.
+   * Clock, logger, metrics and random numbers of the client, which are the
+   * defaults of its informers.
    */
   readonly defaults: Pick<
     ClientOptions,

@@ -137,7 +137,7 @@ export class Connection implements Transport {
     }
   }
 
-  /** Opens a WebSocket; the request does not need a description. */
+  /** Opens a WebSocket; the request needs no `action`. */
   connect(request: StreamRequest): Promise<StreamConnection> {
     const { action } = withAction({ ...request, method: "GET" });
     return this.stream({ ...request, action });
@@ -252,7 +252,7 @@ export function openConnection(
   });
 }
 
-/** Shape of a request that was built by hand. */
+/** Types of the fields of a request that a caller built without a verb. */
 const REQUEST_RULES: OptionRules<
   Pick<HttpRequest, "method" | "path" | "headers">
 > = {
@@ -261,7 +261,7 @@ const REQUEST_RULES: OptionRules<
   headers: "object",
 };
 
-/** Response that stands for an open WebSocket. */
+/** Response to middleware for an open WebSocket. */
 const SWITCHING_PROTOCOLS: HttpResponse = {
   status: 101,
   headers: {},
@@ -269,7 +269,7 @@ const SWITCHING_PROTOCOLS: HttpResponse = {
   cancel: () => Promise.resolve(),
 };
 
-/** Adds verb and action to a request that was built by hand. */
+/** Adds verb and action to a request that a caller built without them. */
 function withAction(
   request: HttpRequest | (HttpRequest & { action: string }) | ApiRequest,
 ): ApiRequest {

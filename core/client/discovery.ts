@@ -13,7 +13,7 @@ import type { Clock } from "../clock.ts";
 import { type ApiRequest, pathRequest } from "./request.ts";
 import type { RequestOptions } from "./request_options.ts";
 
-/** Lifetime of cached discovery responses. */
+/** Lifetime of cached discovery responses, in milliseconds. */
 const CACHE_LIFETIME_MS = 600_000;
 const AGGREGATED_TYPES = [
   "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
@@ -21,7 +21,7 @@ const AGGREGATED_TYPES = [
   "application/json",
 ].join(",");
 
-/** Dependencies of {@linkcode Discovery}; a connection has them. */
+/** Dependencies of {@linkcode Discovery}, which a connection provides. */
 export interface DiscoveryDeps {
   /** Sends a request and decodes its response. */
   json(request: ApiRequest): Promise<unknown>;
@@ -142,7 +142,7 @@ export class Discovery {
   }
 }
 
-/** Finds a kind among resources; `undefined` also if the version is not served. */
+/** Finds a kind among resources; `undefined` if it is not served. */
 async function find(
   kind: Kind,
   resources: Promise<readonly DiscoveredResource[]>,
@@ -173,7 +173,7 @@ export interface DiscoveredResource {
   readonly plural: string;
   /** Singular name; empty if the server does not report it. */
   readonly singular: string;
-  /** Whether its objects are namespaced. */
+  /** Scope of the objects: namespaced or cluster-wide. */
   readonly scope: Scope;
   /** Short names for kubectl, such as `deploy`. */
   readonly shortNames: readonly string[];
@@ -181,7 +181,7 @@ export interface DiscoveredResource {
   readonly categories: readonly string[];
   /** Supported verbs, such as `get` and `watch`. */
   readonly verbs: readonly string[];
-  /** Names of its subresources, such as `status`. */
+  /** Names of the subresources, such as `status`. */
   readonly subresources: readonly string[];
 }
 

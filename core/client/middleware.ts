@@ -40,8 +40,8 @@ export function withHeaders(
 }
 
 /**
- * Merge of headers that keeps its last result for frozen headers: all requests with
- * the same type of content share one object of them.
+ * Returns a function that merges headers and keeps its last result for frozen
+ * headers: all requests with the same content type share one object.
  */
 export function memoizedHeaders(
   merge: (headers: ApiRequest["headers"]) => ApiRequest["headers"],
@@ -91,7 +91,7 @@ export interface RetryDeps {
   readonly clock: Clock;
   /** Random numbers from 0 to below 1, for jitter. */
   readonly random: () => number;
-  /** Logger for failures from the second consecutive one on. */
+  /** Logger for failed attempts, from the second consecutive one on. */
   readonly logger?: Logger | undefined;
   /** Signal that aborts when the client is closed. */
   readonly closed?: AbortSignal | undefined;
@@ -152,7 +152,7 @@ function requestedDelay(response: HttpResponse): number | undefined {
     : undefined;
 }
 
-/** Reviews of rights are created, but change nothing. */
+/** Path of access reviews, whose creation changes nothing on the server. */
 const REVIEW_PATH = "/apis/authorization.k8s.io/";
 
 function isRepeatable(request: ApiRequest): boolean {
@@ -167,7 +167,7 @@ export interface RateLimitOptions {
   readonly perSecond: number;
   /**
    * Maximum number of requests in a burst after a quiet period. Defaults to
-   * twice `perSecond`, and to 1 at least.
+   * twice `perSecond`, but at least 1.
    */
   readonly burst?: number | undefined;
 }
@@ -178,7 +178,7 @@ export const RATE_LIMIT_RULES: OptionRules<RateLimitOptions> = {
   burst: "positive?",
 };
 
-/** Path of Leases, which are not rate limited: a late renewal loses them. */
+/** Path of Leases, which have no rate limit: a late renewal loses the Lease. */
 const EXEMPT_PATH = "/apis/coordination.k8s.io/";
 
 /**
@@ -277,7 +277,7 @@ class ResponseWatch {
     else signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** Signal of the request: that of its caller, or the time limit. */
+  /** Signal of the request, which the caller or the time limit aborts. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -319,8 +319,9 @@ class ResponseWatch {
 }
 
 /**
- * Body whose chunks have a time limit, unless it may pause. All watch events pass
- * here, so that it returns the promises of the body instead of awaiting them.
+ * Wraps a body with a time limit for each chunk, unless it may pause. Returns
+ * the promises of the body without awaiting them, because all watch events pass
+ * here.
  */
 function watchedBody(
   body: AsyncIterable<Uint8Array>,

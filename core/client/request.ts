@@ -1,7 +1,7 @@
 /**
- * The verbs of the Kubernetes API as pure functions that build an
- * {@linkcode ApiRequest}. Invalid arguments are refused here, before anything is
- * sent; sending is the work of a transport.
+ * Verbs of the Kubernetes API as pure functions that build an
+ * {@linkcode ApiRequest}. The functions refuse invalid arguments before
+ * anything is sent; a transport sends the request.
  *
  * @module
  */
@@ -53,7 +53,7 @@ export interface ApiRequest extends HttpRequest {
     | "delete"
     | "deletecollection"
     | "connect";
-  /** Description that follows "Cannot" in errors: `get Pod default/web`. */
+  /** Text that follows "Cannot" in errors, such as `get Pod default/web`. */
   readonly action: string;
   /**
    * Kind of the object in the response, or `List` for a list of any kind; any
@@ -87,7 +87,7 @@ export interface ObjectBody {
 }
 
 const JSON_TYPE = "application/json";
-/** Headers of a type of content: one object, which middleware recognizes. */
+/** Headers of a content type, as a shared object that middleware recognizes. */
 type Headers = Readonly<Record<string, string>>;
 const ACCEPT_JSON: Headers = Object.freeze({ accept: JSON_TYPE });
 const JSON_HEADERS: Headers = bodyHeaders(JSON_TYPE);
@@ -255,9 +255,9 @@ export function replaceRequest(
 }
 
 /**
- * Builds a server-side apply: creates the object or updates the given fields,
- * and removes fields that the same manager applied before and that are absent
- * now.
+ * Builds a server-side apply request: it creates the object or updates the
+ * given fields, and removes fields that the same manager applied before and
+ * that are now absent.
  *
  * @throws {TypeError} If the object is of another kind or has no name, or no
  * field manager is given.
@@ -426,7 +426,7 @@ export function withQuery(
   return path + text;
 }
 
-/** Text that a query contains as it is. */
+/** Text that needs no encoding in a query. */
 const PLAIN = /^[-\w.*]*$/;
 
 function queryText(value: string): string {
@@ -531,7 +531,7 @@ function encodeObject(
   return encodeJson({ ...object, apiVersion, kind: kind.kind }, action);
 }
 
-/** Encodes a body; circular references and BigInts have no JSON. */
+/** Encodes a body as JSON; refuses circular references and BigInts. */
 function encodeJson(value: unknown, action: string): string {
   try {
     return JSON.stringify(value);

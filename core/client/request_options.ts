@@ -129,8 +129,8 @@ export interface DeleteOptions extends RequestOptions {
    */
   readonly dryRun?: boolean | undefined;
   /**
-   * Deletion of the objects that the object owns. Defaults to the policy of
-   * the kind, `"Background"` for most.
+   * Policy for the objects that the deleted object owns. Defaults to the policy
+   * of the kind, `"Background"` for most.
    */
   readonly propagationPolicy?:
     | "Background"

@@ -9,14 +9,14 @@ import type { ObjectHeader } from "../json/object_header.ts";
 import type { ApiRequest } from "./request.ts";
 import type { HttpResponse } from "./transport/transport.ts";
 
-/** Maximum size of an error response that is read. */
+/** Maximum size of an error response that is read, in bytes. */
 const MAX_ERROR_BODY_BYTES = 1 << 20;
-/** Answer of a server that serves nothing at a path, in place of a Status. */
+/** Text that a server returns, without a Status, for a path not served. */
 const NO_SUCH_PATH = "404 page not found";
 /** Maximum number of characters quoted from a response. */
 const MAX_QUOTE_LENGTH = 200;
 
-/** Reasons of Kubernetes for status codes without a Status. */
+/** Reasons of Kubernetes by status code, for responses without a Status. */
 const REASONS: Readonly<Record<number, string>> = {
   400: "BadRequest",
   401: "Unauthorized",
@@ -125,12 +125,12 @@ export function decodeJson(request: ApiRequest, bytes: Uint8Array): unknown {
   );
 }
 
-/** Scanner of all answers, one after the other. */
+/** Scanner that all responses to writes share. */
 const SCANNER = new EventScanner();
 
 /**
- * Answer to a write: the JSON of the stored object, which is only decoded when
- * somebody reads it.
+ * Answer to a write: the JSON of the stored object, which is decoded on first
+ * access.
  *
  * @typeParam T The type of the object.
  */
@@ -175,7 +175,7 @@ export class Answer<T extends KubernetesObject> {
     this.#status = header.range("status");
   }
 
-  /** The stored object; its caller may change it. */
+  /** Stored object; the caller may change it. */
   get object(): T {
     return this.#object ??= decodeJson(this.#request, this.json) as T;
   }
@@ -211,7 +211,7 @@ function kindFault(
 const SECRET_PATH =
   /^\/api\/v1\/(namespaces\/[^/]+\/)?secrets([/?]|$)|\/serviceaccounts\/[^/]+\/token([?]|$)|^\/apis\/authentication\.k8s\.io\//;
 
-/** Messages of API servers that quote no body, only names. */
+/** Messages of API servers that contain names but no part of a body. */
 const HARMLESS =
   /^(secrets|namespaces)( "[^"\s]*")? (not found|already exists)$|^secrets( "[^"\s]*")? is forbidden: User "[^"]*" cannot \w+ resource |^Operation cannot be fulfilled on secrets "[^"\s]*": (the object has been modified; please apply|Precondition failed: UID in precondition: [-\w]+, UID in object meta: [-\w]*$)/;
 
@@ -219,7 +219,7 @@ const HARMLESS =
 const AUTHORIZATION =
   /\b(Bearer|bearer|BEARER|Basic|basic|BASIC)(\s+)(?![a-z]+\b)[\w.~+/-]{4,}=*/g;
 
-/** Text of a server without credentials that it repeats. */
+/** Replaces the credentials that a server repeats in a text. */
 export function withoutCredentials(text: string): string {
   return text.replace(AUTHORIZATION, "$1$2…");
 }
@@ -279,8 +279,8 @@ function redirectHost(location: string | undefined): string {
  * Creates the error for a Status, from a response or from an ERROR event.
  *
  * @param action Description that follows "Cannot".
- * @param options `path` of the request: what a server says about Secrets may
- * contain their data and is left out.
+ * @param options `path` of the request: messages about Secrets may contain
+ * their data and are left out.
  */
 export function statusError(
   action: string,
@@ -363,7 +363,7 @@ function parseStatus(
   };
 }
 
-/** Beginning of a response; of one about Secrets only its length. */
+/** Quotes the beginning of a response; about Secrets, only its length. */
 export function quote(text: string, path: string): string {
   const trimmed = text.trim();
   if (SECRET_PATH.test(path)) return `${trimmed.length} characters`;
@@ -372,8 +372,8 @@ export function quote(text: string, path: string): string {
 }
 
 /**
- * Delay that a response requests by its `retry-after` header, in milliseconds.
- * The header is in seconds, the form that API servers use.
+ * Delay that the `retry-after` header of a response requests, in milliseconds.
+ * Reads the header in seconds, the form that API servers use.
  */
 export function retryAfter(response: HttpResponse): number | undefined {
   const value = response.headers["retry-after"];

@@ -47,7 +47,7 @@ export class StatusClient {
   /**
    * Creates the client; use the property of a `Client` instead.
    *
-   * @param deps Parts of that client.
+   * @param deps Parts of the `Client`.
    */
   constructor(deps: SubresourceClientDeps) {
     this.#deps = deps;
@@ -136,7 +136,7 @@ export class ScaleClient {
   /**
    * Creates the client; use the property of a `Client` instead.
    *
-   * @param deps Parts of that client.
+   * @param deps Parts of the `Client`.
    */
   constructor(deps: SubresourceClientDeps) {
     this.#deps = deps;

@@ -6,18 +6,18 @@ export const CHANNEL_V5 = "v5.channel.k8s.io";
 /** Subprotocol without closing one direction. */
 export const CHANNEL_V4 = "v4.channel.k8s.io";
 
-/** First byte of a message that closes the channel in its second byte. */
+/** First byte of a message that closes the channel named in its second byte. */
 const CLOSE = 255;
 
 /**
- * Several streams of bytes over one WebSocket (channels); the first byte of each
+ * Channels: several streams of bytes over one WebSocket. The first byte of each
  * message is the number of its channel.
  *
  * All channels share the connection: while the reader of one channel is slow,
  * the other channels wait as well.
  */
 export class ChannelStream {
-  /** Settles when the connection has ended and all messages are delivered. */
+  /** Promise that settles after the end of the connection and all messages. */
   readonly ended: Promise<void>;
   readonly #connection: StreamConnection;
   readonly #queues: ReadonlyMap<number, ChunkQueue>;
@@ -30,7 +30,7 @@ export class ChannelStream {
    * Starts reading from a WebSocket.
    *
    * @param connection The WebSocket.
-   * @param channels Channels to read; messages of others are dropped.
+   * @param channels Channels to read; messages of other channels are dropped.
    */
   constructor(connection: StreamConnection, channels: readonly number[]) {
     this.#connection = connection;

@@ -25,7 +25,7 @@ export class ContainerProcess {
   readonly #stream: ChannelStream;
 
   /**
-   * Use `client.exec` or `client.attach` instead.
+   * Creates a process; use `client.exec` or `client.attach` instead.
    *
    * @param connection The WebSocket.
    * @param action Description that follows "Cannot" in errors.

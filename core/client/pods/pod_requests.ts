@@ -1,6 +1,6 @@
 /**
- * Requests about a single pod: log, exec, attach and port forwarding, with their
- * options. Invalid arguments are refused here.
+ * Requests about a single pod: log, exec, attach and port forwarding, with
+ * their options. The functions refuse invalid arguments.
  *
  * @module
  */
@@ -223,7 +223,7 @@ const ATTACH: OptionRules<AttachOptions> = {
   tty: "boolean?",
 };
 
-/** Types of the options of each request. */
+/** Types of the options of each pod request. */
 const POD_RULES: {
   readonly logs: OptionRules<LogOptions>;
   readonly attach: OptionRules<AttachOptions>;

@@ -3,7 +3,7 @@ import { ChannelStream } from "./channel_stream.ts";
 import { textOf } from "../transport/chunk_queue.ts";
 import type { StreamConnection } from "../transport/transport.ts";
 
-/** Channel numbers of the only port of a connection. */
+/** Channel numbers of the data and the error of a forwarded port. */
 const CHANNEL = { data: 0, error: 1 };
 
 /** Connection to a port of a pod. */
@@ -15,7 +15,7 @@ export class PortConnection {
   readonly #stream: ChannelStream;
 
   /**
-   * Use `client.portForward` instead.
+   * Creates a connection; use `client.portForward` instead.
    *
    * @param connection The WebSocket.
    * @param action Description that follows "Cannot" in errors.
@@ -54,7 +54,7 @@ export class PortConnection {
   }
 }
 
-/** Removes the port number, in two bytes, that every channel begins with. */
+/** Removes the port number, the first two bytes of every channel. */
 async function* withoutPort(
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
@@ -79,7 +79,7 @@ export class PortForward {
   readonly #open: () => Promise<PortConnection>;
 
   /**
-   * Use `client.portForward` instead.
+   * Creates a forwarder; use `client.portForward` instead.
    *
    * @param open Function that opens a connection to the port.
    */

@@ -1,4 +1,4 @@
-/** Source of a {@linkcode ChunkQueue}, as the queue controls it. */
+/** Source of a {@linkcode ChunkQueue}, which calls these methods. */
 export interface ChunkSource {
   /** Stops pushing: the queue is full. */
   pause(): void;

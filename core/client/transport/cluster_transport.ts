@@ -27,7 +27,7 @@ type Secrets = Pick<
 interface Pool {
   readonly secrets: Secrets;
   readonly transport: Promise<HttpTransport>;
-  /** Result of `transport`, once it is there. */
+  /** Opened transport; undefined until `transport` resolves. */
   opened?: HttpTransport;
 }
 
@@ -40,7 +40,7 @@ export class ClusterTransport implements Transport {
   readonly #config: ClusterConfig;
   readonly #credentials: CredentialSource;
   readonly #streams = new Set<OpenStream>();
-  /** The current pool and retired ones, whose responses are still being read. */
+  /** Current pool and retired pools, whose responses are still being read. */
   readonly #pools = new Set<Pool>();
   #pool: Pool | undefined;
   #closed = false;
@@ -115,7 +115,7 @@ export class ClusterTransport implements Transport {
     };
   }
 
-  /** The pool with these secrets: the current one unless they changed. */
+  /** Pool with these secrets: the current one unless they changed. */
   #poolFor(secrets: Secrets): Pool {
     this.#checkOpen();
     const current = this.#pool;

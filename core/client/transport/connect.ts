@@ -18,18 +18,18 @@ import {
 } from "./transport_options.ts";
 import { openTunnel } from "./tunnel.ts";
 
-/** Silence after which TCP checks whether the peer is still there. */
+/** Silence in milliseconds after which TCP checks that the peer responds. */
 const KEEP_ALIVE_DELAY_MS = 60_000;
 
 /** Memory into which a socket reads, in place of a new buffer for each read. */
 export interface ReadTarget {
-  /** Memory for the next read; called before each. */
+  /** Returns the memory for the next read. */
   buffer(): Uint8Array;
-  /** Called with the number of bytes that were read; `true` to go on. */
+  /** Receives the number of bytes read; returns `true` to continue. */
   callback(length: number): boolean;
 }
 
-/** Options of a TLS connection, with those of its TCP connection. */
+/** Options of a TLS connection and its TCP connection. */
 type TlsConnectOptions = ConnectionOptions & Partial<TcpNetConnectOpts>;
 
 /** Outcome of a connection attempt. */
@@ -158,7 +158,7 @@ export class Connector {
   }
 }
 
-/** The target as an object whose functions need no receiver. */
+/** Copies a read target with functions that do not depend on `this`. */
 function readTarget(target: ReadTarget): ReadTarget {
   return {
     buffer: () => target.buffer(),

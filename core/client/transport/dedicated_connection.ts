@@ -9,7 +9,7 @@ import type { ResponseController, ResponseStream } from "./response_stream.ts";
 const MIN_FREE_BYTES = 16 << 10;
 
 export interface DedicatedConnectionDeps {
-  /** Opens the connection. */
+  /** Opener of the connection. */
   readonly connector: Connector;
   /** Pool of read buffers. */
   readonly buffers: ReadBuffers;
@@ -37,7 +37,7 @@ export class DedicatedConnection implements ResponseController {
   #buffer: Buffer;
   #start = 0;
   #end = 0;
-  /** Whether a delivery at the end of this turn is scheduled. */
+  /** Whether a delivery at the end of the event loop's turn is scheduled. */
   #isDue = false;
 
   /**
@@ -111,7 +111,7 @@ export class DedicatedConnection implements ResponseController {
     return true;
   }
 
-  /** Reports the head, once. */
+  /** Reports the head of the response, once. */
   #begin(): void {
     const { head } = this.#parser;
     if (this.#isBegun || head === undefined) return;

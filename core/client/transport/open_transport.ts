@@ -3,7 +3,7 @@ import type { HttpTransport } from "./transport.ts";
 import { serverAddress, type TransportOptions } from "./transport_options.ts";
 
 /**
- * Opens the transport of the current runtime. Only its module is loaded.
+ * Opens the transport of the current runtime and loads only the module for it.
  *
  * @throws {TypeError} If the server or the proxy is not a supported URL.
  */

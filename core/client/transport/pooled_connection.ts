@@ -4,18 +4,18 @@ import type { ReadTarget } from "./connect.ts";
 import { ResponseParser } from "./response_parser.ts";
 import type { ResponseController, ResponseStream } from "./response_stream.ts";
 
-/** Time after which an idle connection is closed; API servers wait 90 seconds. */
+/** Time limit of idle connections, in milliseconds; API servers have 90 s. */
 const IDLE_LIMIT_MS = 60_000;
-/** Margin before the server closes an idle connection by its own limit. */
+/** Time between the end of an idle connection and the server's limit, in ms. */
 const IDLE_MARGIN_MS = 1_000;
 
 /** Size of the buffer of a connection. */
 const BUFFER_BYTES = 64 << 10;
 
 export interface ConnectionPool {
-  /** Called when a response is complete and the connection can be used again. */
+  /** Takes back a connection after a complete response, for reuse. */
   idle(connection: PooledConnection): void;
-  /** Called when the connection can no longer be used. */
+  /** Removes a connection that can no longer be used. */
   closed(connection: PooledConnection): void;
 }
 
@@ -35,15 +35,19 @@ export class PooledConnection implements ResponseController, ReadTarget {
   #isBegun = false;
   /** Whether the socket keeps the process alive. */
   #isReferenced = true;
-  /** Time by which an idle connection must have been used again. */
+  /** Time at which the connection expires unless it was used again. */
   #expiry = Infinity;
 
-  /** @param pool Pool of the connection. */
+  /**
+   * Creates a connection that is not open yet.
+   *
+   * @param pool Pool of the connection.
+   */
   constructor(pool: ConnectionPool) {
     this.#pool = pool;
   }
 
-  /** Takes the open socket; it reads into the buffer, or emits its data. */
+  /** Starts to use an open socket; it reads into the buffer or emits data. */
   open(socket: Socket): void {
     this.#socket = socket;
     if (this.#buffer === undefined) {
@@ -126,7 +130,7 @@ export class PooledConnection implements ResponseController, ReadTarget {
     }
   }
 
-  /** Reports the head, once, with the body if that is complete. */
+  /** Reports the head of the response, once, and the body if it is complete. */
   #begin(stream: ResponseStream, body?: Uint8Array): void {
     const { head } = this.#parser;
     if (this.#isBegun || head === undefined) return;
@@ -175,7 +179,7 @@ export class PooledConnection implements ResponseController, ReadTarget {
   }
 }
 
-/** Time that a connection may be idle, by the header `keep-alive` of a response. */
+/** Idle time limit of a connection, by a response's `keep-alive` header. */
 function idleLimit(header = ""): number {
   const [, seconds] = /timeout=(\d{1,6})/i.exec(header) ?? [];
   return seconds === undefined

@@ -12,13 +12,15 @@ const OWN_HEADERS =
 export class RequestEncoder {
   readonly #host: string;
   readonly #prefix: string;
-  /** Last head and the headers that it was made of, which mostly repeat. */
+  /** Names and values of the last encoded headers, which mostly repeat. */
   #headers: string[] = [];
   #lines = "";
-  /** The same headers as an object, if that is frozen. */
+  /** Header object that was encoded last, if it is frozen. */
   #frozen: HttpRequest["headers"] | undefined;
 
   /**
+   * Creates an encoder for a server.
+   *
    * @param host Host and port of the server.
    * @param prefix Prefix of all paths.
    */
@@ -64,7 +66,7 @@ export class RequestEncoder {
     return bytes;
   }
 
-  /** Text of the headers; checked only if they differ from those of last time. */
+  /** Text of the headers, which are only checked if they have changed. */
   #headerText(
     request: HttpRequest,
     extra: Readonly<Record<string, string>> | undefined,

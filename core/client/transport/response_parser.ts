@@ -4,7 +4,7 @@ import { asBuffer, nextByte } from "../../json/byte_range.ts";
 const MAX_HEAD_BYTES = 16 * 1024;
 /** Maximum length of the line before a chunk, in bytes. */
 const MAX_SIZE_LINE_BYTES = 1024;
-/** Maximum number of hexadecimal digits of a chunk size; numbers stay exact. */
+/** Maximum number of hexadecimal digits of a chunk size, an exact number. */
 const MAX_SIZE_DIGITS = 13;
 
 const TAB = 0x09;
@@ -14,7 +14,7 @@ const SPACE = 0x20;
 const SEMICOLON = 0x3b;
 const DELETE = 0x7f;
 
-/** State: the part of the response that the next byte belongs to. */
+/** State of the parser: the part of the response with the next byte. */
 type Part =
   | "head"
   | "body"
@@ -28,13 +28,14 @@ type Part =
   | "nothing";
 
 /**
- * Incremental parser for one HTTP/1.1 response (RFC 9112), but not to HEAD. The
- * input may be split anywhere. It does no I/O and does not copy the body.
+ * Incremental parser for one HTTP/1.1 response (RFC 9112), except to HEAD. The
+ * input may be split anywhere. The parser does no I/O and does not copy the
+ * body.
  *
- * Interim responses (1xx), chunk extensions and trailers are skipped. The parser
- * is strict, because a message that two parsers read differently enables request
- * smuggling: lines end with CR LF, headers are not folded, a body has at most one
- * length. It buffers nothing but the head, whose size is limited.
+ * Interim responses (1xx), chunk extensions and trailers are skipped. The
+ * parser is strict, because a message that two parsers read differently enables
+ * request smuggling: lines end with CR LF, headers are not folded, a body has
+ * at most one length. It buffers nothing but the head, whose size is limited.
  *
  * There is a state for each position where the input may be split, so that
  * parsing continues exactly where the previous input ended.
@@ -117,7 +118,7 @@ export class ResponseParser {
     );
   }
 
-  /** Parses from `at` one part that is not body, or to the end of the bytes. */
+  /** Parses from `at` one part that is not body; returns where it stopped. */
   #readFraming(bytes: Uint8Array, at: number, to: number): number {
     switch (this.#part) {
       case "head":
@@ -150,7 +151,7 @@ export class ResponseParser {
     this.#left = 0;
   }
 
-  /** Parses the line before a chunk: its size, and extensions to skip. */
+  /** Parses the line before a chunk: its size; skips extensions. */
   #readSize(bytes: Uint8Array, at: number, to: number): number {
     for (let position = at; position < to; position++) {
       const byte = bytes[position] as number;
@@ -178,9 +179,9 @@ export class ResponseParser {
   }
 
   /**
-   * Parses a head that begins here, if it is complete.
+   * Parses a complete head that begins at `at`.
    *
-   * @returns Its end; undefined if it is to be parsed line by line.
+   * @returns The end of the head; undefined if it needs parsing line by line.
    */
   #readHead(bytes: Uint8Array, at: number, to: number): number | undefined {
     if (this.#length > 0) return undefined;
@@ -271,7 +272,7 @@ function hexadecimal(byte: number): number {
 export interface ResponseHead {
   /** HTTP status code. */
   readonly status: number;
-  /** Header names in lower case; repeated headers joined by `, `. */
+  /** Headers by name in lower case; repeated headers joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the server keeps the connection open after the response. */
   readonly keepsAlive: boolean;
@@ -326,10 +327,10 @@ export function parseHead(lines: readonly string[]): ResponseHead {
   };
 }
 
-/** Header names in lower case, by their spelling; those of a server repeat. */
+/** Cache of header names in lower case, by their original spelling. */
 const NAMES: Map<string, string> = new Map();
 const MAX_NAMES = 256;
-/** Value after the colon that is one space and printable ASCII. */
+/** Header value with one space in front, of printable ASCII. */
 const PLAIN_VALUE = /^ [\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /** Adds a header line; the values of a repeated header are joined. */

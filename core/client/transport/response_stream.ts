@@ -28,9 +28,9 @@ export interface ResponseStreamDeps {
   readonly beforeSend?: (() => void) | undefined;
   /** Requests in progress; the stream registers itself until it ends. */
   readonly requests: OpenRequests;
-  /** Called with the response when its head has arrived. */
+  /** Callback for the response, once its head has arrived. */
   readonly resolve: (response: HttpResponse) => void;
-  /** Called if there is no response. */
+  /** Callback for the error if there is no response. */
   readonly reject: (error: unknown) => void;
 }
 
@@ -41,7 +41,7 @@ export interface ResponseStreamDeps {
 export class ResponseStream implements ChunkSource, OpenRequest {
   readonly #deps: ResponseStreamDeps;
   readonly #number: number;
-  /** Body, unless it is complete with the head, as that of a write mostly is. */
+  /** Queue of the body; undefined if the body arrived with the head. */
   #queue: ChunkQueue | undefined;
   #controller: ResponseController | undefined;
   #cancelConnecting: (() => void) | undefined;
@@ -180,7 +180,7 @@ export class ResponseStream implements ChunkSource, OpenRequest {
   }
 }
 
-/** Cancels a response that is complete. */
+/** Returns a resolved promise; the `cancel` of a complete response. */
 function nothing(): Promise<void> {
   return Promise.resolve();
 }

@@ -11,8 +11,8 @@ export function currentRuntime(): Runtime {
 }
 
 /**
- * Queue options for data of `node:tls` sockets. Deno's sockets do not stop
- * reading when they are paused, so that the queue needs a limit there.
+ * Queue options for data of `node:tls` sockets. Deno's sockets continue reading
+ * when they are paused, so the queue needs a limit there.
  */
 export function socketQueueOptions(): ChunkQueueOptions {
   return currentRuntime() === "deno"

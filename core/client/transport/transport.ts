@@ -14,7 +14,7 @@ export interface HttpRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path and query, such as `/api/v1/pods?limit=500`. */
   readonly path: string;
-  /** Header names in lower case. */
+  /** Headers by name in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** Headers with one line per value, which must not be joined. */
   readonly repeatedHeaders?:
@@ -35,10 +35,10 @@ export interface HttpRequest {
   readonly borrowsChunks?: boolean | undefined;
   /**
    * Check before the request is sent: if it throws, the request fails with that
-   * error and nothing of it is sent. The client calls it before each attempt, after
+   * error and nothing is sent. The client calls it before each attempt, after
    * delays by the rate limit and by retries. A transport calls it again right
-   * before it writes the request to an open connection, because the connection may
-   * have taken long, or the process may have been suspended until then.
+   * before it writes the request to an open connection, because connecting may
+   * have taken long, or the process may have been suspended.
    */
   readonly beforeSend?: (() => void) | undefined;
 }
@@ -47,7 +47,7 @@ export interface HttpRequest {
 export interface HttpResponse {
   /** HTTP status code. */
   readonly status: number;
-  /** Header names in lower case; repeated headers joined by `, `. */
+  /** Headers by name in lower case; repeated headers joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
   /**
    * Body in chunks as they arrive, decompressed, with back-pressure. Leaving the
@@ -62,7 +62,7 @@ export interface HttpResponse {
 export interface StreamRequest {
   /** Path and query. */
   readonly path: string;
-  /** Header names in lower case. */
+  /** Headers by name in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** Headers with one line per value, which must not be joined. */
   readonly repeatedHeaders?:
@@ -83,7 +83,7 @@ export interface StreamRequest {
 export interface StreamConnection {
   /** Subprotocol that the server chose. */
   readonly protocol: string;
-  /** Received messages; ends when the peer closes, throws if the connection fails. */
+  /** Received messages; end when the peer closes, throw on a failure. */
   readonly messages: AsyncIterable<Uint8Array>;
   /** Sends a binary message; resolves when the socket has accepted it. */
   send(message: Uint8Array): Promise<void>;

@@ -3,9 +3,9 @@ import { FetchTransport } from "./transport_fetch.ts";
 import type { TransportOptions } from "./transport_options.ts";
 
 /**
- * Opens a transport over Bun's `fetch`, which takes certificates and a proxy per
- * call. Headers with several lines and SOCKS proxies, which it does not support,
- * use the transport over sockets.
+ * Opens a transport over Bun's `fetch`, which takes certificates and a proxy
+ * per call. Headers with several lines and SOCKS proxies, which `fetch` does
+ * not support, require the transport over sockets.
  */
 export async function openHttpTransport(
   options: TransportOptions,

@@ -2,7 +2,7 @@ import type { HttpTransport } from "./transport.ts";
 import { FetchTransport } from "./transport_fetch.ts";
 import type { TransportOptions } from "./transport_options.ts";
 
-/** Part of the `Deno` global that is used here. */
+/** Part of the `Deno` global that the transport uses. */
 interface DenoRuntime {
   createHttpClient(options: {
     readonly caCerts?: readonly string[] | undefined;
@@ -18,9 +18,9 @@ interface DenoRuntime {
 
 /**
  * Opens a transport over Deno's `fetch`, whose HTTP client has the connection
- * pool and the certificates. A different server name and unverified server
- * certificates, which it does not support, use the transport over sockets, which has
- * no back-pressure in Deno.
+ * pool and the certificates. Another server name and unverified server
+ * certificates, which `fetch` does not support, require the transport over
+ * sockets, which has no back-pressure in Deno.
  */
 export async function openHttpTransport(
   options: TransportOptions,

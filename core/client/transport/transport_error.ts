@@ -28,7 +28,7 @@ export function closedError(origin: string): Error {
   );
 }
 
-/** Text of the innermost cause; runtimes wrap it in generic errors. */
+/** Text of an error's innermost cause; runtimes wrap it in generic errors. */
 function innermostText(error: unknown): string {
   let reason: NetworkError | undefined;
   let next: unknown = error;

@@ -26,9 +26,10 @@ export interface FetchRuntime {
  * Transport over the `fetch` of a runtime, for runtimes whose `fetch` supports
  * certificates and proxies. The runtime manages connections and decompression.
  *
- * Only reads use it: when a kept connection is reset, Deno's `fetch` sends a write
- * again, and Bun's a PUT or DELETE. Writes use the transport over sockets, and so do
- * requests with a check between connecting and sending, `beforeSend`.
+ * Only reads use `fetch`: after the reset of a kept-alive connection, Deno
+ * repeats a write, and Bun a PUT or DELETE. Writes use the transport over
+ * sockets, and so do requests with a check between connecting and sending,
+ * `beforeSend`.
  */
 export class FetchTransport implements HttpTransport {
   readonly #options: TransportOptions;
@@ -95,7 +96,7 @@ interface FetchRequestDeps {
   readonly requests: OpenRequests;
 }
 
-/** A request in progress and its response. */
+/** Request in progress and its response. */
 class FetchRequest implements OpenRequest {
   readonly #deps: FetchRequestDeps;
   readonly #controller = new AbortController();

@@ -14,7 +14,7 @@ import {
 import { closedError } from "./transport_error.ts";
 import { serverAddress, type TransportOptions } from "./transport_options.ts";
 
-/** Interval in which connections that were idle for too long are closed. */
+/** Interval of closing connections idle for too long, in milliseconds. */
 const SWEEP_INTERVAL_MS = 30_000;
 
 /**
@@ -35,7 +35,7 @@ class NodeTransport implements HttpTransport {
    */
   readonly #buffers: ReadBuffers | undefined;
   readonly #requests = new OpenRequests();
-  /** Connections that serve no request; the last one was used last. */
+  /** Idle connections, the most recently used one last. */
   #idle: PooledConnection[] = [];
   #sweep: ReturnType<typeof setTimeout> | undefined;
   /** Whether idle connections are about to stop keeping the process alive. */

@@ -46,10 +46,10 @@ export interface TransportOptions {
   readonly connectTimeout?: number | undefined;
 }
 
-/** Default time limit for connecting. */
+/** Default time limit for connecting, in milliseconds. */
 export const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Maximum size of a body that is read, rather than closing its connection. */
+/** Maximum size of a body that is discarded by reading it, in bytes. */
 export const SHORT_BODY_BYTES: number = 64 << 10;
 
 /** URL of a server, split into origin and path prefix. */

@@ -12,7 +12,7 @@ export interface TunnelOptions {
   readonly timeout: number;
 }
 
-/** Proxy and the target of the connection through it. */
+/** Proxy, and the server that it connects to. */
 interface Route {
   readonly proxy: URL;
   readonly username: string;
@@ -22,8 +22,8 @@ interface Route {
 }
 
 /**
- * Connects to a server through a proxy: an HTTP proxy, by the method CONNECT, or
- * a SOCKS5 proxy.
+ * Connects to a server through a proxy: an HTTP proxy, with the method CONNECT,
+ * or a SOCKS5 proxy.
  *
  * @param proxyUrl URL of the proxy, with user and password if required.
  * @param server URL of the server.

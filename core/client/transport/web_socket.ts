@@ -14,16 +14,16 @@ import type { StreamConnection, StreamRequest } from "./transport.ts";
 import { connectionError, StreamRefusedError } from "./transport_error.ts";
 import { openTunnel } from "./tunnel.ts";
 
-/** Interval of pings; a peer that does not respond within it is disconnected. */
+/** Interval of pings in milliseconds, also the time limit of the response. */
 const HEARTBEAT_MS = 30_000;
 /** Maximum number of characters of a refusal that are read. */
 const MAX_REFUSAL_LENGTH = 64 << 10;
-/** Maximum size of a message; API servers send at most 32 KiB. */
+/** Maximum size of a message, in bytes; API servers send at most 32 KiB. */
 const MAX_MESSAGE_BYTES = 16 << 20;
 
 /** Open WebSocket that can be ended without a close handshake. */
 export interface OpenStream extends StreamConnection {
-  /** Resolves when the connection has ended for any reason. */
+  /** Promise that resolves when the connection has ended for any reason. */
   readonly ended: Promise<void>;
   /** Ends the connection immediately; its reader receives the reason. */
   abort(reason: unknown): Promise<void>;
@@ -103,7 +103,7 @@ function headerLines(request: StreamRequest): Record<string, string> {
   return { ...request.headers, ...repeated };
 }
 
-/** Bun's ws supports proxies; others get a socket that is connected through one. */
+/** Options for a proxy: its URL on Bun, elsewhere a socket connected by it. */
 async function proxyOptions(
   server: URL,
   options: TransportOptions,
@@ -125,7 +125,7 @@ async function proxyOptions(
 }
 
 class WebSocketStream implements OpenStream {
-  /** Resolves once the connection is open. */
+  /** Promise that resolves once the connection is open. */
   readonly opened: Promise<void>;
   readonly #socket: WebSocket;
   readonly #messages: ChunkQueue;
@@ -209,7 +209,7 @@ class WebSocketStream implements OpenStream {
     await this.ended;
   }
 
-  /** Ends the connection if nothing was received since the last ping. */
+  /** Sends a ping, or ends the connection if nothing followed the last one. */
   #beat(): void {
     if (!this.#received) {
       void this.abort(
