@@ -2,18 +2,18 @@
 export interface StatusDetails {
   /** Name of the object of the request. */
   readonly name?: string | undefined;
-  /** API group of its kind. */
+  /** API group of the object's kind. */
   readonly group?: string | undefined;
-  /** Kind of the object, or its plural if the path named it. */
+  /** Kind of the object, or its plural if the path contained that. */
   readonly kind?: string | undefined;
   /** UID of the object. */
   readonly uid?: string | undefined;
   /** Causes of the failure: violations of single fields. */
   readonly causes?:
     | readonly {
-      /** Reason in one word, such as `FieldValueRequired`. */
+      /** Machine-readable reason, such as `FieldValueRequired`. */
       readonly reason?: string | undefined;
-      /** Description, for a person. */
+      /** Human-readable description. */
       readonly message?: string | undefined;
       /** Path of the field, such as `spec.replicas`. */
       readonly field?: string | undefined;
@@ -51,10 +51,7 @@ export interface ApiErrorOptions {
   readonly reason?: string | undefined;
   /** Object and fields that the error concerns; undefined if unknown. */
   readonly details?: StatusDetails | undefined;
-  /**
-   * Milliseconds until a retry, as the server requests; undefined if it does
-   * not.
-   */
+  /** Delay in milliseconds that the server requests before a retry, if any. */
   readonly retryAfter?: number | undefined;
 }
 
@@ -80,10 +77,7 @@ export class ApiError extends Error {
   readonly reason: string;
   /** Object and fields that the error concerns; undefined if unknown. */
   readonly details: StatusDetails;
-  /**
-   * Milliseconds until a retry, as the server requests; undefined if it does
-   * not.
-   */
+  /** Delay in milliseconds that the server requests before a retry, if any. */
   readonly retryAfter: number | undefined;
 
   /**

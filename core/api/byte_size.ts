@@ -6,7 +6,7 @@ const POWERS = ["", "K", "M", "G", "T"];
  * with `i` are powers of 1024, those without are powers of 1000, as in
  * Kubernetes.
  *
- * @throws {TypeError} If it is neither.
+ * @throws {TypeError} If the size is neither a number nor a text.
  * @throws {SyntaxError} If the text is not a size.
  * @throws {RangeError} If it is not a positive, finite number of bytes.
  */

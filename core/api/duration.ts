@@ -69,7 +69,7 @@ export function milliseconds(
 }
 
 /**
- * Text of a duration for people: `250ms`, `1.5s`, `2m`, `1h30m`.
+ * Formats a duration for people: `250ms`, `1.5s`, `2m`, `1h30m`.
  *
  * @param duration The duration in milliseconds.
  *

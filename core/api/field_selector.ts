@@ -1,11 +1,11 @@
 /**
- * A field selector: values by the path of the field. Servers support only a few
- * fields: `metadata.name` and `metadata.namespace` for all kinds, and others for
- * some kinds.
+ * A field selector: values by the path of the field. Servers support
+ * `metadata.name` and `metadata.namespace` for all kinds, and a few other
+ * fields for some kinds.
  */
 export type FieldSelector = Readonly<Record<string, string>>;
 
-/** Text up to a comma that is not escaped. */
+/** Term of a selector: the text up to a comma that is not escaped. */
 const TERM_REGEXP = /(?:\\[^]?|[^\\,])+/g;
 
 /** A requirement on one field. */

@@ -23,7 +23,7 @@ export interface Kind<T extends KubernetesObject = KubernetesObject> {
   readonly plural?: string | undefined;
   /** Scope; absent if it is not known. */
   readonly scope?: "Namespaced" | "Cluster" | undefined;
-  /** Never set; it only carries the type, which {@linkcode ObjectOf} returns. */
+  /** Type of the objects, which {@linkcode ObjectOf} returns; never set. */
   readonly "~object"?: T | undefined;
 }
 
@@ -76,11 +76,11 @@ export function untyped(
 }
 
 /**
- * Checks a descriptor of the user, which would fail later otherwise.
+ * Checks a kind descriptor of a user, which would fail later otherwise.
  *
  * @param subject User of the kind for errors, such as `"an informer"`.
- * @throws {TypeError} If the group, version or kind is missing, or a name or the
- * scope is not valid.
+ * @throws {TypeError} If the group, version or kind is missing, or a name or
+ * the scope is not valid.
  */
 export function checkKind(kind: Kind, subject: string): void {
   const { group, version, kind: name, plural, scope } = kind ?? {};
@@ -128,7 +128,7 @@ export function parseApiVersion(
   };
 }
 
-/** Descriptor of a kind of Kubernetes itself, whose plural is regular. */
+/** Descriptor of a built-in kind of Kubernetes whose plural is regular. */
 export function builtIn<T extends KubernetesObject>(
   kind: string,
   scope: Scope,
@@ -180,7 +180,7 @@ export function collectionPath(kind: ResolvedKind, namespace?: string): string {
   return path;
 }
 
-/** Last result of {@linkcode collectionPath}: a run mostly writes its own kind. */
+/** Last result of {@linkcode collectionPath}, which most calls repeat. */
 let lastCollection:
   | (Pick<ResolvedKind, "group" | "version" | "plural" | "scope"> & {
     readonly namespace: string | undefined;
@@ -188,7 +188,7 @@ let lastCollection:
   })
   | undefined;
 
-/** Names of Kubernetes, which also keep a path from leading elsewhere. */
+/** DNS label, as in names of Kubernetes; cannot lead a path elsewhere. */
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const DOMAIN =
   /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$/;
@@ -197,7 +197,7 @@ const SUBRESOURCE = /^[A-Za-z0-9][-\w.]*(\/[A-Za-z0-9][-\w.]*)*$/;
 /**
  * URL path of the group and version of a kind.
  *
- * @throws {TypeError} If one of them is not a Kubernetes name.
+ * @throws {TypeError} If the group or the version is not a Kubernetes name.
  */
 export function versionPath(kind: Kind): string {
   const version = checkedPart(kind, "version", LABEL);
@@ -205,7 +205,7 @@ export function versionPath(kind: Kind): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
-/** Part of a kind in a path; it may come from the spec of an object. */
+/** Checks a group, version or plural for a path; it may come from a spec. */
 function checkedPart(
   kind: Kind,
   part: "group" | "version" | "plural",
@@ -221,10 +221,10 @@ function checkedPart(
 }
 
 /**
- * URL path of an object, or of a subresource of it.
+ * URL path of an object or of one of its subresources.
  *
- * @throws {TypeError} If the key of a namespaced kind has no namespace, or is not
- * valid in a path.
+ * @throws {TypeError} If the key of a namespaced kind has no namespace, or is
+ * not valid in a path.
  */
 export function objectPath(
   kind: ResolvedKind,
@@ -248,13 +248,14 @@ export function objectPath(
   );
 }
 
-/** Segment that is not encoded: a name of most kinds. */
+/** Path segment that needs no encoding, such as most object names. */
 const PLAIN_SEGMENT = /^[A-Za-z0-9][-\w.]*$/;
 
 /**
- * Segment of a path. An empty segment or dots would lead to another path: a
- * request to delete an object would delete its namespace, or all objects.
- * Kubernetes does not allow them in names, nor slashes and percent signs.
+ * Encodes a segment of a path. Refuses an empty segment and dots, which would
+ * lead to another path: a request to delete an object would delete its
+ * namespace, or all objects. Kubernetes does not allow them in names, nor
+ * slashes and percent signs.
  */
 function segment(
   kind: Pick<Kind, "kind">,

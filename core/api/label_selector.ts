@@ -47,7 +47,8 @@ function labelInteger(value: string): bigint | undefined {
 /**
  * Creates a requirement on a label.
  *
- * @throws {TypeError} If the label name, a value or their number is not valid.
+ * @throws {TypeError} If the label name, a value or the number of values is
+ * invalid.
  */
 export function labelRequirement(
   key: string,
@@ -98,8 +99,8 @@ export function labelRequirement(
 }
 
 /**
- * A label selector: an object must match all of its parts. This is the form that
- * Deployments use in `spec.selector`.
+ * A label selector: an object must match all of its parts. Deployments have the
+ * same form in `spec.selector`.
  */
 export interface LabelSelector {
   /** Labels with their exact values. */
@@ -162,7 +163,7 @@ function parseRequirement(tokens: LabelTokens): LabelRequirement {
   return make(operator, [isEmpty ? "" : tokens.word("a value")]);
 }
 
-/** Parses `(a,b)`; a missing value is the empty text. */
+/** Parses values such as `(a,b)`; a missing value is the empty text. */
 function parseValues(tokens: LabelTokens): string[] {
   tokens.expect("(", 'a "("');
   const values = new Set<string>();
@@ -301,8 +302,9 @@ const TOKEN_REGEXP = /[=!]?=|[!(),<>]|[^=!(),<> \t\r\n]+/g;
 const SYMBOL_REGEXP = /^[=!(),<>]/;
 
 /**
- * Tokens of the text form of a label selector: symbols and words. `in` and `notin`
- * are words too, so that they can also be label names and values.
+ * Tokens of the text form of a label selector: symbols, and names or values.
+ * `in` and `notin` are not symbols, because they can also be label names and
+ * values.
  */
 class LabelTokens {
   readonly #text: string;
@@ -343,7 +345,7 @@ class LabelTokens {
     return word;
   }
 
-  /** Throws an error that names what was expected at this position. */
+  /** Throws an error with the token that was expected at this position. */
   fail(expected: string): never {
     const { index = this.#text.length } = this.#tokens[this.#position] ?? {};
     const rest = this.atEnd ? "the end" : `"${this.#text.slice(index)}"`;
@@ -354,7 +356,7 @@ class LabelTokens {
     );
   }
 
-  /** Rethrows the error of an invalid requirement with the whole selector. */
+  /** Runs a function; its error is thrown again with the whole selector. */
   checked<T>(make: () => T): T {
     try {
       return make();

@@ -20,7 +20,7 @@ export interface ManagedFieldsEntry {
   manager?: string | undefined;
   /** Operation that set the fields. */
   operation?: "Apply" | "Update" | undefined;
-  /** API version of the field names. */
+  /** API version that the field names belong to. */
   apiVersion?: string | undefined;
   /** Time of the last change of the entry. */
   time?: string | undefined;
@@ -110,7 +110,7 @@ export interface ObjectList<T extends KubernetesObject> {
  * @typeParam W The type of an object that can be written.
  */
 export interface WrittenAs<W extends KubernetesObject> {
-  /** Never set; it only carries the type. */
+  /** Type of an object that can be written; never set. */
   "~written"?(object: W): void;
 }
 
@@ -161,11 +161,12 @@ export type DeepPartial<T, Empty = null | undefined> = T extends
   : T;
 
 /**
- * An apply configuration: the fields that the caller wants to own, and the name.
+ * An apply configuration: the fields that the caller wants to own, and the
+ * name.
  *
- * Fields without which the server creates no object, and that need not be left to
- * others, must be there: required fields beside `spec`, such as the `roleRef` of a
- * RoleBinding, and the `selector` where the `template` of pods is given.
+ * The type requires the fields that the server needs to create an object and
+ * that other managers do not set: required fields beside `spec`, such as the
+ * `roleRef` of a RoleBinding, and the `selector` beside a `template` of pods.
  */
 export type ApplyObject<T extends KubernetesObject> =
   & DeepPartial<Omit<T, "metadata">, undefined>

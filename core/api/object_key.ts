@@ -55,10 +55,10 @@ export function keyOf(object: KubernetesObject): ObjectKey {
 }
 
 /**
- * Key of the object that `ctx.get` is to read: by default that of the primary.
+ * Key of the object that `ctx.get` reads: by default that of the primary.
  *
- * @throws {TypeError} If the name is there and undefined, as an optional field
- * may be, or empty: the object of another name, or none, would be read.
+ * @throws {TypeError} If the name is empty or explicitly undefined, as an
+ * optional field may be: another object, or no object, would be read.
  */
 export function keyToRead(
   kind: { readonly kind: string },

@@ -1,6 +1,6 @@
 /**
- * Options: declared once, in a table beside their interface, and checked once,
- * where the user hands them over.
+ * Options, each declared once, in a table beside their interface, and checked
+ * once, where the user passes them.
  *
  * A table has a row for every option: its type, its default, and whether a
  * configuration file or the environment can set it. Checking
@@ -44,7 +44,7 @@ const DESCRIPTIONS = {
 /** Type of the value of an option. */
 export type OptionType = keyof typeof DESCRIPTIONS;
 
-/** Methods that objects of a type have. */
+/** Required methods by the type of an option. */
 const METHODS: { readonly [Type in OptionType]?: readonly string[] } = {
   map: ["get", "has"],
   clock: ["now", "wallTime", "setTimer"],
@@ -67,17 +67,18 @@ type OptionalRule = `${OptionType}?` | readonly (string | undefined)[];
 /** Row of an option table, for an option of any type. */
 export interface AnyRow {
   readonly type: OptionRule;
-  /** Value of an option that is left out, which is then optional. */
+  /** Default value, which makes the option optional. */
   readonly default?: unknown;
-  /** Meaning of `false`, which is then allowed. */
+  /** Value that `false` stands for; absent if `false` is not allowed. */
   readonly off?: unknown;
   /** Texts that are allowed in place of a value of the type. */
   readonly words?: readonly string[];
   /** Table of the options within this option. */
   readonly options?: object;
   /**
-   * Table of the methods of an own implementation, which is accepted in place of
-   * an object with options. A value with the first of these methods is one.
+   * Table of the methods of a custom implementation, which is accepted in place
+   * of an object with options. A value with the first of these methods counts
+   * as one.
    */
   readonly custom?: object;
   /**
@@ -114,8 +115,8 @@ export type OptionRules<Options> = {
 };
 
 /**
- * Table of options that {@linkcode resolveOptions} fills in: those that may be
- * left out need a default, apart from those that stay undefined.
+ * Table of options that {@linkcode resolveOptions} fills in: optional ones need
+ * a default, except those that stay undefined.
  *
  * @typeParam Undefined Names of the options without a default.
  */
@@ -145,12 +146,12 @@ type Setting<V> = boolean extends V ? V
   : number extends V ? "1s" extends V ? number : Exclude<V, false>
   : Exclude<V, false>;
 
-/** Any table, as the functions here read it. */
+/** Option table without its types, as the functions of the module read it. */
 export type AnyTable = Readonly<Record<string, OptionRule | AnyRow>>;
 
 /**
- * Checks options against their table. Call it once, where the user hands the
- * options over, and not for each event.
+ * Checks options against their table. To be called once, where the user passes
+ * the options, and not for each event.
  *
  * @param subject Owner of the options for errors, such as `"an operator"`.
  * @throws {TypeError} If the options are not an object, a name is unknown, or a
@@ -235,7 +236,7 @@ function checkRow(
 }
 
 /**
- * Fills in the defaults of options that {@linkcode checkOptions} has passed.
+ * Fills in the defaults of options that {@linkcode checkOptions} has accepted.
  */
 export function resolveOptions<
   Options,
@@ -283,7 +284,7 @@ function resolvedValue(value: unknown, row: AnyRow): unknown {
  * Checks one value, as {@linkcode checkOptions} does: an argument beside
  * options, or an option of several types.
  *
- * @param place Its name, and the owner of the options, for errors.
+ * @param place Name of the option and owner of the options, for errors.
  * @throws {TypeError | RangeError} As {@linkcode checkOptions}.
  */
 export function checkOption(
@@ -315,7 +316,7 @@ export function checkOption(
   );
 }
 
-/** Type of a rule; undefined for a choice of texts. */
+/** Type that a rule requires; undefined for a choice of texts. */
 export function typeOf(rule: OptionRule): OptionType | undefined {
   return typeof rule === "string"
     ? rule.replace("?", "") as OptionType
@@ -368,7 +369,7 @@ function isOfType(value: unknown, type: OptionType): boolean {
   }
 }
 
-/** Whether a value of the right type is in the range of the type. */
+/** Whether a value, already of the right type, is in the range of the type. */
 function isInRange(value: unknown, type: OptionType): boolean {
   switch (type) {
     case "name":
@@ -417,7 +418,7 @@ export function typeText(value: unknown): string {
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
-/** Text of a value that is not a secret: a number, or one of a few texts. */
+/** Text of a value for errors: numbers and texts are shown, others by type. */
 function shown(value: unknown): string {
   if (typeof value === "number") return String(value);
   return typeof value === "string"
@@ -442,7 +443,7 @@ function unknownOption(
 }
 
 /**
- * The known name that is most similar to a misspelt one, or begins with it;
+ * Known name that is most similar to a misspelt one, or begins with it;
  * undefined if there is none.
  */
 export function nearestName(

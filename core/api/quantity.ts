@@ -1,22 +1,22 @@
-/** Format of a quantity: `1500m`, `1536Mi` or `12e6`. */
+/** Format of a quantity, as in `1500m`, `1536Mi` and `12e6`. */
 type QuantityFormat = "decimal" | "binary" | "exponent";
 
 const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-/** Decimal suffixes from a billionth up, in steps of a thousand. */
+/** Decimal suffixes from a billionth upwards, in steps of a thousand. */
 const DECIMAL_SUFFIXES = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 
 const NANO = 1_000_000_000n;
 /** Largest amount of a binary quantity, in billionths. */
 const LARGEST_BINARY = (2n ** 63n - 1n) * NANO;
-/** Maximum number of digits, and largest exponent, of a text. */
+/** Maximum number of digits, and largest exponent, of a quantity's text. */
 const DIGITS_LIMIT = 1_000;
 
 const PATTERN = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/;
 
 /**
- * A quantity of a resource, such as `500m` CPU or `1Gi` of memory, by the rules of
- * Kubernetes (`resource.Quantity`). It is exact to a billionth; smaller fractions
- * are rounded up. Quantities are immutable.
+ * A quantity of a resource, such as `500m` CPU or `1Gi` of memory, with the
+ * rules of Kubernetes (`resource.Quantity`). It is exact to a billionth;
+ * smaller fractions are rounded up. Quantities are immutable.
  *
  * @example Compare quantities
  * ```ts
@@ -33,7 +33,7 @@ export class Quantity {
   /** Amount in billionths. */
   readonly nano: bigint;
   readonly #format: QuantityFormat;
-  /** Text that was parsed, if it is already in canonical form. */
+  /** Parsed text, if it is already in canonical form. */
   readonly #text: string | undefined;
 
   private constructor(nano: bigint, format: QuantityFormat, text?: string) {
@@ -124,7 +124,7 @@ export class Quantity {
 
 interface Unit {
   readonly format: QuantityFormat;
-  /** Power of two for binary units, of ten for the others. */
+  /** Exponent: of two for binary units, of ten for the others. */
   readonly exponent: number;
 }
 
@@ -153,15 +153,15 @@ function toNano(
   return roundUp(scaled, divisor);
 }
 
-/** Quotient; a positive one is rounded up. */
+/** Divides an amount; a positive quotient is rounded up. */
 function roundUp(amount: bigint, divisor: bigint): bigint {
   const quotient = amount / divisor;
   return amount > 0n && amount % divisor !== 0n ? quotient + 1n : quotient;
 }
 
 /**
- * Whether kube-apiserver keeps a text unchanged. It decides by the digits only, so
- * that `1.500` stays and `0.5` does not.
+ * Whether kube-apiserver keeps a text unchanged. Only the digits decide:
+ * `1.500` stays, `0.5` does not.
  */
 function isCanonicalForm(
   digits: string,

@@ -21,7 +21,7 @@ export function timestamp(milliseconds: number): string {
   return lastText;
 }
 
-/** Last second that was written, and its text: most follow in the same one. */
+/** Last second and its text, which most timestamps reuse. */
 let lastSecond: number | undefined;
 let lastText = "";
 
