@@ -20,14 +20,15 @@ export interface RbacOptions {
     )[];
     /** Subresource that the verbs apply to instead of the object, such as `status`. */
     readonly subresource?: string | undefined;
-    /** Namespaces of this access. Defaults to those of the options. */
+    /** Namespaces of the access. Defaults to the operator's namespaces. */
     readonly namespaces?: "all" | readonly string[] | undefined;
   }[];
   /**
-   * Access in its own namespace only, such as to its Lease. None by default.
+   * Access in the operator's own namespace only, such as to its Lease. Empty by
+   * default.
    */
   readonly ownAccess?: RbacOptions["access"] | undefined;
-  /** Namespaces of the access. Defaults to all. */
+  /** Namespaces of the operator's access. Defaults to all namespaces. */
   readonly namespaces?: readonly string[] | undefined;
 }
 
@@ -42,7 +43,7 @@ export interface RbacManifest {
   readonly apiVersion: string;
   /** Kind of the manifest, such as `ClusterRole`. */
   readonly kind: string;
-  /** Name, and namespace unless it is cluster-scoped. */
+  /** Name, and namespace unless the object is cluster-scoped. */
   readonly metadata: {
     readonly name: string;
     readonly namespace?: string | undefined;
@@ -156,7 +157,7 @@ export function rbacManifests(options: RbacOptions): readonly RbacManifest[] {
   ];
 }
 
-/** Role with its binding; a ClusterRole if it has no namespace. */
+/** Creates a Role with its binding; a ClusterRole without a namespace. */
 function roleAndBinding(
   metadata: RbacManifest["metadata"],
   access: readonly KindAccess[],

@@ -41,14 +41,14 @@ export async function checkStatus(kind: Kind, status: unknown): Promise<void> {
 }
 
 /**
- * Validates a merge patch of a status before it is sent: the given fields, and
- * that no required field is missing afterwards. Other fields of the current status
- * are not validated.
+ * Validates a merge patch of a status before it is sent: checks the given
+ * fields, and that no required field is missing afterwards. Other fields of the
+ * current status are not validated.
  *
  * @param patch The patch; null removes a field.
  * @param current The current status; undefined if it is not known.
- * @throws {TypeError} If the status does not match the schema; the error names the
- * paths.
+ * @throws {TypeError} If the status does not match the schema; the error names
+ * the paths.
  */
 export function checkStatusPatch(
   kind: Kind,
@@ -119,7 +119,7 @@ export function statusSchemaOf(kind: Kind): OpenApiSchema | undefined {
   return objectSchemaOf(kind)?.properties?.["status"];
 }
 
-/** Fields that are not in the schema, which the server would drop. */
+/** Fields without a schema, which the server would drop. */
 function unknownFields(
   value: unknown,
   schema: OpenApiSchema,

@@ -7,7 +7,7 @@ import { type DefinedKind, isDefinedKind } from "./kind_definition.ts";
  * sent to a server or written as YAML.
  *
  * @param kind Kind that {@linkcode defineKind} returned.
- * @throws {TypeError} If it is another kind, or none.
+ * @throws {TypeError} If `defineKind` did not return the kind.
  *
  * @example Write it to a file
  * ```ts

@@ -4,9 +4,9 @@ import type { CrdVersion } from "./kind_definition.ts";
 
 /** CustomResourceDefinition, as it is written to a server or a file. */
 export interface CrdManifest {
-  /** API version of definitions. */
+  /** API version of CustomResourceDefinitions. */
   readonly apiVersion: "apiextensions.k8s.io/v1";
-  /** Kind of definitions. */
+  /** Kind: always `CustomResourceDefinition`. */
   readonly kind: "CustomResourceDefinition";
   /** Metadata; the name is `plural.group`. */
   readonly metadata: {
@@ -22,9 +22,9 @@ export interface CrdManifest {
     readonly scope: Scope;
     /** Names of the kind. */
     readonly names: {
-      /** Kind in the singular, such as `WebPage`. */
+      /** Name of the kind, such as `WebPage`. */
       readonly kind: string;
-      /** Kind of the lists. */
+      /** Kind of lists of the objects, such as `WebPageList`. */
       readonly listKind: string;
       /** Plural name, as in paths of the API. */
       readonly plural: string;
@@ -47,7 +47,7 @@ export type CrdNames = CrdManifest["spec"]["names"];
 export interface CrdCondition {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
-  /** Reason, in one CamelCase word. */
+  /** Machine-readable reason, in CamelCase. */
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
   /** Time of the last change of the status. */

@@ -14,7 +14,7 @@ import { kindNames } from "./kind_names.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 import { structuralSchemaOf } from "./structural_schema.ts";
 
-/** Table of {@linkcode KindVersion}; `crdVersion` checks it further. */
+/** Option table of {@linkcode KindVersion}; `crdVersion` checks more. */
 const VERSION_RULES: OptionRules<KindVersion> = {
   spec: "any?",
   status: "any?",
@@ -27,7 +27,7 @@ const VERSION_RULES: OptionRules<KindVersion> = {
   deprecated: "any?",
 };
 
-/** Table of {@linkcode KindDefinition}; `kindNames` checks it further. */
+/** Option table of {@linkcode KindDefinition}; `kindNames` checks more. */
 const KIND_RULES: OptionRules<KindDefinition> = {
   ...VERSION_RULES,
   group: "any?",
@@ -97,7 +97,7 @@ export function defineKind<const D extends KindDefinition>(
   });
 }
 
-/** Versions of the definition: that of the program, then the others in order. */
+/** Versions of a definition: the version of the program, then the others. */
 function versionsOf(definition: KindDefinition): readonly CrdVersion[] {
   const { kind, version, versions = {} } = definition;
   const storage = definition.storageVersion ?? version;

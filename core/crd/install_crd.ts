@@ -23,9 +23,9 @@ const RULES: OptionRules<NonNullable<Parameters<typeof installCrd>[2]>> = {
   clock: "clock?",
 };
 
-/** Pause between reads, for servers that end every watch immediately. */
+/** Pause between reads in milliseconds, for watches that end immediately. */
 const WATCH_PAUSE_MS = 250;
-/** Pause between reads of the API discovery. */
+/** Pause between reads of the API discovery, in milliseconds. */
 const DISCOVERY_PAUSE_MS = 50;
 
 interface Wait {
@@ -36,10 +36,10 @@ interface Wait {
 }
 
 /**
- * Applies the CustomResourceDefinition of a kind, and waits until the server has
- * accepted its names, serves it and lists it in its API discovery. A definition
- * that is the same already stays as it is, whoever manages it; otherwise fields of
- * other managers are taken over.
+ * Applies the CustomResourceDefinition of a kind, and waits until the server
+ * has accepted its names, serves it and lists it in its API discovery. An
+ * identical definition is left unchanged, regardless of its managers; otherwise
+ * fields of other managers are taken over.
  *
  * @param client A client with the rights to get, watch and patch
  * CustomResourceDefinitions.
@@ -56,7 +56,7 @@ export async function installCrd(
   client: Client,
   kind: DefinedKind,
   options: {
-    /** Aborts the installation. */
+    /** Signal that aborts the installation. */
     readonly signal?: AbortSignal | undefined;
     /**
      * Longest wait until the server serves the kind, in milliseconds or as
@@ -161,7 +161,8 @@ function refuseOtherScope(
 /**
  * Whether the server serves the definition.
  *
- * @throws {Error} If it never will, because the names are taken.
+ * @throws {Error} If the names are taken, so that the server will never serve
+ * it.
  */
 function isServed(crd: CrdObject): boolean {
   const accepted = crdCondition(crd, "NamesAccepted");
@@ -176,9 +177,9 @@ function isServed(crd: CrdObject): boolean {
 
 /**
  * Waits until the API discovery lists the kind of an established definition in
- * all served versions. A Kubernetes API server reports a definition as established
- * before it answers requests for its objects: its handler and its discovery follow
- * the stored definition.
+ * all served versions. A Kubernetes API server reports a definition as
+ * established before it answers requests for its objects: its handler and its
+ * discovery are updated later.
  */
 export async function waitUntilDiscovered(
   client: Client,

@@ -18,7 +18,7 @@ const BOUNDS: Readonly<Record<string, (a: number, b: number) => number>> = {
   maxProperties: Math.min,
 };
 
-/** Descriptive keywords, of which the outer one is kept. */
+/** Descriptive keywords; a merge keeps the outer value. */
 const ANNOTATIONS: ReadonlySet<string> = new Set([
   "title",
   "description",
@@ -30,7 +30,7 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
 /** Node that results from merging several nodes. */
 export interface Intersection {
   readonly node: JsonSchema;
-  /** Patterns in addition to that of the node. */
+  /** Patterns in addition to the node's own pattern. */
   readonly patterns: readonly string[];
   /** References that were resolved for the merge. */
   readonly references: readonly string[];

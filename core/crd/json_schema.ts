@@ -15,7 +15,7 @@ export const UNREPRESENTABLE = "x-unrepresentable";
 const NO_TRANSFORMATION =
   "the server stores values as they are written and runs no transformation, so give the schema of the written value alone, and convert in the reconciler";
 
-/** Advice by the name of each type of zod that has no JSON form. */
+/** Advice for zod types without a JSON form, by the name of the type. */
 export const INSTEAD: Readonly<Record<string, string>> = {
   bigint: "JSON has no bigint, so write z.int(), or z.string() for more digits",
   custom:
@@ -35,13 +35,13 @@ export const INSTEAD: Readonly<Record<string, string>> = {
   void: "JSON has no undefined, so write .optional() on the field",
 };
 
-/** Keywords by which `.meta()` gives a type to what has none. */
+/** Keywords of `.meta()` that give a type to a schema without one. */
 const TYPED_REGEXP =
   /^(?:type|const|enum|anyOf|oneOf|allOf|properties|x-kubernetes-.*)$/;
 
 /**
- * Options of zod that mark such types instead of throwing, because the error of
- * zod does not contain the path.
+ * Options of zod that mark types without a JSON form instead of throwing,
+ * because the error of zod does not contain the path.
  */
 const ZOD_OPTIONS: Record<string, unknown> = {
   unrepresentable: "any",

@@ -65,7 +65,7 @@ export interface KindVersion {
    * @default {[]}
    */
   readonly selectableFields?: readonly string[] | undefined;
-  /** Paths of the fields of the `scale` subresource; absent without one. */
+  /** Paths of the fields of the `scale` subresource, if there is one. */
   readonly scale?: {
     /** Path of the desired replicas, such as `.spec.replicas`. */
     readonly specReplicasPath: string;
@@ -82,7 +82,9 @@ export interface KindVersion {
    */
   readonly validations?:
     | readonly {
-      /** CEL expression that must hold, of `self` and, on updates, `oldSelf`. */
+      /**
+       * CEL expression over `self` and, on updates, `oldSelf`; must be true.
+       */
       readonly rule: string;
       /** Message for the user if the rule does not hold. */
       readonly message?: string | undefined;
@@ -97,7 +99,7 @@ export interface KindVersion {
         | undefined;
       /** Path of the field that violates the rule, such as `.min`. */
       readonly fieldPath?: string | undefined;
-      /** Whether the rule also holds on creation, with an optional `oldSelf`. */
+      /** Whether the rule applies on creation too, with optional `oldSelf`. */
       readonly optionalOldSelf?: boolean | undefined;
     }[]
     | undefined;
@@ -124,15 +126,15 @@ export interface CrdVersion {
   readonly served: boolean;
   /** Whether objects are stored in this version; true for exactly one. */
   readonly storage: boolean;
-  /** Whether the server warns about its use. */
+  /** Whether the server warns about the use of the version. */
   readonly deprecated?: boolean | undefined;
-  /** Text of the warning; the server has a default. */
+  /** Text of the deprecation warning; the server has a default. */
   readonly deprecationWarning?: string | undefined;
   /** Structural schema of the objects. */
   readonly schema: { readonly openAPIV3Schema: OpenApiSchema };
   /** Subresources that are written separately. */
   readonly subresources?: {
-    /** Empty object if the status is a subresource. */
+    /** Status subresource, as an empty object; absent without one. */
     readonly status?: Readonly<Record<string, never>> | undefined;
     /** Paths of the fields of the `scale` subresource. */
     readonly scale?: KindVersion["scale"];
@@ -248,9 +250,9 @@ export interface DefinedKind<T extends KubernetesObject = KubernetesObject>
   readonly annotations: Readonly<Record<string, string>>;
   /** All versions, as they are in the CustomResourceDefinition. */
   readonly versions: readonly CrdVersion[];
-  /** Schema of the spec, as in the definition. */
+  /** Schema of the spec, as passed to `defineKind`. */
   readonly specSchema: StandardSchema;
-  /** Schema of the status, as in the definition. */
+  /** Schema of the status, as passed to `defineKind`. */
   readonly statusSchema: StandardSchema | undefined;
 }
 

@@ -96,7 +96,7 @@ export function kindFromCrd(
   });
 }
 
-/** Schema of a part of the objects, which only the server validates. */
+/** Schema of the spec or status without checks, which the server makes. */
 function partSchema(
   { schema }: CrdVersion,
   part: "spec" | "status",

@@ -7,10 +7,10 @@ type DerivedName =
   | "shortNames"
   | "categories";
 
-/** Label of RFC 1035: kinds, versions and segments of a path. */
+/** Label of RFC 1035, for kinds, versions and segments of a path. */
 const DNS_1035_LABEL_REGEXP = /^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** Subdomain of RFC 1123: API groups. */
+/** Subdomain of RFC 1123, for API groups. */
 const DNS_1123_SUBDOMAIN_REGEXP =
   /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 

@@ -22,7 +22,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     readonly version: 1;
     /** Name of the library. */
     readonly vendor: string;
-    /** Validates a value: returns it with defaults, or the issues. */
+    /** Function that returns a value with defaults, or the issues. */
     readonly validate: (value: unknown) =>
       | { readonly value: Output; readonly issues?: undefined }
       | { readonly issues: readonly StandardIssue[] }
@@ -30,7 +30,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
         | { readonly value: Output; readonly issues?: undefined }
         | { readonly issues: readonly StandardIssue[] }
       >;
-    /** Converts the schema to JSON Schema. */
+    /** Converters of the schema to JSON Schema. */
     readonly jsonSchema: {
       readonly input: (
         options: {
@@ -41,7 +41,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
         },
       ) => Record<string, unknown>;
     };
-    /** Never set; it only carries the types. */
+    /** Types of the values; never set. */
     readonly types?:
       | { readonly input: Input; readonly output: Output }
       | undefined;
@@ -52,7 +52,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
  * Type of the values of a schema as the server stores them: without the
  * transformations of the library, which the server does not run.
  *
- * @typeParam S The schema; `undefined` has no values.
+ * @typeParam S The schema; `never` results from `undefined`.
  * @typeParam Side Values that are written, where fields with a default are
  * optional, or read.
  */

@@ -41,7 +41,7 @@ const SERVER_FORMATS: ReadonlySet<string> = new Set([
 const EXACT_FORMATS: ReadonlySet<string> = new Set(["date", "ipv4", "ipv6"]);
 
 /**
- * Values that the format of the server refuses but that of a library may allow:
+ * Sample values that the server refuses for a format but a library may allow:
  * times without an offset or seconds, and durations of ISO 8601 (those of the
  * server are Go durations).
  */

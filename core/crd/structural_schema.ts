@@ -27,7 +27,7 @@ const COPIED: readonly string[] = [
   "externalDocs",
 ];
 
-/** Extensions of Kubernetes; any other one is a mistake. */
+/** Extensions of Kubernetes; any other extension is refused. */
 const EXTENSIONS: ReadonlySet<string> = new Set([
   "x-kubernetes-embedded-resource",
   "x-kubernetes-int-or-string",
@@ -38,7 +38,7 @@ const EXTENSIONS: ReadonlySet<string> = new Set([
   "x-kubernetes-validations",
 ]);
 
-/** Bound that zod sets for every integer, which is left out. */
+/** Bound that zod sets for every integer; left out of the result. */
 const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
 
 /**
@@ -95,8 +95,8 @@ function convert(node: JsonSchema, context: SchemaContext): OpenApiSchema {
 }
 
 /**
- * Allows null for a list of values. The API server compares null with an `enum`,
- * but not with the members of `allOf`.
+ * Moves the `enum` of a nullable node into `allOf`: the API server compares
+ * null with an `enum`, but not with the members of `allOf`.
  */
 function allowNull(draft: SchemaDraft): OpenApiSchema {
   if (draft.nullable !== true || draft.enum === undefined) return draft;

@@ -68,7 +68,7 @@ function hint(types: readonly string[]): string {
     : `a value must have one type, and this is one of ${types.join(", ")}`;
 }
 
-/** Type of a branch; listed whole numbers count as integers. */
+/** Type of a branch; an enum of whole numbers counts as an integer. */
 function typeWordOf(branch: OpenApiSchema): string {
   if (branch["x-kubernetes-int-or-string"]) return "int-or-string";
   if (
@@ -78,7 +78,7 @@ function typeWordOf(branch: OpenApiSchema): string {
   return branch.type ?? "any";
 }
 
-/** Values of a union whose branches are all lists of values. */
+/** Values of a union whose branches are all enums. */
 function enumOf(
   branches: readonly OpenApiSchema[],
 ): readonly unknown[] | undefined {
@@ -93,7 +93,7 @@ function literals(type: string, values: readonly unknown[]): SchemaDraft {
   return whole ? { type } : { type, enum: values };
 }
 
-/** Union of one type; a branch without conditions allows every value of it. */
+/** Union of one type; a branch without conditions allows the whole type. */
 function sameType(
   type: string,
   branches: readonly OpenApiSchema[],
