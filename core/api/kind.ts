@@ -188,7 +188,7 @@ let lastCollection:
   })
   | undefined;
 
-/** DNS label, as in names of Kubernetes; cannot lead a path elsewhere. */
+/** DNS label, as in names of Kubernetes; contains no dots and slashes. */
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const DOMAIN =
   /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$/;

@@ -23,11 +23,10 @@ export interface SelectionOptions {
     | undefined;
   /**
    * Shard selector, with which several deployments share the objects
-   * (KEP-5866), by the hash of their UID or namespace. The first of two halves
-   * is `shardRange(object.metadata.uid, '0x0000000000000000',
-   * '0x8000000000000000')`. Servers before Kubernetes 1.36 ignore it and send
-   * all objects; informers and controllers then filter them by their metadata.
-   * Defaults to all objects.
+   * (KEP-5866), by the hash of their UID or namespace. The first of two halves is
+   * `shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')`.
+   * Servers before Kubernetes 1.36 ignore it and send all objects; informers and
+   * controllers then filter them by their metadata. Defaults to all objects.
    */
   readonly shardSelector?: string | undefined;
 }

@@ -82,9 +82,7 @@ export interface KindVersion {
    */
   readonly validations?:
     | readonly {
-      /**
-       * CEL expression over `self` and, on updates, `oldSelf`; must be true.
-       */
+      /** CEL expression on `self` and, on updates, `oldSelf`; must be true. */
       readonly rule: string;
       /** Message for the user if the rule does not hold. */
       readonly message?: string | undefined;

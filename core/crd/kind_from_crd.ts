@@ -96,7 +96,7 @@ export function kindFromCrd(
   });
 }
 
-/** Schema of the spec or status without checks, which the server makes. */
+/** Schema of the spec or status without checks in the program. */
 function partSchema(
   { schema }: CrdVersion,
   part: "spec" | "status",

@@ -52,7 +52,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
  * Type of the values of a schema as the server stores them: without the
  * transformations of the library, which the server does not run.
  *
- * @typeParam S The schema; `never` results from `undefined`.
+ * @typeParam S The schema; for `undefined` the result is `never`.
  * @typeParam Side Values that are written, where fields with a default are
  * optional, or read.
  */
