@@ -1,8 +1,8 @@
 /**
  * Coracle: Kubernetes operators in TypeScript, for Node, Deno and Bun.
  *
- * This entry point exports what the author of an operator needs. Parts for
- * library authors are in other entry points:
+ * This entry point exports the API for authors of operators. Parts for library
+ * authors are in other entry points:
  *
  * - `./core`: client, informers, queue, controllers and the operator
  * - `./sources`: event sources besides the primary kind

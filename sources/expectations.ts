@@ -19,7 +19,7 @@ import type { MaybePromise } from "../core/controller/reconciler.ts";
 export interface Expectation<P extends KubernetesObject> {
   /** Name, such as `"deployment ready"`. */
   readonly name: string;
-  /** Time until the expectation has timed out. */
+  /** Time limit for reaching the state. */
   readonly timeout: Duration;
   /** Whether the state is reached. */
   isFulfilled(primary: P, ctx: Context<P>): MaybePromise<boolean>;

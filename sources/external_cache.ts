@@ -71,7 +71,7 @@ export class ExternalCache<R> {
   /**
    * Creates an empty cache.
    *
-   * @throws {TypeError} If a filter is unknown or no function.
+   * @throws {TypeError} If a filter is unknown or not a function.
    */
   constructor(options: ExternalCacheOptions<R> = {}) {
     const { id = () => "", equals = jsonEquals, filters = {} } = options;
@@ -154,7 +154,7 @@ export class ExternalCache<R> {
   }
 
   /**
-   * Removes one resource, or all of a primary.
+   * Removes one resource, or all resources of a primary.
    *
    * @returns Whether there is a change that the filters accept.
    */
@@ -205,7 +205,7 @@ export class ExternalCache<R> {
     return this.#accepts(resource, this.#filters.delete?.(resource));
   }
 
-  /** Whether both filters accept a change: that of its type and the general one. */
+  /** Whether both filters, for its type and for all types, accept a change. */
   #accepts(resource: R, isAccepted = true): boolean {
     return isAccepted && (this.#filters.generic?.(resource) ?? true);
   }

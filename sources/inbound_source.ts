@@ -32,11 +32,11 @@ export interface InboundSource<P extends KubernetesObject>
 }
 
 /**
- * Creates an event source that any code of the program can trigger: the consumer
- * of a message queue, a file watcher, a test.
+ * Creates an event source that any code of the program can trigger: the
+ * consumer of a message queue, a file watcher, a test.
  *
  * @param name The name of the source, unique within the controller.
- * @throws {TypeError | RangeError} If the name is no string, or empty.
+ * @throws {TypeError | RangeError} If the name is not a string, or empty.
  *
  * @example Trigger runs from a queue
  * ```ts
@@ -67,8 +67,8 @@ export interface CachingInboundOptions<P extends KubernetesObject, R>
   readonly name: string;
   /**
    * Fetches the resources of a primary that is read before any were pushed. By
-   * default it has none. The context has the client and the caches of the
-   * controller.
+   * default such a primary has no resources. The context has the client and the
+   * caches of the controller.
    */
   readonly fetch?:
     | ((
@@ -84,23 +84,23 @@ const RULES: OptionRules<CachingInboundOptions<never, never>> = {
   fetch: "function?",
 };
 
-/** Event source into which the program pushes external resources. */
+/** Event source that caches the external resources which the program pushes. */
 export interface CachingInboundSource<P extends KubernetesObject, R>
   extends EventSource<P, R> {
   /** Adds or updates a resource of a primary. */
   push(key: ObjectKey | string, resource: R): void;
   /** Replaces all resources of a primary. */
   pushAll(key: ObjectKey | string, resources: Iterable<R>): void;
-  /** Removes a resource of a primary; all of them if no id is given. */
+  /** Removes a resource of a primary; all its resources without an id. */
   remove(key: ObjectKey | string, id?: string): void;
 }
 
 /**
  * Creates an event source into which the program pushes external resources. It
- * caches the last state of each, and triggers the primaries whose resources have
- * changed.
+ * caches the last state of each, and triggers the primaries whose resources
+ * have changed.
  *
- * @param options The name, and how resources are identified.
+ * @param options The name, and the function that identifies resources.
  * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
  *
  * @example The last order of each shop

@@ -22,8 +22,8 @@ export interface PollingOptions<R> extends ExternalCacheOptions<R> {
   readonly name: string;
   /**
    * Fetches the resources of all primaries, by the keys of the primaries. A
-   * primary that is missing from the map has none. The context has the client and
-   * the caches of the controller; `signal` fires at the time limit.
+   * primary that is missing from the map has no resources. The context has the
+   * client and the caches of the controller; `signal` aborts at the time limit.
    */
   readonly fetch: (
     ctx: Pick<
@@ -206,7 +206,7 @@ export interface PerResourcePollingOptions<P extends KubernetesObject, R>
   readonly name: string;
   /**
    * Fetches the resources of one primary. The context has the client and the
-   * caches of the controller; `signal` fires at the time limit.
+   * caches of the controller; `signal` aborts at the time limit.
    */
   readonly fetch: (
     primary: P,
@@ -222,7 +222,7 @@ export interface PerResourcePollingOptions<P extends KubernetesObject, R>
     | Duration
     | ((resources: readonly R[], primary: P) => Duration)
     | undefined;
-  /** Filter of the primaries that are polled. By default all are. */
+  /** Filter of the primaries that are polled. Defaults to all primaries. */
   readonly accepts?: ((primary: P) => boolean) | undefined;
   /**
    * Time limit of a fetch.
@@ -291,7 +291,7 @@ interface Poll<P> {
   timer: Timer | undefined;
   /** Fetch in progress, shared by the schedule and readers. */
   fetching: Promise<void> | undefined;
-  /** Whether the primary was deleted; a fetch in progress then gives nothing. */
+  /** Whether the primary was deleted; a fetch in progress is then ignored. */
   isDeleted: boolean;
 }
 

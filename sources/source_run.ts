@@ -9,13 +9,13 @@ import type {
   SourceHealth,
 } from "../core/controller/event_source.ts";
 
-/** Pause between two equal warnings that others can cause at will. */
+/** Minimum time in milliseconds between equal warnings of external causes. */
 const WARNING_PAUSE_MS = 60_000;
 
 /**
  * Period of an event source from start to stop: its context, its timers, a
- * signal that fires at the end, and its current failures. A restarted source has
- * a new one, so that nothing of the old period affects the new one.
+ * signal that aborts at the end, and its current failures. A restarted source
+ * has a new period, which the previous one cannot affect.
  */
 export class SourceRun<P extends KubernetesObject> {
   /** Context that the controller passed to the source. */
@@ -24,23 +24,23 @@ export class SourceRun<P extends KubernetesObject> {
   readonly #timers: Set<Timer> = new Set();
   /** Messages of current failures, by the operation that failed. */
   readonly #failures: Map<string, string> = new Map();
-  /** Times of the last warnings, and how many were omitted since. */
+  /** Last time of each warning, and how many were omitted since. */
   readonly #warnings: Map<string, { readonly at: number; omitted: number }> =
     new Map();
   readonly #pending: string | undefined;
   #hasWorked = false;
 
   /**
-   * Starts the period.
+   * Starts a period of an event source.
    *
-   * @param pending Message of the health until the source first works.
+   * @param pending Health message until the source first works.
    */
   constructor(context: SourceContext<P>, pending?: string) {
     this.context = context;
     this.#pending = pending;
   }
 
-  /** Signal that fires when the source is stopped. */
+  /** Signal that aborts when the source is stopped. */
   get signal(): AbortSignal {
     return this.#ended.signal;
   }
@@ -84,7 +84,7 @@ export class SourceRun<P extends KubernetesObject> {
    * Runs a user's function until a time limit or the end of the source; its
    * result is ignored after either, even if the function is still running.
    *
-   * @throws {Error} The error of the function, or that the limit was exceeded.
+   * @throws {Error} If the function throws or exceeds the limit.
    */
   async bounded<T>(
     name: string,
@@ -102,8 +102,9 @@ export class SourceRun<P extends KubernetesObject> {
   }
 
   /**
-   * Records a failure of an operation, for the health. It is logged as a warning
-   * once, not each time it recurs: outages are long, polls frequent.
+   * Records a failure of an operation, for the health. It is logged as a
+   * warning once, not each time it recurs, because outages are long and polls
+   * frequent.
    */
   failed(operation: string, error: unknown): void {
     if (this.ended) return;
@@ -114,8 +115,8 @@ export class SourceRun<P extends KubernetesObject> {
   }
 
   /**
-   * Logs a warning that others can cause at will, at most once a minute; the next
-   * one has the number of those that were omitted.
+   * Logs a warning that external systems can cause, at most once a minute; the
+   * next warning has the number of omitted ones.
    */
   warn(message: string, fields: LogFields): void {
     const now = this.context.clock.now();
@@ -137,8 +138,8 @@ export class SourceRun<P extends KubernetesObject> {
   }
 
   /**
-   * Records that an operation works, or all if none is named. After a failure the
-   * failed runs are repeated.
+   * Records that an operation works, or by default all of them. After a failure
+   * the failed runs are repeated.
    *
    * @param key Key of the primary that the operation is for; by default all.
    */
@@ -161,7 +162,7 @@ export class SourceRun<P extends KubernetesObject> {
     this.#failures.delete(operation);
   }
 
-  /** Ends the period: fires the signal and cancels every timer. */
+  /** Ends the period: aborts the signal and cancels every timer. */
   end(): void {
     this.#ended.abort();
     for (const timer of this.#timers) timer.cancel();
@@ -170,10 +171,11 @@ export class SourceRun<P extends KubernetesObject> {
 }
 
 /**
- * Context of a fetch: a part of that of a run.
+ * Context of a fetch: a part of the context of a run.
  *
  * @param primary Primary that the fetch is for; names and namespaces default to
- * its own. Without it there is no default name, and lists are of all namespaces.
+ * its own. Without a primary there is no default name, and lists are of all
+ * namespaces.
  */
 export function fetchContext<P extends KubernetesObject>(
   { context }: SourceRun<P>,

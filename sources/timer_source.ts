@@ -25,14 +25,15 @@ const RULES: OptionTable<TimerSchedule, "after" | "every"> = {
 export interface TimerSource<P extends KubernetesObject>
   extends EventSource<P, never> {
   /**
-   * Schedules runs of a primary, and replaces its earlier schedule. The schedule
-   * ends when the primary is deleted.
+   * Schedules runs of a primary, and replaces its earlier schedule. The
+   * schedule ends when the primary is deleted.
    *
    * @param key The primary.
    * @param when `after` is the delay of the first run, by default `every`;
    * `every` is the interval of further runs, by default there are none.
-   * @throws {TypeError | SyntaxError} If an option is unknown, or no duration.
-   * @throws {RangeError} If neither is given, or the interval is zero.
+   * @throws {TypeError | SyntaxError} If an option is unknown or not a
+   * duration.
+   * @throws {RangeError} If neither option is given, or the interval is zero.
    */
   schedule(key: ObjectKey | string, when: {
     readonly after?: Duration | undefined;
@@ -43,11 +44,11 @@ export interface TimerSource<P extends KubernetesObject>
 }
 
 /**
- * Creates an event source that triggers primaries by the clock, independently of
- * retries and of `rescheduleAfter`, of which each run has only one.
+ * Creates an event source that triggers primaries by the clock, independently
+ * of retries and of `rescheduleAfter`, which each run can set only once.
  *
  * @param name The name of the source, unique within the controller.
- * @throws {TypeError | RangeError} If the name is no string, or empty.
+ * @throws {TypeError | RangeError} If the name is not a string, or empty.
  *
  * @example Run every hour, in addition to other events
  * ```ts

@@ -23,12 +23,12 @@ export interface WebhookOptions<
   /** Name of the source, unique within the controller. */
   readonly name: string;
   /**
-   * Check that authenticates requests. It is required: an open endpoint must be
-   * asked for with `"none"`.
+   * Check that authenticates requests. It is required; `"none"` accepts every
+   * request.
    */
   readonly check:
     | {
-      /** Check of an HMAC of the body, which the sender puts into a header. */
+      /** Check of an HMAC of the body that the sender puts into a header. */
       readonly hmac: {
         /** Shared secret. */
         readonly secret: string;
@@ -39,7 +39,7 @@ export interface WebhookOptions<
          */
         readonly header?: string | undefined;
         /**
-         * Text before the digits.
+         * Text before the hexadecimal digits in the header.
          *
          * @default {"sha256="}
          */
@@ -59,8 +59,8 @@ export interface WebhookOptions<
     | "none";
   /**
    * Maps a request to primaries, as keys or `namespace/name`; unknown primaries
-   * are ignored. `known` looks up the known ones. If it throws, the sender gets
-   * status 400.
+   * are ignored. `known` looks up the known primaries. If the function throws,
+   * the sender gets status 400.
    */
   readonly primaries: (
     request: {
@@ -77,7 +77,7 @@ export interface WebhookOptions<
       /**
        * Parses the body as JSON.
        *
-       * @throws {Error} If it is no JSON; the sender gets status 400.
+       * @throws {Error} If the body is not JSON; the sender gets status 400.
        */
       json(): unknown;
     },
@@ -86,7 +86,7 @@ export interface WebhookOptions<
     | Iterable<ObjectKey | string>
     | Promise<Iterable<ObjectKey | string>>;
   /**
-   * Port; 0 for any free port, which the `url` of the source has.
+   * Port; 0 for any free port, which the `url` of the source contains.
    *
    * @default {0}
    */
@@ -349,7 +349,7 @@ function reply(response: ServerResponse, status: number, text: string): void {
 /**
  * Validates the check of a webhook.
  *
- * @throws {TypeError} If it is no check, or the secret is empty.
+ * @throws {TypeError} If it is not a valid check, or the secret is empty.
  */
 function checkVerification(check: WebhookCheck, subject: string): void {
   if (check === "none") return;

@@ -28,8 +28,8 @@ export interface WebsocketOptions<
   readonly url: string;
   /**
    * Maps a message to primaries, as keys or `namespace/name`; unknown primaries
-   * are ignored. `known` looks up the known ones. If it throws, the message is
-   * logged and dropped.
+   * are ignored. `known` looks up the known primaries. If the function throws,
+   * the message is logged and dropped.
    */
   readonly primaries: (
     message: Uint8Array,
@@ -40,8 +40,8 @@ export interface WebsocketOptions<
     | ((connection: Pick<StreamConnection, "send">) => Promise<void> | void)
     | undefined;
   /**
-   * Headers of the upgrade request; a function is called for each request. By
-   * default there are none.
+   * Headers of the upgrade request; a function is called for each request.
+   * Empty by default.
    */
   readonly headers?:
     | Readonly<Record<string, string>>
@@ -58,7 +58,7 @@ export interface WebsocketOptions<
   /** Certificates and proxy. Defaults to those of the runtime. */
   readonly tls?: Omit<TransportOptions, "server"> | undefined;
   /**
-   * Random number from 0 to below 1, for jitter.
+   * Random numbers from 0 to below 1, for jitter.
    *
    * @default {Math.random}
    */
@@ -209,7 +209,7 @@ class WebsocketSource<P extends KubernetesObject> extends BaseSource<P>
   }
 }
 
-/** Converts the URL to the scheme of HTTP, which transports use. */
+/** Converts a WebSocket URL to an HTTP URL, as transports require. */
 function socketUrl(
   { name, url }: Pick<WebsocketOptions, "name" | "url">,
 ): URL {
