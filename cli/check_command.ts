@@ -250,7 +250,7 @@ function checkedText(report: CheckReport): string {
   return `${found === "" ? "" : `${found}\n`}${lines.join("\n")}\n`;
 }
 
-/** Whether a check has disturbed the operator at all. */
+/** Whether a check has run any plan or schedule. */
 function hasRun({ plans, coverage }: CheckReport): boolean {
   return plans > 0 || coverage.exhaustive !== undefined;
 }
@@ -310,10 +310,10 @@ function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Longest silence without a terminal, in milliseconds, while runs end. */
+/** Interval of progress lines without a terminal, in milliseconds. */
 const PROGRESS_INTERVAL_MS = 10_000;
 
-/** Progress bar on a terminal; a line now and then elsewhere. */
+/** Display of the progress: a bar on a terminal, otherwise occasional lines. */
 function progressText(
   terminal: Terminal,
 ): { show(progress: Progress): void; end(): void } {
@@ -349,7 +349,7 @@ function progressText(
   };
 }
 
-/** A test file that replays each finding. */
+/** Text of a test file that replays each finding. */
 function testFileText(
   { findings }: CheckReport,
   specifier: string,

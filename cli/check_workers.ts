@@ -1,5 +1,6 @@
 /**
- * Processes that run the plans of a check, one world at a time each.
+ * Processes that run the plans of a check, each in one simulated cluster at a
+ * time.
  *
  * @module
  */
@@ -25,14 +26,14 @@ export type WorkerAnswer =
   | { readonly result: JobResult }
   | { readonly error: string };
 
-/** Beginning of the lines that are answers: operators may print as well. */
+/** Prefix of answers on standard output, where operators may print as well. */
 export const ANSWER_MARK = "\u0001coracle-check ";
 /** Number of jobs after which a worker is replaced: modules are never unloaded. */
 const MAX_JOBS = 400;
-/** Limit of one job, in milliseconds. */
+/** Time limit of one job, in milliseconds. */
 const JOB_LIMIT_MS = 120_000;
 
-/** Starts worker processes, each when it is needed first. */
+/** Starts worker processes, each on its first use. */
 export function startCheckWorkers(
   count: number,
   settings: WorkerSettings,

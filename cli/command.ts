@@ -54,7 +54,7 @@ export interface Command {
  * without a stack trace.
  */
 export class UsageError extends Error {
-  /** Command whose help is suggested; by default the one that runs. */
+  /** Command whose help is suggested. Defaults to the running command. */
   readonly command: string | undefined;
 
   constructor(message: string, command?: string) {
@@ -84,7 +84,7 @@ export function reportError(
   return 1;
 }
 
-/** Stack trace; instead of one, errors of Bun's parser have a position. */
+/** Stack trace of an error, or its position for errors of Bun's parser. */
 function traceOf(
   { stack, message, position }: Error & {
     readonly position?: { readonly file: string; readonly line: number };

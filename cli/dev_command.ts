@@ -167,13 +167,13 @@ async function install(
   for (const definition of definitions) await applyCrd(client, definition, {});
 }
 
-/** How a process is started and ended. */
+/** Options for starting and ending a process. */
 interface ChildOptions {
   readonly watch: boolean;
   readonly interrupts: AbortSignal;
 }
 
-/** Runs a file as the main module of processes, until the user or one ends. */
+/** Runs a file as the main module of processes, until one has an exit code. */
 async function runInChild(
   file: string,
   run: DevRun,
@@ -242,7 +242,7 @@ async function runOnce(
   }
 }
 
-/** Adds the requests of operators to a file. */
+/** Audit function that adds the requests of the operators to a file. */
 function recorder(
   file: string,
   account: DevAccount,

@@ -14,10 +14,10 @@ interface DevObject {
 }
 
 /**
- * Objects of a YAML file, or of all such files of a folder in the order of their
- * names.
+ * Objects of a YAML file, or of all such files of a folder in the order of
+ * their names.
  *
- * @throws {UsageError} If there is none, or one has no kind or name.
+ * @throws {UsageError} If there are no objects, or one lacks a kind or name.
  */
 export async function objectsOf(
   path: string,
@@ -46,7 +46,7 @@ export async function objectsOf(
   throw new UsageError(`Cannot apply ${path}: it has no objects`);
 }
 
-/** Applies the objects of a path, in the namespace `default` if they name none. */
+/** Applies the objects of a path, those without a namespace in `default`. */
 export async function applyObjects(
   path: string,
   { kubeconfig, terminal }: {

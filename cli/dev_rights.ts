@@ -76,7 +76,7 @@ export async function grantRights(
   }
 }
 
-/** Operator with kinds that the server knows; others need no rights yet. */
+/** Description of an operator, reduced to kinds that the server serves. */
 async function resolved(
   client: Client,
   { controllers, settings }: OperatorDescription,
@@ -123,14 +123,14 @@ function everything(name: string): readonly RbacManifest[] {
 
 /**
  * Audit function that reports each right that the operator lacks once, with the
- * rule that grants it. No rule helps where the server does not serve what was
- * asked for.
+ * rule that grants it. For a resource that the server does not serve, it
+ * reports no rule.
  */
 export function missingRights(
   account: DevAccount,
   { say, resources }: {
     readonly say: (text: string) => void;
-    /** Lists what the server serves. */
+    /** Function that lists the resources of the server. */
     readonly resources: () => Promise<readonly DiscoveredResource[]>;
   },
 ): (event: AuditEvent) => void {

@@ -55,7 +55,7 @@ export interface DevRun {
   readonly export: string | undefined;
   /** Value of `--apply`. */
   readonly apply: string | undefined;
-  /** File that exists once the greeting was printed, over restarts. */
+  /** File that marks a printed greeting, across restarts. */
   readonly greeted: string;
   /** File with the addresses of the operators, for the page. */
   readonly link: string;
@@ -81,8 +81,8 @@ export async function runDev(
 }
 
 /**
- * Runs the operators of the main module; must be called before it is evaluated.
- * Ends the process.
+ * Runs the operators of the main module, and ends the process. Must be called
+ * before the main module is evaluated.
  */
 export async function beginDev(
   file: string,
@@ -106,7 +106,7 @@ export async function beginDev(
 interface RunDeps extends DevRun {
   readonly file: string;
   readonly terminal: Terminal;
-  /** Rejects on the first error that nobody handles. */
+  /** Promise that rejects on the first unhandled error. */
   readonly failed: Promise<never>;
 }
 
@@ -205,7 +205,7 @@ async function runOperators(
   }
 }
 
-/** Rejects on the first error that nobody handles, such as of a run not awaited. */
+/** Handler of unhandled errors, whose promise rejects on the first one. */
 export function uncaughtErrors({ say }: Terminal): {
   readonly promise: Promise<never>;
   remove(): void;
@@ -229,7 +229,7 @@ export function uncaughtErrors({ say }: Terminal): {
   };
 }
 
-/** Prints the commands to type into a second terminal, or that it restarted. */
+/** Prints the commands to type into a second terminal, on the first start. */
 async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
   const { file, kubeconfig, greeted, terminal } = deps;
   try {
@@ -265,7 +265,7 @@ async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
   ].join("\n"));
 }
 
-/** Plural name for kubectl, with the group where a built-in kind has the plural. */
+/** Plural for kubectl, with the group if a built-in kind has the plural. */
 async function kubectlName(
   { group, plural }: Kind & { readonly plural: string },
 ): Promise<string> {

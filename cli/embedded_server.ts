@@ -24,7 +24,7 @@ export async function startServer(
   );
 }
 
-/** Token and certificate authority by which clients know a server. */
+/** Token and certificate authority that clients of a server use. */
 export interface ServerIdentity {
   readonly token: string;
   readonly authority: KeyPair;
@@ -35,7 +35,7 @@ export interface ServerIdentity {
  * that the same kubeconfig works after a restart with the same data.
  *
  * @param data The data file; without it the result is undefined.
- * @throws {Error} If the file beside it exists but holds no identity.
+ * @throws {Error} If the identity file exists but is not valid.
  */
 export async function serverIdentity(
   data: string | undefined,
@@ -77,7 +77,7 @@ function readIdentity(file: string, text: string): ServerIdentity {
   );
 }
 
-/** Starts a server and explains a port that cannot be used. */
+/** Starts a server, with a clear error for a port that cannot be used. */
 export async function serveOn<T>(
   port: number,
   start: () => Promise<T>,

@@ -8,7 +8,7 @@ import { envtestScripts } from "./envtest/scripts.ts";
 import type { EnvtestSettings } from "./envtest/etcd_stand_in.ts";
 import { textOf } from "./serving.ts";
 
-/** Flags by which Node uses less memory: a small young generation, one thread. */
+/** Flags that reduce the memory of Node: small young generation, one thread. */
 const MEMORY_FLAGS = ["--max-semi-space-size=2", "--v8-pool-size=1"];
 
 /** Command that runs the process of etcd with the runtime of this process. */

@@ -20,7 +20,7 @@ import { EXTRA_RULES, HELPERS, NOTES } from "./helm_templates.ts";
 import { chartValues, imageParts, valuesSchema } from "./helm_values.ts";
 import type { ManifestFile, ToYaml } from "./manifest_output.ts";
 
-/** Texts in manifests for which a template puts an expression. */
+/** Placeholders in manifests, which a template replaces with expressions. */
 const NAME = "coracle-release-name";
 const NAMESPACE = "coracle-release-namespace";
 const ACCOUNT = "coracle-release-account";
@@ -28,7 +28,7 @@ const IMAGE = "coracle-release-image";
 const POLICY = "coracle-release-policy";
 const scalar = (value: string) => `coracle-scalar-${value}`;
 const block = (value: string) => `coracle-block-${value}`;
-/** Key whose field stands for all fields of a value. */
+/** Placeholder key, which a template replaces with all fields of a value. */
 const MERGED = "coracle-merged";
 
 /** Values of a chart that are copied unchanged into the spec of the pod. */
@@ -129,7 +129,7 @@ function chartFile(
   });
 }
 
-/** Manifest as a template: its braces are text, and its marks expressions. */
+/** Converts a manifest into a template: escapes braces, fills placeholders. */
 function template(yaml: string, chart: string): string {
   const include = (name: string) => `include "${chart}.${name}" .`;
   return yaml.replaceAll("{{", '{{ "{{" }}')
@@ -221,15 +221,15 @@ function networkPolicyOf(target: Target): unknown {
   return { ...policy, spec: { ...policy.spec, egress } };
 }
 
-/** Refuses replicas that would all reconcile everything. */
+/** Template that refuses several replicas without a division of the work. */
 function onlyOne({ operators }: OperatorManifestInput): string {
   if (isShared(operators)) return "";
   return '{{- if gt (int .Values.replicas) 1 }}\n{{- fail "replicas must be at most 1: the operator has no leader election and no sharding" }}\n{{- end }}\n';
 }
 
 /**
- * Definition as a template: Helm installs what is in the folder `crds` of a chart
- * once, and never upgrades it.
+ * CustomResourceDefinition as a template, because Helm installs the folder
+ * `crds` of a chart once and never upgrades it.
  */
 function definitionTemplate(
   { metadata, ...definition }: CrdManifest,

@@ -1,4 +1,4 @@
-/** Templates of a Helm chart that are the same for all operators but for CHART. */
+/** Templates that all Helm charts share; CHART stands for the chart's name. */
 
 export const HELPERS = `{{- define "CHART.fullname" -}}
 {{- if .Values.fullnameOverride -}}

@@ -3,7 +3,7 @@ import type { OperatorManifestInput } from "./operator_manifests.ts";
 import type { ToYaml } from "./manifest_output.ts";
 import { EGRESS } from "./optional_manifests.ts";
 
-/** Image that is split at its tag and its digest. */
+/** Splits an image at its tag and its digest. */
 export function imageParts(
   image: string,
 ): { repository: string; tag: string; digest: string } {
@@ -20,7 +20,7 @@ const ANY_LIST = { type: "array" };
 const TEXT = { type: "string" };
 const SWITCH = { type: "boolean" };
 
-/** Object with exactly these fields. */
+/** JSON Schema of an object with exactly these fields. */
 function fields(properties: Readonly<Record<string, object>>): object {
   return { type: "object", additionalProperties: false, properties };
 }
@@ -116,7 +116,7 @@ export function chartValues(
   ).join("");
 }
 
-/** values.schema.json of a chart: Helm refuses values that it does not have. */
+/** values.schema.json of a chart: Helm refuses other values. */
 export function valuesSchema(input: OperatorManifestInput): string {
   const properties = Object.fromEntries(
     Object.entries(valuesOf(input)).map((

@@ -21,14 +21,14 @@ export const kindsCommand: Command = {
   },
 };
 
-/** A YAML document, as far as it is known. */
+/** YAML document: an object or a list of objects. */
 export interface Document {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly items?: readonly Document[];
 }
 
-/** Objects of a YAML file, those of lists one by one. */
+/** Objects of a YAML file, including the items of lists. */
 export async function documentsOf(
   file: string,
 ): Promise<readonly Document[]> {

@@ -1,6 +1,7 @@
 /**
- * Preloaded into a process whose main module is an operator file: carries out the
- * task of the process, for files that create their operators only then.
+ * Preloaded module of a process whose main module is an operator file: carries
+ * out the task of the process, for files that create operators only as the main
+ * module.
  *
  * @module
  */

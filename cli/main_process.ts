@@ -20,7 +20,7 @@ const TASK_VARIABLE = "CORACLE_MAIN_TASK";
 /** Time limit, in milliseconds, for loading a file that is only described. */
 const DESCRIBE_TIMEOUT_MS = 30_000;
 
-/** Task of this process, if its main module is that of the task. */
+/** Task of this process; undefined if its main module is another file. */
 export function mainTask():
   | MainTask & { readonly answer?: string | undefined }
   | undefined {

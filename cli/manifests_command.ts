@@ -25,7 +25,7 @@ import {
 } from "./manifest_output.ts";
 import { textOf } from "./serving.ts";
 
-/** Flags for what the roles of an operator cannot be derived from. */
+/** Flags for rights that cannot be derived from an operator. */
 export const RIGHTS_FLAGS: Command["flags"] = [
   {
     name: "manages",
@@ -207,7 +207,7 @@ export function nameOf(file: string): string {
   );
 }
 
-/** Assumptions that were made, one per line of standard error. */
+/** Assumptions about the operators, one per line, for standard error. */
 function assumptions(input: OperatorManifestInput): readonly string[] {
   const { operators, managed, recorded } = input;
   const controllers = operators.flatMap((operator) => operator.controllers);

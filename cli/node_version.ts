@@ -1,9 +1,9 @@
-/** Oldest Node that runs the commands: `engines` of package.json. */
+/** Oldest version of Node that runs the commands: `engines` of package.json. */
 const OLDEST = [22, 19] as const;
 
 /**
- * Checks the version of Node. An older one fails anywhere, with errors about
- * functions that it does not have.
+ * Checks the version of Node. An older one would fail later, with errors about
+ * missing functions.
  *
  * @param versions Versions of the process; Deno and Bun have one of their own.
  * @throws {Error} If Node is too old.

@@ -1,11 +1,12 @@
 import type { OperatorDescription } from "./operator_description.ts";
 
-/** User and group of the container; the kubelet checks only numbers. */
+/** Numeric ID of the container's user and group, as the kubelet requires. */
 const USER_ID = 1000;
 
 /**
- * Environment that keeps the memory of the process near what its caches hold, on
- * Node, Deno and glibc; other runtimes and libraries ignore it.
+ * Environment variables that keep the memory of the process close to the size
+ * of its caches, on Node, Deno and glibc; other runtimes and libraries ignore
+ * them.
  */
 const ENVIRONMENT: Readonly<Record<string, string>> = {
   NODE_OPTIONS: "--max-semi-space-size=4",
@@ -100,7 +101,7 @@ export function operatorDeployment(
     readonly operators: readonly OperatorDescription[];
     readonly replicas?: unknown;
     readonly account?: string;
-    /** Settings of the pod; the default ones if absent. */
+    /** Settings of the pod; the defaults if absent. */
     readonly settings?: PodSettings;
     /** Further fields of the pod's metadata, its spec and its container. */
     readonly metadata?: object;

@@ -26,9 +26,9 @@ import {
 /** Description of the operators and kinds of a file; plain data. */
 export interface FileDescription {
   readonly operators: readonly OperatorDescription[];
-  /** CustomResourceDefinitions of the kinds that it exports or registers. */
+  /** CustomResourceDefinitions of the file's exported or registered kinds. */
   readonly definitions: readonly CrdManifest[];
-  /** Names of its exports, for error messages. */
+  /** Names of the file's exports, for error messages. */
   readonly exported: string;
 }
 
@@ -36,7 +36,8 @@ export interface FileDescription {
  * Describes the operators and kinds of a file, without running the operators. A
  * file that creates them only as the main module runs in a process of its own.
  *
- * @throws {UsageError} If the file does not exist, is not a module, or has neither.
+ * @throws {UsageError} If the file does not exist, is not a module, or has no
+ * operators and kinds.
  */
 export async function describeFile(
   file: string,

@@ -33,7 +33,7 @@ export async function managedKinds(list: string): Promise<readonly Kind[]> {
   });
 }
 
-/** Operators to deploy, and what their roles are derived from. */
+/** Operators to deploy, and the sources of their roles. */
 export interface OperatorManifestInput {
   readonly name: string;
   readonly namespace: string;
@@ -42,7 +42,7 @@ export interface OperatorManifestInput {
   readonly definitions: readonly CrdManifest[];
   /** Kinds that are written but not watched. */
   readonly managed: readonly Kind[];
-  /** Requests of a recorded run; undefined if there was none. */
+  /** Requests of a recorded run; undefined without a recording. */
   readonly recorded: readonly RecordedRequest[] | undefined;
 }
 

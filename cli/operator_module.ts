@@ -11,7 +11,7 @@ import {
 import type { OperatorOptions } from "../core/operator/operator_options.ts";
 import { suggestion, UsageError } from "./command.ts";
 
-/** Time after which the main module has begun to be loaded, in milliseconds. */
+/** Delay after which loading the main module has begun, in milliseconds. */
 const MAIN_BEGUN_MS = 1_000;
 const MODULE_REGEXP = /\.[cm]?[jt]sx?$/;
 
@@ -24,15 +24,16 @@ export interface OperatorModule {
   /** Operators that the file has created so far, in order of creation. */
   readonly operators: readonly OperatorHandle[];
   /**
-   * Exports of the file; resolves when the module has been evaluated. A file that
-   * awaits `operator.run()` is evaluated when its operator has stopped.
+   * Exports of the file; the promise resolves when the module has been
+   * evaluated. A file that awaits `operator.run()` is evaluated when its
+   * operator has stopped.
    */
   readonly exports: Promise<Exports>;
   /** Whether the file is the main module of this process. */
   readonly isMain: boolean;
 }
 
-/** Parts that a description of an operator file is to have. */
+/** Options for the description of an operator file. */
 export interface DescribeOptions {
   /** Value of `--export`. */
   readonly export: string | undefined;
@@ -101,8 +102,8 @@ export async function loadOperatorModule(
 }
 
 /**
- * Collects the operators of a file that this process will run as its main module.
- * Must be called before that, in a preloaded module.
+ * Collects the operators of a file that this process will run as its main
+ * module. Must be called in a preloaded module.
  */
 export function loadMainModule(
   file: string,
@@ -162,14 +163,14 @@ function loadError(file: string, error: unknown): unknown {
 }
 
 /**
- * Operators of a file that has been evaluated: the export that `--export` names,
- * the default export, the only exported Operator, or the result of a function
- * `operator`; otherwise all operators that the file has created.
+ * Operators of a file that has been evaluated: the export that `--export`
+ * names, the default export, the only exported Operator, or the result of a
+ * function `operator`; otherwise all operators that the file has created.
  *
  * @param name Value of `--export`.
  * @param options Options for a function that returns an operator.
- * @returns The operators; empty if there is none.
- * @throws {UsageError} If there is no such export, or it gives no operator.
+ * @returns The operators; empty if the file has created no operator.
+ * @throws {UsageError} If the export does not exist or is not an operator.
  */
 export async function selectOperators(
   module: OperatorModule,

@@ -1,6 +1,6 @@
 import { operatorLabels } from "./operator_deployment.ts";
 
-/** Metadata of the objects that go beside a Deployment. */
+/** Name, namespace and ports of the objects beside a Deployment. */
 interface Place {
   readonly name: string;
   readonly namespace: string;
@@ -8,7 +8,7 @@ interface Place {
   readonly ports: readonly { readonly name: string }[];
 }
 
-/** Service of the ports of an operator, by which Prometheus finds its pods. */
+/** Service of the ports of an operator, for Prometheus to find its pods. */
 export function metricsService({ name, namespace, ports }: Place): unknown {
   const labels = operatorLabels(name);
   return {
@@ -42,7 +42,7 @@ export function serviceMonitor({ name, namespace, ports }: Place): unknown {
   };
 }
 
-/** PodDisruptionBudget that lets a drain evict one replica after another. */
+/** PodDisruptionBudget that lets a drain evict only one replica at a time. */
 export function disruptionBudget({ name, namespace }: Place): unknown {
   const labels = operatorLabels(name);
   return {
@@ -53,7 +53,7 @@ export function disruptionBudget({ name, namespace }: Place): unknown {
   };
 }
 
-/** Connections that an operator needs besides those of your own code. */
+/** Connections of an operator, besides those of the reconcilers. */
 export const EGRESS: readonly unknown[] = [
   {
     ports: [{ port: 53, protocol: "UDP" }, { port: 53, protocol: "TCP" }],

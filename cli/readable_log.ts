@@ -8,7 +8,7 @@ import {
 } from "../core/logger.ts";
 
 export interface ReadableLoggerOptions {
-  /** Called with each line, line break included. */
+  /** Callback for each line, including its line break. */
   readonly write: (text: string) => void;
   /** Whether lines may be coloured. */
   readonly colors: boolean;

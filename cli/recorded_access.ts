@@ -5,7 +5,7 @@ import {
   type RecordedRequest,
 } from "../testing/request_record.ts";
 
-/** Verbs by which an operator writes objects of a kind. */
+/** Verbs of requests that write objects. */
 const WRITES: readonly string[] = ["create", "update", "patch"];
 
 export function recordedAccess(
@@ -38,7 +38,7 @@ export function recordedAccess(
   });
 }
 
-/** Resources of requests that write objects, and not just a subresource. */
+/** Resources of requests that write objects, excluding subresources. */
 export function writtenResources(
   requests: readonly RecordedRequest[],
 ): readonly string[] {

@@ -9,9 +9,10 @@ const CODE = /\.([cm]?[jt]sx?|json)$/;
 const MAX_FOLDERS = 200;
 
 /**
- * Whether `--watch` of this runtime loses a file that is replaced. Node and Bun on
- * Linux watch the inode: after an editor has saved a file by renaming a new one to
- * its name, as vim does, later changes are not seen; Bun does not see this one.
+ * Whether `--watch` of this runtime loses a file that is replaced. Node and Bun
+ * on Linux watch the inode: after an editor has saved a file by renaming a new
+ * one to its name, as vim does, later changes are not seen; Bun also misses the
+ * replacement.
  */
 export function losesReplacedFiles(): boolean {
   const { deno } = process.versions as Record<string, string | undefined>;
@@ -19,9 +20,10 @@ export function losesReplacedFiles(): boolean {
 }
 
 /**
- * Waits until a file of code in a folder is replaced by another one of its name.
+ * Waits until a file of code in a folder is replaced by a file of the same
+ * name.
  *
- * @param folder Folder with the code; what is installed in it is left out.
+ * @param folder Folder with the code; packages installed in it are left out.
  * @param signal Signal that ends the wait.
  * @returns Whether a file was replaced; false if the signal was aborted.
  */

@@ -4,10 +4,10 @@ import type { Terminal } from "./command.ts";
 /** Exit code of a program that was ended by Ctrl-C. */
 const INTERRUPTED = 130;
 
-/** Error code of a stream that nobody reads any more. */
+/** Error code of a write to a stream without a reader. */
 const BROKEN_PIPE = "EPIPE";
 
-/** Interval between two checks that the parent process lives. */
+/** Interval of checks that the parent process still runs, in milliseconds. */
 const PARENT_CHECK_MS = 500;
 
 let interrupts: AbortController | undefined;
@@ -28,7 +28,7 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** Controller whose signal has the name of what ends the program as its reason. */
+/** Controller that aborts when the program is to end, with a text as reason. */
 function listen(): AbortController {
   const controller = new AbortController();
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {

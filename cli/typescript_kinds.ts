@@ -1,9 +1,9 @@
 import type { CrdManifest } from "../core/crd/crd_object.ts";
 import type { OpenApiSchema } from "../core/patch/schema.ts";
 
-/** Width of a line of the written code. */
+/** Maximum line width of the generated code. */
 const WIDTH = 80;
-/** Names that the written code uses, which no kind may take. */
+/** Names that the generated code uses, and that no kind may have. */
 const RESERVED = ["Kind", "KubernetesObject", "Record", "UntypedObject"];
 const IDENTIFIER_REGEXP = /^[A-Za-z_$][\w$]*$/;
 /** Fields that every object has. */
@@ -11,8 +11,8 @@ const OBJECT_FIELDS: readonly string[] = ["apiVersion", "kind", "metadata"];
 
 /**
  * TypeScript source with the types and descriptors of the kinds of definitions.
- * The storage version of a kind has its name, the others have their version in
- * addition, such as `CertificateV1alpha1`.
+ * The storage version has the name of the kind; the names of other versions
+ * also contain the version, such as `CertificateV1alpha1`.
  */
 export function typescriptKinds(definitions: readonly CrdManifest[]): string {
   const writer = new KindWriter();
@@ -26,7 +26,7 @@ export function typescriptKinds(definitions: readonly CrdManifest[]): string {
   } } from "@coracle/operator";\n${code}`;
 }
 
-/** Collects the declarations of kinds and of their nested types. */
+/** Collector of the declarations of kinds and of their nested types. */
 class KindWriter {
   readonly declarations: string[] = [];
   readonly #names: Set<string> = new Set(RESERVED);
@@ -107,7 +107,7 @@ class KindWriter {
     return lines.length === 0 ? "{}" : `{\n${lines.join("")}}`;
   }
 
-  /** Types; a value has one of them. */
+  /** Members of the union type of a value. */
   #members(schema: OpenApiSchema, name: string): string[] {
     const members = this.#typesOf(schema, name);
     return schema.nullable === true && !members.includes("unknown")
@@ -140,7 +140,7 @@ class KindWriter {
     }
   }
 
-  /** Type of one word, which gets a declaration if it is a union. */
+  /** Type that is not a union; a union gets a declaration of its own. */
   #single(schema: OpenApiSchema, name: string): string {
     const members = this.#members(schema, name);
     if (members.length === 1) return members[0] ?? "unknown";
@@ -220,7 +220,7 @@ function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** Words of a name as in the name of a type. */
+/** Converts a name to PascalCase, for the name of a type. */
 function pascal(text: string): string {
   return text.split(/[^A-Za-z0-9]+/).filter((word) => word !== "")
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");

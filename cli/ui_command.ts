@@ -44,7 +44,7 @@ export const uiCommand: Command = {
   },
 };
 
-/** State of the operator, or of one object. */
+/** Reads the state of the operator, or of one object, from its probes. */
 async function ask(url: string, object?: string): Promise<unknown> {
   const target = new URL(
     object === undefined ? "/debug/state" : "/debug/why",

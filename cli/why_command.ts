@@ -8,9 +8,9 @@ import { describeFile } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
 import { linkFileOf, textOf } from "./serving.ts";
 
-/** Address of an operator's probes without another one. */
+/** Default address of an operator's probes. */
 const DEFAULT_URL = "http://127.0.0.1:8080";
-/** Option that an operator needs to answer. */
+/** Option of operators that allows the command. */
 export const PROBES = "probes: { port: 8080, debug: true }";
 /** Flag `--url`, of the commands that ask a running operator. */
 export const URL_FLAG: {
@@ -52,8 +52,8 @@ export const whyCommand: Command = {
 };
 
 /**
- * Runs of an object of the operators that `coracle dev` runs for the kubeconfig in
- * use; undefined if it does not.
+ * Runs of an object in the operators of `coracle dev` for the current
+ * kubeconfig; undefined without such operators.
  */
 async function askDeveloped(
   object: string,
@@ -66,10 +66,11 @@ async function askDeveloped(
 }
 
 /**
- * URL of an operator's probes: that of `--url`, else of its file, else the usual
- * one.
+ * URL of an operator's probes: the value of `--url`, else the address in its
+ * file, else the default.
  *
- * @throws {UsageError} If it is not a URL, or the file has no such probes.
+ * @throws {UsageError} If it is not a URL, or the operator of the file has no
+ * such probes.
  */
 export async function probesUrl(
   command: string,

@@ -12,7 +12,7 @@ import { readKubeApiServer } from "./kube_apiserver.ts";
 import { type Caller, Meeting } from "./meeting.ts";
 import { readProgramFlags } from "./program_flags.ts";
 
-/** Time between two looks at the meeting folder and the parent. */
+/** Interval of checks of the meeting folder and the parent, in milliseconds. */
 const LOOK_MS = 20;
 
 /** Settings that `coracle envtest` wrote into the scripts. */
@@ -168,7 +168,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
   "/version": '{"etcdserver":"3.6.0","etcdcluster":"3.6.0","storage":"3.6.0"}',
 };
 
-/** Modules of the API server, which take longer to load than those of etcd. */
+/** Loads the API server, which takes longer than the modules of etcd. */
 function load(): Promise<typeof import("../../apiserver/server.ts")> {
   void import("../../apiserver/builtin/builtin_definitions.ts");
   void import("../../apiserver/crd/custom_resources.ts");

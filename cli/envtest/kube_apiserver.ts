@@ -9,7 +9,7 @@ import { readUsers } from "../token_file.ts";
 import { KUBE_APISERVER_FLAGS } from "./flag_lists.ts";
 import { readProgramFlags } from "./program_flags.ts";
 
-/** Settings that the flags of kube-apiserver give. */
+/** Settings of an API server from the flags of kube-apiserver. */
 export interface KubeApiServer {
   readonly options: ApiServerOptions & { readonly port: number };
   /** Flags whose values have no effect, for the log. */
@@ -101,8 +101,8 @@ function authorizationOf(modes: readonly string[]): "none" | "rbac" {
 }
 
 /**
- * Serving certificate: the files named, or those of the folder, which are created
- * if they are missing; undefined without both.
+ * Serving certificate and key: the given files, or those of the folder, which
+ * are created if they are missing; undefined without both.
  */
 function servingPair(
   certificate: string | undefined,

@@ -14,7 +14,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout } from "node:timers/promises";
 
-/** Number of times a caller's pipe is tried, and the pause between two. */
+/** Number of attempts to open a caller's pipe, and the pause between them. */
 const TRIES = 400;
 const PAUSE_MS = 5;
 
@@ -34,7 +34,7 @@ export class Meeting {
   /**
    * Creates the folder for a port.
    *
-   * @throws {Error} If the folder of all ports belongs to another user.
+   * @throws {Error} If the parent folder belongs to another user.
    */
   static open(port: number): Meeting {
     const user = process.getuid?.() ?? 0;
@@ -57,7 +57,7 @@ export class Meeting {
     return new Meeting(folder);
   }
 
-  /** The first caller that waits; undefined if none does. */
+  /** First caller that waits; undefined without one. */
   nextCaller(): Caller | undefined {
     const file = readdirSync(this.#folder)
       .find((name) => name.endsWith(".args"));
@@ -80,7 +80,7 @@ export class Meeting {
 
 /** Script `kube-apiserver` that waits for its server to end. */
 export class Caller {
-  /** Its flags. */
+  /** Flags of kube-apiserver. */
   readonly args: readonly string[];
   readonly #process: number;
   readonly #pipe: string;
@@ -117,7 +117,7 @@ export class Caller {
     }
   }
 
-  /** Whether its process has ended. */
+  /** Whether the process of the caller has ended. */
   isGone(): boolean {
     try {
       return !process.kill(this.#process, 0);
@@ -126,7 +126,7 @@ export class Caller {
     }
   }
 
-  /** Writes a line to its standard error. */
+  /** Writes a line to the caller's standard error. */
   say(line: string): void {
     if (this.#file === undefined) return;
     try {

@@ -4,11 +4,11 @@ import { suggestion } from "../command.ts";
 export interface ProgramFlags {
   /** Name of the program, for errors. */
   readonly program: string;
-  /** Flags that are honoured, with what they mean. */
+  /** Supported flags with their meanings. */
   readonly honoured: Readonly<Record<string, string>>;
-  /** Flags with a value that have no effect here, separated by spaces. */
+  /** Flags with a value that are ignored, separated by spaces. */
   readonly accepted: string;
-  /** Flags without a value that have no effect here, separated by spaces. */
+  /** Flags without a value that are ignored, separated by spaces. */
   readonly switches: string;
   /** Flags that would change answers in a way that is not supported. */
   readonly refused: string;
@@ -18,10 +18,12 @@ export interface ProgramFlags {
 export type ProgramValues = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Reads flags as the flag packages of Go do: `--name=value`, `--name value` and,
- * for a switch, `--name`; one dash counts as two. Only honoured flags are returned.
+ * Reads flags as the flag packages of Go do: `--name=value`, `--name value`
+ * and, for a switch, `--name`; one dash counts as two. Only supported flags are
+ * returned.
  *
- * @throws {Error} If a flag is unknown or not supported, or an operand is given.
+ * @throws {Error} If a flag is unknown or not supported, or an operand is
+ * given.
  */
 export function readProgramFlags(
   args: readonly string[],

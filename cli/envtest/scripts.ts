@@ -47,7 +47,7 @@ const HEAD = `#!/bin/sh
 # Written by: coracle envtest. Do not edit.
 `;
 
-/** Asks the process of etcd for an API server, and lives as long as it does. */
+/** Script that asks the process of etcd for an API server and ends with it. */
 const API_SERVER = `refuse() {
   echo "Cannot start kube-apiserver: $1" >&2
   exit 1
@@ -105,7 +105,7 @@ ${body}
 `;
 }
 
-/** A word for the shell. */
+/** Quotes a text for the shell. */
 function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text)
     ? text

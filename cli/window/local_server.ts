@@ -29,13 +29,13 @@ export interface LocalServer {
   readonly port: number;
   /** Token that requests must send. */
   readonly token: string;
-  /** Closes it with all its connections. */
+  /** Closes the server with all its connections. */
   close(): Promise<void>;
 }
 
 /** Options of {@linkcode serveLocally}. */
 export interface LocalOptions {
-  /** Port; 0 for any free one. */
+  /** Port; 0 for any free port. */
   readonly port: number;
   /** Files by path, which need no token. */
   readonly files?: Readonly<Record<string, LocalAnswer>> | undefined;
@@ -45,13 +45,13 @@ export interface LocalOptions {
    * @default {true}
    */
   readonly keepAlive?: boolean | undefined;
-  /** Answers a request that has the token. */
+  /** Function that answers a request that has the token. */
   readonly answer: (request: LocalRequest) => Promise<LocalAnswer>;
 }
 
 /**
- * Headers of every answer. Nothing comes from elsewhere, no other page may embed
- * this one, and no inline program runs.
+ * Headers of every response. The page loads only resources of the server, other
+ * pages cannot embed it, and inline scripts do not run.
  */
 const HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
@@ -73,9 +73,9 @@ export function refusal(status: number, text: string): LocalAnswer {
 }
 
 /**
- * Serves requests on the loopback address. The name of the host is checked, so
- * that no foreign name that resolves to this address (DNS rebinding) reaches it,
- * and so is a random token, which no other user or page knows.
+ * Serves requests on the loopback address. Checks the host name, against
+ * foreign names that resolve to the address (DNS rebinding), and a random
+ * token, which no other user or page knows.
  *
  * @throws {Error} If the port is in use.
  */

@@ -17,7 +17,7 @@ import type { WindowSource } from "./window_server.ts";
 const MAX_LINES = 2_000;
 const TIMEOUT_MS = 5_000;
 
-/** The latest log lines of a process. */
+/** Latest log lines of a process. */
 export class LatestLines {
   readonly #lines: string[] = [];
 
@@ -27,7 +27,7 @@ export class LatestLines {
     if (this.#lines.length > MAX_LINES) this.#lines.shift();
   }
 
-  /** Lines that name an object. */
+  /** Lines that contain the name of an object. */
   about(object: string): readonly string[] {
     return this.#lines.filter((line) =>
       line.split(/[\s"]+/).some((word) => word === object)
@@ -46,8 +46,9 @@ export interface LinkDeps {
 }
 
 /**
- * Link between the operators of this process and the window of another process,
- * which outlives them when `coracle dev --watch` restarts them.
+ * Serves the operators of this process to the page, which another process
+ * serves and which stays open when `coracle dev --watch` restarts the
+ * operators.
  */
 export async function serveLink(
   { operators, lines, kubeconfig, file }: LinkDeps,
@@ -115,7 +116,7 @@ async function act(
   }
 }
 
-/** Operators behind a link. */
+/** Operators of another process, as the source of the page. */
 export function linkedOperators(file: string): WindowSource {
   const ask = async (path: string, body?: unknown): Promise<unknown> => {
     const text = await readFile(file, "utf8").catch(() => {

@@ -1,6 +1,6 @@
 import { FAULTS } from "./fault_choices.ts";
 
-/** Page that shows a running operator; style and program are files beside it. */
+/** HTML of the page that shows a running operator. */
 export const PAGE: string = `<!doctype html>
 <html lang="en">
 <head>

@@ -1,4 +1,4 @@
-/** Program of the page: it asks for the state once a second and draws it. */
+/** Script of the page: requests the state every second and shows it. */
 export const SCRIPT: string = String.raw`
 "use strict";
 const token = location.hash.slice(1);

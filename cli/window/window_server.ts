@@ -11,7 +11,7 @@ import { PAGE } from "./page.ts";
 import { SCRIPT } from "./page_script.ts";
 import { STYLE } from "./page_style.ts";
 
-/** Operators that a window shows. */
+/** Operators that the page in the browser shows. */
 export interface WindowSource {
   /** States of the operators, as `Operator.inspect` returns them. */
   state(): Promise<readonly unknown[]>;
@@ -20,14 +20,14 @@ export interface WindowSource {
     readonly histories: readonly unknown[];
     readonly logs?: readonly string[] | undefined;
   }>;
-  /** Reconciles or pauses an object; absent if the window only shows. */
+  /** Reconciles or pauses an object; absent if the page is read-only. */
   act?(request: unknown): Promise<void>;
 }
 
 /** Options of {@linkcode serveWindow}. */
 export interface WindowOptions {
   readonly source: WindowSource;
-  /** Port; 0 for any free one. */
+  /** Port; 0 for any free port. */
   readonly port: number;
   /** Faults of the API server that the page may inject. */
   readonly faults?: Faults | undefined;
