@@ -10,7 +10,7 @@ import type { JsonObject } from "../core/patch/json_value.ts";
 import type { Runner } from "../testing/check/check_operator.ts";
 import type { Job, JobResult } from "../testing/check/check_session.ts";
 
-/** Settings that a worker gets when it starts. */
+/** Initial settings of a worker process. */
 export interface WorkerSettings {
   readonly operator: string;
   readonly from: string | undefined;

@@ -6,7 +6,7 @@ import process from "node:process";
 import type { DevRun } from "./dev_run.ts";
 import { type DescribeOptions, findOperatorFile } from "./operator_module.ts";
 
-/** Work in a process whose main module is an operator file. */
+/** Task of a process whose main module is an operator file. */
 export type MainTask =
   | {
     readonly task: "describe";

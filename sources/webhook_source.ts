@@ -98,7 +98,7 @@ export interface WebhookOptions<
    */
   readonly host?: string | undefined;
   /**
-   * Path that is served.
+   * Path of the endpoint.
    *
    * @default {"/"}
    */

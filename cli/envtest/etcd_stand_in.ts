@@ -23,8 +23,9 @@ export type EnvtestSettings = Pick<
 
 /**
  * Process that stands in for etcd, and runs the API server when the script
- * `kube-apiserver` asks for it: one runtime for both, whose modules are loaded
- * while the caller prepares certificates. The objects are in `--data-dir`.
+ * `kube-apiserver` asks for it. Both share one runtime, which loads its modules
+ * while the caller prepares certificates. The objects are stored in
+ * `--data-dir`.
  */
 export class EtcdStandIn {
   readonly #settings: EnvtestSettings;

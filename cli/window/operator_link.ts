@@ -41,7 +41,7 @@ export interface LinkDeps {
   readonly lines: LatestLines;
   /** Kubeconfig for pausing objects. */
   readonly kubeconfig: string;
-  /** File with the address of the link, for the page. */
+  /** File for the address of the server, which the page reads. */
   readonly file: string;
 }
 

@@ -15,7 +15,7 @@ import { STYLE } from "./page_style.ts";
 export interface WindowSource {
   /** States of the operators, as `Operator.inspect` returns them. */
   state(): Promise<readonly unknown[]>;
-  /** One object in each controller, and its log lines if they are known. */
+  /** History of one object in each controller, and its log lines if known. */
   object(key: string): Promise<{
     readonly histories: readonly unknown[];
     readonly logs?: readonly string[] | undefined;

@@ -481,7 +481,7 @@ export class Client {
 
   /**
    * Sends any request with the client's credentials and retries, and resolves
-   * with its response, the body unread.
+   * with its response before the body is read.
    */
   request(request: HttpRequest | ApiRequest): Promise<HttpResponse> {
     return this.#connection.request(request);

@@ -91,7 +91,7 @@ export interface ClientOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** Options of a client that have no default. */
+/** Names of the client options without a default. */
 type Undefined = "retry" | "rateLimit" | "logger" | "metrics";
 
 const CLIENT_OPTIONS: OptionTable<ClientOptions, Undefined> = {

@@ -74,15 +74,15 @@ export class Connection implements Transport {
   }
 
   /**
-   * Sends a request and resolves with its response, whatever its status, the
-   * body unread.
+   * Sends a request and resolves with its response, of any status, before the
+   * body is read.
    */
   send(request: HttpRequest | ApiRequest): Promise<HttpResponse> {
     return this.#deps.send(withAction(request));
   }
 
   /**
-   * Sends a request and resolves with its response, the body unread.
+   * Sends a request and resolves with its response before the body is read.
    *
    * @throws {ApiError} If the response has a status from 300.
    */

@@ -51,7 +51,7 @@ interface CachedResources {
  */
 export class Discovery {
   readonly #deps: DiscoveryDeps;
-  /** Responses by `apiVersion`, including those in progress. */
+  /** Responses by `apiVersion`, including pending ones. */
   readonly #cache = new Map<string, CachedResources>();
 
   constructor(deps: DiscoveryDeps) {

@@ -437,7 +437,7 @@ function queryText(value: string): string {
 
 /**
  * Fills in defaults for absent options. A value that is not an object is
- * returned unchanged, for the check of the request to refuse it.
+ * returned unchanged; the check of the request refuses it.
  */
 export function withDefaults<O extends object>(
   options: O,

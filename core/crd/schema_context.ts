@@ -7,7 +7,7 @@ export interface SchemaDraft {
 
 /** Place in a document during the conversion. */
 export interface SchemaContext {
-  /** Path such as `spec.rules[].host`; `[]` are items and `*` map values. */
+  /** Path such as `spec.rules[].host`: `[]` for items, `*` for map values. */
   readonly path: string;
   /** Document that references are resolved in. */
   readonly root: JsonSchema;

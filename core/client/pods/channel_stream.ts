@@ -1,9 +1,9 @@
 import { ChunkQueue } from "../transport/chunk_queue.ts";
 import type { StreamConnection } from "../transport/transport.ts";
 
-/** Subprotocol that can close one direction; supported since Kubernetes 1.29. */
+/** WebSocket subprotocol that can close one direction (Kubernetes 1.29). */
 export const CHANNEL_V5 = "v5.channel.k8s.io";
-/** Subprotocol without closing one direction. */
+/** WebSocket subprotocol that cannot close one direction. */
 export const CHANNEL_V4 = "v4.channel.k8s.io";
 
 /** First byte of a message that closes the channel named in its second byte. */

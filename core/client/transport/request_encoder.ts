@@ -4,7 +4,7 @@ import { headerLines, type HttpRequest } from "./transport.ts";
 /** Valid paths: printable ASCII without spaces. */
 const PATH = /^[\x21-\x7e]+$/;
 
-/** Headers that frame a request or belong to its connection. */
+/** Headers that only the transport sets: framing and connection. */
 const OWN_HEADERS =
   /^(connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
 
