@@ -20,7 +20,7 @@
  * 2. The store compares the resource version with that of the stored object and
  *    keeps the bytes: the cache is up to date from now on.
  * 3. Filters decide on the scanned metadata: a change that no reconciler acts on,
- *    and the echo of an own write, end here.
+ *    and the event of a write by the operator, end here.
  * 4. For the primary kind the key of the object is added to the queue; for other
  *    kinds a mapper determines the primaries.
  * 5. The queue holds keys: a waiting key is not added twice, and a running key

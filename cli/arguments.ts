@@ -22,8 +22,8 @@ export type Request =
  * Parses a command line: `[--help | --version] COMMAND [--flag VALUE]… OPERAND…`.
  * Flags may appear anywhere after the command; `--` ends them.
  *
- * @throws {UsageError} If there is no such command or flag, a value is missing,
- * or the number of operands is wrong.
+ * @throws {UsageError} If the command or a flag does not exist, a value is
+ * missing, or the number of operands is wrong.
  */
 export function readArguments(
   args: readonly string[],

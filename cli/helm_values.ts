@@ -106,7 +106,7 @@ function valuesOf(
   };
 }
 
-/** values.yaml of a chart. */
+/** Content of the file values.yaml of a chart. */
 export function chartValues(
   input: OperatorManifestInput,
   toYaml: ToYaml,
@@ -116,7 +116,7 @@ export function chartValues(
   ).join("");
 }
 
-/** values.schema.json of a chart: Helm refuses other values. */
+/** Content of values.schema.json of a chart: Helm refuses other values. */
 export function valuesSchema(input: OperatorManifestInput): string {
   const properties = Object.fromEntries(
     Object.entries(valuesOf(input)).map((

@@ -28,7 +28,7 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** Controller that aborts when the program is to end, with a text as reason. */
+/** Controller that aborts when a signal or the end of npx ends the program. */
 function listen(): AbortController {
   const controller = new AbortController();
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {

@@ -47,8 +47,8 @@ const FILTER_RULES: OptionRules<ExternalFilters<never>> = {
 interface Entry<R> {
   readonly resource: R;
   /**
-   * State before an own write that no fetch has confirmed: a fetch that was in
-   * progress during the write still returns it.
+   * State before a write by the operator that no fetch has confirmed: a fetch
+   * that was in progress during the write still returns it.
    */
   readonly unconfirmed?: { readonly previous: R | undefined } | undefined;
 }
@@ -56,13 +56,13 @@ interface Entry<R> {
 /**
  * Cache of external resources, by primary and id.
  *
- * Own writes and deletions are applied directly, so that the first fetch that
- * returns them finds no change. One later fetch that still returns the earlier
- * state is ignored.
+ * Writes and deletions by the operator are applied directly, so that the first
+ * fetch that returns them finds no change. One later fetch that still returns
+ * the earlier state is ignored.
  */
 export class ExternalCache<R> {
   readonly #primaries: Map<string, Map<string, Entry<R>>> = new Map();
-  /** Own deletions since the last fetch, by primary and id. */
+  /** Deletions by the operator since the last fetch, by primary and id. */
   readonly #deleted: Map<string, Map<string, R>> = new Map();
   readonly #id: (resource: R) => string;
   readonly #equals: (a: R, b: R) => boolean;
@@ -138,14 +138,14 @@ export class ExternalCache<R> {
     return this.#changed(resource, this.#set(primary, { resource }));
   }
 
-  /** Updates a resource after an own write. */
+  /** Updates a resource after a write by the operator. */
   ownWrite(primary: string, resource: R): void {
     const id = this.#id(resource);
     const previous = this.#primaries.get(primary)?.get(id)?.resource;
     this.#set(primary, { resource, unconfirmed: { previous } });
   }
 
-  /** Removes a resource after an own deletion. */
+  /** Removes a resource after a deletion by the operator. */
   ownDelete(primary: string, resource: R): void {
     const id = this.#id(resource);
     this.#primaries.get(primary)?.delete(id);

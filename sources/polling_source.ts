@@ -58,9 +58,9 @@ const RULES: OptionRules<PollingOptions<never>> = {
 /** Event source that polls an external system as a whole. */
 export interface PollingSource<P extends KubernetesObject, R>
   extends EventSource<P, R> {
-  /** Updates the cache after an own write of a resource. */
+  /** Updates the cache after the operator has written a resource. */
   ownExternalWrite(primary: P, resource: R): void;
-  /** Updates the cache after an own deletion of a resource. */
+  /** Updates the cache after the operator has deleted a resource. */
   ownExternalDelete(primary: P, resource: R): void;
   /** Polls immediately instead of at the end of the interval. */
   poll(): Promise<void>;
@@ -245,9 +245,9 @@ const PER_RESOURCE_RULES: OptionRules<PerResourcePollingOptions<never, never>> =
 /** Event source that polls an external system for each primary. */
 export interface PerResourcePollingSource<P extends KubernetesObject, R>
   extends EventSource<P, R> {
-  /** Updates the cache after an own write of a resource. */
+  /** Updates the cache after the operator has written a resource. */
   ownExternalWrite(primary: P, resource: R): void;
-  /** Updates the cache after an own deletion of a resource. */
+  /** Updates the cache after the operator has deleted a resource. */
   ownExternalDelete(primary: P, resource: R): void;
 }
 

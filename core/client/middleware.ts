@@ -417,7 +417,7 @@ export function parseWarnings(header: string): string[] {
 
 /**
  * Middleware that records a span per request, from the call until the head of
- * the response, retries included, and sends its `traceparent` header. The span
+ * the response, including retries, and sends its `traceparent` header. The span
  * has the path without its query.
  */
 export function traceRequests(tracer: Tracer): Middleware {

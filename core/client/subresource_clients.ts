@@ -81,7 +81,7 @@ export class StatusClient {
     );
   }
 
-  /** Patches the status, by an object with a `status` or a list of operations. */
+  /** Patches the status: an object with a `status`, or a list of operations. */
   patch<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,

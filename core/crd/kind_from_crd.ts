@@ -8,13 +8,14 @@ import type { StandardSchema } from "./standard_schema.ts";
 
 /**
  * Creates the descriptor of a kind from its CustomResourceDefinition, for kinds
- * of other projects whose definition is a YAML file. Like a kind of `defineKind` it can be
- * installed and its status is checked for unknown fields, but its objects are
- * not typed. A conversion webhook is left out.
+ * of other projects whose definition is a YAML file. Like a kind of
+ * `defineKind` it can be installed and its status is checked for unknown
+ * fields, but its objects are not typed. A conversion webhook is left out.
  *
  * @param crd CustomResourceDefinition, such as the parsed YAML.
- * @param version Version to use. Defaults to the one in which objects are stored.
- * @throws {TypeError} If it is no CustomResourceDefinition of
+ * @param version Version to use. Defaults to the one in which objects are
+ * stored.
+ * @throws {TypeError} If the value is not a CustomResourceDefinition of
  * `apiextensions.k8s.io/v1`, or does not serve the version.
  *
  * @example A kind of another project in a test

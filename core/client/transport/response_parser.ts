@@ -14,7 +14,7 @@ const SPACE = 0x20;
 const SEMICOLON = 0x3b;
 const DELETE = 0x7f;
 
-/** State of the parser: the part of the response with the next byte. */
+/** State of the parser: the part of the response that it expects next. */
 type Part =
   | "head"
   | "body"
@@ -330,7 +330,7 @@ export function parseHead(lines: readonly string[]): ResponseHead {
 /** Cache of header names in lower case, by their original spelling. */
 const NAMES: Map<string, string> = new Map();
 const MAX_NAMES = 256;
-/** Header value with one space in front, of printable ASCII. */
+/** Header value of printable ASCII, after exactly one space. */
 const PLAIN_VALUE = /^ [\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /** Adds a header line; the values of a repeated header are joined. */
