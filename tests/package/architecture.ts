@@ -72,7 +72,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "workflows/kstatus",
   ],
   "workflows/phases": [...OUTSIDE, "workflows/conditions"],
-  "workflows/apply": [...OUTSIDE, "workflows/graph", "workflows/kstatus"],
+  "workflows/apply": [
+    ...OUTSIDE,
+    "workflows/dependents",
+    "workflows/graph",
+    "workflows/kstatus",
+  ],
   "apiserver": SHARED,
   "testing": [...SHARED, "apiserver", "core/operator"],
   "cli": [

@@ -25,13 +25,12 @@ await probes.start(
 process.once("SIGTERM", async () => {
   await probes.stop();
   await server.stop();
-  console.log("stopped");
+  process.stdout.write("stopped\n");
 });
-console.log(
+process.stdout.write(
   JSON.stringify({
     api: Number(new URL(server.url).port),
     probes: probes.port,
     token: server.token,
-    rss: process.memoryUsage.rss(),
-  }),
+  }) + "\n",
 );

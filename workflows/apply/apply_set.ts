@@ -47,7 +47,10 @@ import {
   type SetOptions,
 } from "./set_options.ts";
 import { keyOf } from "../../core/api/object_key.ts";
-import { appliedMetadata, isImmutable } from "./apply_configuration.ts";
+import {
+  appliedMetadata,
+  isImmutable,
+} from "../dependents/apply_configuration.ts";
 
 /**
  * Applies objects of any kinds as one set, by server-side apply.

@@ -11,7 +11,7 @@ import { textHash } from "../../core/controller/run/apply_memory.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import { appliedMetadata, isImmutable } from "../apply/apply_configuration.ts";
+import { appliedMetadata, isImmutable } from "./apply_configuration.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import {
   PRIMARY_NAME_ANNOTATION,
