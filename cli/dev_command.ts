@@ -173,7 +173,10 @@ interface ChildOptions {
   readonly interrupts: AbortSignal;
 }
 
-/** Runs a file as the main module of processes, until one has an exit code. */
+/**
+ * Runs a file as the main module of a child process, again after each change of
+ * it, and returns the exit code of the process that ends by itself.
+ */
 async function runInChild(
   file: string,
   run: DevRun,

@@ -57,7 +57,10 @@ export interface DevRun {
   readonly apply: string | undefined;
   /** File that marks a printed greeting, across restarts. */
   readonly greeted: string;
-  /** File with the addresses of the operators, for the page. */
+  /**
+   * File in which the page of `coracle dev` finds the addresses of the
+   * operators.
+   */
   readonly link: string;
   /** URL of the page of `coracle dev`. */
   readonly window: string;

@@ -12,7 +12,9 @@ export const DATA_FLAG = {
   help: "file that keeps the objects and the server's identity over restarts",
 } as const;
 
-/** Starts an API server, with the identity that belongs to its data. */
+/**
+ * Starts an API server with the keys and certificates that belong to its data.
+ */
 export async function startServer(
   options: ApiServerOptions & { readonly port: number },
 ): Promise<ApiServer> {

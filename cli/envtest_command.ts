@@ -11,7 +11,10 @@ import { textOf } from "./serving.ts";
 /** Flags that reduce the memory of Node: small young generation, one thread. */
 const MEMORY_FLAGS = ["--max-semi-space-size=2", "--v8-pool-size=1"];
 
-/** Command that runs the process of etcd with the runtime of this process. */
+/**
+ * Command line of the process that stands in for etcd, on this process'
+ * runtime.
+ */
 function serverCommand(settings: EnvtestSettings): readonly string[] {
   const own = new URL(import.meta.url).pathname;
   // The same from cli/, dist/cli/ and dist/chunks/.

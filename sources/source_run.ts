@@ -230,7 +230,7 @@ export abstract class BaseSource<P extends KubernetesObject> {
   }
 
   /**
-   * Current period of the source.
+   * State of the source between its start and its stop.
    *
    * @throws {Error} If the source is stopped.
    */

@@ -8,8 +8,8 @@ import type {
 import { readTarget } from "../apiserver/request/request_info.ts";
 
 /**
- * Silence after which a server counts as quiet, in milliseconds of real time:
- * longer than a write takes to reach the watches.
+ * Time without requests after which a server counts as quiet, in milliseconds
+ * of real time: longer than a write takes to reach the watches.
  */
 const QUIET_AFTER_MS = 50;
 /** Time limit for the server to become quiet, in milliseconds of real time. */

@@ -8,7 +8,7 @@ export type PathElement = string;
 /** Path of a field from the root of an object; empty for the object itself. */
 export type FieldPath = readonly PathElement[];
 
-/** Creates the element of a field. */
+/** Creates the path element of a field, from its name. */
 export function fieldElement(name: string): PathElement {
   return `f:${name}`;
 }

@@ -205,7 +205,9 @@ export function versionPath(kind: Kind): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
-/** Checks a group, version or plural for a path; it may come from a spec. */
+/**
+ * Checks a group, version or plural for a path; the value may come from a spec.
+ */
 function checkedPart(
   kind: Kind,
   part: "group" | "version" | "plural",

@@ -92,7 +92,10 @@ export interface AnyRow {
   check?(value: unknown, subject: string): unknown;
 }
 
-/** Row of an option that needs more than a rule. */
+/**
+ * Table row of one option, for options that a type name alone does not
+ * describe.
+ */
 export interface OptionRow<V> extends AnyRow {
   readonly default?: Exclude<V, undefined>;
   readonly options?: TableOf<V>;

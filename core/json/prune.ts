@@ -425,10 +425,15 @@ function makeGuard(key: string, path: string | undefined): PropertyDescriptor {
   };
 }
 
-/** Partial lists, by the objects that contain them. */
+/**
+ * Lists of which pruning kept some elements, by the object that contains them.
+ */
 const keptByObject: WeakMap<object, Record<string, unknown>> = new WeakMap();
 
-/** Guards of decoded objects; few objects have any. */
+/**
+ * Accessors that throw when a pruned field is read, by object; few objects have
+ * any.
+ */
 const guardsByObject: WeakMap<object, Record<string, PropertyDescriptor>> =
   new WeakMap();
 

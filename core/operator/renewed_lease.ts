@@ -151,7 +151,9 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
     }
   }
 
-  /** Tries once to renew the lease, which is lost if it is too late. */
+  /**
+   * Tries once to renew the lease; after its deadline the lease counts as lost.
+   */
   async #attempt(
     attempt: { readonly at: number; readonly previousAt: number },
   ): Promise<void> {

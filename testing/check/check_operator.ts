@@ -605,7 +605,7 @@ function kindOf({ perturbations }: Plan): string {
   return perturbations[0]?.do ?? "none";
 }
 
-/** Oracles that only judge undisturbed runs by the states that they reach. */
+/** Oracles that compare the end states of two runs without faults. */
 const COMPARED_PATHS = new Set(["path", "orphan"]);
 
 /**

@@ -74,7 +74,7 @@ export function intervalSchedule(
   return scheduleOf(period);
 }
 
-/** Schedule for runs after events, and after waits that name a delay. */
+/** Schedule for runs after events, and after waits with an explicit delay. */
 export function eventSchedule(): ReconcileSchedule {
   return scheduleOf(undefined);
 }

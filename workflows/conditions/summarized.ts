@@ -156,7 +156,10 @@ export function summarized<P extends Conditioned>(
   };
 }
 
-/** Default of `succeeded`, whose reason is also that of a recovery event. */
+/**
+ * Default Event and condition reason of a successful run; a recovery has the
+ * same.
+ */
 const SUCCEEDED = {
   reason: "Succeeded",
   message: "The object is in its desired state",

@@ -208,7 +208,10 @@ async function reconcileNode<P extends KubernetesObject>(
 /** Nodes that depend on a node, by name, with their results. */
 type Deletions = readonly (readonly [string, Promise<NodeResult>])[];
 
-/** Processes the nodes in reverse order, with results of dependent nodes. */
+/**
+ * Processes the nodes in reverse order; each gets the results of its
+ * dependents.
+ */
 async function deleteGraph<P extends KubernetesObject>(
   nodes: readonly WorkflowNode<P>[],
   process: (node: WorkflowNode<P>, after: Deletions) => Promise<NodeResult>,

@@ -39,7 +39,7 @@ export interface PhasedStatus<Spec = unknown> {
     target?: {
       /** Copy of the spec at the time when it was chosen. */
       readonly spec: Spec;
-      /** Generation of the object with this spec. */
+      /** Generation of the object when it had the recorded spec. */
       readonly generation: number;
       /** Whether nothing was deployed before this spec. */
       readonly first?: boolean | undefined;

@@ -123,7 +123,9 @@ export class Subscription<T extends KubernetesObject>
     return this.#sync.promise;
   }
 
-  /** Whether all objects older than the handler have been replayed. */
+  /**
+   * Whether the objects that existed before the handler was added are replayed.
+   */
   get isReplayed(): boolean {
     return this.#nextSlot === Infinity;
   }

@@ -34,7 +34,9 @@ export function bodyFetch(deps: BodyFetchDeps): FetchObject {
   };
 }
 
-/** Metadata in a response, for which some servers send the whole object. */
+/**
+ * Metadata in a response; some servers send the whole object when asked for it.
+ */
 function metadataOf(object: Uint8Array, kind: Kind): Uint8Array {
   const header = new EventScanner().scanObject(wholeRange(object));
   const { bytes, start, end } = new MetadataReducer(kind).reduce(header);
