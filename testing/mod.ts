@@ -22,6 +22,7 @@
  */
 
 export * from "./check_options.ts";
+export { kindFromCrd } from "./kind_from_crd.ts";
 export * from "./operator_check.ts";
 export * from "./test_cluster.ts";
 export { VirtualClock } from "./virtual_clock.ts";

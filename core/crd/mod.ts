@@ -4,7 +4,6 @@
  * {@linkcode defineKind} defines a kind by its names and by schemas of zod or any
  * other library that implements Standard Schema. Clients and controllers accept
  * the kind, and its objects have the types of the schemas.
- * {@linkcode kindFromCrd} reads a kind of another project.
  * {@linkcode crdManifest} returns the CustomResourceDefinition, and
  * {@linkcode installCrd} applies it to a server.
  *
@@ -54,7 +53,6 @@ export { crdManifest } from "./crd_manifest.ts";
 export type { CrdManifest } from "./crd_object.ts";
 export { defineKind } from "./define_kind.ts";
 export { installCrd } from "./install_crd.ts";
-export { kindFromCrd } from "./kind_from_crd.ts";
 export type {
   CrdVersion,
   CustomResource,

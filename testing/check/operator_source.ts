@@ -13,7 +13,7 @@ import {
   isDefinedKind,
 } from "../../core/crd/kind_definition.ts";
 import type { CrdManifest } from "../../core/crd/crd_object.ts";
-import { kindFromCrd } from "../../core/crd/kind_from_crd.ts";
+import { kindFromCrd } from "../kind_from_crd.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
 import { type Logger, silentLogger } from "../../core/logger.ts";
 import {

@@ -7,7 +7,7 @@ import { checkCommand } from "../../cli/check_command.ts";
 import type { Terminal } from "../../cli/command.ts";
 import { runCommandLine } from "../../cli/main.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
-import { kindFromCrd } from "../../core/crd/kind_from_crd.ts";
+import { kindFromCrd } from "../../testing/kind_from_crd.ts";
 import type { CheckReport } from "../../testing/check_options.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { checkStatus } from "../../../core/crd/check_status.ts";
-import { crdManifest } from "../../../core/crd/crd_manifest.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { kindFromCrd } from "../../../core/crd/kind_from_crd.ts";
+import { checkStatus } from "../../core/crd/check_status.ts";
+import { crdManifest } from "../../core/crd/crd_manifest.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
+import { kindFromCrd } from "../../testing/kind_from_crd.ts";
 
 const Cell = defineKind({
   group: "kais.io",

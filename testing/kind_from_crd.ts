@@ -1,10 +1,10 @@
-import type { UntypedObject } from "../api/object.ts";
-import { checkKind } from "../api/kind.ts";
-import { checkOption, typeText } from "../api/options.ts";
-import type { CrdManifest } from "./crd_object.ts";
-import type { CrdVersion, DefinedKind } from "./kind_definition.ts";
-import { kindNames } from "./kind_names.ts";
-import type { StandardSchema } from "./standard_schema.ts";
+import type { UntypedObject } from "../core/api/object.ts";
+import { checkKind } from "../core/api/kind.ts";
+import { checkOption, typeText } from "../core/api/options.ts";
+import type { CrdManifest } from "../core/crd/crd_object.ts";
+import type { CrdVersion, DefinedKind } from "../core/crd/kind_definition.ts";
+import { kindNames } from "../core/crd/kind_names.ts";
+import type { StandardSchema } from "../core/crd/standard_schema.ts";
 
 /**
  * Creates the descriptor of a kind from its CustomResourceDefinition, for kinds
@@ -20,8 +20,7 @@ import type { StandardSchema } from "./standard_schema.ts";
  *
  * @example A kind of another project in a test
  * ```ts
- * import { kindFromCrd } from "@coracle/operator/crd";
- * import { TestCluster } from "@coracle/operator/testing";
+ * import { kindFromCrd, TestCluster } from "@coracle/operator/testing";
  *
  * const Cell = kindFromCrd({
  *   apiVersion: "apiextensions.k8s.io/v1",
