@@ -10,8 +10,10 @@ import type { VirtualClock } from "../../testing/virtual_clock.ts";
 type Add = typeof AbortSignal.prototype.addEventListener;
 type Remove = typeof AbortSignal.prototype.removeEventListener;
 
-/** A file of ours whose listeners count, in a line of a stack. */
-const SHIPPED = /\/(?:core|sources|workflows)\/[\w/]+\.ts/;
+/** The folder of the project, as lines of a stack name it. */
+const ROOT = new URL("../../", import.meta.url).pathname;
+/** Files of the tests that stand between a class of the runtime and its caller. */
+const BETWEEN = /^(?:tests\/support\/(?:growth|leaks)|core\/slot_map)\.ts/;
 const guards = new Set<LeakGuard>();
 
 // Signals are made everywhere, so their class is watched.
@@ -30,6 +32,17 @@ AbortSignal.prototype.removeEventListener = function (
   removeEventListener.apply(this, args);
   for (const guard of guards) guard.removed(this, args[1]);
 } as Remove;
+
+/** Line of shipped code that a stack was made in; undefined if it was none. */
+export function shippedCaller(stack: string): string | undefined {
+  const lines = stack.split("\n").map((line) => line.split(ROOT)[1] ?? "");
+  const caller = lines.find((line) =>
+    /\.ts\b/.test(line) && !BETWEEN.test(line)
+  );
+  return caller && /^(?:core|sources|workflows)\//.test(caller)
+    ? caller.trim()
+    : undefined;
+}
 
 /** Watches the listeners of all signals from its creation to its check. */
 export class LeakGuard {
@@ -56,13 +69,8 @@ export class LeakGuard {
     for (const [signal, listeners] of this.#listeners) {
       if (signal.aborted) continue;
       for (const { stack = "" } of listeners.values()) {
-        const callers = stack.split("\n").filter((line) =>
-          /\.ts\b/.test(line) && !line.includes("support/leaks.ts")
-        );
-        const [caller = ""] = callers;
-        if (SHIPPED.test(caller) && !caller.includes("/tests/")) {
-          left.push(caller.trim());
-        }
+        const caller = shippedCaller(stack);
+        if (caller !== undefined) left.push(caller);
       }
     }
     assert.deepEqual(left, [], "a listener is left on a signal");
