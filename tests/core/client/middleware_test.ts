@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { WholeBody } from "../../../core/client/transport/chunk_queue.ts";
 import { inTime } from "../../support/in_time.ts";
 import type {
   Credential,
@@ -27,6 +28,7 @@ import {
 import { type ApiRequest, pathRequest } from "../../../core/client/request.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { noMetrics } from "../../../core/metrics.ts";
+import { LeakGuard } from "../../support/leaks.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { RecordedTracer } from "../../support/recorded_tracer.ts";
 import {
@@ -86,29 +88,94 @@ test("retry repeats reads after a failed connection, with backoff", async () => 
   assert.equal((await sent).status, 200);
 });
 
-test("retry does not repeat writes, watches and opted-out requests", async () => {
-  const clock = new VirtualClock();
-  const broken = through(retry({ ...RETRIES, clock, random: () => 0 }), () => {
-    throw new Error("broken");
-  });
-  for (const request of [WRITE, WATCH]) {
-    await assert.rejects(() => broken.send(request), /broken/);
-  }
-  assert.equal(broken.transport.requests.length, 2);
-  for (
-    const answer of [
-      { status: 429 },
-      { status: 500, headers: { "retry-after": "1" } },
-      { status: 503, headers: { "retry-after": "100" } },
-      { status: 409 },
-    ]
-  ) {
-    const { send } = through(
-      retry({ ...RETRIES, clock, random: () => 0 }),
-      () => answer,
+const REVIEW: ApiRequest = {
+  ...WRITE,
+  path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+};
+const throttled = (status: number, seconds?: string) => ({
+  status,
+  headers: seconds === undefined ? {} : { "retry-after": seconds },
+});
+
+/** Request, its first outcome, and whether it is sent again. */
+const RETRIED: readonly (readonly [
+  string,
+  ApiRequest,
+  "broken" | ReturnType<typeof throttled>,
+  boolean,
+])[] = [
+  ["a write, 429", WRITE, throttled(429, "1"), true],
+  ["a write, 503", WRITE, throttled(503, "1"), true],
+  ["a watch, 429", WATCH, throttled(429, "1"), true],
+  ["the longest wait", WRITE, throttled(503, "30"), true],
+  ["a longer wait", WRITE, throttled(503, "31"), false],
+  ["no wait, 429", WRITE, throttled(429), false],
+  ["no wait, 503", WRITE, throttled(503), false],
+  ["500", WRITE, throttled(500, "1"), false],
+  ["409", WRITE, throttled(409, "1"), false],
+  ["opted out, 429", { ...READ, mayRetry: false }, BUSY, false],
+  ["a broken read", READ, "broken", true],
+  ["a broken review", REVIEW, "broken", true],
+  ["a broken write", WRITE, "broken", false],
+  ["a broken watch", WATCH, "broken", false],
+  ["opted out, broken", { ...READ, mayRetry: false }, "broken", false],
+];
+
+for (const [what, request, outcome, isRetried] of RETRIED) {
+  test(`retry sends a request ${isRetried ? "again" : "once"}: ${what}`, async () => {
+    const clock = new VirtualClock();
+    const guard = new LeakGuard();
+    const { signal } = new AbortController();
+    const closed = new AbortController().signal;
+    const { send, transport } = through(
+      retry({ ...RETRIES, clock, closed, random: () => 0 }),
+      (_request, count) => {
+        if (count > 1) return {};
+        if (outcome === "broken") throw new Error("broken");
+        return outcome;
+      },
     );
-    assert.equal((await send(WRITE)).status, answer.status);
+    const ended = Promise.allSettled([send({ ...request, signal })]);
+    await clock.advance(30_000);
+    await ended;
+    assert.equal(transport.requests.length, isRetried ? 2 : 1);
+    guard.check(clock);
+  });
+}
+
+test("retry does not repeat a read that was aborted, or after the close", async () => {
+  for (const ended of ["signal", "closed"]) {
+    const clock = new VirtualClock();
+    const abort = new AbortController();
+    const { send, transport } = through(
+      retry({ ...RETRIES, clock, random: () => 0, [ended]: abort.signal }),
+      () => {
+        abort.abort(new Error("enough"));
+        throw new Error("broken");
+      },
+    );
+    const signal = ended === "signal" ? abort.signal : undefined;
+    const sent = send({ ...READ, signal });
+    await inTime("it ends", assert.rejects(sent, /broken/), 5_000);
+    assert.equal(transport.requests.length, 1);
   }
+});
+
+test("retry waits twice as long each time, up to the longest delay", async () => {
+  const clock = new VirtualClock();
+  const times: number[] = [];
+  const { send } = through(
+    retry({ maxAttempts: 5, initial: 100, max: 300, clock, random: () => 0 }),
+    () => {
+      times.push(clock.now());
+      throw new Error("broken");
+    },
+  );
+  const ended = Promise.allSettled([send(READ)]);
+  await clock.advance(60_000);
+  await ended;
+  const waits = times.slice(1).map((time, i) => time - (times[i] ?? 0));
+  assert.deepEqual(waits, [100, 200, 300, 300]);
 });
 
 test("retry tells of a request from its second repetition on", async () => {
@@ -182,9 +249,31 @@ test("rateLimit allows a burst and then keeps the rate, in order", async () => {
   await clock.advance(10_000);
   await Promise.all([send(READ), send(READ), send(READ)]);
   const lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/lock";
-  await send(pathRequest(lease)); // Leases do not wait.
+  await inTime("a Lease does not wait", send(pathRequest(lease)), 5_000);
   for (const options of [{ perSecond: 0 }, { perSecond: 1, burst: 0 }]) {
     assert.throws(() => rateLimit({ ...options, clock }), RangeError);
+  }
+});
+
+test("rateLimit allows a burst of twice the rate, and of one at least", async () => {
+  for (const [perSecond, burst] of [[10, 20], [0.1, 1]] as const) {
+    const clock = new VirtualClock();
+    const guard = new LeakGuard();
+    const closed = new AbortController();
+    const { send, transport } = through(
+      rateLimit({ perSecond, clock, closed: closed.signal }),
+      () => ({}),
+    );
+    const sent = Array.from({ length: burst + 1 }, () => send(READ));
+    await clock.settle();
+    assert.equal(transport.requests.length, burst);
+    await clock.advance(1_000 / perSecond);
+    assert.equal(transport.requests.length, burst + 1);
+    await Promise.all(sent);
+    guard.check(clock);
+    const late = send(READ);
+    closed.abort(new Error("the client was closed"));
+    await inTime("it ends", assert.rejects(late, /was closed/), 5_000);
   }
 });
 
@@ -382,6 +471,16 @@ test("logWarnings logs each warning of the server once", async () => {
   assert.deepEqual(parseWarnings("rubbish"), []);
 });
 
+test("logWarnings logs a thousand distinct warnings, and no more", async () => {
+  let written = 0;
+  const logger = { ...silentLogger, warn: () => void written++ };
+  const { send } = through(logWarnings(logger), (_, count) => ({
+    headers: { warning: `299 - "warning ${count}"` },
+  }));
+  for (let i = 0; i < 1_001; i++) await send(READ);
+  assert.equal(written, 1_000);
+});
+
 test("countRequests counts by verb and code, including failures", async () => {
   const clock = new VirtualClock();
   const counts: unknown[] = [];
@@ -420,27 +519,83 @@ test("responseTimeout handles the failure of an aborted request", async () => {
   );
 });
 
-test("responseTimeout leaves no listener on the signal of a request that has ended", async () => {
-  const listeners = new Set<unknown>();
+test("responseTimeout leaves no listener and no timer of a request that has ended", async () => {
+  const clock = new VirtualClock();
+  const guard = new LeakGuard();
   const { signal } = new AbortController();
-  Object.assign(signal, {
-    addEventListener: (_type: string, listener: unknown) =>
-      listeners.add(listener),
-    removeEventListener: (_type: string, listener: unknown) =>
-      listeners.delete(listener),
-  });
-  const limit = responseTimeout(1_000, new VirtualClock());
+  const limit = responseTimeout(1_000, clock);
   const refusing = limit(() => Promise.reject(new Error("refused")));
   await assert.rejects(refusing({ ...READ, signal }), /refused/);
-  assert.equal(listeners.size, 0, "no response");
-  const { send } = through(limit, () => ({}));
-  for (const mayPause of [false, true]) {
+  const whole = limit(() =>
+    Promise.resolve({
+      status: 200,
+      headers: {},
+      body: new WholeBody(new Uint8Array(1)),
+      cancel: () => Promise.resolve(),
+    })
+  );
+  await whole({ ...READ, signal });
+  const { send } = through(limit, (_, count) => ({
+    status: count % 2 === 0 ? 200 : 500,
+    body: "some text",
+  }));
+  for (const mayPause of [false, true, false, true]) {
     const request = { ...READ, mayPause, signal };
     for await (const _chunk of (await send(request)).body);
-    assert.equal(listeners.size, 0, "a body that was read");
+    for await (const _chunk of (await send(request)).body) break;
     await (await send(request)).cancel();
-    assert.equal(listeners.size, 0, "a response that was cancelled");
   }
+  guard.check(clock);
+});
+
+test("responseTimeout ends a body between two chunks when its signal aborts", async () => {
+  for (const mayPause of [false, true]) {
+    const abort = new AbortController();
+    let inner: AbortSignal | undefined;
+    const send = responseTimeout(1_000, new VirtualClock())((request) => {
+      inner = request.signal;
+      return Promise.resolve({
+        status: 200,
+        headers: {},
+        body: (async function* () {
+          for (;;) yield new Uint8Array(1);
+        })(),
+        cancel: () => Promise.resolve(),
+      });
+    });
+    const request = { ...READ, mayPause, signal: abort.signal };
+    const body = (await send(request)).body[Symbol.asyncIterator]();
+    for (let i = 0; i < 2; i++) await body.next();
+    abort.abort(new Error("enough"));
+    assert.equal(inner?.reason?.message, "enough");
+  }
+});
+
+test("responseTimeout ends a request although the transport ignores its signal", async () => {
+  const clock = new VirtualClock();
+  const never = new Promise<never>(() => {});
+  const signals: (AbortSignal | undefined)[] = [];
+  const deaf = responseTimeout(1_000, clock)((request) => {
+    signals.push(request.signal);
+    return never;
+  });
+  const abort = new AbortController();
+  const late = deaf(READ);
+  const aborted = deaf({ ...READ, signal: abort.signal });
+  const before = deaf({
+    ...READ,
+    signal: AbortSignal.abort(new Error("early")),
+  });
+  abort.abort(new Error("enough"));
+  const ended = Promise.all([
+    assert.rejects(late, /did not begin its response within 1000 ms/),
+    assert.rejects(aborted, /enough/),
+    assert.rejects(before, /early/),
+  ]);
+  await clock.advance(1_000);
+  await inTime("all end", ended, 5_000);
+  assert.ok(signals.every((signal) => signal?.aborted));
+  assert.equal(clock.pendingTimers, 0);
 });
 
 test("traceRequests marks each answer from 400 as an error, and no other", async () => {

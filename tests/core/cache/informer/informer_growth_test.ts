@@ -55,8 +55,9 @@ function testGrowth(
   });
 }
 
-testGrowth("Leases of informers that are returned leave nothing", ({ pool }) =>
-  async () => {
+testGrowth(
+  "Leases of informers that are returned leave nothing",
+  ({ pool }) => async () => {
     const selection = { namespaces: ["one", "two"] };
     const first = pool.acquire(ConfigMap, selection);
     const second = pool.acquire(ConfigMap, selection);
@@ -77,7 +78,8 @@ testGrowth("Leases of informers that are returned leave nothing", ({ pool }) =>
     const refused = assert.rejects(early.informer.synced);
     await early.release();
     await refused;
-  });
+  },
+);
 
 testGrowth(
   "Handlers, loops and indexes that are removed leave nothing",

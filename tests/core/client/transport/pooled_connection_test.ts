@@ -4,11 +4,13 @@ import { EventEmitter, once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { PooledConnection } from "../../../../core/client/transport/pooled_connection.ts";
-import { ResponseStream } from "../../../../core/client/transport/response_stream.ts";
+import {
+  ResponseStream,
+  type ResponseStreamDeps,
+} from "../../../../core/client/transport/response_stream.ts";
 import { openHttpTransport } from "../../../../core/client/transport/transport_node.ts";
 import {
   type HttpRequest,
-  type HttpResponse,
   OpenRequests,
 } from "../../../../core/client/transport/transport.ts";
 import { inTime } from "../../../support/in_time.ts";
@@ -61,39 +63,6 @@ test("PooledConnection serves requests one after the other", async () => {
   assert.equal(connections, 1);
 });
 
-/** Socket that notes whether it keeps the process alive. */
-class NotedSocket extends EventEmitter {
-  readonly writable = true;
-  readonly writableLength = 0;
-  isReferenced = true;
-  readonly write = (): boolean => true;
-  readonly isPaused = (): boolean => false;
-  readonly ref = (): void => void (this.isReferenced = true);
-  readonly unref = (): void => void (this.isReferenced = false);
-}
-
-test("PooledConnection keeps the process alive only while it serves a request", async () => {
-  const socket = new NotedSocket();
-  const connection = new PooledConnection({ idle() {}, closed() {} });
-  connection.open(socket as unknown as Socket);
-  const send = () =>
-    new Promise<HttpResponse>((resolve, reject) => {
-      const requests = new OpenRequests();
-      const deps = { origin: "server", signal: undefined, requests };
-      const stream = new ResponseStream({ ...deps, resolve, reject });
-      connection.send(stream, Buffer.from("request"));
-    });
-  for (const round of ["first", "second"]) {
-    const sent = send();
-    connection.unref();
-    assert.ok(socket.isReferenced, `in use, ${round}`);
-    socket.emit("data", Buffer.from(`${OK}\r\nab`));
-    assert.equal((await sent).status, 200);
-    connection.unref();
-    assert.ok(!socket.isReferenced, `idle, ${round}`);
-  }
-});
-
 test("PooledConnection is not used again if the server closes it", async () => {
   for (
     const header of ["connection: close\r\n", "keep-alive: timeout=1\r\n"]
@@ -118,10 +87,12 @@ test("PooledConnection is closed by bytes that belong to no response", async () 
 
 /** Socket without a peer: the test emits what arrives. */
 class SilentSocket extends EventEmitter {
-  readonly writable = true;
-  readonly writableLength = 0;
+  writable = true;
+  writableLength = 0;
   /** Whether it keeps the process alive. */
   isReferenced = true;
+  isDestroyed = false;
+  writes = 0;
   #isPaused = false;
   isPaused(): boolean {
     return this.#isPaused;
@@ -138,32 +109,146 @@ class SilentSocket extends EventEmitter {
   unref(): void {
     this.isReferenced = false;
   }
-  write(): void {}
-  destroy(): void {}
+  write(): void {
+    this.writes++;
+  }
+  destroy(): void {
+    this.isDestroyed = true;
+  }
 }
 
 /** Pooled connection over a silent socket, with the responses that it gets. */
 function silentConnection() {
   const idle: PooledConnection[] = [];
+  const closed: PooledConnection[] = [];
+  const failures: unknown[] = [];
   const connection = new PooledConnection({
     idle: (one) => void idle.push(one),
-    closed() {},
+    closed: (one) => void closed.push(one),
   });
   const socket = new SilentSocket();
   connection.open(socket as unknown as Socket);
-  const send = () =>
-    connection.send(
-      new ResponseStream({
-        origin: "http://127.0.0.1:1",
-        signal: undefined,
-        requests: new OpenRequests(),
-        resolve() {},
-        reject: (error) => assert.fail(String(error)),
-      }),
-      new Uint8Array(),
-    );
-  return { connection, idle, send, socket };
+  const send = (parts: Partial<ResponseStreamDeps> = {}) => {
+    const stream = new ResponseStream({
+      origin: "http://127.0.0.1:1",
+      signal: undefined,
+      requests: new OpenRequests(),
+      resolve() {},
+      reject: (error) => void failures.push(error),
+      ...parts,
+    });
+    connection.send(stream, new Uint8Array());
+    return stream;
+  };
+  const receive = (text: string) => socket.emit("data", Buffer.from(text));
+  return { connection, idle, closed, failures, send, receive, socket };
 }
+
+type SilentConnection = ReturnType<typeof silentConnection>;
+
+/** Responses after which a connection is not used again. */
+const LAST: readonly (readonly [
+  string,
+  (parts: SilentConnection) => void,
+])[] = [
+  ["it came before the request was written", ({ send, socket, receive }) => {
+    send();
+    socket.writableLength = 1;
+    receive(`${OK}\r\nab`);
+  }],
+  ["its caller leaves it", ({ send, receive }) => {
+    const stream: ResponseStream = send({
+      resolve: () => stream.abort(new Error("enough")),
+    });
+    receive(`${OK}\r\nab`);
+  }],
+  ["more bytes follow", ({ send, receive }) => {
+    send();
+    receive(`${OK}\r\nabc`);
+  }],
+  ["more bytes follow later", ({ send, receive, idle }) => {
+    send();
+    receive(`${OK}\r\nab`);
+    idle.pop();
+    receive("c");
+  }],
+  ["the peer closes it later", ({ send, receive, idle, socket }) => {
+    send();
+    receive(`${OK}\r\nab`);
+    idle.pop();
+    socket.emit("close");
+  }],
+  ["its length is its end", ({ send, receive, socket }) => {
+    send();
+    receive("HTTP/1.1 200 OK\r\n\r\nab");
+    socket.emit("end");
+  }],
+  ["it is too short", ({ send, receive, socket, failures }) => {
+    send();
+    receive(`${OK}\r\na`);
+    socket.emit("close");
+    failures.pop();
+  }],
+  ["its socket fails", ({ send, socket, failures }) => {
+    send();
+    socket.emit("error", new Error("broken"));
+    assert.match(String(failures.pop()), /broken/);
+  }],
+  ["its socket closes without a word", ({ send, socket, failures }) => {
+    send();
+    socket.emit("close");
+    assert.match(String(failures.pop()), /ended within the head/);
+  }],
+  ["its request is refused before it is written", ({ send, failures }) => {
+    send({
+      beforeSend: () => {
+        throw new Error("no longer");
+      },
+    });
+    assert.match(String(failures.pop()), /no longer/);
+  }],
+];
+
+for (const [why, play] of LAST) {
+  test(`PooledConnection is closed after a response if ${why}`, () => {
+    const parts = silentConnection();
+    play(parts);
+    const { connection, idle, closed, failures, socket } = parts;
+    assert.deepEqual(idle, []);
+    assert.ok(socket.isDestroyed);
+    assert.ok(closed.includes(connection), "the pool is told");
+    assert.deepEqual(
+      failures.filter((error) => !/enough/.test(`${error}`)),
+      [],
+    );
+    if (why.includes("before it is written")) assert.equal(socket.writes, 0);
+  });
+}
+
+test("PooledConnection is usable for as long as the server keeps it", () => {
+  const { now } = performance;
+  const start = now.call(performance);
+  // Nobody uses one for longer than a minute.
+  const limits = { "": 60_000, "timeout=5": 4_000, "timeout=3600": 60_000 };
+  try {
+    for (const [keepAlive, limit] of Object.entries(limits)) {
+      performance.now = () => start;
+      const { connection, send, receive, socket } = silentConnection();
+      assert.ok(connection.isUsable);
+      send();
+      receive(`${OK}${keepAlive && `keep-alive: ${keepAlive}\r\n`}\r\nab`);
+      performance.now = () => start + limit - 1;
+      assert.ok(connection.isUsable, keepAlive);
+      performance.now = () => start + limit;
+      assert.ok(!connection.isUsable, keepAlive);
+      performance.now = () => start;
+      socket.writable = false;
+      assert.ok(!connection.isUsable, "the peer has ended it");
+    }
+  } finally {
+    performance.now = now;
+  }
+});
 
 test("PooledConnection reads on after a response that ended while it was paused", () => {
   const { connection, idle, send, socket } = silentConnection();
