@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { OwnWrite } from "../../../../core/cache/informer/shared_informer.ts";
+import { StoreWriter } from "../../../../core/cache/informer/store_writer.ts";
+import {
+  Subscription,
+  Subscriptions,
+} from "../../../../core/cache/informer/subscriptions.ts";
+import { ObjectStore } from "../../../../core/cache/store/object_store.ts";
+import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
+import { InformerMetrics } from "../../../../core/cache/watch/watch_record.ts";
+import { wholeRange } from "../../../../core/json/byte_range.ts";
+import { EventScanner } from "../../../../core/json/event_scanner.ts";
+import type { ObjectHeader } from "../../../../core/json/object_header.ts";
+import { noMetrics } from "../../../../core/metrics.ts";
+import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { Widget } from "../../../support/fake_watch_call.ts";
+import { growthOf } from "../../../support/growth.ts";
+import { inTime } from "../../../support/in_time.ts";
+
+function object(name: string, version: number): KubernetesObject {
+  const resourceVersion = String(version);
+  return {
+    apiVersion: "example.dev/v1",
+    kind: "Widget",
+    metadata: { namespace: "default", name, uid: name, resourceVersion },
+  };
+}
+
+function header(name: string, version: number): ObjectHeader {
+  const text = JSON.stringify(object(name, version));
+  return new EventScanner().scanObject(wholeRange(text));
+}
+
+/** A cache that the test fills, and a handler's subscription to it. */
+class Cache {
+  readonly clock = new VirtualClock();
+  /** Last event of the handler, and the number of all. */
+  last = "";
+  events = 0;
+  readonly #store = new ObjectStore<KubernetesObject>({ kind: Widget });
+  readonly #subscriptions = new Subscriptions<KubernetesObject>(this.clock);
+  readonly writer = new StoreWriter<KubernetesObject>({
+    kind: Widget,
+    store: this.#store,
+    subscriptions: this.#subscriptions,
+    slice: new TimeSlice(this.clock),
+    metrics: new InformerMetrics(noMetrics, "Widget"),
+    metadataOnly: false,
+    labels: [],
+    selectsFields: false,
+    shard: undefined,
+  });
+  readonly subscription = this.subscribe((line) => {
+    this.last = line;
+    this.events++;
+  });
+  /** Version that the server has reached. */
+  version = 1_000;
+
+  subscribe(
+    handle: (line: string) => unknown,
+    onError: (error: unknown) => void = () => {},
+  ): Subscription<KubernetesObject> {
+    const subscription = new Subscription<KubernetesObject>(
+      ({ type, key }) => handle(`${type} ${key}`),
+      {
+        name: "test",
+        store: this.#store,
+        writer: this.writer,
+        onRemove: (removed) => this.#subscriptions.delete(removed),
+        onError: (_name, error) => onError(error),
+      },
+    );
+    this.#subscriptions.add(subscription);
+    return subscription;
+  }
+
+  /** Reads a whole state: these objects in their versions. */
+  async list(...objects: readonly (readonly [string, number])[]) {
+    this.writer.init();
+    for (const [name, version] of objects) {
+      this.writer.initApply(header(name, version));
+    }
+    await this.writer.initDone(String(this.version));
+  }
+
+  /** Begins a write of an object. */
+  begin(name: string): OwnWrite<KubernetesObject> {
+    return this.subscription.beginWrite(`default/${name}`);
+  }
+
+  /** Writes an object; its echo has not arrived. */
+  write(name: string): number {
+    this.begin(name).succeed(object(name, ++this.version));
+    return this.version;
+  }
+}
+
+/** Ways in which the stream passes own writes, which ends their windows. */
+const PASSES: readonly (readonly [
+  string,
+  (cache: Cache, name: string) => unknown,
+])[] = [
+  ["its echo", (cache, name) => {
+    cache.writer.apply(header(name, cache.write(name)));
+  }],
+  ["a later state", (cache, name) => {
+    cache.write(name);
+    cache.writer.apply(header(name, ++cache.version));
+  }],
+  ["a bookmark", (cache, name) => {
+    cache.writer.bookmark(String(cache.write(name)));
+  }],
+  ["its deletion", (cache, name) => {
+    cache.write(name);
+    cache.writer.delete(header(name, ++cache.version));
+  }],
+  ["its deletion while another is under way", (cache, name) => {
+    cache.write(name);
+    const late = cache.begin(name);
+    cache.writer.delete(header(name, ++cache.version));
+    late.fail();
+  }],
+  ["a list with it", (cache, name) => cache.list([name, cache.write(name)])],
+  ["a list without it", (cache, name) => {
+    cache.write(name);
+    return cache.list();
+  }],
+  ["the failures of others", (cache, name) => {
+    const writes = [1, 2, 3].map(() => cache.begin(name));
+    writes[1]?.succeed(object(name, ++cache.version));
+    cache.writer.apply(header(name, cache.version));
+    writes[0]?.fail();
+    writes[2]?.fail();
+    writes[2]?.fail();
+  }],
+  ["a state of an earlier history", async (cache, name) => {
+    cache.write(name);
+    cache.version -= 5;
+    await assert.rejects(cache.list(), /history restarted/);
+    await cache.list();
+  }],
+];
+
+for (const [what, pass] of PASSES) {
+  test(`An own write leaves nothing once the stream has passed it: ${what}`, async () => {
+    const cache = new Cache();
+    await cache.list();
+    let number = 0;
+    const found = await growthOf(5, async () => {
+      await pass(cache, `a${number++}`);
+      await cache.clock.settle();
+    });
+    // The objects themselves stay.
+    const isStored = (line: string) => line.startsWith("core/cache/store/");
+    assert.deepEqual(found.filter((line) => !isStored(line)), []);
+    // What others write from now on is delivered at once.
+    const before = cache.events;
+    cache.writer.apply(header(`a${number - 1}`, cache.version += 10));
+    assert.equal(cache.events, before + 1);
+  });
+}
+
+test("A handler that another one removes is not called any more", async () => {
+  const cache = new Cache();
+  await cache.list();
+  const seen: string[] = [];
+  cache.subscribe(() => second.remove());
+  const second = cache.subscribe((line) => seen.push(line));
+  cache.writer.apply(header("a", 2_000));
+  assert.deepEqual(seen, []);
+  assert.equal(cache.last, "added default/a");
+});
+
+test("A removed handler is not asked about events, and its sync has failed", async () => {
+  const cache = new Cache();
+  await cache.list();
+  const { changed } = Subscription.prototype;
+  let asked = 0;
+  Subscription.prototype.changed = function (event) {
+    asked++;
+    changed.call(this, event);
+  };
+  try {
+    for (let i = 0; i < 3; i++) {
+      const handler = cache.subscribe(() => {});
+      handler.remove();
+      await inTime("its sync", assert.rejects(handler.synced), 5_000);
+    }
+    cache.writer.apply(header("a", 2_000));
+    assert.equal(asked, 1);
+  } finally {
+    Subscription.prototype.changed = changed;
+  }
+});
+
+test("A handler has synced when it has every object, whenever it was added", async () => {
+  const names = Array.from({ length: 20 }, (_, i) => `a${i}`);
+  for (const moment of ["before", "during", "after"]) {
+    const cache = new Cache();
+    const seen = new Set<string>();
+    const add = () => cache.subscribe((line) => seen.add(line));
+    let handler = moment === "before" ? add() : undefined;
+    cache.writer.init();
+    for (const name of names) cache.writer.initApply(header(name, 5));
+    if (moment === "during") handler = add();
+    await cache.writer.initDone("1000");
+    handler ??= add();
+    await inTime(`synced, added ${moment}`, handler.synced, 5_000);
+    assert.ok(handler.hasSynced);
+    assert.equal(seen.size, names.length, moment);
+  }
+});
+
+test("What a handler throws or rejects with is reported, and not thrown", async () => {
+  const cache = new Cache();
+  const errors: unknown[] = [];
+  cache.subscribe(() => {
+    throw new Error("thrown");
+  }, (error) => errors.push(error));
+  cache.subscribe(
+    () => Promise.reject(new Error("rejected")),
+    (error) => errors.push(error),
+  );
+  await cache.list(["a", 5]);
+  assert.deepEqual(errors.map(String), ["Error: thrown", "Error: rejected"]);
+});
