@@ -8,6 +8,12 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer, Socket } from "node:net";
 import { test } from "node:test";
+import { createServer as createTlsServer } from "node:tls";
+import {
+  createAuthority,
+  issueCertificate,
+} from "../../../../apiserver/certificates.ts";
+import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
 import { openHttpTransport } from "../../../../core/client/transport/transport_node.ts";
 import type {
   HttpRequest,
@@ -204,6 +210,103 @@ testBoth(
       await until("it is closed", () => peer.open.length === 0, SOON);
     }, { isSilent: true, scheme: "https" });
   },
+);
+
+test("Transport over sockets speaks HTTP/1.1 over TLS, and resumes its session", async () => {
+  const authority = createAuthority({ commonName: "test" });
+  const { certificate, key } = issueCertificate(authority, {
+    commonName: "server",
+    usage: "server",
+    hosts: ["127.0.0.1"],
+  });
+  const protocols: (string | false | null)[] = [];
+  const resumed: boolean[] = [];
+  const server = createTlsServer({
+    cert: certificate,
+    key,
+    ALPNProtocols: ["h2", "http/1.1"],
+  }, (socket) => {
+    protocols.push(socket.alpnProtocol);
+    resumed.push(socket.isSessionReused());
+    socket.on("error", () => {});
+    socket.on(
+      "data",
+      () => socket.end(OK.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n")),
+    );
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const transport = openHttpTransport({
+    server: `https://127.0.0.1:${port}`,
+    certificateAuthority: authority.certificate,
+  });
+  for (let i = 0; i < 3; i++) await readAtOnce(transport, 1);
+  await transport.close();
+  server.close();
+  assert.deepEqual(protocols, Array(3).fill("http/1.1"));
+  // The other runtimes begin a new session each time.
+  if (currentRuntime() === "node") {
+    assert.deepEqual(resumed, [false, true, true]);
+  }
+});
+
+test("Transport over sockets sends small requests without a delay", () =>
+  withPeer(async (transport) => {
+    const { setNoDelay } = Socket.prototype;
+    let calls = 0;
+    Socket.prototype.setNoDelay = function (this: Socket, on) {
+      if (on === true) calls++;
+      return setNoDelay.call(this, on);
+    };
+    try {
+      await readAtOnce(transport, 2);
+      assert.equal(calls, 2);
+    } finally {
+      Socket.prototype.setNoDelay = setNoDelay;
+    }
+  }));
+
+test("Transport over sockets gives up a silent proxy at its own time limit", async () => {
+  const proxy = new Peer(true);
+  const listener = createServer(proxy.accept);
+  listener.listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const { port } = listener.address() as AddressInfo;
+  for (const scheme of ["http", "socks5"]) {
+    const transport = openHttpTransport({
+      server: "https://127.0.0.1:1",
+      proxyUrl: `${scheme}://127.0.0.1:${port}`,
+      connectTimeout: 100,
+    });
+    const sent = transport.send(get("/x"));
+    await inTime("it fails", assert.rejects(sent, /within 100 ms/), 5_000);
+    await until("its socket is closed", () => proxy.open.length === 0, SOON);
+    await transport.close();
+  }
+  listener.close();
+});
+
+testBoth(
+  "Transport over sockets that retires serves all requests in progress first",
+  (get) =>
+    withPeer(async (transport, peer) => {
+      const sent = [0, 1, 2].map(() => transport.send(get("/x")));
+      await until("all have arrived", () => peer.requests.length === 3);
+      let isRetired = false;
+      const retired = transport.retire().then(() => isRetired = true);
+      const ended = Promise.all(
+        sent.map(async (one) => assert.equal(await text(await one), "ok")),
+      );
+      for (const socket of [...peer.open]) {
+        await nextTurn();
+        assert.equal(isRetired, false);
+        socket.write(OK);
+      }
+      await inTime("all end", ended, 5_000);
+      await inTime("it is retired", retired, 5_000);
+      await until("all are closed", () => peer.open.length === 0, SOON);
+    }, { isSilent: true }),
 );
 
 /** Ways to end a request that waits for its response. */

@@ -274,7 +274,7 @@ test("PooledConnection keeps the process alive while it serves a request", () =>
   }
 });
 
-test("Transport over sockets leaves no timer of a connection that is open", async () => {
+test("Transport over sockets leaves no timer of a connection that is open or has failed", async () => {
   const LIMIT_MS = 54_321;
   const { clearTimeout, setTimeout } = globalThis;
   const timers = new Set<unknown>();
@@ -287,6 +287,10 @@ test("Transport over sockets leaves no timer of a connection that is open", asyn
   const { port } = server.address() as AddressInfo;
   const transport = openHttpTransport({
     server: `http://127.0.0.1:${port}`,
+    connectTimeout: LIMIT_MS,
+  });
+  const refusing = openHttpTransport({
+    server: "http://127.0.0.1:1",
     connectTimeout: LIMIT_MS,
   });
   globalThis.setTimeout = ((callback: () => void, delay: number) => {
@@ -303,10 +307,19 @@ test("Transport over sockets leaves no timer of a connection that is open", asyn
     assert.equal(timers.size, 1, "while it connects");
     await sent;
     assert.equal(timers.size, 0);
+    const abort = new AbortController();
+    const given = [
+      transport.send({ ...READ, signal: abort.signal }),
+      transport.send({ ...READ, signal: abort.signal }),
+      refusing.send(READ),
+    ];
+    abort.abort();
+    await Promise.allSettled(given);
+    assert.equal(timers.size, 0, "aborted or refused");
   } finally {
     Object.assign(globalThis, { clearTimeout, setTimeout });
     for (const timer of timers) clearTimeout(timer as never);
-    await transport.close();
+    await Promise.all([transport.close(), refusing.close()]);
     server.close();
   }
 });

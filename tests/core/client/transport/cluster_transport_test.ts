@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, test } from "node:test";
+import { ClusterTransport } from "../../../../core/client/transport/cluster_transport.ts";
+import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
+import type {
+  ClusterConfig,
+  Credential,
+} from "../../../../core/config/cluster_config.ts";
+import { growthOf } from "../../../support/growth.ts";
+import { inTime } from "../../../support/in_time.ts";
+import { startTlsServer } from "../../../support/tls_server.ts";
+import { get, text } from "../../../support/transport_case.ts";
+import { until } from "../../../support/until.ts";
+
+const tls = await startTlsServer();
+after(() => tls.stop());
+
+/** Server without TLS: only connections count, whatever the certificates. */
+const server = createServer((request, response) => {
+  if (request.url === "/open") response.write("begun");
+  else response.end("ok");
+});
+const open = new Set<unknown>();
+let connections = 0;
+server.on("connection", (socket) => {
+  connections++;
+  open.add(socket);
+  socket.on("close", () => open.delete(socket));
+});
+server.listen(0, "127.0.0.1");
+await once(server, "listening");
+after(() => server.close());
+const { port } = server.address() as AddressInfo;
+
+const { jane, joe } = tls.clients;
+
+/** Credentials that follow each other; Deno ends itself at a key that does not fit. */
+const PAIRS: readonly Credential[] = currentRuntime() === "deno"
+  ? [jane, joe]
+  : [jane, joe, { ...joe, key: jane.key }];
+
+/** Transport whose credentials the test changes. */
+function transportTo(config: ClusterConfig) {
+  const credentials = {
+    present: jane as Credential,
+    current: () => Promise.resolve(credentials.present),
+    refresh: () => Promise.resolve(credentials.present),
+  };
+  return { credentials, transport: new ClusterTransport(config, credentials) };
+}
+
+const PLAIN: ClusterConfig = { server: `http://127.0.0.1:${port}` };
+const TRUSTED: ClusterConfig = {
+  server: tls.url,
+  certificateAuthority: tls.authority,
+};
+const STREAM = {
+  path: "/stream/three",
+  headers: {},
+  protocols: ["v5.channel.k8s.io"],
+};
+
+test("ClusterTransport leaves nothing of former credentials", async () => {
+  const { credentials, transport } = transportTo(PLAIN);
+  const found = await growthOf(4, async () => {
+    for (const next of PAIRS) {
+      credentials.present = next;
+      const before = connections;
+      assert.equal(await text(await transport.send(get("/"))), "ok");
+      // Bun's connections are those of the runtime.
+      if (currentRuntime() !== "bun") assert.ok(connections > before);
+      await text(await transport.send(get("/")));
+    }
+  });
+  assert.deepEqual(found, []);
+  if (currentRuntime() !== "bun") {
+    await until("one pool has a connection", () => open.size <= 2);
+  }
+  await transport.close();
+});
+
+test("ClusterTransport sends a request although its credentials change meanwhile", async () => {
+  const { credentials, transport } = transportTo(PLAIN);
+  const all = [jane, joe, jane].map((next) => {
+    credentials.present = next;
+    return transport.send(get("/"));
+  });
+  for (const response of await inTime("all", Promise.all(all), 10_000)) {
+    assert.equal(await text(response), "ok");
+  }
+  await transport.close();
+});
+
+test("ClusterTransport opens nothing after its end", async () => {
+  for (const wasUsed of [false, true]) {
+    const { credentials, transport } = transportTo(PLAIN);
+    if (wasUsed) await text(await transport.send(get("/")));
+    await transport.close();
+    const before = connections;
+    for (const next of [jane, joe]) {
+      credentials.present = next;
+      const closed = /the connections were closed/;
+      await assert.rejects(transport.send(get("/")), closed);
+      await assert.rejects(transport.connect(STREAM), closed);
+    }
+    assert.equal(connections, before);
+  }
+});
+
+test("ClusterTransport ends a stream that opens while it closes", async () => {
+  const { transport } = transportTo(TRUSTED);
+  const before = (await tls.counters()).closedStreams;
+  const stream = transport.connect({ ...STREAM, path: "/stream/silent" });
+  // After the check, before the handshake is over.
+  await import("../../../../core/client/transport/web_socket.ts");
+  await Promise.resolve();
+  await transport.close();
+  const read = async () => {
+    for await (const _message of (await stream).messages);
+  };
+  await inTime("it ends", assert.rejects(read()), 10_000);
+  await until("the server sees it, if it was open", async () => {
+    const { closedStreams, connections } = await tls.counters();
+    return closedStreams > before || connections === 0;
+  }, { within: 10_000 });
+});
+
+test("ClusterTransport leaves nothing of streams that have ended", async () => {
+  const { transport } = transportTo({ ...TRUSTED });
+  const found = await growthOf(4, async () => {
+    const stream = await transport.connect(STREAM);
+    let messages = 0;
+    for await (const _message of stream.messages) messages++;
+    assert.equal(messages, 3);
+    await stream.close();
+  });
+  assert.deepEqual(found, []);
+  await transport.close();
+});

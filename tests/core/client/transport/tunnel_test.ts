@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { test } from "node:test";
+import { openTunnel } from "../../../../core/client/transport/tunnel.ts";
+import { LeakGuard } from "../../../support/leaks.ts";
+import { inTime } from "../../../support/in_time.ts";
+import { until } from "../../../support/until.ts";
+import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+
+const SOON = { within: 5_000 };
+const SCHEMES = ["http", "socks5"] as const;
+/** Successful answers of a SOCKS5 proxy. */
+const SOCKS = ["\x05\x00", "\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00"];
+
+/** A proxy that answers each message with the next answer. */
+async function withProxy(
+  answers: readonly string[],
+  run: (proxy: {
+    readonly host: string;
+    readonly received: string[];
+    readonly open: ReadonlySet<Socket>;
+  }) => Promise<void>,
+): Promise<void> {
+  const received: string[] = [];
+  const open = new Set<Socket>();
+  const server = createServer((socket) => {
+    open.add(socket);
+    const left = [...answers];
+    socket.on("error", () => {});
+    socket.on("close", () => open.delete(socket));
+    socket.on("data", (data) => {
+      received.push(data.toString("latin1"));
+      const answer = left.shift();
+      if (answer !== undefined) socket.write(answer, "latin1");
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  try {
+    await run({ host: `127.0.0.1:${port}`, received, open });
+  } finally {
+    for (const socket of open) socket.destroy();
+    server.close();
+  }
+}
+
+test("openTunnel names host and port of the server", async () => {
+  const targets: Readonly<Record<string, string>> = {
+    "https://api.internal": "api.internal:443",
+    "http://api.internal": "api.internal:80",
+    "https://api.internal:6443/prefix": "api.internal:6443",
+    "https://[fd00::1]": "[fd00::1]:443",
+  };
+  for (const [server, target] of Object.entries(targets)) {
+    await withProxy(["HTTP/1.1 200 OK\r\n\r\n"], async ({ host, received }) => {
+      const options = { timeout: 10_000 };
+      const tunnel = await openTunnel(
+        `http://ja%3Ane:p%40ss@${host}`,
+        new URL(server),
+        options,
+      );
+      tunnel.destroy();
+      const [request = ""] = received;
+      assert.equal(request.split("\r\n", 1)[0], `CONNECT ${target} HTTP/1.1`);
+      assert.match(request, new RegExp(`host: ${RegExp.escape(target)}`, "i"));
+      const authorization = `proxy-authorization: Basic ${btoa("ja:ne:p@ss")}`;
+      assert.ok(request.toLowerCase().includes(authorization.toLowerCase()));
+    });
+  }
+});
+
+test("openTunnel closes its socket when the proxy refuses", async () => {
+  const refusals: readonly (readonly [string, readonly string[]])[] = [
+    ...["204 No Content", "302 Found", "407 Proxy Authentication Required"]
+      .map((status) => ["http", [`HTTP/1.1 ${status}\r\n\r\n`]] as const),
+    ["socks5", ["\x05\xff"]],
+    ["socks5", ["\x05\x00", "\x05\x05\x00\x01\x00\x00\x00\x00\x00\x00"]],
+  ];
+  for (const [scheme, answers] of refusals) {
+    await withProxy(answers, async ({ host, open }) => {
+      const opened = openTunnel(`${scheme}://${host}`, new URL("https://api"), {
+        timeout: 10_000,
+      });
+      await assert.rejects(
+        inTime("the refusal", opened, 5_000),
+        /^Error: Cannot connect through the proxy/,
+      );
+      await until("its socket is closed", () => open.size === 0, SOON);
+    });
+  }
+});
+
+for (const scheme of SCHEMES) {
+  test(`openTunnel ends when its signal aborts or its time is over: ${scheme}`, async () => {
+    for (const timeout of [100, 60_000]) {
+      await withProxy([], async ({ host, open, received }) => {
+        const guard = new LeakGuard();
+        const abort = new AbortController();
+        const opened = openTunnel(
+          `${scheme}://${host}`,
+          new URL("https://api"),
+          { timeout, signal: abort.signal },
+        );
+        const rejected = assert.rejects(
+          inTime("its end", opened, 5_000),
+          timeout === 100 ? /received nothing within 100 ms/ : /enough/,
+        );
+        await until("the proxy is asked", () => received.length > 0);
+        if (timeout > 100) abort.abort(new Error("enough"));
+        await rejected;
+        await until("its socket is closed", () => open.size === 0, SOON);
+        guard.check(new VirtualClock());
+      });
+    }
+  });
+
+  test(`openTunnel leaves no listener once it is open: ${scheme}`, async () => {
+    const answers = scheme === "http" ? ["HTTP/1.1 200 OK\r\n\r\n"] : SOCKS;
+    await withProxy(answers, async ({ host, open }) => {
+      const guard = new LeakGuard();
+      const abort = new AbortController();
+      const tunnel = await openTunnel(
+        `${scheme}://${host}`,
+        new URL("https://api"),
+        { timeout: 60_000, signal: abort.signal },
+      );
+      guard.check(new VirtualClock());
+      // The signal was that of the attempt.
+      abort.abort(new Error("enough"));
+      assert.equal(tunnel.destroyed, false);
+      tunnel.destroy();
+      await until("it is closed", () => open.size === 0, SOON);
+    });
+  });
+}
