@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { ApiError } from "../../core/api/api_error.ts";
+import { keyOf } from "../../core/api/object_key.ts";
+import { byFunction } from "../../core/controller/watch/mappers.ts";
 import { patchResource, patchStatus } from "../../core/controller/result.ts";
 import { mutableCopy } from "../../core/json/prune.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
@@ -188,6 +190,34 @@ scenario(
     assert.deepEqual(results, ["written by call 4", "given up after call 14"]);
   },
   { embedded: "it makes the server refuse" },
+);
+
+scenario(
+  "What modify finds to be as wanted is in the cache before its event comes",
+  async (fixture) => {
+    const found: unknown[] = [];
+    await fixture.client.create(ConfigMap, {
+      metadata: KEY,
+      data: { value: "old" },
+    });
+    const { runs } = await startGadgets(fixture, async (_gadget, ctx) => {
+      if (found.length > 0) return;
+      await fixture.client.patch(ConfigMap, KEY, { data: { value: "new" } });
+      await ctx.modify(ConfigMap, "a", (map) => {
+        map.data = { value: "new" };
+      });
+      found.push((await ctx.get(ConfigMap, "a"))?.data);
+    }, {
+      sources: [
+        watch(ConfigMap, { mapper: byFunction((map) => [keyOf(map)]) }),
+      ],
+    });
+    fixture.faults.stallWatches({ resource: "configmaps" });
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 2);
+    assert.deepEqual(found, [{ value: "new" }]);
+  },
+  { embedded: "it makes the server withhold events" },
 );
 
 scenario(

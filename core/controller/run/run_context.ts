@@ -601,7 +601,12 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       if (read === undefined) return undefined;
       const changed = mutableCopy(read);
       checkChange(change(changed), { kind, read, changed });
-      if (!replacementChanges(read, changed, options.subresource)) return read;
+      if (!replacementChanges(read, changed, options.subresource)) {
+        // What it returns must be in the cache, which may be behind what was read.
+        const base = read.metadata.resourceVersion;
+        this.#beginWrite(kind, target).succeed(read, { base });
+        return read;
+      }
       try {
         return await this.replace(kind, changed, options);
       } catch (error) {
