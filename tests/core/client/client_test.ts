@@ -4,6 +4,10 @@ import { ApiError } from "../../../core/api/api_error.ts";
 import { untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";
 import type { ClientOptions } from "../../../core/client/client_options.ts";
+import { authenticate } from "../../../core/client/authenticate.ts";
+import { pathRequest } from "../../../core/client/request.ts";
+import { responseError } from "../../../core/client/response.ts";
+import { WholeBody } from "../../../core/client/transport/chunk_queue.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import {
   type Script,
@@ -367,4 +371,146 @@ test("Client.close ends requests that wait for a retry or the rate limit", async
     assert.match(outcome, /the client was closed/);
   }
   assert.equal(clock.pendingTimers, 0);
+});
+
+test("Client limits a whole response like one in chunks, to the byte", async () => {
+  const json = JSON.stringify(OBJECT);
+  const bytes = new TextEncoder().encode(json);
+  for (const isWhole of [false, true]) {
+    for (
+      const [maxResponseBytes, isRead] of [[0, true], [-1, false]] as const
+    ) {
+      const transport = new ScriptedTransport(() => ({ body: json }));
+      const { send } = transport;
+      transport.send = async (request) => ({
+        ...await send.call(transport, request),
+        ...(isWhole && { body: new WholeBody(bytes) }),
+      });
+      const client = new Client({ transport }, {
+        maxResponseBytes: bytes.length + maxResponseBytes,
+      });
+      if (isRead) assert.deepEqual(await client.get(POD, KEY), OBJECT);
+      else await assert.rejects(() => client.get(POD, KEY), RangeError);
+    }
+  }
+});
+
+test("Client.request refuses every status from 300 and reads no redirect", async () => {
+  for (const code of [300, 302, 304, 399, 400]) {
+    const { client, transport } = clientWith(() => ({ status: code }));
+    const request = { method: "GET", path: "/x", headers: {} } as const;
+    for (
+      const send of [
+        () => client.request(request),
+        () => client.get(POD, KEY),
+      ]
+    ) {
+      await assert.rejects(send, { name: "ApiError", status: code });
+    }
+    assert.equal(transport.cancelled, code < 400 ? 2 : 0);
+  }
+});
+
+test("Client calls beforeSend before each attempt, and sends nothing if it throws", async () => {
+  const clock = new VirtualClock();
+  const { client, transport } = clientWith(
+    (_request, count) =>
+      count < 3 ? { status: 429, headers: { "retry-after": "1" } } : {},
+    {
+      clock,
+      random: () => 0,
+    },
+  );
+  let calls = 0;
+  const request = {
+    method: "GET",
+    path: "/x",
+    headers: {},
+    beforeSend: () => void calls++,
+  } as const;
+  const sent = client.request(request);
+  await clock.advance(2_000);
+  await sent;
+  assert.equal(calls, 3);
+  const refused = {
+    ...request,
+    method: "PUT",
+    beforeSend: () => {
+      throw new RangeError("No longer allowed");
+    },
+  } as const;
+  transport.stream = () => assert.fail("a stream was opened");
+  for (const one of [client, client.with([(next) => next])]) {
+    await assert.rejects(() => one.request(refused), /No longer allowed/);
+  }
+  assert.equal(transport.requests.length, 3);
+});
+
+test("Client that was derived by with() leaves the other one open", async () => {
+  const { client, transport } = clientWith(() => ({ body: OBJECT }));
+  await client.with([(next) => next]).close();
+  assert.equal(transport.closed, 0);
+  assert.deepEqual(await client.get(POD, KEY), OBJECT);
+});
+
+test("Client throws the reason of its signal although the body broke first", async () => {
+  const abort = new AbortController();
+  for (const reason of [new Error("enough"), undefined]) {
+    const { client } = clientWith(() => ({
+      body: (async function* () {
+        yield "{";
+        abort.abort(reason);
+        throw abort.signal.reason;
+      })(),
+    }));
+    await assert.rejects(
+      client.get(POD, KEY, { signal: abort.signal }),
+      (error) => error === abort.signal.reason,
+    );
+  }
+  const { client } = clientWith(() => ({
+    body: (async function* () {
+      yield "{";
+      throw new Error("reset");
+    })(),
+  }));
+  await assert.rejects(
+    client.get(POD, KEY),
+    /^Error: Cannot get Pod default\/web: the response cannot be read: received reset$/,
+  );
+});
+
+test("Client prefers the Retry-After of the response to that of its Status", async () => {
+  for (
+    const [header, expected] of [["7", 7_000], [undefined, 2_000]] as const
+  ) {
+    const { client } = clientWith(() => ({
+      ...status(500, "InternalError", { details: { retryAfterSeconds: 2 } }),
+      headers: header === undefined ? {} : { "retry-after": header },
+    }));
+    await assert.rejects(
+      client.get(POD, KEY),
+      (error) => ApiError.is(error) && error.retryAfter === expected,
+    );
+  }
+});
+
+test("Client reads at most a megabyte of an error that does not end", async () => {
+  const part = "x".repeat(64 << 10);
+  let parts = 0;
+  const transport = new ScriptedTransport(() => ({
+    status: 500,
+    body: (async function* () {
+      for (; parts < 1_000; parts++) yield part;
+    })(),
+  }));
+  const send = authenticate({
+    current: () => Promise.resolve({ token: "secret" }),
+    refresh: () => Promise.resolve({ token: "secret" }),
+  })((request) => transport.send(request));
+  await assert.rejects(async () => {
+    const request = pathRequest("/x");
+    throw await responseError(request, await send(request));
+  }, { name: "ApiError", status: 500 });
+  assert.ok(parts < 20, `${parts} parts of 64 KiB`);
 });
