@@ -12,8 +12,10 @@ type Remove = typeof AbortSignal.prototype.removeEventListener;
 
 /** The folder of the project, as lines of a stack name it. */
 const ROOT = new URL("../../", import.meta.url).pathname;
-/** Files of the tests that stand between a class of the runtime and its caller. */
-const BETWEEN = /^(?:tests\/support\/(?:growth|leaks)|core\/slot_map)\.ts/;
+/** Files that stand between a class of the runtime and its caller. */
+const BETWEEN = /^(?:tests\/support\/growth|core\/slot_map)\.ts/;
+/** Lines of this file in a stack. */
+const OF_GUARDS = /^.*\/tests\/support\/leaks\.ts.*$/gm;
 const guards = new Set<LeakGuard>();
 
 // Signals are made everywhere, so their class is watched.
@@ -69,7 +71,7 @@ export class LeakGuard {
     for (const [signal, listeners] of this.#listeners) {
       if (signal.aborted) continue;
       for (const { stack = "" } of listeners.values()) {
-        const caller = shippedCaller(stack);
+        const caller = shippedCaller(stack.replaceAll(OF_GUARDS, ""));
         if (caller !== undefined) left.push(caller);
       }
     }
