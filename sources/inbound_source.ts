@@ -144,7 +144,11 @@ class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
       const found = await this.#fetch(primary, ctx);
       // The source may have stopped. Resources that were pushed since are newer.
       if (run.ended) return [...found];
-      if (!this.cache.has(key)) this.cache.replace(key, found);
+      if (!this.cache.has(key)) {
+        // It was deleted meanwhile: nothing would forget its resources.
+        if (!run.context.primaries.has(key)) return [...found];
+        this.cache.replace(key, found);
+      }
     }
     return this.cache.of(key);
   }
