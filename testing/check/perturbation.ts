@@ -56,6 +56,21 @@ export type Perturbation =
   }
   /** Event `event` waits until event `after` is delivered, or for 30 seconds. */
   | { readonly do: "delay"; readonly event: number; readonly after: number }
+  /**
+   * First states of watches end late, after the changes of that time. With
+   * `breaks` the first of them that has a deletion does not end but breaks, and is
+   * read again from an API server that has not seen the deletion.
+   */
+  | {
+    readonly do: "linger";
+    readonly forMs: number;
+    /**
+     * Whether one of them breaks.
+     *
+     * @default {false}
+     */
+    readonly breaks?: boolean | undefined;
+  }
   /** The watch breaks before an event. */
   | { readonly do: "cut"; readonly event: number }
   /** The watch ends with 410 instead of an event. */

@@ -194,6 +194,32 @@ export class Perturbations {
     return resource === lagging ? { staleAt: revision } : undefined;
   }
 
+  /**
+   * Delays the end of a first state.
+   *
+   * @param end Called later.
+   * @returns Whether it is delayed.
+   */
+  lingers(end: () => void): boolean {
+    const [one] = this.#of("linger");
+    if (one === undefined || this.#stale !== undefined) return false;
+    this.#world?.outside.setTimer(end, one.forMs);
+    return true;
+  }
+
+  /**
+   * Whether a first state with a deletion breaks; then it is read again without
+   * the deletion.
+   */
+  breaks(resource: string, deletion: number): boolean {
+    const [one] = this.#of("linger");
+    if (!one?.breaks || this.hits[this.#all.indexOf(one)] !== 0) return false;
+    const { forMs } = one;
+    this.#hit(one);
+    this.#becomeStale({ do: "stale", revision: deletion - 1, resource, forMs });
+    return true;
+  }
+
   /** Registers a watch that is stale until the server has caught up. */
   staleWatch(release: () => void): void {
     this.#staleWatches.add(release);

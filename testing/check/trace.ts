@@ -26,8 +26,9 @@ export interface RequestEntry {
   reason?: string | undefined;
   /** Whether the request changed an object. */
   changed: boolean;
-  /** resourceVersion of the object in the answer. */
+  /** resourceVersion, generation and uid of the object in the answer. */
   revision?: number | undefined;
+  generation?: number | undefined;
   uid?: string | undefined;
   /** Whether the operator received the answer. */
   answered: boolean;

@@ -298,6 +298,7 @@ export class WorldTransport implements Transport {
       const { metadata, reason, details } = JSON.parse(decoder.decode(bytes));
       if (entry.code >= 300) entry.reason = causeOf(details) ?? reason;
       entry.uid = metadata?.uid ?? details?.uid;
+      entry.generation = metadata?.generation;
       if (metadata?.resourceVersion) {
         entry.revision = Number(metadata.resourceVersion);
       }
@@ -409,6 +410,23 @@ export class WorldTransport implements Transport {
       return queue;
     }
     const isQuiet = entry.resource === "leases" || entry.resource === "events";
+    let deletion: number | undefined;
+    const end = (event: Pick<WatchEvent, "type" | "object">) => {
+      if (!this.#watches.has(watch)) return;
+      if (
+        deletion !== undefined && perturbations.breaks(entry.resource, deletion)
+      ) {
+        const error = new Error("Cannot read on: the connection was broken");
+        return add(last, () => this.#finish(watch, () => queue.fail(error)));
+      }
+      const metadata = {
+        ...event.object.metadata,
+        resourceVersion: String(last),
+      };
+      const ending = { ...event, object: { ...event.object, metadata } };
+      const line = JSON.stringify(ending);
+      add(last, (n) => this.#deliver(watch, entry, { ...ending, n, line }));
+    };
     const pump = async () => {
       let rest = "";
       for await (const chunk of response.body) {
@@ -416,8 +434,14 @@ export class WorldTransport implements Transport {
         rest = lines.pop() ?? "";
         for (const line of lines) {
           const event = JSON.parse(line);
-          const { name, namespace, resourceVersion } = event.object?.metadata ??
-            {};
+          const { name, namespace, resourceVersion, annotations } =
+            event.object?.metadata ?? {};
+          if (event.type === "DELETED") deletion = Number(resourceVersion);
+          const isEnd = annotations?.["k8s.io/initial-events-end"] === "true";
+          if (isEnd && !isQuiet && perturbations.lingers(() => end(event))) {
+            last = Math.max(last, Number(resourceVersion));
+            continue;
+          }
           const isCounted = !isQuiet && event.type !== "BOOKMARK" &&
             event.type !== "ERROR";
           add(

@@ -10,7 +10,11 @@ import type {
 import { type Clock, sleep, type Timer } from "../../../core/clock.ts";
 import type { RunCause } from "../../../core/controller/cause.ts";
 import type { Context } from "../../../core/controller/context.ts";
-import { patchStatus } from "../../../core/controller/result.ts";
+import {
+  patchResource,
+  patchResourceAndStatus,
+  patchStatus,
+} from "../../../core/controller/result.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import type {
   CustomResource,
@@ -27,6 +31,7 @@ import type { WorldStart } from "../../../testing/check/world.ts";
 import type { LogFields, Logger } from "../../../core/logger.ts";
 import { Random } from "../../soak/random.ts";
 import { Observer } from "./observer.ts";
+import { Scribe } from "./scribe.ts";
 import {
   type ControllerPlan,
   KINDS,
@@ -37,7 +42,7 @@ import {
 
 /** Primary of a generated operator. */
 export type Primary = CustomResource<
-  { value: string; size: number },
+  { value: string; size: number; stamp?: string | undefined },
   Record<string, unknown>
 >;
 
@@ -51,7 +56,11 @@ export const PRIMARY_KINDS: ReadonlyMap<string, DefinedKind<Primary>> = new Map(
       group: GROUP,
       version: "v1",
       kind,
-      spec: z.object({ value: z.string(), size: z.number() }),
+      spec: z.object({
+        value: z.string(),
+        size: z.number(),
+        stamp: z.string().optional(),
+      }),
       status: z.object({
         c0: z.string(),
         c1: z.string(),
@@ -84,6 +93,10 @@ export interface Outside {
   readonly isGone: (uid: string, incarnation: number) => boolean;
   readonly fail: (invariant: string, detail: string) => void;
   readonly now: () => number;
+  /** Called when a replica says that it leads. */
+  readonly led: () => void;
+  /** Whether the server has shown no state older than one before. */
+  readonly isMonotonic: boolean;
   /** Called when a run begins. */
   readonly begun: (
     plan: ControllerPlan,
@@ -138,6 +151,7 @@ export class Fleet {
   /** Version and uid of the last write of each object, by controller. */
   readonly #written: Map<string, { uid: string; version: number }> = new Map();
   readonly observers: Map<string, Observer> = new Map();
+  readonly scribe: Scribe<Primary> | undefined;
   /** Cleanups that have returned last, by controller and object. */
   readonly #cleaned: Set<string> = new Set();
   /** Whether runs still fail by themselves. */
@@ -207,6 +221,9 @@ export class Fleet {
         }),
       );
     }
+    const scribbled = plan.scribbled && PRIMARY_KINDS.get(plan.scribbled);
+    this.scribe = scribbled &&
+      new Scribe(this.client, scribbled, { clock, fail: outside.fail });
   }
 
   /** Ends failures, delays and slow loops. */
@@ -230,11 +247,18 @@ export class Fleet {
         inner.debug(message, fields);
         ended(message, fields);
       },
-      warn: (message, fields) => inner.warn(message, fields),
+      warn: (message, fields) => {
+        inner.warn(message, fields);
+        if (fields?.["reason"] !== "backwards" || !this.#outside.isMonotonic) {
+          return;
+        }
+        this.#outside.fail("the server's history is one", `${fields["error"]}`);
+      },
       error: (message, fields) => inner.error(message, fields),
       info: (message, fields) => {
         inner.info(message, fields);
         ended(message, fields);
+        if (message === "Started leading") this.#outside.led();
         const id = idOf(fields);
         if (message !== "Run aborted" || fields?.["because"] !== "deletion") {
           return;
@@ -334,6 +358,9 @@ export class Fleet {
     const known = `${plan.name} ${uid}`;
     const { generations } = this.#registry;
     generations.set(known, Math.max(generations.get(known) ?? 0, generation));
+    if (plan.allEvents && !ctx.deleted) {
+      this.#registry.entries.add(`${plan.name} ${uid}`);
+    }
     const mine: Running = { incarnation: this.incarnation, since: now() };
     running.set(id, mine);
     try {
@@ -373,7 +400,7 @@ export class Fleet {
       entries.delete(`${plan.name} ${uid}`);
       return;
     }
-    if (plan.cleanup || plan.allEvents) entries.add(`${plan.name} ${uid}`);
+    if (plan.cleanup) entries.add(`${plan.name} ${uid}`);
     const settings = plan.reads
       ? (await ctx.get(ConfigMap, "settings"))?.data?.["value"] ?? ""
       : "";
@@ -392,9 +419,13 @@ export class Fleet {
         version: Number(resourceVersion),
       });
     }
-    if (plan.status === "none") return;
+    const status = { [plan.name]: value };
+    const fields = { spec: { stamp: primary.spec.value } };
+    if (plan.status === "none") return plan.stamps && patchResource(fields);
     const method = plan.status === "patch" ? undefined : plan.status;
-    return patchStatus({ [plan.name]: value }, { method });
+    return plan.stamps
+      ? patchResourceAndStatus(fields, status, { method })
+      : patchStatus(status, { method });
   }
 
   async #write(
@@ -548,7 +579,7 @@ class RoughTransport implements Transport {
     const { clock, answered, isCalm } = this.#deps;
     const { method, path, signal } = request;
     const isWatch = path.includes("watch=");
-    const delay = isWatch || isCalm() ? 0 : this.#delay(path);
+    const delay = isWatch || isCalm() ? 0 : this.#delay(method, path);
     if (delay === Infinity) {
       return await new Promise((_, reject) =>
         signal?.addEventListener("abort", () => reject(signal.reason))
@@ -561,13 +592,14 @@ class RoughTransport implements Transport {
   }
 
   /** Milliseconds by which an answer is late; infinite if it never comes. */
-  #delay(path: string): number {
+  #delay(method: string, path: string): number {
     const { plan, clock, random, isFirst } = this.#deps;
     const { slow, longest, cutAt, lateness } = plan;
     if (isFirst && cutAt !== undefined && path.includes("/leases")) {
       const since = clock.now() - cutAt;
       if (since >= 0 && since < 60_000) return Infinity;
-      if (since < 0 && since > -8_000) return lateness;
+      const isLate = since < 0 && since > -Math.max(8_000, lateness + 1_500);
+      if (isLate && method !== "GET") return lateness;
     }
     return random.next() < slow ? random.below(longest) : 0;
   }

@@ -7,6 +7,7 @@ import type {
 } from "../../../core/api/object.ts";
 import type { RunCause } from "../../../core/controller/cause.ts";
 import type { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import type { LeaseSpec } from "../../../core/operator/lease_lock.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import type { DefinedKind } from "../../../core/crd/kind_definition.ts";
@@ -25,6 +26,7 @@ import {
 import {
   CARGO,
   type ControllerPlan,
+  KINDS,
   NAMESPACES,
   type ObjectStep,
   type SeedPlan,
@@ -41,6 +43,8 @@ export interface Violation {
 
 const API_VERSION = "fleet.coracle.dev/v1";
 const MINUTE_MS = 60_000;
+/** Finalizer of the user. */
+const GUARD = "user.coracle.dev/guard";
 /** Time without change after which everything must be as it should be. */
 const STILL_MS = MINUTE_MS;
 /** Time in which an idle operator must send nothing. */
@@ -99,6 +103,10 @@ class SeedRun {
    * by the controller that made the change; "" for others.
    */
   readonly #causes: Map<string, Map<string, number>> = new Map();
+  /** Lease of the leader as it was written last. */
+  #lease: LeaseSpec | undefined;
+  /** UIDs of the objects with a finalizer of the user. */
+  readonly #guarded: Set<string> = new Set();
   /** Controllers that wrote versions. */
   readonly #writers: Map<number, string> = new Map();
 
@@ -165,6 +173,8 @@ class SeedRun {
             failed: (plan, primary, incarnation) =>
               void this.#begun.delete(runId(plan, primary, incarnation)),
             now: () => this.#world?.now ?? 0,
+            led: () => this.#judgeLeaders(),
+            isMonotonic: !this.#has("stale"),
           },
         });
         if (this.#isCalm) fleet.calmDown();
@@ -177,6 +187,9 @@ class SeedRun {
     for (const step of plan.steps) {
       await this.#step(step);
       if (step.then > 0) await world.advance(step.then);
+    }
+    for (const step of plan.steps) {
+      if (step.do === "guard") await this.#act({ ...step, do: "unguard" });
     }
     // Clients keep what they have discovered for ten minutes.
     const isRedefined = plan.steps.some((step) => step.do === "redefine");
@@ -244,7 +257,8 @@ class SeedRun {
 
   /** No two replicas may think that they lead. */
   #judgeLeaders(): void {
-    if (this.#plan.coordination !== "leader") return;
+    // After a suspension, a replica learns that it was deposed when it goes on.
+    if (this.#plan.coordination !== "leader" || this.#has("depose")) return;
     const leaders = this.#live.filter(({ operator }) =>
       operator.health().leading
     );
@@ -271,6 +285,9 @@ class SeedRun {
           this.fail("no unhandled rejection", entry.message);
           break;
         case "event":
+          if (entry.event === "DELETED" && this.#guarded.delete(entry.uid)) {
+            this.fail("foreign finalizers stay", `${entry.name} was deleted`);
+          }
           if (entry.event === "DELETED" && !entry.fault) {
             this.#gone.add(`${entry.incarnation} ${entry.uid}`);
           }
@@ -290,6 +307,7 @@ class SeedRun {
     const { verb, resource, changed, incarnation, uid = "" } = entry;
     if (verb === "delete" && changed) this.#gone.add(uid);
     const writer = /fieldManager=(c\d)/.exec(entry.path)?.[1];
+    this.#noteGeneration(entry, writer);
     if (changed && entry.revision && writer) {
       this.#writers.set(entry.revision, writer);
       // Other controllers learn of it from the cache before the event comes.
@@ -297,10 +315,11 @@ class SeedRun {
     }
     if (resource === "leases" && changed) this.#judgeRelease(entry);
     if (resource === "leases" && changed) {
-      const { spec } = JSON.parse(entry.body ?? "{}") as {
-        spec?: { holderIdentity?: string };
+      const { spec = {} } = JSON.parse(entry.body ?? "{}") as {
+        spec?: LeaseSpec;
       };
-      const [, holder] = spec?.holderIdentity?.split("-") ?? [];
+      this.#judgeTransition(spec);
+      const [, holder] = spec.holderIdentity?.split("-") ?? [];
       this.#holder = holder ? Number(holder) : undefined;
     }
     if (entry.fault === "depose") {
@@ -319,6 +338,37 @@ class SeedRun {
       );
     }
     this.#readObserved(entry);
+  }
+
+  /** A controller that has changed the spec knows the generation that follows. */
+  #noteGeneration(
+    { uid, generation = 0, subresource, changed }: RequestEntry,
+    writer: string | undefined,
+  ): void {
+    const { generations } = this.#registry;
+    const id = `${writer} ${uid}`;
+    // One that another client has contributed to is greater.
+    if (changed && !subresource && generations.get(id) === generation - 1) {
+      generations.set(id, generation);
+    }
+  }
+
+  /** A Lease counts its holders, and keeps the time at which it was taken. */
+  #judgeTransition(spec: LeaseSpec): void {
+    if (this.#plan.coordination !== "leader" || this.#has("depose")) return;
+    const before = this.#lease;
+    this.#lease = spec;
+    if (before === undefined || spec.holderIdentity === "") return;
+    const isTaken = before.holderIdentity !== spec.holderIdentity;
+    const { leaseTransitions = 0 } = before;
+    if (
+      spec.leaseTransitions === leaseTransitions + Number(isTaken) &&
+      (isTaken || spec.acquireTime === before.acquireTime)
+    ) return;
+    this.fail(
+      "a Lease counts its holders",
+      `${JSON.stringify(spec)} after ${JSON.stringify(before)}`,
+    );
   }
 
   #noteCause(
@@ -466,6 +516,9 @@ class SeedRun {
         return await this.#stop();
       case "redefine":
         return await this.#redefine();
+      case "scribble":
+        for (const { scribe } of this.#live) scribe?.write();
+        return;
       case "found":
       case "drop": {
         const { namespace: name } = step;
@@ -587,11 +640,52 @@ class SeedRun {
           if (asked) asked.marked = true;
           break;
         }
+        case "guard":
+        case "unguard":
+          await this.#guard(step);
+          break;
         case "remove":
           this.#asked.delete(id);
           await world.delete(reference);
       }
     });
+  }
+
+  /** Adds or removes the finalizer of the user, who never finds it removed. */
+  async #guard(
+    { do: what, kind, namespace, name }: Extract<
+      ObjectStep,
+      { readonly do: "guard" | "unguard" }
+    >,
+  ): Promise<void> {
+    const world = this.#world as World;
+    const primaries = PRIMARY_KINDS.get(kind) as DefinedKind<Primary>;
+    const key = { namespace, name };
+    for (;;) {
+      const found = await world.complete(world.client.find(primaries, key));
+      if (found === undefined) return;
+      const { uid = "", resourceVersion, finalizers = [], deletionTimestamp } =
+        found.metadata;
+      this.#judgeGuard(found);
+      if (what === "guard" && deletionTimestamp !== undefined) return;
+      this.#guarded.delete(uid);
+      const others = finalizers.filter((one) => one !== GUARD);
+      const wanted = what === "guard" ? [...others, GUARD] : others;
+      const patch = { metadata: { resourceVersion, finalizers: wanted } };
+      try {
+        await world.complete(world.client.patch(primaries, key, patch));
+        if (what === "guard") this.#guarded.add(uid);
+        return;
+      } catch (error) {
+        if (!ApiError.is(error) || !error.isConflict) throw error;
+      }
+    }
+  }
+
+  /** Nobody but the user removes the finalizer of the user. */
+  #judgeGuard({ metadata: { uid = "", name, finalizers } }: Primary): void {
+    if (!this.#guarded.has(uid) || finalizers?.includes(GUARD)) return;
+    this.fail("foreign finalizers stay", `${name} has ${finalizers}`);
   }
 
   /** Whether a perturbation of a kind is part of the plan. */
@@ -604,6 +698,7 @@ class SeedRun {
     const wasEdited = this.#plan.perturbations.some((one) => one.do === "edit");
     for (const primary of primariesIn(objects)) {
       const { namespace = "", name, annotations } = primary.metadata;
+      this.#judgeGuard(primary);
       const id = `${primary.kind} ${namespace}/${name}`;
       if (primary.metadata.deletionTimestamp !== undefined) {
         this.fail("no finalizer is stuck", id);
@@ -659,16 +754,19 @@ class SeedRun {
         `${id}: status ${status?.[plan.name]}, not ${value}`,
       );
     }
+    if (plan.stamps && spec.stamp !== spec.value) {
+      this.fail(
+        "the last state is reconciled",
+        `${id}: stamp ${spec.stamp}, not ${spec.value}`,
+      );
+    }
     const observed = status?.["observedGeneration"];
     // The field is one for all controllers: the last run of one that has left the
     // namespace may have written it after those that stay.
     const isShared = this.#plan.steps.some((step) =>
       step.do === "watch" && step.controller !== plan.name
     );
-    if (
-      plan.status !== "none" && observed !== undefined &&
-      observed !== generation && !isShared
-    ) {
+    if (kind === KINDS[0] && observed !== generation && !isShared) {
       this.fail(
         "the last state is reconciled",
         `${id}: observedGeneration ${observed}, not ${generation}`,
@@ -942,6 +1040,7 @@ class SeedRun {
       for (const { informer } of fleet.observers.values()) {
         await world.complete(informer.close());
       }
+      if (fleet.scribe) await world.complete(fleet.scribe.informer.close());
       await world.complete(fleet.operator.stop());
       const { pending } = fleet.timers;
       if (pending > MORE_TIMERS) {

@@ -37,6 +37,8 @@ export interface ControllerPlan {
    * none.
    */
   readonly stubborn?: number | undefined;
+  /** Whether it writes a field of the spec of its primaries. */
+  readonly stamps?: boolean | undefined;
 }
 
 /** What a user does to an object. */
@@ -56,6 +58,11 @@ export type ObjectStep =
       readonly isGold: boolean;
     }
     | { readonly do: "mark"; readonly kind: (typeof KINDS)[number] }
+    /** Adds a finalizer of the user, or removes it. */
+    | {
+      readonly do: "guard" | "unguard";
+      readonly kind: (typeof KINDS)[number];
+    }
     | { readonly do: "remove"; readonly kind: (typeof KINDS)[number] }
     | { readonly do: "set"; readonly value: string }
   );
@@ -72,7 +79,7 @@ export interface WatchStep {
 export type OtherStep =
   & { readonly then: number }
   & (
-    | { readonly do: "stop" | "redefine" }
+    | { readonly do: "stop" | "redefine" | "scribble" }
     | { readonly do: "found" | "drop"; readonly namespace: string }
     | {
       readonly do: "observe";
@@ -91,7 +98,7 @@ export interface NetworkPlan {
   readonly longest: number;
   /**
    * Time from which the Lease requests of the first incarnation are not answered
-   * for a while, in milliseconds. The last answer before comes late.
+   * for a while, in milliseconds. Writes right before it are answered late.
    */
   readonly cutAt: number | undefined;
   readonly lateness: number;
@@ -107,6 +114,8 @@ export interface SeedPlan {
   readonly perturbations: readonly Perturbation[];
   /** Kinds that the program reads beside its controllers. */
   readonly observed: readonly (typeof KINDS[number] | typeof CARGO)[];
+  /** Kind whose objects the program writes beside its controllers. */
+  readonly scribbled?: (typeof KINDS)[number] | undefined;
 }
 
 const SECOND_MS = 1_000;
@@ -147,7 +156,108 @@ export function planOf(seed: number): SeedPlan {
   }
   if (chance(0.25)) addWatchSteps(random, controllers, steps);
   const plan = { seed, coordination, controllers, steps, network };
-  return { ...plan, perturbations, ...surroundings(plan) };
+  return rivalry({ ...plan, perturbations, ...surroundings(plan) });
+}
+
+/**
+ * Adds what others do at the same time: changes amid first states, finalizers of
+ * the user, own changes of the spec and writes of the program; drawn by a
+ * generator of its own.
+ */
+function rivalry(plan: SeedPlan): SeedPlan {
+  const random = new Random(plan.seed * 15_485_863 + 3);
+  const chance = (share: number) => random.next() < share;
+  const { coordination, controllers, perturbations } = plan;
+  const kinds = [...new Set(controllers.map(({ kind }) => kind))];
+  const steps: Step[] = [...plan.steps];
+  const then = () => random.pick([0, 50, SECOND_MS, 10 * SECOND_MS]);
+  const insert = (step: Step, from = 0) => {
+    const at = from + random.below(steps.length + 1 - from);
+    steps.splice(at, 0, step);
+    return at + 1;
+  };
+  const place = () => ({
+    namespace: random.pick(NAMESPACES),
+    name: "a",
+    kind: random.pick(kinds),
+  });
+  const put = (object: ReturnType<typeof place>, then: number): Step => ({
+    do: "put",
+    ...object,
+    value: `p${random.below(1_000)}`,
+    size: 1,
+    isGold: true,
+    then,
+  });
+  const lingers: Perturbation[] = [];
+  if (chance(0.12)) {
+    const isStale = perturbations.some((one) => one.do === "stale");
+    lingers.push({
+      do: "linger",
+      forMs: random.pick([3, 6, 12]) * SECOND_MS,
+      breaks: chance(0.5) && !isStale,
+    });
+    const object = place();
+    steps.unshift(
+      put(object, random.pick([0, 50])),
+      { do: "remove", ...object, then: then() },
+    );
+  }
+  if (chance(0.15)) {
+    for (let count = 1 + random.below(3); count > 0; count--) {
+      const object = place();
+      const guarded = insert(put(object, random.pick([50, 5 * SECOND_MS])));
+      const at = insert({ do: "guard", ...object, then: 50 }, guarded);
+      insert({ do: "remove", ...object, then: random.pick([0, 0, 50]) }, at);
+      if (chance(0.5)) insert({ do: "unguard", ...object, then: then() }, at);
+    }
+  }
+  const stamped = chance(0.25)
+    ? controllers.find(({ kind }) => kind === KINDS[0])
+    : undefined;
+  if (stamped !== undefined) {
+    const object = { ...place(), kind: stamped.kind };
+    for (let count = 1 + random.below(3); count > 0; count--) {
+      insert(put(object, random.pick([0, 50, SECOND_MS])));
+    }
+  }
+  const scribbled = coordination === "none" && chance(0.08)
+    ? random.pick(kinds)
+    : undefined;
+  if (scribbled !== undefined) {
+    for (const namespace of NAMESPACES) {
+      steps.unshift(put({ namespace, name: "a", kind: scribbled }, 0));
+    }
+    for (let count = 2 + random.below(3); count > 0; count--) {
+      insert({ do: "scribble", then: then() }, NAMESPACES.length);
+    }
+  }
+  // Objects change all the time while replicas hand them over.
+  const isRush = coordination !== "none" && chance(0.15);
+  if (isRush) {
+    const objects = [place(), place(), place()];
+    for (let count = 30; count > 0; count--) {
+      steps.unshift(put(random.pick(objects), 1.5 * SECOND_MS));
+    }
+  }
+  // The second renewal is answered just before the replica gives up.
+  const lateness = 10_200 + random.below(1_300);
+  const cutAt = 8_200 + lateness + random.below(1_200);
+  const network = isRush && plan.network.cutAt !== undefined
+    ? { ...plan.network, cutAt, lateness }
+    : plan.network;
+  return {
+    ...plan,
+    network,
+    steps,
+    scribbled,
+    perturbations: [...perturbations, ...lingers],
+    controllers: controllers.map((one) => ({
+      ...one,
+      ...one === stamped && { stamps: true, lasts: SECOND_MS },
+      ...isRush && { lasts: 3 * SECOND_MS },
+    })),
+  };
 }
 
 /** Adds what happens around the objects; drawn by a generator of its own. */
@@ -188,10 +298,11 @@ function surroundings(
   const fails = listener !== undefined && chance(0.4) ? 0.5 : 0;
   for (let count = fails > 0 ? 3 : 0; count > 0; count--) {
     const { kind } = listener as ControllerPlan;
-    const object = { namespace: "east", name: "a", kind, then: 50 } as const;
+    const object = { namespace: "east", name: "a", kind } as const;
+    const then = random.pick([50, 5 * SECOND_MS]);
     mixed.push(
-      { do: "put", ...object, value: `r${count}`, size: 1, isGold: true },
-      { do: "remove", ...object },
+      { do: "put", ...object, value: `r${count}`, size: 1, isGold: true, then },
+      { do: "remove", ...object, then: 50 },
     );
   }
   return {
