@@ -35,6 +35,7 @@ const RUNTIMES: Readonly<Record<RuntimeName, readonly string[]>> = {
     "--max-semi-space-size=4",
     "--single-threaded",
     "--heap-growing-percent=30",
+    "--no-allocation-site-pretenuring",
   ],
   deno: [
     ...ENVIRONMENT,
