@@ -16,10 +16,13 @@ type Part = Record<string, unknown> | unknown[];
  * halves the memory of each Pod.
  *
  * It works from the inside out, so that two parts are equal if their members are
- * identical. For each hash, the last part is remembered.
+ * identical. A part is remembered when its hash comes twice in succession: to hold
+ * the parts that only one object has would keep objects from dying young.
  */
 export class PartSharing {
   #remembered: (Part | undefined)[] = [];
+  /** Hashes that came last. */
+  readonly #seen: Int32Array = new Int32Array(MAX_REMEMBERED);
   /** Hash and own size of the part that was processed last. */
   #hash = 0;
   #ownBytes = 0;
@@ -54,7 +57,8 @@ export class PartSharing {
       const at = (hash >>> 8) & (MAX_REMEMBERED - 1);
       const known = this.#remembered[at];
       if (known !== undefined && isSame(known, part)) return known;
-      this.#remembered[at] = part;
+      if (this.#seen[at] === hash) this.#remembered[at] = part;
+      this.#seen[at] = hash;
     }
     this.#bytes += this.#ownBytes;
     return Object.freeze(part) as Part;

@@ -29,15 +29,13 @@ test("PartSharing shares equal parts, but not merely similar ones", () => {
   const sharing = new PartSharing();
   const share = (value: unknown) =>
     sharing.share(JSON.parse(JSON.stringify(value))) as Record<string, unknown>;
-  const one = share({
-    name: "a",
-    labels: { app: "web", list: [1, { x: "y" }] },
-  });
+  const named = (name: string) =>
+    share({ name, labels: { app: "web", list: [1, { x: "y" }] } });
+  const first = named("a");
   const { bytes } = sharing;
-  const two = share({
-    name: "b",
-    labels: { app: "web", list: [1, { x: "y" }] },
-  });
+  const one = named("b");
+  const two = named("c");
+  assert.notEqual(first["labels"], one["labels"]);
   assert.equal(one["labels"], two["labels"]);
   assert.notEqual(one, two);
   assert.ok(sharing.bytes < bytes / 2);
@@ -55,6 +53,7 @@ test("PartSharing shares equal parts, but not merely similar ones", () => {
       JSON.stringify(other),
     );
   }
+  share({ n: [-0] });
   assert.ok(Object.is(share({ n: [-0] })["n"], share({ n: [-0] })["n"]));
 });
 
@@ -62,6 +61,7 @@ test("PartSharing does not replace unique parts", () => {
   const sharing = new PartSharing();
   const first = { part: { a: 1 } };
   const second = { part: { a: 1 } };
+  sharing.share({ part: { a: 1 } });
   sharing.share(first);
   const shared = sharing.share(second, new Set([second.part]));
   assert.equal(shared.part, second.part);
