@@ -137,3 +137,10 @@ test("TokenBucket observes rate and burst for any sequence of takes", () => {
   );
   assert.throws(() => new TokenBucket({ limit: 0 }), RangeError);
 });
+
+test("TokenBucket and exponentialBackoff accept the least that makes sense", () => {
+  const slow = new TokenBucket({ limit: 0.5 });
+  assert.equal(slow.take(0), 0);
+  assert.equal(slow.take(0), 2_000);
+  assert.equal(exponentialBackoff({ maxAttempts: 0 }).maxAttempts, 0);
+});

@@ -306,3 +306,62 @@ test("SchedulingQueue rejects ending a run twice", () => {
   queue.done(item);
   assert.throws(() => queue.done(item), RangeError);
 });
+
+test("SchedulingQueue keeps no details of runs that are over or removed", () => {
+  const queue = new SchedulingQueue({ clock: new VirtualClock() });
+  const details = (item: QueueItem) => [
+    item.detail,
+    Reflect.get(item, "nextDetail"),
+  ];
+  queue.add("a", { detail: "first" });
+  const item = take(queue);
+  assert.deepEqual(details(item), ["first", undefined]);
+  // A deadline keeps the key.
+  queue.setTimer(item, 60_000);
+  queue.add("a", { detail: "second" });
+  queue.done(item);
+  queue.remove("a");
+  assert.deepEqual(details(item), [undefined, undefined]);
+  queue.add("b", { detail: "third" });
+  const other = take(queue);
+  queue.setTimer(other, 60_000);
+  queue.done(other);
+  assert.equal(queue.delayed, 1);
+  assert.deepEqual(details(other), [undefined, undefined]);
+});
+
+test("SchedulingQueue handles many deadlines in turns, with one timer", () => {
+  const fires: (() => void)[] = [];
+  let now = 0;
+  let cancelled = 0;
+  const queue = new SchedulingQueue({
+    clock: Object.assign(new VirtualClock(), {
+      now: () => now,
+      setTimer(fire: () => void) {
+        fires.push(fire);
+        return { cancel: () => void cancelled++ };
+      },
+    }),
+  });
+  for (let i = 0; i < 5_001; i++) queue.addAt(`${i}`, 1_000 + i, { cause: 1 });
+  queue.addAt("0", 1_000, { cause: 2 });
+  assert.equal(fires.length, 1, "for the earliest");
+  now = 10_000;
+  fires.shift()?.();
+  assert.equal(queue.waiting, 5_000);
+  assert.equal(take(queue).cause, 1, "the first of two that are due together");
+  assert.equal(fires.length, 1, "for the rest");
+  fires.shift()?.();
+  assert.equal(queue.waiting, 5_000);
+  assert.deepEqual([fires.length, cancelled], [0, 0]);
+});
+
+test("SchedulingQueue prefers no priority for a time in which it was empty", () => {
+  const queue = new SchedulingQueue();
+  for (let i = 0; i < 100; i++) queue.add(`live-${i}`);
+  takeAll(queue);
+  queue.add("timer", { priority: Priority.timer });
+  queue.add("resync", { priority: Priority.resync });
+  queue.add("live");
+  assert.deepEqual(takeAll(queue), ["live", "timer", "resync"]);
+});
