@@ -1,13 +1,19 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, Socket } from "node:net";
 import { test } from "node:test";
 import {
   socks5Connect,
   type Socks5Target,
 } from "../../../../core/client/transport/socks5.ts";
+import { inTime } from "../../../support/in_time.ts";
 
 const ACCEPTED = [5, 0, 0, 1, 10, 0, 0, 1, 0, 80];
+
+/** Number of listeners of a new socket. */
+function baseline(event: string): number {
+  return new Socket().listenerCount(event);
+}
 
 /**
  * Connects by a proxy that answers each message with the next answer.
@@ -33,7 +39,17 @@ async function connected(
   const socket = connect(port, "127.0.0.1");
   try {
     await new Promise((resolve) => socket.once("connect", resolve));
-    await socks5Connect(socket, { host: "api", port: 6443, ...target });
+    await inTime(
+      "its end",
+      socks5Connect(socket, { host: "api", port: 6443, ...target }),
+      10_000,
+    );
+    const events = ["readable", "end", "error"];
+    assert.deepEqual(
+      events.filter((event) => socket.listenerCount(event) > baseline(event)),
+      [],
+      "a listener is left",
+    );
     let rest = "";
     socket.setEncoding("utf8").end();
     for await (const text of socket) rest += text;

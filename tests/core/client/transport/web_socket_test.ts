@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { after, test } from "node:test";
 import { WebSocket } from "ws";
 import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
@@ -10,6 +13,7 @@ import {
   openWebSocket,
 } from "../../../../core/client/transport/web_socket.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { inTime } from "../../../support/in_time.ts";
 import { LeakGuard } from "../../../support/leaks.ts";
 import { startTlsServer } from "../../../support/tls_server.ts";
 import { until } from "../../../support/until.ts";
@@ -336,4 +340,71 @@ test("openWebSocket leaves no listener on the signal of an ended stream", async 
   const stream = await open("/stream/three", { signal });
   await stream.close();
   guard.check(new VirtualClock());
+});
+
+/** A server without TLS in this process, which handles upgrades by itself. */
+async function withPlainServer(
+  upgrade: (socket: Duplex) => void,
+  run: (url: string, open: ReadonlySet<unknown>) => Promise<void>,
+): Promise<void> {
+  const server = createServer();
+  const open = new Set<Socket>();
+  server.on("connection", (socket) => {
+    open.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => open.delete(socket));
+  });
+  server.on("upgrade", (_request, socket) => upgrade(socket));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  try {
+    await run(`http://127.0.0.1:${port}`, open);
+  } finally {
+    for (const socket of open) socket.destroy();
+    server.close();
+  }
+}
+
+const PLAIN = { path: "/exec", headers: {}, protocols: [] };
+
+test("openWebSocket reads a part of a refusal that does not end, and closes it", () =>
+  withPlainServer((socket) => {
+    socket.write("HTTP/1.1 403 Forbidden\r\n\r\n");
+    const write = () => {
+      while (!socket.destroyed && socket.write("x".repeat(10_000)));
+    };
+    socket.on("drain", write);
+    write();
+  }, async (server, open) => {
+    const refused = assert.rejects(
+      openWebSocket(PLAIN, { server }),
+      (error) => {
+        assert.ok(error instanceof StreamRefusedError);
+        assert.equal(error.status, 403);
+        assert.ok(error.body.length < 1 << 20, `${error.body.length}`);
+        return true;
+      },
+    );
+    await inTime("the refusal", refused, 10_000);
+    await until("it is closed", () => open.size === 0, { within: 10_000 });
+  }));
+
+test("openWebSocket gives up a server that does not answer at its time limit", () =>
+  withPlainServer((socket) => {
+    socket.resume().on("end", () => socket.end());
+  }, async (server, open) => {
+    const opened = openWebSocket(PLAIN, { server, connectTimeout: 100 });
+    await inTime("its end", assert.rejects(opened), 10_000);
+    await until("it is closed", () => open.size === 0, { within: 10_000 });
+  }));
+
+test("openWebSocket does not send on a stream that has ended", async () => {
+  const stream = await open("/stream/echo");
+  await stream.abort(new Error("enough"));
+  await inTime(
+    "the send",
+    assert.rejects(stream.send(Uint8Array.of(1)), /enough/),
+    10_000,
+  );
 });
