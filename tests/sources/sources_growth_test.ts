@@ -19,7 +19,7 @@ import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { growthOf } from "../support/growth.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";
 
-type Source = EventSource<KubernetesObject, never>;
+type Source = EventSource<KubernetesObject, unknown>;
 
 /** Life of a primary in a source: it exists, and is deleted after `live`. */
 interface Life {

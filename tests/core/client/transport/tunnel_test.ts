@@ -64,9 +64,12 @@ test("openTunnel names host and port of the server", async () => {
       tunnel.destroy();
       const [request = ""] = received;
       assert.equal(request.split("\r\n", 1)[0], `CONNECT ${target} HTTP/1.1`);
-      assert.match(request, new RegExp(`host: ${RegExp.escape(target)}`, "i"));
-      const authorization = `proxy-authorization: Basic ${btoa("ja:ne:p@ss")}`;
-      assert.ok(request.toLowerCase().includes(authorization.toLowerCase()));
+      for (
+        const header of [
+          `host: ${target}`,
+          `proxy-authorization: Basic ${btoa("ja:ne:p@ss")}`,
+        ]
+      ) assert.ok(request.toLowerCase().includes(header.toLowerCase()), header);
     });
   }
 });
