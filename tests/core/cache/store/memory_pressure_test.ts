@@ -196,3 +196,11 @@ test("readEvents pauses after each chunk for ten seconds after pressure grew", a
     ...Array.from({ length: 10 }, () => 0),
   ]);
 });
+
+test("MemoryPressure shrinks caches further each time, whatever they hold", async () => {
+  const fixture = new Process();
+  assert.equal((await fixture.uses(900, 800)).cap, 700);
+  // They could not shrink so far, and may not grow either.
+  assert.equal((await fixture.uses(920, 800)).cap, 612.5);
+  assert.equal((await fixture.uses(940, 400)).cap, 350);
+});

@@ -4,6 +4,7 @@ import type { ResponseReader } from "../../../../core/cache/watch/response_reade
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import {
   readEvents,
+  readPage,
   type ReceiveDeps,
 } from "../../../../core/cache/watch/receive.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
@@ -130,4 +131,69 @@ test("readEvents continues when nothing is left to evict", async () => {
   const exchange = new CountedExchange() as unknown as ResponseReader;
   const events = readEvents(exchange, NOTHING, receiving(clock, { budget }));
   assert.equal(await events, CHUNKS);
+});
+
+const PAGE = [
+  '{"kind":"WidgetList","metadata":{"resourceVersion":"1"},"items":[',
+  ...Array.from(
+    { length: 4 },
+    (_, i) => `${i === 0 ? "" : ","}{"metadata":{"name":"a${i}"}}`,
+  ),
+  "]}",
+];
+
+for (const what of ["readEvents", "readPage"] as const) {
+  test(`${what} reads nothing more while the process must wait for memory`, async () => {
+    const clock = new HandClock();
+    let isGrowing = true;
+    const budget = {
+      mustWait: () => isGrowing,
+      settle: () => true,
+      pressure: {
+        get isGrowing() {
+          return isGrowing;
+        },
+      },
+    } as unknown as MemoryBudget;
+    const chunks = what === "readPage" ? PAGE : Array(6).fill(EVENT);
+    let reads = 0;
+    const response = {
+      action: "read Widgets",
+      next: () => {
+        const chunk = chunks[reads++];
+        return Promise.resolve(chunk && new TextEncoder().encode(chunk));
+      },
+    } as unknown as ResponseReader;
+    const deps = receiving(clock, { budget });
+    const read = what === "readPage"
+      ? readPage(response, () => {}, deps)
+      : readEvents(response, NOTHING, deps);
+    for (const expected of [1, 2, 3]) {
+      await someTurns();
+      assert.equal(reads, expected);
+      assert.deepEqual(clock.timers.map(({ delay }) => delay), [50]);
+      clock.timers.shift()?.fire();
+    }
+    isGrowing = false;
+    await read;
+    assert.equal(reads, chunks.length + 1);
+  });
+}
+
+test("readEvents waits for what an event began before it takes the next", async () => {
+  const order: string[] = [];
+  let count = 0;
+  await readEvents(
+    new CountedExchange() as unknown as ResponseReader,
+    async () => {
+      const number = ++count;
+      await nextTurn();
+      order.push(`${number} of ${count}`);
+    },
+    receiving(new HandClock()),
+  );
+  assert.deepEqual(
+    order,
+    Array.from({ length: CHUNKS }, (_, i) => `${i + 1} of ${i + 1}`),
+  );
 });
