@@ -187,6 +187,12 @@ scenario(
     });
     await fixture.create("steady");
     await fixture.start(operator);
+    // Its history is full: it keeps ten runs.
+    for (let run = 1; run <= 10; run++) {
+      steady.trigger("default/steady");
+      await fixture.until(() => runs >= run);
+      await fixture.settle();
+    }
     await assertNothingGrows(async () => {
       const added = source();
       const before = runs;
@@ -206,6 +212,9 @@ scenario(
         fixture.done(steady.addSource(failing as never)),
         /cannot start/,
       );
+      await fixture.advance(1_000);
+    });
+    await assertNothingGrows(async () => {
       await fixture.done(operator.stop());
       await fixture.done(operator.start());
       await fixture.advance(1_000);
