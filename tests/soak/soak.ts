@@ -179,6 +179,8 @@ async function done(): Promise<void> {
 const folder = await mkdtemp(join(tmpdir(), "soak-"));
 const kubeconfig = join(folder, "kubeconfig");
 const { child, says } = await startServer(kubeconfig);
+// Also when the soak fails; a server that has ended takes no harm.
+process.once("exit", () => child.kill());
 const random = new Random(seed + 1);
 const metrics = new MetricsRegistry();
 const client = await Client.load({
