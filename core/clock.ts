@@ -48,15 +48,13 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   wallTime: () => Date.now(),
   setTimer(callback, delay) {
-    let handle: ReturnType<typeof setTimeout>;
-    const arm = (left: number) => {
-      const step = Math.min(Math.max(left, 0), MAX_TIMEOUT_MS);
-      handle = setTimeout(
-        () => left > step ? arm(left - step) : callback(),
-        step,
-      );
-    };
-    arm(delay);
+    if (delay > MAX_TIMEOUT_MS) {
+      let timer = systemClock.setTimer(() => {
+        timer = systemClock.setTimer(callback, delay - MAX_TIMEOUT_MS);
+      }, MAX_TIMEOUT_MS);
+      return { cancel: () => timer.cancel() };
+    }
+    const handle = setTimeout(callback, Math.max(delay, 0));
     return { cancel: () => clearTimeout(handle) };
   },
 };

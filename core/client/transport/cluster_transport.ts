@@ -66,7 +66,7 @@ export class ClusterTransport implements Transport {
       );
       const transport = pool.opened ?? await pool.transport;
       // A pool that has been retired in the meantime takes no further requests.
-      if (pool === this.#pool) return transport.send(request);
+      if (pool === this.#pool) return await transport.send(request);
     }
   }
 
