@@ -376,13 +376,11 @@ function guardNode(
     member.guard ??= makeGuard(key, member.path);
     Object.defineProperty(value, key, member.guard);
     guarded.add(value);
-    const others = guardsByObject.get(value);
-    guardsByObject.set(
-      value,
-      others === undefined
-        ? member.guards ??= { [key]: member.guard }
-        : { ...others, [key]: member.guard },
-    );
+    const { [GUARDS]: others } = value as Guarded;
+    const guards = others === undefined
+      ? member.guards ??= { [key]: member.guard }
+      : { ...others, [key]: member.guard };
+    Object.defineProperty(value, GUARDS, { value: guards, configurable: true });
   }
   if (node.each !== undefined) {
     for (const [key, part] of Object.entries(value)) {
@@ -430,19 +428,16 @@ function makeGuard(key: string, path: string | undefined): PropertyDescriptor {
  */
 const keptByObject: WeakMap<object, Record<string, unknown>> = new WeakMap();
 
-/**
- * Accessors that throw when a pruned field is read, by object; few objects have
- * any.
- */
-const guardsByObject: WeakMap<object, Record<string, PropertyDescriptor>> =
-  new WeakMap();
+/** Hidden member with the guards of a decoded object; a WeakMap would cost more. */
+const GUARDS: unique symbol = Symbol("guards");
+type Guarded = { readonly [GUARDS]?: Record<string, PropertyDescriptor> };
 
 /**
  * Copies the guards of a decoded object to a copy of it. Copies of the copy do not
  * have them.
  */
 function copyGuards(source: object, target: object): void {
-  const guards = guardsByObject.get(source);
+  const { [GUARDS]: guards } = source as Guarded;
   if (guards === undefined) return;
   const kept = keptByObject.get(source);
   if (kept !== undefined) keptByObject.set(target, kept);
