@@ -255,7 +255,7 @@ function rivalry(plan: SeedPlan): SeedPlan {
     controllers: controllers.map((one) => ({
       ...one,
       ...one === stamped && { stamps: true, lasts: SECOND_MS },
-      ...isRush && { lasts: 3 * SECOND_MS },
+      ...isRush && { lasts: 9 * SECOND_MS },
     })),
   };
 }
