@@ -285,7 +285,11 @@ class SeedRun {
           this.fail("no unhandled rejection", entry.message);
           break;
         case "event":
-          if (entry.event === "DELETED" && this.#guarded.delete(entry.uid)) {
+          // What leaves a selection is deleted for its watch only.
+          if (
+            entry.event === "DELETED" && this.#guarded.has(entry.uid) &&
+            !this.#controllers.some(({ selects }) => selects)
+          ) {
             this.fail("foreign finalizers stay", `${entry.name} was deleted`);
           }
           if (entry.event === "DELETED" && !entry.fault) {
