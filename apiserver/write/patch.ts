@@ -6,7 +6,7 @@ import {
 } from "../../core/patch/json_patch.ts";
 import { mutableCopy } from "../../core/json/prune.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import { goText } from "../validation/go_value.ts";
+import { goJsonType, goText } from "../validation/go_value.ts";
 import { applyMergePatch } from "../../core/patch/merge_patch.ts";
 import {
   applyStrategicMergePatch,
@@ -41,6 +41,7 @@ import {
   badRequest,
   conflict,
   fieldError,
+  internalError,
   invalid,
   StatusError,
 } from "../status.ts";
@@ -230,7 +231,8 @@ function decodePatched(
 ): { object: UntypedObject; problems: readonly string[] } {
   try {
     // The type of a custom resource is checked by validation.
-    if (!request.definition.custom || !value.kind) checkType(request, value);
+    if (request.definition.custom) checkPatchedType(value);
+    else checkType(request, value);
     return decode(request, asObject(value));
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.code !== 400) {
@@ -238,6 +240,31 @@ function decodePatched(
     }
     throw invalidPatch(value, error.message.replace(DECODE_PREFIX, ""));
   }
+}
+
+/**
+ * Checks that a patched custom resource has a kind and an apiVersion that are
+ * texts.
+ *
+ * @throws {StatusError} 422, or 500 without an apiVersion, as kube-apiserver.
+ */
+function checkPatchedType(value: JsonObject): void {
+  for (const name of ["apiVersion", "kind"]) {
+    const text = value[name] ?? "";
+    if (typeof text === "string") continue;
+    throw badRequest(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${
+        goJsonType(text)
+      } into Go struct field .${name} of type string`,
+    );
+  }
+  if (!value.kind) {
+    throw badRequest(`Object 'Kind' is missing in '${JSON.stringify(value)}'`);
+  }
+  if (value.apiVersion) return;
+  throw internalError(
+    "Object 'apiVersion' is missing in 'object has no apiVersion field'",
+  );
 }
 
 /** Error 422: the patched object cannot be decoded. */

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { z } from "zod";
+import { ApiServer } from "../../../apiserver/server.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+import { installCrd } from "../../../core/crd/install_crd.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const C = "/api/v1/namespaces/default/configmaps";
@@ -167,4 +171,33 @@ test("a JSON patch whose copies add more than 3 MiB is 422", async () => {
       "the server rejected our request due to an error in our request",
     );
   });
+});
+
+test("a patch that takes the type from a custom resource is refused", async () => {
+  const Boat = defineKind({
+    group: "sample.coracle.dev",
+    version: "v1",
+    kind: "Boat",
+    spec: z.object({}),
+  });
+  const server = await ApiServer.start({ port: false, establishingDelay: 0 });
+  const { client } = server;
+  const key = { namespace: "default", name: "a" };
+  await installCrd(client, Boat);
+  await client.create(Boat, { metadata: key, spec: {} });
+  const wrong = (type: string, name: string) =>
+    new RegExp(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go struct field .${name} of type string`,
+    );
+  for (
+    const [patch, message] of [
+      [{ apiVersion: {} }, wrong("object", "apiVersion")],
+      [{ kind: [] }, wrong("array", "kind")],
+      [{ kind: 5, apiVersion: 6 }, wrong("number", "apiVersion")],
+      [{ kind: null }, /Object 'Kind' is missing in '\{/],
+      [{ apiVersion: null }, /Object 'apiVersion' is missing in/],
+      [{ apiVersion: "x/v2" }, /must be sample\.coracle\.dev\/v1/],
+    ] as const
+  ) await assert.rejects(client.patch(Boat, key, patch as object), message);
+  await server.stop();
 });
