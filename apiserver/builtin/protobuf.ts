@@ -2,7 +2,12 @@ import { Buffer } from "node:buffer";
 import type { JsonObject } from "../../core/patch/json_value.ts";
 import type { Schema } from "../merge/schema.ts";
 import { decodeTyped } from "./decode.ts";
-import { definitionOfKind, type GoType, goType } from "./go_types.ts";
+import {
+  definitionOfKind,
+  type GoField,
+  type GoType,
+  goType,
+} from "./go_types.ts";
 import {
   JSON_SCHEMA,
   MAGIC,
@@ -60,7 +65,7 @@ function readFields(
   for (let read = reader.next(); read; read = reader.next()) {
     const field = fields.get(read.number)?.field;
     if (field === undefined) continue;
-    if ("name" in field) readField(object, { ...field, value: read.value });
+    if ("name" in field) readField(object, field, read.value);
     else readFields(wireBytes(read.value), object, field);
   }
 }
@@ -68,13 +73,9 @@ function readFields(
 /** Decodes a field; repeated fields append to lists and maps, otherwise the last one wins. */
 function readField(
   object: JsonObject,
-  field: {
-    readonly name: string;
-    readonly schema: Schema;
-    readonly value: number | Uint8Array;
-  },
+  { name, schema }: GoField,
+  value: number | Uint8Array,
 ): void {
-  const { name, schema, value } = field;
   if (wireForm(schema) === undefined) {
     if (schema.items !== undefined) {
       const list = (object[name] ??= []) as unknown[];

@@ -19,7 +19,7 @@ export interface MessageField {
   readonly field: GoField | MessageFields;
 }
 
-/** Fields of a message by number, in ascending order. */
+/** Fields of a message by number, in descending order, in which they are written. */
 export type MessageFields = ReadonlyMap<number, MessageField>;
 
 /** First bytes of every protobuf body of Kubernetes (`k8s\0`). */
@@ -47,7 +47,7 @@ export function messageFields(type: GoType): MessageFields {
 
 function fieldsOf(type: GoType, numbers: FieldNumbers): MessageFields {
   const fields = new Map<number, MessageField>();
-  for (const [key, name] of Object.entries(numbers)) {
+  for (const [key, name] of Object.entries(numbers).reverse()) {
     const field = typeof name === "object"
       ? fieldsOf(type, name)
       : type.fields.get(name);

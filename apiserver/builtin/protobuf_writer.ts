@@ -66,7 +66,7 @@ function writeFields(
   fields: MessageFields,
   object: JsonObject,
 ): void {
-  for (const { number, field } of [...fields.values()].reverse()) {
+  for (const { number, field } of fields.values()) {
     if ("name" in field) writeField(writer, number, { field, object });
     else writer.nest(number, () => writeFields(writer, field, object));
   }

@@ -50,6 +50,11 @@ export class WireReader {
 
   /** Reads a signed 64-bit integer; loses precision beyond `Number.MAX_SAFE_INTEGER`. */
   #varint(): number {
+    const only = this.#bytes[this.#position] ?? 0x80;
+    if (only < 0x80) {
+      this.#position++;
+      return only;
+    }
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
       const byte = this.#bytes[this.#position++];

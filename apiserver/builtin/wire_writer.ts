@@ -33,6 +33,21 @@ export class WireWriter {
     this.#bytes.set(bytes, start);
   }
 
+  /** Writes a short text of ASCII, faster than the encoder; false if it is not one. */
+  #ascii(text: string): boolean {
+    if (text.length > MAX_ASCII) return false;
+    const start = this.#grow(text.length);
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      if (code > 0x7f) {
+        this.#start += text.length;
+        return false;
+      }
+      this.#bytes[start + at] = code;
+    }
+    return true;
+  }
+
   /** Writes an integer of at most 64 bits without a tag. */
   varint(value: number): void {
     if (value >= 0 && value < 128) {
@@ -71,7 +86,8 @@ export class WireWriter {
   /** Writes a text or bytes field. */
   text(field: number, value: string | Uint8Array): void {
     const end = this.length;
-    this.raw(typeof value === "string" ? encoder.encode(value) : value);
+    if (typeof value !== "string") this.raw(value);
+    else if (!this.#ascii(value)) this.raw(encoder.encode(value));
     this.#close(field, end);
   }
 
@@ -89,3 +105,5 @@ export class WireWriter {
 }
 
 const encoder = new TextEncoder();
+/** Length from which the encoder is faster, in characters. */
+const MAX_ASCII = 64;
