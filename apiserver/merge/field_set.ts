@@ -171,27 +171,23 @@ export class FieldSet {
 
   /** Returns the difference; fields below a removed field remain. */
   minus(other: FieldSet): FieldSet {
-    if (other.isEmpty) return this;
-    return this.#mapNodes((element, node) => {
-      const theirs = other.#nodes.get(element);
-      if (theirs === undefined) return node;
-      return changed(node, {
-        member: node.member && !theirs.member,
-        children: node.children.minus(theirs.children),
-      });
-    });
+    return this.#without(other, false);
   }
 
   /** Returns the difference without fields below members of the other set. */
   minusWhole(other: FieldSet): FieldSet {
+    return this.#without(other, true);
+  }
+
+  #without(other: FieldSet, whole: boolean): FieldSet {
     if (other.isEmpty) return this;
     return this.#mapNodes((element, node) => {
       const theirs = other.#nodes.get(element);
       if (theirs === undefined) return node;
-      if (theirs.member) return undefined;
+      if (theirs.member && whole) return undefined;
       return changed(node, {
-        member: node.member,
-        children: node.children.minusWhole(theirs.children),
+        member: node.member && !theirs.member,
+        children: node.children.#without(theirs.children, whole),
       });
     });
   }
