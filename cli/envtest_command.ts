@@ -9,7 +9,7 @@ import type { EnvtestSettings } from "./envtest/etcd_stand_in.ts";
 import { textOf } from "./serving.ts";
 
 /** Flags that reduce the memory of Node: small young generation, one thread. */
-const MEMORY_FLAGS = ["--max-semi-space-size=2", "--v8-pool-size=1"];
+const MEMORY_FLAGS = ["--max-semi-space-size=1", "--v8-pool-size=1"];
 
 /**
  * Command line of the process that stands in for etcd, on this process'

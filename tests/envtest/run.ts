@@ -6,11 +6,11 @@
  * `npm run test:envtest` runs all whose toolchain is there; `-- --sample go` one;
  * `-- --real` the Go project on etcd and kube-apiserver built from their Go modules
  * as well; `-- --measure` compares start, a hundred small tests, and memory of the
- * two, in one run.
+ * two, in one run, with those of a server that answers at once.
  *
  * @module
  */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -118,7 +118,31 @@ async function controlPlanes(
   if (!real && !measure) return { embedded };
   const release = releaseOf(DEFAULT_KUBERNETES);
   await buildPrograms(release, ["etcd", "kube-apiserver"]);
-  return { embedded, real: programsFolder(release) };
+  const planes = { embedded, real: programsFolder(release) };
+  return measure
+    ? { ...planes, instant: await instantAssets(folder, embedded) }
+    : planes;
+}
+
+/** Programs of envtest whose etcd runs the server that answers at once. */
+async function instantAssets(
+  folder: string,
+  embedded: string,
+): Promise<string> {
+  const assets = join(folder, "instant");
+  const server = join(folder, "instant_server.mjs");
+  const source = join(PROJECT, "tests", "envtest", "instant_server.ts");
+  await must([
+    ...["esbuild", source, "--bundle", "--platform=node", "--format=esm"],
+    ...["--log-level=warning", `--outfile=${server}`],
+  ]);
+  await cp(embedded, assets, { recursive: true });
+  const script = await readFile(join(assets, "etcd"), "utf8");
+  await writeFile(
+    join(assets, "etcd"),
+    script.replace(/\S+\/cli\/envtest\/etcd\.js/, server),
+  );
+  return assets;
 }
 
 /** Runs a sample; undefined if its toolchain is missing. */
@@ -165,10 +189,14 @@ interface Measured {
   readonly testsMs: number;
   readonly stopMs: number;
   readonly residentKiB: number;
+  readonly anonymousKiB: number;
   readonly cpuMs: number;
 }
 
-/** Compares the embedded with the real control plane, alternating. */
+/** Control planes that are compared, in the order of the columns. */
+const PLANES = ["embedded", "real", "instant"];
+
+/** Compares the control planes, alternating. */
 async function measure(
   folder: string,
   planes: Readonly<Record<string, string>>,
@@ -204,19 +232,19 @@ async function measure(
       ["whole suite", (one) => one.startMs + one.testsMs + one.stopMs, "ms"],
       ["CPU time of its processes", ({ cpuMs }) => cpuMs, "ms"],
       ["memory (RSS) after it", (one) => one.residentKiB / 1_024, "MiB"],
+      ["without program files", (one) => one.anonymousKiB / 1_024, "MiB"],
     ];
   print(`Medians of ${rounds} runs each, alternating:`);
   for (const [name, value, unit] of rows) {
-    const [embedded, real] = ["embedded", "real"].map((plane) =>
+    const [embedded = NaN, real = NaN, instant = NaN] = PLANES.map((plane) =>
       median((results.get(plane) ?? []).map(value))
     );
-    if (embedded === undefined || real === undefined) continue;
+    const cell = (one: number) => `${one.toFixed(0)} ${unit}`.padStart(11);
+    const ratio = (one: number) => `1/${(real / one).toFixed(1)}`;
     print(
-      `  ${name.padEnd(26)} ${
-        embedded.toFixed(0).padStart(6)
-      } ${unit} embedded ${real.toFixed(0).padStart(7)} ${unit} real   1/${
-        (real / embedded).toFixed(1)
-      }`,
+      `  ${name.padEnd(24)} ${cell(embedded)} embedded ${ratio(embedded)} ${
+        cell(instant)
+      } instant ${ratio(instant)} ${cell(real)} real`,
     );
   }
   return true;
