@@ -274,7 +274,7 @@ test("PooledConnection keeps the process alive while it serves a request", () =>
   }
 });
 
-test("Transport over sockets leaves no timer of a connection that is open or has failed", async () => {
+test("Transport over sockets leaves no timer of open or failed connections", async () => {
   const LIMIT_MS = 54_321;
   const { clearTimeout, setTimeout } = globalThis;
   const timers = new Set<unknown>();
