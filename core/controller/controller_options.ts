@@ -106,7 +106,8 @@ export interface ControllerOptions<
     | undefined;
   /**
    * Finalizer that is added to the primaries when the reconciler has a
-   * `cleanup` method. Defaults to `<plural>.<group>/finalizer`.
+   * `cleanup` method. Defaults to `<plural>.<group>/finalizer`. Controllers of
+   * one operator that clean up the same objects need one each.
    *
    * A primary that leaves the `labelSelector` or `fieldSelector` keeps its
    * finalizer: if it is deleted then, its deletion waits until it is selected
@@ -431,7 +432,7 @@ export function controllerSettings<P extends KubernetesObject>(
 /** Finalizer of a controller; undefined if it needs none. */
 export function finalizerOf(
   settings: Pick<ControllerSettings, "finalizer" | "usesFinalizer">,
-  kind: ResolvedKind,
+  kind: Pick<ResolvedKind, "group" | "plural">,
 ): string | undefined {
   if (!settings.usesFinalizer) return undefined;
   return settings.finalizer ?? defaultFinalizer(kind);

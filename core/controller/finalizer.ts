@@ -16,7 +16,9 @@ const FINALIZER =
  * Default finalizer of a controller: `<plural>.<group>/finalizer`. For groups
  * without a domain it is `<plural>.coracle.dev/finalizer`.
  */
-export function defaultFinalizer(kind: ResolvedKind): string {
+export function defaultFinalizer(
+  kind: Pick<ResolvedKind, "group" | "plural">,
+): string {
   return `${kind.plural}.${
     kind.group.includes(".") ? kind.group : "coracle.dev"
   }/finalizer`;

@@ -5,10 +5,14 @@ import {
   type ResolvedKind,
   untyped,
 } from "../api/kind.ts";
+import { labelRequirements } from "../api/label_selector.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, deadline, sleep, type Timer } from "../clock.ts";
 import type { Controller, ControllerDeps } from "../controller/controller.ts";
-import type { ControllerSettings } from "../controller/controller_options.ts";
+import {
+  type ControllerSettings,
+  finalizerOf,
+} from "../controller/controller_options.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
@@ -23,14 +27,44 @@ export type ManagedController =
       & Pick<
         ControllerSettings,
         | "fieldManager"
+        | "finalizer"
         | "install"
         | "namespaces"
         | "pauseAnnotation"
+        | "selection"
         | "usesFinalizer"
       >
       & { readonly workflow?: { toMermaid?(): string } | undefined };
     readonly primaries: { get(key: string): object | undefined };
   };
+
+/**
+ * Checks that two controllers do not clean up the same objects with one
+ * finalizer: the first would remove it although the other has not cleaned up.
+ */
+export function checkFinalizers(
+  { name, kind, settings }: ManagedController,
+  other: ManagedController,
+): void {
+  const { group, plural = other.kind.plural ?? "<plural>" } = kind;
+  const finalizer = finalizerOf(settings, { group, plural });
+  const taken = finalizerOf(other.settings, { group, plural });
+  const isSame = kind.kind === other.kind.kind && group === other.kind.group;
+  if (!isSame || finalizer === undefined || finalizer !== taken) return;
+  const { namespaces: others } = other.settings;
+  const isElsewhere = Array.isArray(settings.namespaces) &&
+    Array.isArray(others) &&
+    !settings.namespaces.some((namespace) => others.includes(namespace));
+  const [labels, otherLabels] = [settings, other.settings].map((
+    { selection: { labelSelector = "" } },
+  ) =>
+    labelRequirements(labelSelector).map((one) => JSON.stringify(one)).join()
+  );
+  if (isElsewhere || labels && otherLabels && labels !== otherLabels) return;
+  throw new TypeError(
+    `Cannot register controller "${name}": it and "${other.name}" clean up ${kind.kind} objects with the finalizer ${finalizer}, so set another one with { finalizer }`,
+  );
+}
 
 export interface ControllerStartDeps {
   readonly deps: ControllerDeps;

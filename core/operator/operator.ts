@@ -34,6 +34,7 @@ import type { Namespaces } from "../controller/namespaces.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import {
+  checkFinalizers,
   installCrds,
   logSyncProgress,
   type ManagedController,
@@ -202,7 +203,8 @@ export class Operator {
    * @param kind The kind of the primaries.
    * @param reconciler The reconciler.
    * @param options The options of the controller.
-   * @throws {TypeError} If the name is taken, or the reconciler lacks a method.
+   * @throws {TypeError} If the name is taken, the reconciler lacks a method, or
+   * another controller cleans up the same objects with the same finalizer.
    * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
    * valid; the error names it.
    */
@@ -229,6 +231,9 @@ export class Operator {
           watchedKinds.map((watched) => watched.kind).join(", ")
         }`,
       );
+    }
+    for (const other of this.#controllers.values()) {
+      checkFinalizers(controller, other);
     }
     this.#controllers.set(controller.name, controller);
     if (this.#state === "started") {

@@ -136,6 +136,18 @@ const AT_ONCE: readonly Mistake[] = [
     advises: /such as "gadgets\.example\.com\/finalizer"/,
   },
   {
+    what: "two controllers that clean up the same objects with one finalizer",
+    make(fixture) {
+      const operator = fixture.operator();
+      const reconciler = { ...nothing, cleanup() {} };
+      operator.register(Gadget, reconciler, { name: "dns" });
+      operator.register(Gadget, reconciler, { name: "bucket" });
+    },
+    names:
+      /"bucket": it and "dns" clean up Gadget objects with the finalizer gadgets\.sample\.coracle\.dev\/finalizer/,
+    advises: /set another one with \{ finalizer \}/,
+  },
+  {
     what: "a cleanup where deletions are handed to reconcile",
     make: (fixture) =>
       fixture.operator().register(Gadget, { ...nothing, cleanup() {} }, {
