@@ -492,7 +492,14 @@ function tracedEntry(
     case "external": {
       const { method, url, body } = entry;
       const sent = body === undefined ? "" : ` ${body.slice(0, 200)}`;
-      return note("external", `${method} ${url}${sent}`, step, at);
+      return {
+        type: "note",
+        what: "external",
+        text: `${method} ${url}${sent}`,
+        body,
+        step,
+        at,
+      };
     }
     default:
       return undefined;

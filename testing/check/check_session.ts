@@ -18,6 +18,7 @@ import {
   type OperatorSource,
   operatorSource,
 } from "./operator_source.ts";
+import { callDifferences } from "./calls.ts";
 import { readOptions } from "./options_file.ts";
 import { Explorer, ScheduleGraph } from "./explorer.ts";
 import type { Perturbation } from "./plan.ts";
@@ -301,13 +302,14 @@ export function differingPlaces(
   b: RunRecord,
 ): ReadonlySet<string> {
   const [ignored, others] = [new Set(a.before), new Set(b.before)];
-  return new Set(a.steps.flatMap(({ objects }, at) => {
+  const fields = a.steps.flatMap(({ objects }, at) => {
     const other = b.steps[at];
     return other === undefined ? [] : stateDifferences(
       clusterState(objects, ignored),
       clusterState(other.objects, others),
-    ).map(differenceName);
-  }));
+    );
+  });
+  return new Set([...fields, ...callDifferences(a, b)].map(differenceName));
 }
 
 /** Perturbations that let the time of their parameter `ms` pass at a write. */

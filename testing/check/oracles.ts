@@ -14,6 +14,7 @@ import {
   stateDifferences,
   stateKey,
 } from "./state.ts";
+import { callsOf, comparableCall } from "./calls.ts";
 import type { Plan } from "./plan.ts";
 import {
   MAX_WRITES,
@@ -321,9 +322,10 @@ function extraCalls(
   const count = (record: RunRecord) => {
     const counts = new Map<string, { count: number; step: number }>();
     const last = new Map<string, string>();
-    for (const { text, step } of notesOf(record, "external")) {
-      if (/^(GET|HEAD|OPTIONS) /.test(text)) continue;
-      if (ignored.some((start) => text.startsWith(start))) continue;
+    for (const call of callsOf(record)) {
+      if (ignored.some((start) => call.text.startsWith(start))) continue;
+      const { step } = call;
+      const text = comparableCall(call, masked);
       // A repeated PUT or DELETE has no effect but that of the first.
       const [method, url = ""] = text.split(" ", 2);
       const isRepeated = method !== "POST" && method !== "PATCH" &&

@@ -52,6 +52,8 @@ export interface TracedNote {
   /** Kind of the note: `kill`, `start`, `step`, `disturbance`, `refused`, `rejection`, `external`, `change`. */
   readonly what: string;
   readonly text: string;
+  /** Body of a request outside the cluster. */
+  readonly body?: string | undefined;
   readonly step: number;
   readonly at: number;
 }

@@ -246,9 +246,16 @@ export function stateDifferences(
 }
 
 /** Name of a difference, without object names and list positions. */
-export function differenceName({ object, path }: StateDifference): string {
+export function differenceName(
+  { object, path }: Pick<StateDifference, "object" | "path">,
+): string {
   const [kind] = object.split(" ", 1);
   return `${kind} ${path.replace(/\[\d+\]/g, "[]")}`;
+}
+
+/** Path of a field of the object at a path. */
+export function fieldPath(path: string, name: string): string {
+  return /^[\w-]+$/.test(name) ? `${path}.${name}` : `${path}["${name}"]`;
 }
 
 function compare(
@@ -262,9 +269,7 @@ function compare(
     for (
       const name of new Set([...Object.keys(expected), ...Object.keys(found)])
     ) {
-      const at = /^[\w-]+$/.test(name)
-        ? `${path}.${name}`
-        : `${path}["${name}"]`;
+      const at = fieldPath(path, name);
       compare(object, at, expected[name], found[name], differences);
     }
   } else if (
