@@ -88,7 +88,8 @@ const PROGRESS_MS = 5_000;
 
 /**
  * Logs how many objects the caches hold, every five seconds until it is cancelled:
- * the first sync takes minutes on large clusters.
+ * the first sync takes minutes on large clusters. Without any
+ * cache the server has not answered yet.
  */
 export function logSyncProgress(
   { clock, informers, log }: Pick<
@@ -104,7 +105,8 @@ export function logSyncProgress(
         bytes.objects + compressed.objects + keyOnly.objects,
       ],
     );
-    log.info("Waiting for the caches to sync", {
+    const what = objects.length > 0 ? "caches to sync" : "server to answer";
+    log.info(`Waiting for the ${what}`, {
       objects: Object.fromEntries(objects),
     });
     timer = clock.setTimer(report, PROGRESS_MS);
@@ -129,16 +131,9 @@ export async function startController(
 ): Promise<void> {
   const { startErrors, deps, syncTimeout } = options;
   try {
-    if (startErrors === "fail") {
-      await install(controller, options);
-      await check(controller, deps);
-      checkWanted(controller, options);
-    }
-    const started = startErrors === "fail"
-      ? controller.start(deps)
-      : startWithRetries(controller, options);
     // A start that takes too long goes on in the background.
-    await deadline(started, syncTimeout, {
+    const start = startErrors === "fail" ? startOnce : startWithRetries;
+    await deadline(start(controller, options), syncTimeout, {
       clock: deps.clock,
       onTimeout: () => syncTimeoutError(controller, syncTimeout),
     });
@@ -186,6 +181,16 @@ function checkWanted(
   throw new Error(
     `Cannot start controller "${controller.name}": it was unregistered`,
   );
+}
+
+async function startOnce(
+  controller: ManagedController,
+  options: ControllerStartDeps,
+): Promise<void> {
+  await install(controller, options);
+  await check(controller, options.deps);
+  checkWanted(controller, options);
+  await controller.start(options.deps);
 }
 
 async function startWithRetries(
@@ -316,10 +321,12 @@ function syncTimeoutError(
     ...Array.from(sources.values(), ({ message }) => message),
   ].find((message) => message !== undefined);
   return new Error(
-    `Cannot start controller "${controller.name}": its caches (${
-      kindText(controller.kind)
-    } and its event sources) were not synced within ${timeout} ms${
-      error === undefined ? "" : `: received ${error}`
-    }`,
+    `Cannot start controller "${controller.name}": ${
+      informers.length > 0 || error !== undefined
+        ? `its caches (${
+          kindText(controller.kind)
+        } and its event sources) were not synced within ${timeout} ms`
+        : `the server did not answer within ${timeout} ms which kinds it serves`
+    }${error === undefined ? "" : `: received ${error}`}`,
   );
 }

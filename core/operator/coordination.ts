@@ -3,7 +3,7 @@ import { builtIn } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Client } from "../client/client.ts";
 import { simulatedWorld } from "../client/simulated_world.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, deadline } from "../clock.ts";
 import type { ShardAssignment } from "../controller/shard.ts";
 import type { Logger } from "../logger.ts";
 import type { ManagedController } from "./controller_start.ts";
@@ -32,6 +32,8 @@ export interface CoordinationDeps {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
+  /** Time limit for the check of the rights on Leases, in milliseconds. */
+  readonly syncTimeout: number;
   /** Policy for a right on Leases that is missing or cannot be checked. */
   readonly startErrors: StartErrorPolicy;
   /** Returns the controllers that the operator has at the time of the call. */
@@ -87,12 +89,19 @@ export class Coordination {
    * @throws {Error} If a right on Leases is missing.
    */
   async start(): Promise<void> {
-    const { client, startErrors, log } = this.#deps;
+    const { client, clock, startErrors, log, syncTimeout } = this.#deps;
     for (const use of ["leaderElection", "sharding"] as const) {
       const settings = this.#deps[use];
       if (settings === undefined) continue;
       try {
-        await checkLeaseRights(client, use, settings);
+        const checked = checkLeaseRights(client, use, settings);
+        await deadline(checked, syncTimeout, {
+          clock,
+          onTimeout: () =>
+            new Error(
+              `Cannot start with "${use}": the server did not answer within ${syncTimeout} ms`,
+            ),
+        });
       } catch (error) {
         if (startErrors === "fail") throw error;
         log.warn("Leases cannot be used yet, retrying", { error });

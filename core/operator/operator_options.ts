@@ -141,8 +141,8 @@ export interface OperatorOptions {
    */
   readonly startErrors?: "fail" | "wait" | undefined;
   /**
-   * Time limit for the initial sync of the caches of a controller. The default
-   * is that of controller-runtime.
+   * Time limit for the start of a controller: the server answers, and the
+   * caches sync. The default is that of controller-runtime.
    *
    * @default {"2m"}
    */

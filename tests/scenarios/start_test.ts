@@ -269,6 +269,40 @@ scenario(
   },
 );
 
+for (const options of [{}, { leaderElection: { name: "lock" } }]) {
+  scenario(
+    `A start without a server ends at syncTimeout, with ${
+      Object.keys(options)[0] ?? "one replica"
+    }`,
+    async (fixture) => {
+      const transport = {
+        send: () => Promise.reject(new Error("connection refused")),
+        close: () => Promise.resolve(),
+      };
+      const { clock } = fixture;
+      const client = new Client({ transport }, { clock });
+      const operator = fixture.operator({
+        client,
+        syncTimeout: "6s",
+        ...options,
+      });
+      operator.register(Gadget, { reconcile() {} });
+      const before = clock.now();
+      await assert.rejects(
+        fixture.start(operator),
+        /Cannot start .*: the server did not answer within 6000 ms/,
+      );
+      assert.equal(clock.now() - before, 6_000);
+      assert.equal(
+        fixture.log.some(({ message }) => message.includes("caches")),
+        false,
+      );
+      await client.close();
+    },
+    { embedded: "it has no server" },
+  );
+}
+
 scenario(
   "A kind with the wrong scope fails the start with the reason",
   async (fixture) => {

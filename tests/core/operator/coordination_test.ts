@@ -39,6 +39,7 @@ for (
         clock: process.clock,
         random: () => 0.5,
         log: silentLogger,
+        syncTimeout: 120_000,
         startErrors: "fail",
         controllers: () => [],
       });
@@ -81,6 +82,7 @@ test("A replica hands objects over only when its pending writes have ended", () 
         clock: process.clock,
         random: () => 0.5,
         log: silentLogger,
+        syncTimeout: 120_000,
         startErrors: "fail",
         controllers: () => [],
       });
