@@ -15,8 +15,9 @@ import { type DevRun, runDev, uncaughtErrors } from "./dev_run.ts";
 import { objectsOf } from "./dev_objects.ts";
 import { definitionsOf } from "./kinds_command.ts";
 import { nameOf, RIGHTS_FLAGS } from "./manifests_command.ts";
+import { recordedRequests } from "./recorded_access.ts";
 import { fileReplaced, losesReplacedFiles } from "./replaced_files.ts";
-import { startMain } from "./main_process.ts";
+import { runAsMain, startMain } from "./main_process.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { DATA_FLAG, startServer } from "./embedded_server.ts";
 import { linkFileOf, portOf, textOf, writeSecretFile } from "./serving.ts";
@@ -74,6 +75,12 @@ export const devCommand: Command = {
   async run({ flags, operands, terminal }) {
     const [file = ""] = operands;
     await findOperatorFile(file);
+    const exported = textOf(flags, EXPORT_FLAG.name);
+    if (exported !== undefined) {
+      // A file that runs its operator itself has no exports until it ends.
+      const options = { export: exported, operators: true };
+      await runAsMain({ file, task: "describe", options });
+    }
     const crd = textOf(flags, "crd");
     const definitions = crd === undefined ? [] : await definitionsOf(crd);
     const apply = textOf(flags, "apply");
@@ -86,6 +93,7 @@ export const devCommand: Command = {
       manages: textOf(flags, "manages") ?? "",
       recorded: textOf(flags, "recorded"),
     };
+    recordedRequests(account.recorded);
     const interrupts = terminal.interrupts();
     const folder = await mkdtemp(join(tmpdir(), "coracle-"));
     const named = textOf(flags, "kubeconfig");
@@ -136,7 +144,7 @@ export const devCommand: Command = {
           account,
           debug: flags["debug"] === true,
           watch,
-          export: textOf(flags, EXPORT_FLAG.name),
+          export: exported,
           apply,
           greeted: join(folder, "greeted"),
           link,

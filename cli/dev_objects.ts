@@ -65,7 +65,7 @@ export async function applyObjects(
       terminal.say(`Applied ${kind} ${metadata.name} of ${path}.\n`);
     }
   } catch (error) {
-    terminal.say(`${(error as Error).message}\n`);
+    terminal.say(`Cannot apply ${path}: ${(error as Error).message}\n`);
   } finally {
     await client.close();
   }

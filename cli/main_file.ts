@@ -7,6 +7,7 @@
  */
 import { writeFile } from "node:fs/promises";
 import process from "node:process";
+import { UsageError } from "./command.ts";
 import { beginDev } from "./dev_run.ts";
 import { mainTask } from "./main_process.ts";
 import { describeModule } from "./operator_file.ts";
@@ -17,10 +18,12 @@ const given = mainTask();
 if (given?.task === "describe") {
   const module = loadMainModule(given.file, { runs: false });
   void describeModule(module, given.options)
-    .then((description) =>
-      writeFile(given.answer ?? "", JSON.stringify(description), {
-        mode: 0o600,
-      })
+    .catch((error) => {
+      if (!(error instanceof UsageError)) throw error;
+      return { refused: error.message };
+    })
+    .then((answer) =>
+      writeFile(given.answer ?? "", JSON.stringify(answer), { mode: 0o600 })
     )
     .catch((error) => void process.stderr.write(`${error?.stack ?? error}\n`))
     .finally(() => process.exit());

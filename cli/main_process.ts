@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import type { DevRun } from "./dev_run.ts";
+import { UsageError } from "./command.ts";
 import { type DescribeOptions, findOperatorFile } from "./operator_module.ts";
 
 /** Task of a process whose main module is an operator file. */
@@ -90,6 +91,7 @@ export async function startMain(
 /**
  * Runs a task in a process whose main module is the file.
  *
+ * @throws {UsageError} If the task refuses the file.
  * @throws {Error} If the process ends without an answer.
  */
 export async function runAsMain<T>(task: MainTask): Promise<T> {
@@ -104,7 +106,11 @@ export async function runAsMain<T>(task: MainTask): Promise<T> {
     });
     clearTimeout(timer);
     const text = await readFile(answer, "utf8").catch(() => undefined);
-    if (text !== undefined) return JSON.parse(text);
+    if (text !== undefined) {
+      const description = JSON.parse(text);
+      if (description.refused === undefined) return description;
+      throw new UsageError(description.refused);
+    }
     throw new Error(
       `Cannot read ${task.file}: ${
         signal === "SIGKILL"

@@ -1,6 +1,5 @@
 import { basename } from "node:path";
 import { isBuiltIn, roleAccess } from "../testing/operator_access.ts";
-import { readRequests } from "../testing/request_record.ts";
 import {
   type Command,
   type FlagValues,
@@ -16,7 +15,7 @@ import {
   resourceOf,
 } from "./operator_manifests.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
-import { recordText } from "./recorded_access.ts";
+import { recordedRequests, recordText } from "./recorded_access.ts";
 import {
   printManifests,
   sayRefusals,
@@ -107,7 +106,7 @@ export const manifestsCommand: Command = {
       operators: described.flatMap(({ operators }) => operators),
       definitions: described.flatMap(({ definitions }) => definitions),
       managed: await managedKinds(textOf(flags, "manages") ?? ""),
-      recorded: record === undefined ? undefined : readRequests(record),
+      recorded: recordedRequests(record),
     };
     const seen = input.recorded &&
       `Seen in ${record}, and granted besides the rules of the operator:\n${

@@ -193,11 +193,16 @@ export async function selectOperators(
   if (name !== undefined) {
     const named = await operatorOf(name);
     if (named !== undefined) return named;
-    if (module.isMain && operators.length > 0) return operators;
+    const isThere = name in exports;
+    if (isThere && module.isMain && operators.length > 0) return operators;
     throw new UsageError(
       `Cannot run ${module.file}: --export must name an Operator or a function that returns one: received ${
-        name in exports ? name : `${name}, of ${exportsText(exports)}`
-      }${suggestion(name, Object.keys(exports))}`,
+        isThere
+          ? name
+          : `${name}, of ${exportsText(exports)}${
+            suggestion(name, Object.keys(exports))
+          }`
+      }`,
     );
   }
   const exported = [...new Set(Object.values(exports))].filter(isOperator);

@@ -1,12 +1,29 @@
 import { untyped } from "../core/api/kind.ts";
+import { UsageError } from "./command.ts";
 import type { AccessVerb, KindAccess } from "../testing/rbac.ts";
 import {
   ANY_WATCHED_NAMESPACE,
+  readRequests,
   type RecordedRequest,
 } from "../testing/request_record.ts";
 
 /** Verbs of requests that write objects. */
 const WRITES: readonly string[] = ["create", "update", "patch"];
+
+/**
+ * Requests of the file of `--recorded`; undefined without the flag.
+ *
+ * @throws {UsageError} If it cannot be read or is not a record.
+ */
+export function recordedRequests(
+  file: string | undefined,
+): readonly RecordedRequest[] | undefined {
+  try {
+    return file === undefined ? undefined : readRequests(file);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
 
 export function recordedAccess(
   requests: readonly RecordedRequest[],

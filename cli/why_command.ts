@@ -40,7 +40,11 @@ export const whyCommand: Command = {
   flags: [EXPORT_FLAG, URL_FLAG],
   async run({ flags, operands, terminal }) {
     const object = operands.at(-1) ?? "";
-    parseKey(object);
+    try {
+      parseKey(object);
+    } catch (error) {
+      throw new UsageError((error as Error).message);
+    }
     const file = operands.length > 1 ? operands[0] : undefined;
     const histories = textOf(flags, "url") === undefined &&
         await askDeveloped(object) ||

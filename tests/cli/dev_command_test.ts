@@ -321,6 +321,38 @@ test("coracle dev --apply refuses a file without objects", async () => {
   assert.equal(await dev.ended(), 2);
 });
 
+for (
+  const [name, form] of [
+    ["nope", "awaits run()"],
+    ["nope", "runs only as the main module"],
+    ["make", "exports a function"],
+  ] as const
+) {
+  test(`coracle dev refuses --export ${name} of a file that ${form}`, async () => {
+    const file = operatorFile(`${FORMS[form]}\nexport const anything = make;`);
+    const dev = new Program(coracle("dev", "--export", name, file));
+    try {
+      await dev.says(
+        /--export must name an Operator .*: received \w+, of exports \w+/,
+      );
+      assert.equal(await dev.ended(), 2, dev.describe());
+    } finally {
+      await dev.kill();
+    }
+  });
+}
+
+test("coracle dev --export of a value has no hint of the same name", async () => {
+  const file = operatorFile("export const operator = make, Site = {};");
+  const dev = new Program(coracle("dev", "--export", "Site", file));
+  try {
+    await dev.says(/--export must name an Operator .*: received Site\n/);
+    assert.equal(await dev.ended(), 2, dev.describe());
+  } finally {
+    await dev.kill();
+  }
+});
+
 test("coracle dev ends and leaves nothing when nobody reads its output", async () => {
   const { folder, kubeconfig, isEmpty } = places();
   const file = operatorFile(

@@ -222,12 +222,13 @@ test("coracle manifests rejects a record that is another file", async () => {
   const record = writeText(temporaryFolder(), "requests", "{}\n");
   const file = boats("", "operator.register(Boat, { reconcile });");
   const { code, said } = await manifests(file, `--recorded=${record}`);
-  assert.equal(code, 1);
+  assert.equal(code, 2);
   assert.match(said, /^Cannot read .*: line 1 is not a recorded request/);
   const missing = await manifests(
     boats("", "operator.register(Boat, { reconcile });"),
     "--recorded=missing",
   );
+  assert.equal(missing.code, 2);
   assert.match(missing.said, /^Cannot read missing: it must be a file with/);
 });
 

@@ -125,7 +125,10 @@ test("coracle why shows a run that ignores its signal", async () => {
 test("coracle why names the missing option", async () => {
   await assert.rejects(why("default/web", { debug: false }), /debug: true/);
   await assert.rejects(why("default/web", { histories: [] }), /no controller/);
-  await assert.rejects(why("a/b/c"), SyntaxError);
+  await assert.rejects(why("a/b/c"), {
+    name: "UsageError",
+    message: /"namespace\/name": received "a\/b\/c"/,
+  });
 });
 
 /** Asks where there is no operator. */
