@@ -429,7 +429,7 @@ export class TestCluster {
         else idleSince = Math.min(idleSince, performance.now());
         if (performance.now() - idleSince <= MAX_IDLE_MS) return false;
         throw new Error(
-          `Cannot run until the condition holds: nothing was due for ${MAX_IDLE_MS} ms of real time: received ${holds}`,
+          `Cannot run until the condition holds: nothing was due for ${MAX_IDLE_MS} ms of real time`,
         );
       };
       const idleTurns = MAX_IDLE_TURNS;
@@ -446,7 +446,7 @@ export class TestCluster {
       // Only the cluster's own controllers can make a difference now.
       if (performance.now() > end) {
         throw new Error(
-          `Cannot run until the condition holds: no timer is left, and ${CLUSTER_TIMEOUT_MS} ms passed: received ${holds}`,
+          `Cannot run until the condition holds: no timer is left, and ${CLUSTER_TIMEOUT_MS} ms passed`,
         );
       }
       await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));

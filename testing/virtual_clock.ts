@@ -193,7 +193,7 @@ export class VirtualClock implements Clock {
               next === undefined
                 ? "no timer is left"
                 : `${limit} ms passed, and the next timer is due at ${next}`
-            }: received ${condition}`,
+            }`,
           );
         }
       }
