@@ -30,8 +30,10 @@
  *    an object that is being deleted is cleaned up instead of reconciled.
  * 7. The reconciler runs, and returns what to write and when to run again. The
  *    next run sees its writes, even before their watch events arrive.
- * 8. The result is written by server-side apply. An error is passed to `onError`
- *    and retried with exponential back-off; a success resets the retries.
+ * 8. The result is written: as a JSON merge patch for `patchStatus` and
+ *    `patchResource`, by server-side apply for `setStatus`. An error is passed to
+ *    `onError` and retried with exponential back-off; a success resets the
+ *    retries.
  *
  * @example An operator
  * ```ts
