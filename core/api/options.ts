@@ -454,7 +454,7 @@ export function nearestName(
   known: readonly string[],
 ): string | undefined {
   let nearest: string | undefined;
-  let least = Math.max(2, Math.floor(name.length / 2)) + 1;
+  let least = Math.max(1, Math.floor(name.length / 2)) + 1;
   const given = name.toLowerCase();
   for (const candidate of known) {
     const other = candidate.toLowerCase();

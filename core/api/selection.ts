@@ -9,7 +9,7 @@ import { parseShardSelector } from "./shard_selector.ts";
 
 /** Selectors of objects of a kind. */
 export interface SelectionOptions {
-  /** Label selector that objects must match. Defaults to all objects. */
+  /** Label selector, such as `"app=web"`. Defaults to all objects. */
   readonly labelSelector?:
     | string
     | LabelSelector

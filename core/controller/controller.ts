@@ -15,7 +15,7 @@
  */
 import { type Kind, kindText, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import { keyText, type ObjectKey } from "../api/object_key.ts";
+import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
 import type { InformerHealth } from "../cache/informer/shared_informer.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { Client } from "../client/client.ts";
@@ -400,7 +400,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
    * object does not exist and has not run recently.
    */
   why(key: ObjectKey | string): ObjectHistory | undefined {
-    const text = typeof key === "string" ? key : keyText(key);
+    const text = keyText(typeof key === "string" ? parseKey(key) : key);
     const { primaries, processor, history, overdue } = this.#parts ?? {};
     const runs = history?.of(text) ?? [];
     const known = primaries?.cache.has(text) ?? false;

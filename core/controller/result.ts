@@ -211,7 +211,7 @@ export function noUpdate(
  *
  * @example Write a status field and run again after ten seconds
  * ```ts
- * import { patchStatus } from "@coracle/operator/core";
+ * import { patchStatus } from "@coracle/operator";
  *
  * const result = patchStatus({ ready: false }).rescheduleAfter("10s");
  * ```

@@ -38,29 +38,24 @@ export type ManagedController =
     readonly primaries: { get(key: string): object | undefined };
   };
 
-/**
- * Checks that two controllers do not clean up the same objects with one
- * finalizer: the first would remove it although the other has not cleaned up.
- */
+/** Refuses a controller that would remove the finalizer of another one. */
 export function checkFinalizers(
   { name, kind, settings }: ManagedController,
   other: ManagedController,
 ): void {
+  if (kind.kind !== other.kind.kind || kind.group !== other.kind.group) return;
   const { group, plural = other.kind.plural ?? "<plural>" } = kind;
   const finalizer = finalizerOf(settings, { group, plural });
   const taken = finalizerOf(other.settings, { group, plural });
-  const isSame = kind.kind === other.kind.kind && group === other.kind.group;
-  if (!isSame || finalizer === undefined || finalizer !== taken) return;
+  if (!finalizer || finalizer !== taken) return;
   const { namespaces: others } = other.settings;
-  const isElsewhere = Array.isArray(settings.namespaces) &&
-    Array.isArray(others) &&
+  const isElsewhere = typeof settings.namespaces === "object" &&
+    typeof others === "object" &&
     !settings.namespaces.some((namespace) => others.includes(namespace));
-  const [labels, otherLabels] = [settings, other.settings].map((
-    { selection: { labelSelector = "" } },
-  ) =>
-    labelRequirements(labelSelector).map((one) => JSON.stringify(one)).join()
+  const [a, b] = [settings, other.settings].map(({ selection }) =>
+    JSON.stringify(labelRequirements(selection.labelSelector ?? []))
   );
-  if (isElsewhere || labels && otherLabels && labels !== otherLabels) return;
+  if (isElsewhere || a !== b && a !== "[]" && b !== "[]") return;
   throw new TypeError(
     `Cannot register controller "${name}": it and "${other.name}" clean up ${kind.kind} objects with the finalizer ${finalizer}, so set another one with { finalizer }`,
   );
@@ -88,8 +83,7 @@ const PROGRESS_MS = 5_000;
 
 /**
  * Logs how many objects the caches hold, every five seconds until it is cancelled:
- * the first sync takes minutes on large clusters. Without any
- * cache the server has not answered yet.
+ * the first sync takes minutes on large clusters.
  */
 export function logSyncProgress(
   { clock, informers, log }: Pick<
@@ -105,7 +99,7 @@ export function logSyncProgress(
         bytes.objects + compressed.objects + keyOnly.objects,
       ],
     );
-    const what = objects.length > 0 ? "caches to sync" : "server to answer";
+    const what = objects.length > 0 ? "caches to sync" : "kinds to be served";
     log.info(`Waiting for the ${what}`, {
       objects: Object.fromEntries(objects),
     });
@@ -130,10 +124,16 @@ export async function startController(
   options: ControllerStartDeps,
 ): Promise<void> {
   const { startErrors, deps, syncTimeout } = options;
+  const start = async () => {
+    if (startErrors === "wait") return startWithRetries(controller, options);
+    await install(controller, options);
+    await check(controller, deps);
+    checkWanted(controller, options);
+    await controller.start(deps);
+  };
   try {
     // A start that takes too long goes on in the background.
-    const start = startErrors === "fail" ? startOnce : startWithRetries;
-    await deadline(start(controller, options), syncTimeout, {
+    await deadline(start(), syncTimeout, {
       clock: deps.clock,
       onTimeout: () => syncTimeoutError(controller, syncTimeout),
     });
@@ -181,16 +181,6 @@ function checkWanted(
   throw new Error(
     `Cannot start controller "${controller.name}": it was unregistered`,
   );
-}
-
-async function startOnce(
-  controller: ManagedController,
-  options: ControllerStartDeps,
-): Promise<void> {
-  await install(controller, options);
-  await check(controller, options.deps);
-  checkWanted(controller, options);
-  await controller.start(options.deps);
 }
 
 async function startWithRetries(
@@ -319,14 +309,13 @@ function syncTimeoutError(
       watches.map(({ lastError }) => lastError?.message)
     ),
     ...Array.from(sources.values(), ({ message }) => message),
+    informers.length === 0 ? "no kind that the server serves" : undefined,
   ].find((message) => message !== undefined);
   return new Error(
-    `Cannot start controller "${controller.name}": ${
-      informers.length > 0 || error !== undefined
-        ? `its caches (${
-          kindText(controller.kind)
-        } and its event sources) were not synced within ${timeout} ms`
-        : `the server did not answer within ${timeout} ms which kinds it serves`
-    }${error === undefined ? "" : `: received ${error}`}`,
+    `Cannot start controller "${controller.name}": its caches (${
+      kindText(controller.kind)
+    } and its event sources) were not synced within ${timeout} ms${
+      error === undefined ? "" : `: received ${error}`
+    }`,
   );
 }

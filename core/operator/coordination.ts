@@ -32,7 +32,6 @@ export interface CoordinationDeps {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
-  /** Time limit for the check of the rights on Leases, in milliseconds. */
   readonly syncTimeout: number;
   /** Policy for a right on Leases that is missing or cannot be checked. */
   readonly startErrors: StartErrorPolicy;
@@ -94,14 +93,11 @@ export class Coordination {
       const settings = this.#deps[use];
       if (settings === undefined) continue;
       try {
+        const late =
+          `Cannot start with "${use}": received no answer from the server within ${syncTimeout} ms`;
+        const onTimeout = () => new Error(late);
         const checked = checkLeaseRights(client, use, settings);
-        await deadline(checked, syncTimeout, {
-          clock,
-          onTimeout: () =>
-            new Error(
-              `Cannot start with "${use}": the server did not answer within ${syncTimeout} ms`,
-            ),
-        });
+        await deadline(checked, syncTimeout, { clock, onTimeout });
       } catch (error) {
         if (startErrors === "fail") throw error;
         log.warn("Leases cannot be used yet, retrying", { error });

@@ -203,8 +203,7 @@ export class Operator {
    * @param kind The kind of the primaries.
    * @param reconciler The reconciler.
    * @param options The options of the controller.
-   * @throws {TypeError} If the name is taken, the reconciler lacks a method, or
-   * another controller cleans up the same objects with the same finalizer.
+   * @throws {TypeError} If the name or finalizer is taken, or a method missing.
    * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
    * valid; the error names it.
    */
@@ -232,9 +231,7 @@ export class Operator {
         }`,
       );
     }
-    for (const other of this.#controllers.values()) {
-      checkFinalizers(controller, other);
-    }
+    this.#controllers.forEach((one) => checkFinalizers(controller, one));
     this.#controllers.set(controller.name, controller);
     if (this.#state === "started") {
       const { signal } = this.#ending;

@@ -90,7 +90,7 @@ export function exponentialBackoff(
   const rules: readonly (readonly [boolean, string, string, unknown])[] = [
     [multiplier >= 1, "multiplier", "at least 1", multiplier],
     [jitter >= 0 && jitter <= 1, "jitter", "from 0 to 1", jitter],
-    [max >= initial, "max", 'at least "retry.initial"', max],
+    [max >= initial, "max", 'at least "retry.initial", by default 1s', max],
     [
       maxAttempts === Infinity ||
       (Number.isInteger(maxAttempts) && maxAttempts >= 0),

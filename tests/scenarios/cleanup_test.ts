@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { ControllerOptions } from "../../core/controller/controller_options.ts";
 import { keepFinalizer, noUpdate } from "../../core/controller/result.ts";
 import { Namespace } from "../../core/kinds/mod.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
@@ -360,5 +361,34 @@ scenario(
       fixture.log.filter(({ message }) => message.startsWith("Run ")),
       [],
     );
+  },
+);
+
+scenario(
+  "Controllers that clean up different objects may share a finalizer",
+  (fixture) => {
+    const register = (...options: readonly ControllerOptions<Gadget>[]) => {
+      const operator = fixture.operator();
+      for (const [at, one] of options.entries()) {
+        const reconciler = { reconcile() {}, cleanup() {} };
+        operator.register(Gadget, reconciler, { name: `c${at}`, ...one });
+      }
+    };
+    const [web, app] = ["app=web", "app in (web)"].map((labelSelector) => ({
+      labelSelector,
+    }));
+    const refused = /"c1": it and "c0" clean up Gadget objects/;
+    register({ labelSelector: "app=a" }, { labelSelector: "app=b" });
+    register({ namespaces: ["a", "b"] }, { namespaces: ["c"] });
+    register({}, { finalizer: "example.com/other" });
+    assert.throws(() => register({}, web!), refused);
+    assert.throws(() => register(web!, app!), refused);
+    assert.throws(() => register({ namespaces: ["a"] }, {}), refused);
+    assert.throws(() =>
+      register({ namespaces: ["a", "b"] }, {
+        namespaces: ["b"],
+      }), refused);
+    assert.throws(() => register({}, { finalizer: OURS }), refused);
+    return Promise.resolve();
   },
 );

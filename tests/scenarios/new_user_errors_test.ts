@@ -148,6 +148,23 @@ const AT_ONCE: readonly Mistake[] = [
     advises: /set another one with \{ finalizer \}/,
   },
   {
+    what: "the runs of what is no object",
+    make(fixture) {
+      const operator = fixture.operator();
+      operator.register(Gadget, nothing);
+      operator.why("a/b/c");
+    },
+    names: /Cannot read an object key.*received "a\/b\/c"/,
+    advises: /must be "name" or "namespace\/name"/,
+  },
+  {
+    what: "a longest pause below the first",
+    make: (fixture) =>
+      fixture.operator().register(Gadget, nothing, { retry: { max: "500ms" } }),
+    names: /"retry\.max".*received 500/,
+    advises: /at least "retry\.initial", by default 1s/,
+  },
+  {
     what: "a cleanup where deletions are handed to reconcile",
     make: (fixture) =>
       fixture.operator().register(Gadget, { ...nothing, cleanup() {} }, {
