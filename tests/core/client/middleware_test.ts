@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { WholeBody } from "../../../core/client/transport/chunk_queue.ts";
+import {
+  textOf,
+  WholeBody,
+} from "../../../core/client/transport/chunk_queue.ts";
 import { inTime } from "../../support/in_time.ts";
 import type {
   Credential,
@@ -404,6 +407,21 @@ test("authenticate returns the 401 if renewed credentials fail or are absent", a
   tokens.next = { token: "new" };
   assert.equal((await send(WRITE)).status, 401);
   assert.equal(transport.requests.length, 3);
+});
+
+test("authenticate hides a renewed token that the server echoes", async () => {
+  const tokens = new Tokens();
+  tokens.next = { token: "renewed-token" };
+  const { send } = through(
+    authenticate(tokens),
+    ({ headers }) => ({
+      status: headers["authorization"] === "Bearer renewed-token" ? 403 : 401,
+      body: headers["authorization"]?.replace("Bearer ", "got "),
+    }),
+  );
+  const { status, body } = await send(WRITE);
+  assert.equal(status, 403);
+  assert.equal(await textOf(body), "got …");
 });
 
 test("authenticate keeps a header of the caller", async () => {

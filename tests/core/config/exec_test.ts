@@ -10,6 +10,7 @@ import {
   type CredentialSource,
   credentialSource,
 } from "../../../core/config/cluster_config.ts";
+import { ExecCredentials } from "../../../core/config/exec_credentials.ts";
 import { loadConfig } from "../../../core/config/load_config.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
@@ -208,6 +209,55 @@ test("A credential is used until it expires if its plugin fails", async () => {
     () => source.current(),
     /failed: received exit code 3/,
   );
+});
+
+test("An exec plugin whose first run failed runs again for the next request", async () => {
+  const { source, runs } = await plugin(
+    `[ $(wc -l < $(dirname $0)/log) -gt 1 ] || exit 3; ${
+      prints({ token: "t" })
+    }`,
+  );
+  await assert.rejects(() => source.current(), /received exit code 3/);
+  assert.equal((await source.current()).token, "t");
+  assert.equal(runs().length, 2);
+});
+
+test("A credential that expires while its plugin fails is not used", async () => {
+  const clock = new VirtualClock();
+  const expiry = new Date(clock.wallTime() + 600_000).toISOString();
+  let runs = 0;
+  const credentials = new ExecCredentials(
+    {
+      origin: "users[0].user.exec",
+      apiVersion: VERSION,
+      command: "plugin",
+      args: [],
+      env: {},
+      installHint: "",
+      interactiveMode: "Never",
+    },
+    {
+      clock,
+      async run() {
+        if (++runs > 1) {
+          await clock.advance(10_000);
+          throw new Error("the plugin failed");
+        }
+        return JSON.stringify({
+          kind: "ExecCredential",
+          apiVersion: VERSION,
+          status: { token: "t", expirationTimestamp: expiry },
+        });
+      },
+    },
+  );
+  const first = await credentials.current();
+  await clock.advance(580_000);
+  assert.equal(await credentials.current(), first, "it has 10 s left");
+  assert.equal(await credentials.current(), first);
+  assert.equal(runs, 2, "the pause begins when the plugin has failed");
+  await clock.advance(5_000);
+  await assert.rejects(() => credentials.current(), /the plugin failed/);
 });
 
 test("Errors of an exec plugin name it and quote nothing of its output", async () => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
 import {
   FileCredentials,
@@ -67,4 +68,14 @@ test("SecretFile keeps its content for a minute while the file is gone or empty"
   assert.equal(await credentials.current(), first);
   await clock.advance(1);
   assert.equal((await credentials.current()).key, "second key");
+});
+
+test("SecretFile is read again once its file exists", async () => {
+  const clock = new VirtualClock();
+  const file = new SecretFile(join(FOLDER, "late"), { origin: "f", clock });
+  const message = /late must be a readable file/;
+  await assert.rejects(() => file.read(), message);
+  await assert.rejects(() => file.readAgain(), message);
+  writeText(FOLDER, "late", "token");
+  assert.equal(await file.read(), "token");
 });

@@ -59,6 +59,30 @@ test("A handler that reads the cache sees the state after its event", () =>
     assert.deepEqual(sizes, [1, 2, undefined]);
   }));
 
+test("An event keeps its state while its handler begins writes of other objects", () =>
+  withInformer(async ({ server, informer, sync, settled }) => {
+    server.put("default/a", { size: 1 });
+    server.put("default/b", { size: 2 });
+    await sync();
+    const seen: unknown[] = [];
+    const late = informer.addHandler((event) => {
+      for (const key of ["default/a", "default/b"]) late.beginWrite(key).fail();
+      const { type, key, object, previous } = event;
+      seen.push([type, key, object.spec.size, previous?.spec.size]);
+    });
+    await late.synced;
+    server.put("default/a", { size: 3 });
+    await settled();
+    server.delete("default/b");
+    await settled();
+    assert.deepEqual(seen, [
+      ["added", "default/a", 1, undefined],
+      ["added", "default/b", 2, undefined],
+      ["updated", "default/a", 3, 1],
+      ["deleted", "default/b", 2, 2],
+    ]);
+  }));
+
 test("CacheEvent keeps its state when it is detached", () =>
   withInformer(async ({ server, informer, sync, settled }) => {
     const kept: CacheEvent<Widget>[] = [];

@@ -139,3 +139,43 @@ test("ObjectStore fails a read if the server keeps returning an older state", as
   );
   assert.equal(fetches, 5);
 });
+
+test("ObjectStore reads an object again after a fetch of it has failed", async () => {
+  const budget = new MemoryBudget(1);
+  const of = (i: number) => pod({ name: `web-${i}`, spec: { text: noise(i) } });
+  const answers = [
+    () => Promise.reject(new Error("the server is away")),
+    () => Promise.resolve(Buffer.from("{")),
+    () => Promise.resolve(Buffer.from(JSON.stringify(of(0)))),
+  ];
+  const store = podStore({
+    budget,
+    fetch: () => answers.shift()?.() ?? Promise.resolve(undefined),
+  });
+  for (let i = 0; i < 100; i++) put(store, of(i));
+  budget.settle();
+  await assert.rejects(store.read({ name: "web-0" }), /the server is away/);
+  await assert.rejects(store.read({ name: "web-0" }), SyntaxError);
+  assert.deepEqual(await store.read({ name: "web-0" }), of(0));
+  assert.equal(answers.length, 0);
+});
+
+test("ObjectStore does not keep a fetched object that was created again", async () => {
+  const budget = new MemoryBudget(1);
+  const of = (i: number) => pod({ name: `web-${i}`, spec: { text: noise(i) } });
+  const next = pod({ name: "web-0", uid: "next", version: 2 });
+  const store = podStore({
+    budget,
+    fetch: () => Promise.resolve(Buffer.from(JSON.stringify(next))),
+  });
+  for (let i = 0; i < 100; i++) put(store, of(i));
+  budget.settle();
+  budget.limit = "1GiB";
+  assert.deepEqual(await store.read({ name: "web-0" }), next);
+  assert.equal(
+    store.find({ name: "web-0" }),
+    undefined,
+    "its event has not arrived",
+  );
+  assert.equal(store.resourceVersion({ name: "web-0" }), "1");
+});
