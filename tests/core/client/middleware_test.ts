@@ -537,6 +537,28 @@ test("responseTimeout handles the failure of an aborted request", async () => {
   );
 });
 
+test("retry and rateLimit leave nothing of a request that is aborted while it waits", async () => {
+  const clock = new VirtualClock();
+  const guard = new LeakGuard();
+  const { signal: closed } = new AbortController();
+  const waiting = [
+    retry({ ...RETRIES, clock, closed, random: () => 0 }),
+    rateLimit({ perSecond: 1, burst: 1, clock, closed }),
+  ];
+  for (const middleware of waiting) {
+    const { send } = through(middleware, () => BUSY);
+    if (middleware === waiting[1]) await send(READ);
+    const abort = new AbortController();
+    const sent = send({ ...READ, signal: abort.signal });
+    const aborted = assert.rejects(sent, /enough/);
+    await clock.settle();
+    assert.equal(clock.pendingTimers, 1, "it waits");
+    abort.abort(new Error("enough"));
+    await aborted;
+  }
+  guard.check(clock);
+});
+
 test("responseTimeout leaves no listener and no timer of a request that has ended", async () => {
   const clock = new VirtualClock();
   const guard = new LeakGuard();
