@@ -280,7 +280,8 @@ export class SchedulingQueue {
     while (this.#waiting > 0) {
       const item = this.#ready.shift();
       this.#waiting--;
-      if (this.#limiter !== undefined) {
+      // A closed queue has no deadlines, so that it has nothing left once drained.
+      if (this.#limiter !== undefined && !this.#closed) {
         const now = this.#clock.now();
         const wait = this.#limiter.admit(item.key, now);
         if (wait > 0) {
@@ -301,7 +302,6 @@ export class SchedulingQueue {
       this.#running++;
       return item;
     }
-    this.#checkDrained();
     return undefined;
   }
 

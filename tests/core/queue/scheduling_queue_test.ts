@@ -299,6 +299,27 @@ test("SchedulingQueue drains when it is closed [J75]", async () => {
   assert.equal(queue.size, 0);
 });
 
+test("SchedulingQueue loses no key that its limiter delays when it is closed", async () => {
+  const clock = new VirtualClock();
+  const queue = new SchedulingQueue({ clock, limiter: { admit: () => 50 } });
+  queue.add("delayed");
+  assert.equal(queue.take(), undefined);
+  queue.add("waiting");
+  let drained = false;
+  const closed = queue.close().then(() => drained = true);
+  const items = [take(queue), take(queue)];
+  assert.deepEqual(items.map(({ key }) => key), ["waiting", "delayed"]);
+  assert.equal(queue.take(), undefined);
+  assert.equal(clock.pendingTimers, 0);
+  for (const item of items) {
+    await clock.settle();
+    assert.equal(drained, false, "a run goes on");
+    queue.done(item);
+  }
+  await closed;
+  assert.equal(queue.size, 0);
+});
+
 test("SchedulingQueue rejects ending a run twice", () => {
   const queue = new SchedulingQueue();
   queue.add("a");
