@@ -83,6 +83,61 @@ test("An event keeps its state while its handler begins writes of other objects"
     ]);
   }));
 
+test("An event keeps its state for a handler behind one that ends writes", () =>
+  withInformer(async ({ server, informer, sync, settled, until }) => {
+    for (const [i, name] of ["a", "b", "c"].entries()) {
+      server.put(`default/${name}`, { size: i + 1 });
+    }
+    await sync();
+    const author = informer.addHandler(() => {});
+    let endOther = () => {};
+    const begin = (from: typeof author, but: string) => {
+      for (const key of ["default/a", "default/b", "default/c"]) {
+        if (key !== but) from.beginWrite(key).fail();
+      }
+    };
+    const first = informer.addHandler(({ key, initial }) => {
+      begin(first, key);
+      if (!initial) endOther();
+    });
+    const seen: unknown[] = [];
+    const second = informer.addHandler((event) => {
+      if (event.initial) return;
+      if (event.key !== "default/b") begin(second, event.key);
+      const { type, key, object, previous } = event;
+      seen.push([type, key, object.spec.size, previous?.spec.size]);
+    });
+    await Promise.all([author.synced, first.synced, second.synced]);
+
+    const [write, next, other] = ["default/a", "default/a", "default/b"]
+      .map((key) => author.beginWrite(key));
+    const b = server.put("default/b", { size: 20 });
+    endOther = () => {
+      endOther = () => {};
+      other?.succeed(b);
+    };
+    write?.succeed(server.put("default/a", { size: 10 }));
+    next?.succeed(server.put("default/a", { size: 11 }));
+    assert.deepEqual(seen.splice(0), [
+      ["updated", "default/b", 20, 2],
+      ["updated", "default/a", 10, 1],
+      ["updated", "default/a", 11, 10],
+    ]);
+    await settled();
+
+    const held = second.beginWrite("default/a");
+    server.put("default/a", { size: 12 });
+    await settled();
+    held.fail();
+    assert.deepEqual(seen.splice(0), [["updated", "default/a", 12, 11]]);
+
+    server.endWatches();
+    server.delete("default/c");
+    server.compact();
+    await until("the relist arrived", () => seen.length > 0);
+    assert.deepEqual(seen, [["deleted", "default/c", 3, 3]]);
+  }));
+
 test("CacheEvent keeps its state when it is detached", () =>
   withInformer(async ({ server, informer, sync, settled }) => {
     const kept: CacheEvent<Widget>[] = [];
