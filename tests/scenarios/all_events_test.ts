@@ -9,6 +9,8 @@ import {
   scenario,
 } from "../support/operator_fixture.ts";
 
+const FINALIZER = "finalizer.test/finalizer";
+
 interface Seen {
   readonly deleting: boolean;
   readonly deleted: boolean;
@@ -148,6 +150,43 @@ scenario(
     ]);
   },
 );
+
+for (const method of ["removeFinalizer", "addFinalizer"] as const) {
+  scenario(
+    `ctx.${method} of a deleted object leaves its successor as it is`,
+    async (fixture) => {
+      const finalizers = method === "addFinalizer" ? [] : [FINALIZER];
+      const held = Promise.withResolvers<void>();
+      const ended: string[] = [];
+      const operator = fixture.operator();
+      operator.register(Gadget, {
+        async reconcile({ spec }, ctx) {
+          if (ctx.deleted) {
+            await held.promise;
+            await ctx[method](FINALIZER);
+          }
+          ended.push(`${ctx.deleted ? "deleted" : "live"} ${spec.value}`);
+        },
+      }, { allEvents: true, maxInterval: false });
+      await fixture.start(operator);
+      await fixture.create("a", { value: "first" });
+      await fixture.until(() => ended.length === 1);
+      await fixture.remove("a");
+      await fixture.until(() =>
+        operator.health().controllers[0]?.running === 1
+      );
+      await fixture.create("a", { value: "second" });
+      await fixture.mark("a", { finalizers });
+      await fixture.advance(100);
+      held.resolve();
+      await fixture.until(() => ended.includes("live second"));
+      assert.deepEqual(ended, ["live first", "deleted first", "live second"]);
+      const { metadata } = (await fixture.gadget("a"))!;
+      assert.deepEqual(metadata.finalizers ?? [], finalizers);
+      await fixture.mark("a", { finalizers: [] });
+    },
+  );
+}
 
 scenario(
   "In all-events mode a failing deletion run is retried [TriggerReconcilerOnAllEventIT]",

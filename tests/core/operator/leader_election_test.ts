@@ -240,10 +240,16 @@ test("LeaderElection steps down at the renew deadline and leads again later [3.9
 /** Election with a lock whose answers wait for promises of the test. */
 function slowElection(retryPeriod = TIMES.retryPeriod) {
   const clock = new VirtualClock();
+  const starts: number[] = [];
   const stops: number[] = [];
-  const slow = { answers: Promise.resolve() as Promise<unknown> };
+  const released: LeaseRecord[] = [];
+  const slow = {
+    answers: Promise.resolve() as Promise<unknown>,
+    comesTooLate: false,
+  };
   const answer = async (signal: AbortSignal) => {
-    await abortable(slow.answers, signal);
+    // An answer may be there already when its request is aborted.
+    await (slow.comesTooLate ? slow.answers : abortable(slow.answers, signal));
     return record("a");
   };
   const election = new LeaderElection({
@@ -251,17 +257,20 @@ function slowElection(retryPeriod = TIMES.retryPeriod) {
       read: () => Promise.resolve(undefined),
       create: answer,
       acquire: (_record, _transition, signal) => answer(signal),
-      release: () => Promise.resolve(),
+      release: (lease) => {
+        released.push(lease);
+        return Promise.resolve();
+      },
     },
     identity: "a",
     times: { ...TIMES, retryPeriod },
     clock,
     random: () => 0.5,
     log: silentLogger,
-    onStartedLeading: () => {},
+    onStartedLeading: () => starts.push(clock.now()),
     onStoppedLeading: () => stops.push(clock.now()),
   });
-  return { clock, election, slow, stops };
+  return { clock, election, slow, starts, stops, released };
 }
 
 test("LeaderElection stops at the renew deadline if one renewal gets no answer", async () => {
@@ -303,6 +312,50 @@ test("LeaderElection counts its term from the request, not from a slow answer", 
   assert.equal(election.isTaken, false);
   assert.deepEqual(stops, [12_000]);
   await election.stop();
+});
+
+test("LeaderElection takes over a lease duration after the answer that showed it", () =>
+  atDistance(async (surroundings) => {
+    const { clock } = surroundings;
+    const a = new Replica("a", surroundings);
+    const b = new Replica("b", surroundings);
+    a.election.start();
+    await clock.advance(100);
+    // Its first request is under way for 9 s, and A renews for 8 s of them.
+    b.process.way = { there: 9_000, back: 2 };
+    b.election.start();
+    await clock.advance(10);
+    b.process.way = GOOD_WAY;
+    await clock.advance(8_400);
+    a.process.way = { there: undefined, back: undefined };
+    for (let passed = 0; passed < 30_000; passed += 100) {
+      await clock.advance(100);
+      assert.equal(a.election.isHeld && b.election.isHeld, false);
+    }
+    assert.equal(b.election.isTaken, true);
+    const stopped = b.election.stop();
+    await clock.advance(100);
+    await stopped;
+    a.process.kill();
+  }));
+
+test("LeaderElection that stops releases the lease of an answer under way", async () => {
+  const { clock, election, slow, starts, stops, released } = slowElection();
+  const answered = Promise.withResolvers<void>();
+  slow.answers = answered.promise;
+  slow.comesTooLate = true;
+  election.start();
+  await clock.advance(1_000);
+  const stopped = election.stop();
+  await clock.advance(100);
+  answered.resolve();
+  await stopped;
+  assert.equal(election.isTaken, false);
+  assert.deepEqual({ starts, stops, released }, {
+    starts: [1_100],
+    stops: [1_100],
+    released: [record("a")],
+  });
 });
 
 test("LeaderElection survives a pause of the process shorter than the lease", () =>

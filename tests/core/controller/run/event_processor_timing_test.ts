@@ -190,6 +190,21 @@ test("EventProcessor begins no run while the lease is not certainly held", async
   assert.deepEqual(fixture.keys, [A, A, B]);
 });
 
+test("EventProcessor runs after a pause that began while its lease was uncertain", async () => {
+  let isHeld = false;
+  const fixture = await running({ mayRun: () => isHeld });
+  fixture.script = () => DONE;
+  fixture.add(A);
+  await fixture.settle();
+  fixture.processor.pause();
+  isHeld = true;
+  await fixture.clock.advance(5_000);
+  assert.deepEqual(fixture.keys, []);
+  fixture.processor.resume();
+  await fixture.settle();
+  assert.deepEqual(fixture.keys, [A]);
+});
+
 test("EventProcessor runs at the latest after the maximal interval [MaxIntervalIT]", async () => {
   const fixture = await running({ settings: { maxInterval: "50ms" } });
   fixture.script = () => DONE;
