@@ -5,6 +5,7 @@ import {
   patchStatus,
   setStatus,
 } from "../../core/controller/result.ts";
+import type { Reconciler } from "../../core/controller/reconciler.ts";
 import { KEY, pause, startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
@@ -411,3 +412,69 @@ scenario(
     assert.equal((await fixture.gadget("a"))?.status?.count, 7);
   },
 );
+
+const PRIMARY_WRITES: Readonly<
+  Record<string, Reconciler<Gadget>["reconcile"] | undefined>
+> = {
+  "The finalizer": undefined,
+  "ctx.apply": async ({ metadata: { name }, spec }, ctx) => {
+    const metadata = { name, labels: { ours: spec.value } };
+    await ctx.apply(Gadget, { metadata });
+  },
+  "patchResource": ({ spec }) => labelled(spec.value),
+  "patchResource by json": ({ spec }) => labelled(spec.value, "json"),
+  "patchResource by replace": ({ spec }) => labelled(spec.value, "replace"),
+};
+
+function labelled(ours: string, method?: "json" | "replace") {
+  return patchResource<Gadget>({ metadata: { labels: { ours } } }, { method });
+}
+
+for (const [name, reconcile] of Object.entries(PRIMARY_WRITES)) {
+  scenario(
+    `${name} neither revives an object nor changes its successor`,
+    async (fixture) => {
+      const labels = { theirs: "yes" };
+      const statuses: number[] = [];
+      let successor = "";
+      const client = fixture.client.with([(send) => async (request) => {
+        const { signal: _, ...sent } = request;
+        if (request.method === "GET" || !/gadgets.a/.test(request.path)) {
+          return await send(request);
+        }
+        // The write is already on its way, so that no abort ends it.
+        if (statuses.length === 0) {
+          await fixture.remove("a");
+          if (successor !== "") {
+            await fixture.create("a", { value: successor }, { labels });
+          }
+        }
+        const response = await send(sent);
+        statuses.push(response.status);
+        return response;
+      }]);
+      await startGadgets(fixture, reconcile ?? (() => {}), {
+        operator: { client },
+        ...(reconcile === undefined && { cleanup() {} }),
+      });
+      await fixture.create("a", { value: "first" }, { labels });
+      await fixture.until(() => statuses.length > 0);
+      await fixture.advance(10_000);
+      assert.ok(statuses[0]! >= 400, `${statuses}`);
+      assert.equal(await fixture.gadget("a"), undefined);
+      statuses.length = 0;
+      successor = "second";
+      await fixture.create("a", { value: "first" }, { labels });
+      await fixture.until(() => statuses.length > 1);
+      await fixture.advance(10_000);
+      assert.ok(statuses[0]! >= 400, `${statuses}`);
+      const { metadata } = (await fixture.gadget("a"))!;
+      assert.deepEqual(
+        [metadata.labels, metadata.finalizers],
+        reconcile === undefined
+          ? [labels, [OURS]]
+          : [{ ...labels, ours: "second" }, undefined],
+      );
+    },
+  );
+}
