@@ -187,6 +187,31 @@ test("EventRecorder keeps the first and last time of an event that waits [L41]",
   assert.equal(clock.pendingTimers, 0);
 });
 
+test("EventRecorder closes when the write that it gives up has ended", async () => {
+  const clock = new VirtualClock();
+  const ended = Promise.withResolvers<never>();
+  const recorder = new EventRecorder({
+    // The request ends some time after its abort.
+    client: { find: () => ended.promise } as unknown as Client,
+    clock,
+    log: silentLogger,
+    controller: "engines",
+    instance: "replica-1",
+  });
+  recorder.record(OBJECT, ConfigMap, {
+    type: "Normal",
+    reason: "Hot",
+    message: "97 degrees",
+  });
+  let closed = false;
+  const closing = recorder.close().then(() => closed = true);
+  await clock.advance(60_000);
+  assert.equal(closed, false);
+  ended.reject(new Error("aborted"));
+  await closing;
+  assert.equal(clock.pendingTimers, 0);
+});
+
 test("EventRecorder drops an event that the server forbids, without failing [L41]", async () => {
   const warnings: string[] = [];
   const forbidden = new ApiError("Cannot create: the namespace ends", {

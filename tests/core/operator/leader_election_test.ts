@@ -199,6 +199,23 @@ test("LeaderElection goes on leading when somebody deletes its Lease", () =>
     await stopped;
   }));
 
+test("LeaderElection goes on leading when somebody else changes its Lease", () =>
+  atDistance(async (surroundings) => {
+    const { clock, server } = surroundings;
+    const a = new Replica("a", surroundings);
+    a.election.start();
+    await clock.advance(5_000);
+    const client = new Client({ transport: server, namespace: "default" });
+    await client.patch(Lease, LOCK, { metadata: { labels: { seen: "yes" } } });
+    await clock.advance(4_500);
+    assert.equal(a.election.isTaken, true);
+    assert.deepEqual([a.starts, a.stops], [1, 0]);
+    const stopped = a.election.stop();
+    await clock.advance(100);
+    await stopped;
+    assert.equal(await holder(server), "", "the latest version is released");
+  }));
+
 test("LeaderElection keeps the lease when it stops while a run continues", () =>
   atDistance(async (surroundings) => {
     const { clock } = surroundings;
