@@ -427,7 +427,7 @@ const PRIMARY_WRITES: Readonly<
 };
 
 function labelled(ours: string, method?: "json" | "replace") {
-  return patchResource<Gadget>({ metadata: { labels: { ours } } }, { method });
+  return patchResource({ metadata: { labels: { ours } } }, { method });
 }
 
 for (const [name, reconcile] of Object.entries(PRIMARY_WRITES)) {
