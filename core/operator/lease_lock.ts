@@ -106,16 +106,24 @@ export class LeaseLock {
     );
   }
 
-  /** Releases the Lease, so that another candidate acquires it immediately. */
+  /**
+   * Releases the Lease, so that another candidate acquires it immediately. Reads
+   * it again if it has changed: a renewal that was aborted may have been stored.
+   */
   async release(record: LeaseRecord, signal: AbortSignal): Promise<void> {
-    const now = microTimestamp(this.#deps.clock.wallTime());
-    await this.#replace(record, {
-      ...this.#spec,
-      holderIdentity: "",
-      leaseDurationSeconds: 1,
-      renewTime: now,
-      acquireTime: now,
-    }, signal);
+    let held: LeaseRecord | undefined = record;
+    while (held?.holder === this.#deps.identity) {
+      const now = microTimestamp(this.#deps.clock.wallTime());
+      const released = await this.#replace(held, {
+        ...this.#spec,
+        holderIdentity: "",
+        leaseDurationSeconds: 1,
+        renewTime: now,
+        acquireTime: now,
+      }, signal);
+      if (released !== undefined) return;
+      held = await this.read(signal);
+    }
   }
 
   #held(before: LeaseSpec, transition: boolean): LeaseSpec {

@@ -216,6 +216,21 @@ test("LeaderElection goes on leading when somebody else changes its Lease", () =
     assert.equal(await holder(server), "", "the latest version is released");
   }));
 
+test("LeaderElection that stops amid a renewal releases the lease", () =>
+  atDistance(async (surroundings) => {
+    const { clock, server } = surroundings;
+    const a = new Replica("a", surroundings);
+    a.election.start();
+    await clock.advance(1_000);
+    a.process.way = { there: 50, back: 9_000 };
+    await clock.advance(4_000);
+    a.process.way = GOOD_WAY;
+    const stopped = a.election.stop();
+    await clock.advance(1_000);
+    await stopped;
+    assert.equal(await holder(server), "");
+  }));
+
 test("LeaderElection keeps the lease when it stops while a run continues", () =>
   atDistance(async (surroundings) => {
     const { clock } = surroundings;
