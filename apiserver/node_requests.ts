@@ -1,5 +1,6 @@
 import type { UntypedObject } from "../core/api/object.ts";
 import { isJsonObject } from "../core/patch/json_value.ts";
+import { accessAttributes } from "./access/attributes.ts";
 import { admitPosted } from "./admission/admission.ts";
 import type { ServerResponse } from "./http/exchange.ts";
 import { answerCall } from "./pods/answer_call.ts";
@@ -10,10 +11,13 @@ import {
   subjectOf,
 } from "./request/resource_request.ts";
 import type { WriteOptions } from "./request/query_options.ts";
-import { badRequest, notFound } from "./status.ts";
+import { badRequest, forbidden, notFound } from "./status.ts";
 
 /** Subresources that are proxied to a node or a pod. */
 const NODE_SUBRESOURCES = new Set(["attach", "exec", "log", "portforward"]);
+
+/** Subresources whose requests need the right to create them, even by GET. */
+const CREATED = new Set(["attach", "exec", "portforward"]);
 
 /** Whether only a node can answer a request. */
 export function needsNode(
@@ -37,6 +41,7 @@ export async function askNode(
   if (name !== "log") {
     await admitPosted(request, connectOptions(request), NO_OPTIONS, "CONNECT");
   }
+  if (CREATED.has(name)) checkCreates(request);
   const object = findStored(request).parse();
   if (name === "proxy") throw badRequest("address not allowed");
   const wanted = query.get("container");
@@ -57,6 +62,27 @@ export async function askNode(
     return { status: 204, headers: {}, body: new Uint8Array() };
   }
   throw badRequest(`pod ${request.name} does not have a host assigned`);
+}
+
+/**
+ * Checks that a user may create a stream, which a WebSocket opens by GET.
+ *
+ * @throws {StatusError} 403 if no rule allows it.
+ */
+function checkCreates(request: ResourceRequest): void {
+  const { context, definition, name, namespace, subresource, user } = request;
+  const { allowed, reason } = context.authorizer.decide(
+    user,
+    accessAttributes({
+      verb: "create",
+      group: definition.group,
+      resource: definition.plural,
+      subresource: subresource?.name,
+      namespace,
+      name,
+    }),
+  );
+  if (!allowed) throw forbidden(subjectOf(request), reason);
 }
 
 const NO_OPTIONS: WriteOptions = {

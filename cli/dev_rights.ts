@@ -10,7 +10,7 @@ import type { DiscoveredResource } from "../core/client/discovery.ts";
 import type { RbacManifest } from "../testing/rbac.ts";
 import { Namespace } from "../core/kinds/core_v1.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
-import { readRequests } from "../testing/request_record.ts";
+import { neededVerbs, readRequests } from "../testing/request_record.ts";
 import type { AuditEvent } from "../apiserver/request_handler.ts";
 import { managedKinds, operatorManifests } from "./operator_manifests.ts";
 import {
@@ -155,7 +155,9 @@ export function missingRights(
         ? `${start} Its role needs this rule:\n\n` +
           `  - apiGroups: [${JSON.stringify(group)}]\n` +
           `    resources: [${JSON.stringify(resource)}]\n` +
-          `    verbs: [${JSON.stringify(verb)}]\n\n` +
+          `    verbs: ${
+            JSON.stringify(neededVerbs({ verb, group, resource }))
+          }\n\n` +
           "Add the kind to owns or --manages, or record a run with --record FILE and pass --recorded FILE,\nhere and to coracle manifests. --admin runs the operator with all rights.\n\n"
         : `${start} No rule helps: the server does not serve it.\n\n`,
     );

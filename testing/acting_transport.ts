@@ -43,7 +43,7 @@ export class ActingTransport implements Transport {
     if (this.#inner.connect === undefined) {
       throw new Error("Cannot open a stream: the transport has none");
     }
-    return await this.#inner.connect(this.#acting(request, "POST"));
+    return await this.#inner.connect(this.#acting(request, "GET"));
   }
 
   #acting<R extends HttpRequest | StreamRequest>(

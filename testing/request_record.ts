@@ -36,6 +36,18 @@ export function accessOf(
   };
 }
 
+/**
+ * Verbs that the rules for a request need. A stream of a pod is opened by GET,
+ * and servers from 1.35 on require `create` in addition.
+ */
+export function neededVerbs(
+  { verb, group, resource }: RecordedRequest,
+): readonly string[] {
+  const isStream = verb === "get" && group === "" &&
+    /^pods\/(?:attach|exec|portforward)$/.test(resource);
+  return isStream ? ["get", "create"] : [verb];
+}
+
 /** Placeholder for the namespace of a test: any watched namespace. */
 export const ANY_WATCHED_NAMESPACE = "*";
 
@@ -70,12 +82,15 @@ export class RequestRecord {
     }
   }
 
-  add({ verb, group, resource, namespace }: RecordedRequest): void {
+  add(request: RecordedRequest): void {
+    const { group, resource, namespace } = request;
     if (group === PUBLIC_GROUP) return;
-    const line = JSON.stringify({ verb, group, resource, namespace });
-    if (this.#lines.has(line)) return;
-    this.#lines.add(line);
-    appendFileSync(this.#file, `${line}\n`);
+    for (const verb of neededVerbs(request)) {
+      const line = JSON.stringify({ verb, group, resource, namespace });
+      if (this.#lines.has(line)) continue;
+      this.#lines.add(line);
+      appendFileSync(this.#file, `${line}\n`);
+    }
   }
 }
 

@@ -50,6 +50,10 @@ test("missingRights() reports a missing right once, with its rule", async () => 
     }),
     /resources: \["deployments\/status"\]/,
   );
+  assert.match(
+    await saidOf({ verb: "get", resource: "pods", subresource: "exec" }),
+    /resources: \["pods\/exec"\]\n {4}verbs: \["get","create"\]/,
+  );
 });
 
 test("missingRights() advises no rule for what the server does not serve", async () => {

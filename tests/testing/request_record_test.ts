@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ConfigMap } from "../../core/kinds/mod.ts";
+import { ConfigMap, Pod } from "../../core/kinds/mod.ts";
 import { readRequests, RequestRecord } from "../../testing/request_record.ts";
 import { withTestCluster } from "../../testing/test_cluster.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
@@ -46,4 +46,30 @@ test("withTestCluster records the requests of the operator alone", async () => {
     { ...request, verb: "get", namespace: "*" },
     { ...request, verb: "list", namespace: "default" },
   ]);
+});
+
+test("a record of exec, attach and portForward has get and create", async () => {
+  const record = join(temporaryFolder(), "record");
+  const pods = {
+    exec: () => Promise.resolve(0),
+    attach: () => Promise.resolve(0),
+    portForward: () => Promise.resolve(),
+  };
+  await withTestCluster(
+    { record, server: { pods } },
+    async ({ client, operatorClient, namespace }) => {
+      const key = { namespace, name: "web" };
+      const spec = { containers: [{ name: "main", image: "web" }] };
+      await client.create(Pod, { metadata: key, spec });
+      await (await operatorClient.exec(key, { command: ["x"] })).exit;
+      await (await operatorClient.attach(key)).exit;
+      await operatorClient.portForward(key, { port: 80 }).connect();
+    },
+  )();
+  assert.deepEqual(
+    readRequests(record).map(({ verb, resource }) => `${verb} ${resource}`),
+    ["exec", "attach", "portforward"].flatMap((name) =>
+      ["get", "create"].map((verb) => `${verb} pods/${name}`)
+    ),
+  );
 });

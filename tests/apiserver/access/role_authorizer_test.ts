@@ -306,3 +306,33 @@ test("nobody grants rights that they lack, unless they may escalate or bind", ()
     );
     assert.equal(patched.status, 200);
   }));
+
+test("streams of pods need the verb create as well as get", () =>
+  onServer(async (server) => {
+    const pod = "/api/v1/namespaces/default/pods/web";
+    const streams = ["exec", "attach", "portforward"];
+    const answers = (method: "GET" | "POST") =>
+      Promise.all(streams.map(async (name) => {
+        const path = `${pod}/${name}?command=x&ports=80`;
+        const { status, body } = await server.as("ann", method, path);
+        return [status, body.message];
+      }));
+    const refused = (verb: string) =>
+      streams.map((name) => [
+        403,
+        `pods "web" is forbidden: User "ann" cannot ${verb} resource "pods/${name}" in API group "" in the namespace "default"`,
+      ]);
+    const resources = streams.map((name) => `pods/${name}`);
+    const rule = { apiGroups: [""], resources };
+    assert.deepEqual(await answers("GET"), refused("get"));
+    await server.grant([{ ...rule, verbs: ["get"] }], { name: "reads" });
+    assert.deepEqual(
+      await answers("GET"),
+      streams.map(() => [403, 'pods "web" is forbidden: ']),
+    );
+    assert.deepEqual(await answers("POST"), refused("create"));
+    await server.grant([{ ...rule, verbs: ["create"] }], { name: "creates" });
+    const found = streams.map(() => [404, 'pods "web" not found']);
+    assert.deepEqual(await answers("GET"), found);
+    assert.deepEqual(await answers("POST"), found);
+  }));
