@@ -8,10 +8,11 @@ import type {
 } from "../../core/kinds/rbac_v1.ts";
 import type { Random } from "../random.ts";
 import { accountUser, isPrivileged, type User } from "../request/user.ts";
+import type { GroupResource } from "../registry.ts";
 import type { Resources } from "../resources.ts";
 import { notFound } from "../status.ts";
 import type { Store } from "../storage/store.ts";
-import { storageKey } from "../storage/stored_object.ts";
+import { storageKey, type StoredObject } from "../storage/stored_object.ts";
 import { type Attributes, denied } from "./attributes.ts";
 import { bootstrapRoles, RBAC_GROUP } from "./bootstrap_roles.ts";
 import { allows } from "./policy_rules.ts";
@@ -33,14 +34,10 @@ export interface RoleAuthorizerDeps {
   readonly allowsAll: boolean;
 }
 
-/** Rules that one binding grants. */
-interface Grant {
-  readonly binding: RoleBinding;
-  /** Namespace; empty for the whole cluster. */
-  readonly namespace: string;
-  readonly rules: readonly PolicyRule[];
-  /** Error message if the rules could not be found. */
-  readonly error?: string | undefined;
+/** Role and subjects of a binding. */
+interface Grant extends Pick<RoleBinding, "roleRef" | "subjects"> {
+  /** Stored object of the binding. */
+  readonly stored: StoredObject;
 }
 
 /** Rules of a user in a namespace. */
@@ -53,19 +50,23 @@ export interface UserRules {
 const ALLOWED: Decision = Object.freeze({ allowed: true, reason: "" });
 
 /**
- * Authorizer by the roles and bindings of the store. Reads them at the first
- * request of a user with restricted rights, and again after a change.
+ * Authorizer by the roles and bindings of the store. Reads the bindings at the
+ * first request of a user with restricted rights, and later those that change.
  */
 export class RoleAuthorizer {
   readonly #deps: RoleAuthorizerDeps;
-  /** Grants by kind and name of their subjects. */
-  #grants: Map<string, Grant[]> | undefined;
+  /** Grants by namespace and subject. */
+  #grants: Map<string, readonly Grant[]> | undefined;
+  /** Rules by the stored object of their role. */
+  readonly #rules: WeakMap<StoredObject, readonly PolicyRule[]> = new WeakMap();
   #isPrepared = false;
 
   constructor(deps: RoleAuthorizerDeps) {
     this.#deps = deps;
-    deps.store.listen((_change, { resource }) => {
-      if (resource.group === RBAC_GROUP) this.#grants = undefined;
+    deps.store.listen(({ type, object, previous }, { resource }) => {
+      if (this.#grants === undefined || !isBinding(resource)) return;
+      if (previous) this.#remove(previous);
+      if (type !== "DELETED") this.#add(object);
     });
   }
 
@@ -102,8 +103,9 @@ export class RoleAuthorizer {
     if (this.#deps.allowsAll || isPrivileged(user)) return ALLOWED;
     const errors: string[] = [];
     for (const grant of this.#grantsOf(user, attributes.namespace)) {
-      if (grant.error !== undefined) errors.push(grant.error);
-      if (grant.rules.some((rule) => allows(rule, attributes))) {
+      const { rules, error } = this.#rulesOfGrant(grant);
+      if (error !== undefined) errors.push(error);
+      if (rules.some((rule) => allows(rule, attributes))) {
         return {
           allowed: true,
           reason: `RBAC: allowed by ${text(grant, user)}`,
@@ -116,10 +118,11 @@ export class RoleAuthorizer {
 
   /** Rules of a user in the whole cluster, and in a namespace if one is given. */
   rulesOf(user: User, namespace: string): UserRules {
-    const grants = this.#grantsOf(user, namespace);
+    const found = this.#grantsOf(user, namespace)
+      .map((grant) => this.#rulesOfGrant(grant));
     return {
-      rules: grants.flatMap(({ rules }) => rules),
-      errors: grants.flatMap(({ error }) => error ?? []),
+      rules: found.flatMap(({ rules }) => rules),
+      errors: found.flatMap(({ error }) => error ?? []),
     };
   }
 
@@ -139,49 +142,83 @@ export class RoleAuthorizer {
     const plural = `${kind.toLowerCase()}s`;
     const stored = this.#deps.store.collection({ group: RBAC_GROUP, plural })
       .get(key);
-    if (stored) return (stored.parse() as ClusterRole).rules ?? [];
+    if (stored) {
+      const rules = this.#rules.get(stored) ??
+        (stored.parse() as ClusterRole).rules ?? [];
+      this.#rules.set(stored, rules);
+      return rules;
+    }
     throw notFound({ group: RBAC_GROUP, kind: kind.toLowerCase(), name });
   }
 
-  #grantsOf({ name, groups }: User, namespace: string): readonly Grant[] {
-    const index = this.#grants ??= this.#readGrants();
-    const keys = [`User ${name}`, ...groups.map((group) => `Group ${group}`)];
-    const found = [...new Set(keys.flatMap((key) => index.get(key) ?? []))];
-    const local = found.filter((grant) => grant.namespace !== "");
-    return [
-      ...found.filter((grant) => grant.namespace === ""),
-      ...local.filter((grant) => grant.namespace === namespace),
-    ];
+  /** Rules of a binding's role, or the error if there is none. */
+  #rulesOfGrant(
+    { roleRef, stored }: Grant,
+  ): { readonly rules: readonly PolicyRule[]; readonly error?: string } {
+    try {
+      return { rules: this.rulesOfRole(roleRef, stored.namespace) };
+    } catch (error) {
+      return { rules: [], error: (error as Error).message };
+    }
   }
 
-  #readGrants(): Map<string, Grant[]> {
-    this.prepare();
-    const index = new Map<string, Grant[]>();
-    for (const plural of ["clusterrolebindings", "rolebindings"]) {
-      const collection = this.#deps.store.collection({
-        group: RBAC_GROUP,
-        plural,
-      });
-      for (const stored of collection.values()) {
-        const binding = stored.parse() as object as RoleBinding;
-        const { namespace } = stored;
-        let grant: Grant = { binding, namespace, rules: [] };
-        try {
-          const rules = this.rulesOfRole(binding.roleRef, namespace);
-          grant = { ...grant, rules };
-        } catch (error) {
-          grant = { ...grant, error: (error as Error).message };
-        }
-        for (const subject of binding.subjects ?? []) {
-          const key = subjectKey(subject, namespace);
-          const grants = index.get(key);
-          if (grants === undefined) index.set(key, [grant]);
-          else grants.push(grant);
-        }
-      }
-    }
-    return index;
+  #grantsOf(user: User, namespace: string): readonly Grant[] {
+    if (this.#grants === undefined) this.#readGrants();
+    const subjects = [
+      `User ${user.name}`,
+      ...user.groups.map((group) => `Group ${group}`),
+    ];
+    const found = ["", namespace].flatMap((place) =>
+      subjects.flatMap((one) => this.#grants?.get(`${place} ${one}`) ?? [])
+    );
+    return [...new Set(found)];
   }
+
+  #readGrants(): void {
+    this.prepare();
+    this.#grants = new Map();
+    for (const plural of BINDINGS) {
+      const { store } = this.#deps;
+      const collection = store.collection({ group: RBAC_GROUP, plural });
+      for (const stored of collection.values()) this.#add(stored);
+    }
+  }
+
+  #add(stored: StoredObject): void {
+    const grant = grantOf(stored);
+    for (const key of keysOf(grant)) {
+      this.#grants?.set(key, [...this.#grants.get(key) ?? [], grant]);
+    }
+  }
+
+  #remove(stored: StoredObject): void {
+    for (const key of keysOf(grantOf(stored))) {
+      const rest = this.#grants?.get(key)
+        ?.filter((grant) => grant.stored.key !== stored.key) ?? [];
+      if (rest.length > 0) this.#grants?.set(key, rest);
+      else this.#grants?.delete(key);
+    }
+  }
+}
+
+function grantOf(stored: StoredObject): Grant {
+  const { roleRef, subjects } = stored.parse() as object as RoleBinding;
+  return { roleRef, subjects, stored };
+}
+
+const BINDINGS = ["clusterrolebindings", "rolebindings"];
+
+function isBinding({ group, plural }: GroupResource): boolean {
+  return group === RBAC_GROUP && BINDINGS.includes(plural);
+}
+
+/** Keys of a grant: its namespace, empty for the whole cluster, and each subject. */
+function keysOf({ subjects, stored: { namespace } }: Grant): Set<string> {
+  return new Set(
+    subjects?.map((subject) =>
+      `${namespace} ${subjectKey(subject, namespace)}`
+    ),
+  );
 }
 
 function subjectKey({ kind, name, namespace }: Subject, home: string): string {
@@ -191,8 +228,10 @@ function subjectKey({ kind, name, namespace }: Subject, home: string): string {
 }
 
 /** Text of a binding and the subject that applies to a user, in kube-apiserver's form. */
-function text({ binding, namespace }: Grant, user: User): string {
-  const { metadata, roleRef, subjects = [] } = binding;
+function text(
+  { roleRef, subjects = [], stored: { name: own, namespace } }: Grant,
+  user: User,
+): string {
   const keys = [
     `User ${user.name}`,
     ...user.groups.map((group) => `Group ${group}`),
@@ -203,10 +242,10 @@ function text({ binding, namespace }: Grant, user: User): string {
   const name = subject?.kind === "ServiceAccount"
     ? `${subject.name}/${subject.namespace || namespace}`
     : subject?.name;
-  const [kind, own] = namespace === ""
-    ? ["ClusterRoleBinding", metadata?.name]
-    : ["RoleBinding", `${metadata?.name}/${namespace}`];
-  return `${kind} ${JSON.stringify(own)} of ${roleRef.kind} ${
+  const [kind, place] = namespace === ""
+    ? ["ClusterRoleBinding", own]
+    : ["RoleBinding", `${own}/${namespace}`];
+  return `${kind} ${JSON.stringify(place)} of ${roleRef.kind} ${
     JSON.stringify(roleRef.name)
   } to ${subject?.kind} ${JSON.stringify(name)}`;
 }

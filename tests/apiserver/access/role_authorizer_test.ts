@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
+import { StoredObject } from "../../../apiserver/storage/stored_object.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
@@ -335,4 +336,76 @@ test("streams of pods need the verb create as well as get", () =>
     const found = streams.map(() => [404, 'pods "web" not found']);
     assert.deepEqual(await answers("GET"), found);
     assert.deepEqual(await answers("POST"), found);
+  }));
+
+/** Counts the stored objects that are decoded during some work. */
+async function decodedDuring(work: () => Promise<unknown>): Promise<number> {
+  const { parse } = StoredObject.prototype;
+  let count = 0;
+  StoredObject.prototype.parse = function () {
+    count++;
+    return parse.call(this);
+  };
+  try {
+    await work();
+  } finally {
+    StoredObject.prototype.parse = parse;
+  }
+  return count;
+}
+
+test("a check after a change costs the same with many bindings", () =>
+  onServer(async (server) => {
+    await server.grant([{
+      apiGroups: ["*"],
+      resources: ["*"],
+      verbs: ["*"],
+    }]);
+    const make = (user: string) =>
+      server.bind("ClusterRole", "view", {
+        user,
+        namespace: "default",
+        as: "ann",
+      });
+    await make("first");
+    const few = await decodedDuring(() => make("second"));
+    for (let i = 0; i < 20; i++) {
+      await server.bind("ClusterRole", "view", {
+        user: `other-${i}`,
+        namespace: "kube-system",
+      });
+    }
+    assert.equal(await decodedDuring(() => make("third")), few);
+  }));
+
+test("a changed binding or role counts at once, and the others stay", () =>
+  onServer(async (server) => {
+    const pods = "/api/v1/namespaces/default/pods";
+    const rights = () =>
+      Promise.all(
+        ["ann", "bob"].map(async (user) =>
+          (await server.as(user, "GET", pods)).status
+        ),
+      );
+    const rules = [{ apiGroups: [""], resources: ["pods"], verbs: ["list"] }];
+    const place = { namespace: "default", name: "a" };
+    await server.grant(rules, place);
+    assert.deepEqual(await rights(), [200, 403]);
+    await server.bind("Role", "a", { ...place, user: "bob" });
+    assert.deepEqual(await rights(), [200, 200]);
+    const home = `${RBAC}/namespaces/default`;
+    await server.send("DELETE", `${home}/rolebindings/a-bob`);
+    assert.deepEqual(await rights(), [200, 403]);
+    const path = `${home}/rolebindings/a-ann`;
+    const { body } = await server.send("GET", path);
+    const subjects = [{ kind: "User", name: "bob" }];
+    await server.send("PUT", path, { ...body, subjects });
+    assert.deepEqual(await rights(), [403, 200]);
+    await server.send("DELETE", `${home}/roles/a`);
+    assert.deepEqual(await rights(), [403, 403]);
+    await server.send("POST", `${home}/roles`, {
+      metadata: { name: "a" },
+      rules,
+    });
+    assert.deepEqual(await rights(), [403, 200]);
   }));
