@@ -9,6 +9,7 @@ import {
 import { isLoopback } from "./operator_deployment.ts";
 import { describeFile, type FileDescription } from "./operator_file.ts";
 import {
+  furtherAccess,
   managedKinds,
   type OperatorManifestInput,
   operatorManifests,
@@ -108,12 +109,16 @@ export const manifestsCommand: Command = {
       managed: await managedKinds(textOf(flags, "manages") ?? ""),
       recorded: recordedRequests(record),
     };
-    const seen = input.recorded &&
-      `Seen in ${record}, and granted besides the rules of the operator:\n${
-        recordText(input.recorded)
+    const further = furtherAccess(input).map(({ request }) => request);
+    const seen = record === undefined
+      ? ""
+      : further.length === 0
+      ? `Seen in ${record}: nothing besides the rules of the operator.\n`
+      : `Seen in ${record}, and granted besides the rules of the operator:\n${
+        recordText(further)
       }`;
     const text = assumptions(input).map((note) => `${note}\n`).join("") +
-      (seen ?? "");
+      seen;
     if (output === undefined) {
       const { namespace, definitions, rbac, deployment } = operatorManifests(
         input,
@@ -210,28 +215,26 @@ export function nameOf(file: string): string {
 function assumptions(input: OperatorManifestInput): readonly string[] {
   const { operators, managed, recorded } = input;
   const controllers = operators.flatMap((operator) => operator.controllers);
-  const notes: string[] = [];
-  const foreign = [
-    ...new Set(
-      controllers.map(({ kind }) => kind).filter(isBuiltIn).map(resourceOf),
-    ),
-  ];
-  if (recorded === undefined) {
-    notes.push(
-      "Assumed: the operator reads only what it owns or watches, and writes only what it owns, and Events. Other requests of ctx and ctx.client cannot be seen: add their kinds to owns, watches or --manages, or record a run (coracle dev --record FILE) and pass --recorded FILE.",
-    );
-    if (foreign.length > 0) {
-      notes.push(
-        `Assumed: it does not write ${
-          foreign.join(", ")
-        } or their status, which belong to Kubernetes; a recorded run shows if it does.`,
-      );
-    }
-  }
   const written = [
     ...managed,
     ...controllers.flatMap(({ secondaryKinds }) => secondaryKinds),
   ];
+  const notes: string[] = [];
+  const foreign = new Set(
+    controllers.map(({ kind }) => kind).filter(isBuiltIn).map(resourceOf),
+  ).difference(new Set(written.map(resourceOf)));
+  if (recorded === undefined) {
+    notes.push(
+      "Assumed: the operator reads only what it owns or watches, and writes only what it owns, and Events. Other requests of ctx and ctx.client cannot be seen: add their kinds to owns, watches or --manages, or record a run (coracle dev --record FILE) and pass --recorded FILE.",
+    );
+    if (foreign.size > 0) {
+      notes.push(
+        `Assumed: it does not write ${
+          [...foreign].join(", ")
+        } or their status, which belong to Kubernetes; a recorded run shows if it does.`,
+      );
+    }
+  }
   const [roles] = roleAccess(written);
   if (roles !== undefined) {
     notes.push(

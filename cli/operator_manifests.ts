@@ -58,13 +58,9 @@ export interface OperatorManifests {
 export function operatorManifests(
   input: OperatorManifestInput,
 ): OperatorManifests {
-  const { name, namespace, image, operators, managed, recorded = [] } = input;
+  const { name, namespace, image, operators } = input;
   const definitions = new Map(
     input.definitions.map((manifest) => [manifest.metadata.name, manifest]),
-  );
-  const writesOthers = othersWritten(input).length > 0;
-  const access = operators.flatMap((operator) =>
-    operatorAccess(operator, { namespace, managed, writesOthers })
   );
   return {
     namespace: {
@@ -77,11 +73,8 @@ export function operatorManifests(
       name,
       namespace,
       access: [
-        ...access,
-        ...recordedAccess(
-          recorded.filter((request) => !isOwnLease(request, access)),
-          watchedBy(input),
-        ),
+        ...declaredAccess(input),
+        ...furtherAccess(input).map(({ access }) => access),
       ],
     }).map((manifest) => ({
       ...manifest,
@@ -89,6 +82,48 @@ export function operatorManifests(
     })),
     deployment: operatorDeployment({ name, namespace, image, operators }),
   };
+}
+
+/** Access that follows from the operators and from the kinds that they manage. */
+function declaredAccess(
+  input: OperatorManifestInput,
+): readonly KindAccess[] {
+  const { namespace, operators, managed } = input;
+  const writesOthers = othersWritten(input).length > 0;
+  return operators.flatMap((operator) =>
+    operatorAccess(operator, { namespace, managed, writesOthers })
+  );
+}
+
+/** Recorded requests that need more than the declared access, with what they need. */
+export function furtherAccess(input: OperatorManifestInput): readonly {
+  readonly request: RecordedRequest;
+  readonly access: KindAccess;
+}[] {
+  const { recorded = [] } = input;
+  const declared = declaredAccess(input);
+  const needed = recordedAccess(recorded, watchedBy(input));
+  return recorded.flatMap((request, index) => {
+    const access = needed[index];
+    return access === undefined || isOwnLease(request, declared) ||
+        declared.some((one) => covers(one, access))
+      ? []
+      : [{ request, access }];
+  });
+}
+
+/** Whether an access includes another one, which has one verb. */
+function covers(
+  { kind, verbs, subresource, namespaces = "all" }: KindAccess,
+  needed: KindAccess,
+): boolean {
+  const { namespaces: places = "all" } = needed;
+  return kind.group === needed.kind.group &&
+    kind.plural === needed.kind.plural &&
+    subresource === needed.subresource &&
+    needed.verbs.every((verb) => verbs.includes(verb)) &&
+    (kind.scope === "Cluster" || namespaces === "all" ||
+      (places !== "all" && places.every((one) => namespaces.includes(one))));
 }
 
 /**

@@ -218,6 +218,41 @@ test("coracle manifests adds recorded requests and drops nothing for them", asyn
   assert.doesNotMatch(said, /writes only what it owns/);
 });
 
+test("coracle manifests says what a record grants besides the rules", async () => {
+  const group = "test.coracle.dev";
+  const own = { verb: "list", group, resource: "boats", namespace: "*" };
+  const nodes = { verb: "list", group: "", resource: "nodes" };
+  const config = { ...nodes, resource: "configmaps" };
+  const saidOf = async (...requests: readonly unknown[]) => {
+    const text = requests.map((one) => JSON.stringify(one)).join("\n");
+    const record = writeText(temporaryFolder(), "requests", text);
+    const file = boats(
+      '{ namespaces: ["a"] }',
+      "operator.register(Boat, { reconcile }, { owns: [ConfigMap] });",
+    );
+    const { said } = await manifests(file, `--recorded=${record}`);
+    return said.slice(said.indexOf("Seen in")).replace(record, "FILE");
+  };
+  const covered = { ...config, namespace: "a" };
+  assert.equal(
+    await saidOf(own, covered, nodes, { ...config, namespace: "b" }),
+    "Seen in FILE, and granted besides the rules of the operator:\n  configmaps: list\n  nodes: list\n",
+  );
+  assert.equal(
+    await saidOf(own, covered),
+    "Seen in FILE: nothing besides the rules of the operator.\n",
+  );
+});
+
+test("coracle manifests assumes nothing of a kind that --manages names", async () => {
+  const file = () => boats("", "operator.register(Namespace, { reconcile });");
+  const assumed = /does not write namespaces/;
+  assert.match((await manifests(file())).said, assumed);
+  const { code, said } = await manifests(file(), "--manages=Namespace");
+  assert.equal(code, 0);
+  assert.doesNotMatch(said, assumed);
+});
+
 test("coracle manifests rejects a record that is another file", async () => {
   const record = writeText(temporaryFolder(), "requests", "{}\n");
   const file = boats("", "operator.register(Boat, { reconcile });");
