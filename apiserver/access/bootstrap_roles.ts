@@ -1,8 +1,5 @@
 import type { UntypedObject } from "../../core/api/object.ts";
-import {
-  labelRequirements,
-  matchesLabels,
-} from "../../core/api/label_selector.ts";
+import { matchesLabels } from "../../core/api/label_selector.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import type {
   ClusterRole,
@@ -112,9 +109,7 @@ export function aggregated(
   const { clusterRoleSelectors = [] } = aggregationRule ?? {};
   const chosen = roles.filter(({ kind, metadata: other }) =>
     kind === "ClusterRole" && other?.name !== metadata?.name &&
-    clusterRoleSelectors.some((one) =>
-      matchesLabels(labelRequirements(one), other?.labels)
-    )
+    clusterRoleSelectors.some((one) => matchesLabels(one, other?.labels))
   );
   chosen.sort((a, b) =>
     (a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1

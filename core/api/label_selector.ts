@@ -253,16 +253,22 @@ function requirementText(requirement: LabelRequirement): string {
 }
 
 /**
- * Whether labels match all requirements. As in Kubernetes, an object without the
- * label matches `NotIn`.
+ * Whether labels match a label selector. As in Kubernetes, an empty selector
+ * matches everything, and an object without the label matches `NotIn`.
  *
- * @param requirements The requirements.
+ * @param selector The selector, such as that in the spec of an object; text and
+ * requirements as in the option `labelSelector`.
  * @param labels The labels of the object.
+ * @throws {SyntaxError} If a text is not a selector.
+ * @throws {TypeError} If a label selector is not valid.
  */
 export function matchesLabels(
-  requirements: readonly LabelRequirement[],
+  selector: string | LabelSelector | readonly LabelRequirement[],
   labels: Readonly<Record<string, string>> | undefined,
 ): boolean {
+  const requirements = typeof selector === "object" && isRequirements(selector)
+    ? selector
+    : labelRequirements(selector);
   return requirements.every((requirement) =>
     meets(
       requirement,

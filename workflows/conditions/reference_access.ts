@@ -1,7 +1,4 @@
-import {
-  labelRequirements,
-  matchesLabels,
-} from "../../core/api/label_selector.ts";
+import { matchesLabels } from "../../core/api/label_selector.ts";
 import { checkOption } from "../../core/api/options.ts";
 
 /** Reference from one object to another, possibly in another namespace. */
@@ -72,7 +69,7 @@ export function checkAccess(reference: {
   checkOption(to, "object", { name: "to", subject });
   if (!to.namespace || to.namespace === from.namespace) return;
   const allowed = to.accessFrom?.namespaceSelectors.some(({ matchLabels }) =>
-    matchesLabels(labelRequirements({ matchLabels }), from.labels ?? {})
+    matchesLabels({ matchLabels }, from.labels)
   );
   if (!allowed) throw new AccessDeniedError(reference);
 }

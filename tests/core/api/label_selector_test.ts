@@ -5,6 +5,7 @@ import {
   type LabelRequirement,
   labelRequirement,
   labelRequirements,
+  type LabelSelector,
   labelSelectorText,
   matchesLabels,
   parseLabelSelector,
@@ -135,6 +136,22 @@ test("matchesLabels compares labels like Kubernetes", () => {
     assert.equal(matchesLabels(requirements, labels), expected, text);
   }
   assert.equal(matchesLabels(parseLabelSelector("!x"), undefined), true);
+});
+
+test("matchesLabels takes text and the selectors of specs", () => {
+  const selector = {
+    matchLabels: { app: "web" },
+    matchExpressions: [{ key: "tier", operator: "Exists" }],
+  };
+  const labels = { app: "web", tier: "front" };
+  assert.equal(matchesLabels(selector, labels), true);
+  assert.equal(matchesLabels(selector, { app: "web" }), false);
+  assert.equal(matchesLabels("app=web,!tier", { app: "web" }), true);
+  assert.equal(matchesLabels({}, undefined), true);
+  assert.throws(
+    () => matchesLabels({ app: "web" } as LabelSelector, labels),
+    /app/,
+  );
 });
 
 const NAME = fc.stringMatching(
