@@ -205,8 +205,8 @@ function selectionOf<
  * Watches objects of another kind and triggers the primaries that they belong
  * to; an update triggers those of the previous and of the new state.
  *
- * Informers are shared with all users of the same selection in the operator,
- * unless `shared` is `false`.
+ * Informers are shared with all users of the same selection and `prune` in the
+ * operator, unless `shared` is `false`.
  *
  * @param kind Kind of the secondaries: one of `defineKind`,
  * `@coracle/operator/kinds` or `untyped`.
