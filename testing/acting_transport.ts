@@ -15,6 +15,7 @@ export class ActingTransport implements Transport {
   readonly #inner: Transport;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #record: ((request: RecordedRequest) => void) | undefined;
+  readonly #refused: ((request: RecordedRequest) => void) | undefined;
 
   /**
    * Creates a transport that sends requests through another one, which stays
@@ -22,21 +23,28 @@ export class ActingTransport implements Transport {
    *
    * @param options.user User to act as; by default that of the other transport.
    * @param options.record Called with each request.
+   * @param options.refused Called with each request that is answered with 403.
    */
   constructor(
     inner: Transport,
-    { user, record }: {
+    { user, record, refused }: {
       readonly user?: string | undefined;
       readonly record?: ((request: RecordedRequest) => void) | undefined;
+      readonly refused?: ((request: RecordedRequest) => void) | undefined;
     },
   ) {
     this.#inner = inner;
     this.#headers = user === undefined ? {} : { "impersonate-user": user };
     this.#record = record;
+    this.#refused = refused;
   }
 
   async send(request: HttpRequest): Promise<HttpResponse> {
-    return await this.#inner.send(this.#acting(request, request.method));
+    const { method, path } = request;
+    const response = await this.#inner.send(this.#acting(request, method));
+    const access = response.status === 403 ? accessOf(method, path) : undefined;
+    if (access !== undefined) this.#refused?.(access);
+    return response;
   }
 
   async connect(request: StreamRequest): Promise<StreamConnection> {

@@ -27,6 +27,7 @@ import { followFetches } from "./open_fetches.ts";
 import { QuietTransport } from "./quiet_transport.ts";
 import {
   ANY_WATCHED_NAMESPACE,
+  neededVerbs,
   type RecordedRequest,
   RequestRecord,
 } from "./request_record.ts";
@@ -185,6 +186,8 @@ export class TestCluster {
   readonly faults: Faults;
   readonly #log: LogTail;
   readonly #ownNamespace: boolean;
+  /** Rules that were logged for refused requests. */
+  readonly #saidRules: Set<string> = new Set();
   readonly #endFetches: (() => void) | undefined;
   #operator: TestedOperator | undefined;
   /** Functions that delete objects which a real cluster would keep. */
@@ -214,6 +217,9 @@ export class TestCluster {
           ? undefined
           : `system:serviceaccount:${this.namespace}:${this.#account}`,
         record: this.#recorder(options.record),
+        refused: rights === "all"
+          ? undefined
+          : (request) => this.#sayRule(request),
       }),
       namespace: this.namespace,
     }, { clock, logger: this.#log.logger, retry: false });
@@ -247,6 +253,23 @@ export class TestCluster {
       await cluster.stop();
       throw error;
     }
+  }
+
+  /** Logs the rule for a request that the server has refused, once. */
+  #sayRule(request: RecordedRequest): void {
+    const { group, resource } = request;
+    const rule = {
+      apiGroups: [group],
+      resources: [resource],
+      verbs: neededVerbs(request),
+    };
+    const text = JSON.stringify(rule);
+    if (this.#saidRules.has(text)) return;
+    this.#saidRules.add(text);
+    this.#log.logger.warn(
+      "The server has refused a request; if the operator lacks the right, add this rule",
+      { rule },
+    );
   }
 
   /** Creates the function that records requests; undefined without a file. */

@@ -43,6 +43,9 @@ test("an operator runs with the rights that its manifests have", async () => {
     });
     await kit.until(() => seen.length > 0);
     assert.match(seen[0] ?? "", /cannot create resource "configmaps"/);
+    const rule =
+      '{"apiGroups":[""],"resources":["configmaps"],"verbs":["create"]}';
+    assert.equal(kit.log.split(rule).length, 2, kit.log);
     assert.ok(!kit.log.includes("gadgets"), kit.log);
   })();
   assert.ok(
