@@ -112,12 +112,22 @@ export function retry(
   const { clock, closed, initial, logger, max, maxAttempts, random } = options;
   return (next) => async (request) => {
     if (request.mayRetry === false) return await next(request);
+    const { beforeSend } = request;
+    let isRefused = false;
+    const checked = beforeSend === undefined ? request : {
+      ...request,
+      beforeSend() {
+        isRefused = true;
+        beforeSend();
+        isRefused = false;
+      },
+    };
     let backoff = initial;
     for (let attempt = 1;; attempt++) {
       const isLast = attempt >= maxAttempts;
       let delay: number;
       try {
-        const response = await next(request);
+        const response = await next(checked);
         const requested = isLast ? undefined : requestedDelay(response);
         if (requested === undefined || requested > max) return response;
         delay = requested;
@@ -131,7 +141,8 @@ export function retry(
         }
         await response.cancel();
       } catch (error) {
-        if (isLast || closed?.aborted || !isRepeatable(request)) throw error;
+        if (isLast || isRefused || closed?.aborted) throw error;
+        if (!isRepeatable(request)) throw error;
         delay = backoff;
         if (attempt > 1) {
           const { action } = request;
