@@ -121,17 +121,19 @@ export class Expectations<P extends KubernetesObject = KubernetesObject>
   }
 
   /**
-   * Sets the expectation of a primary, in place of an earlier one.
+   * Sets the expectation of a primary, in place of an earlier one. Ignored for a
+   * deleted primary.
    *
    * @throws {Error} If this is not an event source of a running controller.
    * @throws {TypeError | RangeError} If a part of the expectation is invalid.
    */
   set(ctx: Context<P>, expectation: Expectation<P>): void {
-    const { clock, trigger } = this.#started;
+    const { clock, primaries, trigger } = this.#started;
     checkParts(expectation, PARTS, "an expectation");
     const key = keyText(ctx.key);
     const timeout = milliseconds(expectation.timeout, "timeout");
     this.#remove(key);
+    if (!primaries.has(key)) return;
     this.#pending.set(key, {
       expectation,
       deadline: clock.now() + timeout,

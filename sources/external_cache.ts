@@ -91,8 +91,9 @@ export class ExternalCache<R> {
     return this.#primaries.has(primary);
   }
 
+  /** Primaries with resources or deletions, some twice. */
   primaries(): string[] {
-    return [...this.#primaries.keys()];
+    return [...this.#primaries.keys(), ...this.#deleted.keys()];
   }
 
   /**

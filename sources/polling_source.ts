@@ -416,6 +416,8 @@ class PerResourcePolling<P extends KubernetesObject, R>
     );
     const other = this.#polls.get(key) ?? poll;
     if (run.ended || poll.isDeleted || other !== poll) return;
+    // A deleted primary that was not polled: nothing would forget its resources.
+    if (!run.context.primaries.has(key)) return;
     const first = !this.cache.has(key);
     if (this.cache.replace(key, found)) {
       run.context.trigger(key, { initial: first });

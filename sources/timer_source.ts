@@ -26,7 +26,7 @@ export interface TimerSource<P extends KubernetesObject>
   extends EventSource<P, never> {
   /**
    * Schedules runs of a primary, and replaces its earlier schedule. The
-   * schedule ends when the primary is deleted.
+   * schedule ends when the primary is deleted. Ignored for an unknown primary.
    *
    * @param key The primary.
    * @param when `after` is the delay of the first run, by default `every`;
@@ -96,7 +96,9 @@ class Timers<P extends KubernetesObject> extends BaseSource<P>
       );
     }
     this.cancel(key);
-    if (this.run !== undefined) this.#arm(this.run, textOf(key), after, every);
+    const { run } = this;
+    const text = textOf(key);
+    if (run?.context.primaries.has(text)) this.#arm(run, text, after, every);
   }
 
   cancel(key: ObjectKey | string): void {

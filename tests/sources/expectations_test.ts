@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import { keyText } from "../../core/api/object_key.ts";
-import type { SourceContext } from "../../core/controller/event_source.ts";
 import { type Expectation, Expectations } from "../../sources/expectations.ts";
 import type { Context } from "../../core/controller/context.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { recordedContext } from "../support/source_context.ts";
 
 type Ctx = Context<KubernetesObject>;
 
@@ -17,15 +16,10 @@ async function started(): Promise<{
   readonly triggered: string[];
 }> {
   const clock = new VirtualClock();
-  const triggered: string[] = [];
-  const context: Pick<SourceContext, "clock" | "trigger"> = {
-    clock,
-    trigger: (key) =>
-      triggered.push(typeof key === "string" ? key : keyText(key)),
-  };
+  const context = recordedContext(clock, [primary("a"), primary("b")]);
   const expectations = new Expectations<KubernetesObject>();
-  await expectations.start(context as SourceContext);
-  return { expectations, clock, triggered };
+  await expectations.start(context);
+  return { expectations, clock, triggered: context.triggered };
 }
 
 function primary(name: string): KubernetesObject {

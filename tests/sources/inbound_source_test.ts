@@ -79,7 +79,7 @@ test("cachingInboundSource keeps nothing of a fetch that ends after its stop", a
 
 test("timerSource triggers once or again and again, until the primary is deleted", async () => {
   const clock = new VirtualClock();
-  const context = recordedContext(clock);
+  const context = recordedContext(clock, [a, gadget("b")]);
   const source = timerSource("timer");
   await source.start(context);
   source.schedule(key, { after: "1s" });

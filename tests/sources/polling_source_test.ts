@@ -189,7 +189,8 @@ test("Polling sources keep nothing of a fetch that ends with their stop", async 
       await started;
       await microtasks(20);
       assert.equal(context.triggered.length, before, `${source.name} ${ticks}`);
-      const again = recordedContext(new VirtualClock());
+      const known = isPolling ? [] : [a];
+      const again = recordedContext(new VirtualClock(), known);
       const restarted = source.start(again);
       answers.pop()?.(new Map());
       await restarted;
@@ -327,12 +328,13 @@ test("perResourcePollingSource fetches immediately when it is first read", async
       await Promise.resolve();
       return ["state"];
     },
+    accepts: ({ metadata }) => metadata.name === "a",
   });
-  await source.start(recordedContext(clock, [a]));
+  await source.start(recordedContext(clock, [a, b]));
   assert.deepEqual(await source.secondaries?.(a), ["state"]);
   assert.equal(fetches, 1);
   assert.deepEqual(await source.secondaries?.(b), ["state"]);
-  assert.equal(fetches, 2, "of a primary that nobody told it of");
+  assert.equal(fetches, 2, "of a primary that it does not poll");
   await source.stop();
 });
 
@@ -442,7 +444,10 @@ test("perResourcePollingSource ignores the late answer of a fetch for an earlier
     name: "poll",
     fetch: () => new Promise((resolve) => answers.push(resolve)),
   });
-  const context = recordedContext(clock);
+  const { primaries } = recordedContext(clock, [a]);
+  const context = recordedContext(clock, [], {
+    primaries: { ...primaries, readList: () => Promise.resolve([]) },
+  });
   await source.start(context);
   // A run reads before the event of its primary arrives.
   const read = source.secondaries?.(a);

@@ -34,12 +34,13 @@ const fetched = { id: "a", size: 1 };
 const id = (resource: typeof fetched) => resource.id;
 
 /** Polling whose fetch for a primary ends after its deletion. */
-function latePolls(): Life {
+function latePolls(isPolled: boolean): Life {
   let answer = Promise.withResolvers<(typeof fetched)[]>();
   const source = perResourcePollingSource<KubernetesObject, typeof fetched>({
     name: "polls",
     id,
     fetch: () => answer.promise,
+    accepts: () => isPolled,
   });
   let read: unknown;
   return {
@@ -62,19 +63,18 @@ const LIVES: Readonly<Record<string, () => Life>> = {
         source.schedule(metadata, { every: "1h" });
         source.schedule(metadata, { after: "1s" });
       },
+      late: ({ metadata }) => source.schedule(metadata, { every: "1h" }),
     };
   },
   Expectations() {
     const source = new Expectations();
-    return {
-      source,
-      live: ({ metadata }) =>
-        source.set({ key: metadata } as Context<KubernetesObject>, {
-          name: "ready",
-          timeout: "1h",
-          isFulfilled: () => false,
-        }),
-    };
+    const live = ({ metadata }: KubernetesObject) =>
+      source.set({ key: metadata } as Context<KubernetesObject>, {
+        name: "ready",
+        timeout: "1h",
+        isFulfilled: () => false,
+      });
+    return { source, live, late: live };
   },
   pollingSource() {
     let found = new Map<string, (typeof fetched)[]>();
@@ -88,6 +88,16 @@ const LIVES: Readonly<Record<string, () => Life>> = {
         source.ownExternalDelete(primary, fetched);
         found = new Map();
         await source.poll();
+        await source.poll();
+      },
+    };
+  },
+  "pollingSource without resources"() {
+    const source = pollingSource({ name: "polls", id, fetch: () => new Map() });
+    return {
+      source,
+      async live(primary) {
+        source.ownExternalDelete(primary, fetched);
         await source.poll();
       },
     };
@@ -115,7 +125,8 @@ const LIVES: Readonly<Record<string, () => Life>> = {
       },
     };
   },
-  "perResourcePollingSource whose fetch ends late": latePolls,
+  "perResourcePollingSource, late fetch": () => latePolls(true),
+  "perResourcePollingSource, late read": () => latePolls(false),
   cachingInboundSource() {
     const source = cachingInboundSource<KubernetesObject, typeof fetched>({
       name: "inbound",
@@ -132,7 +143,7 @@ const LIVES: Readonly<Record<string, () => Life>> = {
       },
     };
   },
-  "cachingInboundSource whose fetch ends late"() {
+  "cachingInboundSource, late fetch"() {
     let answer = Promise.withResolvers<(typeof fetched)[]>();
     const source = cachingInboundSource<KubernetesObject, typeof fetched>({
       name: "inbound",
@@ -153,7 +164,7 @@ const LIVES: Readonly<Record<string, () => Life>> = {
 };
 
 for (const [what, create] of Object.entries(LIVES)) {
-  test(`Primaries and starts leave nothing in a source: ${what}`, async () => {
+  test(`Primaries and starts leave nothing in ${what}`, async () => {
     const clock = new VirtualClock();
     const primaries = new Map<string, KubernetesObject>();
     const empty = recordedContext(clock);
