@@ -117,7 +117,7 @@ const PASSES: readonly (readonly [
     cache.write(name);
     cache.writer.delete(header(name, ++cache.version));
   }],
-  ["its deletion while another is under way", (cache, name) => {
+  ["its deletion amid another write", (cache, name) => {
     cache.write(name);
     const late = cache.begin(name);
     cache.writer.delete(header(name, ++cache.version));
@@ -145,7 +145,7 @@ const PASSES: readonly (readonly [
 ];
 
 for (const [what, pass] of PASSES) {
-  test(`An own write leaves nothing once the stream has passed it: ${what}`, async () => {
+  test(`Own writes that a stream passed leave nothing: ${what}`, async () => {
     const cache = new Cache();
     await cache.list();
     let number = 0;

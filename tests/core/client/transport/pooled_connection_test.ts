@@ -199,7 +199,7 @@ const LAST: readonly (readonly [
     socket.emit("close");
     assert.match(String(failures.pop()), /ended within the head/);
   }],
-  ["its request is refused before it is written", ({ send, failures }) => {
+  ["the check of its request throws", ({ send, failures }) => {
     send({
       beforeSend: () => {
         throw new Error("no longer");
@@ -274,7 +274,7 @@ test("PooledConnection keeps the process alive while it serves a request", () =>
   }
 });
 
-test("Transport over sockets leaves no timer of open or failed connections", async () => {
+test("Transport over sockets leaves no timer of an open or failed connection", async () => {
   const LIMIT_MS = 54_321;
   const { clearTimeout, setTimeout } = globalThis;
   const timers = new Set<unknown>();
