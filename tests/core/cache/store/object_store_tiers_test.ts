@@ -2,7 +2,14 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
+import type { UntypedObject } from "../../../../core/api/object.ts";
+import type { ObjectKey } from "../../../../core/api/object_key.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
+import type {
+  FetchObject,
+  ObjectStore,
+} from "../../../../core/cache/store/object_store.ts";
+import { nextTurn } from "../../../../core/clock.ts";
 import { pod, podStore, put, storedText } from "../../../support/pod_store.ts";
 
 /** Text that hardly compresses, the same for the same number. */
@@ -178,4 +185,89 @@ test("ObjectStore does not keep a fetched object that was created again", async 
     "its event has not arrived",
   );
   assert.equal(store.resourceVersion({ name: "web-0" }), "1");
+});
+
+/** Store that keeps only the keys of its objects, with the answer of a server. */
+function keysOnly(fetch: FetchObject): {
+  readonly budget: MemoryBudget;
+  readonly store: ObjectStore<UntypedObject>;
+} {
+  const budget = new MemoryBudget(1);
+  const store = podStore({ budget, fetch });
+  for (let i = 0; i < 48; i++) put(store, noisyPod(i));
+  budget.settle();
+  assert.equal(store.usage().keyOnly.objects, 48);
+  return { budget, store };
+}
+
+function noisyPod(number: number): UntypedObject {
+  return pod({ name: `web-${number}`, spec: { text: noise(number) } });
+}
+
+/** Answer with the object of a key. */
+function answer({ name }: ObjectKey): Uint8Array {
+  return Buffer.from(JSON.stringify(noisyPod(Number(name.slice(4)))));
+}
+
+test("ObjectStore removes its objects at its end, and uses no budget", () => {
+  const budget = new MemoryBudget("1MiB");
+  const stores = [podStore({ budget }), podStore({ budget })] as const;
+  for (const store of stores) put(store, noisyPod(1));
+  const [closed, other] = stores;
+  closed.close();
+  assert.equal(closed.size, 0);
+  assert.equal(closed.usage().bytes.objects, 0);
+  assert.equal(budget.used, other.usage().total);
+});
+
+test("ObjectStore fetches an object again after its last fetch failed", async () => {
+  let fetches = 0;
+  const { store } = keysOnly((key) => {
+    if (++fetches === 1) return Promise.reject(new Error("no route"));
+    return Promise.resolve(answer(key));
+  });
+  const key = { name: "web-1" };
+  const reads = () => Promise.allSettled([store.read(key), store.read(key)]);
+  const failed = (await reads()).map(({ status }) => status);
+  assert.deepEqual(failed, ["rejected", "rejected"]);
+  assert.equal(fetches, 1, "both share a fetch");
+  assert.deepEqual(await store.read(key), noisyPod(1));
+});
+
+test("ObjectStore fetches at most 16 objects of a list at the same time", async () => {
+  let open = 0;
+  let most = 0;
+  const { store } = keysOnly(async (key) => {
+    most = Math.max(most, ++open);
+    await nextTurn();
+    open--;
+    return answer(key);
+  });
+  const names = (await store.readList()).map(({ metadata }) => metadata.name);
+  assert.deepEqual(names, [...store.keys()].map(({ name }) => name));
+  assert.equal(names.length, 48);
+  assert.equal(most, 16);
+});
+
+test("ObjectStore counts a fetched object in its budget", async () => {
+  const { budget, store } = keysOnly((key) => Promise.resolve(answer(key)));
+  budget.limit = "1GiB";
+  const before = budget.used;
+  await store.read({ name: "web-1" });
+  const { decoded } = store.usage();
+  assert.equal(decoded.objects, 1);
+  assert.equal(budget.used - before, decoded.bytes);
+});
+
+test("ObjectStore drops objects without compressing them if keys fill the budget", () => {
+  for (const isFull of [true, false]) {
+    const budget = new MemoryBudget("1GiB");
+    const store = podStore({ budget, fetch: () => Promise.reject() });
+    for (let i = 0; i < 200; i++) put(store, noisyPod(i));
+    budget.limit = isFull ? 1 : budget.used - 1;
+    budget.settle(1);
+    const { compressed, keyOnly } = store.usage();
+    assert.equal(compressed.objects > 0, !isFull);
+    assert.equal(keyOnly.objects > 0, isFull);
+  }
 });

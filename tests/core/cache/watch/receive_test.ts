@@ -197,3 +197,16 @@ test("readEvents waits for what an event began before it takes the next", async 
     Array.from({ length: CHUNKS }, (_, i) => `${i + 1} of ${i + 1}`),
   );
 });
+
+test("TimeSlice counts a fixed cost for each step, in addition to its bytes", () => {
+  const clock = new HandClock();
+  const slice = new TimeSlice(clock);
+  clock.time = 6;
+  const stepsOf = (bytes: number) => {
+    for (let steps = 1; steps < 1_000; steps++) {
+      if (slice.step(bytes)) return steps;
+    }
+    return Infinity;
+  };
+  assert.deepEqual([0, 2 * 1024, 64 * 1024, 0].map(stepsOf), [32, 16, 1, 32]);
+});

@@ -61,3 +61,22 @@ test("RelistQueue rejects a limit below one", () => {
     assert.throws(() => new RelistQueue(most), RangeError);
   }
 });
+
+test("RelistQueue admits no more than its limit after a relist has left", async () => {
+  const queue = new RelistQueue(1);
+  const leave = await queue.enter(never);
+  const second = queue.enter(never);
+  leave();
+  const leaveSecond = await second;
+  const third = queue.enter(never);
+  assert.equal(queue.waiting, 1, "the second is in progress");
+  leaveSecond();
+  const leaveThird = await third;
+  leaveThird();
+  leaveThird();
+  const leaveLast = await queue.enter(never);
+  const waiting = queue.enter(never);
+  assert.equal(queue.waiting, 1, "leaving twice counts once");
+  leaveLast();
+  (await waiting)();
+});
