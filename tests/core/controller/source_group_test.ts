@@ -146,3 +146,24 @@ test("SourceGroup forgets a source that could not be added, so that another can 
   const good = source(() => Promise.resolve());
   assert.equal(await group.add(good as never), good);
 });
+
+test("SourceGroup stops its sources one by one, in reverse order", async () => {
+  const calls: string[] = [];
+  const source = (name: string): EventSource => ({
+    name,
+    start: () => Promise.resolve(),
+    async stop() {
+      calls.push(`stop ${name}`);
+      await Promise.resolve();
+      calls.push(`stopped ${name}`);
+    },
+  });
+  const group = groupOf(...["a", "b", "c"].map(source));
+  await group.start("all", HANDLER);
+  await group.stop();
+  const expected = ["c", "b", "a"].flatMap((name) => [
+    `stop ${name}`,
+    `stopped ${name}`,
+  ]);
+  assert.deepEqual(calls, expected);
+});

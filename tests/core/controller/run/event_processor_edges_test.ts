@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConcurrencyCap } from "../../../../core/controller/run/concurrency_cap.ts";
+import { growthOf } from "../../../support/growth.ts";
 import {
   DONE,
   FAILED,
@@ -293,6 +294,21 @@ test("EventProcessor is idle when all of its runs have ended", async () => {
   assert.equal(idle, 0, "a run goes on");
   await fixture.end("default/b");
   assert.equal(idle, 2);
+});
+
+test("EventProcessor keeps nothing of those who wait until it is idle", async () => {
+  const fixture = started();
+  const found = await growthOf(4, async () => {
+    fixture.add(KEY);
+    await fixture.settle();
+    const idle = fixture.processor.whenIdle();
+    await fixture.end(KEY);
+    await idle;
+    fixture.delete(KEY);
+    await fixture.settle();
+    fixture.begun.length = fixture.plans.length = 0;
+  });
+  assert.deepEqual(found, []);
 });
 
 test("EventProcessor keeps nothing of a deletion that another replica runs", async () => {

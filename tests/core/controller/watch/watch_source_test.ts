@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Kind, untyped } from "../../../../core/api/kind.ts";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { CacheEvent } from "../../../../core/cache/informer/cache_event.ts";
+import { nextTurn } from "../../../../core/clock.ts";
+import type { SourceContext } from "../../../../core/controller/event_source.ts";
+import { byFunction } from "../../../../core/controller/watch/mappers.ts";
+import {
+  watch,
+  type WatchSource,
+  type WatchSourceOptions,
+} from "../../../../core/controller/watch/watch_source.ts";
+import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { gadget, recordedContext } from "../../../support/source_context.ts";
+
+type Secondary = KubernetesObject & { readonly primaries: readonly string[] };
+type Event = CacheEvent<Secondary>;
+
+const PART: Kind<Secondary> = untyped({
+  group: "example.com",
+  version: "v1",
+  kind: "Part",
+  plural: "parts",
+  scope: "Namespaced",
+}) as Kind<KubernetesObject> as Kind<Secondary>;
+
+/** Source with an informer whose events and answers the test gives. */
+function started(
+  options: WatchSourceOptions<KubernetesObject, Secondary> = {},
+  kind: Kind<Secondary> = PART,
+) {
+  const calls: string[] = [];
+  let onEvent: (event: Event) => void = () => {};
+  const answers = {
+    attach: () => Promise.resolve(),
+    read: () => Promise.resolve<Secondary | undefined>(undefined),
+    resolve: () => Promise.resolve({ scope: "Namespaced" }),
+  };
+  const called = (name: string) => (names: readonly string[]) => {
+    calls.push(`${name} ${names}`);
+    return name === "attach" ? answers.attach() : Promise.resolve();
+  };
+  const informer = {
+    addIndex: () => {},
+    addHandler(handler: typeof onEvent) {
+      onEvent = handler;
+      return { synced: Promise.resolve() };
+    },
+    open: called("open"),
+    attach: called("attach"),
+    keep: called("keep"),
+    read: () => answers.read(),
+  };
+  const more = {
+    namespaces: ["one"],
+    client: { resolve: () => answers.resolve() },
+    informers: {
+      acquire() {
+        calls.push("acquire");
+        return { informer, release: () => void calls.push("release") };
+      },
+    },
+  } as never as Partial<SourceContext>;
+  const source: WatchSource<KubernetesObject, Secondary> = watch(kind, {
+    mapper: byFunction(({ primaries }) => primaries),
+    ...options,
+  });
+  const contextOf = (...primaries: readonly KubernetesObject[]) =>
+    recordedContext(new VirtualClock(), primaries, more);
+  const send = (event: Partial<Event>, version = "2") =>
+    onEvent({
+      type: "updated",
+      key: "default/part",
+      header: headerOf(version),
+      object: { ...gadget("part"), primaries: ["default/a"] },
+      relist: false,
+      ...event,
+    } as Event);
+  return { source, calls, answers, contextOf, send };
+}
+
+function headerOf(resourceVersion: string, isPartial = false) {
+  const { namespace, name } = gadget("part").metadata;
+  return { namespace, name, resourceVersion, isPartial } as Event["header"];
+}
+
+test("watch() forgets the references of primaries when it stops", async () => {
+  const { source, contextOf, send } = started({
+    mapper: undefined,
+    references: () => ["default/part"],
+  });
+  const first = contextOf(gadget("a"));
+  await source.start(first);
+  send({});
+  assert.deepEqual(first.triggered, ["default/a"]);
+  await source.stop();
+  const second = contextOf();
+  await source.start(second);
+  send({});
+  assert.deepEqual(second.triggered, []);
+});
+
+test("watch() tells of secondaries that are gone or reset, and of its stop", async () => {
+  const { source, contextOf, send } = started();
+  const gone: (string | undefined)[] = [];
+  source.onGone((key) => gone.push(key));
+  await source.start(contextOf());
+  const previousHeader = headerOf("5");
+  send({ relist: true, previousHeader }, "6");
+  send({ previousHeader }, "4");
+  send({ relist: true }, "4");
+  assert.deepEqual(gone, []);
+  send({ relist: true, previousHeader }, "5");
+  send({ relist: true, previousHeader }, "4");
+  send({ type: "deleted" });
+  assert.deepEqual(gone, Array(3).fill("default/part"));
+  await source.stop();
+  assert.deepEqual(gone.slice(3), [undefined]);
+});
+
+test("watch() opens no informer if it is stopped while its kind is looked up", async () => {
+  const kind = { ...PART, scope: undefined } as Kind<Secondary>;
+  const { source, answers, calls, contextOf } = started({}, kind);
+  const found = Promise.withResolvers<{ scope: string }>();
+  answers.resolve = () => found.promise;
+  const start = source.start(contextOf());
+  await source.stop();
+  found.resolve({ scope: "Namespaced" });
+  await start;
+  assert.deepEqual(calls, []);
+});
+
+test("watch() opens all caches of new namespaces before it reads them", async () => {
+  const { source, calls, contextOf } = started();
+  await source.start(contextOf());
+  await source.changeNamespaces?.(["one", "two"]);
+  assert.deepEqual(calls, [
+    "acquire",
+    "open one,two",
+    "attach one,two",
+    "keep one,two",
+  ]);
+});
+
+test("watch() ends a change of namespaces when it stops, without an error", async () => {
+  for (const fails of [false, true]) {
+    const { source, answers, calls, contextOf } = started();
+    await source.start(contextOf());
+    const attached = Promise.withResolvers<void>();
+    answers.attach = () => attached.promise;
+    const changed = source.changeNamespaces?.(["two"]);
+    await Promise.resolve();
+    await Promise.resolve();
+    await source.stop();
+    if (fails) attached.reject(new Error("it was stopped"));
+    else attached.resolve();
+    await changed;
+    assert.deepEqual(calls, ["acquire", "open two", "attach two", "release"]);
+  }
+});
+
+test("watch() reads and maps an object of which only the key is cached", async () => {
+  const { source, answers, contextOf, send } = started({ bounded: true });
+  const context = contextOf();
+  await source.start(context);
+  const mappedTo = async (...primaries: string[]) => {
+    answers.read = () => Promise.resolve({ ...gadget("part"), primaries });
+    const before = context.triggered.length;
+    send({ header: headerOf("2", true) });
+    await nextTurn();
+    return context.triggered.slice(before);
+  };
+  assert.deepEqual(await mappedTo("default/a"), ["default/a"]);
+  const both = ["default/a", "default/b"];
+  assert.deepEqual(await mappedTo("default/b"), both, "the former one, too");
+  send({ type: "deleted", header: headerOf("3", true) });
+  assert.deepEqual(context.triggered.slice(3), ["default/b"]);
+});
