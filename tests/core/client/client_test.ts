@@ -10,6 +10,7 @@ import { responseError } from "../../../core/client/response.ts";
 import { WholeBody } from "../../../core/client/transport/chunk_queue.ts";
 import { inTime } from "../../support/in_time.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { ScriptedStream } from "../../support/scripted_stream.ts";
 import {
   type Script,
   type ScriptedAnswer,
@@ -446,6 +447,30 @@ test("Client calls beforeSend before each attempt, and sends nothing if it throw
     }
   }
   assert.equal(transport.requests.length, 3);
+});
+
+test("Client that was derived by with() checks before it opens a WebSocket", async () => {
+  const { client, transport } = clientWith(() => ({}));
+  transport.stream = () => new ScriptedStream();
+  let calls = 0;
+  let isAllowed = true;
+  const checked = client.with([(next) => (request) =>
+    next({
+      ...request,
+      beforeSend() {
+        calls++;
+        if (!isAllowed) throw new RangeError("No longer allowed");
+      },
+    })]);
+  const open = () => checked.exec(KEY, { command: ["date"] });
+  await open();
+  assert.equal(calls, 1);
+  const [request] = transport.streamRequests;
+  request?.beforeSend?.();
+  assert.equal(calls, 2, "the transport can check again");
+  isAllowed = false;
+  await assert.rejects(open, /No longer allowed/);
+  assert.equal(transport.streamRequests.length, 1);
 });
 
 test("Client that was derived by with() leaves the other one open", async () => {

@@ -4,9 +4,11 @@ import { gzipSync } from "node:zlib";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ApiError } from "../../../core/api/api_error.ts";
-import type { Kind } from "../../../core/api/kind.ts";
+import type { Kind, ResolvedKind } from "../../../core/api/kind.ts";
 import { untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";
+import { createRequest } from "../../../core/client/request.ts";
+import { Answer, readBody } from "../../../core/client/response.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
 import type { Logger } from "../../../core/logger.ts";
 import {
@@ -20,6 +22,10 @@ const HIDDEN = "aHVudGVyMg-hunter2";
 function clientOf(answer: ScriptedAnswer, logger?: Logger): Client {
   const transport = new ScriptedTransport(() => answer);
   return new Client({ transport }, { logger });
+}
+
+function bytesOf(value: unknown): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(value));
 }
 
 /** Everything that a person or a log may see of an error. */
@@ -199,6 +205,37 @@ for (const [what, body] of ANSWERS) {
     }
   });
 }
+
+test("An answer to a write is refused if it is of another kind", () => {
+  const kind = { ...ConfigMap, scope: "Namespaced", plural: "configmaps" };
+  const request = createRequest(kind as ResolvedKind, { metadata: KEY });
+  const answerOf = (kind: string | undefined) =>
+    new Answer(request, bytesOf({ kind, metadata: KEY }));
+  for (const fit of [undefined, "ConfigMap"]) {
+    assert.deepEqual(answerOf(fit).key, KEY);
+  }
+  assert.throws(
+    () => answerOf("Secret"),
+    /^TypeError: Cannot create .+ must be ConfigMap: received kind "Secret"$/,
+  );
+});
+
+test("A body that exceeds its limit is not read to its end", async () => {
+  let chunks = 0;
+  async function* body(): AsyncGenerator<Uint8Array, void, undefined> {
+    for (; chunks < 100; chunks++) yield new Uint8Array(4);
+  }
+  const response = (limit: number) =>
+    readBody({
+      status: 200,
+      headers: {},
+      body: body(),
+      cancel: () => Promise.resolve(),
+    }, limit);
+  await assert.rejects(response(10), /at most 10 bytes: received 12 and more/);
+  assert.equal(chunks, 2);
+  assert.equal((await response(392)).byteLength, 392);
+});
 
 test("A list whose items are no list is refused", async () => {
   const client = clientOf({ body: { kind: "ConfigMapList", items: 5 } });

@@ -94,6 +94,19 @@ test("ClusterTransport sends a request although its credentials change meanwhile
   await transport.close();
 });
 
+test("ClusterTransport sends nothing with credentials that changed while it opened", async () => {
+  const { credentials, transport } = transportTo(TRUSTED);
+  const first = transport.send(get("/whoami"));
+  // The first pool is being opened.
+  for (let turn = 0; turn < 2; turn++) await Promise.resolve();
+  credentials.present = joe;
+  const second = transport.send(get("/whoami"));
+  for (const response of await Promise.all([first, second])) {
+    assert.equal(JSON.parse(await text(response)).user, "joe");
+  }
+  await transport.close();
+});
+
 test("ClusterTransport opens nothing after its end", async () => {
   for (const wasUsed of [false, true]) {
     const { credentials, transport } = transportTo(PLAIN);

@@ -74,6 +74,16 @@ test("openTunnel names host and port of the server", async () => {
   }
 });
 
+test("openTunnel connects to port 1080 of a SOCKS5 proxy without a port", async () => {
+  const opened = openTunnel("socks5://127.0.0.1", new URL("https://api"), {
+    timeout: 30_000,
+  });
+  await assert.rejects(opened, (error: Error) => {
+    assert.match(`${(error.cause as Error).message}`, /127\.0\.0\.1:1080/);
+    return true;
+  });
+});
+
 test("openTunnel closes its socket when the proxy refuses", async () => {
   const refusals: readonly (readonly [string, readonly string[]])[] = [
     ...["204 No Content", "302 Found", "407 Proxy Authentication Required"]

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { after, test } from "node:test";
@@ -344,7 +346,7 @@ test("openWebSocket leaves no listener on the signal of an ended stream", async 
 
 /** A server without TLS in this process, which handles upgrades by itself. */
 async function withPlainServer(
-  upgrade: (socket: Duplex) => void,
+  upgrade: (socket: Duplex, request: IncomingMessage) => void,
   run: (url: string, open: ReadonlySet<unknown>) => Promise<void>,
 ): Promise<void> {
   const server = createServer();
@@ -354,7 +356,7 @@ async function withPlainServer(
     socket.on("error", () => {});
     socket.on("close", () => open.delete(socket));
   });
-  server.on("upgrade", (_request, socket) => upgrade(socket));
+  server.on("upgrade", (request, socket) => upgrade(socket, request));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -408,3 +410,39 @@ test("openWebSocket does not send on a stream that has ended", async () => {
     10_000,
   );
 });
+
+/** Opens a WebSocket from the side of the server, and sends nothing more. */
+function accept(socket: Duplex, { headers }: IncomingMessage): void {
+  const key = headers["sec-websocket-key"];
+  const proof = createHash("sha1")
+    .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: ${proof}\r\n\r\n`,
+  );
+  socket.resume();
+}
+
+test("openWebSocket ends its messages at a close that the peer does not answer", () =>
+  withPlainServer(accept, async (server) => {
+    const stream = await openWebSocket(PLAIN, { server });
+    let isClosed = false;
+    const closed = stream.close().then(() => isClosed = true);
+    assert.deepEqual(await inTime("the end", texts(stream), 5_000), []);
+    assert.equal(isClosed, false);
+    await stream.abort(new Error("enough"));
+    await inTime("the close", closed, 5_000);
+  }));
+
+test("openWebSocket fails at a message of more than 16 MiB, before it arrives", () =>
+  withPlainServer((socket, request) => {
+    accept(socket, request);
+    const head = Buffer.from([0x82, 127, 0, 0, 0, 0, 0, 0, 0, 0]);
+    head.writeUInt32BE((16 << 20) + 1, 6);
+    socket.write(head);
+    // The client closes the WebSocket.
+    socket.once("data", () => socket.end());
+  }, async (server, open) => {
+    const stream = await openWebSocket(PLAIN, { server });
+    await inTime("the failure", assert.rejects(texts(stream)), 5_000);
+    await until("it is closed", () => open.size === 0, { within: 10_000 });
+  }));
