@@ -220,9 +220,11 @@ function assumptions(input: OperatorManifestInput): readonly string[] {
     ...controllers.flatMap(({ secondaryKinds }) => secondaryKinds),
   ];
   const notes: string[] = [];
+  const known = new Set(written.map(resourceOf));
   const foreign = new Set(
-    controllers.map(({ kind }) => kind).filter(isBuiltIn).map(resourceOf),
-  ).difference(new Set(written.map(resourceOf)));
+    controllers.map(({ kind }) => kind).filter(isBuiltIn).map(resourceOf)
+      .filter((resource) => !known.has(resource)),
+  );
   if (recorded === undefined) {
     notes.push(
       "Assumed: the operator reads only what it owns or watches, and writes only what it owns, and Events. Other requests of ctx and ctx.client cannot be seen: add their kinds to owns, watches or --manages, or record a run (coracle dev --record FILE) and pass --recorded FILE.",
