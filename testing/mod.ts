@@ -23,6 +23,7 @@
 
 export * from "./check_options.ts";
 export { kindFromCrd } from "./kind_from_crd.ts";
+export type { PolicyRule } from "../core/kinds/rbac_v1.ts";
 export * from "./operator_check.ts";
 export * from "./test_cluster.ts";
 export { VirtualClock } from "./virtual_clock.ts";
