@@ -21,7 +21,7 @@ import type { Client } from "../../core/client/client.ts";
 import { deadline, systemClock } from "../../core/clock.ts";
 import { CRD_KIND, type CrdObject } from "../../core/crd/crd_object.ts";
 import { waitUntilDiscovered } from "../../core/crd/install_crd.ts";
-import { concurrencyLimit } from "../graph/concurrency_limit.ts";
+import { ConcurrencyLimit } from "../graph/concurrency_limit.ts";
 import {
   asReferenced,
   type ObjectReference,
@@ -240,7 +240,7 @@ async function applyStage(
 ): Promise<void> {
   const { concurrency = 1, changes, isLast, signal, rules } = options;
   const { timeout = "60s", clock = systemClock } = options;
-  const limited = concurrencyLimit(concurrency);
+  const limit = new ConcurrencyLimit(concurrency);
   const named = async <T>(reference: ObjectReference, task: Promise<T>) => {
     try {
       return await task;
@@ -251,9 +251,14 @@ async function applyStage(
   };
   // All are awaited, so that none continues after a failure.
   const planned = await Promise.allSettled(
-    stage.map(({ object, ...reference }) =>
-      limited(() => named(reference, planObject(client, object, options)))
-    ),
+    stage.map(async ({ object, ...reference }) => {
+      await limit.enter();
+      try {
+        return await named(reference, planObject(client, object, options));
+      } finally {
+        limit.leave();
+      }
+    }),
   );
   const plans = planned.map((one) => {
     if (one.status === "rejected") throw one.reason;

@@ -1,6 +1,11 @@
 import { loadModule } from "../../core/clock.ts";
 import { Buffer } from "node:buffer";
-import { apiVersionOf, isResolved, type Kind } from "../../core/api/kind.ts";
+import {
+  apiVersionOf,
+  isResolved,
+  type Kind,
+  type ResolvedKind,
+} from "../../core/api/kind.ts";
 import type {
   ApplyObject,
   KubernetesObject,
@@ -21,6 +26,7 @@ import type {
   WatchSource,
   WatchSourceOptions,
 } from "../../core/controller/watch/watch_source.ts";
+import { isPromise } from "../../core/tracing.ts";
 import type { DependentResult } from "./dependent.ts";
 import type { MatchMemory } from "./field_match.ts";
 import { UpdateLoops } from "./update_loop.ts";
@@ -172,20 +178,21 @@ export class DependentResource<
   }
 
   /** Determines the key and the owner of a desired object. */
-  async desired(
+  desired(
     object: object,
     { primary, ctx }: { readonly primary: P; readonly ctx: Context<P> },
-  ): Promise<DesiredResource<S>> {
+  ): MaybePromise<DesiredResource<S>> {
     const kind = this.#kind;
     const { name, namespace = ctx.key.namespace } =
       namedObject(kind, object).metadata;
-    const { scope } = isResolved(kind) ? kind : await ctx.client.resolve(kind);
-    const key = scope === "Cluster" ? { name } : { namespace, name };
-    return {
+    const placed = ({ scope }: Pick<ResolvedKind, "scope">) => ({
       object: object as ApplyObject<S>,
       owner: primary.metadata.uid,
-      key,
-    };
+      key: scope === "Cluster" ? { name } : { namespace, name },
+    });
+    return isResolved(kind)
+      ? placed(kind)
+      : ctx.client.resolve(kind).then(placed);
   }
 
   read(key: ObjectKey, ctx: Context<P>): MaybePromise<S | undefined> {
@@ -206,11 +213,12 @@ export class DependentResource<
     ctx: Context<P>,
   ): Promise<DependentResult<S>> {
     const { matches } = this.#options;
-    const actual = await this.read(key, ctx);
+    const read = this.read(key, ctx);
+    const actual = isPromise(read) ? await read : read;
     const memory = this.#memory ?? await this.#createMemory();
     const id = keyText(key);
     // The owner reference is applied, but is not part of the user's object.
-    const desired = textHash(`${owner} ${JSON.stringify(object)}`);
+    const desired = textHash(JSON.stringify([owner, object]));
     if (
       actual !== undefined && matches === undefined &&
       memory.isUntouched({ id, desired, actual })

@@ -16,6 +16,7 @@ import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { WatchingSource } from "../../core/controller/watch/watch_source.ts";
+import { isPromise } from "../../core/tracing.ts";
 import {
   type Dependent,
   type KubernetesDependent,
@@ -121,17 +122,25 @@ export function kubernetesDependent<
 ): KubernetesDependent<P, S> & { readonly source: EventSource<P, S> } {
   const source = dependentSource(kind, options, RULES);
   const resource = new DependentResource(kind, source, options);
-  const compute = async (primary: P, ctx: Context<P>) =>
-    await resource.desired(await options.desired(primary, ctx), {
-      primary,
-      ctx,
-    });
+  const compute = (primary: P, ctx: Context<P>) => {
+    try {
+      const object = options.desired(primary, ctx);
+      return isPromise<object>(object)
+        ? Promise.resolve(object).then((one) =>
+          resource.desired(one, { primary, ctx })
+        )
+        : resource.desired(object, { primary, ctx });
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  };
   /** Computes the desired state, once a run. */
   const desiredOf = (primary: P, ctx: Context<P>) => {
     const known = ctx.attributes.get(resource) as
-      | Promise<DesiredResource<S>>
+      | MaybePromise<DesiredResource<S>>
       | undefined;
-    const desired = known ?? compute(primary, ctx);
+    if (known !== undefined) return known;
+    const desired = compute(primary, ctx);
     ctx.attributes.set(resource, desired);
     return desired;
   };
@@ -143,8 +152,13 @@ export function kubernetesDependent<
     garbageCollected: resource.garbageCollected,
     read: async (primary, ctx) =>
       await resource.read(await keyOf(primary, ctx), ctx),
-    reconcile: async (primary, ctx) =>
-      await resource.reconcile(await desiredOf(primary, ctx), ctx),
+    // Without a wait, which would cost as much as a comparison.
+    reconcile: (primary, ctx) => {
+      const desired = desiredOf(primary, ctx);
+      return isPromise(desired)
+        ? desired.then((one) => resource.reconcile(one, ctx))
+        : resource.reconcile(desired, ctx);
+    },
     delete: async (primary, ctx) =>
       await resource.delete(await keyOf(primary, ctx), ctx),
   };

@@ -1,23 +1,28 @@
 /**
- * Limits how many tasks run at the same time; tasks start in the order in which
- * they are given.
+ * Limit of how many tasks run at the same time; they start in the order in which
+ * they enter.
  */
-export function concurrencyLimit(
-  limit: number,
-): <T>(task: () => Promise<T>) => Promise<T> {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  return async (task) => {
-    // A finished task hands its slot over, so `running` only grows here when a
-    // slot is free.
-    if (running < limit) running++;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await task();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running--;
-      else next();
+export class ConcurrencyLimit {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(limit: number) {
+    this.#free = limit;
+  }
+
+  /** Takes a slot; a promise if none is free, resolved with the slot. */
+  enter(): Promise<void> | undefined {
+    if (this.#free === 0) {
+      return new Promise((resolve) => this.#waiting.push(resolve));
     }
-  };
+    this.#free--;
+    return undefined;
+  }
+
+  /** Hands a slot over to the next task. */
+  leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free++;
+    else next();
+  }
 }

@@ -1,6 +1,8 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { Context } from "../../core/controller/context.ts";
+import type { DependentResult } from "../dependents/dependent.ts";
 import type { Activation } from "./activation.ts";
+import type { ConcurrencyLimit } from "./concurrency_limit.ts";
 import {
   asVerdict,
   type ConditionName,
@@ -15,7 +17,7 @@ export interface ExecutorContext<P extends KubernetesObject> {
   readonly ctx: Context<P>;
   readonly activation: Activation<P>;
   /** Limits how many nodes are processed at the same time. */
-  readonly limited: <T>(task: () => Promise<T>) => Promise<T>;
+  readonly limit: ConcurrencyLimit;
   /** Whether the resources of all nodes should exist; absent for a cleanup. */
   readonly wanted?: Verdict;
 }
@@ -25,6 +27,10 @@ export interface ExecutorContext<P extends KubernetesObject> {
  * once, and reconciles or deletes its dependent. It knows no other node.
  */
 class NodeRun<P extends KubernetesObject> {
+  /** Decision on the node; undefined while it is pending. */
+  decision: Decision | undefined;
+  /** Promise that is fulfilled when there is a decision. */
+  deciding: Promise<void> | undefined;
   readonly #node: WorkflowNode<P>;
   readonly #run: ExecutorContext<P>;
   readonly #verdicts: Partial<Record<ConditionName, Verdict>> = {};
@@ -68,31 +74,36 @@ class NodeRun<P extends KubernetesObject> {
     return verdict.met;
   }
 
+  /** Whether a condition may keep the node from being reconciled. */
+  get isRestricted(): boolean {
+    const { activeWhen, skipWhen, reconcileWhen } = this.#node.when;
+    return activeWhen !== undefined || skipWhen !== undefined ||
+      reconcileWhen !== undefined || this.#run.wanted?.met === false;
+  }
+
   /** Whether the resource should exist, by the workflow and by the node. */
   async isWanted(): Promise<boolean> {
     const { wanted } = this.#run;
     if (wanted === undefined || wanted.met) {
-      // Missing conditions cost nothing.
-      return !this.has("reconcileWhen") || await this.holds("reconcileWhen");
+      return await this.holds("reconcileWhen");
     }
     this.#verdicts.reconcileWhen = wanted;
     return false;
   }
 
-  /** Reconciles the resource, and checks whether it is ready. */
-  async reconcile(): Promise<NodeResult> {
+  /** Reconciles the resource, or reads one that is only read. */
+  reconcile(): Promise<DependentResult<unknown>> {
     const { primary, ctx } = this.#run;
     const { dependent } = this.#node;
-    const { operation, resource } = dependent.reconcile === undefined
-      ? {
-        operation: "none",
-        resource: await dependent.read(primary, ctx),
-      } as const
-      : await dependent.reconcile(primary, ctx);
-    const ready = !this.has("readyWhen") ||
-      await this.holds("readyWhen", resource);
-    const state = ready ? "reconciled" : "notReady";
-    return this.result(state, { operation, resource });
+    return dependent.reconcile === undefined
+      ? this.#read()
+      : dependent.reconcile(primary, ctx);
+  }
+
+  async #read(): Promise<DependentResult<unknown>> {
+    const { primary, ctx } = this.#run;
+    const resource = await this.#node.dependent.read(primary, ctx);
+    return { operation: "none", resource };
   }
 
   /**
@@ -140,69 +151,89 @@ export async function reconcileGraph<P extends KubernetesObject>(
   nodes: readonly WorkflowNode<P>[],
   run: ExecutorContext<P>,
 ): Promise<Map<string, NodeResult>> {
-  const runs = new Map(nodes.map((node) => [node, new NodeRun(node, run)]));
-  const decisions = new Map<string, Promise<Decision>>();
-  for (const [node, nodeRun] of runs) {
+  const runs = new Map<string, NodeRun<P>>();
+  for (const node of nodes) {
+    const nodeRun = new NodeRun(node, run);
+    runs.set(node.name, nodeRun);
     // The order guarantees that those of the dependencies exist.
-    const before = Array.from(
-      new Set(node.dependsOn),
-      (name) => [name, decisions.get(name)!] as const,
-    );
-    decisions.set(node.name, decide(nodeRun, before, run));
+    nodeRun.deciding = decide(nodeRun, node.dependsOn, runs, run.limit);
   }
   const results = new Map<string, NodeResult>();
-  for (const [name, decision] of decisions) {
-    const { result } = await decision;
+  for (const { name } of nodes) {
+    const nodeRun = runs.get(name)!;
+    if (nodeRun.decision === undefined) await nodeRun.deciding;
+    const { result } = nodeRun.decision!;
     if (result !== undefined) results.set(name, result);
   }
   // Usually no node is deleted.
   if (results.size === nodes.length) return results;
   return await deleteGraph(
     nodes,
-    async (node, after) =>
-      results.get(node.name) ?? await deleteAfter(runs.get(node)!, after, run),
+    async ({ name }, after) =>
+      results.get(name) ?? await deleteAfter(runs.get(name)!, after, run),
   );
-}
-
-/** Decides on a node, and processes it, after all its dependencies. */
-async function decide<P extends KubernetesObject>(
-  node: NodeRun<P>,
-  dependencies: readonly (readonly [string, Promise<Decision>])[],
-  { limited }: ExecutorContext<P>,
-): Promise<Decision> {
-  const waitingFor: string[] = [];
-  let isDeleted = false;
-  for (const [name, decision] of dependencies) {
-    const { isWanted, result } = await decision;
-    if (!isWanted) isDeleted = true;
-    else if (!READY_STATES.has(result!.state)) waitingFor.push(name);
-  }
-  if (isDeleted) return { isWanted: false };
-  if (waitingFor.length > 0) {
-    return { isWanted: true, result: node.result("waiting", { waitingFor }) };
-  }
-  return await limited(() => reconcileNode(node));
 }
 
 const READY_STATES: ReadonlySet<NodeState> = new Set(["reconciled", "skipped"]);
 
-/** Reconciles a node whose dependencies are ready, if it is desired. */
-async function reconcileNode<P extends KubernetesObject>(
+/** Decides on a node, and reconciles it, after all its dependencies. */
+async function decide<P extends KubernetesObject>(
   node: NodeRun<P>,
-): Promise<Decision> {
-  try {
-    // Missing conditions cost nothing.
-    if (node.has("activeWhen") && !await node.isActive()) {
-      return { isWanted: false, result: node.result("inactive") };
+  dependsOn: readonly string[],
+  runs: ReadonlyMap<string, NodeRun<P>>,
+  limit: ConcurrencyLimit,
+): Promise<void> {
+  let waitingFor: Set<string> | undefined;
+  let isDeleted = false;
+  for (const name of dependsOn) {
+    const dependency = runs.get(name)!;
+    if (dependency.decision === undefined) await dependency.deciding;
+    const { isWanted, result } = dependency.decision!;
+    if (!isWanted) isDeleted = true;
+    else if (!READY_STATES.has(result!.state)) {
+      waitingFor = (waitingFor ?? new Set()).add(name);
     }
-    if (node.has("skipWhen") && await node.holds("skipWhen")) {
-      return { isWanted: true, result: node.result("skipped") };
-    }
-    if (!await node.isWanted()) return { isWanted: false };
-    return { isWanted: true, result: await node.reconcile() };
-  } catch (error) {
-    return { isWanted: true, result: node.result("failed", { error }) };
   }
+  if (isDeleted) {
+    node.decision = { isWanted: false };
+    return;
+  }
+  if (waitingFor !== undefined) {
+    const result = node.result("waiting", { waitingFor: [...waitingFor] });
+    node.decision = { isWanted: true, result };
+    return;
+  }
+  const turn = limit.enter();
+  if (turn !== undefined) await turn;
+  try {
+    // Missing conditions cost nothing, not even a promise.
+    if (node.isRestricted) node.decision = await refusal(node);
+    if (node.decision !== undefined) return;
+    const { operation, resource } = await node.reconcile();
+    const ready = !node.has("readyWhen") ||
+      await node.holds("readyWhen", resource);
+    const state = ready ? "reconciled" : "notReady";
+    const result = node.result(state, { operation, resource });
+    node.decision = { isWanted: true, result };
+  } catch (error) {
+    const result = node.result("failed", { error });
+    node.decision = { isWanted: true, result };
+  } finally {
+    limit.leave();
+  }
+}
+
+/** Decision on a node that is not to be reconciled; otherwise undefined. */
+async function refusal<P extends KubernetesObject>(
+  node: NodeRun<P>,
+): Promise<Decision | undefined> {
+  if (!await node.isActive()) {
+    return { isWanted: false, result: node.result("inactive") };
+  }
+  if (node.has("skipWhen") && await node.holds("skipWhen")) {
+    return { isWanted: true, result: node.result("skipped") };
+  }
+  return await node.isWanted() ? undefined : { isWanted: false };
 }
 
 /** Nodes that depend on a node, by name, with their results. */
@@ -232,7 +263,7 @@ async function deleteGraph<P extends KubernetesObject>(
 async function deleteAfter<P extends KubernetesObject>(
   node: NodeRun<P>,
   after: Deletions,
-  { limited }: ExecutorContext<P>,
+  { limit }: ExecutorContext<P>,
 ): Promise<NodeResult> {
   const waitingFor: string[] = [];
   for (const [name, result] of after) {
@@ -240,15 +271,16 @@ async function deleteAfter<P extends KubernetesObject>(
     if (state !== "deleted" && state !== "inactive") waitingFor.push(name);
   }
   if (waitingFor.length > 0) return node.result("deleting", { waitingFor });
-  return await limited(async () => {
-    try {
-      return await node.isActive()
-        ? await node.delete()
-        : node.result("inactive");
-    } catch (error) {
-      return node.result("failed", { error });
-    }
-  });
+  await limit.enter();
+  try {
+    return await node.isActive()
+      ? await node.delete()
+      : node.result("inactive");
+  } catch (error) {
+    return node.result("failed", { error });
+  } finally {
+    limit.leave();
+  }
 }
 
 /**

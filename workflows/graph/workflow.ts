@@ -30,7 +30,7 @@ import {
   type ExecutorContext,
   reconcileGraph,
 } from "./executor.ts";
-import { concurrencyLimit } from "./concurrency_limit.ts";
+import { ConcurrencyLimit } from "./concurrency_limit.ts";
 import { orderNodes } from "./graph.ts";
 import { mermaid } from "./mermaid.ts";
 import {
@@ -265,8 +265,8 @@ export class Workflow<
 
   #run(primary: P, ctx: Context<P>): ExecutorContext<P> {
     const activation = this.#activation;
-    const limited = concurrencyLimit(this.#concurrency);
-    return { primary, ctx, activation, limited };
+    const limit = new ConcurrencyLimit(this.#concurrency);
+    return { primary, ctx, activation, limit };
   }
 
   #resultFrom(

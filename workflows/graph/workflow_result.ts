@@ -158,6 +158,7 @@ export class WorkflowResult<
    * @throws {WorkflowError} With the errors of all nodes.
    */
   throwIfFailed(): void {
+    if (this.done) return;
     if (this.inState("failed").length > 0) throw new WorkflowError(this);
   }
 

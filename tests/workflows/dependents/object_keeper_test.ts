@@ -259,8 +259,8 @@ test("DependentResource refuses an object without a name or with a status", asyn
   const maps = new Maps();
   const { ctx } = maps;
   const keeper = new DependentResource(ConfigMap, maps.source(true));
-  const wish = (object: unknown) =>
-    keeper.desired(object as never, { primary: gadget("m"), ctx });
+  const wish = async (object: unknown) =>
+    await keeper.desired(object as never, { primary: gadget("m"), ctx });
   for (
     const object of [undefined, "text", {}, { metadata: {} }, {
       metadata: { name: 1 },
