@@ -397,6 +397,37 @@ scenario(
 );
 
 scenario(
+  "The observed generation includes the own change of an object that was marked",
+  async (fixture) => {
+    const operator = fixture.operator();
+    let runs = 0;
+    operator.register(Gadget, {
+      async reconcile() {
+        runs++;
+        await pause(fixture, 1_000);
+        return patchResourceAndStatus(
+          { spec: { numberOfExecutions: 3 } },
+          { value: "first" },
+        );
+      },
+    });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => runs === 1);
+    // The events of these changes come before the write, and cause no run.
+    await fixture.mark("a", { labels: { changed: "meanwhile" } });
+    await fixture.client.status.patch(Gadget, KEY, { status: { count: 1 } });
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "first"
+    );
+    await fixture.settle();
+    const gadget = await fixture.gadget("a");
+    assert.deepEqual([runs, gadget?.metadata.generation], [1, 2]);
+    assert.equal(gadget?.status?.observedGeneration, 2);
+  },
+);
+
+scenario(
   "A json status keeps what another client wrote first meanwhile",
   async (fixture) => {
     await startGadgets(fixture, async ({ status }) => {

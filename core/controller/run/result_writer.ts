@@ -419,7 +419,10 @@ function observedGeneration(
   object: KubernetesObject,
   written: object | undefined,
 ): number | undefined {
+  // Foreign changes of the metadata and the status, after which nothing may run,
+  // count only if they start the deletion.
   const isOurs = written !== undefined &&
-    isExplainedBy(written, primary, object);
+    primary.metadata.deletionTimestamp === object.metadata.deletionTimestamp &&
+    isExplainedBy({ ...written, metadata: 0, status: 0 }, primary, object);
   return (isOurs ? object : primary).metadata.generation;
 }
