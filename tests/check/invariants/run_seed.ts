@@ -174,7 +174,7 @@ class SeedRun {
               void this.#begun.delete(runId(plan, primary, incarnation)),
             now: () => this.#world?.now ?? 0,
             led: () => this.#judgeLeaders(),
-            isMonotonic: !this.#has("stale"),
+            isMonotonic: this.#isMonotonic,
           },
         });
         if (this.#isCalm) fleet.calmDown();
@@ -695,6 +695,16 @@ class SeedRun {
   /** Whether a perturbation of a kind is part of the plan. */
   #has(kind: string): boolean {
     return this.#plan.perturbations.some((one) => one.do === kind);
+  }
+
+  /** Whether the server shows no state that is older than one before. */
+  get #isMonotonic(): boolean {
+    // After a first state that breaks, an API server that is behind answers all,
+    // and also a watch that has expired after it had seen more.
+    const mayBreak = this.#plan.perturbations.some((one) =>
+      one.do === "linger" && one.breaks
+    );
+    return !this.#has("stale") && !(mayBreak && this.#has("expire"));
   }
 
   #judgeState(): void {
