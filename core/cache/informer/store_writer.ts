@@ -360,7 +360,8 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     if (compareResourceVersions(header.resourceVersion, pending) < 0) {
       return true;
     }
-    this.#pending.delete(key);
+    // Until the first state is complete, it may be read again, and be older.
+    if (this.#complete) this.#pending.delete(key);
     return false;
   }
 

@@ -79,6 +79,24 @@ test("A deletion within an unfinished state does not count as seen", async () =>
   assert.equal(store.resourceVersion({ namespace: "default", name: "a" }), "9");
 });
 
+test("An own write within an unfinished state outlasts an older state", async () => {
+  const { store, writer } = createWriter();
+  const key = { namespace: "default", name: "a" };
+  writer.init();
+  writer.initApply(header("a", "1"));
+  writer.ownWrite(header("a", "9"), undefined);
+  writer.initApply(header("a", "9"));
+  // The stream breaks; the state is read again, from a server that lags.
+  writer.init();
+  writer.initApply(header("a", "1"));
+  assert.equal(store.resourceVersion(key), "9");
+  await writer.initDone("8");
+  writer.apply(header("a", "9"));
+  assert.equal(store.resourceVersion(key), "9");
+  writer.apply(header("a", "10"));
+  assert.equal(store.resourceVersion(key), "10");
+});
+
 test("A late response to an own write does not keep a deleted object", async () => {
   const { store, writer } = createWriter();
   writer.init();
