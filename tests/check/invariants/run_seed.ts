@@ -250,6 +250,11 @@ class SeedRun {
     const deposed =
       this.#plan.perturbations.filter((one) => one.do === "depose").length;
     if (deposed > 0) return (4 + 2 * deposed) * MINUTE_MS;
+    // An informer that waits for a definition tries about once a minute, and a
+    // first state that ends late may be given up twice after that.
+    const isLate = this.#has("linger") &&
+      this.#plan.steps.some((step) => step.do === "redefine");
+    if (isLate) return 3 * STILL_MS;
     // A restarted replica waits for the Lease of the one before, which it may see
     // only after half a minute in an old state.
     return this.#plan.coordination === "none" ? STILL_MS : 3 * STILL_MS;
