@@ -14,7 +14,8 @@ test("A condition that never holds ends the wait after seconds", async () => {
     await assert.rejects(wait, ({ message, cause }: Error) => {
       assert.match(
         message,
-        /did not hold within 2m: received \(\) => \+\+calls/,
+        // Deno prints functions without some of their spaces.
+        /did not hold within 2m: received \(\) ?=> ?\+\+calls/,
       );
       // The library's own code says nothing about what was waited for.
       assert.doesNotMatch(String(cause), /=>/);
