@@ -132,6 +132,28 @@ test("loadConfig tries the given file, KUBECONFIG, the home and the pod", async 
   assert.equal(await server({ environment: pod }), "https://home");
 });
 
+test("loadConfig in a pod follows a rotated authority and token", async () => {
+  const serviceAccount = join(FOLDER, "pod");
+  const clock = new VirtualClock();
+  const other = createAuthority({ commonName: "other" }).certificate;
+  const rotate = (token: string, certificate: string) => {
+    writeText(serviceAccount, "token", token);
+    writeText(serviceAccount, "ca.crt", certificate);
+  };
+  rotate("one", AUTHORITY.certificate);
+  const config = await loadConfig({
+    environment: { KUBERNETES_SERVICE_HOST: "10.0.0.1" },
+    home: join(FOLDER, "none"),
+    serviceAccount,
+    clock,
+  });
+  assert.deepEqual(await credential(config), { token: "one" });
+  rotate("two", other);
+  await clock.advance(60_000);
+  assert.equal((await credential(config))?.token, "two");
+  assert.equal(await authority(config), other.trim());
+});
+
 test("loadConfig refuses a missing file and the lack of any configuration", async () => {
   const environment = {
     KUBERNETES_SERVICE_HOST: "10.0.0.1",

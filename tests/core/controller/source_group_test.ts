@@ -35,6 +35,22 @@ test("SourceGroup starts a source that was added early once, with namespaces", a
   assert.deepEqual(told, [["default"]]);
 });
 
+test("SourceGroup starts a later source with the namespaces of the last change", async () => {
+  const seen: NamespaceSet[] = [];
+  const group = groupOf();
+  await group.start(["one"], HANDLER);
+  await group.changeNamespaces(["two"]);
+  await group.add({
+    name: "late",
+    start({ namespaces }: SourceContext) {
+      seen.push(namespaces);
+      return Promise.resolve();
+    },
+    stop: () => Promise.resolve(),
+  });
+  assert.deepEqual(seen, [["two"]]);
+});
+
 test("SourceGroup ignores what a removed or stopped source triggers", async () => {
   const triggered: string[] = [];
   const contexts: SourceContext[] = [];

@@ -329,6 +329,7 @@ test("UpdateLoops allows five writes of a field, then fewer and fewer", () => {
   assert.equal(passed.filter(Boolean).length, 9);
   assert.equal(write(".spec.a", 299_999), false);
   assert.equal(write(".spec.a", 300_000), true, "one every five minutes");
+  assert.equal(write(".spec.a", 300_001), false, "counted from the last");
   assert.equal(write(".spec.b"), true, "another field is no loop");
   loops.settled("k");
   assert.equal(write(), true);

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  CurrentEvent,
+  type EventFacts,
   keyOfHeader,
   keyTextOf,
 } from "../../../../core/cache/informer/cache_event.ts";
+import { wholeRange } from "../../../../core/json/byte_range.ts";
+import { EventScanner } from "../../../../core/json/event_scanner.ts";
 import type { ObjectHeader } from "../../../../core/json/object_header.ts";
 
 test("Keys of headers have a namespace only where the object has one", () => {
@@ -14,4 +18,25 @@ test("Keys of headers have a namespace only where the object has one", () => {
     { namespace: "default", name: "a" },
   ]);
   assert.deepEqual([node, pod].map(keyTextOf), ["n1", "default/a"]);
+});
+
+test("CurrentEvent compares the metadata of each change that it is used for", () => {
+  const json = (resourceVersion: string, app: string) =>
+    wholeRange(JSON.stringify({
+      metadata: { name: "a", resourceVersion, labels: { app } },
+    }));
+  const change = (before: string, after: string): EventFacts => ({
+    type: "updated",
+    header: new EventScanner().scanObject(json("18", after)),
+    previous: json("17", before),
+    isRegular: true,
+  });
+  const reader = {
+    find: () => undefined,
+    decode: () => ({ metadata: { name: "a" } }),
+  };
+  const event = new CurrentEvent(reader, change("web", "web"));
+  assert.equal(event.hasSameMetadata, true);
+  assert.equal(event.set(change("web", "api")).hasSameMetadata, false);
+  assert.equal(event.set(change("api", "api")).hasSameMetadata, true);
 });

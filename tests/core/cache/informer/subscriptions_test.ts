@@ -163,6 +163,17 @@ for (const [what, pass] of PASSES) {
   });
 }
 
+test("The first list, too, may hide a foreign change in the echo of an own write", () => {
+  const cache = new Cache();
+  const lines: string[] = [];
+  const subscription = cache.subscribe((line) => lines.push(line));
+  cache.writer.init();
+  const write = subscription.beginWrite("default/a");
+  cache.writer.initApply(header("a", 5));
+  write.succeed(object("a", 5));
+  assert.deepEqual(lines, ["added default/a"]);
+});
+
 test("A handler that another one removes is not called any more", async () => {
   const cache = new Cache();
   await cache.list();

@@ -47,6 +47,33 @@ test("ResponseReader counts silence only while it is read", async () => {
   assert.equal(clock.pendingTimers, 0);
 });
 
+test("ResponseReader ends a silent body in time although a head may be later", async () => {
+  const clock = new VirtualClock();
+  async function* body(): AsyncGenerator<Uint8Array> {
+    yield await new Promise<never>(() => {});
+  }
+  const exchange = new ResponseReader(REQUEST, {
+    client: {
+      request: () =>
+        Promise.resolve({
+          status: 200,
+          headers: {},
+          body: body(),
+          cancel: () => Promise.resolve(),
+        }),
+    },
+    clock,
+    limits: { head: 75_000, silence: 10_000 },
+  });
+  await exchange.open();
+  let why = "";
+  exchange.next().catch((error: unknown) => why = String(error));
+  await clock.advance(9_999);
+  assert.equal(why, "");
+  await clock.advance(1);
+  assert.match(why, /Cannot list Widget: nothing arrived for 10000 ms/);
+});
+
 test("ResponseReader cancels a response that comes after its limit", async () => {
   const clock = new VirtualClock();
   const late = Promise.withResolvers<HttpResponse>();

@@ -4,6 +4,7 @@ import type { KubernetesObject } from "../../../../core/api/object.ts";
 import {
   type FieldFight,
   FieldFightDetector,
+  WriteLoopDetector,
 } from "../../../../core/controller/run/write_loop.ts";
 
 /** Fight in which another writer resets `.status.parts.count` after each write. */
@@ -48,4 +49,28 @@ test("FieldFightDetector names the writer of the field, not one of its neighbour
 
 test("FieldFightDetector names the writer of the whole in which the field is", () => {
   assert.equal(fight({ writer: { "f:parts": {} } }).manager, "writer");
+});
+
+test("WriteLoopDetector counts from the start after a write that changed nothing", () => {
+  const detector = new WriteLoopDetector();
+  let version = 1;
+  const write = (changes: boolean) => {
+    const state = (size: number) => ({
+      metadata: { name: "a", uid: "a", resourceVersion: `${version}` },
+      spec: { size },
+    });
+    const before = state(1);
+    if (changes) version++;
+    const object = state(2);
+    const after = {
+      uid: "a",
+      resourceVersion: `${version}`,
+      sent: "2",
+      object,
+    };
+    const known = { id: "a", target: "a", before, now: 0 };
+    return detector.observe({ ...known, after: after as never })?.times;
+  };
+  const loops = [true, true, true, true, false, true, true, true, true, true];
+  assert.deepEqual(loops.map(write), [...Array(9), 5]);
 });
