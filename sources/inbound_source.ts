@@ -145,7 +145,7 @@ class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
       // The source may have stopped. Resources that were pushed since are newer.
       if (run.ended) return [...found];
       if (!this.cache.has(key)) {
-        // It was deleted meanwhile: nothing would forget its resources.
+        // It was deleted during the fetch: nothing would forget its resources.
         if (!run.context.primaries.has(key)) return [...found];
         this.cache.replace(key, found);
       }

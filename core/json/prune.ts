@@ -424,7 +424,7 @@ function makeGuard(key: string, path: string | undefined): PropertyDescriptor {
 }
 
 /**
- * Lists of which pruning kept some elements, by the object that contains them.
+ * Lists that pruning has shortened, by the object that contains them.
  */
 const keptByObject: WeakMap<object, Record<string, unknown>> = new WeakMap();
 
