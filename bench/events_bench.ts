@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
 import { type Bench, type Measure, verify } from "./support/bench.ts";
 import {
   clientNode,
@@ -38,6 +40,28 @@ async function measure(
     "the last Pod must equal the last event",
   );
   await follower.stop();
+  await server.stop();
+  return measures;
+}
+
+/**
+ * The least that a client in Node needs: `node:http` reads the watch, and its
+ * lines are counted. Nothing is scanned or kept.
+ */
+async function countLines(): Promise<readonly Measure[]> {
+  const server = await startServer("http");
+  const [watch] = await once(
+    get(`${server.url}/api/v1/pods?watch=true`),
+    "response",
+  ) as [IncomingMessage];
+  const usage = watchUsage();
+  server.send();
+  let lines = 0;
+  for await (const chunk of watch) {
+    for (let at = -1; (at = chunk.indexOf(0x0a, at + 1)) >= 0;) lines++;
+    if (lines === EVENTS) break;
+  }
+  const measures = usage.measures(EVENTS, "event");
   await server.stop();
   return measures;
 }
@@ -89,6 +113,7 @@ export const bench: Bench = {
       needs: "cargo",
       run: () => rival("cargo", "http"),
     },
+    { name: "lines counted", rival: true, run: countLines },
     { name: "coracle, TLS", rounds: 1, run: () => measure("https", coracle()) },
     {
       name: "client-node, TLS",

@@ -85,6 +85,7 @@ export const HEADLINES: readonly Headline[] = [
     rivals: {
       "JSON.parse alone": "JSON.parse alone",
       "client-node": "client-node",
+      "scan alone, 1 in 20 parsed": "scan and parse alone",
     },
   },
   {
@@ -101,7 +102,7 @@ export const HEADLINES: readonly Headline[] = [
     unit: "µs CPU/event",
     shortUnit: "µs",
     subject: "coracle",
-    rivals: CLIENTS,
+    rivals: { ...CLIENTS, "lines counted": "node:http, lines counted" },
   },
   {
     bench: "sync",
