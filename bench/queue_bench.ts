@@ -80,6 +80,35 @@ async function coracle(): Promise<readonly Measure[]> {
   ];
 }
 
+/** Subject: the least that keys need in JavaScript, a `Map` that is set and read. */
+async function mapAlone(): Promise<readonly Measure[]> {
+  const keys = makeKeys();
+  const waiting = new Map<string, number>();
+  const add = () => {
+    keys.forEach((key, i) => {
+      if (waiting.get(key) === undefined) waiting.set(key, i);
+    });
+  };
+  const takeAndDone = () => {
+    for (const key of keys) {
+      verify(waiting.get(key) !== undefined, "each key must be there");
+      waiting.delete(key);
+    }
+  };
+  add();
+  takeAndDone();
+  const added = await step(add);
+  const added2 = await step(add);
+  const taken = await step(takeAndDone);
+  return [
+    ...inAll(added + added2 + taken, 4),
+    perKey("add", added),
+    perKey("re-add", added2),
+    perKey("take and done", taken),
+    peakRss(),
+  ];
+}
+
 /** Queue without keys, in which equal items may wait twice. */
 interface PlainQueue {
   pause(): void;
@@ -189,6 +218,7 @@ export const bench: Bench = {
   rounds: 2,
   subjects: [
     { name: "coracle", run: coracle },
+    { name: "Map alone", rival: true, run: mapAlone },
     { name: "fastq", rival: true, needs: "npm", run: fastq },
     { name: "p-queue", rival: true, needs: "npm", run: pQueue },
     {

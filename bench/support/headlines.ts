@@ -162,6 +162,7 @@ export const HEADLINES: readonly Headline[] = [
       "client-go": "client-go",
       "p-queue": "p-queue",
       "fastq": "fastq (no keys)",
+      "Map alone": "a Map alone",
     },
   },
   {
