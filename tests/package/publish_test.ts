@@ -11,7 +11,9 @@ const USER_FILES = [
 /** It checks the types of all that is published. */
 const CHECK_LIMIT_MS = 180_000;
 
-test("JSR accepts the package in a dry run", async () => {
+test("JSR accepts the package in a dry run", {
+  timeout: CHECK_LIMIT_MS + 5_000,
+}, async () => {
   const { code, stdout, stderr } = await runCommand([
     "deno",
     "publish",
