@@ -136,7 +136,12 @@ const STEPS: readonly Step[] = [
     batch: Infinity,
     silence: undefined,
   },
-  { ...tests("node", () => files(PACKAGE)), name: "package" },
+  // Some of its tests run compilers, and set a longer limit.
+  {
+    ...tests("node", () => files(PACKAGE)),
+    name: "package",
+    silence: undefined,
+  },
   {
     ...tests("node", () => files(DEPLOY)),
     name: "deploy",
