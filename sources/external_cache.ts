@@ -229,10 +229,17 @@ export abstract class CachingSource<P extends KubernetesObject, R>
   }
 
   ownExternalWrite(primary: P, resource: R): void {
-    this.cache.ownWrite(keyText(keyOf(primary)), resource);
+    const key = keyText(keyOf(primary));
+    if (this.#isKnown(key)) this.cache.ownWrite(key, resource);
   }
 
   ownExternalDelete(primary: P, resource: R): void {
-    this.cache.ownDelete(keyText(keyOf(primary)), resource);
+    const key = keyText(keyOf(primary));
+    if (this.#isKnown(key)) this.cache.ownDelete(key, resource);
+  }
+
+  /** Whether a primary exists: nothing would forget the resources of another. */
+  #isKnown(key: string): boolean {
+    return this.run?.context.primaries.has(key) ?? false;
   }
 }

@@ -87,7 +87,10 @@ const RULES: OptionRules<CachingInboundOptions<never, never>> = {
 /** Event source that caches the external resources which the program pushes. */
 export interface CachingInboundSource<P extends KubernetesObject, R>
   extends EventSource<P, R> {
-  /** Adds or updates a resource of a primary. */
+  /**
+   * Adds or updates a resource of a primary. Of primaries that do not exist yet,
+   * the resources of the last 1,000 are kept.
+   */
   push(key: ObjectKey | string, resource: R): void;
   /** Replaces all resources of a primary. */
   pushAll(key: ObjectKey | string, resources: Iterable<R>): void;
@@ -122,8 +125,13 @@ export function cachingInboundSource<P extends KubernetesObject, R>(
   return new CachingInbound(options);
 }
 
+/** Maximum number of unknown primaries whose resources are kept. */
+const MAX_UNKNOWN = 1_000;
+
 class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
   implements CachingInboundSource<P, R> {
+  /** Primaries that do not exist, or not yet, the last pushed at the end. */
+  readonly #unknown: Set<string> = new Set();
   readonly #fetch: CachingInboundOptions<P, R>["fetch"];
 
   constructor(options: CachingInboundOptions<P, R>) {
@@ -132,8 +140,15 @@ class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
     this.#fetch = options.fetch;
   }
 
+  override async stop(): Promise<void> {
+    await super.stop();
+    this.#unknown.clear();
+  }
+
   onPrimary({ type, key }: PrimaryEvent<P>): void {
-    if (type === "deleted") this.cache.forget(keyText(key));
+    const text = keyText(key);
+    this.#unknown.delete(text);
+    if (type === "deleted") this.cache.forget(text);
   }
 
   async secondaries(primary: P): Promise<R[]> {
@@ -169,6 +184,18 @@ class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
     const { run } = this;
     if (run === undefined) return;
     const text = typeof key === "string" ? key : keyText(key);
-    if (change(text)) run.context.trigger(text);
+    const changed = change(text);
+    if (!run.context.primaries.has(text)) this.#limitUnknown(text);
+    if (changed) run.context.trigger(text);
+  }
+
+  /** Nothing forgets the resources of a primary that never comes. */
+  #limitUnknown(key: string): void {
+    this.#unknown.delete(key);
+    this.#unknown.add(key);
+    if (this.#unknown.size <= MAX_UNKNOWN) return;
+    const [oldest = ""] = this.#unknown;
+    this.#unknown.delete(oldest);
+    this.cache.forget(oldest);
   }
 }

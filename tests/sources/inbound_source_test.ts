@@ -41,6 +41,25 @@ test("cachingInboundSource keeps what was pushed and triggers what changed", asy
   await source.stop();
 });
 
+test("cachingInboundSource keeps a limited number of unknown primaries", async () => {
+  const source = cachingInboundSource<typeof a, number>({ name: "pushed" });
+  const known = gadget("known");
+  await source.start(recordedContext(new VirtualClock(), [known]));
+  source.push("default/known", 1);
+  source.push("default/late", 2);
+  const late = gadget("late");
+  const lateKey = { namespace: "default", name: "late" };
+  source.onPrimary?.({ type: "added", key: lateKey, object: late });
+  for (let n = 0; n <= 1_000; n++) source.push(`default/${n}`, n);
+  const of = (name: string) => source.secondaries?.(gadget(name));
+  assert.deepEqual(await of("known"), [1]);
+  assert.deepEqual(await of("late"), [2]);
+  assert.deepEqual(await of("0"), []);
+  assert.deepEqual(await of("1"), [1]);
+  assert.deepEqual(await of("1000"), [1_000]);
+  await source.stop();
+});
+
 test("cachingInboundSource fetches on the first read, and pushed resources win", async () => {
   let answer: (value: string[]) => void = () => {};
   const source = cachingInboundSource<typeof a, string>({

@@ -150,7 +150,7 @@ test("pollingSource keeps what was created while a fetch was in progress", async
     },
     interval: "5s",
   });
-  const started = source.start(recordedContext(clock));
+  const started = source.start(recordedContext(clock, [a]));
   await clock.advance(6_500);
   await started;
   source.ownExternalWrite?.(a, "mine");
@@ -433,6 +433,21 @@ test("perResourcePollingSource sees own writes immediately", async () => {
   source.ownExternalWrite(a, "new");
   assert.deepEqual(await source.secondaries?.(a), ["new"]);
   source.ownExternalDelete(a, "new");
+  assert.deepEqual(await source.secondaries?.(a), []);
+  await source.stop();
+});
+
+test("perResourcePollingSource keeps nothing that is written after a deletion", async () => {
+  const clock = new VirtualClock();
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    id: (text) => text,
+    fetch: () => ["fetched", "deleted"],
+  });
+  // Its primaries do not have it: its last run goes on after its deletion.
+  await source.start(recordedContext(clock));
+  source.ownExternalWrite(a, "written");
+  source.ownExternalDelete(a, "deleted");
   assert.deepEqual(await source.secondaries?.(a), []);
   await source.stop();
 });
