@@ -1,5 +1,5 @@
 import { connect as connectSocket, type Socket } from "node:net";
-import { deadline, systemClock } from "../../clock.ts";
+import { type Clock, deadline, systemClock } from "../../clock.ts";
 import { nodeHttp, nodeHttps } from "../../node_http.ts";
 import { socks5Connect } from "./socks5.ts";
 import { basicAuthorization, withoutUser } from "./transport_options.ts";
@@ -10,6 +10,8 @@ export interface TunnelOptions {
   readonly signal?: AbortSignal | undefined;
   /** Time limit, in milliseconds. */
   readonly timeout: number;
+  /** Clock of the time limit. */
+  readonly clock?: Clock | undefined;
 }
 
 /** Proxy, and the server that it connects to. */
@@ -36,7 +38,7 @@ export async function openTunnel(
   options: TunnelOptions,
 ): Promise<Socket> {
   const proxy = new URL(proxyUrl);
-  const { signal, timeout } = options;
+  const { signal, timeout, clock = systemClock } = options;
   const route: Route = {
     proxy,
     username: decodeURIComponent(proxy.username),
@@ -68,7 +70,7 @@ export async function openTunnel(
     }
   };
   return await deadline(connect, timeout, {
-    clock: systemClock,
+    clock,
     signal,
     onTimeout: () => failure(`nothing within ${timeout} ms`),
   });
