@@ -92,8 +92,9 @@ export function missingRights(
     // Verbs are joined for resources, but not for paths.
     const key = JSON.stringify(part.nonResourceURLs ? part : rest);
     const seen = missing.get(key);
-    if (seen === undefined) missing.set(key, part);
-    else seen.verbs.push(...verbs);
+    // Parts of one rule share their list of verbs.
+    if (seen === undefined) missing.set(key, { ...part, verbs: [...verbs] });
+    else if (!part.nonResourceURLs) seen.verbs.push(...verbs);
   }
   return [...missing.values()].map(ruleText).sort();
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { missingRights } from "../../../apiserver/access/policy_rules.ts";
 import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
 import { StoredObject } from "../../../apiserver/storage/stored_object.ts";
 import { TestServer } from "../support/test_server.ts";
@@ -252,6 +253,21 @@ test("a new cluster has kube-apiserver's roles, with aggregated rules", () =>
     await server.send("DELETE", `${RBAC}/clusterroles/widgets`);
     assert.ok(!await hasWidgets("view"));
   }));
+
+test("missingRights names each verb once for each name and path", () => {
+  const rule = {
+    apiGroups: [""],
+    resources: ["pods"],
+    resourceNames: ["a", "b"],
+    verbs: ["get", "list"],
+  };
+  const path = { nonResourceURLs: ["/x"], verbs: ["get"] };
+  assert.deepEqual(missingRights([], [rule, path, path]), [
+    '{APIGroups:[""], Resources:["pods"], ResourceNames:["a"], Verbs:["get" "list"]}',
+    '{APIGroups:[""], Resources:["pods"], ResourceNames:["b"], Verbs:["get" "list"]}',
+    '{NonResourceURLs:["/x"], Verbs:["get"]}',
+  ]);
+});
 
 test("nobody grants rights that they lack, unless they may escalate or bind", () =>
   onServer(async (server) => {
