@@ -48,7 +48,7 @@ async function compare(
   rounds: number,
 ): Promise<readonly Pair[]> {
   const pairs: Pair[] = [];
-  const prepared = await bench.prepare?.();
+  const prepared = await bench.prepare?.([before, PROJECT]);
   try {
     for (const { name: subject, rival } of bench.subjects) {
       if (rival) continue;

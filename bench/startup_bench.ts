@@ -31,12 +31,16 @@ async function measure(
 }
 
 /** Builds the package, since users load built files. */
-async function build(): Promise<Prepared> {
-  const { code, stderr } = await runCommand(["npm", "run", "-s", "build"], {
-    cwd: PROJECT,
-    limit: 5 * 60_000,
-  });
-  if (code !== 0) throw new Error(`Cannot build: received ${stderr}`);
+async function build(
+  checkouts: readonly string[] = [PROJECT],
+): Promise<Prepared> {
+  for (const cwd of checkouts) {
+    const { code, stderr } = await runCommand(["npm", "run", "-s", "build"], {
+      cwd,
+      limit: 5 * 60_000,
+    });
+    if (code !== 0) throw new Error(`Cannot build: received ${stderr}`);
+  }
   return { env: {}, stop: () => Promise.resolve() };
 }
 

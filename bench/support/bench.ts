@@ -79,11 +79,13 @@ export interface Bench {
   /** Maximum number of rounds; fewer if time runs out. */
   readonly rounds?: number | undefined;
   /**
-   * Starts resources that all subjects share.
+   * Starts resources that all subjects share, and builds what they import.
    *
+   * @param checkouts Folders whose library is measured; only the project by
+   * default.
    * @throws {MissingError} If they are not installed; nothing is measured then.
    */
-  prepare?(): Promise<Prepared>;
+  prepare?(checkouts?: readonly string[]): Promise<Prepared>;
 }
 
 /**
