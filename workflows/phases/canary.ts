@@ -143,14 +143,15 @@ export class Canary<P extends KubernetesObject> {
       name: "reconciler",
       subject: "a canary",
     });
-    const { cleanup } = reconciler;
-    if (cleanup === undefined) {
+    if (reconciler.cleanup === undefined) {
       throw new TypeError(
         "Cannot guard a reconciler by canaries: it must have a cleanup",
       );
     }
+    const { initContext, onError } = reconciler;
     return {
-      ...reconciler,
+      ...initContext && { initContext: initContext.bind(reconciler) },
+      ...onError && { onError: onError.bind(reconciler) },
       reconcile: async (object, ctx) => {
         if (!this.#isCanary(object)) {
           return await reconciler.reconcile(object, ctx);
@@ -159,7 +160,9 @@ export class Canary<P extends KubernetesObject> {
         return noUpdate({ observed: false }).rescheduleAfter(after);
       },
       cleanup: async (object, ctx) => {
-        if (!this.#isCanary(object)) return await cleanup(object, ctx);
+        if (!this.#isCanary(object)) {
+          return await reconciler.cleanup?.(object, ctx);
+        }
         this.#watched.delete(object.metadata.uid ?? "");
       },
     };

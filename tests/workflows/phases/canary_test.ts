@@ -46,6 +46,40 @@ scenario(
   },
 );
 
+scenario("Canary guards a reconciler that is a class", async (fixture) => {
+  class Counting {
+    readonly calls: string[] = [];
+    initContext() {
+      this.calls.push("initContext");
+    }
+    reconcile() {
+      this.calls.push("reconcile");
+    }
+    cleanup() {
+      this.calls.push("cleanup");
+    }
+  }
+  const reconciler = new Counting();
+  const canary = new Canary(Gadget, {
+    client: fixture.client,
+    touch: () => ({}),
+    clock: fixture.clock,
+  });
+  const operator = fixture.operator();
+  operator.register(Gadget, canary.guard(reconciler));
+  await fixture.start(operator);
+  await fixture.create("plain");
+  await fixture.until(() => reconciler.calls.length === 2);
+  await fixture.client.delete(Gadget, { name: "plain", namespace: "default" });
+  await fixture.until(() => reconciler.calls.length === 4);
+  assert.deepEqual(reconciler.calls, [
+    "initContext",
+    "reconcile",
+    "initContext",
+    "cleanup",
+  ]);
+});
+
 test("Canary refuses a reconciler without a cleanup", () => {
   const canary = new Canary(Gadget, {
     client: { patch: () => Promise.reject(new Error()) },
