@@ -72,7 +72,19 @@ const RULES: OptionRules<WebsocketOptions<never>> = {
   onOpen: "function?",
   headers: "any?",
   protocols: "strings?",
-  tls: "object?",
+  tls: {
+    type: "object?",
+    options: {
+      certificateAuthority: "string?",
+      serverName: "string?",
+      insecureSkipTlsVerify: "boolean?",
+      certificate: "string?",
+      key: "string?",
+      proxyUrl: "string?",
+      repeatsHeaders: "boolean?",
+      connectTimeout: "number?",
+    },
+  },
   random: "function?",
 };
 

@@ -455,18 +455,18 @@ export function nearestName(
 ): string | undefined {
   let nearest: string | undefined;
   let least = Math.max(1, Math.floor(name.length / 2)) + 1;
-  const given = name.toLowerCase();
   for (const candidate of known) {
-    const other = candidate.toLowerCase();
-    const isBeginning = given.length > 1 && other.startsWith(given);
-    const distance = isBeginning ? 1 : editDistance(given, other);
+    const isBeginning = name.length > 1 &&
+      candidate.toLowerCase().startsWith(name.toLowerCase());
+    const distance = isBeginning ? 1 : editDistance(name, candidate);
     if (distance < least) [nearest, least] = [candidate, distance];
   }
   return nearest;
 }
 
-/** Levenshtein distance: insertions, deletions and replacements of letters. */
-function editDistance(a: string, b: string): number {
+/** Levenshtein distance of texts, without regard to case. */
+export function editDistance(some: string, others: string): number {
+  const [a, b] = [some.toLowerCase(), others.toLowerCase()];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];

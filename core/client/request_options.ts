@@ -197,7 +197,10 @@ const DELETE: OptionRules<DeleteOptions> = {
   dryRun: "boolean?",
   propagationPolicy: ["Background", "Foreground", "Orphan", undefined],
   gracePeriodSeconds: "size?",
-  preconditions: "object?",
+  preconditions: {
+    type: "object?",
+    options: { uid: "string?", resourceVersion: "string?" },
+  },
 };
 const { preconditions: _onlyForOne, ...DELETE_MANY } = DELETE;
 

@@ -83,6 +83,14 @@ export interface ClusterConfig {
   readonly impersonate?: Impersonation | undefined;
 }
 
+const CREDENTIAL_RULES: OptionRules<Credential> = {
+  token: "string?",
+  username: "string?",
+  password: "string?",
+  certificate: "string?",
+  key: "string?",
+};
+
 /** Types of the fields of a cluster configuration. */
 export const CLUSTER_RULES: OptionRules<ClusterConfig> = {
   server: "string",
@@ -91,8 +99,20 @@ export const CLUSTER_RULES: OptionRules<ClusterConfig> = {
   serverName: "string?",
   insecureSkipTlsVerify: "boolean?",
   proxyUrl: "string?",
-  credentials: "object?",
-  impersonate: "object?",
+  credentials: {
+    type: "object?",
+    options: CREDENTIAL_RULES,
+    custom: { current: "function", refresh: "function" },
+  },
+  impersonate: {
+    type: "object?",
+    options: {
+      user: "string",
+      uid: "string?",
+      groups: "strings?",
+      extra: "object?",
+    },
+  },
 };
 
 /** Converts a fixed credential into a source of credentials. */

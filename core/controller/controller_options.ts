@@ -9,6 +9,8 @@ import type { KubernetesObject } from "../api/object.ts";
 import {
   checkOptions,
   checkParts,
+  editDistance,
+  nearestName,
   type OptionRules,
   type OptionTable,
   resolveOptions,
@@ -438,26 +440,61 @@ export function finalizerOf(
   return settings.finalizer ?? defaultFinalizer(kind);
 }
 
-const METHODS: readonly (keyof Reconciler<never>)[] = [
+const METHODS: readonly string[] = [
   "reconcile",
   "initContext",
   "cleanup",
   "onError",
-];
+] satisfies (keyof Reconciler<never>)[];
 
 function checkReconciler(kind: string, reconciler: object): void {
+  const refuse = (why: string) => {
+    throw new TypeError(`Cannot register a controller for ${kind}: ${why}`);
+  };
   for (const name of METHODS) {
     const method = (reconciler as Record<string, unknown> | undefined)?.[name];
     if (typeof method === "function") continue;
     if (name !== "reconcile" && method === undefined) continue;
-    throw new TypeError(
-      `Cannot register a controller for ${kind}: its reconciler needs ${
+    refuse(
+      `its reconciler needs ${
         name === "reconcile"
           ? 'a method "reconcile(primary, ctx)"'
           : `"${name}" to be a method`
       }: received ${typeText(method)}`,
     );
   }
+  const name = misspeltMethod(reconciler);
+  if (name === undefined) return;
+  const nearest = nearestName(name, METHODS);
+  refuse(
+    `its reconciler cannot have "${name}", ${
+      nearest ? `did you mean "${nearest}"?` : `only ${METHODS.join(", ")}`
+    }${
+      name in CONTROLLER_OPTIONS ? "; options are the argument after it" : ""
+    }`,
+  );
+}
+
+/**
+ * Member of a reconciler that is a mistake: any unknown one of a plain object.
+ * Classes may have others, except nearly the name of a method that is missing.
+ */
+function misspeltMethod(reconciler: object): string | undefined {
+  const parts: object[] = [];
+  let part = reconciler;
+  for (
+    ;
+    part && part !== Object.prototype;
+    part = Object.getPrototypeOf(part)
+  ) {
+    parts.push(part);
+  }
+  const missing = METHODS.filter((name) => !(name in reconciler));
+  return parts.flatMap(Object.getOwnPropertyNames).find((name) =>
+    parts.length === 1
+      ? !METHODS.includes(name)
+      : missing.some((method) => editDistance(name, method) < 2)
+  );
 }
 
 function checkName(name: string): void {

@@ -3,6 +3,7 @@ import { ApiError } from "../api/api_error.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { apiVersionOf, builtIn, type ResolvedKind } from "../api/kind.ts";
 import type { DeepPartial, KubernetesObject } from "../api/object.ts";
+import type { OptionRules } from "../api/options.ts";
 import { timestamp } from "../api/timestamp.ts";
 import { type Clock, deadline } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -39,6 +40,15 @@ export interface EventOptions {
    */
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }
+
+/** Types of the options of an Event. */
+export const EVENT_OPTIONS: OptionRules<EventOptions> = {
+  key: "string?",
+  once: "boolean?",
+  every: "duration?",
+  repeats: "function?",
+  labels: "object?",
+};
 
 /** Kubernetes Event with the fields that the recorder writes. */
 interface EventObject extends KubernetesObject {

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { typeText } from "../api/options.ts";
+import { checkOptions, typeText } from "../api/options.ts";
 import { isJsonObject, jsonEquals, type JsonObject } from "./json_value.ts";
 
 /**
@@ -295,6 +295,7 @@ export function applyJsonPatch(
       }`,
     );
   }
+  checkOptions(options, { maxCopied: "number?" }, "applyJsonPatch()");
   const { maxCopied: mayCopy = Infinity } = options;
   const state: PatchState = { owned: new WeakSet(), mayCopy };
   let result = document;

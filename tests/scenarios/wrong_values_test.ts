@@ -67,6 +67,11 @@ scenario("Methods of ctx refuse values of wrong types", async (fixture) => {
     const { events } = ctx;
     await refuses("normal", (reason) => events.normal(reason, "x"), ["x"]);
     await refuses("warning", (text) => events.warning("x", text), ["x"]);
+    const misspelt = { onec: true } as never;
+    assert.throws(
+      () => events.normal("x", "y", misspelt),
+      /an Event, options: there is no option "onec": did you mean "once"\?/,
+    );
     await refuses("get", (kind) => ctx.get(kind));
     await refuses("list", (kind) => ctx.list(kind));
     await refuses("secondary", (kind) => ctx.secondary(kind));

@@ -194,6 +194,19 @@ test("websocketSource refuses what is no URL of a WebSocket, without showing it"
   }
 });
 
+test("websocketSource refuses a misspelt option of its TLS", () => {
+  assert.throws(
+    () =>
+      websocketSource({
+        name: "chat",
+        url: "wss://b",
+        primaries: () => [],
+        tls: { servername: "b" } as never,
+      }),
+    /tls: there is no option "servername": did you mean "serverName"\?/,
+  );
+});
+
 test("websocketSource connects with its certificates", async () => {
   const server = await startTlsServer();
   const messages: string[] = [];

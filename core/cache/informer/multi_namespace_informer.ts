@@ -6,6 +6,7 @@ import {
   type ObjectKey,
   parseKey,
 } from "../../api/object_key.ts";
+import { checkOptions } from "../../api/options.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
 import { checkIndex, type IndexDefinition } from "../store/object_indexes.ts";
 import type { ObjectStore } from "../store/object_store.ts";
@@ -394,6 +395,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     handler: InformerHandler<T>,
     options: AddHandlerOptions = {},
   ): HandlerRegistration<T> {
+    checkOptions(options, { name: "string?" }, "addHandler()");
     return this.#subscribe(handler, options.name ?? "handler");
   }
 
@@ -401,6 +403,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   events(
     options: { readonly signal?: AbortSignal | undefined } = {},
   ): AsyncIterableIterator<CacheEvent<T>> {
+    checkOptions(options, { signal: "signal?" }, "events()");
     const { signal } = options;
     const loop = new EventBuffer<T>();
     const end = () => void loop.return();

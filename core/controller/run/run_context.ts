@@ -54,7 +54,7 @@ import type {
   PrimaryEvents,
   RetryInfo,
 } from "../context.ts";
-import type { EventRecorder } from "../event_recorder.ts";
+import { EVENT_OPTIONS, type EventRecorder } from "../event_recorder.ts";
 import type {
   EventSource,
   PrimaryCache,
@@ -102,7 +102,11 @@ type PatchWriteOptions = NonNullable<Parameters<Context<never>["patch"]>[3]>;
 /** Options of `ctx.delete`. */
 type DeleteWriteOptions = NonNullable<Parameters<Context<never>["delete"]>[2]>;
 
-const EVENT_RULES = { reason: "name", message: "string" } as const;
+const EVENT_RULES = {
+  reason: "name",
+  message: "string",
+  options: { type: "object?", options: EVENT_OPTIONS },
+} as const;
 const OWNED_RULES = { owned: "boolean?" } as const;
 const CREATE_RULES = {
   trigger: "boolean?",
@@ -303,8 +307,9 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const record =
       (type: "Normal" | "Warning"): PrimaryEvents["normal"] =>
       (reason, message, options) => {
-        checkParts({ reason, message }, EVENT_RULES, "an Event");
-        recorder.record(primary, kind, { type, reason, message, options });
+        const event = { reason, message, options };
+        checkParts(event, EVENT_RULES, "an Event");
+        recorder.record(primary, kind, { type, ...event });
       };
     return { normal: record("Normal"), warning: record("Warning") };
   }

@@ -71,6 +71,25 @@ test("Client authenticates by the client certificate of a kubeconfig", async () 
   });
 });
 
+test("Client refuses misspelt credentials and impersonation", () => {
+  const server = "http://127.0.0.1:1";
+  for (
+    const [target, message] of [
+      [{ credentials: { Token: "x" } }, /did you mean "token"\?/],
+      [{ credentials: { current() {} } }, /"refresh" must be a function/],
+      [
+        { impersonate: { name: "x" } },
+        /impersonate: there is no option "name"/,
+      ],
+    ] as const
+  ) {
+    assert.throws(
+      () => new Client({ server, ...target as object }),
+      message,
+    );
+  }
+});
+
 test("Client sends its token, and impersonated groups one per line", async () => {
   const config = {
     ...TRUSTED,

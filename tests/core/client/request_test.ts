@@ -242,6 +242,16 @@ test("patchRequest selects the content type by the patch type", () => {
   }
 });
 
+test("deleteRequest refuses a misspelt precondition", () => {
+  assert.throws(
+    () =>
+      deleteRequest(DEPLOYMENT, KEY, {
+        preconditions: { UID: "1" } as never,
+      }),
+    /delete, preconditions: there is no option "UID": did you mean "uid"\?/,
+  );
+});
+
 test("deleteRequest sends its options as a body", () => {
   const request = deleteRequest(DEPLOYMENT, KEY, {
     propagationPolicy: "Foreground",

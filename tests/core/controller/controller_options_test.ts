@@ -95,6 +95,37 @@ test("controllerSettings requires a reconciler with a reconcile method", () => {
   );
 });
 
+test("controllerSettings refuses misspelt methods and options among them", () => {
+  class Helped {
+    runs = 0;
+    reconcile() {}
+    reconcileService() {}
+    clear() {}
+  }
+  class Misspelt extends Helped {
+    cleanUp() {}
+  }
+  class MisspeltField extends Helped {
+    cleanups = () => {};
+  }
+  const bad: [object, RegExp][] = [
+    [{ ...plain, cleanUp() {} }, /"cleanUp", did you mean "cleanup"\?$/],
+    [{ ...plain, onErorr() {} }, /"onErorr", did you mean "onError"\?$/],
+    [{ ...plain, helper() {} }, /"helper", only reconcile, initContext,/],
+    [{ ...plain, owns: [] }, /"owns".*; options are the argument after it$/],
+    [new Misspelt(), /Gadget: its reconciler cannot have "cleanUp", did/],
+    [new MisspeltField(), /"cleanups", did you mean "cleanup"\?$/],
+  ];
+  for (const [reconciler, message] of bad) {
+    assert.throws(() => settings({}, reconciler as typeof plain), message);
+  }
+  settings({}, new Helped());
+  class Both extends Misspelt {
+    cleanup() {}
+  }
+  settings({}, new Both());
+});
+
 test("namespaceSet reads all, current and lists", () => {
   assert.equal(namespaceSet("all", undefined, KIND), "all");
   assert.deepEqual(namespaceSet("current", "here", KIND), ["here"]);

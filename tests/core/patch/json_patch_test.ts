@@ -9,6 +9,11 @@ import {
 } from "../../../core/patch/json_patch.ts";
 import { jsonValues } from "./json_arbitraries.ts";
 
+test("applyJsonPatch refuses a misspelt option", () => {
+  const wrong = { maxCopy: 1 } as never;
+  assert.throws(() => applyJsonPatch({}, [], wrong), /mean "maxCopied"\?/);
+});
+
 test("diffJsonPatch creates a patch that turns one document into the other", () => {
   fc.assert(fc.property(jsonValues, jsonValues, (before, after) => {
     const frozen = structuredClone(before);

@@ -32,6 +32,14 @@ test("Informer delivers the new and the previous state, decoded when read [J61]"
     ]);
   }));
 
+test("Informer refuses misspelt options of handlers and loops", () =>
+  withInformer(({ informer }) => {
+    const wrong = { Name: "x", signals: [] } as never;
+    assert.throws(() => informer.addHandler(() => {}, wrong), /option "Name"/);
+    assert.throws(() => informer.events(wrong), /no option "Name"/);
+    return Promise.resolve();
+  }));
+
 test("A handler that was added just before the informer stopped is not called", () =>
   withInformer(async ({ server, informer, sync }) => {
     for (let i = 0; i < 50; i++) server.put(`default/${i}`);
