@@ -174,9 +174,16 @@ export function checkOptions(
     );
   }
   for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(table, name)) {
-      throw unknownOption(name, options, { table, subject });
-    }
+    if (Object.hasOwn(table, name)) continue;
+    const known = Object.keys(table);
+    const nearest = nearestName(name, known);
+    throw new TypeError(
+      `Cannot read the options of ${subject}: there is no option "${name}"${
+        nearest === undefined
+          ? `, only ${known.join(", ")}`
+          : `: did you mean "${nearest}"?`
+      }: received ${Object.keys(options).join(", ")}`,
+    );
   }
   checkEach(options, table, subject);
 }
@@ -427,22 +434,6 @@ function shown(value: unknown): string {
   return typeof value === "string"
     ? JSON.stringify(value.slice(0, 64))
     : typeText(value);
-}
-
-function unknownOption(
-  name: string,
-  options: object,
-  { table, subject }: { readonly table: AnyTable; readonly subject: string },
-): TypeError {
-  const known = Object.keys(table);
-  const nearest = nearestName(name, known);
-  return new TypeError(
-    `Cannot read the options of ${subject}: there is no option "${name}"${
-      nearest === undefined
-        ? `, only ${known.join(", ")}`
-        : `: did you mean "${nearest}"?`
-    }: received ${Object.keys(options).join(", ")}`,
-  );
 }
 
 /**

@@ -82,6 +82,7 @@ import {
   StatusClient,
   type SubresourceClientDeps,
   type WriteAction,
+  type WriteRequest,
 } from "./subresource_clients.ts";
 import type { HttpRequest, HttpResponse } from "./transport/transport.ts";
 import { type WatchEvent, watchEvents } from "./watch_events.ts";
@@ -179,8 +180,8 @@ export class Client {
     this.namespace = target.namespace ?? "default";
     const deps: SubresourceClientDeps = {
       send: (kind, request) => this.#send(kind, request),
-      write: (kind, action, options, request) =>
-        this.#write(kind, action, options, request),
+      write: (kind, action, options, request, ...parts) =>
+        this.#write(kind, action, options, request, ...parts),
     };
     this.status = new StatusClient(deps);
     this.scale = new ScaleClient(deps);
@@ -296,12 +297,7 @@ export class Client {
     object: NewObject<W>,
     options: WriteOptions = {},
   ): Promise<T> {
-    return this.#write(
-      kind,
-      "create",
-      options,
-      (resolved, write) => createRequest(resolved, object, write),
-    );
+    return this.#write(kind, "create", options, createRequest, object);
   }
 
   /**
@@ -314,12 +310,7 @@ export class Client {
     object: T,
     options: WriteOptions = {},
   ): Promise<T> {
-    return this.#write(
-      kind,
-      "replace",
-      options,
-      (resolved, write) => replaceRequest(resolved, object, write),
-    );
+    return this.#write(kind, "replace", options, replaceRequest, object);
   }
 
   /**
@@ -332,12 +323,7 @@ export class Client {
     object: ApplyObject<T>,
     options: ApplyOptions = {},
   ): Promise<T> {
-    return this.#write(
-      kind,
-      "apply",
-      options,
-      (resolved, write) => applyRequest(resolved, object, write),
-    );
+    return this.#write(kind, "apply", options, applyRequest, object);
   }
 
   /** Patches an object and returns it as stored. */
@@ -347,12 +333,7 @@ export class Client {
     body: DeepPartial<T> | readonly JsonPatchOperation[],
     options: PatchOptions = {},
   ): Promise<T> {
-    return this.#write(
-      kind,
-      "patch",
-      options,
-      (resolved, write) => patchRequest(resolved, key, body, write),
-    );
+    return this.#write(kind, "patch", options, patchRequest, key, body);
   }
 
   /**
@@ -503,16 +484,20 @@ export class Client {
   }
 
   /** Sends a write with checked options and the field manager of the client. */
-  async #write<T, O extends WriteOptions>(
+  async #write<T, O extends WriteOptions, Parts extends readonly unknown[]>(
     kind: Kind,
     action: WriteAction,
     options: O,
-    request: (resolved: ResolvedKind, options: O) => ApiRequest,
+    request: WriteRequest<O, Parts>,
+    ...parts: Parts
   ): Promise<T> {
     const isPlain = action === "create" || action === "replace";
     checkOptions(options, REQUEST_RULES[isPlain ? "write" : action], action);
     const fieldManager = this.#fieldManager;
     const write = withDefaults<WriteOptions>(options, { fieldManager }) as O;
-    return await this.#send(kind, (resolved) => request(resolved, write));
+    return await this.#send(
+      kind,
+      (resolved) => request(resolved, ...parts, write),
+    );
   }
 }

@@ -209,7 +209,12 @@ export function openConnection(
       next({ ...request, headers: withUserAgent(request.headers) }),
   ];
   let transport: Transport;
-  let connect: Connect = (request) => connectOver(transport, request);
+  let connect: Connect = (request) => {
+    if (transport.connect !== undefined) return transport.connect(request);
+    throw new Error(
+      `Cannot ${request.action}: the transport has no WebSockets`,
+    );
+  };
   const world = simulatedWorld();
   if ("transport" in target) {
     transport = target.transport;
@@ -283,14 +288,4 @@ function withAction(
     ? request.action
     : `${method} ${path.split("?", 1)[0]}`;
   return { ...request, verb: "connect", action };
-}
-
-function connectOver(
-  transport: Transport,
-  request: ApiStreamRequest,
-): Promise<StreamConnection> {
-  if (transport.connect !== undefined) return transport.connect(request);
-  throw new Error(
-    `Cannot ${request.action}: the transport has no WebSockets`,
-  );
 }

@@ -24,6 +24,12 @@ import type {
 /** Writes with options of their own. */
 export type WriteAction = "apply" | "create" | "patch" | "replace";
 
+/** Builder of the request of a write, from its key, object or patch. */
+export type WriteRequest<O, Parts extends readonly unknown[]> = (
+  kind: ResolvedKind,
+  ...partsAndOptions: [...Parts, O]
+) => ApiRequest;
+
 /** Dependencies of {@linkcode StatusClient} and {@linkcode ScaleClient}. */
 export interface SubresourceClientDeps {
   /** Sends a request about a kind and decodes its response. */
@@ -32,11 +38,12 @@ export interface SubresourceClientDeps {
     request: (resolved: ResolvedKind) => ApiRequest,
   ): Promise<T>;
   /** Sends a write with checked options and the client's field manager. */
-  write<T, O extends WriteOptions>(
+  write<T, O extends WriteOptions, Parts extends readonly unknown[]>(
     kind: Kind,
     action: WriteAction,
     options: O,
-    request: (resolved: ResolvedKind, options: O) => ApiRequest,
+    request: WriteRequest<O, Parts>,
+    ...parts: Parts
   ): Promise<T>;
 }
 
@@ -73,12 +80,7 @@ export class StatusClient {
     options: WriteOptions = {},
   ): Promise<T> {
     const write = withSubresource(options, "status");
-    return this.#deps.write(
-      kind,
-      "replace",
-      write,
-      (resolved, checked) => replaceRequest(resolved, object, checked),
-    );
+    return this.#deps.write(kind, "replace", write, replaceRequest, object);
   }
 
   /** Patches the status: an object with a `status`, or a list of operations. */
@@ -89,12 +91,7 @@ export class StatusClient {
     options: PatchOptions = {},
   ): Promise<T> {
     const write = withSubresource(options, "status");
-    return this.#deps.write(
-      kind,
-      "patch",
-      write,
-      (resolved, checked) => patchRequest(resolved, key, body, checked),
-    );
+    return this.#deps.write(kind, "patch", write, patchRequest, key, body);
   }
 
   /** Applies fields of the status (server-side apply). */
@@ -104,12 +101,7 @@ export class StatusClient {
     options: ApplyOptions = {},
   ): Promise<T> {
     const write = withSubresource(options, "status");
-    return this.#deps.write(
-      kind,
-      "apply",
-      write,
-      (resolved, checked) => applyRequest(resolved, object, checked),
-    );
+    return this.#deps.write(kind, "apply", write, applyRequest, object);
   }
 }
 
@@ -159,11 +151,6 @@ export class ScaleClient {
     options: PatchOptions = {},
   ): Promise<Scale> {
     const write = withSubresource(options, "scale");
-    return this.#deps.write(
-      kind,
-      "patch",
-      write,
-      (resolved, checked) => patchRequest(resolved, key, body, checked),
-    );
+    return this.#deps.write(kind, "patch", write, patchRequest, key, body);
   }
 }

@@ -541,21 +541,12 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       observers: [overdue, history, reporter, events, endless],
       log,
     });
-    const handler = processor;
+    const parts = { primaries, sources, processor, recorder, history, overdue };
     const watches = new WatchGroup<P>({
       ...common,
-      primaries,
-      sources,
-      handler,
+      ...parts,
+      handler: processor,
     });
-    return {
-      primaries,
-      sources,
-      processor,
-      watches,
-      recorder,
-      history,
-      overdue,
-    };
+    return { ...parts, watches };
   }
 }

@@ -1,3 +1,5 @@
+import { hashEnd, hashNext } from "../cache/store/key_table.ts";
+
 /** Assignment of objects to this replica. */
 export interface ShardAssignment {
   /** Whether this replica runs an object, given its key `namespace/name` or `name`. */
@@ -52,15 +54,12 @@ export function ownerAmong(key: string, members: readonly string[]): string {
 export function textHash(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) {
-    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+    hash = hashNext(hash, text.charCodeAt(index));
   }
   return hash;
 }
 
 /** Hash of a text, from 0 to below 2³²: FNV-1a with the finalizer of MurmurHash3. */
 function shardHash(text: string): number {
-  let hash = textHash(text);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
+  return hashEnd(textHash(text));
 }

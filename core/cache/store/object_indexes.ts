@@ -138,10 +138,7 @@ export class ObjectIndexes<T extends KubernetesObject> {
 }
 
 /** Whether two index definitions, each with one member that is set, are equal. */
-function isEqual<T extends KubernetesObject>(
-  one: IndexDefinition<T>,
-  other: IndexDefinition<T>,
-): boolean {
+function isEqual(one: object, other: object): boolean {
   const members = new Map(Object.entries(other));
   return Object.entries(one).every(([way, value]) =>
     isUnset(value) || members.get(way) === value

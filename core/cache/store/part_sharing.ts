@@ -1,6 +1,7 @@
+import { hashNext } from "./key_table.ts";
+
 /** Maximum number of remembered parts: a power of two. */
 const MAX_REMEMBERED = 1024;
-const FNV_PRIME = 0x01000193;
 
 /** Approximate memory of V8 for an object or array, a member and a string. */
 const OBJECT_BYTES = 32;
@@ -51,7 +52,7 @@ export class PartSharing {
   #share(part: Part, unique: ReadonlySet<unknown> | undefined): Part {
     if (Array.isArray(part)) this.#shareElements(part, unique);
     else this.#shareMembers(part, unique);
-    const hash = mix(this.#hash ^ (this.#hash >>> 15), 0);
+    const hash = hashNext(this.#hash ^ (this.#hash >>> 15), 0);
     this.#hash = hash;
     if (unique === undefined || !unique.has(part)) {
       const at = (hash >>> 8) & (MAX_REMEMBERED - 1);
@@ -76,12 +77,12 @@ export class PartSharing {
       if (isPart(member)) {
         const shared = this.#share(member, unique);
         if (shared !== member) object[key] = shared;
-        hash = mix(hash, this.#hash);
+        hash = hashNext(hash, this.#hash);
       } else {
-        hash = mix(hash, valueHash(member));
+        hash = hashNext(hash, valueHash(member));
         if (typeof member === "string") bytes += TEXT_BYTES + member.length;
       }
-      hash = mix(hash, key.length);
+      hash = hashNext(hash, key.length);
       bytes += MEMBER_BYTES;
     }
     this.#hash = hash;
@@ -99,9 +100,9 @@ export class PartSharing {
       if (isPart(element)) {
         const shared = this.#share(element, unique);
         if (shared !== element) array[i] = shared;
-        hash = mix(hash, this.#hash);
+        hash = hashNext(hash, this.#hash);
       } else {
-        hash = mix(hash, valueHash(element));
+        hash = hashNext(hash, valueHash(element));
         if (typeof element === "string") bytes += TEXT_BYTES + element.length;
       }
       bytes += MEMBER_BYTES;
@@ -115,10 +116,6 @@ function isPart(value: unknown): value is Part {
   return typeof value === "object" && value !== null;
 }
 
-function mix(hash: number, value: number): number {
-  return Math.imul(hash ^ value, FNV_PRIME);
-}
-
 function valueHash(value: unknown): number {
   if (typeof value === "string") return textHash(value);
   return typeof value === "number" ? value | 0 : value === true ? 3 : 5;
@@ -128,9 +125,9 @@ function valueHash(value: unknown): number {
 function textHash(text: string): number {
   const { length } = text;
   if (length === 0) return 0;
-  let hash = mix(length, text.charCodeAt(length >> 1));
-  hash = mix(hash, text.charCodeAt(0));
-  return mix(hash, text.charCodeAt(length - 1));
+  let hash = hashNext(length, text.charCodeAt(length >> 1));
+  hash = hashNext(hash, text.charCodeAt(0));
+  return hashNext(hash, text.charCodeAt(length - 1));
 }
 
 /** Whether two parts have identical members, in the same order. */

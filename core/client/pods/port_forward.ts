@@ -127,32 +127,21 @@ export class PortForward {
       // The local peer may have disconnected while the connection was opened.
       if (socket.destroyed) return await connection.close();
       socket.on("close", () => void connection.close());
-      await Promise.all([
-        toPod(socket, connection),
-        fromPod(socket, connection),
-      ]);
+      const toPod = async () => {
+        for await (const chunk of socket) await connection.write(chunk);
+      };
+      const fromPod = async () => {
+        for await (const chunk of connection.data) {
+          if (!socket.write(chunk)) await drained(socket);
+        }
+        socket.end();
+      };
+      await Promise.all([toPod(), fromPod()]);
     } catch {
       // TCP has no way to report the reason to the local peer.
       socket.destroy();
     }
   }
-}
-
-async function toPod(
-  socket: Socket,
-  connection: PortConnection,
-): Promise<void> {
-  for await (const chunk of socket) await connection.write(chunk);
-}
-
-async function fromPod(
-  socket: Socket,
-  connection: PortConnection,
-): Promise<void> {
-  for await (const chunk of connection.data) {
-    if (!socket.write(chunk)) await drained(socket);
-  }
-  socket.end();
 }
 
 /** Waits until a socket accepts more data or has closed. */

@@ -1,6 +1,6 @@
 import type { HttpTransport } from "./transport.ts";
 import { FetchTransport } from "./transport_fetch.ts";
-import type { TransportOptions } from "./transport_options.ts";
+import { tlsOptions, type TransportOptions } from "./transport_options.ts";
 
 /**
  * Opens a transport over Bun's `fetch`, which takes certificates and a proxy
@@ -14,18 +14,9 @@ export async function openHttpTransport(
     const { openHttpTransport } = await import("./transport_node.ts");
     return openHttpTransport(options);
   }
-  const { certificateAuthority, certificate, key, serverName } = options;
   return new FetchTransport(options, {
     init: {
-      tls: {
-        ...(certificateAuthority && {
-          ca: certificateAuthority,
-          allowPartialTrustChain: true,
-        }),
-        ...(certificate && { cert: certificate, key }),
-        ...(serverName && { serverName }),
-        rejectUnauthorized: !options.insecureSkipTlsVerify,
-      },
+      tls: { ...tlsOptions(options), serverName: options.serverName },
       ...(options.proxyUrl && { proxy: options.proxyUrl }),
       // A watch may be silent for longer than Bun's default timeout.
       timeout: false,

@@ -5,7 +5,7 @@ import { typeText } from "../../api/options.ts";
 import { mutableCopy } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
-import { inSpan, spanFailed, type Tracer } from "../../tracing.ts";
+import { inSpan, isPromise, spanFailed, type Tracer } from "../../tracing.ts";
 import { causeText } from "../cause.ts";
 import { hasFinalizer } from "../finalizer.ts";
 import type { ManagedWorkflow } from "../managed_workflow.ts";
@@ -208,7 +208,7 @@ export class Dispatcher<P extends KubernetesObject> {
   #reconcile(active: ActiveRun<P>): RunResult | Promise<RunResult> {
     try {
       const result = this.#callReconciler(active);
-      if (isThenable(result)) return this.#reconcileLater(active, result);
+      if (isPromise(result)) return this.#reconcileLater(active, result);
       const writes = active.context.endWrites();
       if (writes !== undefined) {
         return this.#reconcileLater(active, writes.then(() => result));
@@ -366,11 +366,6 @@ export class Dispatcher<P extends KubernetesObject> {
     const { tracer } = this.#deps;
     return tracer === undefined ? work() : inSpan<R>(tracer, name, { work });
   }
-}
-
-/** Whether a reconciler has returned a promise, possibly of another library. */
-function isThenable<T>(result: T | Promise<T>): result is Promise<T> {
-  return typeof (result as { then?: unknown } | undefined)?.then === "function";
 }
 
 function failure(error: unknown): RunResult {

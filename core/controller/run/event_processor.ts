@@ -392,7 +392,12 @@ export class EventProcessor<P extends KubernetesObject>
     const deleted = this.#deleted.get(key)?.[0];
     const isUnread = deleted === undefined && settings.selection.bounded;
     const primary = deleted?.object ??
-      (isUnread ? keyAlone(primaries, key) : primaries.get(key));
+      (!isUnread
+        ? primaries.get(key)
+        // Only its key, until it is read.
+        : primaries.has(key)
+        ? { metadata: parseKey(key) } as P
+        : undefined);
     if (primary === undefined || !this.#owns(key)) {
       this.#states.delete(key);
       return undefined;
@@ -432,16 +437,9 @@ export class EventProcessor<P extends KubernetesObject>
       }
     }
     const result = dispatcher.dispatch(run);
-    if (result instanceof Promise) void this.#settleLater(item, run, result);
-    else this.#settle(item, run, result);
-  }
-
-  async #settleLater(
-    item: QueueItem,
-    run: Run<P>,
-    result: Promise<RunResult>,
-  ): Promise<void> {
-    this.#settle(item, run, await result);
+    if (result instanceof Promise) {
+      void result.then((later) => this.#settle(item, run, later));
+    } else this.#settle(item, run, result);
   }
 
   // Settle: the result decides what follows.
@@ -639,12 +637,4 @@ export class EventProcessor<P extends KubernetesObject>
 
   readonly #onFault = (what: string, error: unknown): void =>
     this.#log.error(`Cannot ${what}`, { error });
-}
-
-/** Placeholder with only the key of a primary, until it is read. */
-function keyAlone<P extends KubernetesObject>(
-  primaries: PrimaryCache<P>,
-  key: string,
-): P | undefined {
-  return primaries.has(key) ? { metadata: parseKey(key) } as P : undefined;
 }

@@ -31,6 +31,7 @@ import {
 import type { OwnWrite } from "../../cache/informer/shared_informer.ts";
 import { type Client, sendWrite } from "../../client/client.ts";
 import {
+  type ApiRequest,
   applyRequest,
   checkObject,
   createRequest,
@@ -38,6 +39,10 @@ import {
   patchRequest,
   replaceRequest,
 } from "../../client/request.ts";
+import type {
+  SubresourceOption,
+  WriteOptions,
+} from "../../client/request_options.ts";
 import type { Answer } from "../../client/response.ts";
 import { checkStatusPatch } from "../../crd/check_status.ts";
 import { mutableCopy } from "../../json/prune.ts";
@@ -160,7 +165,12 @@ interface Write<T extends KubernetesObject> {
   readonly admit?: (cached: KubernetesObject | undefined) => Promise<void>;
   /** Whether the write would change the object that a cache holds. */
   readonly changes: (cached: KubernetesObject) => boolean;
-  readonly send: (signal: AbortSignal) => Promise<Answer<T>>;
+  readonly request: (
+    kind: ResolvedKind,
+    options: SubresourceOption & WriteOptions,
+  ) => ApiRequest;
+  /** Whether to send the write again, after it has repaired the cause of an error. */
+  readonly repair?: (error: unknown) => Promise<boolean>;
   /** Callback for the stored object, once it is in the cache. */
   readonly learn?: (stored: T) => void;
 }
@@ -369,40 +379,38 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     options: ContextWriteOptions = {},
   ): Promise<T> {
     checkOptions(options, APPLY_RULES, "ctx.apply()");
-    const { applied, client, fieldManager } = this.#deps;
+    const { applied, client, ownership } = this.#deps;
     const subresource = options.subresource !== undefined;
     const placed = await this.#intent(kind, object, options);
     const { intent } = placed;
     const key = keyFor(kind, intent, "apply");
-    this.#deps.ownership.checkWatched(kind, placed, "apply");
+    ownership.checkWatched(kind, placed, "apply");
     const id = `${kindText(kind)} ${keyText(key)}`;
     const memory = await applied();
     return (await this.#write(kind, key, {
       verb: "apply",
       body: intent,
       options,
-      admit: (cached) => this.#checkOwner(kind, key, { placed, cached }),
-      changes: (cached) =>
-        !memory.isNeedless({ id, intent, subresource, cached }),
-      send: async (signal) => {
-        const { subresource } = options;
-        const request = { signal, fieldManager, force: true, subresource };
-        const apply = () =>
-          sendWrite(
-            client,
-            kind,
-            (resolved) => applyRequest(resolved, intent, request),
-          );
-        try {
-          return await apply();
-        } catch (error) {
-          // An object has at most one controlling owner.
-          const mayRepair = placed.relation === "reference" &&
-            ApiError.is(error) && error.isInvalid;
-          if (!mayRepair || !await this.#disown(kind, key)) throw error;
-          return await apply();
+      // No other controller may own the object. The server checks owner
+      // references, but not annotations.
+      admit: async (cached) => {
+        if (placed.relation === "none") return;
+        const stored = cached ??
+          (placed.relation === "annotations"
+            ? await client.find(kind, key, { signal: this.signal })
+            : undefined);
+        if (stored !== undefined) {
+          ownership.checkOwner(kind, stored, this.#run.primary);
         }
       },
+      changes: (cached) =>
+        !memory.isNeedless({ id, intent, subresource, cached }),
+      request: (resolved, common) =>
+        applyRequest(resolved, intent, { ...common, force: true }),
+      // An object has at most one controlling owner.
+      repair: async (error) =>
+        placed.relation === "reference" && ApiError.is(error) &&
+        error.isInvalid && await this.#disown(kind, key),
       learn: (stored) => memory.learn({ id, intent, subresource }, stored),
     })).object;
   }
@@ -475,7 +483,6 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     options: Pick<ContextWriteOptions, "owned" | "signal" | "trigger"> = {},
   ): Promise<T> {
     checkOptions(options, CREATE_RULES, "ctx.create()");
-    const { client, fieldManager } = this.#deps;
     const placed = await this.#placed(kind, object, options.owned);
     const { intent } = placed;
     this.#deps.ownership.checkWatched(kind, placed, "create");
@@ -486,13 +493,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       body: intent,
       options,
       changes: () => true,
-      send: (signal) =>
-        sendWrite(
-          client,
-          kind,
-          (resolved) =>
-            createRequest(resolved, intent, { signal, fieldManager }),
-        ),
+      request: (resolved, common) => createRequest(resolved, intent, common),
     });
     return written.object;
   }
@@ -515,12 +516,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     body: unknown,
     options: PatchWriteOptions,
   ): Promise<Written<T>> {
-    const { client } = this.#deps;
-    const {
-      type = "merge",
-      fieldManager = this.#deps.fieldManager,
-      subresource,
-    } = options;
+    const { type = "merge", fieldManager } = options;
     return this.#write(kind, target, {
       verb: "patch",
       body: body as object,
@@ -531,14 +527,12 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
           ? mergePatchChanges(cached, body)
           : jsonPatchChanges(cached, body as readonly JsonPatchOperation[]);
       },
-      send: (signal) => {
-        const request = { type, signal, fieldManager, subresource };
-        return sendWrite(
-          client,
-          kind,
-          (resolved) => patchRequest(resolved, target, body, request),
-        );
-      },
+      request: (resolved, common) =>
+        patchRequest(resolved, target, body, {
+          ...common,
+          type,
+          fieldManager: fieldManager ?? common.fieldManager,
+        }),
     });
   }
 
@@ -548,7 +542,6 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     options: Omit<ContextWriteOptions, "owned"> = {},
   ): Promise<T> {
     checkOptions(options, MATCH_RULES, "ctx.replace()");
-    const { fieldManager } = this.#deps;
     checkObject(kind, object, "replace");
     const { resourceVersion } = object.metadata;
     const what = `Cannot replace ${kindText(kind)} ${keyText(keyOf(object))}`;
@@ -566,8 +559,6 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         `${what}: its cache does not keep "${pruned}", which would be lost; use apply, patch or modify`,
       );
     }
-    const { client } = this.#deps;
-    const { subresource } = options;
     const written = await this.#write(kind, keyOf(object), {
       verb: "update",
       body: object,
@@ -575,14 +566,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       changes: (cached) =>
         cached.metadata.resourceVersion !== resourceVersion ||
         replacementChanges(cached, object, options.subresource),
-      send: (signal) => {
-        const request = { signal, fieldManager, subresource };
-        return sendWrite(
-          client,
-          kind,
-          (resolved) => replaceRequest(resolved, object, request),
-        );
-      },
+      request: (resolved, common) => replaceRequest(resolved, object, common),
     });
     return written.object;
   }
@@ -605,7 +589,18 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       const read = await client.find(kind, target, { signal });
       if (read === undefined) return undefined;
       const changed = mutableCopy(read);
-      checkChange(change(changed), { kind, read, changed });
+      const result: unknown = change(changed);
+      const isAsync = isPromise(result);
+      if (isAsync) result.then(undefined, () => {}); // Reported below.
+      const { metadata } = Object(result) as Partial<KubernetesObject>;
+      const isOther = metadata?.uid === read.metadata.uid && result !== changed;
+      if (isAsync || isOther) {
+        throw new TypeError(
+          `Cannot modify ${kind.kind}: the function must change the object that it gets, without await, and return nothing: received ${
+            isAsync ? "a promise" : "another object"
+          }`,
+        );
+      }
       if (!replacementChanges(read, changed, options.subresource)) {
         // What it returns must be in the cache, which may be behind what was read.
         const base = read.metadata.resourceVersion;
@@ -684,8 +679,8 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     write: Write<T>,
   ): Promise<Written<T>> {
     const { trigger = false, match = true, subresource } = write.options;
-    const { signal } = write.options;
-    if (signal === undefined) this.#run.throwIfAborted();
+    const { signal = this.#run.signal } = write.options;
+    if (write.options.signal === undefined) this.#run.throwIfAborted();
     const { verb, body } = write;
     const before = key && await this.#cached(kind, key);
     if (write.admit !== undefined) await write.admit(before);
@@ -695,15 +690,21 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const isStatus = subresource !== undefined;
     const checked = isStatus && this.#checkStatus(kind, body, before);
     if (checked instanceof Promise) await checked;
-    const { client, writeObserver } = this.#deps;
+    const { client, fieldManager, writeObserver } = this.#deps;
     // A partial cache does not show what others have changed.
     const isWatched = isStatus && !this.#deps.cacheIsPartial;
     const live = isWatched && key && writeObserver.needsLive(kind, key)
-      ? await client.find(kind, key, { signal: signal ?? this.#run.signal })
+      ? await client.find(kind, key, { signal })
       : undefined;
     const own = key && this.#beginWrite(kind, key);
+    const common = { signal, fieldManager, subresource };
+    const send = () =>
+      sendWrite(client, kind, (resolved) => write.request(resolved, common));
     try {
-      const answer = await write.send(signal ?? this.#run.signal);
+      const answer = await send().catch(async (error: unknown) => {
+        if (!await write.repair?.(error)) throw error;
+        return await send();
+      });
       (own ?? this.#beginWrite(kind, answer.key)).succeed(answer.json, {
         sent: sentPart(verb, body),
         base: (body as Partial<KubernetesObject>).metadata?.resourceVersion,
@@ -814,27 +815,6 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     return placedObject(resolved, object, { primary, primaryKind, owned });
   }
 
-  /** Checks that no other controller owns the object that is to be applied. */
-  async #checkOwner<T extends KubernetesObject>(
-    kind: Kind<T>,
-    key: ObjectKey,
-    { placed: { relation }, cached }: {
-      readonly placed: Placed<unknown>;
-      readonly cached: KubernetesObject | undefined;
-    },
-  ): Promise<void> {
-    if (relation === "none") return;
-    const { client, ownership } = this.#deps;
-    // The server checks owner references, but not annotations.
-    const stored = cached ??
-      (relation === "annotations"
-        ? await client.find(kind, key, { signal: this.signal })
-        : undefined);
-    if (stored !== undefined) {
-      ownership.checkOwner(kind, stored, this.#run.primary);
-    }
-  }
-
   /**
    * Removes the reference to an earlier object with the name of the primary.
    *
@@ -889,30 +869,6 @@ function isSource<P extends KubernetesObject>(
   which: Kind | EventSource<P>,
 ): which is EventSource<P> {
   return typeof which === "object" && which !== null && "start" in which;
-}
-
-/**
- * Rejects a promise, or another version of the object, as the result of a
- * function that should change its object in place.
- */
-function checkChange(
-  result: unknown,
-  { kind, read, changed }: {
-    readonly kind: Kind;
-    readonly read: KubernetesObject;
-    readonly changed: KubernetesObject;
-  },
-): void {
-  const isAsync = isPromise(result);
-  if (isAsync) result.then(undefined, () => {}); // Reported below.
-  const { metadata } = Object(result) as Partial<KubernetesObject>;
-  const isOther = metadata?.uid === read.metadata.uid && result !== changed;
-  if (!isAsync && !isOther) return;
-  throw new TypeError(
-    `Cannot modify ${kind.kind}: the function must change the object that it gets, without await, and return nothing: received ${
-      isAsync ? "a promise" : "another object"
-    }`,
-  );
 }
 
 /** Fields that a write sends, if it sends only a part of the object. */

@@ -272,7 +272,11 @@ export class WatchingSource<
     this.startPriority = options.startPriority ?? "default";
     this.#mappers = [options.mapper ?? byOwner()];
     if (options.references !== undefined) {
-      this.onPrimary = (event) => this.#followPrimary(event);
+      this.onPrimary = ({ type, key, object }) => {
+        if (type === "deleted" || object === undefined) {
+          this.#references.set(keyText(key), []);
+        } else this.#refer(object);
+      };
     }
   }
 
@@ -472,9 +476,17 @@ export class WatchingSource<
     const indexed = this.#mappers.map((mapper, number) =>
       [indexName(number), mapper.indexValue(primary)] as const
     );
+    const wanted = keyText(keyOf(primary));
+    // An index may contain too many.
     const belonging = (lists: readonly (readonly S[])[]) =>
       this.#mappers.flatMap((mapper, number) =>
-        this.#belonging(lists[number] ?? [], { primary, mapper, context })
+        (lists[number] ?? []).filter((object) =>
+          this.#guarded(
+            keyText(keyOf(object)),
+            () =>
+              keyTexts(mapper.primariesOf(mapped(object), context.primaryKind)),
+          ).includes(wanted)
+        )
       );
     // Objects with only their key in a bounded cache are fetched.
     return bounded
@@ -483,37 +495,12 @@ export class WatchingSource<
       : belonging(indexed.map((value) => informer.byIndex(...value)));
   }
 
-  /** Selects the secondaries of a primary; an index may contain too many. */
-  #belonging(
-    secondaries: readonly S[],
-    { primary, mapper, context: { primaryKind } }: {
-      readonly primary: P;
-      readonly mapper: Mapper<P, S>;
-      readonly context: SourceContext<P>;
-    },
-  ): S[] {
-    const wanted = keyText(keyOf(primary));
-    return secondaries.filter((object) => {
-      const key = keyText(keyOf(object));
-      return this.#guarded(
-        key,
-        () => keyTexts(mapper.primariesOf(mapped(object), primaryKind)),
-      ).includes(wanted);
-    });
-  }
-
   onGone(listener: (key: string | undefined) => void): void {
     this.#onGone.push(listener);
   }
 
   beginWrite(key: ObjectKey): OwnWrite<S> {
     return this.#watching?.registration.beginWrite(key) ?? NO_OWN_WRITE;
-  }
-
-  #followPrimary({ type, key, object }: PrimaryEvent<P>): void {
-    if (type === "deleted" || object === undefined) {
-      this.#references.set(keyText(key), []);
-    } else this.#refer(object);
   }
 
   #refer(primary: P): void {
