@@ -104,7 +104,7 @@ export interface StreamJobOptions
  */
 export function streamJobs(
   options: StreamJobOptions,
-): Reconciler<PhasedObject> {
+): Reconciler<StreamJob> {
   const { poll, clock } = options;
   const definition: PhasedDefinition<StreamJob, KnownJob | undefined> = {
     poll,

@@ -10,6 +10,19 @@ export type StatusPatch<P extends KubernetesObject> = DeepPartial<
     : never
 >;
 
+/** Names of all fields of a type; a list has those of its items. */
+type FieldNames<T> = T extends readonly (infer Item)[]
+  ? unknown extends Item ? Record<never, never> : FieldNames<NonNullable<Item>>
+  : T extends object ? unknown extends T ? Record<never, never>
+    : [keyof T] extends [never] ? Record<never, never>
+    : {
+      readonly names?: keyof T;
+      readonly inner?: {
+        readonly [Name in keyof T]?: FieldNames<NonNullable<T[Name]>>;
+      };
+    }
+  : Record<never, never>;
+
 /** Options of the results of `reconcile` and `onError`. */
 export interface ResultOptions {
   /**
@@ -44,9 +57,14 @@ export interface ResultOptions {
  * @typeParam Resource Type of the object fields to write.
  */
 export class ReconcileResult<
-  out Status extends object = object,
-  out Resource extends object = object,
+  Status extends object = object,
+  Resource extends object = object,
 > {
+  /** Part of the type alone: a misspelt field does not compile. */
+  declare readonly fieldNames?: readonly [
+    FieldNames<Status>,
+    FieldNames<Resource>,
+  ];
   /** Fields of the object to write, before the status. */
   readonly resource: Resource | undefined;
   /** Fields of the status to write. */

@@ -1,0 +1,78 @@
+/**
+ * Types of the results of a reconciler: a field that the kind does not have is
+ * an error of the compiler, also beside fields that it has.
+ */
+import { test } from "node:test";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import {
+  noUpdate,
+  patchResource,
+  patchResourceAndStatus,
+  patchStatus,
+  setStatus,
+} from "../../../core/controller/result.ts";
+import type { Reconciler } from "../../../core/controller/reconciler.ts";
+import type { Condition } from "../../../core/kinds/mod.ts";
+
+interface Typed extends KubernetesObject {
+  spec: { size: number; parts?: { name: string; weight?: number }[] };
+  status?: {
+    ready?: number;
+    text?: string;
+    inner?: { done: boolean; hint?: string };
+    labels?: Record<string, string>;
+    conditions?: Condition[];
+  };
+}
+
+type Reconcile = Reconciler<Typed>["reconcile"];
+const condition: Condition = {
+  type: "Ready",
+  status: "True",
+  reason: "Up",
+  message: "",
+  lastTransitionTime: "2026-01-01T00:00:00Z",
+};
+
+const right: readonly Reconcile[] = [
+  () => patchStatus({ ready: 1 }),
+  () => patchStatus({}),
+  () => patchStatus({ ready: null, inner: null }),
+  () => patchStatus({ inner: { done: true }, labels: { any: "x" } }),
+  () => patchStatus({ conditions: [condition] }).rescheduleAfter("10s"),
+  async () => await Promise.resolve(setStatus({ ready: 1, text: "x" })),
+  ({ spec }) => spec.size > 1 ? noUpdate() : setStatus({ ready: 1 }),
+  ({ status }) => setStatus({ ...status, ready: 2 }),
+  ({ spec }) => patchResource({ spec: { ...spec, size: 2 } }),
+  () => patchResource({ metadata: { labels: { "a/b": "c" } } }),
+  () => patchResourceAndStatus({ spec: { size: 1 } }, { ready: 1 }),
+  (): ReturnType<Reconcile> => {},
+];
+
+const wrong: readonly Reconcile[] = [
+  // @ts-expect-error: there is no such field
+  () => patchStatus({ readdy: 1, ready: 2 }),
+  // @ts-expect-error: there is no such field
+  () => setStatus({ readdy: 1, ready: 2 }),
+  // @ts-expect-error: there is no such field
+  () => setStatus({ readdy: 1, ready: 2 }).rescheduleAfter("10s"),
+  // @ts-expect-error: there is no such field
+  async () => await Promise.resolve(patchStatus({ readdy: 1, ready: 2 })),
+  // @ts-expect-error: there is no such field within a field
+  () => patchStatus({ inner: { done: true, hnt: "x" } }),
+  // @ts-expect-error: there is no such field in an item of a list
+  () => patchStatus({ conditions: [{ ...condition, reson: "x" }] }),
+  // @ts-expect-error: there is no such field in a spread object
+  ({ status }) => setStatus({ ...status, redy: 2 }),
+  // @ts-expect-error: there is no such field of the object
+  () => patchResource({ spec: { size: 1, parst: [] } }),
+  // @ts-expect-error: there is no such field of the status
+  () => patchResourceAndStatus({ spec: { size: 1 } }, { ready: 1, redy: 1 }),
+];
+
+const untyped: Reconciler<KubernetesObject>["reconcile"] = () =>
+  patchStatus({ anything: { goes: [1] } });
+
+test("Results with a field that their kind does not have do not compile", () => {
+  void [right, wrong, untyped];
+});
