@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import { ClusterTransport } from "../../../../core/client/transport/cluster_transport.ts";
@@ -21,8 +21,11 @@ after(() => tls.stop());
 /** Server without TLS: only connections count, whatever the certificates. */
 const server = createServer((request, response) => {
   if (request.url === "/open") response.write("begun");
+  else if (request.url === "/late") late.push(response);
   else response.end("ok");
 });
+/** Responses that a test ends. */
+const late: ServerResponse[] = [];
 const open = new Set<unknown>();
 let connections = 0;
 server.on("connection", (socket) => {
@@ -93,6 +96,19 @@ test("ClusterTransport sends a request although its credentials change meanwhile
   }
   await transport.close();
 });
+
+for (const method of ["GET", "POST"] as const) {
+  test(`ClusterTransport lets a ${method} end whose credentials change meanwhile`, async () => {
+    const { credentials, transport } = transportTo(PLAIN);
+    const sent = transport.send(get("/late", { method }));
+    await until("it has arrived", () => late.length === 1);
+    credentials.present = joe;
+    assert.equal(await text(await transport.send(get("/"))), "ok");
+    late.pop()?.end("late");
+    assert.equal(await text(await sent), "late");
+    await transport.close();
+  });
+}
 
 test("ClusterTransport sends nothing with credentials that changed while it opened", async () => {
   const { credentials, transport } = transportTo(TRUSTED);
