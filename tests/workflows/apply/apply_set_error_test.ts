@@ -3,7 +3,11 @@ import type { KubernetesObject } from "../../../core/api/object.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { Deployment } from "../../../core/kinds/apps_v1.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import {
+  ConfigMap,
+  PersistentVolume,
+  PersistentVolumeClaim,
+} from "../../../core/kinds/core_v1.ts";
 import { applySet, pruneSet } from "../../../workflows/apply/apply_set.ts";
 import { ApplySetError } from "../../../workflows/apply/change_set.ts";
 import { waitFor } from "../../../workflows/kstatus/wait_for.ts";
@@ -91,6 +95,45 @@ applyTest(
     ]);
   },
 );
+
+const STORAGE = [
+  [PersistentVolume, undefined, (path: string) => ({
+    capacity: { storage: "1Gi" },
+    hostPath: { path },
+  })],
+  [PersistentVolumeClaim, "default", (volumeName: string) => ({
+    resources: { requests: { storage: "1Gi" } },
+    volumeName,
+  })],
+] as const;
+for (const [kind, namespace, fields] of STORAGE) {
+  applyTest(
+    `A ${kind.kind} is not deleted for a field that cannot change`,
+    async ({ client }) => {
+      const key = { name: "data", namespace };
+      const holder = (data: string) => ({
+        apiVersion: "v1",
+        kind: kind.kind,
+        metadata: key,
+        spec: {
+          accessModes: ["ReadWriteOnce"],
+          storageClassName: "",
+          ...fields(data),
+        },
+      });
+      const options = { owner: OWNER, force: true };
+      await applySet(client, [holder("one")], options);
+      const { metadata } = await client.get<KubernetesObject>(kind, key);
+      await assert.rejects(
+        applySet(client, [holder("two")], options),
+        /immutable/,
+      );
+      const after = await client.get<KubernetesObject>(kind, key);
+      assert.equal(after.metadata.uid, metadata.uid);
+      assert.equal(after.metadata.deletionTimestamp, undefined);
+    },
+  );
+}
 
 applyTest(
   "An object that fails in the midst tells what was done before",
