@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Fault } from "../../../support/fake_watch_call.ts";
+import { inTime } from "../../../support/in_time.ts";
 import { withInformer } from "../../../support/informer_case.ts";
 
 test("A hand-over of namespaces delivers what the former watch missed, once", () =>
@@ -158,6 +160,22 @@ test("A handler has synced when the objects of all namespaces were delivered", (
     });
     await registration.synced;
     assert.deepEqual(seen.toSorted(), ["one/a", "two/a"]);
+  }, { namespaces: ["one", "two"] }));
+
+test("An informer has synced once it gives up a namespace that it cannot read", () =>
+  withInformer(async ({ server, informer, until }) => {
+    server.put("one/a");
+    const unanswered: Fault = (call) => {
+      if (call.namespace !== "two") call.serve();
+    };
+    server.script("watch", unanswered, unanswered);
+    informer.start();
+    const registration = informer.addHandler(() => {});
+    await until("one is complete", () => informer.has("one/a"));
+    assert.equal(informer.hasSynced, false);
+    await informer.keep(["one"]);
+    const synced = Promise.all([informer.synced, registration.synced]);
+    await inTime("it has synced", synced, 5_000);
   }, { namespaces: ["one", "two"] }));
 
 test("A stopped informer opens no namespace", () =>

@@ -174,6 +174,20 @@ test("The first list, too, may hide a foreign change in the echo of an own write
   assert.deepEqual(lines, ["added default/a"]);
 });
 
+test("A foreign change is delivered that a write without effect shows first", async () => {
+  for (const cached of [[], [["a", 5]]] as const) {
+    const cache = new Cache();
+    await cache.list(...cached);
+    const before = cache.events;
+    // The server has a state that the stream has not delivered so far.
+    const version = ++cache.version;
+    cache.begin("a").succeed(object("a", version), { base: `${version}` });
+    assert.equal(cache.events, before + 1);
+    cache.writer.apply(header("a", version));
+    assert.equal(cache.events, before + 1);
+  }
+});
+
 test("A handler that another one removes is not called any more", async () => {
   const cache = new Cache();
   await cache.list();

@@ -26,6 +26,7 @@ function dispatched(
 ) {
   const { usesFinalizer = false, ...start } = parts;
   const writes: string[] = [];
+  const signals: AbortSignal[] = [];
   const dispatcher = new Dispatcher<KubernetesObject>({
     reconciler,
     workflow: undefined,
@@ -38,7 +39,10 @@ function dispatched(
     runDeps: { primaries: { cache: { read } } } as never,
     writer: {
       hasWork: (_primary: unknown, result: unknown) => result !== undefined,
-      write: () => void writes.push("write"),
+      write(_context: unknown, { signal }: { readonly signal: AbortSignal }) {
+        writes.push("write");
+        signals.push(signal);
+      },
       addFinalizer: () => {
         writes.push("finalizer");
         return Promise.resolve(GADGET);
@@ -52,7 +56,8 @@ function dispatched(
     primary: GADGET,
     ...start,
   } as never);
-  return { run, writes, result: Promise.resolve(dispatcher.dispatch(run)) };
+  const result = Promise.resolve(dispatcher.dispatch(run));
+  return { run, writes, signals, result };
 }
 
 /** A run of an object that is read first, and how often it was reconciled. */
@@ -189,5 +194,22 @@ test("Dispatcher calls onError after a timeout, and after no other abort", async
     work.reject(new Error("aborted"));
     assert.equal((await result).end.type, "failed");
     assert.equal(calls, Number(cause === "timeout"), cause);
+  }
+});
+
+test("Dispatcher writes the result of onError after a timeout, unlike after a stop", async () => {
+  for (const cause of ["timeout", undefined] as const) {
+    const work = Promise.withResolvers<void>();
+    const { run, signals, result } = dispatched({
+      reconcile: () => work.promise,
+      onError: () => noUpdate(),
+    });
+    if (cause !== undefined) run.abort(cause);
+    work.reject(new Error("failed"));
+    await result;
+    const states = () => signals.map(({ aborted }) => aborted);
+    assert.deepEqual(states(), [false]);
+    run.abort("shutdown");
+    assert.deepEqual(states(), [cause === undefined]);
   }
 });
