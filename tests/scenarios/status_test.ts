@@ -563,6 +563,53 @@ for (const [name, write] of Object.entries(WRITES)) {
   );
 }
 
+/** Writes of a status by each method. */
+const METHODS = {
+  ...WRITES,
+  "a JSON Patch": (status: Status) => patchStatus(status, { method: "json" }),
+  "a replacement": (status: Status) =>
+    patchStatus(status, { method: "replace" }),
+};
+
+for (const [name, write] of Object.entries(METHODS)) {
+  scenario(
+    `An observedGeneration in a status is kept by ${name}`,
+    async (fixture) => {
+      await create(fixture);
+      await start(fixture, () => write({ observedGeneration: 7 }));
+      await reconciled(fixture, 7);
+      await change(fixture, "second");
+      await fixture.settle();
+      const { status, metadata } = await fixture.client.get(Buoy, KEY);
+      assert.deepEqual([status, metadata.generation], [
+        { observedGeneration: 7 },
+        2,
+      ]);
+    },
+  );
+
+  scenario(
+    `After a timeout the status of onError is written by ${name}`,
+    async (fixture) => {
+      await create(fixture);
+      const operator = fixture.operator();
+      operator.register(Buoy, {
+        reconcile: (_buoy, { signal }) =>
+          new Promise<void>((_resolve, reject) =>
+            signal.addEventListener("abort", () => reject(signal.reason))
+          ),
+        onError: (_buoy, error) =>
+          write({ message: String(error) }).withoutRetry(),
+      }, { timeout: "30s" });
+      await fixture.start(operator);
+      await fixture.until(async () => {
+        const { message = "" } = await statusOf(fixture);
+        return message.includes("longer than its timeout");
+      });
+    },
+  );
+}
+
 for (const [name, write] of Object.entries(WRITES)) {
   scenario(
     `A status field of ${name} that another manager rewrites is named once`,
