@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deadline, sleep } from "../../core/clock.ts";
+import { deadline, sleep, systemClock } from "../../core/clock.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 
 const never = new Promise<never>(() => {});
@@ -59,4 +59,38 @@ test("deadline with awaitsEnd waits for late work to end", async () => {
   );
   await clock.advance(5_000);
   assert.equal(await work, true);
+});
+
+test("systemClock fires a timer of 60 days when it is due, unless it is cancelled", () => {
+  const { setTimeout, clearTimeout } = globalThis;
+  const set: (readonly [delay: number, fire: () => void])[] = [];
+  Object.assign(globalThis, {
+    setTimeout(fire: () => void, delay: number) {
+      const timer = [delay, fire] as const;
+      set.push(timer);
+      return timer;
+    },
+    clearTimeout(timer: (typeof set)[number]) {
+      if (set.includes(timer)) set.splice(set.indexOf(timer), 1);
+    },
+  });
+  const due = 60 * 86_400_000;
+  try {
+    for (const parts of [0, 1, 2, 3]) {
+      let fired = 0;
+      const timer = systemClock.setTimer(() => fired++, due);
+      let waited = 0;
+      for (let part = 0; part < parts; part++) {
+        const [delay, fire] = set.pop()!;
+        waited += delay;
+        fire();
+      }
+      timer.cancel();
+      assert.deepEqual(set, [], `cancelled in part ${parts}`);
+      assert.equal(fired, Number(parts === 3));
+      if (parts === 3) assert.equal(waited, due);
+    }
+  } finally {
+    Object.assign(globalThis, { setTimeout, clearTimeout });
+  }
 });
