@@ -6,6 +6,7 @@ import {
   placedObject,
 } from "../../../../core/controller/run/owner.ts";
 import { silentLogger } from "../../../../core/logger.ts";
+import { applyJsonPatch } from "../../../../core/patch/json_patch.ts";
 import {
   ConfigMap,
   Namespace,
@@ -124,12 +125,43 @@ test("placedObject accepts a cluster-scoped owner of a namespaced object", () =>
   );
 });
 
-test("Ownership refuses an object that the annotations give to another primary", () => {
-  const ownership = new Ownership<ConfigMap>({
-    kind: ConfigMap,
-    sources: { ofKind: () => [] },
-    log: silentLogger,
+const ownership = new Ownership<ConfigMap>({
+  kind: ConfigMap,
+  sources: { ofKind: () => [] },
+  log: silentLogger,
+});
+
+test("Ownership takes the former primary off an object, and no other owner", () => {
+  const [guest, former, other] = ["guest", "one", "other"].map((name) => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    name,
+    uid: `former-${name}`,
+    ...(name === "one" && { controller: true }),
+  })) as [OwnerReference, OwnerReference, OwnerReference];
+  const object = (...ownerReferences: OwnerReference[]) => ({
+    metadata: { namespace: "default", name: "two", ownerReferences },
   });
+  const check = (...owners: OwnerReference[]) =>
+    ownership.checkOwner(ConfigMap, object(...owners), primary);
+  const patch = check(guest, former, other);
+  assert.ok(patch !== undefined);
+  assert.deepEqual(
+    applyJsonPatch(object(guest, former, other), patch),
+    object(guest, other),
+  );
+  // Others have changed the list since it was read.
+  for (const owners of [[former, other], [guest, other], [former]]) {
+    assert.throws(() => applyJsonPatch(object(...owners), patch));
+  }
+  assert.equal(check(guest, { ...former, uid: "uid-1" }), undefined);
+  assert.throws(
+    () => check(guest, { ...other, controller: true }),
+    /^Error: Cannot own .* received owner v1 ConfigMap "other"$/,
+  );
+});
+
+test("Ownership refuses an object that the annotations give to another primary", () => {
   const owned = (kind: string, name: string, namespace = "default") => ({
     metadata: {
       namespace: "other",
