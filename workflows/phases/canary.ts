@@ -154,16 +154,17 @@ export class Canary<P extends KubernetesObject> {
       ...onError && { onError: onError.bind(reconciler) },
       reconcile: async (object, ctx) => {
         if (!this.#isCanary(object)) {
+          this.#watched.delete(object.metadata.uid ?? "");
           return await reconciler.reconcile(object, ctx);
         }
         const after = await this.#seen(object);
         return noUpdate({ observed: false }).rescheduleAfter(after);
       },
       cleanup: async (object, ctx) => {
+        this.#watched.delete(object.metadata.uid ?? "");
         if (!this.#isCanary(object)) {
           return await reconciler.cleanup?.(object, ctx);
         }
-        this.#watched.delete(object.metadata.uid ?? "");
       },
     };
   }

@@ -80,6 +80,40 @@ scenario("Canary guards a reconciler that is a class", async (fixture) => {
   ]);
 });
 
+scenario(
+  "A canary whose label is removed is an object like others, and no failure",
+  async (fixture) => {
+    const reconciled: string[] = [];
+    const canary = new Canary(Gadget, {
+      client: fixture.client,
+      touch: ({ spec }) => ({
+        spec: { numberOfExecutions: (spec.numberOfExecutions ?? 0) + 1 },
+      }),
+      clock: fixture.clock,
+    });
+    const operator = fixture.operator();
+    operator.register(
+      Gadget,
+      canary.guard({
+        reconcile: ({ metadata }) => void reconciled.push(metadata.name),
+        cleanup() {},
+      }),
+    );
+    await fixture.start(operator);
+    const key = { namespace: "default", name: "canary" };
+    const label = (value: "true" | null) => ({
+      metadata: { labels: { "coracle.dev/canary": value as string } },
+    });
+    await fixture.create("canary", {}, label("true").metadata);
+    await fixture.advance(90_000);
+    assert.deepEqual(reconciled, []);
+    await fixture.client.patch(Gadget, key, label(null));
+    await fixture.until(() => reconciled.length > 0, 600_000);
+    await fixture.advance(600_000);
+    assert.ok(canary.healthy);
+  },
+);
+
 test("Canary refuses a reconciler without a cleanup", () => {
   const canary = new Canary(Gadget, {
     client: { patch: () => Promise.reject(new Error()) },
