@@ -17,28 +17,37 @@ function reference(
 
 test("What others need is applied before them, and webhooks last", () => {
   const kinds = [
-    "ValidatingWebhookConfiguration",
-    "Gadget",
-    "Deployment",
-    "Secret",
-    "ClusterRoleBinding",
-    "Namespace",
     "CustomResourceDefinition",
+    "Namespace",
+    "ClusterRole",
+    "ClusterClass",
+    "RuntimeClass",
+    "PriorityClass",
+    "StorageClass",
+    "VolumeSnapshotClass",
+    "IngressClass",
+    "GatewayClass",
+    "ClusterRoleBinding",
+    "ResourceQuota",
+    "ServiceAccount",
+    "Role",
+    "RoleBinding",
+    "ConfigMap",
+    "Secret",
+    "Service",
+    "LimitRange",
+    "Deployment",
+    "StatefulSet",
+    "CronJob",
+    "PodDisruptionBudget",
+    "Gadget",
     "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
   ];
   assert.deepEqual(
-    kinds.map((kind) => reference(kind)).sort(compareForApply)
+    kinds.toSorted().map((kind) => reference(kind)).sort(compareForApply)
       .map(({ kind }) => kind),
-    [
-      "CustomResourceDefinition",
-      "Namespace",
-      "ClusterRoleBinding",
-      "Secret",
-      "Deployment",
-      "Gadget",
-      "MutatingWebhookConfiguration",
-      "ValidatingWebhookConfiguration",
-    ],
+    kinds,
   );
 });
 
@@ -67,11 +76,12 @@ test("Stages are definitions, classes, what the caller names, and the rest", () 
     reference("ConfigMap"),
     reference("GatewayClass", "one", "gateway.networking.k8s.io/v1"),
     reference("Tenant", "one", "example.com/v1"),
+    reference("ClusterRole"),
     reference("Namespace"),
     reference("CustomResourceDefinition"),
   ], ["example.com/Tenant"]);
   assert.deepEqual(stages.map((stage) => stage.map(({ kind }) => kind)), [
-    ["CustomResourceDefinition", "Namespace"],
+    ["CustomResourceDefinition", "Namespace", "ClusterRole"],
     ["GatewayClass"],
     ["Tenant"],
     ["ConfigMap"],

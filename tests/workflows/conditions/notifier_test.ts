@@ -179,6 +179,31 @@ test("A receiver that hangs is given up in time, and stop ends everything", asyn
   }
 });
 
+test("A notifier follows no redirect: its headers are for one receiver", async () => {
+  const server = await listening();
+  try {
+    const paths: (string | undefined)[] = [];
+    server.on("request", ({ url }, response) => {
+      paths.push(url);
+      response.writeHead(307, { location: "/other" }).end();
+    });
+    const { port } = server.address() as AddressInfo;
+    const one = notifierOf([], {
+      url: `http://127.0.0.1:${port}/`,
+      headers: { authorization: "Bearer secret" },
+      fetch: globalThis.fetch,
+      attempts: 1,
+    });
+    one.notifier.notify(OBJECT, NOTICE);
+    await one.notifier.flush();
+    assert.deepEqual(paths, ["/"]);
+    assert.deepEqual(one.warnings, ["Cannot deliver a notification"]);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
 test("A notifier refuses addresses and options that make no sense", () => {
   const controller = "release";
   assert.throws(() => new WebhookNotifier({ url: "file:///x", controller }), {

@@ -95,7 +95,15 @@ test("ApplyMemory handles the status and the rest of an object separately", () =
   memory.learn(apply(answer, status), answer);
   const scaled = stored("6", { status: { ready: true }, spec: {} });
   assert.equal(memory.isNeedless(apply(scaled, status)), true);
-  const reset = stored("7", { status: { ready: false } });
-  assert.equal(memory.isNeedless(apply(reset, status)), false);
+  const { metadata } = stored("7");
+  const changes: readonly Partial<Web>[] = [
+    { status: { ready: false } },
+    { metadata: { ...metadata, uid: "2" } },
+    { metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } },
+  ];
+  for (const change of changes) {
+    const reset = stored("7", { status: { ready: true }, ...change });
+    assert.equal(memory.isNeedless(apply(reset, status)), false);
+  }
   assert.equal(memory.isNeedless(apply(scaled)), false, "never applied");
 });
