@@ -108,6 +108,32 @@ scenario(
 );
 
 scenario(
+  "ctx.delete with a uid deletes that object, and none of the same name",
+  async (fixture) => {
+    const made = () => fixture.client.create(ConfigMap, { metadata: KEY });
+    const former = await made();
+    await fixture.client.delete(ConfigMap, KEY);
+    const { metadata: { uid } } = await made();
+    const ends: unknown[] = [];
+    await startGadgets(fixture, async (_gadget, ctx) => {
+      for (const one of [former.metadata.uid, uid]) {
+        const end = await ctx.delete(ConfigMap, "a", { uid: one }).then(
+          () => "deleted",
+          (error) => ApiError.is(error) && error.isConflict,
+        );
+        ends.push([
+          end,
+          await fixture.client.find(ConfigMap, KEY) !== undefined,
+        ]);
+      }
+    }, { retry: false });
+    await fixture.create("a");
+    await fixture.until(() => ends.length === 2);
+    assert.deepEqual(ends, [[true, true], ["deleted", false]]);
+  },
+);
+
+scenario(
   "A replacement needs the version that was read, so no change is lost [J11]",
   async (fixture) => {
     const errors: unknown[] = [];

@@ -108,6 +108,16 @@ for (const method of ["GET", "POST"] as const) {
     assert.equal(await text(await sent), "late");
     await transport.close();
   });
+
+  test(`ClusterTransport that is closed ends a ${method} and its connection`, async () => {
+    const { transport } = transportTo(PLAIN);
+    const ended = assert.rejects(transport.send(get("/late", { method })));
+    await until("it has arrived", () => late.length === 1);
+    const socket = late.pop()?.socket;
+    await transport.close();
+    await inTime("it ends", ended, 5_000);
+    await until("its connection ends", () => !open.has(socket));
+  });
 }
 
 test("ClusterTransport sends nothing with credentials that changed while it opened", async () => {
