@@ -62,6 +62,24 @@ scenario(
 );
 
 scenario(
+  "An operator that is started while it stops is started once it has stopped",
+  async (fixture) => {
+    const seen: string[] = [];
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile: ({ spec }) => void seen.push(spec.value),
+    });
+    await fixture.start(operator);
+    const stopped = operator.stop();
+    await fixture.start(operator);
+    await stopped;
+    assert.equal(operator.health().started, true);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 1);
+  },
+);
+
+scenario(
   "A run that never returns is aborted, logged and abandoned",
   async (fixture) => {
     const operator = fixture.operator({ shutdownGrace: "3s" });

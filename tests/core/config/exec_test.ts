@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import {
   createAuthority,
@@ -14,6 +15,7 @@ import { ExecCredentials } from "../../../core/config/exec_credentials.ts";
 import { loadConfig } from "../../../core/config/load_config.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
+import { until } from "../../support/until.ts";
 
 const FOLDER = temporaryFolder();
 const VERSION = "client.authentication.k8s.io/v1";
@@ -81,6 +83,20 @@ async function plugin(
     runs: () =>
       existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : [],
   };
+}
+
+/** Whether a process runs; one that has ended may wait for its parent. */
+function isRunning(id: number): boolean {
+  try {
+    process.kill(id, 0);
+  } catch {
+    return false;
+  }
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${id}/stat`, "utf8"));
+  } catch {
+    return true;
+  }
 }
 
 /** Command that prints a credential. */
@@ -308,18 +324,32 @@ test("Errors of an exec plugin name it and quote nothing of its output", async (
   }
 });
 
-test("An exec plugin that hangs is killed after a minute", async () => {
+test("An exec plugin that hangs is killed after a minute, with its children", async () => {
   const clock = new VirtualClock();
-  const { source, runs } = await plugin("exec sleep 600", { clock });
+  const file = join(FOLDER, "children");
+  const { source, runs } = await plugin(
+    `sleep 600 & echo "$$ $!" > ${file}.new; mv ${file}.new ${file}; wait`,
+    { clock },
+  );
   const waiting = source.current();
   const outcome = assert.rejects(
     waiting,
     /did not end within 60000 ms$/,
   );
-  await clock.advance(60_000);
-  await outcome;
-  assert.equal(clock.pendingTimers, 0);
-  assert.ok(runs().length <= 1);
+  await until("its child runs", () => existsSync(file));
+  const left = new Set(readFileSync(file, "utf8").trim().split(" "));
+  try {
+    await clock.advance(60_000);
+    await outcome;
+    assert.equal(clock.pendingTimers, 0);
+    assert.equal(runs().length, 1);
+    await until("both have ended", () => {
+      for (const id of left) if (!isRunning(Number(id))) left.delete(id);
+      return left.size === 0;
+    }, { within: 15_000 });
+  } finally {
+    for (const id of left) process.kill(Number(id), "SIGKILL");
+  }
 });
 
 test("An exec plugin that is not installed is reported with its hint", async () => {

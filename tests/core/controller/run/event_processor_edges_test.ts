@@ -72,18 +72,24 @@ test("EventProcessor forgets objects that are deleted while it is paused [J22]",
 });
 
 test("EventProcessor keeps the latest thousand deletions while it is paused", async () => {
-  const fixture = new ProcessorFixture({ settings: { allEvents: true } });
-  const keys = Array.from({ length: 1_500 }, (_, i) => `default/${i}`);
-  for (const key of keys) {
-    fixture.add(key);
-    fixture.delete(key);
+  for (const hasRun of [false, true]) {
+    const fixture = new ProcessorFixture({ settings: { allEvents: true } });
+    if (hasRun) {
+      fixture.processor.resume();
+      fixture.processor.pause();
+    }
+    const keys = Array.from({ length: 1_500 }, (_, i) => `default/${i}`);
+    for (const key of keys) {
+      fixture.add(key);
+      fixture.delete(key);
+    }
+    assert.equal(fixture.processor.waiting, 1_000);
+    assert(fixture.isForgotten("default/499"));
+    fixture.processor.resume();
+    await fixture.settle();
+    assert.equal(fixture.begun[0]?.key, "default/500");
+    assert.equal(fixture.begun[0]?.deleted, true);
   }
-  assert.equal(fixture.processor.waiting, 1_000);
-  assert(fixture.isForgotten("default/499"));
-  fixture.processor.resume();
-  await fixture.settle();
-  assert.equal(fixture.begun[0]?.key, "default/500");
-  assert.equal(fixture.begun[0]?.deleted, true);
 });
 
 test("EventProcessor runs an aborted deletion again when it is resumed", async () => {

@@ -205,6 +205,21 @@ test("EventProcessor runs after a pause that began while its lease was uncertain
   assert.deepEqual(fixture.keys, [A]);
 });
 
+test("EventProcessor runs an object in a loop of writes after its pause, failed or not", async () => {
+  for (const result of [DONE, FAILED]) {
+    const fixture = await running();
+    fixture.add(A);
+    await fixture.settle();
+    fixture.begun[0]!.pause = 60_000;
+    await fixture.end(A, result);
+    fixture.update(A);
+    await fixture.clock.advance(59_999);
+    assert.equal(fixture.begun.length, 1);
+    await fixture.clock.advance(1);
+    assert.equal(fixture.begun.length, 2);
+  }
+});
+
 test("EventProcessor runs at the latest after the maximal interval [MaxIntervalIT]", async () => {
   const fixture = await running({ settings: { maxInterval: "50ms" } });
   fixture.script = () => DONE;
