@@ -136,6 +136,7 @@ export class ExternalCache<R> {
    * @returns Whether there is a change that the filters accept.
    */
   put(primary: string, resource: R): boolean {
+    this.#deleted.get(primary)?.delete(this.#id(resource));
     return this.#changed(resource, this.#set(primary, { resource }));
   }
 

@@ -86,6 +86,15 @@ test("ExternalCache ignores one fetch from before we deleted and created a resou
   }
 });
 
+test("ExternalCache keeps a resource that was pushed after our own deletion", () => {
+  const cache = new ExternalCache<Item>(byId);
+  cache.replace("p", [item("a", 1)]);
+  cache.ownDelete("p", item("a", 1));
+  assert.equal(cache.put("p", item("a", 1)), true);
+  assert.equal(cache.replace("p", [item("a", 1)]), false);
+  assert.deepEqual(cache.of("p"), [item("a", 1)]);
+});
+
 /** What happens between two fetches: own writes and deletions, one per id. */
 const round = fc.record({
   own: fc.uniqueArray(
