@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { patchStatus } from "../../core/controller/result.ts";
+import { Event } from "../../core/kinds/mod.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
@@ -76,6 +77,37 @@ scenario(
     assert.equal(operator.health().started, true);
     await fixture.create("a");
     await fixture.until(() => seen.length === 1);
+  },
+);
+
+scenario(
+  "A stop waits until the Events of the last runs are written",
+  async (fixture) => {
+    const held = Promise.withResolvers<void>();
+    let events = 0;
+    const client = fixture.client.with([(next) => async (request) => {
+      if (!request.path.includes("/events")) return await next(request);
+      events++;
+      await held.promise;
+      return await next(request);
+    }]);
+    const operator = fixture.operator({ client });
+    operator.register(Gadget, {
+      reconcile: (_gadget, ctx) => ctx.events.normal("Seen", "As asked"),
+    });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => events === 1);
+    let hasStopped = false;
+    const stopped = operator.stop().then(() => hasStopped = true);
+    await fixture.settle();
+    assert.equal(hasStopped, false);
+    held.resolve();
+    await fixture.done(stopped);
+    const { items } = await fixture.client.list(Event, {
+      namespace: "default",
+    });
+    assert.deepEqual(items.map(({ reason }) => reason), ["Seen"]);
   },
 );
 

@@ -6,6 +6,9 @@ import {
 } from "../../../../core/cache/store/cgroup_limit.ts";
 import { fc } from "../../../support/property.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
+import { MemoryPressure } from "../../../../core/cache/store/memory_pressure.ts";
+import { silentLogger } from "../../../../core/logger.ts";
+import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
 /** Member whose memory shrinks by 10 bytes per step. */
 class Member {
@@ -87,6 +90,22 @@ test("MemoryBudget always demotes the member with the most, until it is met", ()
       }
     }),
   );
+});
+
+test("MemoryBudget demotes below its limit with each change while memory is short", () => {
+  const pressure = new MemoryPressure({
+    limit: 1_000,
+    used: () => 950,
+    clock: new VirtualClock(),
+    log: silentLogger,
+  });
+  const member = new Member(new MemoryBudget("1MiB", { pressure }));
+  member.use(800);
+  assert.equal(member.steps, 0);
+  assert.equal(member.budget.mustWait(), true);
+  assert.equal(member.budget.allowed, 700);
+  member.use(800);
+  assert.equal(member.steps, 2);
 });
 
 test("MemoryBudget stops when nothing demotable is left", () => {
