@@ -21,14 +21,13 @@ import {
 import { bootstrap } from "./bootstrap.ts";
 import { CrdController } from "./controllers/crd_controller.ts";
 import { GarbageCollector } from "./controllers/garbage_collector.ts";
-import { RoleAggregation } from "./controllers/role_aggregation.ts";
-import { VolumeProtection } from "./controllers/volume_protection.ts";
+import { startRoleAggregation } from "./controllers/role_aggregation.ts";
 import {
   controllerSwitch,
   defaultControllers,
 } from "./controllers/controller_names.ts";
 import { QuotaController } from "./controllers/quota_controller.ts";
-import { PolicyController } from "./controllers/policy_controller.ts";
+import { startPolicyController } from "./controllers/policy_controller.ts";
 import { NamespaceController } from "./controllers/namespace_controller.ts";
 import type { ServerRequest } from "./http/exchange.ts";
 import { OpenApiRoutes } from "./discovery/openapi_routes.ts";
@@ -165,28 +164,25 @@ export class Instance {
     const quotas = isEnabled("resourcequota-controller")
       ? [new QuotaController(context)]
       : [];
-    const observers = [
-      ...(isEnabled("garbage-collector-controller")
-        ? [new GarbageCollector(context)]
-        : []),
-      new VolumeProtection(context, isEnabled),
-    ];
+    const collectors = isEnabled("garbage-collector-controller")
+      ? [new GarbageCollector(context)]
+      : [];
     this.#controllers = [
       definitions,
       namespaces,
       ...quotas,
       ...(isEnabled("clusterrole-aggregation-controller")
-        ? [new RoleAggregation(context)]
+        ? [startRoleAggregation(context)]
         : []),
       ...(isEnabled("validatingadmissionpolicy-status-controller")
-        ? [new PolicyController(context)]
+        ? [startPolicyController(context)]
         : []),
-      ...observers,
+      ...collectors,
     ];
     if (options.content === undefined) bootstrap(context);
     else {
       this.#load(options.content, definitions);
-      for (const observer of observers) observer.begin();
+      for (const collector of collectors) collector.begin();
     }
     store.begin();
     namespaces.begin();

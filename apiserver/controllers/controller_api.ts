@@ -19,10 +19,9 @@ import { settle } from "../settle.ts";
 import { StatusError } from "../status.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
 import { createObject } from "../write/create.ts";
-import { deleteObject } from "../write/delete.ts";
 import { updateObject } from "../write/update.ts";
 import {
-  internalDelete,
+  deleteStored,
   internalRequest,
   internalWrite,
 } from "./internal_request.ts";
@@ -80,7 +79,7 @@ export function matcher(
  * state; writes pass validation and admission like those of clients.
  */
 export class ControllerApi {
-  readonly #context: ApiContext;
+  readonly context: ApiContext;
   readonly #manager: string;
 
   /**
@@ -90,13 +89,13 @@ export class ControllerApi {
    * @param manager Field manager of the writes.
    */
   constructor(context: ApiContext, manager: string) {
-    this.#context = context;
+    this.context = context;
     this.#manager = manager;
   }
 
   /** Current time, in milliseconds since the Unix epoch. */
   get now(): number {
-    return this.#context.clock.wallTime();
+    return this.context.clock.wallTime();
   }
 
   /** Current time in the format of object fields. */
@@ -104,16 +103,12 @@ export class ControllerApi {
     return timestamp(this.now);
   }
 
-  get context(): ApiContext {
-    return this.#context;
-  }
-
   get<T extends KubernetesObject>(
     kind: ResolvedKind<T>,
     key: { readonly namespace?: string | undefined; readonly name: string },
   ): T | undefined {
     const { namespace = "", name } = key;
-    const stored = this.#context.store.collection(kind).get(
+    const stored = this.context.store.collection(kind).get(
       storageKey({ namespace, name }),
     );
     return stored && decode<T>(stored);
@@ -125,7 +120,7 @@ export class ControllerApi {
     namespace: string | undefined,
     matches?: (labels: Readonly<Record<string, string>> | undefined) => boolean,
   ): T[] {
-    const collection = this.#context.store.collection(kind);
+    const collection = this.context.store.collection(kind);
     if (collection.size === 0) return [];
     const found = collection.scan({ namespace });
     return (matches ? found.filter(({ labels }) => matches(labels)) : found)
@@ -147,7 +142,7 @@ export class ControllerApi {
     const reference = controllerReference(ownerKind, owner);
     const claimed: T[] = [];
     for (
-      const stored of this.#context.store.collection(kind).scan({ namespace })
+      const stored of this.context.store.collection(kind).scan({ namespace })
     ) {
       const manager = controllerOf(stored.owners);
       if (manager?.uid === uid) {
@@ -190,7 +185,7 @@ export class ControllerApi {
     draft: Draft<T>,
   ): Promise<T> {
     const { namespace = "" } = draft.metadata;
-    const request = internalRequest(this.#context, this.#definition(kind), {
+    const request = internalRequest(this.context, this.#definition(kind), {
       namespace,
       name: "",
     });
@@ -223,7 +218,7 @@ export class ControllerApi {
     const { namespace = "", name, uid } = object.metadata;
     const definition = this.#definition(kind);
     try {
-      const request = internalRequest(this.#context, definition, {
+      const request = internalRequest(this.context, definition, {
         namespace,
         name,
         subresource,
@@ -264,22 +259,17 @@ export class ControllerApi {
     { metadata: { namespace = "", name, uid } }: T,
     options: Partial<DeleteOptions> = {},
   ): Promise<void> {
-    const definition = this.#definition(kind);
     await settle(() => {
-      const stored = this.#context.store.collection(kind).get(
+      const stored = this.context.store.collection(kind).get(
         storageKey({ namespace, name }),
       );
       if (stored === undefined || stored.uid !== uid) return;
-      deleteObject(
-        internalRequest(this.#context, definition, stored),
-        stored,
-        internalDelete({ uid, ...options }),
-      );
+      deleteStored(this.context, stored, { uid, ...options });
     });
   }
 
   #definition({ group, plural }: ResolvedKind): ResourceDefinition {
-    const definition = this.#context.resources.find(group, plural);
+    const definition = this.context.resources.find(group, plural);
     if (definition === undefined) {
       throw new Error(`Cannot find the resource ${plural}: nobody serves it`);
     }

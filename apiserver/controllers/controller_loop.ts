@@ -243,10 +243,7 @@ export class ControllerLoop {
   }
 }
 
-function idOf(
-  { definition: { name, kind } }: Running,
-  key: string,
-): string {
+function idOf({ definition: { name, kind } }: Running, key: string): string {
   return `${name} ${kind.plural} ${key}`;
 }
 

@@ -7,7 +7,12 @@ import { ControllerApi } from "./controller_api.ts";
 import type { ControllerName } from "./controller_names.ts";
 import type { KeyPair } from "../certificates.ts";
 import { certificateSigner } from "./cluster/certificates.ts";
-import { CLAIMS, VOLUMES } from "./cluster/volumes.ts";
+import {
+  CLAIM_PROTECTION,
+  CLAIMS,
+  VOLUME_PROTECTION,
+  VOLUMES,
+} from "./cluster/volumes.ts";
 import { DISRUPTION_BUDGETS } from "./cluster/disruption.ts";
 import {
   ENDPOINT_MIRRORS,
@@ -44,6 +49,8 @@ const CONTROLLERS: readonly ControllerDefinition[] = [
   ENDPOINT_MIRRORS,
   VOLUMES,
   CLAIMS,
+  VOLUME_PROTECTION,
+  CLAIM_PROTECTION,
 ];
 
 /**

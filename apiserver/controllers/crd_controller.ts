@@ -2,22 +2,15 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import type { Timer } from "../../core/clock.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import type { ApiContext } from "../api_context.ts";
-import { rethrowMissing } from "../settle.ts";
 import {
   CRD_CLEANUP_FINALIZER,
   CRDS,
   type CustomResources,
-  type ResourceDefinition,
 } from "../registry.ts";
 import type { Collection } from "../storage/collection.ts";
 import type { Change } from "../storage/history.ts";
-import { deleteObject } from "../write/delete.ts";
-import { updateObject } from "../write/update.ts";
-import {
-  internalDelete,
-  internalRequest,
-  internalWrite,
-} from "./internal_request.ts";
+import type { StoredObject } from "../storage/stored_object.ts";
+import { deleteStored, updateStored } from "./internal_request.ts";
 import { WorkQueue } from "./work_queue.ts";
 
 /** Fields of a CustomResourceDefinition that the controller reads. */
@@ -34,6 +27,11 @@ interface Crd extends UntypedObject {
   };
 }
 
+type Status = NonNullable<Crd["status"]>;
+
+/** Field manager of the writes. */
+const MANAGER = "kube-apiserver";
+
 /**
  * Controller of CustomResourceDefinitions: sets their status, serves the
  * established ones and deletes the objects of deleted ones.
@@ -46,9 +44,7 @@ export class CrdController {
   readonly #served: Map<string, string> = new Map();
   /** Timers of new definitions that are not established yet, by CRD name. */
   readonly #establishing: Map<string, Timer> = new Map();
-  readonly #queue: WorkQueue<string> = new WorkQueue((name) =>
-    this.#reconcile(name)
-  );
+  readonly #queue: WorkQueue<string>;
 
   /**
    * Creates the controller; it observes the store from now on.
@@ -65,6 +61,11 @@ export class CrdController {
     this.#context = context;
     this.#crd = crd;
     this.#establishingDelay = establishingDelay;
+    this.#queue = new WorkQueue(
+      context.logger,
+      "Cannot serve a CRD",
+      (name) => this.#reconcile(name),
+    );
     context.store.listen((change, collection) =>
       this.#observe(change, collection)
     );
@@ -73,7 +74,7 @@ export class CrdController {
   /** Serves the definitions of a loaded store immediately. */
   begin(): void {
     for (const { name } of this.#context.store.collection(CRDS).values()) {
-      this.#reconcile(name);
+      this.#queue.process(name);
     }
   }
 
@@ -89,14 +90,14 @@ export class CrdController {
       if (type === "ADDED") this.#delayEstablishing(object.name);
       // Another definition may get the names that are free now.
       for (const { name } of this.#context.store.collection(CRDS).values()) {
-        this.#queue.add(name, name);
+        this.#queue.add(name);
       }
       return;
     }
     if (type !== "DELETED") return;
     const name = `${resource.plural}.${resource.group}`;
     if (this.#context.store.collection(CRDS).get(name)?.terminating) {
-      this.#queue.add(name, name);
+      this.#queue.add(name);
     }
   }
 
@@ -104,7 +105,7 @@ export class CrdController {
     if (this.#establishingDelay === 0) return;
     const timer = this.#context.clock.setTimer(() => {
       this.#establishing.delete(name);
-      this.#queue.add(name, name);
+      this.#queue.add(name);
     }, this.#establishingDelay);
     this.#establishing.set(name, timer);
   }
@@ -113,37 +114,22 @@ export class CrdController {
     const collection = this.#context.store.collection(CRDS);
     const stored = collection.get(name);
     if (stored === undefined) return;
-    try {
-      const crd = stored.parse() as Crd;
-      if (stored.terminating) this.#cleanUp(crd);
-      else this.#establish(crd, collection);
-    } catch (error) {
-      rethrowMissing(error);
-      this.#context.logger.warn("Cannot serve a CRD", {
-        name,
-        error,
-      });
-    }
+    if (stored.terminating) this.#cleanUp(stored);
+    else this.#establish(stored, collection);
   }
 
-  #establish(crd: Crd, collection: Collection): void {
-    const { name } = crd.metadata;
+  #establish(stored: StoredObject, collection: Collection): void {
+    const crd = stored.parse() as Crd;
+    const { name } = stored;
     const others = [...collection.values()]
       .filter((other) => other.name !== name).map((other) => other.parse());
     const now = this.#context.clock.wallTime();
     const next = this.#crd.nextCrdStatus(crd, others, now);
     const status = this.#establishing.has(name) ? installing(next) : next;
     if (!jsonEquals(status, crd.status)) {
-      this.#writeStatus(name, () => status);
       // The status change causes another call with the CRD.
-      return;
-    }
-    if (crd.status?.conditions?.some(isEstablished)) this.#serve(crd);
-  }
-
-  #definition(): ResourceDefinition {
-    const { resources } = this.#context;
-    return resources.find(CRDS.group, CRDS.plural) as ResourceDefinition;
+      this.#writeStatus(stored, () => status);
+    } else if (crd.status?.conditions?.some(isEstablished)) this.#serve(crd);
   }
 
   #serve(crd: Crd): void {
@@ -151,10 +137,7 @@ export class CrdController {
     const source = JSON.stringify([crd.metadata.uid, crd.spec]);
     if (this.#served.get(name) === source) return;
     const { store, resources, watches } = this.#context;
-    const definition = this.#crd.customResourceDefinition(
-      crd,
-      this.#context,
-    );
+    const definition = this.#crd.customResourceDefinition(crd, this.#context);
     const before = this.#served.has(name);
     store.open(definition);
     resources.serve(definition);
@@ -174,84 +157,58 @@ export class CrdController {
   }
 
   /** Deletes the objects of a definition, and then the definition. */
-  #cleanUp(crd: Crd): void {
-    const { name, finalizers = [] } = crd.metadata;
+  #cleanUp(stored: StoredObject): void {
+    const { metadata: { finalizers = [] }, spec } = stored.parse() as Crd;
     if (!finalizers.includes(CRD_CLEANUP_FINALIZER)) return;
-    const { group, names } = crd.spec;
     const { store, resources } = this.#context;
-    const definition = resources.find(group, names.plural);
-    if (definition !== undefined && this.#served.has(name)) {
+    const definition = resources.find(spec.group, spec.names.plural);
+    if (definition !== undefined && this.#served.has(stored.name)) {
       const collection = store.collectionOf(definition);
-      for (const stored of [...collection.values()]) {
-        if (stored.terminating) continue;
-        deleteObject(
-          internalRequest(this.#context, definition, stored),
-          stored,
-          internalDelete(),
-        );
+      for (const object of [...collection.values()]) {
+        if (!object.terminating) deleteStored(this.#context, object);
       }
       if (collection.size > 0) {
-        this.#reportProgress(crd);
+        this.#writeStatus(stored, inProgress);
         return;
       }
     }
-    updateObject(
-      internalRequest(this.#context, this.#definition(), {
-        namespace: "",
-        name,
-      }),
-      {
-        options: internalWrite("kube-apiserver"),
-        next: (live) => {
-          live.metadata.finalizers = finalizers.filter((finalizer) =>
-            finalizer !== CRD_CLEANUP_FINALIZER
-          );
-          return live;
-        },
+    updateStored(this.#context, stored, {
+      manager: MANAGER,
+      next: (live) => {
+        live.metadata.finalizers = finalizers.filter((finalizer) =>
+          finalizer !== CRD_CLEANUP_FINALIZER
+        );
+        return live;
       },
-    );
+    });
   }
 
-  /** Reports in the status that objects remain. */
-  #reportProgress({ metadata: { name } }: Crd): void {
-    this.#writeStatus(name, (status) => ({
-      ...status,
-      conditions: (status.conditions ?? []).map((condition) =>
-        condition.type === "Terminating"
-          ? {
-            ...condition,
-            reason: "InstanceDeletionInProgress",
-            message: "CustomResource deletion is in progress",
-          }
-          : condition
-      ),
-    }));
+  #writeStatus(stored: StoredObject, next: (status: Status) => unknown): void {
+    updateStored(this.#context, stored, {
+      manager: MANAGER,
+      subresource: "status",
+      next: (live) => ({ ...live, status: next((live as Crd).status ?? {}) }),
+    });
   }
+}
 
-  #writeStatus(
-    name: string,
-    next: (status: NonNullable<Crd["status"]>) => unknown,
-  ): void {
-    updateObject(
-      internalRequest(this.#context, this.#definition(), {
-        namespace: "",
-        name,
-        subresource: "status",
-      }),
-      {
-        options: internalWrite("kube-apiserver"),
-        next: (live) => ({
-          ...live,
-          status: next((live as Crd).status ?? {}),
-        }),
-      },
-    );
-  }
+/** Status of a terminating definition of which objects remain. */
+function inProgress(status: Status): unknown {
+  const reason = "InstanceDeletionInProgress";
+  const message = "CustomResource deletion is in progress";
+  return {
+    ...status,
+    conditions: (status.conditions ?? []).map((condition) =>
+      condition.type === "Terminating"
+        ? { ...condition, reason, message }
+        : condition
+    ),
+  };
 }
 
 /** Status of a new definition with accepted names that is not yet established. */
 function installing(status: unknown): unknown {
-  const { conditions = [], ...rest } = status as NonNullable<Crd["status"]>;
+  const { conditions = [], ...rest } = status as Status;
   return {
     ...rest,
     conditions: conditions.map((condition) =>

@@ -1,16 +1,9 @@
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { OwnerReference } from "../../core/api/object.ts";
 import type { ApiContext } from "../api_context.ts";
-import { rethrowMissing } from "../settle.ts";
 import type { Change } from "../storage/history.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
-import { deleteObject } from "../write/delete.ts";
-import { updateObject } from "../write/update.ts";
-import {
-  internalDelete,
-  internalRequest,
-  internalWrite,
-} from "./internal_request.ts";
+import { deleteStored, updateStored } from "./internal_request.ts";
 import { WorkQueue } from "./work_queue.ts";
 
 const MANAGER = "kube-controller-manager";
@@ -36,14 +29,17 @@ export class GarbageCollector {
   readonly #context: ApiContext;
   /** Dependents by uid, grouped by the uid of an owner in their references. */
   readonly #dependents: Map<string, Map<string, StoredObject>> = new Map();
-  readonly #queue: WorkQueue<string> = new WorkQueue((uid) =>
-    this.#reconcile(uid)
-  );
+  readonly #queue: WorkQueue<string>;
   /** Newest states of objects that may have to be collected, by uid. */
   readonly #seen: Map<string, StoredObject> = new Map();
 
   constructor(context: ApiContext) {
     this.#context = context;
+    this.#queue = new WorkQueue(
+      context.logger,
+      "Cannot garbage-collect an object",
+      (uid) => this.#reconcile(uid),
+    );
     context.store.listen((change) => this.#observe(change));
   }
 
@@ -87,7 +83,7 @@ export class GarbageCollector {
 
   #enqueue(object: StoredObject): void {
     this.#seen.set(object.uid, object);
-    this.#queue.add(object.uid, object.uid);
+    this.#queue.add(object.uid);
   }
 
   #enqueueOwners(object: StoredObject): void {
@@ -116,17 +112,7 @@ export class GarbageCollector {
     this.#seen.delete(uid);
     const stored = seen &&
       this.#context.store.collectionOf(seen.definition).get(seen.key);
-    if (stored === undefined || stored.uid !== uid) return;
-    try {
-      this.#collect(stored);
-    } catch (error) {
-      rethrowMissing(error);
-      this.#context.logger.warn("Cannot garbage-collect an object", {
-        resource: stored.definition.plural,
-        object: stored.key,
-        error,
-      });
-    }
+    if (stored?.uid === uid) this.#collect(stored);
   }
 
   #collect(stored: StoredObject): void {
@@ -161,14 +147,10 @@ export class GarbageCollector {
         }
       });
     }
-    deleteObject(
-      this.#request(stored),
-      stored,
-      internalDelete({
-        uid: stored.uid,
-        propagationPolicy: foreground ? "Foreground" : policyOf(stored),
-      }),
-    );
+    deleteStored(this.#context, stored, {
+      uid: stored.uid,
+      propagationPolicy: foreground ? "Foreground" : policyOf(stored),
+    });
   }
 
   #ownersOf(stored: StoredObject): OwnerStates {
@@ -239,24 +221,13 @@ export class GarbageCollector {
     stored: StoredObject,
     change: (object: ReturnType<StoredObject["parse"]>) => void,
   ): void {
-    updateObject(this.#request(stored), {
-      options: internalWrite(MANAGER),
-      uid: stored.uid,
+    updateStored(this.#context, stored, {
+      manager: MANAGER,
       next: (live) => {
         change(live);
         return live;
       },
     });
-  }
-
-  #request(stored: StoredObject) {
-    const { resources } = this.#context;
-    const { group, plural } = stored.definition;
-    return internalRequest(
-      this.#context,
-      resources.find(group, plural) ?? stored.definition,
-      stored,
-    );
   }
 }
 

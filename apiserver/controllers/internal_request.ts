@@ -1,9 +1,13 @@
+import type { UntypedObject } from "../../core/api/object.ts";
 import type { ApiContext } from "../api_context.ts";
 import type { ResourceDefinition } from "../registry.ts";
 import type { DeleteOptions, WriteOptions } from "../request/query_options.ts";
 import type { ResourceRequest } from "../request/resource_request.ts";
 import { ADMINISTRATOR } from "../request/user.ts";
 import { storageVersionOf } from "../resources.ts";
+import type { StoredObject } from "../storage/stored_object.ts";
+import { deleteObject } from "../write/delete.ts";
+import { updateObject } from "../write/update.ts";
 
 const NO_QUERY: URLSearchParams = new URLSearchParams();
 
@@ -20,12 +24,7 @@ export function internalRequest(
   const { namespace, name } = target;
   return {
     context,
-    http: {
-      method: "PATCH",
-      target: "",
-      headers: {},
-      body: new Uint8Array(),
-    },
+    http: { method: "PATCH", target: "", headers: {}, body: new Uint8Array() },
     query: NO_QUERY,
     definition,
     version: storageVersionOf(definition),
@@ -51,7 +50,7 @@ export function internalWrite(fieldManager: string): WriteOptions {
 }
 
 /** Options of a controller's deletion. */
-export function internalDelete(
+function internalDelete(
   options: Partial<DeleteOptions> = {},
 ): DeleteOptions {
   return {
@@ -63,4 +62,52 @@ export function internalDelete(
     resourceVersion: undefined,
     ...options,
   };
+}
+
+/** Request of a controller for a stored object or a subresource of it. */
+function requestFor(
+  context: ApiContext,
+  stored: StoredObject,
+  subresource?: string,
+): ResourceRequest {
+  const { namespace, name, definition } = stored;
+  const { group, plural } = definition;
+  const current = context.resources.find(group, plural) ?? definition;
+  return internalRequest(context, current, { namespace, name, subresource });
+}
+
+/**
+ * Updates a stored object, or a subresource of it, for a controller.
+ *
+ * @throws {StatusError} If the update is rejected.
+ */
+export function updateStored(
+  context: ApiContext,
+  stored: StoredObject,
+  { manager, subresource, next }: {
+    /** Field manager of the write. */
+    readonly manager: string;
+    readonly subresource?: string | undefined;
+    /** Function that computes the new object; it may modify and return its argument. */
+    readonly next: (live: UntypedObject) => UntypedObject;
+  },
+): void {
+  updateObject(requestFor(context, stored, subresource), {
+    options: internalWrite(manager),
+    uid: stored.uid,
+    next,
+  });
+}
+
+/**
+ * Deletes a stored object for a controller.
+ *
+ * @throws {StatusError} If the deletion is rejected.
+ */
+export function deleteStored(
+  context: ApiContext,
+  stored: StoredObject,
+  options?: Partial<DeleteOptions>,
+): void {
+  deleteObject(requestFor(context, stored), stored, internalDelete(options));
 }

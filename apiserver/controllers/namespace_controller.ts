@@ -8,15 +8,13 @@ import type { ResourceDefinition } from "../registry.ts";
 import { StatusError } from "../status.ts";
 import type { Change } from "../storage/history.ts";
 import type { Collection } from "../storage/collection.ts";
-import type { ResourceRequest } from "../request/resource_request.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
-import { updateObject } from "../write/update.ts";
 import { createObject } from "../write/create.ts";
-import { deleteObject } from "../write/delete.ts";
 import {
-  internalDelete,
+  deleteStored,
   internalRequest,
   internalWrite,
+  updateStored,
 } from "./internal_request.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import {
@@ -63,9 +61,7 @@ export class NamespaceController {
   readonly #emptying: Map<string, Timer> = new Map();
   /** Default objects that need no change. */
   readonly #checked: WeakSet<StoredObject> = new WeakSet();
-  readonly #queue: WorkQueue<string> = new WorkQueue((name) =>
-    this.#reconcile(name)
-  );
+  readonly #queue: WorkQueue<string>;
 
   /**
    * Creates the controller; it observes the store from now on.
@@ -83,6 +79,11 @@ export class NamespaceController {
     },
   ) {
     this.#context = context;
+    this.#queue = new WorkQueue(
+      context.logger,
+      "Cannot reconcile a namespace",
+      (name) => this.#reconcile(name),
+    );
     this.#hasKubelet = hasKubelet;
     this.#empties = isEnabled("namespace-controller");
     const defaults: readonly DefaultObject[] = [
@@ -126,7 +127,7 @@ export class NamespaceController {
     for (
       const { name } of this.#context.store.collection(NAMESPACES).values()
     ) {
-      this.#queue.add(name, name);
+      this.#queue.add(name);
     }
   }
 
@@ -136,28 +137,25 @@ export class NamespaceController {
     this.#emptying.clear();
   }
 
-  #observe(
-    { type, object, previous }: Change,
-    { resource }: Collection,
-  ): void {
+  #observe({ type, object, previous }: Change, { resource }: Collection): void {
     if (resource.plural === NAMESPACES.plural && resource.group === "") {
       if (type === "DELETED") return;
       if (object.terminating && !previous?.terminating) {
         this.#scheduleEmptying(object.name);
-      } else this.#queue.add(object.name, object.name);
+      } else this.#queue.add(object.name);
     } else if (
       object.namespace !== "" &&
       (type === "DELETED" ||
         (object.name === ROOT_CERTIFICATE && resource.plural === "configmaps"))
     ) {
-      this.#queue.add(object.namespace, object.namespace);
+      this.#queue.add(object.namespace);
     }
   }
 
   #scheduleEmptying(name: string): void {
     const timer = this.#context.clock.setTimer(() => {
       this.#emptying.delete(name);
-      this.#queue.add(name, name);
+      this.#queue.add(name);
     }, EMPTYING_DELAY_MS);
     this.#emptying.set(name, timer);
   }
@@ -165,17 +163,8 @@ export class NamespaceController {
   #reconcile(name: string): void {
     const stored = this.#context.store.collection(NAMESPACES).get(name);
     if (stored === undefined || this.#emptying.has(name)) return;
-    try {
-      if (stored.terminating) {
-        if (this.#empties) this.#empty(name);
-      } else this.#createDefaults(name);
-    } catch (error) {
-      rethrowMissing(error);
-      this.#context.logger.warn("Cannot reconcile a namespace", {
-        namespace: name,
-        error,
-      });
-    }
+    if (!stored.terminating) this.#createDefaults(name);
+    else if (this.#empties) this.#empty(name);
   }
 
   #createDefaults(namespace: string): void {
@@ -187,19 +176,20 @@ export class NamespaceController {
       const { name } = wanted.metadata;
       const stored = store.collectionOf(definition).get(`${namespace}/${name}`);
       if (stored && this.#checked.has(stored)) continue;
-      const request = internalRequest(this.#context, definition, {
-        namespace,
-        name,
+      if (stored) {
+        this.#restore(stored, wanted);
+        continue;
+      }
+      const key = { namespace, name };
+      createObject(internalRequest(this.#context, definition, key), wanted, {
+        options: internalWrite(MANAGER),
+        apply: false,
       });
-      const options = internalWrite(MANAGER);
-      if (stored) this.#restore(request, stored, wanted);
-      else createObject(request, wanted, { options, apply: false });
     }
   }
 
   /** Restores the data of a default object. */
   #restore(
-    request: ResourceRequest,
     stored: StoredObject,
     { data, metadata: { annotations = {} } }: UntypedObject,
   ): void {
@@ -211,8 +201,8 @@ export class NamespaceController {
       this.#checked.add(stored);
       return;
     }
-    updateObject(request, {
-      options: internalWrite(MANAGER),
+    updateStored(this.#context, stored, {
+      manager: MANAGER,
       next: (live) => ({
         ...live,
         metadata: {
@@ -286,14 +276,10 @@ export class NamespaceController {
     const collection = this.#context.store.collectionOf(definition);
     for (const stored of collection.scan({ namespace })) {
       if (stored.terminating && definition.gracePeriod === undefined) continue;
-      const request = internalRequest(this.#context, definition, stored);
       try {
         // Without a kubelet nothing would stop the pods.
-        deleteObject(
-          request,
-          stored,
-          internalDelete(this.#hasKubelet ? {} : { gracePeriodSeconds: 0 }),
-        );
+        const options = this.#hasKubelet ? {} : { gracePeriodSeconds: 0 };
+        deleteStored(this.#context, stored, options);
       } catch (error) {
         rethrowMissing(error);
         if (!(error instanceof StatusError)) throw error;

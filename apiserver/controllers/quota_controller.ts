@@ -2,10 +2,10 @@ import type { Timer } from "../../core/clock.ts";
 import type { ResourceQuota } from "../../core/kinds/core_v1.ts";
 import type { QuotaChange } from "../admission/quota_tracker.ts";
 import type { ApiContext } from "../api_context.ts";
-import { rethrowMissing } from "../settle.ts";
-import { updateObject } from "../write/update.ts";
-import { internalRequest, internalWrite } from "./internal_request.ts";
+import { updateStored } from "./internal_request.ts";
 import { WorkQueue } from "./work_queue.ts";
+
+const QUOTAS = { group: "", plural: "resourcequotas" };
 
 /** Milliseconds until a status that a client wrote is corrected. */
 const RESYNC_MS = 5 * 60_000;
@@ -13,9 +13,7 @@ const RESYNC_MS = 5 * 60_000;
 /** Quota controller: writes limits and usage into the status of ResourceQuotas. */
 export class QuotaController {
   readonly #context: ApiContext;
-  readonly #queue: WorkQueue<QuotaChange> = new WorkQueue((change) =>
-    this.#write(change)
-  );
+  readonly #queue: WorkQueue<QuotaChange>;
   /** Quotas whose `status.hard` is outdated, by namespace and name. */
   readonly #outdated: Set<string> = new Set();
   /** Quotas whose status a client wrote. */
@@ -29,6 +27,11 @@ export class QuotaController {
    */
   constructor(context: ApiContext) {
     this.#context = context;
+    this.#queue = new WorkQueue(
+      context.logger,
+      "Cannot write the status of a quota",
+      (change) => this.#write(change),
+    );
   }
 
   /** Starts the controller with all quotas of the store. */
@@ -45,7 +48,7 @@ export class QuotaController {
         return;
       }
       if (change.hard) this.#outdated.add(key);
-      this.#queue.add(key, change);
+      this.#queue.add(change, key);
     });
   }
 
@@ -59,44 +62,31 @@ export class QuotaController {
     this.#resync = undefined;
     for (const [key, change] of this.#foreign) {
       this.#outdated.add(key);
-      this.#queue.add(key, change);
+      this.#queue.add(change, key);
     }
     this.#foreign.clear();
   }
 
   #write({ namespace, name, charged }: QuotaChange): void {
-    const { quotas, resources, logger } = this.#context;
+    const { quotas, store } = this.#context;
     const key = `${namespace}/${name}`;
     const state = quotas.of(namespace).find(({ quota }) =>
       quota.metadata?.name === name
     );
-    const definition = resources.find("", "resourcequotas");
-    if (state === undefined || definition === undefined) return;
+    const stored = store.collection(QUOTAS).get(key);
+    if (state === undefined || stored === undefined) return;
     const used = Object.fromEntries(
       [...state.used].map(([resource, amount]) => [resource, `${amount}`]),
     );
-    try {
-      updateObject(
-        internalRequest(this.#context, definition, {
-          namespace,
-          name,
-          subresource: "status",
-        }),
-        {
-          options: internalWrite(
-            charged ? "kube-apiserver" : "kube-controller-manager",
-          ),
-          next: (live) => {
-            const { spec, status } = live as unknown as ResourceQuota;
-            const hard = this.#outdated.has(key) ? spec?.hard : status?.hard;
-            return { ...live, status: { hard: hard ?? {}, used } };
-          },
-        },
-      );
-      this.#outdated.delete(key);
-    } catch (error) {
-      rethrowMissing(error);
-      logger.warn("Cannot write the status of a quota", { key, error });
-    }
+    updateStored(this.#context, stored, {
+      manager: charged ? "kube-apiserver" : "kube-controller-manager",
+      subresource: "status",
+      next: (live) => {
+        const { spec, status } = live as unknown as ResourceQuota;
+        const hard = this.#outdated.has(key) ? spec?.hard : status?.hard;
+        return { ...live, status: { hard: hard ?? {}, used } };
+      },
+    });
+    this.#outdated.delete(key);
   }
 }

@@ -2,58 +2,41 @@ import type { ClusterRole } from "../../core/kinds/rbac_v1.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import { aggregated, RBAC_GROUP } from "../access/bootstrap_roles.ts";
 import type { ApiContext } from "../api_context.ts";
-import { updateObject } from "../write/update.ts";
-import { internalRequest, internalWrite } from "./internal_request.ts";
+import type { StoredObject } from "../storage/stored_object.ts";
+import { updateStored } from "./internal_request.ts";
 import { WorkQueue } from "./work_queue.ts";
+
+const FAILURE = "Cannot aggregate a ClusterRole";
 
 const ROLES = { group: RBAC_GROUP, plural: "clusterroles" };
 
 /**
- * Controller of aggregated ClusterRoles: writes into them the rules of the
- * ClusterRoles that they select.
+ * Starts the controller of aggregated ClusterRoles, which writes into them the
+ * rules of the ClusterRoles that they select.
  */
-export class RoleAggregation {
-  readonly #context: ApiContext;
-  readonly #queue: WorkQueue<undefined> = new WorkQueue(() => this.#update());
+export function startRoleAggregation(context: ApiContext): WorkQueue<string> {
+  const { store, logger } = context;
+  const queue = new WorkQueue<string>(logger, FAILURE, () => update(context));
+  store.listen((_change, { resource: { group, plural } }) => {
+    if (group === ROLES.group && plural === ROLES.plural) queue.add("all");
+  });
+  return queue;
+}
 
-  /** Creates the controller; it observes the store from now on. */
-  constructor(context: ApiContext) {
-    this.#context = context;
-    context.store.listen((_change, { resource }) => {
-      if (resource.group !== RBAC_GROUP || resource.plural !== ROLES.plural) {
-        return;
-      }
-      this.#queue.add("", undefined);
-    });
-  }
-
-  #update(): void {
-    const { store, resources, logger } = this.#context;
-    const definition = resources.find(ROLES.group, ROLES.plural);
-    if (definition === undefined) return;
-    const roles = [...store.collection(ROLES).values()].map((stored) =>
-      stored.parse()
-    );
-    for (const role of roles as ClusterRole[]) {
-      if (role.aggregationRule === undefined) continue;
-      const rules = aggregated(role, roles as ClusterRole[]);
-      if (jsonEquals(rules, role.rules ?? [])) continue;
-      const name = role.metadata?.name ?? "";
-      try {
-        updateObject(
-          internalRequest(this.#context, definition, { namespace: "", name }),
-          {
-            options: internalWrite("clusterrole-aggregation-controller"),
-            next: (live) => ({ ...live, rules }),
-          },
-        );
-      } catch (error) {
-        logger.warn("Cannot aggregate a ClusterRole", { name, error });
-      }
+function update(context: ApiContext): void {
+  const stored = [...context.store.collection(ROLES).values()];
+  const roles = stored.map((one) => one.parse() as ClusterRole);
+  for (const [index, role] of roles.entries()) {
+    if (role.aggregationRule === undefined) continue;
+    const rules = aggregated(role, roles);
+    if (jsonEquals(rules, role.rules ?? [])) continue;
+    try {
+      updateStored(context, stored[index] as StoredObject, {
+        manager: "clusterrole-aggregation-controller",
+        next: (live) => ({ ...live, rules }),
+      });
+    } catch (error) {
+      context.logger.warn(FAILURE, { name: role.metadata?.name, error });
     }
-  }
-
-  stop(): void {
-    this.#queue.stop();
   }
 }

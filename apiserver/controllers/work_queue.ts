@@ -1,13 +1,13 @@
 /**
  * Work queue of the controllers that run inside the API server: garbage collection,
- * namespaces, custom resource definitions, volume protection and simulated
- * readiness. They watch the store directly and write through the functions of
+ * namespaces, custom resource definitions, quotas, roles and policies. They watch the store directly and write through the functions of
  * `apiserver/write`; they must not import `apiserver/http` or the client.
  *
  * @module
  */
 import { setImmediate } from "node:timers";
-import { settle } from "../settle.ts";
+import type { Logger } from "../../core/logger.ts";
+import { rethrowMissing, settle } from "../settle.ts";
 
 /** Number of items processed before other tasks of the event loop run. */
 const SLICE = 64;
@@ -18,6 +18,8 @@ const SLICE = 64;
  * requests during a long cascade.
  */
 export class WorkQueue<T> {
+  readonly #logger: Logger;
+  readonly #failure: string;
   readonly #work: (item: T) => void;
   readonly #items: Map<string, T> = new Map();
   #scheduled = false;
@@ -26,14 +28,17 @@ export class WorkQueue<T> {
   /**
    * Creates an empty queue.
    *
-   * @param work Function that processes one item; must not throw.
+   * @param failure Message of the warning about an item whose work fails.
+   * @param work Function that processes one item.
    */
-  constructor(work: (item: T) => void) {
+  constructor(logger: Logger, failure: string, work: (item: T) => void) {
+    this.#logger = logger;
+    this.#failure = failure;
     this.#work = work;
   }
 
   /** Adds an item; replaces a waiting item with the same key. */
-  add(key: string, item: T): void {
+  add(item: T, key: string = String(item)): void {
     if (this.#stopped) return;
     this.#items.set(key, item);
     if (this.#scheduled) return;
@@ -48,11 +53,22 @@ export class WorkQueue<T> {
         this.#scheduled = false;
         return;
       }
-      this.#items.delete(next[0]);
+      const [key, item] = next;
+      this.#items.delete(key);
       // An item whose writes wait for webhooks is processed again with their answers.
-      void settle(() => this.#work(next[1]));
+      void settle(() => this.process(item, key));
     }
     setImmediate(() => this.#run());
+  }
+
+  /** Processes an item at once; logs a failure. */
+  process(item: T, key: string = String(item)): void {
+    try {
+      this.#work(item);
+    } catch (error) {
+      rethrowMissing(error);
+      this.#logger.warn(this.#failure, { key, error });
+    }
   }
 
   /** Drops the waiting items and ignores later ones. */

@@ -92,11 +92,7 @@ async function syncBudget(
       desiredHealthy: desired,
       expectedPods: expected,
     }
-    : status ?? {
-      currentHealthy: 0,
-      desiredHealthy: 0,
-      expectedPods: 0,
-    };
+    : status ?? { currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 };
   const next: PodDisruptionBudgetStatus = {
     ...counts,
     disruptionsAllowed: allowed,

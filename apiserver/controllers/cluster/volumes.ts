@@ -1,10 +1,14 @@
+import type { ResolvedKind } from "../../../core/api/kind.ts";
+import type { KubernetesObject } from "../../../core/api/object.ts";
 import { Quantity } from "../../../core/api/quantity.ts";
 import {
   PersistentVolume,
   PersistentVolumeClaim,
+  Pod,
 } from "../../../core/kinds/core_v1.ts";
 import { type ControllerApi, matcher } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
+import { isFinished } from "../workloads/pods.ts";
 
 const NAME = "persistentvolume-binder-controller";
 const BOUND_BY = "pv.kubernetes.io/bound-by-controller";
@@ -165,5 +169,64 @@ async function bind(
     accessModes: volume.spec?.accessModes,
     capacity: volume.spec?.capacity,
     currentVolumeAttributesClassName: volume.spec?.volumeAttributesClassName,
+  });
+}
+
+/** Controller that removes the finalizer of deleted volumes to which no claim is bound. */
+export const VOLUME_PROTECTION: ControllerDefinition = {
+  name: "persistentvolume-protection-controller",
+  kind: PersistentVolume,
+  concerns: ({ terminating }) => terminating,
+  async sync(object, api) {
+    const { status } = object as PersistentVolume;
+    if (status?.phase === "Bound") return;
+    const finalizer = "kubernetes.io/pv-protection";
+    await release(PersistentVolume, object, { api, finalizer });
+  },
+};
+
+/** Controller that removes the finalizer of deleted claims that no pod uses. */
+export const CLAIM_PROTECTION: ControllerDefinition = {
+  name: "persistentvolumeclaim-protection-controller",
+  kind: PersistentVolumeClaim,
+  concerns: ({ terminating }) => terminating,
+  watches: [{
+    kind: Pod,
+    *keys({ object: { namespace } }, api) {
+      const claims = api.context.store.collection(PersistentVolumeClaim);
+      for (const { terminating, key } of claims.scan({ namespace })) {
+        if (terminating) yield key;
+      }
+    },
+  }],
+  async sync(object, api) {
+    const { namespace, name } = object.metadata;
+    if (api.list(Pod, namespace).some((pod) => mounts(pod, name))) return;
+    const finalizer = "kubernetes.io/pvc-protection";
+    await release(PersistentVolumeClaim, object, { api, finalizer });
+  },
+};
+
+/** Whether the pod uses the claim and has not terminated. */
+function mounts(pod: Pod, claim: string): boolean {
+  return !isFinished(pod) &&
+    pod.spec.volumes?.some(({ persistentVolumeClaim }) =>
+        persistentVolumeClaim?.claimName === claim
+      ) === true;
+}
+
+/** Removes a finalizer. */
+async function release(
+  kind: ResolvedKind,
+  object: KubernetesObject,
+  { api, finalizer }: {
+    readonly api: ControllerApi;
+    readonly finalizer: string;
+  },
+): Promise<void> {
+  await api.update(kind, object, ({ metadata }) => {
+    metadata.finalizers = metadata.finalizers?.filter((other) =>
+      other !== finalizer
+    );
   });
 }

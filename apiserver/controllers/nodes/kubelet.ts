@@ -160,11 +160,7 @@ class PodRunner {
     for (const { signal } of run?.processes.values() ?? []) signal.abort();
   }
 
-  async sync(
-    pod: Pod,
-    api: ControllerApi,
-    wake: () => void,
-  ): ReturnType<Sync> {
+  async sync(pod: Pod, api: ControllerApi, wake: () => void): ReturnType<Sync> {
     const { metadata: { uid = "", deletionTimestamp }, spec } = pod;
     if (!spec.nodeName) return;
     if (isFinished(pod)) {

@@ -78,9 +78,7 @@ function everyDuration(text: string): CronTimes {
     period += Number(count) * (UNITS_MS[unit ?? ""] ?? 0);
   }
   const seconds = Math.max(1_000, Math.floor(period / 1_000) * 1_000);
-  return {
-    next: (after) => Math.floor(after / 1_000) * 1_000 + seconds,
-  };
+  return { next: (after) => Math.floor(after / 1_000) * 1_000 + seconds };
 }
 
 function fieldSet(text: string, field: CronField): Set<number> {

@@ -316,10 +316,7 @@ class Rollout {
             ...selector,
             matchLabels: { ...selector.matchLabels, [HASH_LABEL]: hash },
           },
-          template: {
-            ...template,
-            metadata: { ...template.metadata, labels },
-          },
+          template: { ...template, metadata: { ...template.metadata, labels } },
         },
       });
     } catch (error) {
@@ -523,10 +520,7 @@ class Rollout {
       updatedReplicas: this.#current?.status?.replicas ?? 0,
       readyReplicas: sum(this.#all, (set) => set.status?.readyReplicas),
       availableReplicas: available,
-      unavailableReplicas: Math.max(
-        0,
-        sum(this.#all, replicasOf) - available,
-      ),
+      unavailableReplicas: Math.max(0, sum(this.#all, replicasOf) - available),
     };
     const isAvailable = available >= this.#replicas - this.#unavailable;
     return {

@@ -84,11 +84,7 @@ async function syncReplicas<T extends Replicated>(
     }
     pods = await claim();
   }
-  const { ready, available, delay } = readiness(
-    pods,
-    minReadySeconds,
-    api.now,
-  );
+  const { ready, available, delay } = readiness(pods, minReadySeconds, api.now);
   const before = owner.status?.conditions;
   const conditions = failure
     ? withCondition(before, {

@@ -82,8 +82,7 @@ export async function syncRevisions(
       });
       return { all: [...all, newest], newest };
     } catch (error) {
-      const isTaken = error instanceof StatusError &&
-        error.status.code === 409;
+      const isTaken = error instanceof StatusError && error.status.code === 409;
       if (!isTaken || collisions - base > 8) throw error;
     }
   }
