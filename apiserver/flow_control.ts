@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { UntypedObject } from "../core/api/object.ts";
 import { timestamp } from "../core/api/timestamp.ts";
 import type { Clock } from "../core/clock.ts";
+import { FLOW_OBJECTS } from "./builtin/data/flow_objects.ts";
 import type { GroupResource } from "./registry.ts";
 import type { RequestInfo } from "./request/request_info.ts";
 import type { User } from "./request/user.ts";
@@ -19,125 +20,41 @@ const COMPONENTS: GroupResource = { group: "", plural: "componentstatuses" };
 
 type Spec = Record<string, unknown>;
 
-/**
- * Data of the priority levels: shares, lendable percentage, and number, hand
- * size and length of the queues.
- */
-const LEVEL_DATA: Readonly<Record<string, readonly number[]>> = {
-  "catch-all": [5, 0],
-  exempt: [0, 0],
-  "global-default": [20, 50, 128, 6, 50],
-  "leader-election": [10, 0, 16, 4, 50],
-  "node-high": [40, 25, 64, 6, 50],
-  system: [30, 33, 64, 6, 50],
-  "workload-high": [40, 50, 128, 6, 50],
-  "workload-low": [100, 90, 128, 6, 50],
-};
+/** Objects without kind and metadata, by name. */
+type Bodies = Readonly<Record<string, Spec>>;
 
-function levelSpec(name: string): Spec {
-  const [nominalConcurrencyShares, lendablePercent, queues, handSize, length] =
-    LEVEL_DATA[name] ?? [];
-  const shares = { nominalConcurrencyShares, lendablePercent };
-  if (name === "exempt") return { type: "Exempt", exempt: shares };
-  const limitResponse = queues === undefined ? { type: "Reject" } : {
-    type: "Queue",
-    queuing: { queues, handSize, queueLengthLimit: length },
-  };
-  return { type: "Limited", limited: { ...shares, limitResponse } };
+function specs(kind: "levels" | "schemas"): [name: string, spec: Spec][] {
+  return Object.entries(JSON.parse(FLOW_OBJECTS)[kind]);
 }
 
-const list = (text = ""): string[] => text.split(",");
-
-function readSubject(text: string): Spec {
-  const [kind = "", name = ""] = text.split("/");
-  switch (kind) {
-    case "Group":
-      return { kind, group: { name } };
-    case "User":
-      return { kind, user: { name } };
-    default:
-      return { kind, serviceAccount: { namespace: "kube-system", name } };
-  }
+function levelBodies(): Bodies {
+  return Object.fromEntries(
+    specs("levels").map(([name, spec]) => [name, { spec, status: {} }]),
+  );
 }
 
-const ANYBODY = "Group/system:unauthenticated,Group/system:authenticated";
-const MANAGER = "User/system:kube-controller-manager";
-const SCHEDULER = "User/system:kube-scheduler";
-const EVERYTHING = "*|*|*|cluster;*|*";
-const LEASES = "get,create,update|coordination.k8s.io|leases";
-
-/**
- * Data of the flow schemas, one per line: name, precedence, level, flow
- * distinguisher and subjects; then, after semicolons, rules: verbs, groups,
- * resources and whether they are cluster-scoped, or verbs and paths.
- */
-const SCHEMA_DATA: Readonly<Record<string, string>> = Object.fromEntries(
-  `catch-all|10000|catch-all|ByUser|${ANYBODY};${EVERYTHING}
-endpoint-controller|150|workload-high|ByUser|${MANAGER},ServiceAccount/endpoint-controller,ServiceAccount/endpointslicemirroring-controller;get,create,update||endpoints
-exempt|1|exempt||Group/system:masters;${EVERYTHING}
-global-default|9900|global-default|ByUser|${ANYBODY};${EVERYTHING}
-kube-controller-manager|800|workload-high|ByNamespace|${MANAGER};${EVERYTHING}
-kube-scheduler|800|workload-high|ByNamespace|${SCHEDULER};${EVERYTHING}
-kube-system-service-accounts|900|workload-high|ByNamespace|ServiceAccount/*;${EVERYTHING}
-probes|2|exempt||${ANYBODY};get|/healthz,/readyz,/livez
-service-accounts|9000|workload-low|ByUser|Group/system:serviceaccounts;${EVERYTHING}
-system-leader-election|100|leader-election|ByUser|${MANAGER},${SCHEDULER},ServiceAccount/*;${LEASES}
-system-node-high|400|node-high|ByUser|Group/system:nodes;*||nodes,nodes/status|cluster;*|coordination.k8s.io|leases
-system-nodes|500|system|ByUser|Group/system:nodes;${EVERYTHING}
-workload-leader-election|200|leader-election|ByUser|ServiceAccount/*;get,create,update||endpoints,configmaps;${LEASES}`
-    .split("\n").map((line) => [line.slice(0, line.indexOf("|")), line]),
-);
-
-function readRules(texts: readonly string[]): Spec {
-  const rules = texts.map((text) => text.split("|"));
-  const resourceRules = rules.filter(({ length }) => length > 2)
-    .map(([verbs, group, resources, scope]) => ({
-      verbs: list(verbs),
-      apiGroups: list(group),
-      resources: list(resources),
-      ...scope !== undefined && { clusterScope: true },
-      namespaces: ["*"],
-    }));
-  const nonResourceRules = rules.filter(({ length }) => length === 2)
-    .map(([verbs, paths]) => ({
-      verbs: list(verbs),
-      nonResourceURLs: list(paths),
-    }));
-  return {
-    ...resourceRules.length > 0 && { resourceRules },
-    ...nonResourceRules.length > 0 && { nonResourceRules },
-  };
-}
-
-function levelBody(name: string): Spec {
-  return { spec: levelSpec(name), status: {} };
-}
-
-function schemaBody(name: string, now: number): Spec {
-  const [head = "", ...rules] = (SCHEMA_DATA[name] ?? "").split(";");
-  const [, precedence, level = "", type, subjects] = head.split("|");
-  const spec = {
-    priorityLevelConfiguration: { name: level },
-    matchingPrecedence: Number(precedence),
-    ...type && { distinguisherMethod: { type } },
-    rules: [{
-      subjects: list(subjects).map(readSubject),
-      ...readRules(rules),
-    }],
-  };
-  return { spec, status: dangling(level, now, true) };
+function schemaBodies(now: number): Bodies {
+  return Object.fromEntries(
+    specs("schemas").map(([name, spec]) => {
+      const { priorityLevelConfiguration: level } = spec as unknown as FlowSpec;
+      return [name, { spec, status: dangling(level.name, now, true) }];
+    }),
+  );
 }
 
 /** Components whose status is shown, without a scheduler. */
-const COMPONENT_DATA: Readonly<Record<string, Spec>> = {
-  "controller-manager": { status: "True", message: "ok" },
-  scheduler: {
-    status: "False",
-    message:
-      'Get "https://127.0.0.1:10259/healthz": dial tcp 127.0.0.1:10259: connect: connection refused',
-  },
-  "etcd-0": { status: "True", message: "ok" },
+const COMPONENT_BODIES: Bodies = {
+  "controller-manager": healthy("True", "ok"),
+  scheduler: healthy(
+    "False",
+    'Get "https://127.0.0.1:10259/healthz": dial tcp 127.0.0.1:10259: connect: connection refused',
+  ),
+  "etcd-0": healthy("True", "ok"),
 };
+
+function healthy(status: string, message: string): Spec {
+  return { conditions: [{ type: "Healthy", status, message }] };
+}
 
 /** Condition `Dangling` of a flow schema, by whether its priority level exists. */
 function dangling(level: string, now: number, exists: boolean): Spec {
@@ -200,15 +117,13 @@ export class FlowControl {
   provide({ group, plural }: GroupResource): void {
     if (group === GROUP) this.#provideFlows();
     else if (plural === COMPONENTS.plural && group === "") {
-      this.#fill(COMPONENTS, COMPONENT_DATA, (name) => ({
-        conditions: [{ type: "Healthy", ...COMPONENT_DATA[name] }],
-      }));
+      this.#fill(COMPONENTS, COMPONENT_BODIES);
     }
   }
 
   /** Number of seats of each priority level: its share of {@linkcode SEATS}. */
   seats(): readonly (readonly [level: string, seats: number])[] {
-    const shares = this.#objects(LEVELS, LEVEL_DATA, levelBody).map(
+    const shares = this.#objects(LEVELS, levelBodies).map(
       ({ metadata: { name }, spec }): [string, number] => {
         const { limited, exempt } = spec as LevelSpec;
         const { nominalConcurrencyShares: some } = limited ?? exempt ?? {};
@@ -235,21 +150,16 @@ export class FlowControl {
   #provideFlows(): void {
     if (this.#provided) return;
     this.#provided = true;
-    this.#fill(LEVELS, LEVEL_DATA, levelBody);
-    const now = this.#context.clock.wallTime();
-    this.#fill(SCHEMAS, SCHEMA_DATA, (name) => schemaBody(name, now));
+    this.#fill(LEVELS, levelBodies());
+    this.#fill(SCHEMAS, schemaBodies(this.#context.clock.wallTime()));
   }
 
-  #fill(
-    resource: GroupResource,
-    data: Readonly<Record<string, unknown>>,
-    make: (name: string) => Spec,
-  ): void {
+  #fill(resource: GroupResource, bodies: Bodies): void {
     const { store, resources, clock } = this.#context;
     const definition = resources.find(resource.group, resource.plural);
     if (definition === undefined) return;
     const { kind, storageVersion: version, group } = definition;
-    for (const name of Object.keys(data)) {
+    for (const [name, body] of Object.entries(bodies)) {
       if (store.collection(resource).get(name) !== undefined) continue;
       store.put(definition, {
         kind,
@@ -263,7 +173,7 @@ export class FlowControl {
             annotations: { "apf.kubernetes.io/autoupdate-spec": "true" },
           }),
         },
-        ...make(name),
+        ...body,
       });
     }
   }
@@ -296,31 +206,27 @@ export class FlowControl {
   }
 
   /** Objects of a resource, including those not created yet. */
-  #objects(
-    resource: GroupResource,
-    data: object,
-    body: (name: string) => Spec,
-  ): UntypedObject[] {
+  #objects(resource: GroupResource, initial: () => Bodies): UntypedObject[] {
     const { store } = this.#context;
     return this.#provided
       ? [...store.collection(resource).values()].map((one) => one.parse())
-      : Object.keys(data).map((name) => ({
+      : Object.entries(initial()).map(([name, body]) => ({
         metadata: { name, uid: this.#uidOf(resource, name) },
-        ...body(name),
+        ...body,
       } as UntypedObject));
   }
 
   #readFlows(): Flow[] {
     const levels = new Map(
-      this.#objects(LEVELS, LEVEL_DATA, levelBody)
+      this.#objects(LEVELS, levelBodies)
         .map(({ metadata: { name, uid = "" } }) => [name, uid]),
     );
-    return this.#objects(SCHEMAS, SCHEMA_DATA, (name) => schemaBody(name, 0))
+    return this.#objects(SCHEMAS, () => schemaBodies(0))
       .sort((a, b) => precedence(a) - precedence(b))
       .flatMap((schema): Flow[] => {
         const level = levels.get(levelOf(schema));
         if (level === undefined) return [];
-        const { rules = [] } = schema.spec as { rules?: readonly Rule[] };
+        const { rules = [] } = schema.spec as FlowSpec;
         return [{
           headers: {
             "x-kubernetes-pf-flowschema-uid": schema.metadata.uid ?? "",
@@ -336,13 +242,19 @@ export class FlowControl {
   }
 }
 
+/** Fields of the spec of a flow schema. */
+interface FlowSpec {
+  readonly matchingPrecedence: number;
+  readonly priorityLevelConfiguration: { readonly name: string };
+  readonly rules?: readonly Rule[];
+}
+
 function precedence({ spec }: UntypedObject): number {
-  return (spec as { matchingPrecedence: number }).matchingPrecedence;
+  return (spec as FlowSpec).matchingPrecedence;
 }
 
 function levelOf({ spec }: UntypedObject): string {
-  return (spec as { priorityLevelConfiguration: { name: string } })
-    .priorityLevelConfiguration.name;
+  return (spec as FlowSpec).priorityLevelConfiguration.name;
 }
 
 interface Subject {

@@ -34,7 +34,6 @@ import { serviceLifecycle } from "./lifecycle/service_lifecycle.ts";
 import { WORKLOAD_LIFECYCLES } from "./lifecycle/workload_lifecycle.ts";
 import { selectableFieldsOf } from "./selectable_fields.ts";
 import { toStoredForm } from "./stored_form.ts";
-import { traitsOf } from "./traits.ts";
 import { setTypedDefaults } from "./typed_defaults.ts";
 import { validatorsOf } from "./validation/validators.ts";
 
@@ -127,9 +126,9 @@ function definition(
     custom: false,
     storedAs: STORED_AS.get(key),
     subresources: data.subresources.map((each) => subresource(data, each)),
-    ...traitsOf(key),
+    ...data.traits,
     convert: converterOf(key, { group, kind }),
-    ...validatorsOf(key),
+    ...validatorsOf(key, data),
     ...lifecycle,
     prepareForCreate(object, context): void {
       lifecycle?.prepareForCreate?.(object, context);
@@ -205,7 +204,10 @@ class BuiltinVersion implements ResourceVersion {
 
   constructor(resource: string, data: ResourceData) {
     this.name = data.version;
-    this.selectableFields = selectableFieldsOf(resource);
+    this.selectableFields = selectableFieldsOf(
+      resource,
+      data.selectableFields,
+    );
     this.scale = SCALES.get(resource);
     this.#resource = resource;
     this.#data = data;

@@ -15,34 +15,9 @@ function reader(path: string, absent = ""): FieldReader {
   };
 }
 
-/**
- * Selectable fields by resource: `FIELD`, or `FIELD=PATH` if the path differs
- * from the name; the value of an absent field follows `?`.
- */
-const FIELDS = `
-pods: spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName status.phase status.podIP status.nominatedNodeName spec.hostNetwork?false spec.host=spec.nodeName status.podIPs=status.podIP
-nodes: spec.unschedulable?false
-namespaces: status.phase
-secrets: type
-services: spec.clusterIP spec.type
-replicationcontrollers: status.replicas?0
-jobs.batch: status.successful=status.succeeded?0
-certificatesigningrequests.certificates.k8s.io: spec.signerName
-events: involvedObject.kind involvedObject.namespace involvedObject.name involvedObject.uid involvedObject.apiVersion involvedObject.resourceVersion involvedObject.fieldPath reason type reportingComponent
-events.events.k8s.io: regarding.kind regarding.namespace regarding.name regarding.uid regarding.apiVersion regarding.resourceVersion regarding.fieldPath reason type reportingController
-`;
-
-const SELECTABLE: ReadonlyMap<string, ReadonlyMap<string, FieldReader>> =
-  new Map(
-    FIELDS.trim().split("\n").map((line) => {
-      const [resource = "", fields = ""] = line.split(": ");
-      return [resource, readers(fields)];
-    }),
-  );
-
-function readers(fields: string): Map<string, FieldReader> {
+function readers(fields: readonly string[]): Map<string, FieldReader> {
   return new Map(
-    fields.split(" ").map((text) => {
+    fields.map((text) => {
       const [, field = "", path = field, absent] =
         /^([^=?]+)(?:=([^?]+))?(?:\?(.*))?$/.exec(text) ?? [];
       return [field, reader(path, absent)];
@@ -50,21 +25,16 @@ function readers(fields: string): Map<string, FieldReader> {
   );
 }
 
-const NONE: ReadonlyMap<string, FieldReader> = new Map();
-
 // An Event has one more field: its source, or else the controller that reports it.
 const component = reader("source.component");
 const reporter = reader("reportingComponent");
-const EVENT_FIELDS: ReadonlyMap<string, FieldReader> = new Map([
-  ...SELECTABLE.get("events") ?? NONE,
-  ["source", (event) => component(event) || reporter(event)],
-]);
+const eventSource: FieldReader = (event) => component(event) || reporter(event);
 
-/** Selectable fields of a resource, besides name and namespace. */
+/** Readers of the selectable fields of a resource, as in its data. */
 export function selectableFieldsOf(
   resource: string,
+  fields: readonly string[],
 ): ReadonlyMap<string, FieldReader> {
-  return resource === "events"
-    ? EVENT_FIELDS
-    : SELECTABLE.get(resource) ?? NONE;
+  const found = readers(fields);
+  return resource === "events" ? found.set("source", eventSource) : found;
 }

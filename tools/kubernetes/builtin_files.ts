@@ -1,5 +1,9 @@
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { GENERATED_HEADER, type KubernetesData } from "./kubernetes_data.ts";
+import {
+  GENERATED_HEADER,
+  type KubernetesData,
+  type TraitsData,
+} from "./kubernetes_data.ts";
 
 /** Definitions that stand for any value, which OpenAPI calls an object. */
 const ANY_VALUE: readonly string[] = [
@@ -10,13 +14,14 @@ const ANY_VALUE: readonly string[] = [
 export function builtinFiles(data: KubernetesData): Map<string, string> {
   return new Map([
     ["field_numbers.ts", fieldNumbersFile(data)],
+    ["flow_objects.ts", flowObjectsFile(data)],
     ["openapi_definitions.ts", definitionsFile(data)],
     ["resource_table.ts", resourcesFile(data)],
   ]);
 }
 
 /** JSON as a text literal: parsing that is several times as fast as a program. */
-function jsonLiteral(value: unknown): string {
+export function jsonLiteral(value: unknown): string {
   const text = JSON.stringify(value).replaceAll("\\", "\\\\")
     .replaceAll("'", "\\'");
   return `'${text}'`;
@@ -54,6 +59,32 @@ export const FIELD_NUMBERS: string = ${jsonLiteral(data.fieldNumbers)};
 `;
 }
 
+function flowObjectsFile(data: KubernetesData): string {
+  return `${GENERATED_HEADER}
+
+/** Specs of the priority levels and flow schemas of a new cluster by name, as JSON. */
+export const FLOW_OBJECTS: string = ${jsonLiteral(data.flowControl)};
+`;
+}
+
+/** Traits of a resource, named like `deployments.apps` or `pods`. */
+function traitsOf(traits: TraitsData, resource: string): object {
+  const [nameRule = "dns-subdomain"] =
+    Object.entries(traits.nameRule).find(([, names]) =>
+      names.includes(resource)
+    ) ?? [];
+  return {
+    nameRule,
+    hasGeneration: traits.hasGeneration.includes(resource),
+    allowCreateOnUpdate: traits.allowCreateOnUpdate.includes(resource),
+    allowUnconditionalUpdate: !traits.conditionalUpdate.includes(resource),
+    returnsDeletedObject: traits.returnsDeletedObject.includes(resource),
+    defaultDeletionPolicy: traits.orphansDependents.includes(resource)
+      ? "Orphan"
+      : "Background",
+  };
+}
+
 /** A group, its versions and resources, with what tables show. */
 function resourcesFile(data: KubernetesData): string {
   const resources = data.groups.flatMap(({ metadata, versions }) =>
@@ -61,6 +92,7 @@ function resourcesFile(data: KubernetesData): string {
       resources.map((resource) => {
         const group = metadata.name ?? "";
         const path = group === "" ? version : `${group}/${version}`;
+        const name = resource.resource + (group === "" ? "" : `.${group}`);
         const columns = data.columns[`${path}/${resource.resource}`] ?? [];
         return {
           group,
@@ -83,13 +115,16 @@ function resourcesFile(data: KubernetesData): string {
             format,
             priority,
           ]),
+          traits: traitsOf(data.traits, name),
+          isValidatedTwice: data.traits.isValidatedTwice.includes(name),
+          selectableFields: data.traits.selectableFields[name] ?? [],
         };
       })
     )
   );
   return `${GENERATED_HEADER}
 import type { Scope } from "../../../core/api/kind.ts";
-import type { Verb } from "../../registry.ts";
+import type { ResourceDefinition, Verb } from "../../registry.ts";
 
 /** Subresource in discovery; group and version are empty if they are the resource's. */
 export interface SubresourceData {
@@ -113,11 +148,31 @@ export interface ResourceData {
   readonly verbs: readonly Verb[];
   readonly subresources: readonly SubresourceData[];
   readonly columns: readonly (readonly [name: string, type: string, format: string, priority: number])[];
+  /** Properties in which the built-in kinds differ. */
+  readonly traits: Pick<
+    ResourceDefinition,
+    | "nameRule"
+    | "hasGeneration"
+    | "allowCreateOnUpdate"
+    | "allowUnconditionalUpdate"
+    | "returnsDeletedObject"
+    | "defaultDeletionPolicy"
+  >;
+  /**
+   * Whether kube-apiserver validates an update twice: the object as a whole and
+   * within the update. Clients receive each cause twice.
+   */
+  readonly isValidatedTwice: boolean;
+  /**
+   * Selectable fields besides name and namespace: \`FIELD\`, or \`FIELD=PATH\` if
+   * the path differs from the name; the value of an absent field follows \`?\`.
+   */
+  readonly selectableFields: readonly string[];
 }
 
 /** All versions of all built-in resources, the preferred version of a group first. */
-export const RESOURCES: readonly ResourceData[] = [
-${resources.map((resource) => `  ${JSON.stringify(resource)},`).join("\n")}
-];
+export const RESOURCES: readonly ResourceData[] = JSON.parse(
+  ${jsonLiteral(resources)},
+);
 `;
 }

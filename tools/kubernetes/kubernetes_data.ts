@@ -57,6 +57,25 @@ export interface FieldNumbers {
   readonly [number: string]: string | FieldNumbers;
 }
 
+/**
+ * The resources in which the built-in kinds differ, by trait; resources are named
+ * like `deployments.apps` or `pods`.
+ */
+export interface TraitsData {
+  readonly nameRule: Readonly<Record<string, readonly string[]>>;
+  readonly hasGeneration: readonly string[];
+  readonly allowCreateOnUpdate: readonly string[];
+  /** Resources whose updates must carry a resourceVersion. */
+  readonly conditionalUpdate: readonly string[];
+  /** Resources whose deletion returns the object instead of a Status. */
+  readonly returnsDeletedObject: readonly string[];
+  /** Resources whose dependents are orphaned by default. */
+  readonly orphansDependents: readonly string[];
+  /** Resources that are validated as a whole and again within an update. */
+  readonly isValidatedTwice: readonly string[];
+  readonly selectableFields: Readonly<Record<string, readonly string[]>>;
+}
+
 /** All that is in `data/`. */
 export interface KubernetesData {
   readonly definitions: Readonly<Record<string, OpenApiSchema>>;
@@ -64,6 +83,9 @@ export interface KubernetesData {
   readonly groups: readonly DiscoveredGroup[];
   readonly columns: Readonly<Record<string, readonly DataColumn[]>>;
   readonly fieldNumbers: Readonly<Record<string, FieldNumbers>>;
+  readonly traits: TraitsData;
+  /** Specs of the priority levels and flow schemas of a new cluster, by name. */
+  readonly flowControl: unknown;
 }
 
 /** Structs that the types of `data/meta_types.json` always write. */
@@ -96,6 +118,8 @@ export function readKubernetesData(): KubernetesData {
     groups: read("discovery") as KubernetesData["groups"],
     columns: read("table_columns") as KubernetesData["columns"],
     fieldNumbers: read("protobuf") as KubernetesData["fieldNumbers"],
+    traits: read("traits") as TraitsData,
+    flowControl: read("flow_control"),
   };
 }
 

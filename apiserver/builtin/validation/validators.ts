@@ -13,29 +13,7 @@ import type { StatefulSet } from "../../../core/kinds/apps_v1.ts";
 import type { ResourceDefinition } from "../../registry.ts";
 import { definitionOfKind, type GoType, goType } from "../go_types.ts";
 import { changeCauses, typedCauses } from "./typed_validation.ts";
-
-/**
- * Resources that kube-apiserver validates twice on update: the object as a
- * whole and within the update. Clients receive each cause twice.
- */
-const CHECKED_TWICE: ReadonlySet<string> = new Set([
-  "nodes",
-  "persistentvolumes",
-  "persistentvolumeclaims",
-  "replicationcontrollers",
-  "daemonsets.apps",
-  "replicasets.apps",
-  "jobs.batch",
-  "networkpolicies.networking.k8s.io",
-  "roles.rbac.authorization.k8s.io",
-  "clusterroles.rbac.authorization.k8s.io",
-  "rolebindings.rbac.authorization.k8s.io",
-  "clusterrolebindings.rbac.authorization.k8s.io",
-  "csinodes.storage.k8s.io",
-  "csistoragecapacities.storage.k8s.io",
-  "storageclasses.storage.k8s.io",
-  "volumeattachments.storage.k8s.io",
-]);
+import type { ResourceData } from "../data/resource_table.ts";
 
 /** Validation hooks of a resource. */
 export type Validators = Required<
@@ -63,7 +41,10 @@ function withClaimedVolumes(object: UntypedObject): UntypedObject {
 }
 
 /** Validation hooks of a resource, named like `deployments.apps` or `pods`. */
-export function validatorsOf(resource: string): Validators {
+export function validatorsOf(
+  resource: string,
+  { isValidatedTwice }: Pick<ResourceData, "isValidatedTwice">,
+): Validators {
   const mainCauses = (object: UntypedObject) =>
     typedCauses(
       typeOf(object),
@@ -82,7 +63,7 @@ export function validatorsOf(resource: string): Validators {
         object,
         live,
       );
-      return CHECKED_TWICE.has(resource)
+      return isValidatedTwice
         ? [...causes, ...causes, ...changes]
         : [...causes, ...changes];
     },
