@@ -1,6 +1,5 @@
 import { apiVersionOf, parseApiVersion } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
-import { ApplyError } from "./merge/apply_error.ts";
 import { mutableCopy } from "../core/json/prune.ts";
 import { FieldSet } from "./merge/field_set.ts";
 import {
@@ -14,7 +13,6 @@ import type {
   ResourceDefinition,
   ResourceVersion,
 } from "./registry.ts";
-import { badRequest, StatusError } from "./status.ts";
 
 const STATUS_FIELD: FieldSet = FieldSet.of([["f:status"]]);
 const SPEC_FIELD: FieldSet = FieldSet.of([["f:spec"]]);
@@ -100,16 +98,10 @@ export function applyPatch(
   write: ManagedWrite & { readonly force: boolean },
 ): UntypedObject {
   const { definition, version, force } = write;
-  let merged: UntypedObject;
-  try {
-    merged = applyManaged(managedKind(write), { live, applied }, {
-      ...managedFieldsWrite(write),
-      force,
-    });
-  } catch (error) {
-    if (!(error instanceof ApplyError)) throw error;
-    throw statusOf(error);
-  }
+  const merged = applyManaged(managedKind(write), { live, applied }, {
+    ...managedFieldsWrite(write),
+    force,
+  });
   // A custom resource is stored as merged. A built-in object is decoded into
   // its Go type, which has no null and drops empty values.
   const object = definition.custom
@@ -117,21 +109,4 @@ export function applyPatch(
     : version.decode(mutableCopy(merged)).object;
   version.setDefaults(object);
   return object;
-}
-
-function statusOf(error: ApplyError): StatusError {
-  const { message, causes } = error;
-  switch (error.refusal) {
-    case "managedFields":
-      return badRequest(message);
-    case "type":
-      return new StatusError({ code: 500, message });
-    case "conflict":
-      return new StatusError({
-        code: 409,
-        reason: "Conflict",
-        message,
-        details: { causes },
-      });
-  }
 }

@@ -154,6 +154,21 @@ export function internalError(why: string): StatusError {
   });
 }
 
+/** Error 500 without reason and details, as of errors that Go does not wrap. */
+export function serverError(message: string): StatusError {
+  return new StatusError({ code: 500, message });
+}
+
+/** Error 422 without details: the patch cannot be applied. */
+export function unprocessable(): StatusError {
+  return new StatusError({
+    code: 422,
+    reason: "Invalid",
+    message: "the server rejected our request due to an error in our request",
+    details: {},
+  });
+}
+
 /**
  * Error 422: the object violates its schema or a rule.
  *

@@ -10,7 +10,7 @@ import type {
   Subresource,
   Verb,
 } from "../registry.ts";
-import { StatusError } from "../status.ts";
+import { serverError, StatusError } from "../status.ts";
 import { WebhookConversion } from "./webhook_conversion.ts";
 import { CustomVersion } from "./custom_version.ts";
 
@@ -165,9 +165,7 @@ function convert(
 }
 
 function unknownVersion(apiVersion: string): StatusError {
-  return new StatusError({
-    code: 500,
-    message:
-      `request to convert CR from an invalid group/version: ${apiVersion}`,
-  });
+  return serverError(
+    `request to convert CR from an invalid group/version: ${apiVersion}`,
+  );
 }

@@ -5,7 +5,7 @@ import type { ConversionDeps } from "../registry.ts";
 import type { WebhookClientConfig } from "../../core/kinds/admissionregistration_v1.ts";
 import { WebhookFailure } from "../admission/webhook_caller.ts";
 import { answerOf, provideAnswer } from "../settle.ts";
-import { StatusError } from "../status.ts";
+import { serverError } from "../status.ts";
 import { tagProblems } from "../validation/object_meta.ts";
 
 /** Time limit of a conversion in milliseconds. */
@@ -73,15 +73,9 @@ export class WebhookConversion {
     const [{ apiVersion = "", kind = "" } = {}] = objects;
     const shown = `${apiVersion}, Kind=${kind}`;
     const failure = (why: string) =>
-      new StatusError({
-        code: 500,
-        message: `conversion webhook for ${shown} ${why}`,
-      });
+      serverError(`conversion webhook for ${shown} ${why}`);
     if (this.#reviewVersion === undefined) {
-      throw new StatusError({
-        code: 500,
-        message: "no supported conversion review versions",
-      });
+      throw serverError("no supported conversion review versions");
     }
     const uid = this.#deps.random.uid();
     let converted;

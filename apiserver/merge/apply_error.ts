@@ -3,44 +3,12 @@ import { fieldPathText } from "./path_element.ts";
 import { ownerId } from "./field_owner.ts";
 import { ownerText } from "./owner_entries.ts";
 import type { FieldConflict } from "./structured_merge.ts";
-
-/** Reason of a refused apply. */
-export type ApplyRefusal =
-  /** The configuration contains managed fields. */
-  | "managedFields"
-  /** The object or the configuration does not fit the schema. */
-  | "type"
-  /** The apply would change fields of other managers. */
-  | "conflict";
-
-/** Error of a server-side apply that was refused. */
-export class ApplyError extends Error {
-  /** Reason of the refusal. */
-  readonly refusal: ApplyRefusal;
-  /** Conflicting fields and their managers, as in a Status. */
-  readonly causes: readonly StatusCause[];
-
-  /**
-   * Creates the error.
-   *
-   * @param refusal Reason of the refusal.
-   * @param message Message with the text of kube-apiserver.
-   * @param causes Conflicting fields.
-   */
-  constructor(
-    refusal: ApplyRefusal,
-    message: string,
-    causes: readonly StatusCause[] = [],
-  ) {
-    super(message);
-    this.name = "ApplyError";
-    this.refusal = refusal;
-    this.causes = causes;
-  }
-}
+import { StatusError } from "../status.ts";
 
 /** Creates the error for conflicts, with the text and order of kube-apiserver. */
-export function conflictError(conflicts: readonly FieldConflict[]): ApplyError {
+export function conflictError(
+  conflicts: readonly FieldConflict[],
+): StatusError {
   const sorted = conflicts
     .map((conflict) => ({ ...conflict, id: ownerId(conflict.owner) }))
     .sort((a, b) => a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
@@ -51,8 +19,7 @@ export function conflictError(conflicts: readonly FieldConflict[]): ApplyError {
   }));
   const [first] = causes;
   if (causes.length === 1 && first) {
-    return new ApplyError(
-      "conflict",
+    return refused(
       `Apply failed with 1 conflict: ${first.message}: ${first.field}`,
       causes,
     );
@@ -65,9 +32,17 @@ export function conflictError(conflicts: readonly FieldConflict[]): ApplyError {
     current = text;
     lines.push(`- ${fieldPathText(path)}`);
   }
-  return new ApplyError(
-    "conflict",
+  return refused(
     `Apply failed with ${causes.length} conflicts: ${lines.join("\n")}`,
     causes,
   );
+}
+
+function refused(message: string, causes: readonly StatusCause[]): StatusError {
+  return new StatusError({
+    code: 409,
+    reason: "Conflict",
+    message,
+    details: { causes },
+  });
 }

@@ -60,10 +60,7 @@ export function withLastApplied(
   const next = { ...annotations, [LAST_APPLIED]: `${text}\n` };
   if (annotationsSize(next) > MAX_ANNOTATIONS_BYTES) {
     const { [LAST_APPLIED]: _, ...rest } = annotations;
-    return {
-      ...object,
-      metadata: { ...object.metadata, annotations: rest },
-    };
+    return { ...object, metadata: { ...object.metadata, annotations: rest } };
   }
   return { ...object, metadata: { ...object.metadata, annotations: next } };
 }

@@ -4,7 +4,8 @@
  * (`structured_merge.ts` is structured-merge-diff's merge, the `typed_*.ts` files
  * its operations on typed values). Arguments are never modified, except where
  * {@linkcode updateManagedFields} says so. This folder imports only `core/api`,
- * `core/patch` and the formatting of values in `validation/go_value.ts`.
+ * `core/patch`, `status.ts` and the formatting of values in
+ * `validation/go_value.ts`.
  *
  * @module
  */
@@ -12,7 +13,7 @@ import type {
   ManagedFieldsEntry,
   UntypedObject,
 } from "../../core/api/object.ts";
-import { ApplyError, conflictError } from "./apply_error.ts";
+import { conflictError } from "./apply_error.ts";
 import {
   decodeOwners,
   type FieldOwner,
@@ -31,6 +32,7 @@ import {
   TypedValueError,
   type VersionedKind,
 } from "./structured_merge.ts";
+import { badRequest, serverError } from "../status.ts";
 import { typeProblems, typeProblemsText } from "./typed_value.ts";
 
 /** Kind with managed fields. */
@@ -178,10 +180,7 @@ function updateOwners(
   const merged = withoutUnowned(
     mergeUpdate(
       kind,
-      {
-        live: typed(write, objects.live),
-        next: typed(write, objects.next),
-      },
+      { live: typed(write, objects.live), next: typed(write, objects.next) },
       owners,
       { id: self, owner },
     ),
@@ -241,7 +240,7 @@ export function updateManagedFields(
  * (`undefined` for a create), and the configuration.
  * @param write The write; `force` takes over fields of other managers.
  * @returns A new object.
- * @throws {ApplyError} If the configuration does not fit the schema or
+ * @throws {StatusError} If the configuration does not fit the schema or
  * conflicts.
  */
 export function applyManaged(
@@ -255,7 +254,7 @@ export function applyManaged(
   const { applied } = objects;
   const live = objects.live ?? kind.empty(write.apiVersion);
   if (entriesOf(applied) !== undefined && entriesOf(applied) !== null) {
-    throw new ApplyError("managedFields", "metadata.managedFields must be nil");
+    throw badRequest("metadata.managedFields must be nil");
   }
   checkTyped(kind, { object: applied, what: "patch", write });
   checkTyped(kind, {
@@ -294,8 +293,7 @@ function ownersBeforeApply(
   try {
     owners = decodeOwners(entriesOf(live));
   } catch (error) {
-    throw new ApplyError(
-      "type",
+    throw serverError(
       `failed to decode managed fields: ${(error as Error).message}`,
     );
   }
@@ -328,8 +326,7 @@ function checkTyped(
     : typeProblems(schema, object, { allowDuplicates });
   if (problems.length === 0) return;
   const { namespace = "", name = "" } = object.metadata ?? {};
-  throw new ApplyError(
-    "type",
+  throw serverError(
     `failed to create typed ${what} object (${namespace}/${name}; ${
       versionText(write.apiVersion)
     }, Kind=${object.kind}): ${typeProblemsText(problems)}`,
@@ -363,7 +360,7 @@ function mergeOrRefuse(
     return merge(write.force);
   } catch (error) {
     if (error instanceof TypedValueError) {
-      throw new ApplyError("type", error.message);
+      throw serverError(error.message);
     }
     if (!(error instanceof FieldConflictError)) throw error;
     const schema = kind.schema(write.apiVersion);

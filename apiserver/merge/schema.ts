@@ -118,8 +118,7 @@ export class Schema {
     this.nullable = keywords.nullable === true;
     this.required = keywords.required ?? NO_NAMES;
     this.patchStrategies =
-      keywords["x-kubernetes-patch-strategy"]?.split(",") ??
-        NO_NAMES;
+      keywords["x-kubernetes-patch-strategy"]?.split(",") ?? NO_NAMES;
     this.patchMergeKey = keywords["x-kubernetes-patch-merge-key"];
     const list = listRelation(keywords);
     this.listType = list.type;

@@ -5,33 +5,12 @@ import {
 } from "../../core/patch/json_value.ts";
 import { goText, goTypeName } from "../validation/go_value.ts";
 import type { Schema } from "./schema.ts";
-
-/** Category of a failed strategic merge patch. */
-export type StrategicPatchFault =
-  /** The patch is malformed (status 400). */
-  | "malformed"
-  /** The patch cannot be processed (status 422). */
-  | "unprocessable"
-  /** Any other failure (status 500 in kube-apiserver). */
-  | "other";
-
-/** Error of a strategic merge patch that cannot be applied. */
-export class StrategicPatchError extends Error {
-  /** Category of the failure. */
-  readonly fault: StrategicPatchFault;
-
-  /**
-   * Creates the error.
-   *
-   * @param message Message with the text of kube-apiserver.
-   * @param fault Category of the failure.
-   */
-  constructor(message: string, fault: StrategicPatchFault = "other") {
-    super(message);
-    this.name = "StrategicPatchError";
-    this.fault = fault;
-  }
-}
+import {
+  badRequest,
+  serverError,
+  type StatusError,
+  unprocessable,
+} from "../status.ts";
 
 const DIRECTIVE = "$patch";
 const RETAIN_KEYS = "$retainKeys";
@@ -45,7 +24,7 @@ const SET_ELEMENT_ORDER = "$setElementOrder";
  * argument is modified.
  *
  * @param schema The schema of the document.
- * @throws {StrategicPatchError} If the patch is malformed or does not fit the
+ * @throws {StatusError} If the patch is malformed or does not fit the
  * document.
  */
 export function applyStrategicMergePatch(
@@ -54,10 +33,7 @@ export function applyStrategicMergePatch(
   patch: unknown,
 ): JsonObject {
   if (!isJsonObject(patch)) {
-    throw new StrategicPatchError(
-      "strategic merge patch format is not supported",
-      "malformed",
-    );
+    throw badRequest("strategic merge patch format is not supported");
   }
   return mergeFields(schema, isJsonObject(document) ? document : {}, patch);
 }
@@ -155,10 +131,7 @@ function retainKeys(original: JsonObject, patch: JsonObject): JsonObject {
       key.startsWith(DELETE_FROM_LIST) || key.startsWith(SET_ELEMENT_ORDER)
     );
   if (!fits) {
-    throw new StrategicPatchError(
-      "invalid patch format of retainKeys",
-      "malformed",
-    );
+    throw badRequest("invalid patch format of retainKeys");
   }
   return Object.fromEntries(
     Object.entries(original).filter(([name]) => names.includes(name)),
@@ -173,17 +146,14 @@ function fieldOfDirective(key: string, directive: string): string {
   const what = directive === DELETE_FROM_LIST
     ? "primitive list"
     : "setElementOrder list";
-  throw new StrategicPatchError(
-    `invalid patch format of ${what}`,
-    "malformed",
-  );
+  throw badRequest(`invalid patch format of ${what}`);
 }
 
 function unknownDirective(
   directive: unknown,
   patch: JsonObject,
-): StrategicPatchError {
-  return new StrategicPatchError(
+): StatusError {
+  return serverError(
     `unknown patch type: ${goText(directive)} in map: ${goText(patch)}`,
   );
 }
@@ -194,12 +164,12 @@ type MergeKey = string | undefined;
 function keyOf(item: unknown, mergeKey: MergeKey): unknown {
   if (mergeKey === undefined) return item;
   if (!isJsonObject(item)) {
-    throw new StrategicPatchError(
+    throw serverError(
       `expected a map[string]interface {}, but received a ${goTypeName(item)}`,
     );
   }
   if (!Object.hasOwn(item, mergeKey)) {
-    throw new StrategicPatchError(
+    throw serverError(
       `map: ${goText(item)} does not contain declared merge key: ${mergeKey}`,
     );
   }
@@ -224,7 +194,7 @@ function mergeList(
   }
   const mergeKey = schema.patchMergeKey;
   if (mergeKey === undefined) {
-    throw new StrategicPatchError(
+    throw serverError(
       "cannot merge lists without merge key for struct",
     );
   }
@@ -240,13 +210,10 @@ function mergeList(
 function checkItemTypes(...lists: (readonly unknown[])[]): void {
   const types = new Set(lists.flat().map(goTypeName));
   if (types.has("[]interface {}")) {
-    throw new StrategicPatchError(
-      "lists of lists are not supported",
-      "unprocessable",
-    );
+    throw unprocessable();
   }
   if (types.size > 1) {
-    throw new StrategicPatchError(
+    throw serverError(
       `list element types are not identical: ${goText(lists)}`,
     );
   }
@@ -276,7 +243,7 @@ function applyListDirectives(
       );
     } else if (item[DIRECTIVE] === "replace") replace = true;
     else if (item[DIRECTIVE] === "merge") {
-      throw new StrategicPatchError(
+      throw serverError(
         "merging lists cannot yet be specified in the patch",
       );
     } else throw unknownDirective(item[DIRECTIVE], item);
@@ -364,14 +331,14 @@ function orderedList(
     ? newValue(wanted, false) as unknown[]
     : mergeList(schema, before, wanted);
   if ((before?.length ?? 0) + (wanted?.length ?? 0) === 0) {
-    throw new StrategicPatchError("no elements in any of the given slices");
+    throw serverError("no elements in any of the given slices");
   }
   return inOrder(merged, { order, before: before ?? [], mergeKey });
 }
 
 function listOrNone(value: unknown): readonly unknown[] | undefined {
   if (value === undefined || Array.isArray(value)) return value;
-  throw new StrategicPatchError(
+  throw serverError(
     `expected a []interface {}, but received a ${goTypeName(value)}`,
   );
 }
@@ -394,7 +361,7 @@ function checkOrder(
   }
   if (next === items.length) return;
   const [given, asked] = [goText(patch), goText(order)];
-  throw new StrategicPatchError(
+  throw serverError(
     `The order in patch list:\n${given}\n doesn't match ${SET_ELEMENT_ORDER} list:\n${asked}\n`,
   );
 }

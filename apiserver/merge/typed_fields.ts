@@ -176,10 +176,7 @@ function findWhole(
   }
 }
 
-function childSchema(
-  schema: Schema,
-  element: PathElement,
-): Schema | undefined {
+function childSchema(schema: Schema, element: PathElement): Schema | undefined {
   if (schema.type === "array") return schema.items;
   const name = fieldNameOf(element);
   return name === undefined

@@ -1,6 +1,6 @@
 import type { ListMeta, UntypedObject } from "../../core/api/object.ts";
 import type { Representation } from "../request/negotiation.ts";
-import { badRequest, StatusError } from "../status.ts";
+import { badRequest, serverError, StatusError } from "../status.ts";
 import { internalType, type ResourceVersion } from "../registry.ts";
 import type { View } from "../storage/object_view.ts";
 
@@ -102,7 +102,7 @@ export function objectIsNoList(
 ): StatusError {
   const isScale = kind === "Scale" && apiVersion?.startsWith("autoscaling/");
   if (definition.custom && !isScale) {
-    return new StatusError({ code: 500, message: "content is not a list" });
+    return serverError("content is not a list");
   }
   const type = !isScale
     ? internalType(definition)

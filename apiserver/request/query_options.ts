@@ -1,6 +1,6 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
 import type { ServerRequest } from "../http/exchange.ts";
-import { badRequest, invalid, StatusError } from "../status.ts";
+import { badRequest, invalid, serverError } from "../status.ts";
 import { FieldPath } from "../validation/field_path.ts";
 import { RuleText } from "../validation/rules/rule_text.ts";
 import { validationLine } from "../validation/rules/rule_words.ts";
@@ -158,7 +158,7 @@ export function readResourceVersion(
     const message = `resourceVersion: Invalid value: ${
       JSON.stringify(text)
     }: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`;
-    throw list ? badRequest(message) : new StatusError({ code: 500, message });
+    throw list ? badRequest(message) : serverError(message);
   }
   return Number(text);
 }
@@ -298,9 +298,7 @@ function typed<T>(
 ): T | undefined {
   if (value === undefined || value === null) return undefined;
   if (fits(value)) return value;
-  throw new StatusError({
-    code: 500,
-    message:
-      `json: cannot unmarshal ${typeof value} into Go struct field of DeleteOptions`,
-  });
+  throw serverError(
+    `json: cannot unmarshal ${typeof value} into Go struct field of DeleteOptions`,
+  );
 }

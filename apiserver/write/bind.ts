@@ -13,7 +13,7 @@ import {
   type ResourceRequest,
   subjectOf,
 } from "../request/resource_request.ts";
-import { badRequest, conflict, noSuchPath, StatusError } from "../status.ts";
+import { badRequest, conflict, noSuchPath, serverError } from "../status.ts";
 import { checkPath } from "./update.ts";
 
 /**
@@ -57,15 +57,14 @@ function nodeOf({ target }: UntypedObject): string {
   const { kind = "", name } = isJsonObject(target) ? target : {};
   // kube-apiserver answers without a reason, and with code 500.
   if (kind !== "" && kind !== "Node") {
-    throw new StatusError({
-      code: 500,
-      message: `target.kind: Unsupported value: ${
+    throw serverError(
+      `target.kind: Unsupported value: ${
         JSON.stringify(kind)
       }: supported values: "Node", "<empty>"`,
-    });
+    );
   }
   if (typeof name === "string" && name !== "") return name;
-  throw new StatusError({ code: 500, message: "target.name: Required value" });
+  throw serverError("target.name: Required value");
 }
 
 /**

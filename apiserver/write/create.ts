@@ -39,6 +39,7 @@ import {
   badRequest,
   fieldError,
   invalid,
+  serverError,
   StatusError,
 } from "../status.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
@@ -148,10 +149,9 @@ export function createObject(
   const collection = context.store.collectionOf(definition);
   const { name, namespace = "", resourceVersion = "" } = object.metadata;
   if (posted && !options.dryRun && isVersion(resourceVersion)) {
-    throw new StatusError({
-      code: 500,
-      message: "resourceVersion should not be set on objects to be created",
-    });
+    throw serverError(
+      "resourceVersion should not be set on objects to be created",
+    );
   }
   const existing = collection.get(storageKey({ namespace, name }));
   if (existing) throw exists(request, name, existing);

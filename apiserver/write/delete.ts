@@ -27,7 +27,7 @@ import {
   subjectOf,
 } from "../request/resource_request.ts";
 import { readSelection } from "../request/object_selection.ts";
-import { badRequest, conflict, StatusError } from "../status.ts";
+import { badRequest, conflict, serverError, StatusError } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import { mutableCopy } from "../../core/json/prune.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
@@ -113,8 +113,7 @@ async function readOptionsBody(
       throw error;
     }
     if (!request.definition.custom) throw error;
-    const { message } = error.status;
-    throw new StatusError({ code: 500, message });
+    throw serverError(error.message);
   }
 }
 
@@ -261,8 +260,7 @@ function checkPreconditions(
     );
   }
   if (
-    resourceVersion !== undefined &&
-    resourceVersion !== String(stored.revision)
+    resourceVersion !== undefined && resourceVersion !== String(stored.revision)
   ) {
     throw conflict(
       subject,

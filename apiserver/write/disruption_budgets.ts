@@ -7,7 +7,7 @@ import { timestamp } from "../../core/api/timestamp.ts";
 import type { Pod } from "../../core/kinds/core_v1.ts";
 import type { PodDisruptionBudget } from "../../core/kinds/policy_v1.ts";
 import type { ApiContext } from "../api_context.ts";
-import { StatusError } from "../status.ts";
+import { serverError, StatusError } from "../status.ts";
 import type { Store } from "../storage/store.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 
@@ -61,11 +61,9 @@ export function takeDisruption(
   const [found, ...others] = budgetsOf(store, stored);
   if (found === undefined) return;
   if (others.length > 0) {
-    throw new StatusError({
-      code: 500,
-      message:
-        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-    });
+    throw serverError(
+      "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+    );
   }
   const object = found.parse();
   const budget = object as unknown as PodDisruptionBudget;
@@ -92,8 +90,7 @@ export function takeDisruption(
     );
   }
   if (
-    disruptionsAllowed <= 0 ||
-    Object.keys(disruptedPods).length > MAX_DISRUPTED
+    disruptionsAllowed <= 0 || Object.keys(disruptedPods).length > MAX_DISRUPTED
   ) {
     throw violation(
       `The disruption budget ${found.name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`,

@@ -8,10 +8,7 @@ import { mutableCopy } from "../../core/json/prune.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { goJsonType, goText } from "../validation/go_value.ts";
 import { applyMergePatch } from "../../core/patch/merge_patch.ts";
-import {
-  applyStrategicMergePatch,
-  StrategicPatchError,
-} from "../merge/strategic_merge_patch.ts";
+import { applyStrategicMergePatch } from "../merge/strategic_merge_patch.ts";
 import type { Schema } from "../merge/schema.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
@@ -44,6 +41,7 @@ import {
   internalError,
   invalid,
   StatusError,
+  unprocessable,
 } from "../status.ts";
 import { respondWritten, type Written } from "./create.ts";
 import { checkPath, type UpdateHow, updateObject } from "./update.ts";
@@ -196,10 +194,7 @@ function checkShape(type: PatchType, value: unknown): void {
 function patched(
   request: ResourceRequest,
   live: UntypedObject,
-  { patch, options }: {
-    readonly patch: Patch;
-    readonly options: WriteOptions;
-  },
+  { patch, options }: { readonly patch: Patch; readonly options: WriteOptions },
 ): UntypedObject {
   const { version } = request;
   const value = applyTo(live, patch, version.schema);
@@ -297,44 +292,15 @@ export function applyTo(
     case "merge":
       return applyMergePatch(target, value);
     default:
-      try {
-        return applyStrategicMergePatch(schema, target, value);
-      } catch (error) {
-        if (!(error instanceof StrategicPatchError)) throw error;
-        throw strategicFault(error);
-      }
+      return applyStrategicMergePatch(schema, target, value);
   }
-}
-
-function strategicFault(error: StrategicPatchError): StatusError {
-  switch (error.fault) {
-    case "malformed":
-      return badRequest(error.message);
-    case "unprocessable":
-      return unprocessable();
-    case "other":
-      return new StatusError({ code: 500, message: error.message });
-  }
-}
-
-/** Error 422 without details, as from kube-apiserver. */
-function unprocessable(): StatusError {
-  return new StatusError({
-    code: 422,
-    reason: "Invalid",
-    message: "the server rejected our request due to an error in our request",
-    details: {},
-  });
 }
 
 /** Merges an apply configuration into the live object. */
 function applied(
   request: ResourceRequest,
   live: UntypedObject,
-  { patch, options }: {
-    readonly patch: Patch;
-    readonly options: WriteOptions;
-  },
+  { patch, options }: { readonly patch: Patch; readonly options: WriteOptions },
 ): UntypedObject {
   const { definition, version, subresource, context } = request;
   const configuration = asObject(patch.value as JsonObject);

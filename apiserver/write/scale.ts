@@ -25,6 +25,7 @@ import {
   fieldError,
   internalError,
   invalid,
+  serverError,
   StatusError,
 } from "../status.ts";
 import { applyTo, invalidPatch, patchApplied, readPatch } from "./patch.ts";
@@ -295,11 +296,9 @@ function inScaleTerms<T>(write: () => T): T {
  * resource.
  */
 function cannotApply(): StatusError {
-  return new StatusError({
-    code: 500,
-    message:
-      "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
-  });
+  return serverError(
+    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
+  );
 }
 
 function replicasOf(scale: UntypedObject): number {

@@ -65,10 +65,7 @@ export async function requestToken(
       audiences,
       expirationSeconds: seconds,
     },
-    status: {
-      token,
-      expirationTimestamp: timestamp(now + seconds * 1000),
-    },
+    status: { token, expirationTimestamp: timestamp(now + seconds * 1000) },
   };
   return jsonResponse(201, answer);
 }

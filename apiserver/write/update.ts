@@ -29,6 +29,7 @@ import {
   conflict,
   invalid,
   notFound,
+  serverError,
   StatusError,
 } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
@@ -317,12 +318,9 @@ function checkVersion(
   const given = metadata.resourceVersion ?? "";
   const current = String(stored.revision);
   if (given !== "" && !/^\d+$/.test(given)) {
-    throw new StatusError({
-      code: 500,
-      message: `strconv.ParseUint: parsing ${
-        JSON.stringify(given)
-      }: invalid syntax`,
-    });
+    throw serverError(
+      `strconv.ParseUint: parsing ${JSON.stringify(given)}: invalid syntax`,
+    );
   }
   if (given === "" || given === "0") {
     if (conditional && !request.definition.allowUnconditionalUpdate) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApplyError } from "../../../apiserver/merge/apply_error.ts";
+import { StatusError } from "../../../apiserver/status.ts";
 import {
   apiVersion,
   apply,
@@ -20,14 +20,14 @@ test("applyManaged reports conflicts with other managers, fields in order", () =
   assert.throws(
     () => apply(live, "two", { n: 2, color: "blue", deep: { x: 2 } }),
     (error) => {
-      assert.ok(error instanceof ApplyError);
-      assert.equal(error.refusal, "conflict");
+      assert.ok(error instanceof StatusError);
+      assert.equal(error.status.code, 409);
       assert.equal(
         error.message,
         'Apply failed with 3 conflicts: conflicts with "one":\n' +
           "- .spec.color\n- .spec.n\n- .spec.deep.x",
       );
-      assert.deepEqual(error.causes[1], {
+      assert.deepEqual(error.status.details?.causes?.[1], {
         reason: "FieldManagerConflict",
         message: 'conflict with "one"',
         field: ".spec.n",
@@ -139,7 +139,6 @@ const REFUSED_CONFIGURATIONS: [title: string, spec: Spec, message: string][] = [
 for (const [title, spec, message] of REFUSED_CONFIGURATIONS) {
   test(`applyManaged refuses ${title} with the message of kube-apiserver`, () => {
     assert.throws(() => apply(undefined, "one", spec), {
-      refusal: "type",
       message:
         `failed to create typed patch object (/a; example.com/v1, Kind=Widget): ${message}`,
     });

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { builtinSchema } from "../../../apiserver/builtin/go_types.ts";
-import {
-  applyStrategicMergePatch,
-  StrategicPatchError,
-} from "../../../apiserver/merge/strategic_merge_patch.ts";
+import { applyStrategicMergePatch } from "../../../apiserver/merge/strategic_merge_patch.ts";
+import { StatusError } from "../../../apiserver/status.ts";
 
 const pod = builtinSchema("io.k8s.api.core.v1.Pod");
 const two = {
@@ -116,7 +114,7 @@ test("applyStrategicMergePatch deletes values by $deleteFromPrimitiveList", () =
 test("applyStrategicMergePatch refuses an unknown directive", () => {
   assert.throws(
     () => applyStrategicMergePatch(pod, two, { spec: { $patch: "turn" } }),
-    StrategicPatchError,
+    StatusError,
   );
 });
 
@@ -151,37 +149,37 @@ test("applyStrategicMergePatch takes directives beside $retainKeys", () => {
   });
 });
 
-/** Refused patches with the message of kube-apiserver and the category. */
-const REFUSED: readonly (readonly [unknown, string, RegExp])[] = [
-  ["text", "malformed", /^strategic merge patch format is not supported$/],
+/** Refused patches with the status and message of kube-apiserver. */
+const REFUSED: readonly (readonly [unknown, number, RegExp])[] = [
+  ["text", 400, /^strategic merge patch format is not supported$/],
   [
     { spec: { $retainKeys: ["hostname"], nodeName: "x" } },
-    "malformed",
+    400,
     /^invalid patch format of retainKeys$/,
   ],
   [
     { spec: { $retainKeys: "hostname" } },
-    "malformed",
+    400,
     /^invalid patch format of retainKeys$/,
   ],
   [
     { spec: { $deleteFromPrimitiveList: ["a"] } },
-    "malformed",
+    400,
     /^invalid patch format of primitive list$/,
   ],
   [
     { spec: { $setElementOrder: ["a"] } },
-    "malformed",
+    400,
     /^invalid patch format of setElementOrder list$/,
   ],
   [
     { spec: { containers: ["a"] } },
-    "other",
+    500,
     /^list element types are not identical: /,
   ],
   [
     { spec: { "$setElementOrder/containers": "a" } },
-    "other",
+    500,
     /^expected a \[\]interface \{\}, but received a string$/,
   ],
   [
@@ -191,24 +189,24 @@ const REFUSED: readonly (readonly [unknown, string, RegExp])[] = [
         containers: [{ name: "a" }, { name: "b" }],
       },
     },
-    "other",
+    500,
     /^The order in patch list:\n.*\n doesn't match \$setElementOrder list:\n.*\n$/s,
   ],
   [
     { spec: { containers: [{ image: "x" }] } },
-    "other",
+    500,
     /does not contain declared merge key: name$/,
   ],
 ];
 
 test("applyStrategicMergePatch refuses as kube-apiserver, with its messages", () => {
-  for (const [patch, fault, message] of REFUSED) {
+  for (const [patch, code, message] of REFUSED) {
     assert.throws(
       () => applyStrategicMergePatch(pod, two, patch),
       (error: unknown) => {
-        assert.ok(error instanceof StrategicPatchError, String(error));
+        assert.ok(error instanceof StatusError, String(error));
         assert.match(error.message, message);
-        assert.equal(error.fault, fault, error.message);
+        assert.equal(error.status.code, code, error.message);
         return true;
       },
     );
