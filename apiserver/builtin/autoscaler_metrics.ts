@@ -4,151 +4,101 @@ export type Metric = Readonly<Record<string, unknown>>;
 /** Side of a metric: the target in the spec, or the current value in the status. */
 export type MetricSide = "target" | "current";
 
-/** Field of a metric source: its flat name in v1 and its path in v2. */
-interface MetricField {
-  readonly flat: (side: MetricSide) => string;
-  readonly nested: (side: MetricSide) => readonly string[];
-  /** Sides on which v1 always has a value. */
-  readonly required?: readonly MetricSide[];
-  /** Fields of the value, in the order of v1. */
-  readonly members?: readonly string[];
-}
-
-/** Source of metrics with its fields in the order of v1. */
-interface MetricSource {
-  readonly type: string;
-  readonly name: string;
-  readonly fields: readonly MetricField[];
-  /** Type of a v2 target, derived from its fields. */
-  targetType(target: Metric): string;
-}
-
-const NAME: MetricField = same("name");
-const METRIC_NAME: MetricField = {
-  flat: () => "metricName",
-  nested: () => ["metric", "name"],
-};
-const SELECTOR: MetricField = {
-  flat: () => "selector",
-  nested: () => ["metric", "selector"],
-};
-const BOTH: readonly MetricSide[] = ["target", "current"];
-const MEASURED: readonly MetricSide[] = ["current"];
-
-const SOURCES: readonly MetricSource[] = [
-  {
-    type: "Object",
-    name: "object",
-    fields: [
-      {
-        flat: () => "target",
-        nested: () => ["describedObject"],
-        members: ["kind", "name", "apiVersion"],
-      },
-      METRIC_NAME,
-      amount("Value", BOTH),
-      SELECTOR,
-      {
-        flat: () => "averageValue",
-        nested: (side) => [side, "averageValue"],
-      },
-    ],
-    targetType: ({ averageValue }) =>
-      averageValue === undefined ? "Value" : "AverageValue",
-  },
-  {
-    type: "Pods",
-    name: "pods",
-    fields: [METRIC_NAME, amount("AverageValue", BOTH), SELECTOR],
-    targetType: () => "AverageValue",
-  },
-  {
-    type: "Resource",
-    name: "resource",
-    fields: [
-      NAME,
-      amount("AverageUtilization"),
-      amount("AverageValue", MEASURED),
-    ],
-    targetType: usageType,
-  },
-  {
-    type: "ContainerResource",
-    name: "containerResource",
-    fields: [
-      NAME,
-      amount("AverageUtilization"),
-      amount("AverageValue", MEASURED),
-      same("container"),
-    ],
-    targetType: usageType,
-  },
-  {
-    type: "External",
-    name: "external",
-    fields: [
-      METRIC_NAME,
-      { ...SELECTOR, flat: () => "metricSelector" },
-      amount("Value", MEASURED),
-      amount("AverageValue"),
-    ],
-    targetType: ({ value }) => value === undefined ? "AverageValue" : "Value",
-  },
+const RESOURCE_FIELDS = [
+  "name name",
+  "$AverageUtilization $.averageUtilization",
+  "$AverageValue $.averageValue current",
 ];
 
-function same(name: string): MetricField {
-  return { flat: () => name, nested: () => [name] };
+/**
+ * Fields of the sources of metrics in the order of v1: name in v1, path in v2,
+ * and the sides on which v1 always has a value. `$` stands for the side.
+ */
+const SOURCES: Readonly<Record<string, readonly string[]>> = {
+  object: [
+    "target describedObject",
+    "metricName metric.name",
+    "$Value $.value target,current",
+    "selector metric.selector",
+    "averageValue $.averageValue",
+  ],
+  pods: [
+    "metricName metric.name",
+    "$AverageValue $.averageValue target,current",
+    "selector metric.selector",
+  ],
+  resource: RESOURCE_FIELDS,
+  containerResource: [...RESOURCE_FIELDS, "container container"],
+  external: [
+    "metricName metric.name",
+    "metricSelector metric.selector",
+    "$Value $.value current",
+    "$AverageValue $.averageValue",
+  ],
+};
+
+/** Fields of a described object, in the order of v1. */
+const REFERENCE: readonly string[] = ["kind", "name", "apiVersion"];
+
+/** Field of a metric source: its name in v1 and its path in v2. */
+interface MetricField {
+  readonly flat: string;
+  readonly path: readonly string[];
+  /** Whether v1 always has a value. */
+  readonly isRequired: boolean;
 }
 
-function amount(
-  name: string,
-  required: readonly MetricSide[] = [],
-): MetricField {
-  const short = `${name[0]?.toLowerCase()}${name.slice(1)}`;
-  return {
-    flat: (side) => `${side}${name}`,
-    nested: (side) => [side, short],
-    required,
-  };
+function fieldsOf(source: string, side: MetricSide): MetricField[] {
+  return (SOURCES[source] ?? []).map((text) => {
+    const [flat = "", path = "", required = ""] = text.replaceAll("$", side)
+      .split(" ");
+    return { flat, path: path.split("."), isRequired: required.includes(side) };
+  });
 }
 
-function usageType({ averageUtilization }: Metric): string {
-  return averageUtilization === undefined ? "AverageValue" : "Utilization";
+/** Type of a v2 target, derived from its fields. */
+function targetType(
+  source: string,
+  { value, averageValue, averageUtilization }: Metric,
+): string {
+  if (averageUtilization !== undefined) return "Utilization";
+  const isValue = source === "object"
+    ? averageValue === undefined
+    : source === "external" && value !== undefined;
+  return isValue ? "Value" : "AverageValue";
 }
 
 /** Converts a v2 metric to the flat form of the v1 annotation. */
 export function flatMetric(metric: Metric, side: MetricSide): Metric {
-  const flat: Record<string, unknown> = { type: metric["type"] };
-  for (const { name, fields } of SOURCES) {
+  const result: Record<string, unknown> = { type: metric["type"] };
+  for (const name of Object.keys(SOURCES)) {
     const source = metric[name];
     if (source === undefined) continue;
-    const members: Record<string, unknown> = flat[name] = {};
-    for (const { flat, nested, required, members: order } of fields) {
-      const value = read(source, nested(side)) ??
-        (required?.includes(side) ? "0" : undefined);
+    const members: Record<string, unknown> = result[name] = {};
+    for (const { flat, path, isRequired } of fieldsOf(name, side)) {
+      const value = read(source, path) ?? (isRequired ? "0" : undefined);
       if (value === undefined) continue;
-      members[flat(side)] = order ? inOrder(value as Metric, order) : value;
+      members[flat] = flat === "target"
+        ? inOrder(value as Metric, REFERENCE)
+        : value;
     }
   }
-  return flat;
+  return result;
 }
 
 /** Converts a metric from the v1 annotation to v2. */
 export function nestedMetric(metric: Metric, side: MetricSide): Metric {
   const result: Record<string, unknown> = { type: metric["type"] };
-  for (const { name, fields, targetType } of SOURCES) {
+  for (const name of Object.keys(SOURCES)) {
     const source = metric[name];
     if (source === undefined) continue;
-    const members: Record<string, unknown> = result[name] = { [side]: {} };
-    for (const { flat, nested, required } of fields) {
-      const value = read(source, [flat(side)]) ??
-        (required?.includes(side) ? "0" : undefined);
-      if (value !== undefined) write(members, nested(side), value);
+    const amount: Record<string, unknown> = {};
+    const members: Record<string, unknown> = result[name] = { [side]: amount };
+    for (const { flat, path, isRequired } of fieldsOf(name, side)) {
+      const value = read(source, [flat]) ?? (isRequired ? "0" : undefined);
+      if (value !== undefined) write(members, path, value);
     }
-    if (side === "target") {
-      const target = members[side] as Record<string, unknown>;
-      target["type"] = targetType(target);
-    }
+    if (side === "target") amount["type"] = targetType(name, amount);
   }
   return result;
 }
@@ -166,10 +116,7 @@ export function cpuUtilization(
 }
 
 /** Copy of an object with the named fields, in the given order. */
-export function inOrder(
-  object: Metric,
-  names: readonly string[],
-): Metric {
+export function inOrder(object: Metric, names: readonly string[]): Metric {
   const present = names.filter((name) => object[name] !== undefined);
   return Object.fromEntries(present.map((name) => [name, object[name]]));
 }

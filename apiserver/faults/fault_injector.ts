@@ -20,7 +20,7 @@ import {
   matchesFault,
 } from "./fault_rule.ts";
 import type { Faults, RestartOptions } from "./faults.ts";
-import { withBodyFaults } from "./faulty_stream.ts";
+import { type BodyFaults, withBodyFaults } from "./faulty_stream.ts";
 import { type Answer, staleAnswer } from "./stale_answer.ts";
 
 /** Open watch with fault injection. */
@@ -197,7 +197,7 @@ export class FaultInjector implements Faults {
     }
     const response = await ask(request);
     return response && hit.reduce(
-      (result, { rule }) => withBodyFaults(result, bodyFaults(rule.effect)),
+      (result, { rule }) => withBodyFaults(result, rule.effect as BodyFaults),
       response,
     );
   }
@@ -312,11 +312,4 @@ function tooOld(): StatusError {
     reason: "Expired",
     message: "too old resource version",
   });
-}
-
-function bodyFaults(effect: FaultEffect): Parameters<typeof withBodyFaults>[1] {
-  if ("cutAfter" in effect) return { cutAfter: effect.cutAfter };
-  if ("stallAfter" in effect) return { stallAfter: effect.stallAfter };
-  if ("withhold" in effect) return { withhold: effect.withhold };
-  return "withoutEndBookmark" in effect ? { withoutEndBookmark: true } : {};
 }

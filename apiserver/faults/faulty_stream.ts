@@ -27,11 +27,11 @@ export function withBodyFaults(
 ): ServerResponse {
   const { body } = response;
   if (isStream(body)) {
-    return { ...response, body: new FaultyStream(body, faults) };
+    return { ...response, body: faultyStream(body, faults) };
   }
   if (faults.cutAfter === undefined) return response;
   const blocks = body instanceof Uint8Array ? [body] : body;
-  return { ...response, body: new FaultyStream(streamOf(blocks), faults) };
+  return { ...response, body: faultyStream(streamOf(blocks), faults) };
 }
 
 /** Stream of blocks, which can be cut at any byte. */
@@ -46,61 +46,48 @@ function streamOf(blocks: Iterable<Uint8Array>): ResponseStream {
 }
 
 /** Stream that forwards another stream until a fault occurs. */
-class FaultyStream implements ResponseStream {
-  readonly #stream: ResponseStream;
-  readonly #faults: BodyFaults;
-
-  constructor(stream: ResponseStream, faults: BodyFaults) {
-    this.#stream = stream;
-    this.#faults = faults;
-  }
-
-  start(writer: StreamWriter): () => void {
-    return this.#stream.start(new FaultyWriter(writer, this.#faults));
-  }
+function faultyStream(
+  stream: ResponseStream,
+  { cutAfter, stallAfter, withoutEndBookmark, withhold }: BodyFaults,
+): ResponseStream {
+  const start = (writer: StreamWriter) => {
+    let chunks = 0;
+    let bytes = 0;
+    const write = (chunk: Uint8Array) => {
+      if (stallAfter !== undefined && chunks >= stallAfter) return;
+      chunks++;
+      if (withoutEndBookmark && includes(chunk, END_BOOKMARK)) return;
+      if (withhold !== undefined) {
+        const revision = eventRevision(chunk);
+        if (revision >= withhold.from && revision < withhold.to) return;
+      }
+      if (cutAfter === undefined || bytes + chunk.length <= cutAfter) {
+        bytes += chunk.length;
+        writer.write(chunk);
+        return;
+      }
+      writer.write(chunk.subarray(0, cutAfter - bytes));
+      bytes = cutAfter;
+      writer.destroy();
+    };
+    return stream.start(forwarded(writer, write));
+  };
+  return { start };
 }
 
-class FaultyWriter implements StreamWriter {
-  readonly #writer: StreamWriter;
-  readonly #faults: BodyFaults;
-  #chunks = 0;
-  #bytes = 0;
-
-  constructor(writer: StreamWriter, faults: BodyFaults) {
-    this.#writer = writer;
-    this.#faults = faults;
-  }
-
-  get pending(): number {
-    return this.#writer.pending;
-  }
-
-  write(chunk: Uint8Array): void {
-    const { cutAfter, stallAfter, withoutEndBookmark, withhold } = this.#faults;
-    if (stallAfter !== undefined && this.#chunks >= stallAfter) return;
-    this.#chunks++;
-    if (withoutEndBookmark && includes(chunk, END_BOOKMARK)) return;
-    if (withhold !== undefined) {
-      const revision = eventRevision(chunk);
-      if (revision >= withhold.from && revision < withhold.to) return;
-    }
-    if (cutAfter === undefined || this.#bytes + chunk.length <= cutAfter) {
-      this.#bytes += chunk.length;
-      this.#writer.write(chunk);
-      return;
-    }
-    this.#writer.write(chunk.subarray(0, cutAfter - this.#bytes));
-    this.#bytes = cutAfter;
-    this.#writer.destroy();
-  }
-
-  end(): void {
-    this.#writer.end();
-  }
-
-  destroy(): void {
-    this.#writer.destroy();
-  }
+/** Writer that writes chunks in another way. */
+export function forwarded(
+  writer: StreamWriter,
+  write: (chunk: Uint8Array) => void,
+): StreamWriter {
+  return {
+    get pending() {
+      return writer.pending;
+    },
+    write,
+    end: () => writer.end(),
+    destroy: () => writer.destroy(),
+  };
 }
 
 const decoder = new TextDecoder();

@@ -1,13 +1,12 @@
 import { Buffer } from "node:buffer";
 import {
   isStream,
-  type ResponseStream,
   type ServerRequest,
   type ServerResponse,
   type StreamWriter,
 } from "../http/exchange.ts";
 import { readTarget, verbOf } from "../request/request_info.ts";
-import { eventRevision } from "./faulty_stream.ts";
+import { eventRevision, forwarded } from "./faulty_stream.ts";
 
 const encoder = new TextEncoder();
 
@@ -111,33 +110,19 @@ function initialEvents(
   return events.map((event) => encoder.encode(`${JSON.stringify(event)}\n`));
 }
 
-interface HoldOptions {
-  readonly revision: number;
-  readonly endings: Set<() => void>;
-  /** Events that precede those of the watch. */
-  readonly initial: readonly Uint8Array[];
-}
-
+/** Response whose events after a revision wait for a release. */
 function held(
   response: ServerResponse | undefined,
-  options: HoldOptions,
+  { revision, endings, initial }: {
+    readonly revision: number;
+    readonly endings: Set<() => void>;
+    /** Events that precede those of the watch. */
+    readonly initial: readonly Uint8Array[];
+  },
 ): ServerResponse | undefined {
   if (response === undefined || !isStream(response.body)) return response;
-  return { ...response, body: new HeldStream(response.body, options) };
-}
-
-/** Stream of a watch whose events after a revision wait for a release. */
-class HeldStream implements ResponseStream {
-  readonly #stream: ResponseStream;
-  readonly #options: HoldOptions;
-
-  constructor(stream: ResponseStream, options: HoldOptions) {
-    this.#stream = stream;
-    this.#options = options;
-  }
-
-  start(writer: StreamWriter): () => void {
-    const { revision, endings, initial } = this.#options;
+  const stream = response.body;
+  const start = (writer: StreamWriter) => {
     for (const event of initial) writer.write(event);
     const waiting: Uint8Array[] = [];
     let isHeld = true;
@@ -146,20 +131,14 @@ class HeldStream implements ResponseStream {
       for (const chunk of waiting.splice(0)) writer.write(chunk);
     };
     endings.add(release);
-    const stop = this.#stream.start({
-      get pending() {
-        return writer.pending;
-      },
-      write(chunk) {
-        if (!isHeld || eventRevision(chunk) <= revision) writer.write(chunk);
-        else waiting.push(chunk);
-      },
-      end: () => writer.end(),
-      destroy: () => writer.destroy(),
-    });
+    const stop = stream.start(forwarded(writer, (chunk) => {
+      if (!isHeld || eventRevision(chunk) <= revision) writer.write(chunk);
+      else waiting.push(chunk);
+    }));
     return () => {
       endings.delete(release);
       stop();
     };
-  }
+  };
+  return { ...response, body: { start } };
 }

@@ -64,9 +64,7 @@ export interface Upgrade {
 }
 
 /** Whether a body is a {@linkcode ResponseStream}. */
-export function isStream(
-  body: ServerResponse["body"],
-): body is ResponseStream {
+export function isStream(body: ServerResponse["body"]): body is ResponseStream {
   return "start" in body;
 }
 

@@ -159,10 +159,7 @@ export class Listener {
       headers["content-length"] === undefined &&
       headers["transfer-encoding"] === undefined
     ) return Promise.resolve(new Uint8Array());
-    const limit = setTimeout(
-      () => message.socket.destroy(),
-      this.#bodyTimeout,
-    );
+    const limit = setTimeout(() => message.socket.destroy(), this.#bodyTimeout);
     limit.unref();
     for (const end of ["end", "close", "error"]) {
       message.once(end, () => clearTimeout(limit));

@@ -30,10 +30,7 @@ export function findStored(request: ResourceRequest): StoredObject {
 }
 
 /** Error 504: the requested resourceVersion is newer than the server's. */
-export function tooLargeVersion(
-  wanted: number,
-  current: number,
-): StatusError {
+export function tooLargeVersion(wanted: number, current: number): StatusError {
   return new StatusError({
     code: 504,
     reason: "Timeout",

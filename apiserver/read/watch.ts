@@ -6,7 +6,7 @@ import type { ResourceRequest } from "../request/resource_request.ts";
 import type { Selection } from "../request/object_selection.ts";
 import { tooLargeVersion } from "./get.ts";
 import { readIncludeObject } from "./transform.ts";
-import { Watcher, type WatchStart } from "./watcher.ts";
+import { Watcher, type WatchStart } from "./watch_hub.ts";
 
 /**
  * Minimum timeout of watches without `timeoutSeconds`, in milliseconds; the
