@@ -228,10 +228,7 @@ export function signRequest(
   }
   const extended = usages.flatMap((usage) => REQUESTED_USAGES[usage] ?? []);
   const issuer = subjectOf(authority.certificate);
-  return signedCertificate({
-    privateKey: "",
-    publicKey: publicKey.whole,
-  }, {
+  return signedCertificate({ privateKey: "", publicKey: publicKey.whole }, {
     subject: name.whole,
     issuer: { name: issuer.name, key: authority.key },
     validity: validity({ commonName: "", ...options }),

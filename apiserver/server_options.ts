@@ -177,8 +177,7 @@ export interface ApiServerOptions {
    */
   readonly services?:
     // deno-lint-ignore no-explicit-any -- handlers declare the review they take
-    | Readonly<Record<string, string | ((review: any) => unknown)>>
-    | undefined;
+    Readonly<Record<string, string | ((review: any) => unknown)>> | undefined;
   /** Logger for internal errors; by default nothing is logged. */
   readonly logger?: Logger | undefined;
 }

@@ -42,10 +42,7 @@ export function checkEscalation(
   if (live && jsonEquals(withoutOwners(object), withoutOwners(live))) return;
   const refuse = (why: string) =>
     forbidden(subjectOf(request, object.metadata.name), why);
-  const check = (
-    rules: NonNullable<ClusterRole["rules"]>,
-    why?: string,
-  ) => {
+  const check = (rules: NonNullable<ClusterRole["rules"]>, why?: string) => {
     const owned = authorizer.rulesOf(user, namespace);
     const missing = missingRights(owned.rules, rules);
     if (missing.length === 0) return;

@@ -136,11 +136,7 @@ function check(
   test: Check = CHECKS[bound],
 ): string[] {
   return [...amountsOf(item[bound])].flatMap(([name, enforced]) => {
-    const problem = test(
-      enforced,
-      requests.get(name),
-      limits.get(name),
-    );
+    const problem = test(enforced, requests.get(name), limits.get(name));
     if (problem === undefined) return [];
     const [subject, separator] = bound === "maxLimitRequestRatio"
       ? [`${name} max limit to request ratio per ${item.type}`, ", but "]

@@ -39,9 +39,7 @@ export function matchOf(
 }
 
 /** Match criteria of a policy or binding; without rules it selects everything. */
-export function criteriaOf(
-  resources: MatchResources = {},
-): Criteria {
+export function criteriaOf(resources: MatchResources = {}): Criteria {
   const { resourceRules, excludeResourceRules, ...selectors } = resources;
   return {
     ...selectors,

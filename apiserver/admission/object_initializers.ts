@@ -32,12 +32,7 @@ export function rewriteInitializers(expression: string): Rewritten {
   let problem: string | undefined;
   const source = expression.replaceAll(
     TOKENS,
-    (
-      token: string,
-      name?: string,
-      field?: string,
-      quoted?: string,
-    ) => {
+    (token: string, name?: string, field?: string, quoted?: string) => {
       const inner = open.at(-1);
       if (name !== undefined) {
         const type = name.replaceAll(/\s/g, "");

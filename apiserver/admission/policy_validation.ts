@@ -38,11 +38,7 @@ function policyCauses(spec: PolicySpec): StatusCause[] {
   const environment = new PolicyEnvironment(spec);
   const { variables = [], validations = [], auditAnnotations = [] } = spec;
   const causes: StatusCause[] = [];
-  const add = (
-    field: string,
-    source: string,
-    { error }: PolicyExpression,
-  ) => {
+  const add = (field: string, source: string, { error }: PolicyExpression) => {
     if (error === undefined) return;
     causes.push(fieldError.invalid(`spec.${field}`, source, error));
   };

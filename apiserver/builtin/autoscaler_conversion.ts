@@ -112,10 +112,7 @@ function asMetrics(
   return (list ?? []) as readonly Metric[];
 }
 
-const EMPTY_SPEC = {
-  scaleTargetRef: { kind: "", name: "" },
-  maxReplicas: 0,
-};
+const EMPTY_SPEC = { scaleTargetRef: { kind: "", name: "" }, maxReplicas: 0 };
 
 function utilizationOf(
   metrics: readonly Metric[],

@@ -205,12 +205,7 @@ function decodeObject(
     throw wrongType(value, at, entries ? "map[string]string" : "struct");
   }
   if (entries === undefined) {
-    return decodeStruct(
-      goType(schema.definition ?? ""),
-      value,
-      at,
-      unknown,
-    );
+    return decodeStruct(goType(schema.definition ?? ""), value, at, unknown);
   }
   const isResources = specialForm(entries) === "quantity";
   return Object.fromEntries(

@@ -21,10 +21,7 @@ import { WireWriter } from "./wire_writer.ts";
  */
 export function writeProtobuf(object: JsonObject): Uint8Array {
   const { apiVersion = "", kind = "" } = object;
-  const definition = definitionOfKind(
-    String(apiVersion || "v1"),
-    String(kind),
-  );
+  const definition = definitionOfKind(String(apiVersion || "v1"), String(kind));
   if (definition === undefined) {
     throw new TypeError(
       `Cannot encode an object as protobuf: its kind has no such form: received ${apiVersion} ${kind}`,

@@ -44,10 +44,7 @@ export class OpenApiRoutes {
   }
 
   /** Handles paths at and below `/openapi`. */
-  async respond(
-    request: ServerRequest,
-    path: string,
-  ): Promise<ServerResponse> {
+  async respond(request: ServerRequest, path: string): Promise<ServerResponse> {
     const versions = this.#versions();
     if (path === "/openapi/v3" || path === "/openapi/v3/") {
       return jsonResponse(200, { paths: await this.#index(versions) });

@@ -276,8 +276,7 @@ function addOperations(
     const answer = definition.returnsDeletedObject && verb === "delete"
       ? name
       : found.answer ?? name;
-    const body = found.body ??
-      (found.parameters === WRITE ? name : undefined);
+    const body = found.body ?? (found.parameters === WRITE ? name : undefined);
     item[found.method] = operation({
       ...found,
       answer,

@@ -14,9 +14,7 @@ export function mediaType(request: ServerRequest): string {
 }
 
 /** Error 415: the media type is not supported. */
-export function unsupportedMediaType(
-  accepted: readonly string[],
-): StatusError {
+export function unsupportedMediaType(accepted: readonly string[]): StatusError {
   return new StatusError({
     code: 415,
     reason: "UnsupportedMediaType",

@@ -123,9 +123,7 @@ class LabelQueryParser {
     const word = this.#take();
     const operator = OPERATORS.get(word.text);
     if (operator === undefined) {
-      fail(
-        `found '${word.text}', expected: in, notin, =, ==, !=, gt, lt`,
-      );
+      fail(`found '${word.text}', expected: in, notin, =, ==, !=, gt, lt`);
     }
     const values = word.kind === "word" ? this.#list() : [this.#value()];
     checkValues(key.text, operator, values);
@@ -149,9 +147,7 @@ class LabelQueryParser {
       return [""];
     }
     if (this.#peek().kind !== "word" && !this.#sees(",")) {
-      fail(
-        `found '${this.#peek().text}', expected: ',', ')' or identifier`,
-      );
+      fail(`found '${this.#peek().text}', expected: ',', ')' or identifier`);
     }
     const values = new Set<string>();
     for (;;) {

@@ -237,12 +237,7 @@ export function readJournal(path: string): JournalContent | undefined {
     else if (object !== undefined) {
       const { namespace, name } = object.metadata;
       const key = namespace ? `${namespace}/${name}` : name;
-      objects.set(id(key), {
-        group,
-        plural,
-        revision: line.revision,
-        object,
-      });
+      objects.set(id(key), { group, plural, revision: line.revision, object });
     }
   }
   return { revision, objects: [...objects.values()] };

@@ -86,9 +86,7 @@ class Restarts {
  * Progress of the init containers; its reason is that of the first one that has
  * not succeeded.
  */
-function initialization(
-  { spec, status = {} }: Pod,
-): {
+function initialization({ spec, status = {} }: Pod): {
   readonly reason?: string | undefined;
   readonly all: Restarts;
   readonly sidecars: Restarts;
@@ -137,10 +135,7 @@ function endReason(
   return signal ? `Signal:${signal}` : `ExitCode:${exitCode}`;
 }
 
-function mainProgress(
-  pod: Pod,
-  start: Progress,
-): Progress {
+function mainProgress(pod: Pod, start: Progress): Progress {
   const counted = new Restarts();
   Object.assign(counted, {
     restarts: start.restarts,

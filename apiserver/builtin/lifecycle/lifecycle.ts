@@ -13,10 +13,7 @@ import type { ResourceDefinition } from "../../registry.ts";
 /** Lifecycle hooks of one kind, besides those of all kinds (upstream's registry strategy). */
 export type Lifecycle = Pick<
   ResourceDefinition,
-  | "prepareForCreate"
-  | "prepareForUpdate"
-  | "gracePeriod"
-  | "resetFields"
+  "prepareForCreate" | "prepareForUpdate" | "gracePeriod" | "resetFields"
 >;
 
 /** Lifecycles with the resources they apply to, named like `deployments.apps` or `pods`. */

@@ -31,9 +31,7 @@ export class ServiceAddresses {
         FIRST_ADDRESS + hashOf(`${service.metadata.uid}${attempt}`) % ADDRESSES,
       ));
     if (address !== undefined) return address;
-    throw new RangeError(
-      "Cannot allocate a cluster IP: all are in use",
-    );
+    throw new RangeError("Cannot allocate a cluster IP: all are in use");
   }
 
   /** Allocates a free node port; `use` distinguishes the ports of one Service. */
@@ -44,9 +42,7 @@ export class ServiceAddresses {
           (hashOf(`${service.metadata.uid}${use}`) + attempt) % NODE_PORTS,
       ));
     if (port !== undefined) return Number(port);
-    throw new RangeError(
-      "Cannot allocate a node port: all are in use",
-    );
+    throw new RangeError("Cannot allocate a node port: all are in use");
   }
 
   /** Allocates a given address or port; returns false if another Service holds it. */

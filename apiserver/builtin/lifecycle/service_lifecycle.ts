@@ -70,10 +70,7 @@ function keepAllocated(spec: ServiceSpec, before: ServiceSpec): void {
 }
 
 /** Drops fields that the new type does not have, unless the client changed them as well. */
-function dropForType(
-  service: StoredService,
-  before: ServiceSpec,
-): void {
+function dropForType(service: StoredService, before: ServiceSpec): void {
   const { spec } = service;
   const drop = (...fields: (keyof ServiceSpec)[]) => {
     const unchanged = fields.every((field) =>

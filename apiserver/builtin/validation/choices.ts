@@ -4,10 +4,7 @@
  */
 export const CHOICES: ReadonlyMap<string, readonly string[]> = new Map([
   ["PodSpec.restartPolicy", ["Always", "OnFailure", "Never"]],
-  [
-    "Container.terminationMessagePolicy",
-    ["File", "FallbackToLogsOnError"],
-  ],
+  ["Container.terminationMessagePolicy", ["File", "FallbackToLogsOnError"]],
   ["PodSpec.preemptionPolicy", ["PreemptLowerPriority", "Never"]],
   ["Toleration.effect", ["NoSchedule", "PreferNoSchedule", "NoExecute"]],
   ["JobSpec.completionMode", ["NonIndexed", "Indexed"]],
@@ -39,9 +36,7 @@ export const CHECKED_BY_RULE: ReadonlySet<string> = new Set(
   SecurityContext.procMount ValidatingWebhook.sideEffects
   MutatingWebhook.sideEffects PodOS.name StorageClass.reclaimPolicy
   CSIDriverSpec.volumeLifecycleModes Toleration.operator PriorityClass.preemptionPolicy`
-    .split(
-      /\s+/,
-    ),
+    .split(/\s+/),
 );
 
 /** Fields whose content is not checked; upstream validates it when it is used. */

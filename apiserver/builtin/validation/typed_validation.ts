@@ -169,8 +169,6 @@ export function changeCauses(
 ): StatusCause[] {
   const causes: StatusCause[] = [];
   const path = new FieldPath("", causes);
-  validationRules().get(resource)?.(
-    new Scope(object, path).set("$live", live),
-  );
+  validationRules().get(resource)?.(new Scope(object, path).set("$live", live));
   return causes;
 }

@@ -165,10 +165,7 @@ function joins([target, separator]: readonly Operand[]): CallCost {
 }
 
 function patternCost(text: SizeRange, pattern: SizeRange): number {
-  return times(
-    traversal(sizeSum(text, ONE)),
-    times(pattern.max, PATTERN),
-  );
+  return times(traversal(sizeSum(text, ONE)), times(pattern.max, PATTERN));
 }
 
 function finds([target, pattern]: readonly Operand[]): CallCost {

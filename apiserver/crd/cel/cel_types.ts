@@ -25,10 +25,7 @@ const ROOT_PROPERTIES: Readonly<Record<string, OpenApiSchema>> = {
   kind: { type: "string" },
   metadata: {
     type: "object",
-    properties: {
-      name: { type: "string" },
-      generateName: { type: "string" },
-    },
+    properties: { name: { type: "string" }, generateName: { type: "string" } },
   },
 };
 

@@ -89,11 +89,7 @@ function syntaxProblem(
 }
 
 /** Error text with position, reason, and the source line with a mark below. */
-function locatedText(
-  source: string,
-  start: number,
-  why: string,
-): string {
+function locatedText(source: string, start: number, why: string): string {
   const before = source.slice(0, Math.max(start, 0)).split("\n");
   const line = before.length;
   const column = before.at(-1)?.length ?? 0;

@@ -357,11 +357,7 @@ class Estimator {
     const item = this.of(variable);
     this.#ranges.pop();
     const size = sizeOf(this.#operand(range));
-    const looped = (
-      start: number,
-      step: number,
-      type: CostType,
-    ): Estimate => ({
+    const looped = (start: number, step: number, type: CostType): Estimate => ({
       cost: sum(range.cost, start, times(size.max, Math.min(step, UNBOUNDED))),
       type,
       size: type === SCALAR ? undefined : size,

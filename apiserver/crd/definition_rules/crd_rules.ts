@@ -273,9 +273,7 @@ function completenessCauses(
   { path, innerPath }: { readonly path: string; readonly innerPath: string },
 ): StatusCause[] {
   if (outer === undefined) {
-    return [
-      fieldError.required(path, `because it is defined in ${innerPath}`),
-    ];
+    return [fieldError.required(path, `because it is defined in ${innerPath}`)];
   }
   const below = (
     inner: OpenApiSchema,

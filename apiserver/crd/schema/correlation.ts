@@ -46,8 +46,7 @@ export class Correlation {
       return undefined;
     }
     const schema = fieldSchema(this.#schema, name);
-    return schema &&
-      new Correlation(this.value[name], this.old[name], schema);
+    return schema && new Correlation(this.value[name], this.old[name], schema);
   }
 
   /** Correlation of an item; undefined if no item of the old list corresponds. */

@@ -56,10 +56,7 @@ function keysOf(item: JsonObject | null, names: readonly string[]): JsonObject {
 }
 
 /** Duplicates among values; each is reported once, at its second occurrence. */
-function repeated(
-  values: readonly unknown[],
-  path: string,
-): StatusCause[] {
+function repeated(values: readonly unknown[], path: string): StatusCause[] {
   const seen = new Map<string, number>();
   const causes: StatusCause[] = [];
   for (const [index, value] of values.entries()) {

@@ -63,10 +63,7 @@ export function found(
   subject: Subject,
   finding: Omit<Finding, "name"> & { readonly name?: string },
 ): Findings {
-  return {
-    list: [{ name: subject.path, ...finding }],
-    matches: 0,
-  };
+  return { list: [{ name: subject.path, ...finding }], matches: 0 };
 }
 
 /**

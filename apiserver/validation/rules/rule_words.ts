@@ -183,11 +183,7 @@ const CHECKS: Readonly<Record<string, (subject: Subject) => Statement>> = {
       if (value === undefined) return;
       if (value as number >= low && value as number <= high) return;
       const [at, below] = subject.in(scope);
-      at.invalid(
-        below,
-        value,
-        `must be between ${low} and ${high}, inclusive`,
-      );
+      at.invalid(below, value, `must be between ${low} and ${high}, inclusive`);
     };
   },
   intOrPercent: (subject) => (scope) =>
