@@ -8,16 +8,12 @@ import { type GoType, specialForm, structIn } from "./go_types.ts";
 import { RuleText } from "../validation/rules/rule_text.ts";
 import { Scope } from "../validation/rules/scope.ts";
 
-let rules: RuleText | undefined;
-
-/** Default rules of all definitions; read when first used. */
-export function defaultRules(): RuleText {
-  return rules ??= new RuleText({
-    text: DEFAULT_RULES,
-    compileLine: defaultLine,
-    functions: DEFAULT_FUNCTIONS,
-  });
-}
+/** Default rules of all definitions. */
+export const TYPED_RULES: RuleText = new RuleText({
+  text: DEFAULT_RULES,
+  compileLine: defaultLine,
+  functions: DEFAULT_FUNCTIONS,
+});
 
 type DefaultRule = (object: JsonObject) => void;
 
@@ -25,7 +21,7 @@ function ruleOf(definition: string): DefaultRule | undefined {
   if (definition.endsWith(".v1.CustomResourceDefinition")) {
     return setCrdDefaults as unknown as DefaultRule;
   }
-  const rule = defaultRules().get(
+  const rule = TYPED_RULES.get(
     definition.replace(/^io\.k8s\.(?:api\.)?/, ""),
   );
   return rule && ((object) => void rule(new Scope(object, NO_PATH)));

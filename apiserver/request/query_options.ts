@@ -1,10 +1,7 @@
-import type { StatusCause } from "../../core/api/api_error.ts";
 import type { ServerRequest } from "../http/exchange.ts";
 import { badRequest, invalid, serverError } from "../status.ts";
-import { FieldPath } from "../validation/field_path.ts";
 import { RuleText } from "../validation/rules/rule_text.ts";
 import { validationLine } from "../validation/rules/rule_words.ts";
-import { Scope } from "../validation/rules/scope.ts";
 
 /** Query options of a list or watch, without selectors. */
 export interface ListOptions {
@@ -70,7 +67,7 @@ rule dry run
 
 const encoder = new TextEncoder();
 
-/** Validation rules of query options; read when first used. */
+/** Validation rules of query options. */
 export const OPTIONS: RuleText = new RuleText({
   text: OPTION_RULES,
   compileLine: validationLine,
@@ -111,10 +108,7 @@ function check(
   options: object,
   variables: Readonly<Record<string, unknown>> = {},
 ): void {
-  const causes: StatusCause[] = [];
-  const scope = new Scope(options, new FieldPath("", causes));
-  for (const [name, one] of Object.entries(variables)) scope.set(name, one);
-  OPTIONS.get(block)?.(scope);
+  const causes = OPTIONS.causes(block, options, variables);
   if (causes.length > 0) throw invalid({ group: "meta.k8s.io", kind }, causes);
 }
 

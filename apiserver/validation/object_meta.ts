@@ -2,12 +2,10 @@ import type { StatusCause } from "../../core/api/api_error.ts";
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { ObjectMeta, OwnerReference } from "../../core/api/object.ts";
 import type { ResourceDefinition } from "../registry.ts";
-import { FieldPath } from "./field_path.ts";
 import { metadataChecksOf } from "./metadata_checks.ts";
 import { nameProblems } from "./names.ts";
 import { RuleText } from "./rules/rule_text.ts";
 import { validationLine } from "./rules/rule_words.ts";
-import { Scope } from "./rules/scope.ts";
 
 /** Finalizers that need no domain prefix. */
 const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
@@ -96,54 +94,45 @@ changes
   use owners
 `;
 
-let rules: RuleText | undefined;
-
-/** Rules of metadata; read when first used. */
-export function metadataRules(): RuleText {
-  return rules ??= new RuleText({
-    text: METADATA_RULES,
-    compileLine: validationLine,
-    functions: {
-      added: (now: readonly string[] = [], before: readonly string[] = []) =>
-        now.filter((finalizer) => !before.includes(finalizer)).sort(),
-      controllers: (owners: readonly OwnerReference[] = []) =>
-        owners.filter(({ controller }) => controller === true)
-          .map(({ kind, name }) => `${kind}/${name}`),
-      groupOf: (apiVersion = "") => parseApiVersion(apiVersion).group,
-      isText: (value: unknown) => typeof value === "string",
-      // Replaces a trailing dash, since a suffix follows.
-      maskedDash: (prefix: string) =>
-        prefix.length > 1 && prefix.endsWith("-")
-          ? `${prefix.slice(0, -2)}a`
-          : prefix,
-      nameProblems,
-      owns: (struct: object, name: string) => Object.hasOwn(struct, name),
-      quoted: (texts: readonly string[]) =>
-        texts.map((text) => JSON.stringify(text)).join(", "),
-      sizeOf: (annotations: Readonly<Record<string, string>> = {}) =>
-        Object.entries(annotations).reduce(
-          (size, [key, value]) => size + key.length + value.length,
-          0,
-        ),
-      unknownFinalizer: (finalizer: string) =>
-        !finalizer.includes("/") && !STANDARD_FINALIZERS.has(finalizer),
-      versionOf: (apiVersion = "") => parseApiVersion(apiVersion).version,
-    },
-  });
-}
+/** Rules of metadata. */
+export const METADATA: RuleText = new RuleText({
+  text: METADATA_RULES,
+  compileLine: validationLine,
+  functions: {
+    added: (now: readonly string[] = [], before: readonly string[] = []) =>
+      now.filter((finalizer) => !before.includes(finalizer)).sort(),
+    controllers: (owners: readonly OwnerReference[] = []) =>
+      owners.filter(({ controller }) => controller === true)
+        .map(({ kind, name }) => `${kind}/${name}`),
+    groupOf: (apiVersion = "") => parseApiVersion(apiVersion).group,
+    isText: (value: unknown) => typeof value === "string",
+    // Replaces a trailing dash, since a suffix follows.
+    maskedDash: (prefix: string) =>
+      prefix.length > 1 && prefix.endsWith("-")
+        ? `${prefix.slice(0, -2)}a`
+        : prefix,
+    nameProblems,
+    owns: (struct: object, name: string) => Object.hasOwn(struct, name),
+    quoted: (texts: readonly string[]) =>
+      texts.map((text) => JSON.stringify(text)).join(", "),
+    sizeOf: (annotations: Readonly<Record<string, string>> = {}) =>
+      Object.entries(annotations).reduce(
+        (size, [key, value]) => size + key.length + value.length,
+        0,
+      ),
+    unknownFinalizer: (finalizer: string) =>
+      !finalizer.includes("/") && !STANDARD_FINALIZERS.has(finalizer),
+    versionOf: (apiVersion = "") => parseApiVersion(apiVersion).version,
+  },
+});
 
 /** Violations of a block of rules by metadata. */
 function causesOf(
   block: string,
   metadata: object,
   variables: Readonly<Record<string, unknown>> = {},
-  path = "metadata",
 ): StatusCause[] {
-  const causes: StatusCause[] = [];
-  const scope = new Scope(metadata, new FieldPath(path, causes));
-  for (const [name, one] of Object.entries(variables)) scope.set(name, one);
-  metadataRules().get(block)?.(scope);
-  return causes;
+  return METADATA.causes(block, metadata, variables, "metadata");
 }
 
 /** Validates the metadata of a new object. */
@@ -160,7 +149,7 @@ export function metadataProblems(
 
 /** Validates `apiVersion` and `kind` of an embedded object. */
 export function typeProblems(object: object, path: string): StatusCause[] {
-  return causesOf("type", object, {}, path);
+  return METADATA.causes("type", object, {}, path);
 }
 
 /** Validates labels and annotations. */

@@ -23,23 +23,19 @@ interface RuleSet {
   readonly after?: Statement | undefined;
 }
 
-let rules: RuleText | undefined;
-
-/** Validation rules of all definitions, and rules of updates by resource; read when first used. */
-export function validationRules(): RuleText {
-  return rules ??= new RuleText({
-    text: POD_RULES + VOLUME_RULES + WORKLOAD_RULES + NETWORK_RULES +
-      CLUSTER_RULES + UPDATE_RULES,
-    compileLine: validationLine,
-    functions: FUNCTIONS,
-  });
-}
+/** Validation rules of all definitions, and rules of updates by resource. */
+export const VALIDATION_RULES: RuleText = new RuleText({
+  text: POD_RULES + VOLUME_RULES + WORKLOAD_RULES + NETWORK_RULES +
+    CLUSTER_RULES + UPDATE_RULES,
+  compileLine: validationLine,
+  functions: FUNCTIONS,
+});
 
 function rulesOf(definition: string): RuleSet {
   const name = definition.replace(/^io\.k8s\.(?:api\.)?/, "");
   return {
-    before: validationRules().get(name),
-    after: validationRules().get(`after ${name}`),
+    before: VALIDATION_RULES.get(name),
+    after: VALIDATION_RULES.get(`after ${name}`),
   };
 }
 
@@ -167,8 +163,5 @@ export function changeCauses(
   object: JsonObject,
   live: JsonObject,
 ): StatusCause[] {
-  const causes: StatusCause[] = [];
-  const path = new FieldPath("", causes);
-  validationRules().get(resource)?.(new Scope(object, path).set("$live", live));
-  return causes;
+  return VALIDATION_RULES.causes(resource, object, { $live: live });
 }

@@ -17,7 +17,6 @@ import {
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
 import { RuleText, type Statement } from "../../validation/rules/rule_text.ts";
-import { Scope } from "../../validation/rules/scope.ts";
 import { FUNCTIONS } from "../../builtin/validation/rule_functions.ts";
 import { validationLine } from "../../validation/rules/rule_words.ts";
 import { goJson } from "../../validation/go_value.ts";
@@ -33,7 +32,7 @@ import { DEFINITION_RULES } from "./definition_rules.ts";
 
 /** Validates a new CRD; returns the violations with kube-apiserver's messages. */
 export function createCauses(object: UntypedObject): StatusCause[] {
-  return causesOf("create", object, { $unchanged: new Set() });
+  return RULES.causes("create", object, { $unchanged: new Set() });
 }
 
 /** Validates an update of a CRD; returns the violations. */
@@ -46,7 +45,7 @@ export function updateCauses(
     const known = before.get(version.name);
     return known && jsonEquals(schemaOf(version), schemaOf(known));
   });
-  return causesOf("update", object, {
+  return RULES.causes("update", object, {
     $live: live,
     $unchanged: new Set(unchanged.map(({ name }) => name)),
   });
@@ -58,31 +57,6 @@ function versionsOf({ spec }: UntypedObject): readonly CrdVersion[] {
 
 function schemaOf(version: CrdVersion): OpenApiSchema | undefined {
   return version.schema?.openAPIV3Schema;
-}
-
-let rules: RuleText | undefined;
-
-/** Rules of definitions; read when first used. */
-export function definitionRules(): RuleText {
-  return rules ??= new RuleText({
-    text: DEFINITION_RULES,
-    compileLine,
-    functions: { ...FUNCTIONS, ...DEFINITION_FUNCTIONS },
-  });
-}
-
-/** Violations of a block of rules by a value. */
-function causesOf(
-  block: string,
-  value: unknown,
-  variables: JsonObject,
-  path = "",
-): StatusCause[] {
-  const causes: StatusCause[] = [];
-  const scope = new Scope(value, new FieldPath(path, causes));
-  for (const [name, one] of Object.entries(variables)) scope.set(name, one);
-  definitionRules().get(block)?.(scope);
-  return causes;
 }
 
 /** Compiles a line of the rules; `schema FIELD STATUS` checks the schema of a version. */
@@ -143,14 +117,14 @@ function schemaCauses(
   const checker = readable && wrong.length === 0
     ? ruleChecker(schema, costs)
     : undefined;
-  const keywords = causesOf(
+  const keywords = RULES.causes(
     "keywords",
     schema,
     { $unsupported: UNSUPPORTED },
     path,
   );
   return [
-    ...causesOf(
+    ...RULES.causes(
       "root",
       schema,
       { $status, $rootKeywords: ROOT_KEYWORDS },
@@ -257,7 +231,7 @@ export function structuralCauses(
   path: string,
 ): StatusCause[] {
   return [
-    ...causesOf("structural", schema, {}, path),
+    ...RULES.causes("structural", schema, {}, path),
     ...combined(schema, path).flatMap(([inner, innerPath]) =>
       completenessCauses(inner, schema, { path, innerPath })
     ),
@@ -382,3 +356,10 @@ const DEFINITION_FUNCTIONS: typeof FUNCTIONS = {
   stored: (versions: readonly CrdVersion[] = []) =>
     versions.filter(({ storage }) => storage),
 };
+
+/** Rules of definitions. */
+export const RULES: RuleText = new RuleText({
+  text: DEFINITION_RULES,
+  compileLine,
+  functions: { ...FUNCTIONS, ...DEFINITION_FUNCTIONS },
+});

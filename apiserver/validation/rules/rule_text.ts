@@ -16,6 +16,8 @@ import {
   type RuleFunction,
 } from "./expression.ts";
 import { Scope } from "./scope.ts";
+import { FieldPath } from "../field_path.ts";
+import type { StatusCause } from "../../../core/api/api_error.ts";
 
 /** Compiled statement; true ends the rules of the current value. */
 export type Statement = (scope: Scope) => boolean | void;
@@ -44,12 +46,14 @@ export class RuleText {
   /** Functions that expressions call. */
   readonly functions: Readonly<Record<string, RuleFunction>>;
   readonly #compileLine: LineCompiler;
-  readonly #blocks: ReadonlyMap<string, readonly string[]>;
+  readonly #text: string;
+  /** Lines of the blocks, found when they are first used. */
+  #blocks: ReadonlyMap<string, readonly string[]> | undefined;
   readonly #compiled: Map<string, Statement | undefined> = new Map();
 
   #whole = false;
 
-  /** Splits a text into blocks; they are compiled when they are first used. */
+  /** Creates the rules of a text; a block is compiled when it is first used. */
   constructor(options: {
     readonly text: string;
     readonly compileLine: LineCompiler;
@@ -57,11 +61,12 @@ export class RuleText {
   }) {
     this.functions = options.functions;
     this.#compileLine = options.compileLine;
-    this.#blocks = blocksOf(options.text);
+    this.#text = options.text;
   }
 
   /** Names of all blocks. */
   get names(): readonly string[] {
+    this.#blocks ??= blocksOf(this.#text);
     return [...this.#blocks.keys()];
   }
 
@@ -75,6 +80,7 @@ export class RuleText {
   /** Rules of a definition, such as `core.v1.Pod`; undefined if absent. */
   get(name: string): Statement | undefined {
     if (this.#compiled.has(name)) return this.#compiled.get(name);
+    this.#blocks ??= blocksOf(this.#text);
     const blocks = this.#blocks.get(name);
     const parts = blocks?.map((block) => this.#block(linesOf(block)));
     const all: Statement | undefined = parts &&
@@ -83,6 +89,24 @@ export class RuleText {
       });
     this.#compiled.set(name, all);
     return all;
+  }
+
+  /**
+   * Violations of a block of rules by a value.
+   *
+   * @param path Path of the value; empty for a whole object.
+   */
+  causes(
+    block: string,
+    value: unknown,
+    variables: Readonly<Record<string, unknown>> = {},
+    path = "",
+  ): StatusCause[] {
+    const causes: StatusCause[] = [];
+    const scope = new Scope(value, new FieldPath(path, causes));
+    for (const [name, one] of Object.entries(variables)) scope.set(name, one);
+    this.get(block)?.(scope);
+    return causes;
   }
 
   /** Compiles an expression that spans a whole text. */

@@ -4,13 +4,13 @@ import type { StatusCause } from "../../../core/api/api_error.ts";
 import { builtinOpenApiDefinitions } from "../../../apiserver/builtin/go_types.ts";
 import { RuleText } from "../../../apiserver/validation/rules/rule_text.ts";
 import { Scope } from "../../../apiserver/validation/rules/scope.ts";
-import { definitionRules } from "../../../apiserver/crd/definition_rules/crd_rules.ts";
+import { RULES } from "../../../apiserver/crd/definition_rules/crd_rules.ts";
 import { OPTIONS } from "../../../apiserver/request/query_options.ts";
-import { metadataRules } from "../../../apiserver/validation/object_meta.ts";
-import { defaultRules } from "../../../apiserver/builtin/typed_defaults.ts";
+import { METADATA } from "../../../apiserver/validation/object_meta.ts";
+import { TYPED_RULES } from "../../../apiserver/builtin/typed_defaults.ts";
 import { FUNCTIONS } from "../../../apiserver/builtin/validation/rule_functions.ts";
 import { validationLine } from "../../../apiserver/validation/rules/rule_words.ts";
-import { validationRules } from "../../../apiserver/builtin/validation/typed_validation.ts";
+import { VALIDATION_RULES } from "../../../apiserver/builtin/validation/typed_validation.ts";
 import { FieldPath } from "../../../apiserver/validation/field_path.ts";
 
 /** Violations of a struct by a block of rules, as `field: message`. */
@@ -107,10 +107,10 @@ for (const { what, rules, value, live, found } of CASES) {
 test("rules of all built-in kinds compile and name definitions that exist", () => {
   const definitions = builtinOpenApiDefinitions();
   const rules = [
-    validationRules(),
-    defaultRules(),
-    definitionRules(),
-    metadataRules(),
+    VALIDATION_RULES,
+    TYPED_RULES,
+    RULES,
+    METADATA,
     OPTIONS,
   ];
   for (const text of rules) text.compileAll();
