@@ -1,4 +1,4 @@
-import { apiVersionOf, parseApiVersion } from "../core/api/kind.ts";
+import { parseApiVersion } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
 import { mutableCopy } from "../core/json/prune.ts";
 import { FieldSet } from "./merge/field_set.ts";
@@ -13,6 +13,7 @@ import type {
   ResourceDefinition,
   ResourceVersion,
 } from "./registry.ts";
+import { apiVersionIn } from "./storage/object_view.ts";
 
 const STATUS_FIELD: FieldSet = FieldSet.of([["f:status"]]);
 const SPEC_FIELD: FieldSet = FieldSet.of([["f:spec"]]);
@@ -45,10 +46,7 @@ function resetFields(
 function managedKind(write: ManagedWrite): ManagedKind {
   const { definition } = write;
   const reset = resetFields(write);
-  const requested = apiVersionOf({
-    group: definition.group,
-    version: write.version.name,
-  });
+  const requested = apiVersionIn(write);
   return {
     schema: (apiVersion) => versionOf(definition, apiVersion)?.schema,
     // Ownership of all fields is kept, including fields that the schema of
@@ -70,10 +68,8 @@ function managedKind(write: ManagedWrite): ManagedKind {
 }
 
 function managedFieldsWrite(write: ManagedWrite): ManagedFieldsWrite {
-  const { definition, version, manager, subresource, time } = write;
-  const { group } = definition;
-  const apiVersion = apiVersionOf({ group, version: version.name });
-  return { manager, apiVersion, subresource, time };
+  const { manager, subresource, time } = write;
+  return { manager, apiVersion: apiVersionIn(write), subresource, time };
 }
 
 /** Sets `next.metadata.managedFields` after a create, update or patch. */

@@ -5,33 +5,23 @@ import {
 } from "./http/exchange.ts";
 
 /** Post-start hooks of kube-apiserver, which have all run when the server answers. */
-const HOOKS = [
-  "start-apiserver-admission-initializer",
-  "generic-apiserver-start-informers",
-  "priority-and-fairness-config-consumer",
-  "priority-and-fairness-filter",
-  "storage-object-count-tracker-hook",
-  "storage-readiness",
-  "start-apiextensions-informers",
-  "start-apiextensions-controllers",
-  "crd-informer-synced",
-  "start-system-namespaces-controller",
-  "start-cluster-authentication-info-controller",
-  "start-kube-apiserver-identity-lease-controller",
-  "start-kube-apiserver-identity-lease-garbage-collector",
-  "start-legacy-token-tracking-controller",
-  "start-service-ip-repair-controllers",
-  "rbac/bootstrap-roles",
-  "scheduling/bootstrap-system-priority-classes",
-  "priority-and-fairness-config-producer",
-  "bootstrap-controller",
-  "start-kube-aggregator-informers",
-  "apiservice-status-local-available-controller",
-  "apiservice-status-remote-available-controller",
-  "apiservice-registration-controller",
-  "apiservice-discovery-controller",
-  "kube-apiserver-autoregistration",
-].map((name) => `poststarthook/${name}`);
+const HOOKS = `
+  start-apiserver-admission-initializer generic-apiserver-start-informers
+  priority-and-fairness-config-consumer priority-and-fairness-filter
+  storage-object-count-tracker-hook storage-readiness
+  start-apiextensions-informers start-apiextensions-controllers
+  crd-informer-synced start-system-namespaces-controller
+  start-cluster-authentication-info-controller
+  start-kube-apiserver-identity-lease-controller
+  start-kube-apiserver-identity-lease-garbage-collector
+  start-legacy-token-tracking-controller start-service-ip-repair-controllers
+  rbac/bootstrap-roles scheduling/bootstrap-system-priority-classes
+  priority-and-fairness-config-producer bootstrap-controller
+  start-kube-aggregator-informers apiservice-status-local-available-controller
+  apiservice-status-remote-available-controller
+  apiservice-registration-controller apiservice-discovery-controller
+  kube-apiserver-autoregistration
+`.trim().split(/\s+/).map((name) => `poststarthook/${name}`);
 
 const COMMON = [
   ...HOOKS,

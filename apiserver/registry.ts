@@ -309,14 +309,6 @@ export interface ManagedWrite {
   readonly time: string;
 }
 
-/** Resources that the server currently serves. */
-export interface ResourceSource {
-  /** All definitions, in no particular order. */
-  definitions(): Iterable<ResourceDefinition>;
-  /** Definition of a group and plural; undefined if it is not served. */
-  find(group: string, plural: string): ResourceDefinition | undefined;
-}
-
 /**
  * Exports of `builtin/builtin_definitions.ts`. The creation of definitions must
  * be cheap, because a server for a test starts within 20 ms: schemas and

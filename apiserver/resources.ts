@@ -1,7 +1,6 @@
 import type {
   GroupResource,
   ResourceDefinition,
-  ResourceSource,
   ResourceVersion,
 } from "./registry.ts";
 import { resourceKey } from "./storage/store.ts";
@@ -10,7 +9,7 @@ import { resourceKey } from "./storage/store.ts";
 export type ResourcesListener = () => void;
 
 /** Resources that a server serves: built-in ones and those of CRDs. */
-export class Resources implements ResourceSource {
+export class Resources {
   readonly #builtin: Map<string, ResourceDefinition> = new Map();
   readonly #custom: Map<string, ResourceDefinition> = new Map();
   readonly #builtinGroups: Set<string> = new Set();
@@ -34,11 +33,13 @@ export class Resources implements ResourceSource {
     return this.#generation;
   }
 
+  /** All definitions, in no particular order. */
   *definitions(): Iterable<ResourceDefinition> {
     yield* this.#builtin.values();
     yield* this.#custom.values();
   }
 
+  /** Definition of a group and plural; undefined if it is not served. */
   find(group: string, plural: string): ResourceDefinition | undefined {
     const key = resourceKey({ group, plural });
     return this.#builtin.get(key) ?? this.#custom.get(key);

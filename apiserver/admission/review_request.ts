@@ -1,10 +1,11 @@
-import { apiVersionOf, parseApiVersion } from "../../core/api/kind.ts";
+import { parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
 import type { Attributes, Operation } from "./admission.ts";
 import { settle } from "../settle.ts";
 import { storageKey } from "../storage/stored_object.ts";
+import { apiVersionIn } from "../storage/object_view.ts";
 
 /** Resource and version in which a webhook or policy sees a request. */
 export interface Match {
@@ -26,13 +27,10 @@ export function namespaceObject(
 /** Object in the version of a match. */
 export async function objectFor(
   object: UntypedObject | undefined,
-  { definition, version }: Match,
+  match: Match,
 ): Promise<UntypedObject | undefined> {
-  const apiVersion = apiVersionOf({
-    group: definition.group,
-    version: version.name,
-  });
-  return object === undefined || object.apiVersion === apiVersion ||
+  const { definition, version } = match;
+  return object === undefined || object.apiVersion === apiVersionIn(match) ||
       object.kind !== definition.kind
     ? object
     : await settle(() => definition.convert(object, version.name));

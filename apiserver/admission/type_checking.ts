@@ -1,12 +1,12 @@
 import type { ExpressionWarning } from "../../core/kinds/admissionregistration_v1.ts";
-import { apiVersionOf, parseApiVersion } from "../../core/api/kind.ts";
+import { parseApiVersion } from "../../core/api/kind.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import type { Schema } from "../merge/schema.ts";
 import { loadCel } from "../crd/cel/cel_library.ts";
-import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
 import type { Resources } from "../resources.ts";
 import { PolicyEnvironment } from "./policy_environment.ts";
 import type { PolicyHook, PolicySpec } from "./hook_types.ts";
+import { apiVersionIn, type View } from "../storage/object_view.ts";
 
 /** Maximum number of kinds that a policy is checked against. */
 const MAX_KINDS = 10;
@@ -20,17 +20,12 @@ export async function expressionWarnings(
   resources: Resources,
 ): Promise<readonly ExpressionWarning[]> {
   await loadCel();
-  const kinds = kindsOf(spec, resources).map(({ definition, version }) => {
-    const { group } = definition;
-    const object = typed(version.schema, 0);
+  const params = paramsSchema(spec, resources);
+  const kinds = kindsOf(spec, resources).map((view) => {
+    const object = typed(view.version.schema, 0);
     return {
-      name: `${
-        apiVersionOf({ group, version: version.name })
-      }, Kind=${definition.kind}`,
-      environment: new PolicyEnvironment(spec, {
-        object,
-        params: paramsSchema(spec, resources),
-      }),
+      name: `${apiVersionIn(view)}, Kind=${view.definition.kind}`,
+      environment: new PolicyEnvironment(spec, { object, params }),
     };
   });
   const warnings: ExpressionWarning[] = [];
@@ -60,11 +55,8 @@ export async function expressionWarnings(
 function kindsOf(
   { matchConstraints }: PolicySpec,
   resources: Resources,
-): { definition: ResourceDefinition; version: ResourceVersion }[] {
-  const found = new Map<
-    string,
-    { definition: ResourceDefinition; version: ResourceVersion }
-  >();
+): View[] {
+  const found = new Map<string, View>();
   for (const rule of matchConstraints?.resourceRules ?? []) {
     const { apiGroups = [], apiVersions = [], resources: names = [] } = rule;
     if ([...apiGroups, ...apiVersions].includes("*")) continue;

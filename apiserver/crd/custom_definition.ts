@@ -10,7 +10,7 @@ import type {
   Subresource,
   Verb,
 } from "../registry.ts";
-import { serverError, StatusError } from "../status.ts";
+import { serverError, type StatusError } from "../status.ts";
 import { WebhookConversion } from "./webhook_conversion.ts";
 import { CustomVersion } from "./custom_version.ts";
 

@@ -4,6 +4,7 @@ import { isJsonObject } from "../../core/patch/json_value.ts";
 import type { ScalePaths } from "../registry.ts";
 import { fieldError } from "../status.ts";
 import { ownField } from "./schema/json_tree.ts";
+import { goTypeName } from "../validation/go_value.ts";
 
 const MAX_REPLICAS = 2 ** 31 - 1;
 
@@ -61,18 +62,7 @@ function valueAt(object: UntypedObject, path: string): unknown {
 }
 
 function accessorText(path: string, value: unknown, wanted: string): string {
-  const type = Array.isArray(value)
-    ? "[]interface {}"
-    : isJsonObject(value)
-    ? "map[string]interface {}"
-    : typeof value === "number"
-    ? Number.isInteger(value) ? "int64" : "float64"
-    : value === null
-    ? "<nil>"
-    : typeof value === "boolean"
-    ? "bool"
-    : "string";
   return `${path} accessor error: ${
     value === null ? "<nil>" : JSON.stringify(value).replace(/^"|"$/g, "")
-  } is of the type ${type}, expected ${wanted}`;
+  } is of the type ${goTypeName(value)}, expected ${wanted}`;
 }

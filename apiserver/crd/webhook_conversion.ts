@@ -7,6 +7,7 @@ import { WebhookFailure } from "../admission/webhook_caller.ts";
 import { answerOf, provideAnswer } from "../settle.ts";
 import { serverError } from "../status.ts";
 import { tagProblems } from "../validation/object_meta.ts";
+import { goTypeName } from "../validation/go_value.ts";
 
 /** Time limit of a conversion in milliseconds. */
 const TIMEOUT_MS = 30_000;
@@ -199,7 +200,7 @@ function restoredMetadata(
   const given: unknown = converted.metadata;
   if (given === undefined) return "missing metadata in converted object";
   if (!isJsonObject(given)) {
-    return `invalid metadata of type ${goType(given)} in converted object`;
+    return `invalid metadata of type ${goTypeName(given)} in converted object`;
   }
   const metadata = structuredClone(original.metadata);
   for (const field of ["labels", "annotations"] as const) {
@@ -208,7 +209,7 @@ function restoredMetadata(
     if (values === undefined || values === null) continue;
     if (!isJsonObject(values)) {
       return `invalid metadata.${field} of type ${
-        goType(values)
+        goTypeName(values)
       } in converted object`;
     }
     const odd = Object.entries(values).find(([, value]) =>
@@ -216,7 +217,7 @@ function restoredMetadata(
     );
     if (odd !== undefined) {
       return `metadata.${field}[${odd[0]}] must be a string, but is ${
-        goType(odd[1])
+        goTypeName(odd[1])
       } in converted object`;
     }
     const texts = values as Record<string, string>;
@@ -230,14 +231,4 @@ function restoredMetadata(
     metadata[field] = texts;
   }
   return metadata;
-}
-
-/** Name of the Go type of a JSON value. */
-function goType(value: unknown): string {
-  if (Array.isArray(value)) return "[]interface {}";
-  if (isJsonObject(value)) return "map[string]interface {}";
-  if (typeof value === "string") return "string";
-  if (typeof value === "boolean") return "bool";
-  if (typeof value !== "number") return "<nil>";
-  return Number.isInteger(value) ? "int64" : "float64";
 }

@@ -1,4 +1,3 @@
-import { apiVersionOf } from "../../core/api/kind.ts";
 import type { ObjectMeta, UntypedObject } from "../../core/api/object.ts";
 import { mutableCopy } from "../../core/json/prune.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
@@ -9,7 +8,11 @@ import { checkEscalation } from "../access/role_escalation.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { holdsContent } from "../namespace_checks.ts";
 import { fixed, settle } from "../settle.ts";
-import { isStoredForm, objectIn } from "../storage/object_view.ts";
+import {
+  apiVersionIn,
+  isStoredForm,
+  objectIn,
+} from "../storage/object_view.ts";
 import { representationOf } from "../read/respond.ts";
 import { checkBodySize } from "../request/body.ts";
 import { readObjectBody } from "../request/object_body.ts";
@@ -30,7 +33,7 @@ import {
   invalid,
   notFound,
   serverError,
-  StatusError,
+  type StatusError,
 } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import {
@@ -212,12 +215,8 @@ function invalidSubject(
 
 function createMissing(request: ResourceRequest, how: UpdateHow): Written {
   const { definition, name = "", namespace } = request;
-  const apiVersion = apiVersionOf({
-    group: definition.group,
-    version: request.version.name,
-  });
   const empty: UntypedObject = {
-    apiVersion,
+    apiVersion: apiVersionIn(request),
     kind: definition.kind,
     metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
   };

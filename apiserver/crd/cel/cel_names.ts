@@ -1,27 +1,8 @@
 /** Reserved words of CEL. */
-const RESERVED: ReadonlySet<string> = new Set([
-  "true",
-  "false",
-  "null",
-  "in",
-  "as",
-  "break",
-  "const",
-  "continue",
-  "else",
-  "for",
-  "function",
-  "if",
-  "import",
-  "let",
-  "loop",
-  "package",
-  "namespace",
-  "return",
-  "var",
-  "void",
-  "while",
-]);
+const RESERVED: ReadonlySet<string> = new Set(
+  `true false null in as break const continue else for function if import let
+  loop package namespace return var void while`.split(/\s+/),
+);
 
 const ESCAPES: Readonly<Record<string, string>> = {
   "__": "__underscores__",

@@ -53,20 +53,6 @@ const LOOPS: ReadonlySet<string> = new Set([
   "sortBy 2",
 ]);
 
-/** Comprehension macros whose first two arguments are variables. */
-const PAIR_LOOPS: ReadonlySet<string> = new Set([
-  "all 3",
-  "exists 3",
-  "exists_one 3",
-  "existsOne 3",
-  "transformList 3",
-  "transformList 4",
-  "transformMap 3",
-  "transformMap 4",
-  "transformMapEntry 3",
-  "transformMapEntry 4",
-]);
-
 /** Part of an entry that is the value of a comprehension's variable. */
 type EntryPart = "item" | "key" | "value";
 
@@ -95,6 +81,12 @@ const PAIR_COSTS: Readonly<Record<string, readonly [number, number]>> = {
   transformMap: [NEW_MAP + 1, 3],
   transformMapEntry: [NEW_MAP + 1, 2],
 };
+
+/** Whether a call is a comprehension whose first two arguments are variables. */
+function isPairLoop(name: string, count: number): boolean {
+  return Object.hasOwn(PAIR_COSTS, name) &&
+    (count === 3 || (count === 4 && name.startsWith("transform")));
+}
 
 const SCALAR: CostType = { kind: "scalar", name: "" };
 const OTHER: CostType = { kind: "other", name: "" };
@@ -333,7 +325,7 @@ class Estimator {
       const loop = this.#loop(name, this.of(target), args);
       return name === "sortBy" ? { ...loop, type: typeOf(node) } : loop;
     }
-    if (PAIR_LOOPS.has(`${name} ${args.length}`)) {
+    if (isPairLoop(name, args.length)) {
       return this.#pairLoop(name, this.of(target), args, node);
     }
     const operands = this.#all([target, ...args]);
