@@ -12,36 +12,17 @@ export const apiserverCommand: Command = {
     "Serves the embedded API server on a local port until Ctrl-C. The kubeconfig is\n" +
     "written when the server is ready; it has the server's URL, CA and token, and\n" +
     "only you can read it. Without --data all objects are lost at the end.",
-  flags: [
-    {
-      name: "port",
-      value: "N",
-      required: true,
-      help: "port to serve on; 0 selects any free port",
-    },
-    {
-      name: "kubeconfig",
-      value: "FILE",
-      required: true,
-      help: "kubeconfig file to write",
-    },
-    DATA_FLAG,
-    {
-      name: "token-auth-file",
-      value: "FILE",
-      help:
-        'CSV with users, as in kube-apiserver: token,user,uid,"group1,group2"',
-    },
-    {
-      name: "controllers",
-      value: "LIST",
-      help: "controllers to run, as in kube-controller-manager; all by default",
-    },
-    {
-      name: "simulate",
-      help: "run pods on a simulated node, without containers",
-    },
-  ],
+  required: ["port", "kubeconfig"],
+  flags: {
+    "port N": "port to serve on; 0 selects any free port",
+    "kubeconfig FILE": "kubeconfig file to write",
+    ...DATA_FLAG,
+    "token-auth-file FILE":
+      'CSV with users, as in kube-apiserver: token,user,uid,"group1,group2"',
+    "controllers LIST":
+      "controllers to run, as in kube-controller-manager; all by default",
+    "simulate": "run pods on a simulated node, without containers",
+  },
   async run({ flags, terminal }) {
     const kubeconfig = textOf(flags, "kubeconfig") ?? "";
     const tokens = textOf(flags, "token-auth-file");

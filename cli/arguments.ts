@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import {
   type Command,
   type Flag,
+  flagsOf,
   type FlagValues,
   suggestion,
   UsageError,
@@ -64,15 +65,13 @@ function readFlags(
   args: readonly string[],
   command: Command,
 ): { flags: FlagValues; operands: readonly string[] } {
-  const known = new Map<string, Flag>(
-    command.flags.map((flag) => [flag.name, flag]),
-  );
+  const known = new Map(flagsOf(command).map((flag) => [flag.name, flag]));
   const { tokens } = parseArgs({
     args: [...args],
     options: Object.fromEntries([
-      ...command.flags.map((flag) => [
-        flag.name,
-        { type: flag.value === undefined ? "boolean" : "string" } as const,
+      ...Array.from(known.values(), ({ name, value }) => [
+        name,
+        { type: value === undefined ? "boolean" : "string" } as const,
       ]),
       ["help", { type: "boolean", short: "h" } as const],
     ]),
@@ -114,7 +113,7 @@ function flagValue(
 }
 
 function unknownFlag(written: string, command: Command): UsageError {
-  const names = command.flags.map((flag) => `--${flag.name}`);
+  const names = flagsOf(command).map(({ name }) => `--${name}`);
   const known = names.length === 0 ? "no flags" : names.join(", ");
   return wrongUse(
     command,
@@ -123,8 +122,8 @@ function unknownFlag(written: string, command: Command): UsageError {
 }
 
 function checkRequired(flags: FlagValues, command: Command): void {
-  for (const { name, required, value } of command.flags) {
-    if (required !== true || flags[name] !== undefined) continue;
+  for (const { name, isRequired, value } of flagsOf(command)) {
+    if (!isRequired || flags[name] !== undefined) continue;
     throw wrongUse(command, `--${name} is missing: write --${name} ${value}`);
   }
 }

@@ -35,55 +35,21 @@ export const checkCommand: Command = {
     "this machine is reached. Exit code 0: nothing was found, 1: findings,\n" +
     "2: the check could not run, or no plan did. Kinds of plans:\n" +
     KIND_LINES,
-  flags: [
-    {
-      name: "examples",
-      value: "FILES",
-      help: "YAML files of objects and definitions, separated by commas",
-    },
-    { name: "plans", value: "N", help: "run no more than N plans" },
-    { name: "budget", value: "TIME", help: "stop after a time (default 10m)" },
-    {
-      name: "seed",
-      value: "S",
-      help: "seed of names, UIDs and jitter (default 1)",
-    },
-    {
-      name: "only",
-      value: "KINDS",
-      help: "kinds of plans, separated by commas",
-    },
-    {
-      name: "exhaustive",
-      help: "run all orders of deliveries and crashes of small operators",
-    },
-    {
-      name: "replay",
-      value: "PLAN",
-      help: "run one plan, as a finding names it",
-    },
-    {
-      name: "from",
-      value: "OLD_FILE",
-      help: "older build, for plans that upgrade",
-    },
-    {
-      name: "workers",
-      value: "N",
-      help: "number of processes (default: one for each core)",
-    },
-    {
-      name: "json",
-      value: "FILE",
-      help: "write the report as JSON; - for standard output",
-    },
-    {
-      name: "write-test",
-      value: "FILE",
-      help: "write a test for each finding",
-    },
-    EXPORT_FLAG,
-  ],
+  flags: {
+    "examples FILES":
+      "YAML files of objects and definitions, separated by commas",
+    "plans N": "run no more than N plans",
+    "budget TIME": "stop after a time (default 10m)",
+    "seed S": "seed of names, UIDs and jitter (default 1)",
+    "only KINDS": "kinds of plans, separated by commas",
+    "exhaustive": "run all orders of deliveries and crashes of small operators",
+    "replay PLAN": "run one plan, as a finding names it",
+    "from OLD_FILE": "older build, for plans that upgrade",
+    "workers N": "number of processes (default: one for each core)",
+    "json FILE": "write the report as JSON; - for standard output",
+    "write-test FILE": "write a test for each finding",
+    ...EXPORT_FLAG,
+  },
   async run({ flags, operands: [file = ""], terminal }) {
     try {
       return await check(file, flags, terminal);
@@ -123,7 +89,7 @@ async function check(
     ? countOf(flags, "workers") ?? defaultWorkers()
     : 1;
   const { checkOperator } = await import("../testing/check/check_operator.ts");
-  const name = textOf(flags, EXPORT_FLAG.name);
+  const name = textOf(flags, "export");
   const progress = progressText(terminal);
   const report = await checkOperator({
     operator: path,
@@ -193,61 +159,59 @@ const BAR = 24;
 
 /** Text of a report, as the command prints it. */
 function checkedText(report: CheckReport): string {
-  const { plans, findings, coverage } = report;
+  const { findings, coverage } = report;
+  const { scenarios, writes, events, notRun = 0, unsettled = 0 } = coverage;
+  const { unanswered, unstable, planned } = coverage;
   const found = findings.map((one, at) => findingText(one, at + 1)).join("\n");
-  const byKind = Object.entries(coverage.byKind).map(([kind, count]) =>
-    `${kind} ${count}`
-  ).join(", ");
-  const left = coverage.planned - plans;
-  const { exhaustive } = coverage;
   const lines = [
-    exhaustive !== undefined
-      ? schedulesText(exhaustive, findings.length)
-      : `${counted(plans, "plan")} ran${byKind === "" ? "" : ` (${byKind})`}; ${
-        counted(coverage.pruned, "plan")
-      } cannot matter${left > 0 ? `; ${left} did not run` : ""}.`,
-    `The workload has ${counted(coverage.scenarios, "scenario")} with ${
-      counted(coverage.writes, "write")
-    } and ${counted(coverage.events, "event")} of the operator.`,
-    ...(coverage.notRun
-      ? [
-        `${
-          counted(coverage.notRun, "scenario")
-        } did not run before half of the time was up; give a bigger --budget.`,
-      ]
-      : []),
-    ...(coverage.unsettled
-      ? [
-        `${
-          counted(coverage.unsettled, "scenario")
-        } had no plans: the operator does not come to rest in them.`,
-      ]
-      : []),
-    ...(coverage.unanswered.length > 0
-      ? [
-        `Nothing answered ${coverage.unanswered.slice(0, 3).join(", ")}${
-          coverage.unanswered.length > 3 ? ", …" : ""
-        }: the option externals can, in a file beside the operator's such as operator.check.ts.`,
-      ]
-      : []),
-    ...(coverage.unstable > 0
-      ? [
-        `${
-          counted(coverage.unstable, "finding")
-        } did not show a second time: the operator depends on something that the check does not control.`,
-      ]
-      : []),
+    ranText(report),
+    `The workload has ${counted(scenarios, "scenario")} with ${
+      counted(writes, "write")
+    } and ${counted(events, "event")} of the operator.`,
+    notRun > 0 &&
+    `${
+      counted(notRun, "scenario")
+    } did not run before half of the time was up; give a bigger --budget.`,
+    unsettled > 0 &&
+    `${
+      counted(unsettled, "scenario")
+    } had no plans: the operator does not come to rest in them.`,
+    unanswered.length > 0 &&
+    `Nothing answered ${unanswered.slice(0, 3).join(", ")}${
+      unanswered.length > 3 ? ", …" : ""
+    }: the option externals can, in a file beside the operator's such as operator.check.ts.`,
+    unstable > 0 &&
+    `${
+      counted(unstable, "finding")
+    } did not show a second time: the operator depends on something that the check does not control.`,
     findings.length > 0
       ? `${counted(findings.length, "finding")}.`
       : hasRun(report)
       ? "Nothing was found."
-      : `No plan ran, so that nothing is known about the operator: ${
-        coverage.planned > 0
-          ? "give a bigger --budget."
-          : "give --examples with which it writes something."
+      : `No plan ran, so that nothing is known about the operator: give ${
+        planned > 0
+          ? "a bigger --budget."
+          : "--examples with which it writes something."
       }`,
-  ];
+  ].filter((line) => line !== false);
   return `${found === "" ? "" : `${found}\n`}${lines.join("\n")}\n`;
+}
+
+/** Text of the plans or schedules that ran. */
+function ranText({ plans, findings, coverage }: CheckReport): string {
+  const { byKind, planned, pruned, exhaustive } = coverage;
+  if (exhaustive !== undefined) {
+    return schedulesText(exhaustive, findings.length);
+  }
+  const kinds = Object.entries(byKind).map(([kind, count]) =>
+    `${kind} ${count}`
+  );
+  const left = planned - plans;
+  return `${counted(plans, "plan")} ran${
+    kinds.length === 0 ? "" : ` (${kinds.join(", ")})`
+  }; ${counted(pruned, "plan")} cannot matter${
+    left > 0 ? `; ${left} did not run` : ""
+  }.`;
 }
 
 /** Whether a check has run any plan or schedule. */
@@ -282,19 +246,17 @@ function findingText(finding: Finding, number: number): string {
   const { title, oracle, disturbance, writes, diff, sequence } = finding;
   const { replay, plans, also } = finding;
   const more = plans > 1 ? ` (and ${counted(plans - 1, "more plan")})` : "";
+  const block = (title: string, text: string) =>
+    text !== "" && `   ${title}:\n${indented(text, "     ")}`;
   const blocks = [
     `${number}. ${upper(title)}   [${oracle}]`,
     `   When ${disturbance}${more}.`,
-    ...(writes.length === 0
-      ? []
-      : ["   Writes:", indented(writes.join("\n"), "     ")]),
-    ...(diff === ""
-      ? []
-      : ["   State, - expected, + found:", indented(diff, "     ")]),
-    ...(sequence === "" ? [] : ["   Sequence:", indented(sequence, "     ")]),
+    block("Writes", writes.join("\n")),
+    block("State, - expected, + found", diff),
+    block("Sequence", sequence),
     `   Run it again: ${replay}`,
-    ...(also.length === 0 ? [] : [`   Also shown by: ${also.join(" ")}`]),
-  ];
+    also.length > 0 && `   Also shown by: ${also.join(" ")}`,
+  ].filter((line) => line !== false);
   return `${blocks.join("\n")}\n`;
 }
 

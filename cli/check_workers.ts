@@ -9,6 +9,7 @@ import process from "node:process";
 import type { JsonObject } from "../core/patch/json_value.ts";
 import type { Runner } from "../testing/check/check_operator.ts";
 import type { Job, JobResult } from "../testing/check/check_session.ts";
+import { programUrl, runtimeFlags } from "./runtime.ts";
 
 /** Initial settings of a worker process. */
 export interface WorkerSettings {
@@ -72,17 +73,8 @@ class CheckWorker {
   isAlive = true;
 
   constructor(settings: WorkerSettings) {
-    const own = new URL(import.meta.url).pathname;
-    const program = new URL(
-      `../cli/check_worker${own.slice(own.lastIndexOf("."))}`,
-      import.meta.url,
-    ).pathname;
-    const flags = "Deno" in globalThis
-      ? ["run", "-A", "--no-check"]
-      : "Bun" in globalThis
-      ? process.execArgv
-      : process.execArgv.filter((arg) => !arg.startsWith("--test"));
-    this.#child = spawn(process.execPath, [...flags, program], {
+    const { pathname } = programUrl("check_worker");
+    this.#child = spawn(process.execPath, [...runtimeFlags(), pathname], {
       stdio: ["pipe", "pipe", "pipe"],
       env: { ...process.env, NODE_TEST_CONTEXT: undefined },
     });

@@ -5,8 +5,8 @@ export interface Flag {
   /** The name without dashes, such as `port`. */
   readonly name: string;
   /** Placeholder of the value, such as `FILE`; without it the flag is a switch. */
-  readonly value?: string | undefined;
-  readonly required?: boolean | undefined;
+  readonly value: string | undefined;
+  readonly isRequired: boolean;
   readonly help: string;
 }
 
@@ -39,7 +39,13 @@ export interface Command {
   readonly summary: string;
   /** Description, shown above the flags in the command's help. */
   readonly description: string;
-  readonly flags: readonly Flag[];
+  /**
+   * Flags with their help: a switch by its name, and any other by its name and
+   * the placeholder of its value, such as `port N`.
+   */
+  readonly flags: Readonly<Record<string, string>>;
+  /** Names of the flags that must be given. */
+  readonly required?: readonly string[] | undefined;
   /** Runs the command and resolves to the exit code. */
   run(input: {
     readonly flags: FlagValues;
@@ -47,6 +53,16 @@ export interface Command {
     readonly operands: readonly string[];
     readonly terminal: Terminal;
   }): Promise<number>;
+}
+
+/** Flags of a command, in the order of its help. */
+export function flagsOf(
+  { flags, required = [] }: Pick<Command, "flags" | "required">,
+): readonly Flag[] {
+  return Object.entries(flags).map(([usage, help]) => {
+    const [name = "", value] = usage.split(" ");
+    return { name, value, isRequired: required.includes(name), help };
+  });
 }
 
 /**

@@ -13,12 +13,12 @@ export const crdCommand: Command = {
   description:
     "Prints, as YAML, the CustomResourceDefinitions of the kinds that the files\n" +
     "export or register with an Operator. The operators in them do not run.",
-  flags: [EXPORT_FLAG],
+  flags: EXPORT_FLAG,
   async run({ flags, operands, terminal }) {
     const manifests = new Map<string, CrdManifest>();
     for (const file of operands) {
       const found = await describeFile(file, {
-        export: textOf(flags, EXPORT_FLAG.name),
+        export: textOf(flags, "export"),
         operators: false,
       });
       for (const manifest of found.definitions) {

@@ -20,10 +20,11 @@ import { fileReplaced, losesReplacedFiles } from "./replaced_files.ts";
 import { runAsMain, startMain } from "./main_process.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { DATA_FLAG, startServer } from "./embedded_server.ts";
+import { RUNTIME } from "./runtime.ts";
 import { linkFileOf, portOf, textOf, writeSecretFile } from "./serving.ts";
 
 /** Time that a process has to end, in milliseconds. */
-const STOP_TIMEOUT_MS = "Deno" in globalThis ? 3_000 : 12_000;
+const STOP_TIMEOUT_MS = RUNTIME === "deno" ? 3_000 : 12_000;
 
 export const devCommand: Command = {
   name: "dev",
@@ -36,46 +37,28 @@ export const devCommand: Command = {
     "cause, and each deletion, until Ctrl-C. Pods run on a simulated node, without\n" +
     "containers. The operator has the rights that coracle manifests prints for it; a\n" +
     "missing one is reported with the rule to add.",
-  flags: [
-    { name: "watch", help: "restart the operator when its code changes" },
-    { name: "debug", help: "log at debug level" },
-    {
-      name: "crd",
-      value: "FILE",
-      help:
-        "YAML with the CustomResourceDefinitions of others, to install first",
-    },
-    {
-      name: "apply",
-      value: "PATH",
-      help:
-        "YAML file, or folder of such files, with objects to create at the start",
-    },
-    EXPORT_FLAG,
-    {
-      name: "port",
-      value: "N",
-      help: "port of the API server; by default any free port",
-    },
-    {
-      name: "kubeconfig",
-      value: "FILE",
-      help: "kubeconfig file to write, for kubectl; removed at the end",
-    },
-    DATA_FLAG,
-    {
-      name: "record",
-      value: "FILE",
-      help:
-        "file to record requests in, for --recorded; the operator has all rights",
-    },
+  flags: {
+    "watch": "restart the operator when its code changes",
+    "debug": "log at debug level",
+    "crd FILE":
+      "YAML with the CustomResourceDefinitions of others, to install first",
+    "apply PATH":
+      "YAML file, or folder of such files, with objects to create at the start",
+    ...EXPORT_FLAG,
+    "port N": "port of the API server; by default any free port",
+    "kubeconfig FILE":
+      "kubeconfig file to write, for kubectl; removed at the end",
+    ...DATA_FLAG,
+    "record FILE":
+      "file to record requests in, for --recorded; the operator has all rights",
     ...RIGHTS_FLAGS,
-    { name: "admin", help: "run the operator with all rights" },
-  ],
+    ...RIGHTS_FLAGS,
+    "admin": "run the operator with all rights",
+  },
   async run({ flags, operands, terminal }) {
     const [file = ""] = operands;
     await findOperatorFile(file);
-    const exported = textOf(flags, EXPORT_FLAG.name);
+    const exported = textOf(flags, "export");
     if (exported !== undefined) {
       // A file that runs its operator itself has no exports until it ends.
       const options = { export: exported, operators: true };

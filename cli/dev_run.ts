@@ -36,6 +36,7 @@ import {
   selectOperators,
 } from "./operator_module.ts";
 import { readableLogger } from "./readable_log.ts";
+import { RUNTIME } from "./runtime.ts";
 import { aborted } from "./serving.ts";
 import { LatestLines, serveLink } from "./window/operator_link.ts";
 
@@ -97,7 +98,7 @@ export async function beginDev(
     { ...run, file, terminal, failed: uncaughtErrors(terminal).promise },
   ).catch((error) => reportError(error, terminal, "dev"));
   // Bun's watcher is in this process, and waits for a change of the file.
-  if (run.watch && code !== 0 && "Bun" in globalThis) {
+  if (run.watch && code !== 0 && RUNTIME === "bun") {
     terminal.say("Waiting for a change of the file.\n");
     setInterval(() => {}, 2 ** 30);
     await aborted(terminal.interrupts());

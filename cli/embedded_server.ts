@@ -7,9 +7,8 @@ import { writeSecretFile } from "./serving.ts";
 
 /** Flag `--data`, of the commands that start a server. */
 export const DATA_FLAG = {
-  name: "data",
-  value: "FILE",
-  help: "file that keeps the objects and the server's identity over restarts",
+  "data FILE":
+    "file that keeps the objects and the server's identity over restarts",
 } as const;
 
 /**

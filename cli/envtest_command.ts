@@ -6,6 +6,7 @@ import { controllerSwitch } from "../apiserver/controllers/controller_names.ts";
 import type { Command } from "./command.ts";
 import { envtestScripts } from "./envtest/scripts.ts";
 import type { EnvtestSettings } from "./envtest/etcd_stand_in.ts";
+import { programUrl, RUNTIME, runtimeFlags } from "./runtime.ts";
 import { textOf } from "./serving.ts";
 
 /** Flags that reduce the memory of Node: small young generation, one thread. */
@@ -16,24 +17,13 @@ const MEMORY_FLAGS = ["--max-semi-space-size=1", "--v8-pool-size=1"];
  * runtime.
  */
 function serverCommand(settings: EnvtestSettings): readonly string[] {
-  const own = new URL(import.meta.url).pathname;
-  // The same from cli/, dist/cli/ and dist/chunks/.
-  const file = fileURLToPath(
-    new URL(
-      `../cli/envtest/etcd${own.slice(own.lastIndexOf("."))}`,
-      import.meta.url,
-    ),
-  );
-  const { deno, bun } = process.versions as Record<string, string | undefined>;
-  const flags = deno !== undefined
-    ? ["run", "-A", "--no-check"]
-    : bun !== undefined
-    ? []
-    : [
-      ...MEMORY_FLAGS,
-      ...process.execArgv.filter((flag) => !flag.startsWith("--test")),
-    ];
-  return [process.execPath, ...flags, file, JSON.stringify(settings)];
+  return [
+    process.execPath,
+    ...RUNTIME === "node" ? MEMORY_FLAGS : [],
+    ...runtimeFlags(),
+    fileURLToPath(programUrl("envtest/etcd")),
+    JSON.stringify(settings),
+  ];
 }
 
 export const envtestCommand: Command = {
@@ -46,25 +36,18 @@ export const envtestCommand: Command = {
     "controller-runtime's envtest and others that start a control plane of these\n" +
     "programs: they run the embedded API server and take the same flags. As in\n" +
     "envtest, no controllers run unless selected. kubectl runs that of the path.",
-  flags: [
-    {
-      name: "controllers",
-      value: "LIST",
-      help:
-        "controllers to run, as in kube-controller-manager; none by default",
-    },
-    {
-      name: "simulate",
-      help: "run pods on a simulated node, without containers",
-    },
-  ],
+  flags: {
+    "controllers LIST":
+      "controllers to run, as in kube-controller-manager; none by default",
+    "simulate": "run pods on a simulated node, without containers",
+  },
   async run({ flags, operands, terminal }) {
     if (process.platform === "win32") {
       throw new Error(
         "Cannot write the programs of envtest: they are shell scripts, which Windows does not run",
       );
     }
-    if ("Bun" in globalThis) {
+    if (RUNTIME === "bun") {
       throw new Error(
         "Cannot write the programs of envtest with Bun: its servers do not show client certificates, by which envtest's users are known; run the command with Node or Deno",
       );

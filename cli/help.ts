@@ -1,4 +1,4 @@
-import type { Command, Flag } from "./command.ts";
+import { type Command, type Flag, flagsOf } from "./command.ts";
 
 /** Text of `coracle --help`. */
 export function overview(commands: readonly Command[]): string {
@@ -19,28 +19,27 @@ export function overview(commands: readonly Command[]): string {
 
 /** Text of `coracle help COMMAND`. */
 export function commandHelp(command: Command): string {
-  const usage = ["coracle", command.name, flagUsage(command), command.operands]
-    .filter((part) => part !== "").join(" ");
-  const flags = command.flags.map((flag) => [flagText(flag), flag.help]);
+  const flags = flagsOf(command);
+  const usage = [
+    "coracle",
+    command.name,
+    ...flags.map((flag) =>
+      flag.isRequired ? flagText(flag) : `[${flagText(flag)}]`
+    ),
+    command.operands,
+  ].filter((part) => part !== "").join(" ");
+  const rows = flags.map((flag) => [flagText(flag), flag.help]);
   return [
     command.description,
     "",
     `Usage: ${usage}`,
-    ...(flags.length === 0 ? [] : ["", ...columns(flags)]),
+    ...(rows.length === 0 ? [] : ["", ...columns(rows)]),
     "",
   ].join("\n");
 }
 
-function flagUsage(command: Command): string {
-  return command.flags.map((flag) =>
-    flag.required === true ? flagText(flag) : `[${flagText(flag)}]`
-  ).join(" ");
-}
-
-function flagText(flag: Flag): string {
-  return flag.value === undefined
-    ? `--${flag.name}`
-    : `--${flag.name} ${flag.value}`;
+function flagText({ name, value }: Flag): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
 }
 
 function columns(rows: readonly (readonly string[])[]): string[] {

@@ -12,7 +12,7 @@ export const kindsCommand: Command = {
     "Prints TypeScript with the types and descriptors of the kinds that the\n" +
     "CustomResourceDefinitions in the files define, for operators that use kinds\n" +
     "of others: coracle kinds crds.yaml > kinds.ts",
-  flags: [],
+  flags: {},
   async run({ operands, terminal }) {
     const definitions: CrdManifest[] = [];
     for (const file of operands) definitions.push(...await definitionsOf(file));

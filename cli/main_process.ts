@@ -6,6 +6,7 @@ import process from "node:process";
 import type { DevRun } from "./dev_run.ts";
 import { UsageError } from "./command.ts";
 import { type DescribeOptions, findOperatorFile } from "./operator_module.ts";
+import { programUrl, RUNTIME, runtimeFlags } from "./runtime.ts";
 
 /** Task of a process whose main module is an operator file. */
 export type MainTask =
@@ -43,28 +44,18 @@ async function mainCommand(
   watch: boolean,
 ): Promise<readonly string[]> {
   const path = await findOperatorFile(file);
-  const own = new URL(import.meta.url).pathname;
-  // The same from cli/, dist/cli/ and dist/chunks/.
-  const preload = new URL(
-    `../cli/main_file${own.slice(own.lastIndexOf("."))}`,
-    import.meta.url,
-  ).href;
-  const { deno, bun } = process.versions as Record<string, string | undefined>;
-  const [flags, watching] = deno !== undefined
-    ? [
-      ["run", "-A", "--no-check", "--preload", preload],
-      ["--watch", "--no-clear-screen"],
-    ]
-    : bun !== undefined
-    ? [
-      ["--preload", new URL(preload).pathname],
-      ["--watch", "--no-clear-screen"],
-    ]
-    : [
-      [...process.execArgv, "--import", preload],
-      ["--watch", "--watch-preserve-output"],
-    ];
-  return [process.execPath, ...flags, ...watch ? watching : [], path];
+  const { href, pathname } = programUrl("main_file");
+  const isNode = RUNTIME === "node";
+  return [
+    process.execPath,
+    ...runtimeFlags(),
+    isNode ? "--import" : "--preload",
+    RUNTIME === "bun" ? pathname : href,
+    ...watch
+      ? ["--watch", isNode ? "--watch-preserve-output" : "--no-clear-screen"]
+      : [],
+    path,
+  ];
 }
 
 export async function startMain(

@@ -26,20 +26,12 @@ import {
 import { textOf } from "./serving.ts";
 
 /** Flags for rights that cannot be derived from an operator. */
-export const RIGHTS_FLAGS: Command["flags"] = [
-  {
-    name: "manages",
-    value: "KINDS",
-    help:
-      "built-in kinds that the operator only writes, such as ConfigMap,Service",
-  },
-  {
-    name: "recorded",
-    value: "FILE",
-    help:
-      "requests that coracle dev --record, or tests with CORACLE_RECORD, wrote",
-  },
-];
+export const RIGHTS_FLAGS = {
+  "manages KINDS":
+    "built-in kinds that the operator only writes, such as ConfigMap,Service",
+  "recorded FILE":
+    "requests that coracle dev --record, or tests with CORACLE_RECORD, wrote",
+} as const;
 
 export const manifestsCommand: Command = {
   name: "manifests",
@@ -54,36 +46,17 @@ export const manifestsCommand: Command = {
     "written again. The rules follow from what the operators reconcile, own and\n" +
     "watch, and from the requests of a recorded run; standard error says what was\n" +
     "assumed.",
-  flags: [
-    {
-      name: "image",
-      value: "IMAGE",
-      required: true,
-      help: "image whose command runs the operator",
-    },
-    {
-      name: "format",
-      value: "FORMAT",
-      help: "yaml, kustomize or helm; by default yaml",
-    },
-    {
-      name: "output",
-      value: "FOLDER",
-      help: "folder to write a Helm chart or a kustomization to",
-    },
-    EXPORT_FLAG,
-    {
-      name: "name",
-      value: "NAME",
-      help: "name of the operator; by default that of the first file",
-    },
-    {
-      name: "namespace",
-      value: "NAME",
-      help: "namespace of the operator; by default NAME-system",
-    },
+  required: ["image"],
+  flags: {
+    "image IMAGE": "image whose command runs the operator",
+    "format FORMAT": "yaml, kustomize or helm; by default yaml",
+    "output FOLDER": "folder to write a Helm chart or a kustomization to",
+    ...EXPORT_FLAG,
+    "name NAME": "name of the operator; by default that of the first file",
+    "namespace NAME": "namespace of the operator; by default NAME-system",
     ...RIGHTS_FLAGS,
-  ],
+    ...RIGHTS_FLAGS,
+  },
   async run({ flags, operands, terminal }) {
     const name = textOf(flags, "name") ?? nameOf(operands[0] ?? "");
     const namespace = textOf(flags, "namespace") ?? `${name}-system`;
@@ -94,7 +67,7 @@ export const manifestsCommand: Command = {
     const described: FileDescription[] = [];
     for (const file of operands) {
       const found = await describeFile(file, {
-        export: textOf(flags, EXPORT_FLAG.name),
+        export: textOf(flags, "export"),
         operators: true,
       });
       described.push(found);

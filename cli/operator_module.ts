@@ -43,9 +43,7 @@ export interface DescribeOptions {
 
 /** Flag `--export`, of the commands that load an operator file. */
 export const EXPORT_FLAG = {
-  name: "export",
-  value: "NAME",
-  help: "export that is the operator, or a function that returns it",
+  "export NAME": "export that is the operator, or a function that returns it",
 } as const;
 
 /**

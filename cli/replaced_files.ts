@@ -2,6 +2,7 @@ import { type FSWatcher, watch } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import { RUNTIME } from "./runtime.ts";
 
 /** Names of files that an operator may import. */
 const CODE = /\.([cm]?[jt]sx?|json)$/;
@@ -15,8 +16,7 @@ const MAX_FOLDERS = 200;
  * replacement.
  */
 export function losesReplacedFiles(): boolean {
-  const { deno } = process.versions as Record<string, string | undefined>;
-  return process.platform === "linux" && deno === undefined;
+  return process.platform === "linux" && RUNTIME !== "deno";
 }
 
 /**

@@ -1,10 +1,7 @@
-import { type Command, UsageError } from "./command.ts";
+import type { Command } from "./command.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
 import { aborted, portOf } from "./serving.ts";
-import { PROBES, probesUrl, reason, URL_FLAG } from "./why_command.ts";
-
-/** Time limit for an answer of the operator, in milliseconds. */
-const TIMEOUT_MS = 5_000;
+import { askProbes, PROBES, probesUrl, URL_FLAG } from "./why_command.ts";
 
 export const uiCommand: Command = {
   name: "ui",
@@ -17,23 +14,23 @@ export const uiCommand: Command = {
     `created with ${PROBES}. Use kubectl\n` +
     "port-forward for an operator in a cluster. FILE is the file of the operator,\n" +
     "from which the port of its probes is taken. Ends with Ctrl-C.",
-  flags: [EXPORT_FLAG, URL_FLAG, {
-    name: "port",
-    value: "N",
-    help: "port of the page; by default any free port",
-  }],
+  flags: {
+    ...EXPORT_FLAG,
+    ...URL_FLAG,
+    "port N": "port of the page; by default any free port",
+  },
   async run({ flags, operands, terminal }) {
     const url = await probesUrl("ui", flags, operands[0]);
     const port = portOf(flags);
-    await ask(url);
+    await askProbes(url);
     const interrupts = terminal.interrupts();
     const { serveWindow } = await import("./window/window_server.ts");
     const window = await serveWindow({
       port,
       source: {
-        state: async () => [await ask(url)],
+        state: async () => [await askProbes(url)],
         object: async (key) => ({
-          histories: await ask(url, key) as readonly unknown[],
+          histories: await askProbes(url, key) as readonly unknown[],
         }),
       },
     });
@@ -43,23 +40,3 @@ export const uiCommand: Command = {
     return 0;
   },
 };
-
-/** Reads the state of the operator, or of one object, from its probes. */
-async function ask(url: string, object?: string): Promise<unknown> {
-  const target = new URL(
-    object === undefined ? "/debug/state" : "/debug/why",
-    url,
-  );
-  if (object !== undefined) target.searchParams.set("object", object);
-  const refuse = (why: string) =>
-    new UsageError(
-      `Cannot show the operator at ${url}: it must be running and created with ${PROBES}: ${why}`,
-    );
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const response = await fetch(target, { signal }).catch((error) => {
-    throw refuse(reason(error));
-  });
-  const answer = await response.json().catch(() => undefined);
-  if (typeof answer === "object") return answer;
-  throw refuse(`received status ${response.status} and no state`);
-}

@@ -3,6 +3,7 @@ import process from "node:process";
 import { parseKey } from "../core/api/object_key.ts";
 import type { ObjectHistory } from "../core/controller/controller.ts";
 import type { RecordedRun } from "../core/controller/run/run_observers.ts";
+import { isJsonObject } from "../core/patch/json_value.ts";
 import { type Command, type FlagValues, UsageError } from "./command.ts";
 import { describeFile } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
@@ -13,14 +14,8 @@ const DEFAULT_URL = "http://127.0.0.1:8080";
 /** Option of operators that allows the command. */
 export const PROBES = "probes: { port: 8080, debug: true }";
 /** Flag `--url`, of the commands that ask a running operator. */
-export const URL_FLAG: {
-  readonly name: string;
-  readonly value: string;
-  readonly help: string;
-} = {
-  name: "url",
-  value: "URL",
-  help:
+export const URL_FLAG: Command["flags"] = {
+  "url URL":
     `URL of the operator's probes (default ${DEFAULT_URL}, or the port of FILE)`,
 };
 /** Time limit for the answer of an operator, in milliseconds. */
@@ -37,7 +32,7 @@ export const whyCommand: Command = {
     "unless coracle dev runs it and KUBECONFIG is what dev printed.\n" +
     "Use kubectl port-forward for an operator in a cluster. FILE is the file of the\n" +
     "operator, from which the port of its probes is taken.",
-  flags: [EXPORT_FLAG, URL_FLAG],
+  flags: { ...EXPORT_FLAG, ...URL_FLAG },
   async run({ flags, operands, terminal }) {
     const object = operands.at(-1) ?? "";
     try {
@@ -48,7 +43,10 @@ export const whyCommand: Command = {
     const file = operands.length > 1 ? operands[0] : undefined;
     const histories = textOf(flags, "url") === undefined &&
         await askDeveloped(object) ||
-      await ask(await probesUrl("why", flags, file), object);
+      await askProbes(
+        await probesUrl("why", flags, file),
+        object,
+      ) as readonly ObjectHistory[];
     if (histories.length === 0) throw unknownObject(object);
     for (const history of histories) terminal.out(historyText(history));
     return 0;
@@ -84,7 +82,7 @@ export async function probesUrl(
   const url = textOf(flags, "url") ??
     (file === undefined
       ? DEFAULT_URL
-      : await urlOf(file, textOf(flags, EXPORT_FLAG.name)));
+      : await urlOf(file, textOf(flags, "export")));
   if (/^https?:$/.test(URL.parse(url)?.protocol ?? "")) return url;
   throw new UsageError(
     `Cannot run ${command}: --url must be a URL such as ${DEFAULT_URL}: received "${url}"`,
@@ -102,29 +100,33 @@ async function urlOf(file: string, name: string | undefined): Promise<string> {
   );
 }
 
-async function ask(
+/**
+ * Asks the probes of an operator for its state, or for the runs of an object.
+ *
+ * @throws {UsageError} If they do not answer with it.
+ */
+export async function askProbes(
   url: string,
-  object: string,
-): Promise<readonly ObjectHistory[]> {
-  const target = new URL("/debug/why", url);
-  target.searchParams.set("object", object);
-  let response: Response;
-  try {
-    response = await fetch(target, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-  } catch (error) {
+  object?: string,
+): Promise<unknown> {
+  const isState = object === undefined;
+  const target = new URL(isState ? "/debug/state" : "/debug/why", url);
+  if (!isState) target.searchParams.set("object", object);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(target, { signal }).catch((error) => {
     throw new UsageError(
       `Cannot ask the operator at ${url}: it must be running and created with ${PROBES}, or run by coracle dev whose KUBECONFIG is set: ${
         reason(error)
       }`,
     );
-  }
-  const histories: unknown = await response.json().catch(() => undefined);
-  if (!Array.isArray(histories)) {
-    throw new UsageError(
-      `Cannot ask the operator at ${url}: it must be created with ${PROBES}: received status ${response.status} and no runs`,
-    );
-  }
-  return histories;
+  });
+  const answer: unknown = await response.json().catch(() => undefined);
+  if (isState ? isJsonObject(answer) : Array.isArray(answer)) return answer;
+  throw new UsageError(
+    `Cannot ask the operator at ${url}: it must be created with ${PROBES}: received status ${response.status} and no ${
+      isState ? "state" : "runs"
+    }`,
+  );
 }
 
 function unknownObject(object: string): UsageError {
@@ -138,7 +140,7 @@ function unknownObject(object: string): UsageError {
 }
 
 /** Reason of a failed request; runtimes put it in the cause. */
-export function reason(error: unknown): string {
+function reason(error: unknown): string {
   const { message = String(error), cause } = error as Error;
   if (!(cause instanceof Error)) return message;
   const { code } = cause as { readonly code?: string };

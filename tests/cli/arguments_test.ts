@@ -10,11 +10,12 @@ const SERVE: Command = {
   count: [0, 0],
   summary: "serve",
   description: "Serves.",
-  flags: [
-    { name: "port", value: "N", required: true, help: "where" },
-    { name: "data", value: "FILE", help: "what" },
-    { name: "quiet", help: "say less" },
-  ],
+  required: ["port"],
+  flags: {
+    "port N": "where",
+    "data FILE": "what",
+    "quiet": "say less",
+  },
   run: () => Promise.resolve(0),
 };
 const SHOW: Command = {
@@ -22,7 +23,8 @@ const SHOW: Command = {
   name: "show",
   operands: "FILE…",
   count: [1, 2],
-  flags: [],
+  required: ["port"],
+  flags: {},
 };
 const COMMANDS = [SERVE, SHOW];
 

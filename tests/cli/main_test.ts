@@ -29,7 +29,7 @@ function command(run: Command["run"]): Command {
     count: [0, 1],
     summary: "go somewhere",
     description: "Goes somewhere.",
-    flags: [{ name: "fast", help: "go fast" }],
+    flags: { fast: "go fast" },
     run,
   };
 }
