@@ -128,6 +128,9 @@ export function decodeJson(request: ApiRequest, bytes: Uint8Array): unknown {
 /** Scanner that all responses to writes share. */
 const SCANNER = new EventScanner();
 
+/** Header of the answer that was scanned last, valid until the next one is. */
+export const lastAnswer: ObjectHeader = SCANNER.header;
+
 /**
  * Answer to a write: the JSON of the stored object, which is decoded on first
  * access.

@@ -122,9 +122,15 @@ export function queuedCause({ cause, detail, events }: QueueItem): RunCause {
   return runCause(cause, detail, events);
 }
 
+/** Causes of one event without details, which their runs share. */
+const PLAIN_CAUSES: readonly RunCause[] = CAUSE_TYPES.map((type) =>
+  Object.freeze({ type, events: 1 })
+);
+
 function runCause(index: number, detail: unknown, events: number): RunCause {
-  const type = CAUSE_TYPES[index] as RunCause["type"];
-  if (detail === undefined) return { type, events };
+  const plain = PLAIN_CAUSES[index] as RunCause;
+  const { type } = plain;
+  if (detail === undefined) return events === 1 ? plain : { type, events };
   const { source, event } = detail as { source: string; event: SourceEvent };
   return { type, source, kind: event.kind, object: event.object, events };
 }

@@ -139,8 +139,11 @@ export class ObjectHeader implements ByteRange {
   isPartial = false;
 
   #usedCursor: JsonCursor | undefined;
-  /** Decoded resourceVersion, once it was read. */
+  /** Decoded resourceVersion and key, once they were read. */
   #version: string | undefined;
+  #keyText: string | undefined;
+  /** Namespace that was decoded last; the next object mostly has the same. */
+  #namespace = "";
   readonly #usedRange = { bytes: this.bytes, start: 0, end: 0 };
 
   get #cursor(): JsonCursor {
@@ -153,7 +156,7 @@ export class ObjectHeader implements ByteRange {
     this.start = start;
     this.forget(0);
     this.repeatsMetadata = false;
-    this.#version = undefined;
+    this.#version = this.#keyText = undefined;
   }
 
   /** Removes the fields from an index upwards; the metadata fields come last. */
@@ -190,7 +193,14 @@ export class ObjectHeader implements ByteRange {
 
   /** Namespace of the object; empty for cluster-scoped objects. */
   get namespace(): string {
-    return this.#string(FIELD_INDEX.namespace);
+    const at = 2 * FIELD_INDEX.namespace;
+    const start = this.ranges[at] as number;
+    if (start < 0) return "";
+    const end = this.ranges[at + 1] as number;
+    if (!stringEquals(this.bytes, start, end, this.#namespace)) {
+      this.#namespace = stringAt(this.bytes, start, end);
+    }
+    return this.#namespace;
   }
 
   /** UID of the object; distinguishes a recreated object from its predecessor. */
@@ -201,6 +211,15 @@ export class ObjectHeader implements ByteRange {
   /** resourceVersion of this state of the object. */
   get resourceVersion(): string {
     return this.#version ??= this.#string(FIELD_INDEX.resourceVersion);
+  }
+
+  /** Key of the object as text: `namespace/name`, or `name`. */
+  get keyText(): string {
+    if (this.#keyText === undefined) {
+      const { namespace, name } = this;
+      this.#keyText = namespace === "" ? name : `${namespace}/${name}`;
+    }
+    return this.#keyText;
   }
 
   /** Generation of the desired state; undefined for kinds without it. */
@@ -310,16 +329,25 @@ export class ObjectHeader implements ByteRange {
     return this.#entry("annotations", key);
   }
 
-  /** Header with a copy of the bytes, which stays valid. */
-  copy(): ObjectHeader {
-    const copy = new ObjectHeader();
+  /**
+   * Header with a copy of the bytes, which stays valid.
+   *
+   * @param copy Copy that is no longer needed, whose memory is used again.
+   */
+  copy(copy: ObjectHeader = new ObjectHeader()): ObjectHeader {
     const { bytes, start, end } = this;
-    const kept = Buffer.allocUnsafe(end - start);
+    const length = end - start;
+    const kept = copy.bytes.length < length
+      ? Buffer.allocUnsafe(length)
+      : copy.bytes;
     asBuffer(bytes).copy(kept, 0, start, end);
     copy.bytes = kept;
-    copy.end = kept.length;
+    copy.end = length;
+    copy.repeatsMetadata = this.repeatsMetadata;
     copy.versionNumber = this.versionNumber;
     copy.isPartial = this.isPartial;
+    copy.#version = this.#version;
+    copy.#keyText = this.#keyText;
     for (let i = 0; i < this.ranges.length; i++) {
       const position = this.ranges[i] as number;
       copy.ranges[i] = position < 0 ? -1 : position - start;

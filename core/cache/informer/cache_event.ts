@@ -151,7 +151,7 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
   }
 
   get key(): string {
-    return keyTextOf(this.#facts.header);
+    return this.#facts.header.keyText;
   }
 
   get header(): ObjectHeader {
@@ -263,10 +263,4 @@ export function missingEvent<T extends KubernetesObject>(
 /** Key of the object that a header describes. */
 export function keyOfHeader({ namespace, name }: ObjectHeader): ObjectKey {
   return namespace === "" ? { name } : { namespace, name };
-}
-
-/** Key of an object as text, `namespace/name`, read from its scanned header. */
-export function keyTextOf(header: ObjectHeader): string {
-  const { namespace, name } = header;
-  return namespace === "" ? name : `${namespace}/${name}`;
 }

@@ -31,6 +31,8 @@ interface Held<S> extends HeldEvent<S> {
   isEcho: boolean;
 }
 
+const NOTHING: readonly never[] = [];
+
 /**
  * Time window in which the echoes of own writes of one object, their watch events,
  * are distinguished from changes by other clients (JOSDK's
@@ -59,17 +61,20 @@ export class OwnWriteWindow<S> {
   /** Number of writes that have begun. */
   #begun = 0;
   /** Writes in progress, in the order in which they began. */
-  readonly #active: Set<number> = new Set();
+  #active: readonly number[] = NOTHING;
   /** ResourceVersions of ended writes whose echo has not arrived. */
-  #own: string[] = [];
+  #own: readonly string[] = NOTHING;
   /** Held events, in the order of their arrival. */
   #held: Held<S>[] = [];
   /** State before the first own write whose echo has not arrived. */
   #before: S | undefined;
 
-  /** Whether an event can still be held; a closed window can be dropped. */
+  /** Memory for the state before the first write; a later window reuses it. */
+  memory: S | undefined;
+
+  /** Whether an event can still be held; a closed window can be used again. */
   get isOpen(): boolean {
-    return this.#active.size > 0 || this.#own.length > 0 ||
+    return this.#active.length > 0 || this.#own.length > 0 ||
       this.#held.length > 0;
   }
 
@@ -80,7 +85,8 @@ export class OwnWriteWindow<S> {
 
   /** Begins a write; returns its number for {@linkcode succeed} or {@linkcode fail}. */
   begin(): number {
-    this.#active.add(++this.#begun);
+    // A literal has no spare capacity, unlike an array that grows.
+    this.#active = [...this.#active, ++this.#begun];
     return this.#begun;
   }
 
@@ -101,11 +107,11 @@ export class OwnWriteWindow<S> {
     },
   ): Release<S> {
     const { resourceVersion, seen, before } = response;
-    this.#active.delete(write);
+    this.#end(write);
     for (const event of this.#held) {
       if (event.resourceVersion === resourceVersion) event.isEcho = true;
     }
-    this.#own.push(resourceVersion);
+    this.#own = [...this.#own, resourceVersion];
     this.#before ??= before;
     this.progress(seen);
     return this.#decide();
@@ -113,8 +119,14 @@ export class OwnWriteWindow<S> {
 
   /** Ends a write that failed, changed nothing, or whose result is unknown. */
   fail(write: number): Release<S> {
-    this.#active.delete(write);
+    this.#end(write);
     return this.#decide();
+  }
+
+  #end(write: number): void {
+    this.#active = this.#active.length === 1 && this.#active[0] === write
+      ? NOTHING
+      : this.#active.filter((active) => active !== write);
   }
 
   /** Records a watch event that changed the cache while own writes are in progress. */
@@ -153,10 +165,13 @@ export class OwnWriteWindow<S> {
    */
   progress(resourceVersion: string): void {
     if (this.#own.length === 0) return;
-    this.#own = this.#own.filter((own) =>
-      compareResourceVersions(own, resourceVersion) > 0
-    );
-    if (this.#own.length === 0) this.#before = undefined;
+    const isAhead = (own: string) =>
+      compareResourceVersions(own, resourceVersion) > 0;
+    if (this.#own.some(isAhead)) this.#own = this.#own.filter(isAhead);
+    else {
+      this.#own = NOTHING;
+      this.#before = undefined;
+    }
   }
 
   /**
@@ -164,14 +179,14 @@ export class OwnWriteWindow<S> {
    * states now, and no longer identify an echo.
    */
   restart(): void {
-    this.#own = [];
+    this.#own = NOTHING;
     this.#before = undefined;
     for (const event of this.#held) event.isEcho = false;
   }
 
   #decide(): Release<S> {
     if (this.#held.length === 0) return undefined;
-    const [oldest = Infinity] = this.#active;
+    const oldest = this.#active[0] ?? Infinity;
     const isHeld = ({ begun }: Held<S>) => begun >= oldest;
     const decided = this.#held.filter((event) => !isHeld(event));
     const [first] = decided;

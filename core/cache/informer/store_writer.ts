@@ -19,7 +19,6 @@ import {
   CurrentEvent,
   type EventFacts,
   keyOfHeader,
-  keyTextOf,
   missingEvent,
 } from "./cache_event.ts";
 import type {
@@ -200,41 +199,45 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   ): OwnWriteOutcome | undefined {
     const { labels } = this.#deps;
     if (
-      this.#stopped || !matchesLabels(labels, header.labels) ||
-      !this.#selects(header)
+      this.#stopped || !this.#selects(header) ||
+      (labels.length > 0 && !matchesLabels(labels, header.labels))
     ) return undefined;
+    const store = this.#store;
     const { resourceVersion } = header;
     const seen = this.#seen.text;
-    const nothing = { seen, before: undefined };
-    const cached = this.#store.resourceVersion(header) ?? "";
+    let slot = store.slotOf(header);
     if (
       // The stream has delivered this state or a later one: an object that is
       // not in the cache now was deleted. The same holds for a list that is being
       // read. Storing the state again would also mark an object as listed that
       // only an earlier list showed.
       compareResourceVersions(resourceVersion, seen) <= 0 ||
-      compareResourceVersions(resourceVersion, cached) <= 0
-    ) return nothing;
-    if (this.#store.hasOtherUid(header)) {
+      (slot >= 0 && store.compareVersion(slot, header) >= 0)
+    ) return { seen, before: undefined };
+    if (slot >= 0 && !store.hasUid(slot, header)) {
       this.#removeMissing(keyOfHeader(header));
+      slot = -1;
     }
-    const isThere = this.#store.has(header);
-    if (!isThere && !this.#mayAdd(header)) return nothing;
-    const isKnown = isThere && known?.resourceVersion === cached;
-    const before = isKnown ? known : this.#store.header(header)?.copy();
-    const { outcome, slot } = this.#store.put(header);
-    if (outcome !== "added" && outcome !== "updated") return nothing;
-    const key = keyTextOf(header);
+    if (slot < 0 && !this.#mayAdd(header)) return { seen, before: undefined };
+    const before = slot < 0
+      ? undefined
+      : known?.resourceVersion === store.versionAt(slot)
+      ? known
+      : store.headerAt(slot).copy();
+    const { outcome: type, slot: put } = store.put(header);
+    if (type !== "added" && type !== "updated") {
+      return { seen, before: undefined };
+    }
+    const key = header.keyText;
     this.#pending.set(key, resourceVersion);
     if (this.#listing) this.#unlisted.add(key);
-    // Not the shared event: a write may end within a handler.
-    const event = new CurrentEvent(this.#store, {
-      type: outcome,
-      header,
-      previous: before,
-      slot,
-    });
-    this.#deliver(event, author);
+    this.#deps.metrics.change(type);
+    const { all } = this.#subscriptions;
+    if (all.length > 1 || all[0] !== author) {
+      // Not the shared event: a write may end within a handler.
+      const facts = { type, header, previous: before, slot: put };
+      this.#subscriptions.changed(new CurrentEvent(store, facts), author);
+    }
     return { seen, before };
   }
 
@@ -289,15 +292,13 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   #remove(received: ObjectHeader): void {
     const header = this.#reducer?.reduce(received) ?? received;
     const store = this.#store;
-    if (
-      this.#pending.size > 0 && store.has(header) &&
-      this.#isBehindOwnWrite(header)
-    ) {
+    const slot = this.#pending.size > 0 ? store.slotOf(header) : -1;
+    if (slot >= 0 && this.#isBehindOwnWrite(header)) {
       // A later own write is in the cache: it created the next object of this
       // name, or made this one match the selectors again. Whether it matches a
       // field selector is unknown; if it does, the server sends the object again.
       if (this.#deps.selectsFields) this.#removeMissing(keyOfHeader(header));
-      else if (!store.hasOtherUid(header)) this.#known(header, true);
+      else if (store.hasUid(slot, header)) this.#known(header, true);
       return;
     }
     const change = store.delete(header, KEEP_PREVIOUS);
@@ -332,9 +333,9 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     this.#deliver(this.#event.set(facts));
   }
 
-  #deliver(event: CurrentEvent<T>, author?: Subscription<T>): void {
+  #deliver(event: CurrentEvent<T>): void {
     this.#deps.metrics.change(event.type);
-    this.#subscriptions.changed(event, author);
+    this.#subscriptions.changed(event);
   }
 
   /** Passes an event that did not change the cache to all subscriptions. */
@@ -342,7 +343,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     const { all } = this.#subscriptions;
     if (all.length === 0) return;
     const event: KnownEvent = {
-      key: keyTextOf(header),
+      key: header.keyText,
       type: "updated",
       resourceVersion: header.resourceVersion,
       listed: this.#listing,
@@ -353,7 +354,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
 
   /** Whether the cache has a later own write of an object; drops earlier ones. */
   #isBehindOwnWrite(header: ObjectHeader): boolean {
-    const key = keyTextOf(header);
+    const key = header.keyText;
     if (this.#listing) this.#unlisted.delete(key);
     const pending = this.#pending.get(key);
     if (pending === undefined) return false;

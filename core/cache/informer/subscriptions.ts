@@ -6,7 +6,7 @@ import { SlotMap } from "../../slot_map.ts";
 import type { ObjectStore } from "../store/object_store.ts";
 import type { ResponseScanner } from "../watch/metadata_reducer.ts";
 import { TimeSlice } from "../watch/receive.ts";
-import { CurrentEvent, type EventFacts, keyTextOf } from "./cache_event.ts";
+import { CurrentEvent, type EventFacts } from "./cache_event.ts";
 import { isExplainedBy, statusExplainedBy } from "./explained_change.ts";
 import {
   type HeldEvent,
@@ -18,6 +18,10 @@ import type {
   OwnWrite,
   OwnWriteResult,
 } from "./shared_informer.ts";
+
+/** Maximum number of closed windows that are kept, and of the bytes of each. */
+const MAX_KEPT_WINDOWS = 16;
+const MAX_KEPT_BYTES = 16 * 1024;
 
 /** Handler of a subscription; every `InformerHandler` is one. */
 export type EventHandler<T extends KubernetesObject> = (
@@ -100,6 +104,8 @@ export class Subscription<T extends KubernetesObject>
   /** Own-write windows by object key, until the echo has arrived. */
   readonly #windows: SlotMap<string, OwnWriteWindow<ObjectHeader>> =
     new SlotMap();
+  /** Closed windows to use again. */
+  readonly #closed: OwnWriteWindow<ObjectHeader>[] = [];
   /** First slot that is not replayed so far; infinite after the replay. */
   #nextSlot: number;
   /** Keys of objects that an event has delivered before their replay. */
@@ -217,7 +223,7 @@ export class Subscription<T extends KubernetesObject>
     this.#nextSlot = slot + 1;
     const header = store.headerAt(slot).copy();
     if (
-      this.#delivered.size === 0 || !this.#delivered.has(keyTextOf(header))
+      this.#delivered.size === 0 || !this.#delivered.has(header.keyText)
     ) this.#call(this.#event({ type: "added", header, initial: true }));
     return true;
   }
@@ -229,25 +235,25 @@ export class Subscription<T extends KubernetesObject>
 
   beginWrite(key: ObjectKey | string): OwnWrite<T> {
     const text = typeof key === "string" ? key : keyText(key);
-    const window = this.#windows.get(text) ?? new OwnWriteWindow();
+    const window = this.#windows.get(text) ?? this.#closed.pop() ??
+      new OwnWriteWindow();
     if (!this.#removed) this.#windows.set(text, window);
-    const write = window.begin();
     const found = typeof key === "string" ? parseKey(key) : key;
-    const before = this.#deps.store.header(found)?.copy();
+    const cached = this.#deps.store.header(found);
+    let before: ObjectHeader | undefined;
+    if (window.isOpen) before = cached?.copy();
+    else if (cached) before = window.memory = cached.copy(window.memory);
+    const write = window.begin();
     let ended = false;
-    const once = (end: () => Release<ObjectHeader>) => {
+    const end = (object?: T | Uint8Array, result: OwnWriteResult = {}) => {
       if (ended) return;
       ended = true;
-      const release = end();
+      const release = object === undefined
+        ? window.fail(write)
+        : this.#succeed(window, { key: text, write, object, result, before });
       this.#release(text, window, release);
     };
-    return {
-      succeed: (object, result = {}) =>
-        once(() =>
-          this.#succeed(window, { key: text, write, object, result, before })
-        ),
-      fail: () => once(() => window.fail(write)),
-    };
+    return { succeed: end, fail: () => end() };
   }
 
   #succeed(
@@ -322,10 +328,18 @@ export class Subscription<T extends KubernetesObject>
     release: Release<ObjectHeader>,
   ): void {
     this.#closeIfDone(key, window);
-    if (release === undefined || this.#removed) return;
-    const header = this.#deps.store.header(parseKey(key))?.copy();
-    if (header === undefined) return;
-    this.#call(this.#event({ ...release, header }));
+    if (release !== undefined && !this.#removed) {
+      const header = this.#deps.store.header(parseKey(key))?.copy();
+      if (header !== undefined) {
+        this.#call(this.#event({ ...release, header }));
+      }
+    }
+    // After the call, as the released event may contain its memory.
+    const bytes = window.memory?.bytes.length ?? 0;
+    if (
+      !window.isOpen && bytes <= MAX_KEPT_BYTES &&
+      this.#closed.length < MAX_KEPT_WINDOWS
+    ) this.#closed.push(window);
   }
 
   #closeIfDone(key: string, window: OwnWriteWindow<ObjectHeader>): void {

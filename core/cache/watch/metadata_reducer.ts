@@ -1,5 +1,6 @@
 import { apiVersionOf, type Kind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
+import { lastAnswer } from "../../client/response.ts";
 import { wholeRange } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
@@ -46,7 +47,8 @@ export class MetadataReducer {
 
 /**
  * Scanner of responses to writes. It returns their header in the form in which a
- * cache keeps objects: with the metadata only, or whole.
+ * cache keeps objects: with the metadata only, or whole. The client has scanned the
+ * last answer already.
  */
 export class ResponseScanner<T extends KubernetesObject> {
   readonly #reducedKind: Kind | undefined;
@@ -70,11 +72,15 @@ export class ResponseScanner<T extends KubernetesObject> {
       ...(kind !== undefined && { reducer: new MetadataReducer(kind) }),
     };
     try {
-      const header = parts.scanner.scanObject(
-        wholeRange(
-          response instanceof Uint8Array ? response : JSON.stringify(response),
-        ),
-      );
+      const header = response === lastAnswer.bytes
+        ? lastAnswer
+        : parts.scanner.scanObject(
+          wholeRange(
+            response instanceof Uint8Array
+              ? response
+              : JSON.stringify(response),
+          ),
+        );
       return use(parts.reducer?.reduce(header) ?? header);
     } finally {
       this.#free.push(parts);

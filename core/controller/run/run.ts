@@ -1,3 +1,4 @@
+import { type Kind, kindText } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { type ObjectKey, parseKey } from "../../api/object_key.ts";
 import type { QueueItem } from "../../queue/scheduling_queue.ts";
@@ -72,6 +73,25 @@ const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
 /** Maximum number of writes of a run that are listed. */
 const MAX_WRITES = 20;
 
+/** Write of a run. */
+export interface RunWrite {
+  readonly verb: string;
+  readonly subresource?: "status" | undefined;
+  readonly kind: Kind;
+  /** Key of the object: `namespace/name`, or `name`. */
+  readonly key: string;
+  /** Fields that the write changed; undefined in production. */
+  readonly changes?: readonly string[] | undefined;
+}
+
+/** Text of a write, such as `apply v1 ConfigMap default/web`. */
+export function writeText({ verb, subresource, kind, key }: RunWrite): string {
+  const part = subresource === undefined ? "" : `${subresource} of `;
+  return `${verb} ${part}${kindText(kind)} ${key}`;
+}
+
+const NO_WRITES: readonly RunWrite[] = [];
+
 /** Part of the event processor that a run uses. */
 export interface RunScheduler {
   /** Adds a run of an object. */
@@ -133,9 +153,7 @@ export class Run<P extends KubernetesObject> {
   /** Pause before the next run of the object, in milliseconds. */
   pause = 0;
   #objectKey: ObjectKey | undefined;
-  #writes: string[] | undefined;
-  /** Fields that each write changed, by index; undefined if not recorded. */
-  #changes: (readonly string[] | undefined)[] | undefined;
+  #writes: RunWrite[] | undefined;
   #controller: AbortController | undefined;
   #interruption: AbortController | undefined;
   #interruptedBy: RunCause | undefined;
@@ -180,24 +198,15 @@ export class Run<P extends KubernetesObject> {
     return this.#objectKey ??= parseKey(this.key);
   }
 
-  /** Writes of the run as texts such as `apply v1 ConfigMap default/web`. */
-  get writes(): readonly string[] {
-    return this.#writes ?? [];
+  /** First 20 writes of the run. */
+  get writes(): readonly RunWrite[] {
+    return this.#writes ?? NO_WRITES;
   }
 
-  /** Fields that each write changed; undefined in production. */
-  get changes(): readonly (readonly string[] | undefined)[] | undefined {
-    return this.#changes;
-  }
-
-  /** Adds a write to the list, which keeps the first 20. */
-  wrote(write: string, changes?: readonly string[]): void {
-    const index = this.#writes?.length ?? 0;
-    if (index === MAX_WRITES) return;
-    if (changes) (this.#changes ??= [])[index] = changes;
+  wrote(write: RunWrite): void {
     // A literal has no spare capacity, unlike an array that grows.
     if (this.#writes === undefined) this.#writes = [write];
-    else this.#writes.push(write);
+    else if (this.#writes.length < MAX_WRITES) this.#writes.push(write);
   }
 
   /** Signal that is aborted with the run; created on first use. */

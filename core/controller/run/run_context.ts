@@ -632,7 +632,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         propagationPolicy: propagationPolicy ?? "Background",
         ...(uid !== undefined && { preconditions: { uid } }),
       });
-      this.#run.wrote(`delete ${kindText(kind)} ${keyText(target)}`);
+      this.#run.wrote({ verb: "delete", kind, key: keyText(target) });
     } catch (error) {
       if (!ApiError.is(error) || !error.isNotFound) throw error;
     }
@@ -712,9 +712,9 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       });
       const after = write.learn && await this.#cached(kind, answer.key);
       if (after !== undefined) write.learn?.(answer.object);
-      const action = subresource ? `${verb} ${subresource} of` : verb;
       const fight = writeObserver.observe(this.#run, {
-        verb: action,
+        verb,
+        subresource,
         kind,
         before,
         after: answer,

@@ -22,7 +22,13 @@ import { spanFields } from "../../tracing.ts";
 import { causeText, type RunCause } from "../cause.ts";
 import type { EventRecorder } from "../event_recorder.ts";
 import { LatestMap } from "../latest_map.ts";
-import type { AbortCause, Run, RunResult } from "./run.ts";
+import {
+  type AbortCause,
+  type Run,
+  type RunResult,
+  type RunWrite,
+  writeText,
+} from "./run.ts";
 import type { RunPlan } from "./run_state.ts";
 
 /** Observer of the runs of a controller; errors of its methods are reported. */
@@ -305,19 +311,17 @@ const MIN_OBJECTS = 500;
 /** Maximum length of an error message that is kept, in UTF-16 code units. */
 const MAX_ERROR_LENGTH = 500;
 
-/** Past run in memory; its texts are formatted on request. */
+/**
+ * Past run in memory, as small as possible, since it outlives its run: its texts
+ * are formatted on request, and durations are whole microseconds, because V8 keeps
+ * fractions outside their object.
+ */
 interface KeptRun extends
   Pick<
     RecordedRun,
-    | "attempt"
-    | "changes"
-    | "duration"
-    | "error"
-    | "outcome"
-    | "waited"
-    | "workflow"
-    | "writes"
+    "attempt" | "duration" | "error" | "outcome" | "waited" | "workflow"
   > {
+  readonly writes: readonly RunWrite[];
   /** Start of the run, in milliseconds since the Unix epoch. */
   readonly at: number;
   readonly cause: RunCause;
@@ -368,10 +372,9 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
         : plan === undefined
         ? "aborted"
         : "failure",
-      waited: run.waited,
-      duration,
+      waited: Math.round(1_000 * run.waited),
+      duration: Math.round(1_000 * duration),
       writes: run.writes,
-      changes: run.changes,
       workflow: run.workflow?.summary,
       error: error === undefined
         ? undefined
@@ -381,7 +384,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
         : rescheduleAt < timerAt
         ? "reschedule"
         : plan?.timerCause,
-      nextIn: Math.min(rescheduleAt, timerAt) - now,
+      nextIn: Math.round(Math.min(rescheduleAt, timerAt) - now),
     };
     const runs = this.#byKey.get(run.key);
     // A literal has no spare capacity, unlike an array that grows.
@@ -393,13 +396,17 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
 }
 
 function recorded(run: KeptRun): RecordedRun {
-  const { next, nextIn, error, workflow, changes, ...kept } = run;
+  const { next, nextIn, error, workflow, writes, ...kept } = run;
+  const changes = writes.map(({ changes }) => changes);
   return {
     ...kept,
     at: new Date(run.at).toISOString(),
     cause: causeText(run.cause),
     step: run.step ?? "reconcile",
-    ...(changes !== undefined && { changes }),
+    waited: run.waited / 1_000,
+    duration: run.duration / 1_000,
+    writes: writes.map(writeText),
+    ...(changes.some((fields) => fields !== undefined) && { changes }),
     ...(workflow !== undefined && { workflow }),
     ...(error !== undefined && { error }),
     ...(next === "event" && { next }),

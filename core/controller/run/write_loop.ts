@@ -20,8 +20,9 @@ import { prunedField } from "./write_match.ts";
 
 /** Write that the server has stored. */
 export interface StoredWrite {
-  /** Verb for log texts: `apply`, `patch` and so on. */
+  /** Verb for texts: `apply`, `patch` and so on. */
   readonly verb: string;
+  readonly subresource?: "status" | undefined;
   readonly kind: Kind;
   /** Object before the write; undefined if no cache held it. */
   readonly before: KubernetesObject | undefined;
@@ -69,16 +70,16 @@ const MIN_TARGETS = 2_000;
 /** Maximum number of fields that are listed for a loop. */
 const MAX_FIELDS = 5;
 
-/** Latest write to a target. */
+/** Latest write to a target; the next one reuses it. */
 interface LastWrite {
   /** Hash of the body of the write. */
-  readonly hash: number;
+  hash: number;
   /** Number of consecutive identical writes. */
-  readonly times: number;
+  times: number;
   /** Time of the write by the clock of the controller, in milliseconds. */
-  readonly at: number;
+  at: number;
   /** UID of the object if the write created it. */
-  readonly created: string | undefined;
+  created: string | undefined;
 }
 
 /**
@@ -114,7 +115,8 @@ export class WriteLoopDetector {
       (earlier.created === undefined) === isChange &&
       now - earlier.at <= LOOP_WINDOW_MS;
     const times = again ? earlier.times + 1 : 1;
-    this.#lastWrites.set(id, { hash, times, at: now, created });
+    const last = { hash, times, at: now, created };
+    this.#lastWrites.set(id, earlier ? Object.assign(earlier, last) : last);
     if (times < LOOP_WRITES) return undefined;
     return {
       target,
@@ -140,12 +142,12 @@ export interface FieldFight {
   readonly times: number;
 }
 
-/** Last write of the status of an object. */
+/** Last write of the status of an object; the next one reuses it. */
 interface WrittenStatus {
   /** JSON of the status after the write. */
-  readonly json: string;
+  json: string;
   /** Number of writes in a row that found a field changed, by JSON pointer. */
-  readonly contested: ReadonlyMap<string, number> | undefined;
+  contested: ReadonlyMap<string, number> | undefined;
 }
 
 /**
@@ -185,7 +187,10 @@ export class FieldFightDetector {
     const last = this.#written.get(id);
     const wrote: unknown = last && JSON.parse(last.json);
     if (last === undefined || jsonEquals(wrote, was)) {
-      this.#written.set(id, { json, contested: undefined });
+      const written = last ?? { json, contested: undefined };
+      written.json = json;
+      written.contested = undefined;
+      this.#written.set(id, written);
       return undefined;
     }
     this.#isContested = true;
@@ -277,18 +282,21 @@ export class WriteObserver {
     run: Run<P>,
     write: StoredWrite,
   ): FieldFight | undefined {
-    const { verb, kind, after, isStatus } = write;
+    const { verb, subresource, kind, before, after, isStatus } = write;
     const { key } = run;
     const written = keyText(after.key);
     const target = `${kindText(kind)} ${written}`;
-    const id = written === key ? target : `${key} ${target}`;
-    const { before } = write;
-    run.wrote(
-      `${verb} ${target}`,
-      this.#keepsChanges && before && prunedField(before) === undefined
+    const isPrimary = written === key;
+    const id = isPrimary ? target : `${key} ${target}`;
+    run.wrote({
+      verb,
+      subresource,
+      kind,
+      key: isPrimary ? key : written, // the history keeps it: one text is enough
+      changes: this.#keepsChanges && before && prunedField(before) === undefined
         ? writeChanges(kind, before, after.object)
         : undefined,
-    );
+    });
     const now = this.#clock.now();
     const loop = this.#detector.observe({ id, target, before, after, now });
     if (loop !== undefined) {

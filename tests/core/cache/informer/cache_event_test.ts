@@ -4,20 +4,21 @@ import {
   CurrentEvent,
   type EventFacts,
   keyOfHeader,
-  keyTextOf,
 } from "../../../../core/cache/informer/cache_event.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";
-import type { ObjectHeader } from "../../../../core/json/object_header.ts";
 
 test("Keys of headers have a namespace only where the object has one", () => {
-  const node = { namespace: "", name: "n1" } as ObjectHeader;
-  const pod = { namespace: "default", name: "a" } as ObjectHeader;
+  const headerOf = (metadata: object) =>
+    new EventScanner().scanObject(wholeRange(JSON.stringify({ metadata })));
+  const node = headerOf({ name: "n1" });
+  const pod = headerOf({ namespace: "default", name: "a" });
   assert.deepEqual([node, pod].map(keyOfHeader), [
     { name: "n1" },
     { namespace: "default", name: "a" },
   ]);
-  assert.deepEqual([node, pod].map(keyTextOf), ["n1", "default/a"]);
+  const texts = [node, pod, pod.copy()].map(({ keyText }) => keyText);
+  assert.deepEqual(texts, ["n1", "default/a", "default/a"]);
 });
 
 test("CurrentEvent compares the metadata of each change that it is used for", () => {

@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../../../core/api/api_error.ts";
 import type { KubernetesObject } from "../../../../core/api/object.ts";
-import type { Run, RunResult } from "../../../../core/controller/run/run.ts";
+import type {
+  Run,
+  RunResult,
+  RunWrite,
+} from "../../../../core/controller/run/run.ts";
 import {
   FailureEvents,
   RunHistory,
@@ -14,7 +18,7 @@ import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
 /** A run that began at this time of the clock. */
-function runOf(startedAt: number, writes: readonly string[] = []) {
+function runOf(startedAt: number, writes: readonly RunWrite[] = []) {
   return {
     key: "default/a",
     primary: { metadata: { name: "a", uid: "1" } },
@@ -64,14 +68,36 @@ test("RunHistory tells when a run began, what came out and what follows", async 
 
 test("RunHistory keeps the ten latest runs of an object", () => {
   const history = new RunHistory({ clock: new VirtualClock() });
+  const kind = { group: "", version: "v1", kind: "Pod" };
   for (let number = 0; number < 13; number++) {
-    history.ended(runOf(0, [`write ${number}`]), DONE, undefined);
+    const write = { verb: "apply", kind, key: `p${number}` };
+    history.ended(runOf(0, [write]), DONE, undefined);
   }
   const writes = history.of("default/a").map(({ writes }) => writes[0]);
   assert.deepEqual(
     writes,
-    Array.from({ length: 10 }, (_, index) => `write ${index + 3}`),
+    Array.from({ length: 10 }, (_, index) => `apply v1 Pod p${index + 3}`),
   );
+});
+
+test("RunHistory has what writes changed at the positions of the writes", () => {
+  const history = new RunHistory({ clock: new VirtualClock() });
+  const kind = { group: "", version: "v1", kind: "Pod" };
+  const changesOf = (
+    ...changes: readonly (readonly string[] | undefined)[]
+  ) => {
+    const writes = changes.map((changes) => ({
+      verb: "apply",
+      kind,
+      key: "p",
+      changes,
+    }));
+    history.ended(runOf(0, writes), DONE, undefined);
+    return history.of("default/a").at(-1)?.changes;
+  };
+  assert.equal(changesOf(undefined, undefined), undefined);
+  const changed = [undefined, ["spec.a"], undefined, ["spec.b", "spec.c"]];
+  assert.deepEqual(changesOf(...changed), changed);
 });
 
 test("RunReporter measures in seconds, and counts a used-up series once", async () => {

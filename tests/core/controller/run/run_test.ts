@@ -4,6 +4,7 @@ import {
   type AbortCause,
   type Run,
   RunAbortedError,
+  writeText,
 } from "../../../../core/controller/run/run.ts";
 import {
   type Gadget,
@@ -11,6 +12,7 @@ import {
 } from "../../../support/processor_fixture.ts";
 
 const KEY = "default/a";
+const CONFIG_MAP = { group: "", version: "v1", kind: "ConfigMap" };
 const CAUSES: readonly AbortCause[] = [
   "deletion",
   "leadership",
@@ -91,22 +93,19 @@ test("A run is interrupted by the first event, whenever its signal is read", asy
 test("A run keeps its first twenty writes", async () => {
   const { run } = await begun();
   assert.deepEqual(run.writes, []);
-  const writes = Array.from({ length: 30 }, (_, index) => `apply ${index}`);
+  const writes = Array.from({ length: 30 }, (_, index) => ({
+    verb: "apply",
+    kind: CONFIG_MAP,
+    key: `default/${index}`,
+  }));
   for (const write of writes) run.wrote(write);
   assert.deepEqual(run.writes, writes.slice(0, 20));
 });
 
-test("A run keeps what a write changed at the position of the write", async () => {
-  const { run } = await begun();
-  assert.equal(run.changes, undefined);
-  run.wrote("apply 0");
-  run.wrote("apply 1", ["spec.a"]);
-  run.wrote("apply 2");
-  run.wrote("apply 3", ["spec.b", "spec.c"]);
-  assert.deepEqual([0, 1, 2, 3].map((at) => run.changes?.[at]), [
-    undefined,
-    ["spec.a"],
-    undefined,
-    ["spec.b", "spec.c"],
-  ]);
+test("The text of a write names its verb, subresource, kind and object", () => {
+  const write = { verb: "patch", kind: CONFIG_MAP, key: "default/a" };
+  assert.deepEqual(
+    [write, { ...write, subresource: "status" } as const].map(writeText),
+    ["patch v1 ConfigMap default/a", "patch status of v1 ConfigMap default/a"],
+  );
 });
