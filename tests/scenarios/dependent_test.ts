@@ -45,6 +45,79 @@ scenario(
 );
 
 scenario(
+  "An object of others is neither changed nor deleted, and named in the error",
+  async (fixture) => {
+    const errors: unknown[] = [];
+    const workflow = new Workflow<Gadget>()
+      .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }), {
+        reconcileWhen: ({ primary }) => primary.spec.value !== "unwanted",
+      });
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile() {},
+      onError(_gadget, error) {
+        errors.push(error);
+      },
+    }, { workflow });
+    await fixture.start(operator);
+    await fixture.client.create(ConfigMap, {
+      metadata: { namespace: "default", name: "a" },
+      data: { value: "of others" },
+    });
+    await fixture.create("a");
+    await fixture.until(() => errors.length > 0);
+    assert.match(
+      String(errors[0]),
+      /Cannot take over ConfigMap default\/a: it exists and does not belong to default\/a/,
+    );
+    await fixture.change("a", { value: "unwanted" });
+    await fixture.settle();
+    const found = await fixture.client.get(ConfigMap, {
+      namespace: "default",
+      name: "a",
+    });
+    assert.deepEqual(found.data, { value: "of others" });
+    assert.equal(found.metadata.ownerReferences, undefined);
+  },
+);
+
+scenario(
+  "Two primaries do not fight for an object that annotations relate",
+  async (fixture) => {
+    const errors: unknown[] = [];
+    const workflow = new Workflow<Gadget>().add(
+      "map",
+      kubernetesDependent(ConfigMap, {
+        relation: "annotations",
+        desired: ({ spec }) => ({
+          metadata: { name: "shared" },
+          data: { value: spec.value },
+        }),
+      }),
+    );
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile() {},
+      onError({ metadata }, error) {
+        errors.push(`${metadata.name}: ${error}`);
+      },
+    }, { workflow });
+    await fixture.start(operator);
+    await fixture.create("a", { value: "of a" });
+    await fixture.until(async () =>
+      await mapValue(fixture, "shared") === "of a"
+    );
+    await fixture.create("b", { value: "of b" });
+    await fixture.until(() => errors.length > 0);
+    assert.match(String(errors[0]), /b: .*does not belong to default\/b/);
+    assert.equal(await mapValue(fixture, "shared"), "of a");
+    await fixture.remove("b");
+    await fixture.until(async () => (await fixture.gadget("b")) === undefined);
+    assert.equal(await mapValue(fixture, "shared"), "of a");
+  },
+);
+
+scenario(
   "Dependents of one kind may share a source [MultipleManagedDependentSameTypeIT]",
   async (fixture) => {
     const source = watch<Gadget, ConfigMap>(ConfigMap);

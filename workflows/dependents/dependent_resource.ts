@@ -204,8 +204,8 @@ export class DependentResource<
   /**
    * Creates or updates an object to match its desired state.
    *
-   * @throws {ApiError} If the object exists and is not owned, or the server
-   * refuses it.
+   * @throws {ApiError} If the server refuses the object.
+   * @throws {Error} If the object exists and is not owned.
    * @throws {UpdateLoopError} If another writer reverts each update.
    */
   async reconcile(
@@ -242,6 +242,17 @@ export class DependentResource<
       return { operation: "none", resource: actual };
     }
     const what = `${this.#kind.kind} ${id}`;
+    if (
+      this.#options.existing !== "adopt" && !this.#isOwn(actual, owner, ctx) &&
+      // Of an object with a controller, the apply says whose it is.
+      !(this.garbageCollected && isControlled(actual))
+    ) {
+      throw new Error(
+        `Cannot take over ${what}: it exists and does not belong to ${
+          keyText(ctx.key)
+        }, so choose another name, or set { existing: "adopt" }`,
+      );
+    }
     ctx.log.debug("Updating a dependent", { dependent: what, field });
     this.#loops.beforeWrite(id, { what, field, now: ctx.clock.now() });
     const updated = await this.#update(intent, actual, ctx).catch((error) => {
@@ -252,13 +263,40 @@ export class DependentResource<
     return { operation: "updated", resource: updated };
   }
 
-  /** Deletes an object, unless it is to be orphaned or does not exist. */
-  async delete(key: ObjectKey, ctx: Context<P>): Promise<void> {
+  /**
+   * Deletes an object, unless it is to be orphaned, does not exist or does not
+   * belong to the primary.
+   *
+   * @param owner UID of the primary.
+   */
+  async delete(
+    key: ObjectKey,
+    ctx: Context<P>,
+    owner: string | undefined,
+  ): Promise<void> {
     this.#forget(keyText(key));
     if (this.#options.unwanted === "orphan") return;
     const actual = await this.read(key, ctx);
     if (actual === undefined || actual.metadata.deletionTimestamp) return;
+    if (!this.#isOwn(actual, owner, ctx)) return;
     await this.#delete(actual, key, ctx);
+  }
+
+  /** Whether an object belongs to the primary, or was applied without an owner. */
+  #isOwn(
+    actual: S,
+    owner: string | undefined,
+    { key, fieldManager }: Context<P>,
+  ): boolean {
+    const { ownerReferences, annotations } = actual.metadata;
+    if (ownerReferences?.some(({ uid }) => uid === owner)) return true;
+    if (isControlled(actual)) return false;
+    const name = annotations?.[PRIMARY_NAME_ANNOTATION];
+    const namespace = annotations?.[PRIMARY_NAMESPACE_ANNOTATION];
+    if (name) return name === key.name && namespace === key.namespace;
+    return actual.metadata.managedFields?.some(({ manager, operation }) =>
+      manager === fieldManager && operation === "Apply"
+    ) ?? false;
   }
 
   async #delete(actual: S, key: ObjectKey, ctx: Context<P>): Promise<void> {
@@ -325,6 +363,12 @@ export class DependentResource<
     const owned = this.garbageCollected ? undefined : false;
     return ctx.apply(this.#kind, object, { owned, match: false });
   }
+}
+
+/** Whether an object has a controlling owner. */
+function isControlled({ metadata }: KubernetesObject): boolean {
+  return metadata.ownerReferences?.some(({ controller }) => controller) ??
+    false;
 }
 
 /** Checks that a desired object has a name. */

@@ -160,7 +160,11 @@ export function kubernetesDependent<
         : resource.reconcile(desired, ctx);
     },
     delete: async (primary, ctx) =>
-      await resource.delete(await keyOf(primary, ctx), ctx),
+      await resource.delete(
+        await keyOf(primary, ctx),
+        ctx,
+        primary.metadata.uid,
+      ),
   };
 }
 
@@ -264,13 +268,14 @@ export function bulkDependent<
         desired.set(keyText(one.key), one);
       }
       for (const [id, object] of await read(primary, ctx)) {
-        if (!desired.has(id)) await resource.delete(keyOf(object), ctx);
+        if (desired.has(id)) continue;
+        await resource.delete(keyOf(object), ctx, primary.metadata.uid);
       }
       return await reconcileAll(desired, (one) => resource.reconcile(one, ctx));
     },
     async delete(primary, ctx) {
       for (const object of (await read(primary, ctx)).values()) {
-        await resource.delete(keyOf(object), ctx);
+        await resource.delete(keyOf(object), ctx, primary.metadata.uid);
       }
     },
   };
