@@ -107,14 +107,13 @@ class NodeRun<P extends KubernetesObject> {
   }
 
   /**
-   * Deletes the resource, and checks whether it no longer exists. In a cleanup
-   * the garbage collector deletes what the primary owns.
+   * Deletes the resource, unless it is left to the garbage collector, and checks
+   * whether it no longer exists.
    */
-  async delete(): Promise<NodeResult> {
-    const { primary, ctx, wanted } = this.#run;
+  async delete(isLeft: boolean): Promise<NodeResult> {
+    const { primary, ctx } = this.#run;
     const { dependent } = this.#node;
-    const isCleanup = wanted === undefined;
-    if (!(isCleanup && dependent.garbageCollected)) {
+    if (!(isLeft && dependent.garbageCollected)) {
       await dependent.delete?.(primary, ctx);
     }
     const gone = await this.holds("deletedWhen");
@@ -264,6 +263,7 @@ async function deleteAfter<P extends KubernetesObject>(
   node: NodeRun<P>,
   after: Deletions,
   { limit }: ExecutorContext<P>,
+  isLeft = false,
 ): Promise<NodeResult> {
   const waitingFor: string[] = [];
   for (const [name, result] of after) {
@@ -274,7 +274,7 @@ async function deleteAfter<P extends KubernetesObject>(
   await limit.enter();
   try {
     return await node.isActive()
-      ? await node.delete()
+      ? await node.delete(isLeft)
       : node.result("inactive");
   } catch (error) {
     return node.result("failed", { error });
@@ -286,15 +286,23 @@ async function deleteAfter<P extends KubernetesObject>(
 /**
  * Deletes the nodes in reverse order: each after all nodes that depend on it.
  * Resources that the garbage collector deletes with the primary are left to it,
- * and inactive nodes are not touched. A failure keeps the dependencies of the
- * node; all other nodes are deleted.
+ * except those with `deletedWhen`, for which the primary waits, and all that
+ * depends on them. Inactive nodes are not touched. A failure keeps the
+ * dependencies of the node; all other nodes are deleted.
  */
 export async function cleanUpGraph<P extends KubernetesObject>(
   nodes: readonly WorkflowNode<P>[],
   run: ExecutorContext<P>,
 ): Promise<Map<string, NodeResult>> {
+  const awaited = new Set<string>();
+  for (const { name, dependsOn, when } of nodes) {
+    if (when.deletedWhen || dependsOn.some((other) => awaited.has(other))) {
+      awaited.add(name);
+    }
+  }
   return await deleteGraph(
     nodes,
-    (node, after) => deleteAfter(new NodeRun(node, run), after, run),
+    (node, after) =>
+      deleteAfter(new NodeRun(node, run), after, run, !awaited.has(node.name)),
   );
 }

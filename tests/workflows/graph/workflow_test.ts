@@ -183,6 +183,20 @@ test("Workflow cleans up in reverse and leaves to the garbage collector what is 
   );
 });
 
+test("Workflow deletes an owned node with deletedWhen, and what depends on it", async () => {
+  const world = new World();
+  const owned = (name: string) => world.dependent(name, { owned: true });
+  const flow = new Workflow()
+    .add("left", owned("left"))
+    .add("awaited", owned("awaited"), {
+      dependsOn: ["left"],
+      deletedWhen: () => world.trace.includes("delete awaited"),
+    })
+    .add("above", owned("above"), { dependsOn: ["awaited"] });
+  assert.equal((await flow.cleanup(primary, ctx)).done, true);
+  assert.deepEqual(world.trace, ["delete above", "delete awaited"]);
+});
+
 test("Workflow is not done before the deleted conditions hold [ManagedDependentDeleteConditionIT]", async () => {
   const world = new World();
   let gone = false;
