@@ -146,7 +146,7 @@ export function kubernetesDependent<
   };
   const keyOf = async (primary: P, ctx: Context<P>) =>
     options.key?.(primary) ?? (await desiredOf(primary, ctx)).key;
-  return {
+  return remembered({ kind, source }, {
     source,
     sources: [source],
     garbageCollected: resource.garbageCollected,
@@ -165,7 +165,7 @@ export function kubernetesDependent<
         ctx,
         primary.metadata.uid,
       ),
-  };
+  });
 }
 
 /**
@@ -173,8 +173,9 @@ export function kubernetesDependent<
  * primary: objects that are no longer desired are deleted first, then each
  * desired one is created or updated.
  *
- * Its resource is a map by `namespace/name`. For a primary, a shared event
- * source must hold only the objects of this dependent.
+ * Its resource is a map by `namespace/name`. All objects of the kind that its
+ * event source has for a primary must be its own: where the primary owns others
+ * of this kind, give these a label, and set `watch: { labelSelector }`.
  *
  * @param kind The kind of the objects.
  * @param options The desired state, and how it is reconciled.
@@ -256,7 +257,14 @@ export function bulkDependent<
   const source = dependentSource(kind, options, BULK_RULES);
   const resource = new DependentResource(kind, source, options);
   const read = readerOf(source);
-  return {
+  const deletes = options.unwanted === "orphan"
+    ? "none"
+    : options.source !== undefined
+    ? "source"
+    : SELECTIONS.some((name) => options.watch?.[name] !== undefined)
+    ? "none"
+    : "kind";
+  return remembered({ kind, source, deletes }, {
     sources: [source],
     garbageCollected: resource.garbageCollected,
     read,
@@ -278,7 +286,40 @@ export function bulkDependent<
         await resource.delete(keyOf(object), ctx, primary.metadata.uid);
       }
     },
-  };
+  });
+}
+
+/** Options of a watch by which a bulk dependent sees only its own objects. */
+const SELECTIONS = [
+  "labelSelector",
+  "fieldSelector",
+  "shardSelector",
+  "mapper",
+  "references",
+] as const;
+
+/** What a dependent writes. */
+interface Written {
+  readonly kind: Kind;
+  readonly source: EventSource<never>;
+  /** Which objects besides its own a bulk dependent would delete. */
+  readonly deletes?: "none" | "source" | "kind";
+}
+
+const written: WeakMap<object, Written> = new WeakMap();
+
+function remembered<D extends object>(what: Written, dependent: D): D {
+  written.set(dependent, what);
+  return dependent;
+}
+
+/** Whether a bulk dependent would delete the objects of another dependent. */
+export function wouldDelete(bulk: object, other: object): boolean {
+  const [a, b] = [written.get(bulk), written.get(other)];
+  if (a === undefined || b === undefined || a === b) return false;
+  return a.deletes === "kind"
+    ? a.kind.kind === b.kind.kind && a.kind.group === b.kind.group
+    : a.deletes === "source" && a.source === b.source;
 }
 
 /** Converts desired objects to a list, from a list or the values of a map. */

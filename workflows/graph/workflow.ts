@@ -22,7 +22,10 @@ import type { EventSource } from "../../core/controller/event_source.ts";
 import type { ManagedWorkflow } from "../../core/controller/managed_workflow.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import { SOURCE_PARTS } from "../dependents/kubernetes_dependent.ts";
+import {
+  SOURCE_PARTS,
+  wouldDelete,
+} from "../dependents/kubernetes_dependent.ts";
 import type { Dependent } from "../dependents/dependent.ts";
 import { Activation } from "./activation.ts";
 import {
@@ -31,7 +34,7 @@ import {
   reconcileGraph,
 } from "./executor.ts";
 import { ConcurrencyLimit } from "./concurrency_limit.ts";
-import { orderNodes } from "./graph.ts";
+import { GraphError, orderNodes } from "./graph.ts";
 import { mermaid } from "./mermaid.ts";
 import {
   asVerdict,
@@ -143,8 +146,9 @@ export class Workflow<
    * @param nodes The nodes.
    * @throws {TypeError} If an option is unknown or of another type.
    * @throws {RangeError} If `concurrency` is not a positive integer.
-   * @throws {GraphError} If a name is used twice or unknown, or nodes depend on
-   * each other in a circle; the message has the path.
+   * @throws {GraphError} If a name is used twice or unknown, nodes depend on
+   * each other in a circle, whose path is in the message, or a bulk dependent
+   * would delete the objects of another node.
    */
   constructor(
     options: WorkflowOptions<P> = {},
@@ -163,6 +167,7 @@ export class Workflow<
     this.#concurrency = concurrency;
     this.explicit = explicit;
     this.nodes = orderNodes(Array.from(nodes, checked));
+    checkBulks(this.nodes);
     this.#activation = new Activation(this.nodes);
   }
 
@@ -175,7 +180,8 @@ export class Workflow<
    * @param options The dependencies and conditions of the node.
    * @throws {TypeError} If the dependent is invalid, or an option is unknown or
    * of another type.
-   * @throws {GraphError} If the name is taken, or a dependency is unknown.
+   * @throws {GraphError} If the name is taken, a dependency is unknown, or a bulk
+   * dependent would delete the objects of another node.
    */
   add<K extends string, S>(
     name: K,
@@ -308,4 +314,17 @@ function checked<P extends KubernetesObject>(
     throw refuse('"activeWhen" must be a function or crdPresent()', activeWhen);
   }
   return node;
+}
+
+/** Checks that no bulk dependent takes the objects of another node for its own. */
+function checkBulks(nodes: readonly WorkflowNode<never>[]): void {
+  for (const bulk of nodes) {
+    const other = nodes.find((node) =>
+      wouldDelete(bulk.dependent, node.dependent)
+    );
+    if (other === undefined) continue;
+    throw new GraphError(
+      `Cannot define a workflow: the bulk dependent of "${bulk.name}" would delete the objects of "${other.name}", which have the same kind: give its objects a label, and set watch: { labelSelector } in its options`,
+    );
+  }
 }

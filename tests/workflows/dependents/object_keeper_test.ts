@@ -169,8 +169,8 @@ test("DependentResource deletes only the object that it has read", async () => {
   const keeper = new DependentResource(ConfigMap, maps.source(true));
   await ensure(keeper, "m", ctx);
   const key = { namespace: "default", name: "m" };
-  await keeper.delete(key, ctx);
-  await keeper.delete(key, ctx);
+  await keeper.delete(key, ctx, gadget("m").metadata.uid);
+  await keeper.delete(key, ctx, gadget("m").metadata.uid);
   assert.deepEqual(maps.deleted, ["uid of m"]);
 });
 
@@ -235,7 +235,11 @@ test("DependentResource forgets the loop of an object that was deleted", async (
     }
   };
   assert.equal(await loop(), 6);
-  await keeper.delete({ namespace: "default", name: "m" }, ctx);
+  await keeper.delete(
+    { namespace: "default", name: "m" },
+    ctx,
+    gadget("m").metadata.uid,
+  );
   assert.equal(await loop(), 6, "after a deletion by the workflow");
   maps.collect("m");
   assert.equal(await loop(), 6, "after a deletion by the garbage collector");

@@ -5,6 +5,13 @@ import type { KubernetesObject } from "../../../core/api/object.ts";
 import type { Context } from "../../../core/controller/context.ts";
 import type { NodeState, WorkflowNode } from "../../../workflows/graph/node.ts";
 import { Workflow } from "../../../workflows/graph/workflow.ts";
+import {
+  bulkDependent,
+  kubernetesDependent,
+  readOnlyDependent,
+} from "../../../workflows/dependents/kubernetes_dependent.ts";
+import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { watch } from "../../../core/controller/watch/watch_source.ts";
 
 const primary: KubernetesObject = { metadata: { name: "x" } };
 // The executors and these dependents look at nothing else of the context.
@@ -195,6 +202,31 @@ test("Workflow deletes an owned node with deletedWhen, and what depends on it", 
     .add("above", owned("above"), { dependsOn: ["awaited"] });
   assert.equal((await flow.cleanup(primary, ctx)).done, true);
   assert.deepEqual(world.trace, ["delete above", "delete awaited"]);
+});
+
+test("Workflow refuses a bulk that would delete the objects of another node", () => {
+  const one = kubernetesDependent(ConfigMap, {
+    desired: () => ({ metadata: { name: "one" } }),
+  });
+  const bulk = (
+    options: Partial<
+      Parameters<typeof bulkDependent<KubernetesObject, ConfigMap>>[1]
+    > = {},
+  ) => bulkDependent(ConfigMap, { desired: () => [], ...options });
+  const both = (many: ReturnType<typeof bulk>) =>
+    new Workflow().add("many", many).add("one", one);
+  const refused =
+    /the bulk dependent of "many" would delete the objects of "one".*labelSelector/;
+  assert.throws(() => both(bulk()), refused);
+  assert.throws(() => both(bulk({ source: one.source })), refused);
+  assert.throws(
+    () => new Workflow().add("many", bulk()).add("one", bulk()),
+    refused,
+  );
+  both(bulk({ unwanted: "orphan" }));
+  both(bulk({ source: watch(ConfigMap) }));
+  both(bulk({ watch: { labelSelector: "part=many" } }));
+  new Workflow().add("many", bulk()).add("one", readOnlyDependent(ConfigMap));
 });
 
 test("Workflow is not done before the deleted conditions hold [ManagedDependentDeleteConditionIT]", async () => {
