@@ -359,6 +359,10 @@ scenario(
       reconcile(gadget, ctx) {
         const [ready] = workflow.resultOf(ctx)
           .rollUp({ metadata: gadget.metadata });
+        assert.equal(
+          Date.parse(ready?.lastTransitionTime ?? ""),
+          Math.floor(ctx.clock.wallTime() / 1000) * 1000,
+        );
         return patchStatus({
           messages: [`${ready?.status} ${ready?.message}`],
         });

@@ -279,7 +279,10 @@ export class Workflow<
     nodes: ReadonlyMap<string, NodeResult>,
     ctx: Context<P>,
   ): WorkflowResult<N> {
-    const result = new WorkflowResult<N>(nodes);
+    const result = new WorkflowResult<N>(
+      nodes,
+      () => ctx.clock.wallTime(),
+    );
     ctx.attributes.set(this, result);
     if (this.#options.errors !== "collect") result.throwIfFailed();
     return result;

@@ -75,14 +75,21 @@ export class WorkflowResult<
    */
   readonly done: boolean;
   #summary: string | undefined;
+  readonly #now: () => number;
 
   /**
    * Creates the result of a run.
    *
    * @param nodes The results of the nodes.
+   * @param now Time in milliseconds since the Unix epoch; by default that of the
+   * system clock.
    */
-  constructor(nodes: ReadonlyMap<string, NodeResult>) {
+  constructor(
+    nodes: ReadonlyMap<string, NodeResult>,
+    now: () => number = Date.now,
+  ) {
     this.nodes = nodes;
+    this.#now = now;
     this.done = [...nodes.values()].every(({ state }) => DONE.has(state));
   }
 
@@ -190,7 +197,8 @@ export class WorkflowResult<
    *
    * @param primary The primary.
    * @param options `type` is the type of the condition (Ready by default), and
-   * `now` the time in milliseconds since the Unix epoch.
+   * `now` the time in milliseconds since the Unix epoch (by default that of the
+   * operator's clock).
    */
   rollUp(
     primary: KubernetesObject & {
@@ -203,7 +211,7 @@ export class WorkflowResult<
       readonly now?: number | undefined;
     } = {},
   ): Condition[] {
-    const { type = READY, now = Date.now() } = options;
+    const { type = READY, now = this.#now() } = options;
     const { generation } = primary.metadata;
     const before = conditionsIn(primary.status);
     return setCondition(before, this.toCondition(type), { now, generation });
