@@ -171,9 +171,9 @@ export interface ApiServerOptions {
   readonly pods?: PodHooks | undefined;
   /**
    * Services that webhooks of CRDs and admission name in
-   * `clientConfig.service`, by `namespace/name:port` (443 by default): a base
-   * URL, or a handler that gets the review and returns the response, in process
-   * and without TLS.
+   * `clientConfig.service`, by `namespace/name:port`, or `namespace/name` for
+   * port 443: a base URL, or a handler that gets the review and returns it with
+   * the response, in process and without TLS.
    */
   readonly services?:
     // deno-lint-ignore no-explicit-any -- handlers declare the review they take

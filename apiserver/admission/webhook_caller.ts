@@ -3,7 +3,8 @@ import type { HttpTransport } from "../../core/client/transport/transport.ts";
 import type { Clock } from "../../core/clock.ts";
 
 /**
- * Services that webhooks name, by `namespace/name:port`: base URL, or handler
+ * Services that webhooks name, by `namespace/name:port`, or `namespace/name` for
+ * port 443: base URL, or handler
  * of reviews in the current process.
  */
 export type WebhookServices = Readonly<
@@ -80,8 +81,10 @@ export class WebhookCaller {
     const url = showsTimeout
       ? `${base}?timeout=${Math.ceil(timeout / 1000)}s`
       : base;
+    const { services } = this.#options;
     const service = config.service &&
-      this.#options.services[`${namespace}/${name}:${port}`];
+      (services[`${namespace}/${name}:${port}`] ??
+        (port === 443 ? services[`${namespace}/${name}`] : undefined));
     const failure = (why: string) =>
       new WebhookFailure(`Post ${JSON.stringify(url)}: ${why}`);
     if (config.service !== undefined && service === undefined) {

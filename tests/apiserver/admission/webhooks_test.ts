@@ -55,7 +55,7 @@ function patchOf(operations: unknown[]) {
   return { patchType: "JSONPatch", patch: btoa(JSON.stringify(operations)) };
 }
 
-/** Handlers of the services `ops/NAME:443`. */
+/** Handlers of the services `ops/NAME`, whose port is 443. */
 function services(
   handlers: Record<string, (review: Any) => unknown>,
 ): Pick<ApiServerOptions, "services"> {
@@ -63,7 +63,7 @@ function services(
     services: Object.fromEntries(
       Object.entries(handlers).map((
         [name, handler],
-      ) => [`ops/${name}:443`, handler]),
+      ) => [`ops/${name}`, handler]),
     ),
   };
 }
