@@ -4,6 +4,7 @@ import { untyped } from "../../core/api/kind.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { byAnnotation } from "../../core/controller/watch/mappers.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
+import { isGone } from "../../workflows/graph/node.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
   findMap,
@@ -51,6 +52,7 @@ scenario(
     const workflow = new Workflow<Gadget>()
       .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }), {
         reconcileWhen: ({ primary }) => primary.spec.value !== "unwanted",
+        deletedWhen: isGone,
       });
     const operator = fixture.operator();
     operator.register(Gadget, {
@@ -72,6 +74,8 @@ scenario(
     );
     await fixture.change("a", { value: "unwanted" });
     await fixture.settle();
+    await fixture.remove("a");
+    await fixture.until(async () => (await fixture.gadget("a")) === undefined);
     const found = await fixture.client.get(ConfigMap, {
       namespace: "default",
       name: "a",

@@ -201,6 +201,16 @@ export class DependentResource<
       : this.#source.get(key);
   }
 
+  /** Reads an object, unless it does not belong to the primary. */
+  async readOwn(
+    key: ObjectKey,
+    ctx: Context<P>,
+    owner: string | undefined,
+  ): Promise<S | undefined> {
+    const actual = await this.read(key, ctx);
+    return actual && this.#isOwn(actual, owner, ctx) ? actual : undefined;
+  }
+
   /**
    * Creates or updates an object to match its desired state.
    *
@@ -276,9 +286,8 @@ export class DependentResource<
   ): Promise<void> {
     this.#forget(keyText(key));
     if (this.#options.unwanted === "orphan") return;
-    const actual = await this.read(key, ctx);
+    const actual = await this.readOwn(key, ctx, owner);
     if (actual === undefined || actual.metadata.deletionTimestamp) return;
-    if (!this.#isOwn(actual, owner, ctx)) return;
     await this.#delete(actual, key, ctx);
   }
 

@@ -151,7 +151,11 @@ export function kubernetesDependent<
     sources: [source],
     garbageCollected: resource.garbageCollected,
     read: async (primary, ctx) =>
-      await resource.read(await keyOf(primary, ctx), ctx),
+      await resource.readOwn(
+        await keyOf(primary, ctx),
+        ctx,
+        primary.metadata.uid,
+      ),
     // Without a wait, which would cost as much as a comparison.
     reconcile: (primary, ctx) => {
       const desired = desiredOf(primary, ctx);
