@@ -3,7 +3,10 @@ import { ConfigMap, ServiceAccount } from "../../core/kinds/mod.ts";
 import { untyped } from "../../core/api/kind.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { byAnnotation } from "../../core/controller/watch/mappers.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
+import {
+  bulkDependent,
+  kubernetesDependent,
+} from "../../workflows/dependents/kubernetes_dependent.ts";
 import { isGone } from "../../workflows/graph/node.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
@@ -82,6 +85,79 @@ scenario(
     });
     assert.deepEqual(found.data, { value: "of others" });
     assert.equal(found.metadata.ownerReferences, undefined);
+  },
+);
+
+scenario(
+  "Nodes for one object fail, unless only one of them is wanted",
+  async (fixture) => {
+    const errors: unknown[] = [];
+    const node = (value: string) =>
+      kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
+        desired: ({ metadata: { name } }) => ({
+          metadata: { name },
+          data: { value },
+        }),
+      });
+    const wanted = (value: string) => ({
+      reconcileWhen: ({ primary: { spec } }: { primary: Gadget }) =>
+        spec.value === value || spec.value === "both",
+    });
+    const workflow = new Workflow<Gadget>()
+      .add("first", node("first"), wanted("first"))
+      .add("second", node("second"), wanted("second"));
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile() {},
+      onError(_gadget, error) {
+        errors.push(error);
+      },
+    }, { workflow });
+    await fixture.start(operator);
+    await fixture.create("a", { value: "first" });
+    for (const value of ["first", "second"]) {
+      await fixture.change("a", { value });
+      await fixture.until(async () => await mapValue(fixture, "a") === value);
+      const before = await findMap(fixture, "a");
+      await fixture.change("a", { numberOfExecutions: 1 });
+      await fixture.settle();
+      const { metadata } = (await findMap(fixture, "a"))!;
+      assert.equal(metadata.uid, before!.metadata.uid, "it is not deleted");
+    }
+    assert.deepEqual(errors, []);
+    await fixture.change("a", { value: "both" });
+    await fixture.until(() => errors.length > 0);
+    assert.match(
+      String(errors[0]),
+      /another dependent makes it in the same run/,
+    );
+  },
+);
+
+scenario(
+  "A bulk dependent refuses two desired objects of one name",
+  async (fixture) => {
+    const errors: unknown[] = [];
+    const workflow = new Workflow<Gadget>().add(
+      "maps",
+      bulkDependent<Gadget, ConfigMap>(ConfigMap, {
+        desired: (gadget) => [valueMap("")(gadget), valueMap("")(gadget)],
+      }),
+    );
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile() {},
+      onError(_gadget, error) {
+        errors.push(error);
+      },
+    }, { workflow });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => errors.length > 0);
+    assert.match(
+      String(errors[0]),
+      /a name of its own: received default\/a twice/,
+    );
   },
 );
 

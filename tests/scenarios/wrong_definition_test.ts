@@ -102,11 +102,11 @@ scenario(
     const odd: readonly (readonly [() => unknown, RegExp])[] = [
       [
         () => new Workflow().add("a", undefined as never),
-        /a dependent with read\(\) must be given of node "a": received undefined$/,
+        /node "a" of a workflow: its dependent needs .*read\(\).*: received undefined$/,
       ],
       [
         () => new Workflow().add("a", {} as never),
-        /a dependent with read\(\)/,
+        /its dependent needs a method read\(\)/,
       ],
       [
         () => new Workflow().add("a", dependent, { readyWhen: true as never }),

@@ -4,6 +4,7 @@ import {
   apiVersionOf,
   isResolved,
   type Kind,
+  kindText,
   type ResolvedKind,
 } from "../../core/api/kind.ts";
 import type {
@@ -19,6 +20,7 @@ import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { appliedMetadata, isImmutable } from "./apply_configuration.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import {
+  kindAndGroup,
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
 } from "../../core/controller/watch/mappers.ts";
@@ -147,6 +149,8 @@ export class DependentResource<
   S extends KubernetesObject,
 > {
   readonly #kind: Kind<S>;
+  /** Kind and group: an object is the same one in all versions. */
+  readonly #name: string;
   readonly #source: EventSource<P, S>;
   readonly #options: DependentResourceOptions<S>;
   /** Whether the source reports deletions, even by the garbage collector. */
@@ -160,6 +164,7 @@ export class DependentResource<
     options: DependentResourceOptions<S> = {},
   ) {
     this.#kind = kind;
+    this.#name = kindAndGroup(kind);
     this.#source = source;
     this.#options = options;
     this.#seesDeletions = "onGone" in source;
@@ -223,10 +228,11 @@ export class DependentResource<
     ctx: Context<P>,
   ): Promise<DependentResult<S>> {
     const { matches } = this.#options;
+    const id = keyText(key);
+    this.#claim(id, ctx);
     const read = this.read(key, ctx);
     const actual = isPromise(read) ? await read : read;
     const memory = this.#memory ?? await this.#createMemory();
-    const id = keyText(key);
     // The owner reference is applied, but is not part of the user's object.
     const desired = textHash(JSON.stringify([owner, object]));
     if (
@@ -273,6 +279,23 @@ export class DependentResource<
     return { operation: "updated", resource: updated };
   }
 
+  /** Checks that no other dependent makes an object in the same run. */
+  #claim(id: string, ctx: Context<P>): void {
+    if (this.#isOfOther(id, ctx)) {
+      throw new Error(
+        `Cannot reconcile ${
+          kindText(this.#kind)
+        } ${id}: another dependent makes it in the same run, so give it another name`,
+      );
+    }
+    ctx.attributes.set(`${this.#name} ${id}`, this);
+  }
+
+  #isOfOther(id: string, { attributes }: Context<P>): boolean {
+    const maker = attributes.get(`${this.#name} ${id}`);
+    return maker !== undefined && maker !== this;
+  }
+
   /**
    * Deletes an object, unless it is to be orphaned, does not exist or does not
    * belong to the primary.
@@ -286,6 +309,8 @@ export class DependentResource<
   ): Promise<void> {
     this.#forget(keyText(key));
     if (this.#options.unwanted === "orphan") return;
+    // Of two nodes for one object, the one that is wanted keeps it.
+    if (this.#isOfOther(keyText(key), ctx)) return;
     const actual = await this.readOwn(key, ctx, owner);
     if (actual === undefined || actual.metadata.deletionTimestamp) return;
     await this.#delete(actual, key, ctx);

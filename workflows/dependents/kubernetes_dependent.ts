@@ -277,7 +277,13 @@ export function bulkDependent<
       const objects = listOf(kind, await options.desired(primary, ctx));
       for (const object of objects) {
         const one = await resource.desired(object, { primary, ctx });
-        desired.set(keyText(one.key), one);
+        const id = keyText(one.key);
+        if (desired.has(id)) {
+          throw new TypeError(
+            `Cannot use the desired objects of a bulk dependent of ${kind.kind}: each needs a name of its own: received ${id} twice`,
+          );
+        }
+        desired.set(id, one);
       }
       for (const [id, object] of await read(primary, ctx)) {
         if (desired.has(id)) continue;

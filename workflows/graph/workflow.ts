@@ -249,9 +249,9 @@ export class Workflow<
     const result = this.resultIn(ctx);
     if (result !== undefined) return result;
     throw new Error(
-      `Cannot read the result of a workflow: it was not executed in this run: its nodes are ${
-        this.nodes.map(({ name }) => name).join(", ") || "(none)"
-      }`,
+      `Cannot read the result of the workflow of ${
+        this.nodes.map(({ name }) => name).join(", ") || "no nodes"
+      }: it was not executed in this run, so register it with { workflow }, or call its reconcile()`,
     );
   }
 
@@ -298,13 +298,16 @@ function checked<P extends KubernetesObject>(
   checkOptions(node.when, NODE_RULES, subject);
   const refuse = (what: string, value: unknown) =>
     new TypeError(
-      `Cannot define a workflow: ${what} of node "${node.name}": received ${
+      `Cannot define node "${node.name}" of a workflow: ${what}: received ${
         value === null ? "null" : typeof value
       }`,
     );
   const { dependent } = node;
   if (typeof dependent?.read !== "function") {
-    throw refuse("a dependent with read() must be given", dependent);
+    throw refuse(
+      "its dependent needs a method read(), as those of kubernetesDependent() have",
+      dependent,
+    );
   }
   checkParts(dependent, DEPENDENT_PARTS, `${subject}, dependent`);
   for (const source of dependent.sources ?? []) {

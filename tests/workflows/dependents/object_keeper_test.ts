@@ -56,6 +56,7 @@ class Maps {
         this.stored.delete(keyText(key));
         return Promise.resolve();
       },
+      attributes: new Map(),
       clock: new VirtualClock(),
     } as unknown as Context<KubernetesObject>;
   }
