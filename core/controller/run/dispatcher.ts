@@ -328,17 +328,17 @@ export class Dispatcher<P extends KubernetesObject> {
       log.error("onError has thrown", { object: run.key, error: second });
       return failure(error);
     }
-    if (!run.deleted) await this.#writeErrorStatus(active, result);
+    const handled = run.deleted || await this.#wroteError(active, result);
     const { delay } = result;
     const final = !result.retry || delay !== undefined;
-    return { end: { type: "failed", final, delay }, error, handled: true };
+    return { end: { type: "failed", final, delay }, error, handled };
   }
 
-  /** Writes the result of `onError`; a failure of this write is logged. */
-  async #writeErrorStatus(
+  /** Writes the result of `onError`; false if that fails, which is logged. */
+  async #wroteError(
     { run, context, primary }: ActiveRun<P>,
     result: ReconcileResult,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { writer, log } = this.#deps;
     try {
       // After a timeout, the aborted signal of the run would end this write.
@@ -348,16 +348,15 @@ export class Dispatcher<P extends KubernetesObject> {
         () =>
           writer.write(context, { primary, result, signal, succeeded: false }),
       );
+      return true;
     } catch (error) {
-      const level = run.hasNewEvent()
-        ? "debug"
-        : run.retry.last
-        ? "error"
-        : "warn";
+      const superseded = run.hasNewEvent();
+      const level = superseded ? "debug" : run.retry.last ? "error" : "warn";
       log[level]("Cannot write the status of a failed run", {
         object: run.key,
         error,
       });
+      return superseded;
     }
   }
 
