@@ -44,8 +44,6 @@ import type { ApiServerOptions } from "../apiserver/server_options.ts";
 const POLL_INTERVAL_MS = 20;
 /** Time limit for the controllers of a real cluster, in milliseconds. */
 const CLUSTER_TIMEOUT_MS = 90_000;
-/** Maximum advance of a virtual clock in one wait, in milliseconds. */
-const MAX_ADVANCE_MS = 3_600_000;
 /** Maximum number of event-loop turns that work may take without a timer. */
 const MAX_IDLE_TURNS = 20_000;
 /** Maximum real time of a wait without a due timer, in milliseconds. */
@@ -418,6 +416,8 @@ export class TestCluster {
     const virtual = clock instanceof VirtualClock;
     const { within = virtual ? "1h" : "30s" } = options;
     const limit = milliseconds(within, "within");
+    const why = () =>
+      `the condition did not hold within ${within}: received ${condition}`;
     let value: T | undefined;
     const holds = async () => {
       value = await condition();
@@ -425,12 +425,12 @@ export class TestCluster {
     };
     if (virtual) {
       await this.#move(clock, holds, limit).catch((error: unknown) => {
-        throw this.#late(condition, within, error);
+        throw this.#late(why(), error);
       });
     } else {
       const end = clock.now() + limit;
       while (!await holds()) {
-        if (clock.now() > end) throw this.#late(condition, within);
+        if (clock.now() > end) throw this.#late(why());
         await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
       }
     }
@@ -441,9 +441,9 @@ export class TestCluster {
   async #move(
     clock: VirtualClock,
     holds: () => boolean | Promise<boolean>,
-    limit?: number,
+    limit: number,
   ): Promise<void> {
-    const last = clock.now() + (limit ?? MAX_ADVANCE_MS);
+    const last = clock.now() + limit;
     if (this.server !== undefined) {
       let idleSince = Infinity;
       const holdsInTime = async () => {
@@ -477,15 +477,20 @@ export class TestCluster {
     }
   }
 
-  #late(condition: unknown, within: Duration, cause?: unknown): Error {
+  #late(why: string, cause?: unknown): Error {
     return new Error(
-      `Cannot wait any longer: the condition did not hold within ${within}: received ${condition}\n\nThe log:\n${this.log}`,
+      `Cannot wait any longer: ${why}\n\nThe log:\n${this.log}`,
       { cause },
     );
   }
 
   /**
    * Waits for a promise while a virtual clock advances.
+   *
+   * @param work Promise to wait for.
+   * @param options Limit of the wait.
+   * @param options.within Time limit on a virtual clock. Defaults to `"1h"`.
+   * @throws {Error} If the promise was not settled in time.
    *
    * @example Restart the server
    * ```ts
@@ -498,12 +503,20 @@ export class TestCluster {
    * await cluster.stop();
    * ```
    */
-  async complete<T>(work: Promise<T>): Promise<T> {
+  async complete<T>(
+    work: Promise<T>,
+    options: { readonly within?: Duration | undefined } = {},
+  ): Promise<T> {
     if (!(this.clock instanceof VirtualClock)) return await work;
+    const { within = "1h" } = options;
+    const limit = milliseconds(within, "within");
     let settled = false;
     const end = () => void (settled = true);
     work.then(end, end);
-    await this.#move(this.clock, () => settled);
+    await this.#move(this.clock, () => settled, limit).catch((error) => {
+      const why = `the promise was not settled within ${within}`;
+      throw this.#late(`${why}, set another limit with { within }`, error);
+    });
     return await work;
   }
 

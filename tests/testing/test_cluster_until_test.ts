@@ -27,3 +27,20 @@ test("A condition that never holds ends the wait after seconds", async () => {
     await cluster.stop();
   }
 });
+
+test("A promise that takes longer than an hour completes within its limit", async () => {
+  const clock = new VirtualClock();
+  const cluster = await TestCluster.start({ clock });
+  const restart = () =>
+    cluster.server!.faults.restart({ downFor: 2 * 3_600_000 });
+  try {
+    await cluster.complete(restart(), { within: "3h" });
+    assert(clock.now() >= 2 * 3_600_000);
+    await assert.rejects(
+      cluster.complete(restart()),
+      /not settled within 1h, set another limit with \{ within \}[^]*The log/,
+    );
+  } finally {
+    await cluster.stop();
+  }
+});
