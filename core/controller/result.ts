@@ -277,7 +277,8 @@ export function setStatus<const Status extends object>(
 
 /**
  * Result that changes the given fields of the object, such as labels or parts
- * of the spec, by the rules of {@linkcode patchStatus}. The finalizer of the
+ * of the spec, by the rules of {@linkcode patchStatus}. A status among them is
+ * not written, so that the whole object can be given, and the finalizer of the
  * controller is kept. To write all fields that the controller wants to own, and
  * remove others that it wrote before, use {@linkcode Context.apply}.
  *

@@ -857,10 +857,8 @@ function checkedKey(kind: Kind, key: ObjectKey): ObjectKey {
     (namespace === undefined || typeof namespace === "string");
   if (isKey) return key;
   throw new TypeError(
-    `Cannot find ${kind.kind} objects: name and namespace must be texts: received ${
-      typeText(
-        typeof name === "string" ? namespace : name === undefined ? key : name,
-      )
+    `Cannot find ${kind.kind} objects: name and namespace must be texts, as in metadata: received ${
+      typeText(typeof name === "string" ? namespace : name ?? key)
     }`,
   );
 }
