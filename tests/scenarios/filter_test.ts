@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import type { Kind } from "../../core/api/kind.ts";
 import { patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
+import { ConfigMap, Deployment, Secret } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { timerSource } from "../../sources/timer_source.ts";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
@@ -104,6 +105,48 @@ scenario(
       await fixture.until(async () => await fixture.gadget(name) === undefined);
       await fixture.done(operator.stop());
     }
+  },
+);
+
+scenario(
+  "A filter of generations ignores writes of the status of owned objects",
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, async ({ metadata }, ctx) => {
+      const labels = { app: metadata.name };
+      const containers = [{ name: "web", image: "web:1" }];
+      await ctx.apply(Deployment, {
+        metadata: { name: metadata.name },
+        spec: {
+          selector: { matchLabels: labels },
+          template: { metadata: { labels }, spec: { containers } },
+        },
+      });
+      await ctx.apply(ConfigMap, { metadata: { name: metadata.name } });
+    }, {
+      owns: [Deployment, ConfigMap].map((kind: Kind) =>
+        watch(kind, {
+          filters: {
+            event: ({ type, header: { generation }, previousHeader }) =>
+              type !== "updated" || generation === undefined ||
+              generation !== previousHeader?.generation,
+          },
+        })
+      ),
+    });
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    await fixture.client.status.patch(Deployment, KEY, {
+      status: { observedGeneration: 1 },
+    });
+    await fixture.client.patch(Deployment, KEY, {
+      metadata: { labels: { other: "value" } },
+    });
+    await fixture.advance(5_000);
+    assert.equal(runs.length, 1);
+    await fixture.client.patch(Deployment, KEY, { spec: { replicas: 2 } });
+    await fixture.until(() => runs.length === 2);
+    await changeMap(fixture, { other: "value" });
+    await fixture.until(() => runs.length === 3);
   },
 );
 
