@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
-import { scenario } from "../support/operator_fixture.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 async function projectText(path: string): Promise<string> {
   return await readFile(new URL(`../../${path}`, import.meta.url), "utf8");
@@ -83,3 +83,30 @@ test("Panels of the dashboard do not overlap, and each has a title and a query",
     }
   }
 });
+
+scenario(
+  "The gauges of a controller end and begin again with it",
+  async (fixture) => {
+    const operator = fixture.operator();
+    const register = () =>
+      operator.register(ConfigMap, { reconcile() {} }, { name: "maps" });
+    operator.register(Gadget, { reconcile() {} });
+    register();
+    await fixture.start(operator);
+    const shown = () => {
+      const text = operator.metrics();
+      const maps = [
+        'coracle_primaries{controller="maps"}',
+        'coracle_cache_objects{kind="v1 ConfigMap",tier="bytes"}',
+      ].map((series) => text.includes(`\n${series} `));
+      assert.ok(text.includes('\ncoracle_primaries{controller="gadget"} '));
+      return maps;
+    };
+    assert.deepEqual(shown(), [true, true]);
+    await fixture.done(operator.unregister("maps"));
+    assert.deepEqual(shown(), [false, false]);
+    register();
+    await fixture.until(() => operator.health().ready);
+    assert.deepEqual(shown(), [true, true]);
+  },
+);
