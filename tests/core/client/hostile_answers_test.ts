@@ -85,6 +85,27 @@ for (
   });
 }
 
+const SECRET_PATHS = [
+  "/api/v1/secrets?limit=1",
+  "/api/v1/namespaces/a/secrets",
+  "/api/v1/namespaces/a/secrets/web?dryRun=All",
+  "/api/v1/namespaces/a/serviceaccounts/web/token",
+  "/apis/authentication.k8s.io/v1/tokenreviews",
+];
+for (const path of SECRET_PATHS) {
+  test(`An error about ${path} quotes no answer`, async () => {
+    for (const body of [INVALID, HIDDEN]) {
+      const sent = clientOf({ status: 422, body }).request({
+        method: "POST",
+        path,
+        headers: {},
+      });
+      const error = await errorOf(sent);
+      assert.doesNotMatch(shown(error), new RegExp(HIDDEN));
+    }
+  });
+}
+
 test("An error about a Secret keeps the reason and harmless messages", async () => {
   const invalid = await errorOf(
     clientOf({ status: 422, body: INVALID }).get(Secret, KEY),

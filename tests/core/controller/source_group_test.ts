@@ -5,6 +5,7 @@ import type {
   NamespaceSet,
   SourceContext,
 } from "../../../core/controller/event_source.ts";
+import { nextTurn } from "../../../core/clock.ts";
 import { SourceGroup } from "../../../core/controller/source_group.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
@@ -86,6 +87,25 @@ test("SourceGroup ignores what a removed or stopped source triggers", async () =
     "b default/x",
     "retry default/x",
   ]);
+});
+
+test("SourceGroup waits for the stop of a removed source, and passes its error on", async () => {
+  const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const group = groupOf(...ends.map(({ promise }, number) => ({
+    name: String(number),
+    start: () => Promise.resolve(),
+    stop: () => promise,
+  })));
+  await group.start("all", HANDLER);
+  let hasEnded = false;
+  const removed = group.remove("0").then(() => hasEnded = true);
+  await nextTurn();
+  assert.equal(hasEnded, false);
+  ends[0]?.resolve();
+  await removed;
+  ends[1]?.reject(new Error("As asked"));
+  await assert.rejects(group.remove("1"), /As asked/);
+  assert.equal(group.health().size, 0);
 });
 
 test("SourceGroup starts no further source after it was stopped", async () => {

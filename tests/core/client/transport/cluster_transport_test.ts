@@ -98,7 +98,7 @@ test("ClusterTransport sends a request although its credentials change meanwhile
 });
 
 for (const method of ["GET", "POST"] as const) {
-  test(`ClusterTransport lets a ${method} end whose credentials change meanwhile`, async () => {
+  test(`ClusterTransport lets a ${method} end whose credentials change before its end`, async () => {
     const { credentials, transport } = transportTo(PLAIN);
     const sent = transport.send(get("/late", { method }));
     await until("it has arrived", () => late.length === 1);
