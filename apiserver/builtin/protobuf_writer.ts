@@ -7,6 +7,7 @@ import {
   MAGIC,
   type MessageFields,
   messageFields,
+  type WireForm,
   wireForm,
 } from "./protobuf_fields.ts";
 import { WireWriter } from "./wire_writer.ts";
@@ -27,10 +28,10 @@ export function writeProtobuf(object: JsonObject): Uint8Array {
       `Cannot encode an object as protobuf: its kind has no such form: received ${apiVersion} ${kind}`,
     );
   }
-  const writer = new WireWriter();
+  const writer = new ObjectWriter();
   writer.text(4, "");
   writer.text(3, "");
-  writer.nest(2, () => writeMessage(writer, definition, object));
+  writer.nest(2, () => writer.message(definition, object));
   writer.nest(1, () => {
     writer.text(2, String(kind));
     writer.text(1, String(apiVersion));
@@ -50,164 +51,146 @@ export function writeWatchEvent(type: string, object: JsonObject): Uint8Array {
   return writer.bytes;
 }
 
-function writeMessage(
-  writer: WireWriter,
-  definition: string,
-  object: JsonObject,
-): void {
-  writeFields(writer, messageFields(goType(definition)), object);
-}
-
-function writeFields(
-  writer: WireWriter,
-  fields: MessageFields,
-  object: JsonObject,
-): void {
-  for (const { number, field } of fields.values()) {
-    if ("name" in field) writeField(writer, number, { field, object });
-    else writer.nest(number, () => writeFields(writer, field, object));
+/** Writer of the messages of built-in kinds, by the fields of their Go types. */
+class ObjectWriter extends WireWriter {
+  message(definition: string, object: JsonObject): void {
+    this.#fields(messageFields(goType(definition)), object);
   }
-}
 
-function writeField(
-  writer: WireWriter,
-  number: number,
-  { field, object }: { readonly field: GoField; readonly object: JsonObject },
-): void {
-  const { schema, presence, name } = field;
-  const value = object[name];
-  if (value === undefined || value === null) {
-    const isPointer = presence === "pointer" || presence === "nullPointer";
-    // A time that JSON omits when it is zero is a message nevertheless.
-    if (presence === "struct" || !isPointer && wireForm(schema) === "time") {
-      writeEmpty(writer, number, schema);
-    } else if (!isPointer) writeZero(writer, number, schema);
-    return;
+  #fields(fields: MessageFields, object: JsonObject): void {
+    for (const { number, field } of fields.values()) {
+      if ("name" in field) this.#field(number, field, object[field.name]);
+      else this.nest(number, () => this.#fields(field, object));
+    }
   }
-  if (wireForm(schema) === undefined) {
-    const { items, additionalProperties: values } = schema;
-    if (items !== undefined) {
-      for (const item of [...value as unknown[]].reverse()) {
-        writeValue(writer, number, { schema: items, value: item });
-      }
+
+  #field(number: number, { schema, presence }: GoField, value: unknown): void {
+    if (value === undefined || value === null) {
+      const isPointer = presence === "pointer" || presence === "nullPointer";
+      // A time that JSON omits when it is zero is a message nevertheless.
+      if (presence === "struct" || !isPointer && wireForm(schema) === "time") {
+        this.#empty(number, schema);
+      } else if (!isPointer) this.#zero(number, schema);
       return;
     }
-    if (values !== undefined) {
+    const { items, additionalProperties: values } = schema;
+    const isPlain = wireForm(schema) === undefined;
+    if (isPlain && items !== undefined) this.#items(number, items, value);
+    else if (isPlain && values !== undefined) {
       const map = value as JsonObject;
       for (const key of Object.keys(map).sort(byBytes).reverse()) {
-        writer.nest(number, () => {
-          writeEntry(writer, values, map[key]);
-          writer.text(1, key);
+        this.nest(number, () => {
+          this.#entry(values, map[key]);
+          this.text(1, key);
         });
       }
-      return;
+    } else this.#value(number, schema, value);
+  }
+
+  #items(number: number, schema: Schema, list: unknown): void {
+    for (const item of [...list as unknown[]].reverse()) {
+      this.#value(number, schema, item);
     }
   }
-  writeValue(writer, number, { schema, value });
+
+  /** Writes the value of a map entry; a list is wrapped in a message. */
+  #entry(schema: Schema, value: unknown): void {
+    const { items } = schema;
+    if (items === undefined) this.#value(2, schema, value);
+    else this.nest(2, () => this.#items(1, items, value));
+  }
+
+  /** Writes the zero value of a struct, as Go does for a field that is not a pointer. */
+  #empty(number: number, schema: Schema): void {
+    const form = wireForm(schema);
+    if (form === "quantity" || form === "intOrString") {
+      return this.#value(number, schema, 0);
+    }
+    this.nest(number, () => {
+      if (form === undefined && schema.definition) {
+        this.message(schema.definition, {});
+      }
+    });
+  }
+
+  /** Writes the zero value of a scalar, as Go does for fields without a pointer. */
+  #zero(number: number, schema: Schema): void {
+    if (wireForm(schema) !== undefined) return;
+    if (schema.type === "string") this.text(number, "");
+    else if (schema.type === "number") this.double(number, 0);
+    else if (schema.type === "integer" || schema.type === "boolean") {
+      this.number(number, 0);
+    }
+  }
+
+  #value(number: number, schema: Schema, value: unknown): void {
+    const form = wireForm(schema);
+    if (form === "bytes") {
+      return this.text(number, Buffer.from(String(value), "base64"));
+    }
+    if (form !== undefined) {
+      return this.nest(number, () => this.#special(form, value));
+    }
+    switch (schema.type) {
+      case "string":
+        return this.text(number, String(value));
+      case "boolean":
+        return this.number(number, value === true ? 1 : 0);
+      case "integer":
+        return this.number(number, Number(value));
+      case "number":
+        return this.double(number, Number(value));
+      default:
+        return this.nest(
+          number,
+          () => this.message(schema.definition ?? "", asObject(value)),
+        );
+    }
+  }
+
+  /** Writes the content of a message whose form does not follow from the schema. */
+  #special(form: WireForm, value: unknown): void {
+    switch (form) {
+      case "quantity":
+        return this.text(1, String(value));
+      case "intOrString": {
+        const isText = typeof value === "string";
+        this.text(3, isText ? value : "");
+        this.number(2, isText ? 0 : Number(value));
+        return this.number(1, isText ? 1 : 0);
+      }
+      case "time":
+      case "microTime": {
+        if (typeof value !== "string") return;
+        const [, micros = "0"] = /\.(\d{1,6})/.exec(value) ?? [];
+        this.number(2, Number(micros.padEnd(6, "0")) * 1000);
+        return this.number(1, Math.floor(Date.parse(value) / 1000));
+      }
+      case "any":
+        if (value !== null) this.text(1, JSON.stringify(value));
+        return;
+      case "schemaOrArray":
+        if (!Array.isArray(value)) return this.#schema(1, value);
+        for (const one of [...value].reverse()) this.#schema(2, one);
+        return;
+      case "schemaOrTexts":
+        if (isJsonObject(value)) this.#schema(1, value);
+        else for (const one of texts(value)) this.text(2, one);
+        return;
+      case "schemaOrBool":
+        if (isJsonObject(value)) this.#schema(2, value);
+        return this.number(1, value === false ? 0 : 1);
+    }
+  }
+
+  #schema(field: number, value: unknown): void {
+    this.nest(field, () => this.message(JSON_SCHEMA, asObject(value)));
+  }
 }
 
 /** Compares texts by their UTF-8 bytes, as Go does. */
 function byBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
-}
-
-/** Value of a map entry; a list is wrapped in a message. */
-function writeEntry(writer: WireWriter, schema: Schema, value: unknown): void {
-  const { items } = schema;
-  if (items === undefined) writeValue(writer, 2, { schema, value });
-  else {
-    writer.nest(2, () => {
-      for (const item of [...value as unknown[]].reverse()) {
-        writeValue(writer, 1, { schema: items, value: item });
-      }
-    });
-  }
-}
-
-/** Writes the zero value of a struct, as Go does for a field that is not a pointer. */
-function writeEmpty(writer: WireWriter, number: number, schema: Schema): void {
-  const form = wireForm(schema);
-  if (form === "quantity" || form === "intOrString") {
-    return writeValue(writer, number, { schema, value: 0 });
-  }
-  writer.nest(number, () => {
-    if (form === undefined && schema.definition) {
-      writeMessage(writer, schema.definition, {});
-    }
-  });
-}
-
-/** Writes the zero value of a scalar, as Go does for fields without a pointer. */
-function writeZero(writer: WireWriter, number: number, schema: Schema): void {
-  if (wireForm(schema) !== undefined) return;
-  if (schema.type === "string") writer.text(number, "");
-  else if (schema.type === "number") writer.double(number, 0);
-  else if (schema.type === "integer" || schema.type === "boolean") {
-    writer.number(number, 0);
-  }
-}
-
-function writeValue(
-  writer: WireWriter,
-  number: number,
-  { schema, value }: { readonly schema: Schema; readonly value: unknown },
-): void {
-  switch (wireForm(schema)) {
-    case "quantity":
-      return writer.nest(number, () => writer.text(1, String(value)));
-    case "intOrString":
-      return writer.nest(number, () => {
-        const isText = typeof value === "string";
-        writer.text(3, isText ? value : "");
-        writer.number(2, isText ? 0 : Number(value));
-        writer.number(1, isText ? 1 : 0);
-      });
-    case "time":
-    case "microTime":
-      return writer.nest(number, () => {
-        if (typeof value !== "string") return;
-        const [, micros = "0"] = /\.(\d{1,6})/.exec(value) ?? [];
-        writer.number(2, Number(micros.padEnd(6, "0")) * 1000);
-        writer.number(1, Math.floor(Date.parse(value) / 1000));
-      });
-    case "bytes":
-      return writer.text(number, Buffer.from(String(value), "base64"));
-    case "any":
-      return writer.nest(number, () => {
-        if (value !== null) writer.text(1, JSON.stringify(value));
-      });
-    case "empty":
-      return writer.nest(number, () => {});
-    case "schemaOrArray":
-      return writer.nest(number, () => writeSchemas(writer, value));
-    case "schemaOrTexts":
-      return writer.nest(number, () => {
-        if (isJsonObject(value)) writeSchema(writer, 1, value);
-        else for (const one of texts(value)) writer.text(2, one);
-      });
-    case "schemaOrBool":
-      return writer.nest(number, () => {
-        if (isJsonObject(value)) writeSchema(writer, 2, value);
-        writer.number(1, value === false ? 0 : 1);
-      });
-    case undefined:
-      break;
-  }
-  switch (schema.type) {
-    case "string":
-      return writer.text(number, String(value));
-    case "boolean":
-      return writer.number(number, value === true ? 1 : 0);
-    case "integer":
-      return writer.number(number, Number(value));
-    case "number":
-      return writer.double(number, Number(value));
-    default:
-      return writer.nest(
-        number,
-        () => writeMessage(writer, schema.definition ?? "", asObject(value)),
-      );
-  }
 }
 
 function asObject(value: unknown): JsonObject {
@@ -216,13 +199,4 @@ function asObject(value: unknown): JsonObject {
 
 function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String).reverse() : [];
-}
-
-function writeSchemas(writer: WireWriter, value: unknown): void {
-  if (!Array.isArray(value)) return writeSchema(writer, 1, value);
-  for (const one of [...value].reverse()) writeSchema(writer, 2, one);
-}
-
-function writeSchema(writer: WireWriter, field: number, value: unknown): void {
-  writer.nest(field, () => writeMessage(writer, JSON_SCHEMA, asObject(value)));
 }

@@ -85,130 +85,113 @@ const MESSAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** OpenAPI v2 document as protobuf, with the messages of gnostic's OpenAPIv2. */
 export function openApiV2Protobuf(document: SwaggerDocument): Uint8Array {
-  const writer = new WireWriter();
-  writeMessage(writer, "Document", document);
+  const writer = new DocumentWriter();
+  writer.message("Document", document);
   return writer.bytes;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
-function writeMessage(writer: WireWriter, name: string, object: Json): void {
-  const fields = MESSAGES[name] ?? {};
-  const extensions = Object.keys(object).filter((key) => key.startsWith("x-"));
-  for (const [key, field] of Object.entries(fields).reverse()) {
-    const [number, type = "", of = ""] = field.split(" ");
-    if (key === "x-") {
-      for (const extension of extensions.reverse()) {
-        writer.nest(Number(number), () => {
-          writer.nest(2, () => writeAny(writer, object[extension]));
-          writer.text(1, extension);
-        });
+/** Writer of gnostic's messages. */
+class DocumentWriter extends WireWriter {
+  message(name: string, object: Json): void {
+    if (name === "Parameter") return this.#parameter(object);
+    const fields = Object.entries(MESSAGES[name] ?? {}).reverse();
+    for (const [key, field] of fields) {
+      const [number = "", type = "", of = ""] = field.split(" ");
+      if (key === "x-") this.#extensions(Number(number), object);
+      const value = object[key];
+      if (value === undefined) continue;
+      const list = type.startsWith("[]") ? value as unknown[] : [value];
+      for (const one of [...list].reverse()) {
+        this.#value(Number(number), type.replace("[]", ""), one, of);
       }
-      continue;
-    }
-    const value = object[key];
-    if (value === undefined) continue;
-    for (
-      const one of type.startsWith("[]")
-        ? [...value as unknown[]].reverse()
-        : [value]
-    ) {
-      const how = { type: type.replace("[]", ""), value: one, of };
-      writeValue(writer, Number(number), how);
     }
   }
-}
 
-function writeAny(writer: WireWriter, value: unknown): void {
-  writer.text(2, `${JSON.stringify(value)}\n`);
-}
-
-function writeValue(
-  writer: WireWriter,
-  field: number,
-  { type, value, of }: {
-    readonly type: string;
-    readonly value: unknown;
-    readonly of: string;
-  },
-): void {
-  switch (type) {
-    case "text":
-      return writer.text(field, String(value));
-    case "bool":
-      return writer.number(field, value === true ? 1 : 0);
-    case "int":
-      return writer.number(field, Number(value));
-    case "double":
-      return writer.double(field, Number(value));
-  }
-  writer.nest(field, () => writeInside(writer, { type, value, of }));
-}
-
-/** Writes a nested message, whose fields may depend on the value. */
-function writeInside(
-  writer: WireWriter,
-  { type, value, of }: {
-    readonly type: string;
-    readonly value: unknown;
-    readonly of: string;
-  },
-): void {
-  const object = value as Json;
-  const named = (number: number, message: string, choice = 0) => {
-    for (const [name, inner] of Object.entries(object).reverse()) {
-      writer.nest(number, () => {
-        writer.nest(2, () => {
-          if (choice === 0) return writeAs(writer, message, inner as Json);
-          writer.nest(choice, () => writeAs(writer, message, inner as Json));
-        });
-        writer.text(1, name);
+  #extensions(number: number, object: Json): void {
+    const names = Object.keys(object).filter((key) => key.startsWith("x-"));
+    for (const name of names.reverse()) {
+      this.nest(number, () => {
+        this.nest(2, () => this.#any(object[name]));
+        this.text(1, name);
       });
     }
-  };
-  switch (type) {
-    case "any":
-      return writeAny(writer, value);
-    case "TypeItem":
-      return writer.text(1, String(value));
-    case "SchemaItem":
-      return writer.nest(1, () => writeMessage(writer, "Schema", object));
-    case "SchemaOrBool":
-      return typeof value === "boolean"
-        ? writer.number(2, value ? 1 : 0)
-        : writer.nest(1, () => writeMessage(writer, "Schema", object));
-    case "Paths":
-      return named(2, "PathItem");
-    case "Responses":
-      return named(1, "Response", 1);
-    case "Schemas":
-      return named(1, of || "Schema");
-    case "ParametersItem":
-      return object.$ref === undefined
-        ? writer.nest(1, () => writeParameter(writer, object))
-        : writer.nest(2, () => writeMessage(writer, "JsonReference", object));
-    default:
-      return writeMessage(writer, type, object);
   }
-}
 
-function writeAs(writer: WireWriter, message: string, object: Json): void {
-  if (message === "Parameter") writeParameter(writer, object);
-  else writeMessage(writer, message, object);
-}
-
-function writeParameter(writer: WireWriter, object: Json): void {
-  if (object.in === "body") {
-    writer.nest(1, () => writeMessage(writer, "BodyParameter", object));
-    return;
+  #any(value: unknown): void {
+    this.text(2, `${JSON.stringify(value)}\n`);
   }
-  writer.nest(2, () => {
+
+  #value(field: number, type: string, value: unknown, of: string): void {
+    switch (type) {
+      case "text":
+        return this.text(field, String(value));
+      case "bool":
+        return this.number(field, value === true ? 1 : 0);
+      case "int":
+        return this.number(field, Number(value));
+      case "double":
+        return this.double(field, Number(value));
+    }
+    this.nest(field, () => this.#content(type, value, of));
+  }
+
+  /** Writes the content of a nested message, whose fields may depend on the value. */
+  #content(type: string, value: unknown, of: string): void {
+    const object = value as Json;
+    switch (type) {
+      case "any":
+        return this.#any(value);
+      case "TypeItem":
+        return this.text(1, String(value));
+      case "SchemaItem":
+        return this.nest(1, () => this.message("Schema", object));
+      case "SchemaOrBool":
+        return typeof value === "boolean"
+          ? this.number(2, value ? 1 : 0)
+          : this.nest(1, () => this.message("Schema", object));
+      case "Paths":
+        return this.#named(
+          2,
+          object,
+          (inner) => this.message("PathItem", inner),
+        );
+      case "Responses":
+        return this.#named(1, object, (inner) => {
+          this.nest(1, () => this.message("Response", inner));
+        });
+      case "Schemas":
+        return this.#named(1, object, (inner) => {
+          this.message(of || "Schema", inner);
+        });
+      case "ParametersItem":
+        return object.$ref === undefined
+          ? this.nest(1, () => this.#parameter(object))
+          : this.nest(2, () => this.message("JsonReference", object));
+      default:
+        return this.message(type, object);
+    }
+  }
+
+  /** Writes the entries of a map as a list of names and values. */
+  #named(number: number, map: Json, write: (inner: Json) => void): void {
+    for (const [name, inner] of Object.entries(map).reverse()) {
+      this.nest(number, () => {
+        this.nest(2, () => write(inner as Json));
+        this.text(1, name);
+      });
+    }
+  }
+
+  #parameter(object: Json): void {
+    if (object.in === "body") {
+      return this.nest(1, () => this.message("BodyParameter", object));
+    }
     const isPath = object.in === "path";
-    writer.nest(isPath ? 4 : 3, () =>
-      writeMessage(
-        writer,
-        isPath ? "PathParameter" : "QueryParameter",
-        object,
-      ));
-  });
+    const name = isPath ? "PathParameter" : "QueryParameter";
+    this.nest(2, () => {
+      this.nest(isPath ? 4 : 3, () => this.message(name, object));
+    });
+  }
 }
