@@ -13,6 +13,7 @@ import type { Random } from "../random.ts";
 import { accountGroups, accountUser, type User } from "../request/user.ts";
 import type { Store } from "../storage/store.ts";
 import { storageKey } from "../storage/stored_object.ts";
+import { goList } from "./policy_rules.ts";
 
 /** Default issuer of the tokens, which is also the audience of the server. */
 const ISSUER = "https://kubernetes.default.svc";
@@ -147,8 +148,8 @@ export class ServiceAccountTokens {
     if (common.length === 0) {
       throw new TokenError(
         `token audiences ${
-          quoted(claims.aud)
-        } is invalid for the target audiences ${quoted(audiences)}`,
+          goList(claims.aud)
+        } is invalid for the target audiences ${goList(audiences)}`,
       );
     }
     const now = Math.floor(this.#deps.clock.wallTime() / 1000);
@@ -308,10 +309,6 @@ function userOf(claims: Claims): User {
       ),
     ),
   };
-}
-
-function quoted(list: readonly string[]): string {
-  return `[${list.map((one) => JSON.stringify(one)).join(" ")}]`;
 }
 
 function encoded(value: unknown): string {

@@ -41,15 +41,11 @@ export function dynamicPlugins(store: Store): readonly AdmissionPlugin[] {
           return;
         }
         if (!isSettling()) return;
-        const causes = answerOf(
-          `expressions ${JSON.stringify([object, oldObject])}`,
-          async () => {
-            const { expressionCauses } = await loadModule(
-              import("./policy_validation.ts"),
-            );
-            return await expressionCauses(object, oldObject);
-          },
-        );
+        const key = `expressions ${JSON.stringify([object, oldObject])}`;
+        const causes = answerOf(key, async () => {
+          const module = await loadModule(import("./policy_validation.ts"));
+          return await module.expressionCauses(object, oldObject);
+        });
         if (causes.length === 0) return;
         throw invalid(kindSubjectOf(request, object.metadata.name), causes);
       },
@@ -58,13 +54,11 @@ export function dynamicPlugins(store: Store): readonly AdmissionPlugin[] {
       name: "ValidatingAdmissionPolicy",
       operations: ALL,
       validate(attributes) {
-        const { validatingPolicies } = relevant(attributes, hooks);
-        if (validatingPolicies.length === 0) return;
+        const { validatingPolicies: policies } = relevant(attributes, hooks);
+        if (policies.length === 0) return;
         answer("policies", attributes, async () => {
-          const { validateByPolicies } = await loadModule(
-            import("./validating_policies.ts"),
-          );
-          return await validateByPolicies(attributes, validatingPolicies);
+          const module = await loadModule(import("./validating_policies.ts"));
+          return await module.validateByPolicies(attributes, policies);
         });
       },
     },
@@ -72,13 +66,11 @@ export function dynamicPlugins(store: Store): readonly AdmissionPlugin[] {
       name: "ValidatingAdmissionWebhook",
       operations: ALL,
       validate(attributes) {
-        const { validating } = relevant(attributes, hooks);
-        if (validating.length === 0) return;
+        const { validating: webhooks } = relevant(attributes, hooks);
+        if (webhooks.length === 0) return;
         answer("webhooks", attributes, async () => {
-          const { validateByWebhooks } = await loadModule(
-            import("./webhook_dispatch.ts"),
-          );
-          return await validateByWebhooks(attributes, validating);
+          const module = await loadModule(import("./webhook_dispatch.ts"));
+          return await module.validateByWebhooks(attributes, webhooks);
         });
       },
     },

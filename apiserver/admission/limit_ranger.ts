@@ -109,18 +109,16 @@ function problemsOf(attributes: Attributes, item: LimitRangeItem): string[] {
     ];
   }
   const { spec } = attributes.object as unknown as Pod;
-  const consumers: Consumer[] = item.type === "Pod"
-    ? [{
-      requests: podAmounts(spec, "requests"),
-      limits: podAmounts(spec, "limits"),
-    }]
+  const consumer = (of: (field: keyof Consumer) => Amounts): Consumer => ({
+    requests: of("requests"),
+    limits: of("limits"),
+  });
+  const consumers = item.type === "Pod"
+    ? [consumer((field) => podAmounts(spec, field))]
     : item.type === "Container"
     ? [...spec.containers ?? [], ...spec.initContainers ?? []].map((
       { resources },
-    ) => ({
-      requests: amountsOf(resources?.requests),
-      limits: amountsOf(resources?.limits),
-    }))
+    ) => consumer((field) => amountsOf(resources?.[field])))
     : [];
   return consumers.flatMap((consumer) => [
     ...check(item, "min", consumer),
@@ -160,27 +158,13 @@ const CHECKS: Readonly<
   Record<"min" | "max" | "maxRequest" | "maxLimitRequestRatio", Check>
 > = {
   min: (enforced, request, limit) =>
-    request === undefined
-      ? "No request is specified"
-      : request.compare(enforced) < 0
-      ? `request is ${request}`
-      : limit && limit.compare(enforced) < 0
-      ? `limit is ${limit}`
-      : undefined,
+    missing("request", request) ?? beyond("request", request, enforced, -1) ??
+      beyond("limit", limit, enforced, -1),
   max: (enforced, request, limit) =>
-    limit === undefined
-      ? "No limit is specified"
-      : limit.compare(enforced) > 0
-      ? `limit is ${limit}`
-      : request && request.compare(enforced) > 0
-      ? `request is ${request}`
-      : undefined,
+    missing("limit", limit) ?? beyond("limit", limit, enforced, 1) ??
+      beyond("request", request, enforced, 1),
   maxRequest: (enforced, request) =>
-    request === undefined
-      ? "No request is specified"
-      : request.compare(enforced) > 0
-      ? `request is ${request}`
-      : undefined,
+    missing("request", request) ?? beyond("request", request, enforced, 1),
   maxLimitRequestRatio(enforced, request, limit) {
     if (!request?.nano) return "no request is specified or request is 0";
     if (!limit?.nano) return "no limit is specified or limit is 0";
@@ -190,3 +174,19 @@ const CHECKS: Readonly<
       : undefined;
   },
 };
+
+function missing(what: string, given: Quantity | undefined) {
+  return given === undefined ? `No ${what} is specified` : undefined;
+}
+
+/** Problem of an amount that is above a bound or, with the sign -1, below it. */
+function beyond(
+  what: string,
+  given: Quantity | undefined,
+  bound: Quantity,
+  sign: 1 | -1,
+): string | undefined {
+  return given && given.compare(bound) * sign > 0
+    ? `${what} is ${given}`
+    : undefined;
+}

@@ -1,5 +1,5 @@
 import { accessAttributes } from "../access/attributes.ts";
-import { completed, type User } from "../request/user.ts";
+import { accountGroups, accountUser, completed } from "../request/user.ts";
 import { loadCel } from "../crd/cel/cel_library.ts";
 import type { Attributes } from "./admission.ts";
 import {
@@ -31,7 +31,10 @@ export async function policyValues(
     request: reviewRequest(attributes, match),
     authorizer: new Authorizer((verb, check, account) => {
       const { authorizer } = request.context;
-      const user = account ? accountUser(account) : request.user;
+      const user = account === undefined ? request.user : completed({
+        name: accountUser(account.namespace, account.name),
+        groups: accountGroups(account.namespace),
+      });
       return authorizer.decide(user, accessAttributes({ verb, ...check }));
     }, {
       group: definition.group,
@@ -41,18 +44,6 @@ export async function policyValues(
       name: attributes.name,
     }),
   };
-}
-
-function accountUser(
-  { namespace, name }: { readonly namespace: string; readonly name: string },
-): User {
-  const groups = ["", `:${namespace}`].map((suffix) =>
-    `system:serviceaccounts${suffix}`
-  );
-  return completed({
-    name: `system:serviceaccount:${namespace}:${name}`,
-    groups,
-  });
 }
 
 const ENVIRONMENTS: WeakMap<object, PolicyEnvironment> = new WeakMap();

@@ -2,7 +2,12 @@ import type { Environment } from "@marcbachmann/cel-js";
 import { baseEnvironment } from "../crd/cel/cel_environment.ts";
 import { type CelType, CelTypes, dynamic } from "../crd/cel/cel_types.ts";
 import { evaluationErrorText } from "../crd/cel/compile_error_text.ts";
-import { compile, lastCost } from "../crd/cel/rule_compiler.ts";
+import {
+  compile,
+  COST_BUDGET,
+  lastCost,
+  OUT_OF_BUDGET,
+} from "../crd/cel/rule_compiler.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import { registerAuthorizer } from "./authorizer_functions.ts";
 import type { PolicySpec } from "./hook_types.ts";
@@ -51,12 +56,6 @@ export type PolicyInput = Readonly<Record<string, unknown>> & {
   /** Cost that remains for the evaluations. */
   readonly budget: { left: number };
 };
-
-/** Maximum cost of the CEL evaluations of a policy. */
-const COST_BUDGET = 10_000_000;
-
-const OUT_OF_BUDGET =
-  "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /** Error of a failed evaluation, with kube-apiserver's message. */
 export class PolicyError extends Error {

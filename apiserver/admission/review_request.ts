@@ -1,11 +1,12 @@
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
-import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import type { JsonObject } from "../../core/patch/json_value.ts";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
 import type { Attributes, Operation } from "./admission.ts";
 import { settle } from "../settle.ts";
 import { storageKey } from "../storage/stored_object.ts";
 import { apiVersionIn } from "../storage/object_view.ts";
+import { userInfo } from "../request/user.ts";
 
 /** Resource and version in which a webhook or policy sees a request. */
 export interface Match {
@@ -43,10 +44,6 @@ export function reviewRequest(
 ): JsonObject {
   const { request, operation, dryRun, name, namespace } = attributes;
   const { definition, version, subresource, user } = request;
-  const { uid, extra } = user as {
-    readonly uid?: string;
-    readonly extra?: unknown;
-  };
   const own = { definition, version };
   return {
     kind: kindOf(match, attributes),
@@ -58,14 +55,7 @@ export function reviewRequest(
     ...(name && { name }),
     ...(namespace && { namespace }),
     operation,
-    userInfo: {
-      username: user.name,
-      ...(uid ? { uid } : {}),
-      groups: [...user.groups],
-      ...(isJsonObject(extra) && Object.keys(extra).length > 0
-        ? { extra }
-        : {}),
-    },
+    userInfo: userInfo(user) as JsonObject,
     dryRun,
     options: optionsOf(attributes),
   };

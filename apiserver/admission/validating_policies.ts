@@ -11,6 +11,7 @@ import type { PolicyEnvironment, PolicyInput } from "./policy_environment.ts";
 import type { PolicyBinding, PolicyHook } from "./hook_types.ts";
 import { paramsOf, UnknownParams } from "./policy_params.ts";
 import { type Verdict, VerdictBuilder } from "./verdict.ts";
+import { usableMessage } from "../crd/cel/rule_compiler.ts";
 
 /** Denial by a policy. */
 interface Denial {
@@ -25,9 +26,6 @@ interface Evaluated {
   /** Errors of audit annotations; they deny the request with any action. */
   readonly errors: readonly string[];
 }
-
-/** Maximum length of the result of a message expression in characters. */
-const MAX_MESSAGE_CHARS = 5_120;
 
 /** Maximum length of an audit annotation in characters. */
 const MAX_ANNOTATION_CHARS = 10 * 1_024;
@@ -200,12 +198,10 @@ function messageOf(
 ): string {
   if (messageExpression) {
     try {
-      const text = environment.compile(messageExpression, ["string"])
-        .evaluate(input);
-      const trimmed = typeof text === "string" ? text.trim() : "";
-      const usable = trimmed !== "" && !trimmed.includes("\n") &&
-        trimmed.length <= MAX_MESSAGE_CHARS;
-      if (usable) return trimmed;
+      const text = usableMessage(
+        environment.compile(messageExpression, ["string"]).evaluate(input),
+      );
+      if (text !== undefined) return text;
     } catch {
       // The fixed message is used.
     }

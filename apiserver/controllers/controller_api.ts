@@ -240,6 +240,19 @@ export class ControllerApi {
     }
   }
 
+  /** Removes a finalizer of an object. */
+  async removeFinalizer<T extends KubernetesObject>(
+    kind: ResolvedKind<T>,
+    object: T,
+    finalizer: string,
+  ): Promise<void> {
+    await this.update(kind, object, ({ metadata }) => {
+      metadata.finalizers = metadata.finalizers?.filter((one) =>
+        one !== finalizer
+      );
+    });
+  }
+
   /** Sets the status of an object if it differs. */
   async setStatus<T extends KubernetesObject & { status?: unknown }>(
     kind: ResolvedKind<T>,

@@ -46,19 +46,26 @@ function* servicesOf(
   }
 }
 
+/** Watch of the slices of a controller, whose owners have the name in their label. */
+function slicesOf(
+  manager: string,
+): NonNullable<ControllerDefinition["watches"]>[number] {
+  return {
+    kind: EndpointSlice,
+    *keys({ object: { namespace, labels } }) {
+      const name = labels?.[SERVICE_NAME];
+      if (name && labels?.[MANAGED_BY] === manager) {
+        yield `${namespace}/${name}`;
+      }
+    },
+  };
+}
+
 /** Controller of EndpointSlices of Services with a selector. */
 export const ENDPOINT_SLICES: ControllerDefinition = {
   name: "endpointslice-controller",
   kind: Service,
-  watches: [{ kind: Pod, keys: servicesOf }, {
-    kind: EndpointSlice,
-    *keys({ object: { namespace, labels } }) {
-      const name = labels?.[SERVICE_NAME];
-      if (name && labels?.[MANAGED_BY] === SLICE_MANAGER) {
-        yield `${namespace}/${name}`;
-      }
-    },
-  }],
+  watches: [{ kind: Pod, keys: servicesOf }, slicesOf(SLICE_MANAGER)],
   async sync(object, api) {
     const service = object as Service;
     const { metadata, spec = {} } = service;
@@ -167,15 +174,7 @@ export const ENDPOINT_MIRRORS: ControllerDefinition = {
     *keys({ object }) {
       yield object.key;
     },
-  }, {
-    kind: EndpointSlice,
-    *keys({ object: { namespace, labels } }) {
-      const name = labels?.[SERVICE_NAME];
-      if (name && labels?.[MANAGED_BY] === MIRROR_MANAGER) {
-        yield `${namespace}/${name}`;
-      }
-    },
-  }],
+  }, slicesOf(MIRROR_MANAGER)],
   async sync(object, api) {
     const endpoints = object as Endpoints;
     const { metadata, subsets = [] } = endpoints;

@@ -1,5 +1,3 @@
-import type { ResolvedKind } from "../../../core/api/kind.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
 import { Quantity } from "../../../core/api/quantity.ts";
 import {
   PersistentVolume,
@@ -178,10 +176,10 @@ export const VOLUME_PROTECTION: ControllerDefinition = {
   kind: PersistentVolume,
   concerns: ({ terminating }) => terminating,
   async sync(object, api) {
-    const { status } = object as PersistentVolume;
-    if (status?.phase === "Bound") return;
+    const volume = object as PersistentVolume;
+    if (volume.status?.phase === "Bound") return;
     const finalizer = "kubernetes.io/pv-protection";
-    await release(PersistentVolume, object, { api, finalizer });
+    await api.removeFinalizer(PersistentVolume, volume, finalizer);
   },
 };
 
@@ -200,10 +198,11 @@ export const CLAIM_PROTECTION: ControllerDefinition = {
     },
   }],
   async sync(object, api) {
+    const claim = object as PersistentVolumeClaim;
     const { namespace, name } = object.metadata;
     if (api.list(Pod, namespace).some((pod) => mounts(pod, name))) return;
     const finalizer = "kubernetes.io/pvc-protection";
-    await release(PersistentVolumeClaim, object, { api, finalizer });
+    await api.removeFinalizer(PersistentVolumeClaim, claim, finalizer);
   },
 };
 
@@ -213,20 +212,4 @@ function mounts(pod: Pod, claim: string): boolean {
     pod.spec.volumes?.some(({ persistentVolumeClaim }) =>
         persistentVolumeClaim?.claimName === claim
       ) === true;
-}
-
-/** Removes a finalizer. */
-async function release(
-  kind: ResolvedKind,
-  object: KubernetesObject,
-  { api, finalizer }: {
-    readonly api: ControllerApi;
-    readonly finalizer: string;
-  },
-): Promise<void> {
-  await api.update(kind, object, ({ metadata }) => {
-    metadata.finalizers = metadata.finalizers?.filter((other) =>
-      other !== finalizer
-    );
-  });
 }

@@ -31,6 +31,25 @@ const NOT_COPIED: ReadonlySet<string> = new Set([
   MAX,
   "deprecated.deployment.rollback.to",
 ]);
+/** Conditions by reason: status and message, in which `%s` stands for a subject. */
+const CONDITIONS = {
+  MinimumReplicasAvailable: ["True", "Deployment has minimum availability."],
+  MinimumReplicasUnavailable: [
+    "False",
+    "Deployment does not have minimum availability.",
+  ],
+  DeploymentPaused: ["Unknown", "Deployment is paused"],
+  DeploymentResumed: ["Unknown", "Deployment is resumed"],
+  FoundNewReplicaSet: ["True", 'Found new replica set "%s"'],
+  NewReplicaSetCreated: ["True", 'Created new replica set "%s"'],
+  ReplicaSetCreateError: ["False", "Failed to create new replica set %s"],
+  NewReplicaSetAvailable: ["True", "%s has successfully progressed."],
+  ReplicaSetUpdated: ["True", "%s is progressing."],
+  ProgressDeadlineExceeded: ["False", "%s has timed out progressing."],
+} as const;
+
+type Reason = keyof typeof CONDITIONS;
+
 /** Value for no limit. */
 const NO_LIMIT = 2 ** 31 - 1;
 
@@ -173,11 +192,7 @@ class Rollout {
     const { reason } = this.#condition("Progressing") ?? {};
     if (reason === "ProgressDeadlineExceeded") return;
     if (paused === (reason === "DeploymentPaused")) return;
-    await this.#setProgress(
-      "Unknown",
-      paused ? "DeploymentPaused" : "DeploymentResumed",
-      `Deployment is ${paused ? "paused" : "resumed"}`,
-    );
+    await this.#setProgress(paused ? "DeploymentPaused" : "DeploymentResumed");
   }
 
   #condition(type: string): DeploymentCondition | undefined {
@@ -186,35 +201,25 @@ class Rollout {
     );
   }
 
-  #newCondition(
-    type: string,
-    status: string,
-    reason: string,
-    message: string,
-  ): DeploymentCondition {
+  #newCondition(reason: Reason, subject = ""): DeploymentCondition {
     const { time } = this.#api;
+    const [status, message] = CONDITIONS[reason];
     return {
-      type,
+      type: reason.startsWith("Minimum") ? "Available" : "Progressing",
       status,
       lastUpdateTime: time,
       lastTransitionTime: time,
       reason,
-      message,
+      message: message.replace("%s", () => subject),
     };
   }
 
-  async #setProgress(
-    status: string,
-    reason: string,
-    message: string,
-  ): Promise<void> {
+  async #setProgress(reason: Reason, subject?: string): Promise<void> {
     const before = this.#deployment.status ?? {};
+    const condition = this.#newCondition(reason, subject);
     await this.#writeStatus({
       ...before,
-      conditions: withCondition(
-        before.conditions,
-        this.#newCondition("Progressing", status, reason, message),
-      ),
+      conditions: withCondition(before.conditions, condition),
     });
   }
 
@@ -245,11 +250,7 @@ class Rollout {
     }
     await this.#setRevision(annotations[REVISION]);
     if (this.#deadline === undefined || this.#condition("Progressing")) return;
-    await this.#setProgress(
-      "True",
-      "FoundNewReplicaSet",
-      `Found new replica set "${set.metadata.name}"`,
-    );
+    await this.#setProgress("FoundNewReplicaSet", set.metadata.name);
   }
 
   /** Annotations of the current ReplicaSet, with those of the Deployment. */
@@ -326,23 +327,15 @@ class Rollout {
           collisionCount: (status?.collisionCount ?? 0) + 1,
         });
       } else if (this.#deadline !== undefined) {
-        await this.#setProgress(
-          "False",
-          "ReplicaSetCreateError",
-          `Failed to create new replica set "${setName}": ${
-            (error as Error).message
-          }`,
-        );
+        const { message } = error as Error;
+        const subject = `"${setName}": ${message}`;
+        await this.#setProgress("ReplicaSetCreateError", subject);
       }
       throw error;
     }
     await this.#setRevision(String(revision));
     if (this.#deadline === undefined) return;
-    await this.#setProgress(
-      "True",
-      "NewReplicaSetCreated",
-      `Created new replica set "${setName}"`,
-    );
+    await this.#setProgress("NewReplicaSetCreated", setName);
   }
 
   /** Size that the current ReplicaSet can have without exceeding the surge. */
@@ -530,19 +523,11 @@ class Rollout {
         { collisionCount: status.collisionCount }),
       conditions: withCondition(
         status?.conditions,
-        isAvailable
-          ? this.#newCondition(
-            "Available",
-            "True",
-            "MinimumReplicasAvailable",
-            "Deployment has minimum availability.",
-          )
-          : this.#newCondition(
-            "Available",
-            "False",
-            "MinimumReplicasUnavailable",
-            "Deployment does not have minimum availability.",
-          ),
+        this.#newCondition(
+          isAvailable
+            ? "MinimumReplicasAvailable"
+            : "MinimumReplicasUnavailable",
+        ),
       ),
     };
   }
@@ -590,21 +575,11 @@ class Rollout {
     if (this.#isComplete(status)) {
       return withCondition(
         conditions,
-        this.#newCondition(
-          "Progressing",
-          "True",
-          "NewReplicaSetAvailable",
-          `${subject} has successfully progressed.`,
-        ),
+        this.#newCondition("NewReplicaSetAvailable", subject),
       );
     }
     if (hasProgressed(this.#deployment.status ?? {}, status)) {
-      const condition = this.#newCondition(
-        "Progressing",
-        "True",
-        "ReplicaSetUpdated",
-        `${subject} is progressing.`,
-      );
+      const condition = this.#newCondition("ReplicaSetUpdated", subject);
       return [
         ...withoutCondition(conditions, "Progressing"),
         before?.status === "True"
@@ -619,12 +594,7 @@ class Rollout {
     return isLate
       ? withCondition(
         conditions,
-        this.#newCondition(
-          "Progressing",
-          "False",
-          "ProgressDeadlineExceeded",
-          `${subject} has timed out progressing.`,
-        ),
+        this.#newCondition("ProgressDeadlineExceeded", subject),
       )
       : conditions;
   }

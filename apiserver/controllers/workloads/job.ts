@@ -90,11 +90,7 @@ function isTracked({ metadata }: Pod): boolean {
 }
 
 async function untrack(pod: Pod, api: ControllerApi): Promise<void> {
-  await api.update(Pod, pod, ({ metadata }) => {
-    metadata.finalizers = metadata.finalizers?.filter((one) =>
-      one !== TRACKING
-    );
-  });
+  await api.removeFinalizer(Pod, pod, TRACKING);
 }
 
 function indexOf({ metadata: { annotations = {} } }: Pod): number {

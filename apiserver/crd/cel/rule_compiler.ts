@@ -23,6 +23,24 @@ const CALL_LIMIT = 1_000_000;
 /** Message of an evaluation whose cost exceeds the limit. */
 export const COST_EXCEEDED = "operation cancelled: actual cost limit exceeded";
 
+/** Maximum cost of the evaluations of one validation. */
+export const COST_BUDGET = 10_000_000;
+
+/** Message of a validation whose cost exceeds the budget. */
+export const OUT_OF_BUDGET =
+  "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/** Maximum length of the result of a message expression in characters. */
+const MAX_MESSAGE_CHARS = 5_120;
+
+/** Trimmed result of a message expression; undefined if it is not usable as a message. */
+export function usableMessage(result: unknown): string | undefined {
+  const text = typeof result === "string" ? result.trim() : "";
+  return text === "" || text.includes("\n") || text.length > MAX_MESSAGE_CHARS
+    ? undefined
+    : text;
+}
+
 /** Cost of the running evaluation so far. */
 let spent = 0;
 let lastSpent = 0;

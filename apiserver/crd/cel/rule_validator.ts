@@ -21,8 +21,11 @@ import { evaluationErrorText, isNoSuchOverload } from "./compile_error_text.ts";
 import {
   type CompiledRule,
   compileNodeRules,
+  COST_BUDGET,
   COST_EXCEEDED,
   lastCost,
+  OUT_OF_BUDGET,
+  usableMessage,
 } from "./rule_compiler.ts";
 import { ownField } from "../schema/json_tree.ts";
 
@@ -48,15 +51,6 @@ interface RuleNode {
   readonly values?: RuleNode | undefined;
   readonly properties: ReadonlyMap<string, RuleNode>;
 }
-
-/** Maximum cost of the evaluations of one validation. */
-const COST_BUDGET = 10_000_000;
-
-/** Maximum length of the result of a message expression in characters. */
-const MAX_MESSAGE_CHARS = 5_120;
-
-const OUT_OF_BUDGET =
-  "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /** Validator with the compiled CEL rules of a schema. */
 export class RuleValidator {
@@ -334,13 +328,7 @@ function evaluatedMessage(
   variables: { readonly self: unknown; readonly oldSelf: unknown },
 ): string | undefined {
   try {
-    const text = program(variables);
-    if (typeof text !== "string") return undefined;
-    const trimmed = text.trim();
-    return trimmed === "" || trimmed.includes("\n") ||
-        trimmed.length > MAX_MESSAGE_CHARS
-      ? undefined
-      : trimmed;
+    return usableMessage(program(variables));
   } catch {
     return undefined;
   }
