@@ -57,11 +57,7 @@ const RULES: OptionRules<PollingOptions<never>> = {
 
 /** Event source that polls an external system as a whole. */
 export interface PollingSource<P extends KubernetesObject, R>
-  extends EventSource<P, R> {
-  /** Updates the cache after the operator has written a resource. */
-  ownExternalWrite(primary: P, resource: R): void;
-  /** Updates the cache after the operator has deleted a resource. */
-  ownExternalDelete(primary: P, resource: R): void;
+  extends PerResourcePollingSource<P, R> {
   /** Polls immediately instead of at the end of the interval. */
   poll(): Promise<void>;
 }
@@ -201,9 +197,7 @@ function positive(duration: Duration, name: string): number {
 
 /** Options of {@linkcode perResourcePollingSource}. */
 export interface PerResourcePollingOptions<P extends KubernetesObject, R>
-  extends ExternalCacheOptions<R> {
-  /** Name of the source, unique within the controller. */
-  readonly name: string;
+  extends Omit<PollingOptions<R>, "fetch" | "interval"> {
   /**
    * Fetches the resources of one primary. The context has the client and the
    * caches of the controller; `signal` aborts at the time limit.
@@ -224,23 +218,10 @@ export interface PerResourcePollingOptions<P extends KubernetesObject, R>
     | undefined;
   /** Filter of the primaries that are polled. Defaults to all primaries. */
   readonly accepts?: ((primary: P) => boolean) | undefined;
-  /**
-   * Time limit of a fetch.
-   *
-   * @default {"30s"}
-   */
-  readonly timeout?: Duration | undefined;
 }
 
 const PER_RESOURCE_RULES: OptionRules<PerResourcePollingOptions<never, never>> =
-  {
-    ...CACHE_RULES,
-    name: "name",
-    fetch: "function",
-    interval: "any?",
-    accepts: "function?",
-    timeout: "duration?",
-  };
+  { ...RULES, fetch: "function", interval: "any?", accepts: "function?" };
 
 /** Event source that polls an external system for each primary. */
 export interface PerResourcePollingSource<P extends KubernetesObject, R>

@@ -23,7 +23,7 @@
 
 export { applySet, diffSet, pruneSet } from "./apply/apply_set.ts";
 export { type AppliedChange, ApplySetError } from "./apply/change_set.ts";
-export type { ApplySetOptions } from "./apply/set_options.ts";
+export type { ApplySetOptions } from "./apply/apply_set.ts";
 export {
   type Condition,
   type Conditioned,
@@ -35,7 +35,7 @@ export {
   setCondition,
 } from "./conditions/condition.ts";
 export type { ConditionSummary } from "./conditions/reconcile_result.ts";
-export { ConditionConflictError } from "./conditions/condition_rebase.ts";
+export { ConditionConflictError } from "./conditions/shared_status.ts";
 export { type Notifier, WebhookNotifier } from "./conditions/notifier.ts";
 export { Failed, Outcome, Stalled, Waiting } from "./conditions/outcome.ts";
 export {
@@ -47,7 +47,10 @@ export {
   AccessDeniedError,
   checkAccess,
 } from "./conditions/reference_access.ts";
-export { REQUESTED_AT, requestsOf } from "./conditions/requests.ts";
+export {
+  REQUESTED_AT,
+  requestsOf,
+} from "./conditions/summarized_definition.ts";
 export { accessByClient, SharedStatus } from "./conditions/shared_status.ts";
 export { lintStatus } from "./conditions/status_lint.ts";
 export { conditionedStatus, readyColumns } from "./conditions/status_schema.ts";
@@ -91,7 +94,7 @@ export { WorkflowError, WorkflowResult } from "./graph/workflow_result.ts";
 export { celRules } from "./kstatus/cel_rules.ts";
 export { requireReady } from "./kstatus/dependencies.ts";
 export type { ObjectReference } from "./kstatus/wait_for.ts";
-export type { ObjectStatus, StatusRule } from "./kstatus/object_status.ts";
+export type { ObjectStatus, StatusRule } from "./kstatus/status_rules.ts";
 export { augmentStatus, statusOf } from "./kstatus/status_of.ts";
 export { WaitError, waitFor } from "./kstatus/wait_for.ts";
 export { Canary } from "./phases/canary.ts";

@@ -2,11 +2,11 @@ import { Event } from "../../core/kinds/core_v1.ts";
 import type { InboundSource } from "../../sources/inbound_source.ts";
 import { inboundSource } from "../../sources/inbound_source.ts";
 import { intervalSchedule } from "../../workflows/conditions/reconcile_result.ts";
-import type {
-  Step,
-  SummarizedDefinition,
+import {
+  REQUESTED_AT,
+  type Step,
+  type SummarizedDefinition,
 } from "../../workflows/conditions/summarized_definition.ts";
-import { REQUESTED_AT } from "../../workflows/conditions/requests.ts";
 import { summarized } from "../../workflows/conditions/summarized.ts";
 import { type OperatorFixture, scenario } from "./operator_fixture.ts";
 import { Release } from "./release_kind.ts";

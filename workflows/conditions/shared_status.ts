@@ -15,8 +15,15 @@ import {
 import { type Clock, sleep, systemClock } from "../../core/clock.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 import { diffMergePatch } from "../../core/patch/merge_patch.ts";
-import { type Conditioned, conditionsIn } from "./condition.ts";
-import { REBASE_RULES, rebaseConditions } from "./condition_rebase.ts";
+import {
+  compareConditions,
+  type Condition,
+  type Conditioned,
+  conditionsIn,
+  findCondition,
+  removeCondition,
+  sameState,
+} from "./condition.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Context } from "../../core/controller/context.ts";
 
@@ -77,7 +84,8 @@ const ACCESS_PARTS: OptionRules<SharedStatusOptions<never>["access"]> = {
 };
 const RULES: OptionRules<SharedStatusOptions<never>> = {
   access: "object",
-  ...REBASE_RULES,
+  owned: "strings?",
+  force: "boolean?",
   clock: "clock?",
   random: "function?",
 };
@@ -418,4 +426,83 @@ export function accessByClient<P extends Conditioned>(
       });
     },
   };
+}
+
+interface RebaseOptions {
+  /** Current conditions on the server. */
+  readonly latest: readonly Condition[];
+  readonly owned?: readonly string[] | undefined;
+  readonly force?: boolean | undefined;
+}
+
+/** Error for a condition that another writer has changed as well. */
+export class ConditionConflictError extends Error {
+  /** Type of the condition. */
+  readonly conditionType: string;
+
+  /**
+   * Creates the error.
+   *
+   * @param conditionType The type of the condition.
+   * @param why The change by the other writer.
+   */
+  constructor(conditionType: string, why: string) {
+    super(
+      `Cannot merge the condition "${conditionType}": another writer ${why}`,
+    );
+    this.name = "ConditionConflictError";
+    this.conditionType = conditionType;
+  }
+}
+
+/**
+ * Applies the changes from `before` to `after` to the `latest` list, which
+ * other writers may have changed: a three-way merge by condition type.
+ *
+ * Conditions that were not changed are preserved. A condition that already has
+ * the desired value keeps its transition time.
+ *
+ * @throws {ConditionConflictError} If another writer has changed the same
+ * condition to a different value, and it is not owned.
+ */
+export function rebaseConditions(
+  before: readonly Condition[],
+  after: readonly Condition[],
+  options: RebaseOptions,
+): Condition[] {
+  const { latest, owned = [], force = false } = options;
+  let result = [...latest];
+  const types = new Set([...after, ...before].map(({ type }) => type));
+  for (const type of types) {
+    const [old, wanted, there] = [before, after, latest].map((list) =>
+      findCondition(list, type)
+    );
+    if (wanted !== undefined && isSame(old, wanted)) continue;
+    const isOurs = force || owned.includes(type);
+    const hasChanged = wanted === undefined
+      ? there !== undefined && !sameState(there, old!)
+      : !isSame(there, old);
+    if (hasChanged && !isOurs) {
+      // Another writer may have made the same change.
+      if (wanted && there && sameState(there, wanted)) continue;
+      throw new ConditionConflictError(
+        type,
+        there === undefined ? "deleted it" : old ? "changed it" : "added it",
+      );
+    }
+    result = removeCondition(result, type);
+    if (wanted !== undefined) {
+      const kept = there && sameState(there, wanted) ? there : wanted;
+      const { lastTransitionTime } = kept;
+      result.push({ ...wanted, lastTransitionTime });
+    }
+  }
+  return result.sort(compareConditions);
+}
+
+/** Whether two conditions are equal, times and generations included. */
+function isSame(a: Condition | undefined, b: Condition | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return sameState(a, b) && a.observedGeneration === b.observedGeneration &&
+    a.lastTransitionTime === b.lastTransitionTime;
 }

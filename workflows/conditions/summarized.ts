@@ -63,17 +63,17 @@ import {
   progressiveStatus,
   summarizeResult,
 } from "./reconcile_result.ts";
-import { requestsOf } from "./requests.ts";
-import { accessByContext, SharedStatus } from "./shared_status.ts";
 import {
   ownedTypes,
   readySummaries,
+  requestsOf,
   type ResultProcessor,
   type Step,
   type StepContext,
   SUMMARIZED_RULES,
   type SummarizedDefinition,
 } from "./summarized_definition.ts";
+import { accessByContext, SharedStatus } from "./shared_status.ts";
 
 /**
  * Creates a reconciler from a list of steps. By the end of each run the

@@ -8,6 +8,7 @@ import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import {
   type Conditioned,
+  type ConditionedStatus,
   type NewCondition,
   READY,
   RECONCILING,
@@ -19,6 +20,7 @@ import {
   SUMMARY_RULES,
 } from "./reconcile_result.ts";
 import type { Notifier } from "./notifier.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
 
 /**
  * One step of a run.
@@ -299,4 +301,52 @@ export function ownedTypes<P extends Conditioned>(
     { target, of = [], abnormal = [] },
   ) => [target, ...of, ...abnormal]);
   return [READY, ...ALWAYS_ABNORMAL, ...summarized, ...gates, ...owned];
+}
+
+/** Default name of the annotation that requests a run. */
+export const REQUESTED_AT = "reconcile.coracle.dev/requestedAt";
+/** Default name of the annotation that forces a run. */
+const FORCE_AT = "reconcile.coracle.dev/forceAt";
+
+/**
+ * Reads the requests from the annotations of an object. A value is an opaque
+ * token: one that differs from the handled one is a request, even if it is
+ * blank. A forced run needs a request with the same value, and happens once;
+ * its token counts as handled even if it was refused.
+ *
+ * @param object The object of the run.
+ * @param handled The handled tokens from its status.
+ * @param names The names of the annotations.
+ * @returns `requested` and `forced` say whether a user has requested or forced
+ * a run; `handled` are the tokens to write to the status.
+ */
+export function requestsOf(
+  object: KubernetesObject,
+  handled: Pick<
+    ConditionedStatus,
+    "lastHandledReconcileAt" | "lastHandledForceAt"
+  > = {},
+  names: RequestNames = {},
+): {
+  readonly requested: boolean;
+  readonly forced: boolean;
+  readonly handled: Pick<
+    ConditionedStatus,
+    "lastHandledReconcileAt" | "lastHandledForceAt"
+  >;
+} {
+  const annotations = object.metadata.annotations ?? {};
+  const requestedAt = annotations[names.requestedAt ?? REQUESTED_AT];
+  const forceAt = annotations[names.forceAt ?? FORCE_AT];
+  const requested = requestedAt !== undefined &&
+    requestedAt !== handled.lastHandledReconcileAt;
+  const next: typeof handled = { ...handled };
+  if (requestedAt !== undefined) next.lastHandledReconcileAt = requestedAt;
+  if (forceAt !== undefined) next.lastHandledForceAt = forceAt;
+  return {
+    requested,
+    forced: requested && forceAt === requestedAt &&
+      forceAt !== handled.lastHandledForceAt,
+    handled: next,
+  };
 }

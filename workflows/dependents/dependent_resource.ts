@@ -10,6 +10,7 @@ import {
 import type {
   ApplyObject,
   KubernetesObject,
+  ObjectMeta,
   ReadonlyDeep,
 } from "../../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
@@ -17,7 +18,6 @@ import { textHash } from "../../core/controller/run/apply_memory.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import { appliedMetadata, isImmutable } from "./apply_configuration.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import {
   kindAndGroup,
@@ -32,6 +32,7 @@ import { isPromise } from "../../core/tracing.ts";
 import type { DependentResult } from "./dependent.ts";
 import type { MatchMemory } from "./field_match.ts";
 import { UpdateLoops } from "./update_loop.ts";
+import { ApiError } from "../../core/api/api_error.ts";
 
 /**
  * Options of `kubernetesDependent`.
@@ -461,4 +462,34 @@ export function desiredObject<T extends KubernetesObject>(
     }
   }
   return object;
+}
+
+/** Metadata fields that only the server sets. */
+const SERVER_METADATA: ReadonlySet<string> = new Set([
+  "creationTimestamp",
+  "deletionTimestamp",
+  "generation",
+  "managedFields",
+  "resourceVersion",
+  "selfLink",
+  "uid",
+]);
+
+/** Metadata without the fields that only the server sets, for an apply. */
+export function appliedMetadata<M extends Partial<ObjectMeta>>(metadata: M): M {
+  return Object.fromEntries(
+    Object.entries(metadata).filter(([name, value]) =>
+      value !== undefined && !SERVER_METADATA.has(name)
+    ),
+  ) as M;
+}
+
+/** Pattern of the messages of servers that refuse to change an immutable field. */
+const IMMUTABLE =
+  /immutable|(?:may not|cannot) (?:be )?change|may not add or remove|forbidden: updates to/i;
+
+/** Whether the server refused to change an immutable field. */
+export function isImmutable(error: unknown): boolean {
+  return ApiError.is(error) && (error.isInvalid || error.isConflict) &&
+    IMMUTABLE.test(error.message);
 }

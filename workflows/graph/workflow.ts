@@ -34,8 +34,7 @@ import {
   reconcileGraph,
 } from "./executor.ts";
 import { ConcurrencyLimit } from "./concurrency_limit.ts";
-import { GraphError, orderNodes } from "./graph.ts";
-import { mermaid } from "./mermaid.ts";
+import { GraphError, mermaid, orderNodes } from "./graph.ts";
 import {
   asVerdict,
   NODE_RULES,

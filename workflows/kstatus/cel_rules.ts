@@ -10,7 +10,7 @@ import {
   failedStatus,
   inProgressStatus,
   type StatusRule,
-} from "./object_status.ts";
+} from "./status_rules.ts";
 
 type CelHealthCheck = Parameters<typeof celRules>[0][number];
 

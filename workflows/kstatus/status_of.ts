@@ -17,13 +17,15 @@ import {
   type OptionRules,
 } from "../../core/api/options.ts";
 import {
+  at,
+  conditionsAt,
   currentStatus,
   failedStatus,
   inProgressStatus,
+  KIND_RULES,
   type ObjectStatus,
   type StatusRule,
-} from "./object_status.ts";
-import { at, conditionsAt, KIND_RULES } from "./status_rules.ts";
+} from "./status_rules.ts";
 import {
   type Condition,
   findCondition,
@@ -166,10 +168,7 @@ export function augmentStatus<
   T extends KubernetesObject & { readonly status?: unknown },
 >(
   object: T,
-  options: {
-    readonly now?: number | undefined;
-    readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
-  } = {},
+  options: NonNullable<Parameters<typeof statusOf>[1]> = {},
 ): T & { readonly status: { readonly conditions: readonly Condition[] } } {
   checkOption(options, "object", {
     name: "options",

@@ -20,13 +20,15 @@ import {
 import { Pod } from "../../core/kinds/core_v1.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import {
+  at,
   currentStatus,
   failedStatus,
+  graceLeft,
+  jobCompletionStatus,
   type ObjectStatus,
   type StatusRule,
-} from "./object_status.ts";
+} from "./status_rules.ts";
 import { aggregateStatus, statusOf } from "./status_of.ts";
-import { at, graceLeft, jobCompletionStatus } from "./status_rules.ts";
 
 export type WaitOptions = NonNullable<Parameters<typeof waitFor>[2]>;
 

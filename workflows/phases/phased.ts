@@ -23,16 +23,8 @@ import {
   removeFinalizer,
 } from "../../core/controller/result.ts";
 import { isOutcome, type Outcome } from "../conditions/outcome.ts";
-import { errorReport } from "./error_report.ts";
-import { ExclusiveStatus } from "./exclusive_status.ts";
-import { LifecycleMetrics } from "./lifecycle_metrics.ts";
 import {
-  PHASED_RULES,
-  type PhasedDefinition,
-  type PhasedRun,
-} from "./phased_definition.ts";
-import { type NextRun, PhasedExecutor } from "./phased_executor.ts";
-import {
+  errorReport,
   type Lifecycle,
   lifecycleConditions,
   lifecycleOf,
@@ -43,6 +35,14 @@ import {
   readyCondition,
   revisionOf,
 } from "./phased_status.ts";
+import { ExclusiveStatus } from "./exclusive_status.ts";
+import { LifecycleMetrics } from "./lifecycle_metrics.ts";
+import {
+  PHASED_RULES,
+  type PhasedDefinition,
+  type PhasedRun,
+} from "./phased_definition.ts";
+import { type NextRun, PhasedExecutor } from "./phased_executor.ts";
 
 /**
  * Creates a reconciler for stateful systems that are rolled out in phases, such

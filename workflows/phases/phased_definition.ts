@@ -179,12 +179,9 @@ export interface PhasedDefinition<P extends PhasedObject, Observed> {
   readonly reconcileOtherChanges?:
     | ((
       run: PhasedRun<P>,
-      state: {
-        /** Result of `observe`. */
-        readonly observed: Observed;
-        /** Spec that was deployed. */
-        readonly deployed: P["spec"];
-      },
+      state: Parameters<
+        NonNullable<PhasedDefinition<P, Observed>["recover"]>
+      >[1],
     ) => MaybePromise<boolean>)
     | undefined;
   /**

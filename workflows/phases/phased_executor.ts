@@ -16,10 +16,10 @@ import {
   readRollout,
   readyCondition,
   type RolloutError,
+  RolloutLog,
   type RolloutStatus,
   sameChoice,
 } from "./phased_status.ts";
-import { RolloutLog } from "./rollout_log.ts";
 
 /** Time of the next run: immediately, soon, at the interval, or on an event. */
 export type NextRun = "requeue" | "poll" | "interval" | "event";

@@ -4,7 +4,7 @@ import type { AuditEvent } from "../../../apiserver/request_handler.ts";
 import { ApiServer } from "../../../apiserver/server.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { AppliedChange } from "../../../workflows/apply/change_set.ts";
-import type { SetOptions } from "../../../workflows/apply/set_options.ts";
+import type { SetOptions } from "../../../workflows/apply/apply_set.ts";
 
 /** To whom the sets of these tests belong. */
 export const OWNER: SetOptions["owner"] = {

@@ -5,7 +5,7 @@ import type { Condition } from "../../../workflows/conditions/condition.ts";
 import {
   ConditionConflictError,
   rebaseConditions,
-} from "../../../workflows/conditions/condition_rebase.ts";
+} from "../../../workflows/conditions/shared_status.ts";
 
 function ready(reason: string, lastTransitionTime = "t0"): Condition {
   return {

@@ -9,7 +9,7 @@ import {
   isReady,
 } from "../../../workflows/conditions/condition.ts";
 import { intervalSchedule } from "../../../workflows/conditions/reconcile_result.ts";
-import { REQUESTED_AT } from "../../../workflows/conditions/requests.ts";
+import { REQUESTED_AT } from "../../../workflows/conditions/summarized_definition.ts";
 import { summarized } from "../../../workflows/conditions/summarized.ts";
 import { fc } from "../../support/property.ts";
 

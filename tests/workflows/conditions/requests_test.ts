@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { requestsOf } from "../../../workflows/conditions/requests.ts";
+import { requestsOf } from "../../../workflows/conditions/summarized_definition.ts";
 
 const names = { requestedAt: "r", forceAt: "f" };
 

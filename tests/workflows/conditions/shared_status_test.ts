@@ -10,9 +10,9 @@ import {
   removeCondition,
   setCondition,
 } from "../../../workflows/conditions/condition.ts";
-import { ConditionConflictError } from "../../../workflows/conditions/condition_rebase.ts";
 import {
   accessByClient,
+  ConditionConflictError,
   SharedStatus,
   type SharedStatusOptions,
 } from "../../../workflows/conditions/shared_status.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isReady } from "../../../workflows/conditions/condition.ts";
 import type { Notification } from "../../../workflows/conditions/notifier.ts";
 import { Failed, Waiting } from "../../../workflows/conditions/outcome.ts";
-import { REQUESTED_AT } from "../../../workflows/conditions/requests.ts";
+import { REQUESTED_AT } from "../../../workflows/conditions/summarized_definition.ts";
 import {
   conditionText,
   FETCHED,
