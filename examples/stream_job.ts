@@ -104,7 +104,7 @@ export interface StreamJobOptions
  */
 export function streamJobs(
   options: StreamJobOptions,
-): Reconciler<StreamJob> {
+): Reconciler<PhasedObject> {
   const { poll, clock } = options;
   const definition: PhasedDefinition<StreamJob, KnownJob | undefined> = {
     poll,
@@ -244,7 +244,7 @@ export function streamJobs(
       return false;
     },
   };
-  return phased(StreamJob, definition);
+  return phased(StreamJob, definition) as Reconciler<PhasedObject>;
 
   /** Sends a request about a job; undefined if there is none. */
   async function call(run: Run, request: {

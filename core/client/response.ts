@@ -1,7 +1,7 @@
 import { isJsonObject } from "../patch/json_value.ts";
 import { ApiError, type Status, type StatusDetails } from "../api/api_error.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import type { ObjectKey } from "../api/object_key.ts";
+import { type ObjectKey, parseKey } from "../api/object_key.ts";
 import { typeText } from "../api/options.ts";
 import { type ByteRange, rangeText, wholeRange } from "../json/byte_range.ts";
 import { EventScanner } from "../json/event_scanner.ts";
@@ -140,8 +140,8 @@ export const lastAnswer: ObjectHeader = SCANNER.header;
 export class Answer<T extends KubernetesObject> {
   /** JSON of the object. */
   readonly json: Uint8Array;
-  /** Name and namespace of the object. */
-  readonly key: ObjectKey;
+  /** Key of the object: `namespace/name`, or `name`. */
+  readonly keyText: string;
   /** UID of the object. */
   readonly uid: string;
   /** Version of the stored state. */
@@ -171,11 +171,14 @@ export class Answer<T extends KubernetesObject> {
       this.#object = decodeJson(request, json) as T;
     }
     header ??= SCANNER.scanObject(wholeRange(json));
-    const { name, namespace } = header;
-    this.key = { name, ...(namespace !== "" && { namespace }) };
+    this.keyText = header.keyText;
     this.uid = header.uid;
     this.resourceVersion = header.resourceVersion;
     this.#status = header.range("status");
+  }
+
+  get key(): ObjectKey {
+    return parseKey(this.keyText);
   }
 
   /** Stored object; the caller may change it. */

@@ -503,6 +503,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       applied: lazyApplyMemory(),
       writeObserver: new WriteObserver({
         ...common,
+        kind,
         fieldManager,
         keepsChanges: deps.isDeveloped,
       }),

@@ -75,7 +75,7 @@ export class PrimarySource<P extends KubernetesObject> {
       : namespaces;
   }
 
-  beginWrite(key: ObjectKey): OwnWrite<P> {
+  beginWrite(key: ObjectKey | string): OwnWrite<P> {
     return this.#registration?.beginWrite(key) ?? NO_OWN_WRITE;
   }
 

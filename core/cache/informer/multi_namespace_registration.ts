@@ -139,7 +139,7 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
     for (const [informer, part] of this.#parts) {
       // A literal has no spare capacity, unlike an array that grows.
       if (informer.covers(found)) {
-        write.parts = [...write.parts, part.beginWrite(found)];
+        write.parts = [...write.parts, part.beginWrite(key)];
       }
     }
     const number = ++this.#begun;

@@ -22,6 +22,7 @@ import {
   missingEvent,
 } from "./cache_event.ts";
 import type {
+  EndedWrite,
   KnownEvent,
   OwnWriteOutcome,
   Subscription,
@@ -189,13 +190,14 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
    * Writes the response to an own write into the store and delivers the change
    * to all subscriptions but that of its author.
    *
-   * @param known State that was in the cache when the write began.
+   * @param ended Key of the write, and the state that was in the cache when it
+   * began.
    * @returns Undefined if the object is not selected, or nothing is watched.
    */
   ownWrite(
     header: ObjectHeader,
     author: Subscription<T> | undefined,
-    known?: ObjectHeader,
+    ended?: Pick<EndedWrite<T>, "before" | "key">,
   ): OwnWriteOutcome | undefined {
     const { labels } = this.#deps;
     if (
@@ -221,14 +223,16 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     if (slot < 0 && !this.#mayAdd(header)) return { seen, before: undefined };
     const before = slot < 0
       ? undefined
-      : known?.resourceVersion === store.versionAt(slot)
-      ? known
+      : ended?.before?.resourceVersion === store.versionAt(slot)
+      ? ended.before
       : store.headerAt(slot).copy();
     const { outcome: type, slot: put } = store.put(header);
     if (type !== "added" && type !== "updated") {
       return { seen, before: undefined };
     }
-    const key = header.keyText;
+    const { keyText } = header;
+    // A map keeps its keys for a while after they were deleted.
+    const key = keyText === ended?.key ? ended.key : keyText;
     this.#pending.set(key, resourceVersion);
     if (this.#listing) this.#unlisted.add(key);
     this.#deps.metrics.change(type);

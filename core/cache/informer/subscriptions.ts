@@ -62,13 +62,13 @@ export interface SubscriptionDeps<T extends KubernetesObject> {
      * subscriptions except its author.
      *
      * @param author Subscription that gets no event.
-     * @param known State that was in the cache when the write began.
+     * @param ended Key of the write, and the cached state when it began.
      * @returns Undefined if the object does not belong in the cache.
      */
     ownWrite(
       response: ObjectHeader,
       author: Subscription<T> | undefined,
-      known: ObjectHeader | undefined,
+      ended: Pick<EndedWrite<T>, "before" | "key">,
     ): OwnWriteOutcome | undefined;
   };
   /** Callback for the removal of the subscription. */
@@ -78,7 +78,7 @@ export interface SubscriptionDeps<T extends KubernetesObject> {
 }
 
 /** Own write that was stored. */
-interface EndedWrite<T extends KubernetesObject> {
+export interface EndedWrite<T extends KubernetesObject> {
   readonly key: string;
   /** Number of the write in its own-write window. */
   readonly write: number;
@@ -272,7 +272,7 @@ export class Subscription<T extends KubernetesObject>
         const outcome = writer.ownWrite(
           response,
           isOurs ? this : undefined,
-          ended.before,
+          ended,
         );
         return outcome !== undefined && isOurs
           ? window.succeed(ended.write, { resourceVersion, ...outcome })

@@ -127,6 +127,11 @@ function textHash(text: string): number {
   if (length === 0) return 0;
   let hash = hashNext(length, text.charCodeAt(length >> 1));
   hash = hashNext(hash, text.charCodeAt(0));
+  // Names that were made in a row differ in their last characters.
+  if (length > 2) {
+    hash = hashNext(hash, text.charCodeAt(length - 2) << 8);
+    hash = hashNext(hash, text.charCodeAt(length - 3) << 16);
+  }
   return hashNext(hash, text.charCodeAt(length - 1));
 }
 

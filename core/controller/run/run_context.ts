@@ -776,7 +776,10 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const { sources, primaries } = this.#deps;
     const writes = sources.beginWrites(kind, key);
     if (this.#isPrimaryKind(kind)) {
-      writes.push(primaries.beginWrite(key) as OwnWrite);
+      const { key: text, objectKey: { name, namespace } } = this.#run;
+      const isOwn = key.name === name && key.namespace === namespace;
+      // What keeps a key after the write keeps that of the queue, not another text.
+      writes.push(primaries.beginWrite(isOwn ? text : key) as OwnWrite);
     }
     return allWrites(writes);
   }

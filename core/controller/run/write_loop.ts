@@ -1,4 +1,4 @@
-import { type Kind, kindText } from "../../api/kind.ts";
+import { type Kind, kindText, sameKind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey } from "../../api/object_key.ts";
 import type { Answer } from "../../client/response.ts";
@@ -29,7 +29,7 @@ export interface StoredWrite {
   /** Answer of the server. */
   readonly after: Pick<
     Answer<KubernetesObject>,
-    "key" | "object" | "resourceVersion" | "sent" | "statusJson" | "uid"
+    "keyText" | "object" | "resourceVersion" | "sent" | "statusJson" | "uid"
   >;
   /** Whether only the status was written, and `before` is complete. */
   readonly isStatus: boolean;
@@ -41,16 +41,12 @@ export interface StoredWrite {
 interface ObservedWrite extends Pick<StoredWrite, "after" | "before"> {
   /** Text that identifies the pair of primary and object. */
   readonly id: string;
-  /** Object that is written, such as `v1 ConfigMap default/web`. */
-  readonly target: string;
   /** Time by the clock of the controller, in milliseconds. */
   readonly now: number;
 }
 
 /** Loop of writes: runs repeat a write, because its effect does not last. */
 export interface WriteLoop {
-  /** Object that is written, such as `v1 ConfigMap default/web`. */
-  readonly target: string;
   /** Number of consecutive identical writes. */
   readonly times: number;
   /** Fields that change with every write, at most five; none if deleted. */
@@ -96,7 +92,7 @@ export class WriteLoopDetector {
    * @returns The loop that the write is part of; undefined if absent.
    */
   observe(write: ObservedWrite): WriteLoop | undefined {
-    const { id, target, before, after, now } = write;
+    const { id, before, after, now } = write;
     const { resourceVersion, uid } = after;
     const earlier = this.#lastWrites.get(id);
     const isChange = before !== undefined && before.metadata.uid === uid;
@@ -119,7 +115,6 @@ export class WriteLoopDetector {
     this.#lastWrites.set(id, earlier ? Object.assign(earlier, last) : last);
     if (times < LOOP_WRITES) return undefined;
     return {
-      target,
       times,
       fields: isChange
         ? changedFields(before, after.object).slice(0, MAX_FIELDS)
@@ -164,11 +159,10 @@ export class FieldFightDetector {
     this.#fieldManager = fieldManager;
   }
 
-  /** Whether the next write may reveal a fight, so that `live` is needed. */
-  isNear(kind: Kind, object: ObjectKey): boolean {
+  /** Whether the next write of an object may reveal a fight. */
+  isNear(idOf: () => string): boolean {
     if (!this.#isContested) return false;
-    const id = `${kindText(kind)} ${keyText(object)}`;
-    const contested = this.#written.get(id)?.contested;
+    const contested = this.#written.get(idOf())?.contested;
     return contested !== undefined &&
       [...contested.values()].includes(LOOP_WRITES - 1);
   }
@@ -240,6 +234,7 @@ function owns(fields: unknown, steps: readonly string[]): boolean {
 export class WriteObserver {
   readonly #detector: WriteLoopDetector = new WriteLoopDetector();
   readonly #fights: FieldFightDetector;
+  readonly #primaryKind: Kind;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #labels: MetricLabels;
@@ -247,8 +242,9 @@ export class WriteObserver {
   readonly #keepsChanges: boolean;
 
   constructor(
-    { controller, fieldManager, clock, log, metrics, keepsChanges }: {
+    { controller, kind, fieldManager, clock, log, metrics, keepsChanges }: {
       readonly controller: string;
+      readonly kind: Kind;
       readonly fieldManager: string;
       readonly clock: Clock;
       readonly log: Logger;
@@ -257,6 +253,7 @@ export class WriteObserver {
       readonly keepsChanges: boolean;
     },
   ) {
+    this.#primaryKind = kind;
     this.#keepsChanges = keepsChanges;
     this.#fights = new FieldFightDetector(fieldManager);
     this.#clock = clock;
@@ -270,7 +267,15 @@ export class WriteObserver {
 
   /** Whether a write of a status needs the object with its managed fields. */
   needsLive(kind: Kind, object: ObjectKey): boolean {
-    return this.#fights.isNear(kind, object);
+    return this.#fights.isNear(() => this.#idOf(kind, keyText(object)));
+  }
+
+  /**
+   * Text that identifies an object. For a primary it is its key, which the queue
+   * keeps: a map finds the same text sooner than an equal one.
+   */
+  #idOf(kind: Kind, key: string): string {
+    return sameKind(kind, this.#primaryKind) ? key : `${kindText(kind)} ${key}`;
   }
 
   /**
@@ -284,21 +289,21 @@ export class WriteObserver {
   ): FieldFight | undefined {
     const { verb, subresource, kind, before, after, isStatus } = write;
     const { key } = run;
-    const written = keyText(after.key);
-    const target = `${kindText(kind)} ${written}`;
-    const isPrimary = written === key;
-    const id = isPrimary ? target : `${key} ${target}`;
+    const written = after.keyText === key ? key : after.keyText;
+    const object = this.#idOf(kind, written);
+    const id = object === key ? key : `${key} ${object}`;
+    const target = () => `${kindText(kind)} ${written}`;
     run.wrote({
       verb,
       subresource,
       kind,
-      key: isPrimary ? key : written, // the history keeps it: one text is enough
+      key: written,
       changes: this.#keepsChanges && before && prunedField(before) === undefined
         ? writeChanges(kind, before, after.object)
         : undefined,
     });
     const now = this.#clock.now();
-    const loop = this.#detector.observe({ id, target, before, after, now });
+    const loop = this.#detector.observe({ id, before, after, now });
     if (loop !== undefined) {
       run.pause = Math.max(run.pause, loop.pause);
       this.#loops.add(1, this.#labels);
@@ -306,14 +311,14 @@ export class WriteObserver {
         loop.fields.length === 0
           ? "Runs create the same object repeatedly: something deletes it each time"
           : "Runs repeat the same write: another client reverts it, or the server stores it in another form",
-        { object: key, ...loop },
+        { object: key, target: target(), ...loop },
       );
     }
-    const fight = isStatus ? this.#fights.observe(target, write) : undefined;
+    const fight = isStatus ? this.#fights.observe(object, write) : undefined;
     if (fight !== undefined) {
       this.#log.warn(
         "A status field changes after each write: another writer changes it, too",
-        { object: key, target, ...fight },
+        { object: key, target: target(), ...fight },
       );
     }
     return fight;

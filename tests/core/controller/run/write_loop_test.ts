@@ -68,7 +68,7 @@ test("WriteLoopDetector counts from the start after a write that changed nothing
       sent: "2",
       object,
     };
-    const known = { id: "a", target: "a", before, now: 0 };
+    const known = { id: "a", before, now: 0 };
     return detector.observe({ ...known, after: after as never })?.times;
   };
   const loops = [true, true, true, true, false, true, true, true, true, true];
