@@ -142,11 +142,12 @@ export class PooledConnection implements ResponseController, ReadTarget {
     const socket = this.#socket;
     const { head, keepsAlive } = this.#parser;
     this.#stream = undefined;
-    if (
-      socket === undefined || !keepsAlive || hasMore ||
-      socket.writableLength > 0
-    ) this.abort();
-    else {
+    // Only a refusal may come before the whole request was sent: Node reports a
+    // write in a later turn, often after the response.
+    const isUnsent = !!socket?.writableLength && (head?.status ?? 0) >= 300;
+    if (socket === undefined || !keepsAlive || hasMore || isUnsent) {
+      this.abort();
+    } else {
       this.#expiry = performance.now() + idleLimit(head?.headers["keep-alive"]);
       if (socket.isPaused()) socket.resume();
       this.#pool.idle(this);

@@ -151,10 +151,11 @@ const LAST: readonly (readonly [
   string,
   (parts: SilentConnection) => void,
 ])[] = [
-  ["it came before the request was written", ({ send, socket, receive }) => {
+  ["it refuses the request before it was written", (parts) => {
+    const { send, socket, receive } = parts;
     send();
     socket.writableLength = 1;
-    receive(`${OK}\r\nab`);
+    receive("HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nab");
   }],
   ["its caller leaves it", ({ send, receive }) => {
     const stream: ResponseStream = send({
@@ -224,6 +225,15 @@ for (const [why, play] of LAST) {
     if (why.includes("before it is written")) assert.equal(socket.writes, 0);
   });
 }
+
+test("PooledConnection is used again if Node reports its write after the response", () => {
+  const { connection, idle, send, receive, socket } = silentConnection();
+  send();
+  socket.writableLength = 1;
+  receive(`${OK}\r\nab`);
+  assert.deepEqual(idle, [connection]);
+  assert.ok(connection.isUsable);
+});
 
 test("PooledConnection is usable for as long as the server keeps it", () => {
   const { now } = performance;
