@@ -203,7 +203,8 @@ export class Operator {
    * @param kind The kind of the primaries.
    * @param reconciler The reconciler.
    * @param options The options of the controller.
-   * @throws {TypeError} If the name or finalizer is taken, or a method missing.
+   * @throws {TypeError} If the name or finalizer is taken, or a method missing or
+   * misspelt.
    * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
    * valid; the error names it.
    */
