@@ -299,8 +299,12 @@ class PerResourcePolling<P extends KubernetesObject, R>
 
   override async start(context: SourceContext<P>): Promise<void> {
     await super.start(context);
-    const primaries = await context.primaries.readList();
-    for (const primary of primaries) this.#follow(primary);
+    for (const primary of await context.primaries.readList()) {
+      // Events that came while they were read are newer.
+      const key = keyText(keyOf(primary));
+      const isNew = context.primaries.has(key) && !this.#polls.has(key);
+      if (isNew) this.#follow(primary);
+    }
   }
 
   override async stop(): Promise<void> {

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import { keyOf } from "../../core/api/object_key.ts";
 import { sleep } from "../../core/clock.ts";
 import { jsonLogger } from "../../core/logger.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
@@ -258,6 +260,38 @@ test("perResourcePollingSource keeps nothing of a primary deleted during its fet
   await clock.settle();
   answers.shift()?.(["of the new"]);
   assert.deepEqual(await read, ["of the new"]);
+  await source.stop();
+});
+
+test("perResourcePollingSource keeps what it hears while it reads the primaries", async () => {
+  const clock = new VirtualClock();
+  const [deleted, changed] = [gadget("deleted"), gadget("changed")];
+  const now = { ...changed, metadata: { ...changed.metadata, generation: 2 } };
+  const context = recordedContext(clock, [now]);
+  const read = Promise.withResolvers<readonly KubernetesObject[]>();
+  const readList = () => read.promise;
+  const fetched: unknown[] = [];
+  const source = perResourcePollingSource({
+    name: "remote",
+    fetch({ metadata: { name, generation } }) {
+      fetched.push([name, generation]);
+      return [];
+    },
+  });
+  const started = source.start({
+    ...context,
+    primaries: { ...context.primaries, readList },
+  });
+  await clock.settle();
+  for (
+    const [type, object] of [["deleted", deleted], ["modified", now]] as const
+  ) {
+    source.onPrimary?.({ type, key: keyOf(object), object });
+  }
+  read.resolve([deleted, changed]);
+  await started;
+  await clock.advance(5_000);
+  assert.deepEqual(fetched, [["changed", 2], ["changed", 2]]);
   await source.stop();
 });
 
