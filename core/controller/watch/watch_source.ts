@@ -256,6 +256,8 @@ export class WatchingSource<
   #role: Role = "sources";
   #mappers: readonly Mapper<P, S>[];
   readonly #references: ReferenceIndex = new ReferenceIndex();
+  /** Primaries with an event while the start reads all of them. */
+  #heard: Set<string> | undefined;
   /** Mapping of the previous states; only for a bounded cache. */
   #remembered: RememberedMapping | undefined;
   readonly #onGone: ((key: string | undefined) => void)[] = [];
@@ -273,6 +275,7 @@ export class WatchingSource<
     this.#mappers = [options.mapper ?? byOwner()];
     if (options.references !== undefined) {
       this.onPrimary = ({ type, key, object }) => {
+        this.#heard?.add(keyText(key));
         if (type === "deleted" || object === undefined) {
           this.#references.set(keyText(key), []);
         } else this.#refer(object);
@@ -370,9 +373,13 @@ export class WatchingSource<
     this.#context = context;
     const { references, namespaces = "inherited", bounded } = this.#options;
     if (references !== undefined) {
-      for (const primary of await context.primaries.readList()) {
-        this.#refer(primary);
+      const heard = this.#heard = new Set<string>();
+      const primaries = await context.primaries.readList();
+      if (this.#context !== context) return;
+      for (const primary of primaries) {
+        if (!heard.has(keyText(keyOf(primary)))) this.#refer(primary);
       }
+      this.#heard = undefined;
     }
     const names = await this.#namespacesOf(
       namespaces === "inherited" ? context.namespaces : namespaces,

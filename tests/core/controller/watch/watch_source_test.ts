@@ -101,6 +101,46 @@ test("watch() forgets the references of primaries when it stops", async () => {
   assert.deepEqual(second.triggered, []);
 });
 
+test("watch() keeps the references that it hears of while it reads the primaries", async () => {
+  for (const isStopped of [false, true]) {
+    const { source, contextOf, send } = started({
+      mapper: undefined,
+      references: ({ metadata: { labels = {} } }) => Object.keys(labels),
+    });
+    const referring = (name: string, label: string) => {
+      const { metadata, ...others } = gadget(name);
+      const labels = { [`default/${label}`]: "" };
+      return { ...others, metadata: { ...metadata, labels } };
+    };
+    const all = ["same", "changed", "deleted"].map((name) =>
+      referring(name, "part")
+    );
+    const context = contextOf();
+    const read = Promise.withResolvers<readonly KubernetesObject[]>();
+    const start = source.start({
+      ...context,
+      primaries: { ...context.primaries, readList: () => read.promise },
+    });
+    const [, changed, deleted] = all.map(({ metadata }) => metadata);
+    for (
+      const [type, key, object] of [
+        ["modified", changed, referring("changed", "other")],
+        ["deleted", deleted, undefined],
+      ] as const
+    ) source.onPrimary?.({ type, key: key!, object });
+    if (isStopped) await source.stop();
+    read.resolve(all);
+    await start;
+    if (isStopped) await source.start(context);
+    send({});
+    send({ key: "default/other" });
+    assert.deepEqual(
+      context.triggered,
+      isStopped ? [] : ["default/same", "default/changed"],
+    );
+  }
+});
+
 test("watch() tells of secondaries that are gone or reset, and of its stop", async () => {
   const { source, contextOf, send } = started();
   const gone: (string | undefined)[] = [];
