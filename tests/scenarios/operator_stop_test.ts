@@ -112,6 +112,33 @@ scenario(
 );
 
 scenario(
+  "A controller is unregistered once its runs have ended, whose writes arrive",
+  async (fixture) => {
+    const operator = fixture.operator({ shutdownGrace: "5s" });
+    let begun = 0;
+    const { name } = operator.register(Gadget, {
+      async reconcile() {
+        begun++;
+        await new Promise<void>((resolve) =>
+          fixture.clock.setTimer(resolve, 2_000)
+        );
+        return patchStatus({ value: "done" });
+      },
+    });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => begun === 1);
+    let hasEnded = false;
+    const ended = operator.unregister(name).then(() => hasEnded = true);
+    await fixture.settle();
+    assert.equal(hasEnded, false);
+    await fixture.done(ended);
+    assert.equal((await fixture.gadget("a"))?.status?.value, "done");
+    assert.equal(begun, 1);
+  },
+);
+
+scenario(
   "A run that never returns is aborted, logged and abandoned",
   async (fixture) => {
     const operator = fixture.operator({ shutdownGrace: "3s" });
