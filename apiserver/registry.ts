@@ -166,6 +166,22 @@ export interface Subresource {
   readonly fields?: readonly string[] | undefined;
 }
 
+/**
+ * Number of times kube-apiserver validates the metadata of an updated object.
+ * Clients see each cause once per check, because duplicate causes are not removed.
+ */
+export interface MetadataChecks {
+  /**
+   * Number of validations as an update of the kind, in addition to the generic
+   * update validation.
+   */
+  readonly changes: number;
+  /** Number of validations as a whole object of the kind. */
+  readonly whole: number;
+  /** Whether these validations accept finalizers without a domain. */
+  readonly finalizers: boolean;
+}
+
 /** Validation rule of object names. */
 export type NameRule =
   | "dns-subdomain"
@@ -230,6 +246,8 @@ export interface ResourceDefinition extends GroupResource {
   readonly returnsDeletedObject: boolean;
   /** Whether objects have `metadata.generation`. */
   readonly hasGeneration: boolean;
+  /** Validations of the metadata of an update; by default one as an update. */
+  readonly metadataChecks?: MetadataChecks | undefined;
   /** Default propagation policy; Orphan for some old kinds. */
   readonly defaultDeletionPolicy?: "Background" | "Orphan" | undefined;
 

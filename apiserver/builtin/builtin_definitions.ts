@@ -28,7 +28,7 @@ import { DecodeError, decodeTyped, emptyStruct } from "./decode.ts";
 import { convertEvent } from "./event_conversion.ts";
 import { definitionOfKind, type GoType, goType } from "./go_types.ts";
 import { CLUSTER_LIFECYCLES } from "./lifecycle/cluster_lifecycle.ts";
-import type { Lifecycle } from "./lifecycle/lifecycle.ts";
+import { generationLifecycle, type Lifecycle } from "./lifecycle/lifecycle.ts";
 import { POD_LIFECYCLE } from "./lifecycle/pod_lifecycle.ts";
 import { serviceLifecycle } from "./lifecycle/service_lifecycle.ts";
 import { WORKLOAD_LIFECYCLES } from "./lifecycle/workload_lifecycle.ts";
@@ -92,9 +92,12 @@ export function builtinDefinitions(): readonly ResourceDefinition[] {
   }
   return [...byResource].flatMap(([key, versions]) => {
     const [first] = versions;
-    return first === undefined
-      ? []
-      : [definition(key, first, { versions, lifecycle: lifecycles.get(key) })];
+    if (first === undefined) return [];
+    const { generationField: counted } = first;
+    const lifecycle = counted === undefined
+      ? lifecycles.get(key)
+      : generationLifecycle(counted);
+    return [definition(key, first, { versions, lifecycle })];
   });
 }
 

@@ -2,7 +2,6 @@ import type { StatusCause } from "../../core/api/api_error.ts";
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { ObjectMeta, OwnerReference } from "../../core/api/object.ts";
 import type { ResourceDefinition } from "../registry.ts";
-import { metadataChecksOf } from "./metadata_checks.ts";
 import { nameProblems } from "./names.ts";
 import { RuleText } from "./rules/rule_text.ts";
 import { validationLine } from "./rules/rule_words.ts";
@@ -166,7 +165,7 @@ export function tagProblems(
 export function metadataUpdateProblems(
   metadata: ObjectMeta,
   live: ObjectMeta,
-  definition: MetadataRules & Pick<ResourceDefinition, "plural" | "group">,
+  definition: MetadataRules & Pick<ResourceDefinition, "metadataChecks">,
 ): StatusCause[] {
   const changes = causesOf("changes", metadata, { $live: live });
   const whole = metadataProblems(metadata, {
@@ -174,7 +173,7 @@ export function metadataUpdateProblems(
     nameRule: "path-segment",
     custom: true,
   });
-  const checks = metadataChecksOf(definition);
+  const checks = definition.metadataChecks ?? USUAL_CHECKS;
   const finalizers = checks.finalizers && knowsStandardFinalizers(definition)
     ? causesOf("finalizers", metadata)
     : [];
@@ -185,6 +184,9 @@ export function metadataUpdateProblems(
     ...repeated([...whole, ...finalizers], checks.whole),
   ];
 }
+
+/** Metadata checks of most kinds: only those of an update. */
+const USUAL_CHECKS = { changes: 1, whole: 0, finalizers: true };
 
 function repeated<T>(items: readonly T[], times: number): T[] {
   return Array.from({ length: times }, () => items).flat();

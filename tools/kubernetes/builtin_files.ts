@@ -13,6 +13,7 @@ const ANY_VALUE: readonly string[] = [
 /** Writes the files of apiserver/builtin/data, by name. */
 export function builtinFiles(data: KubernetesData): Map<string, string> {
   return new Map([
+    ["field_checks.ts", fieldChecksFile(data)],
     ["field_numbers.ts", fieldNumbersFile(data)],
     ["flow_objects.ts", flowObjectsFile(data)],
     ["openapi_definitions.ts", definitionsFile(data)],
@@ -59,6 +60,27 @@ export const FIELD_NUMBERS: string = ${jsonLiteral(data.fieldNumbers)};
 `;
 }
 
+function fieldChecksFile(data: KubernetesData): string {
+  return `${GENERATED_HEADER}
+
+/** Checks of fields, named like \`PodSpec.restartPolicy\`, beside those of their schemas. */
+export interface FieldChecksData {
+  /** Supported values, where the schema does not list them or lists them in another order than messages do. */
+  readonly choices: Readonly<Record<string, readonly string[]>>;
+  /** Enumerated fields that are not checked, or that a separate rule checks. */
+  readonly checkedByRule: readonly string[];
+  /** Fields whose content is not checked; upstream validates it when it is used. */
+  readonly unchecked: readonly string[];
+  /** Names of fields in messages, where they differ from the JSON names. */
+  readonly shownAs: Readonly<Record<string, string>>;
+}
+
+export const FIELD_CHECKS: FieldChecksData = JSON.parse(
+  ${jsonLiteral(data.fieldChecks)},
+);
+`;
+}
+
 function flowObjectsFile(data: KubernetesData): string {
   return `${GENERATED_HEADER}
 
@@ -67,12 +89,24 @@ export const FLOW_OBJECTS: string = ${jsonLiteral(data.flowControl)};
 `;
 }
 
+/** Metadata checks of most kinds: only those of an update. */
+const USUAL_CHECKS: TraitsData["metadataChecks"][number] = {
+  changes: 1,
+  whole: 0,
+  finalizers: true,
+  resources: [],
+};
+
 /** Traits of a resource, named like `deployments.apps` or `pods`. */
 function traitsOf(traits: TraitsData, resource: string): object {
   const [nameRule = "dns-subdomain"] =
     Object.entries(traits.nameRule).find(([, names]) =>
       names.includes(resource)
     ) ?? [];
+  const { resources: _, ...metadataChecks } =
+    traits.metadataChecks.find(({ resources }) =>
+      resources.includes(resource)
+    ) ?? USUAL_CHECKS;
   return {
     nameRule,
     hasGeneration: traits.hasGeneration.includes(resource),
@@ -82,6 +116,7 @@ function traitsOf(traits: TraitsData, resource: string): object {
     defaultDeletionPolicy: traits.orphansDependents.includes(resource)
       ? "Orphan"
       : "Background",
+    metadataChecks,
   };
 }
 
@@ -116,6 +151,8 @@ function resourcesFile(data: KubernetesData): string {
             priority,
           ]),
           traits: traitsOf(data.traits, name),
+          generationField: Object.entries(data.traits.generationField)
+            .find(([, names]) => names.includes(name))?.[0],
           isValidatedTwice: data.traits.isValidatedTwice.includes(name),
           selectableFields: data.traits.selectableFields[name] ?? [],
         };
@@ -157,7 +194,10 @@ export interface ResourceData {
     | "allowUnconditionalUpdate"
     | "returnsDeletedObject"
     | "defaultDeletionPolicy"
+    | "metadataChecks"
   >;
+  /** Field whose changes are all that the generation counts. */
+  readonly generationField?: string;
   /**
    * Whether kube-apiserver validates an update twice: the object as a whole and
    * within the update. Clients receive each cause twice.

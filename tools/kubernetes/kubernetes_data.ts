@@ -74,6 +74,15 @@ export interface TraitsData {
   /** Resources that are validated as a whole and again within an update. */
   readonly isValidatedTwice: readonly string[];
   readonly selectableFields: Readonly<Record<string, readonly string[]>>;
+  /** How often the metadata of an update are validated, where it is unusual. */
+  readonly metadataChecks: readonly {
+    readonly changes: number;
+    readonly whole: number;
+    readonly finalizers: boolean;
+    readonly resources: readonly string[];
+  }[];
+  /** Resources whose generation counts the changes of one field, by that field. */
+  readonly generationField: Readonly<Record<string, readonly string[]>>;
 }
 
 /** All that is in `data/`. */
@@ -86,6 +95,8 @@ export interface KubernetesData {
   readonly traits: TraitsData;
   /** Specs of the priority levels and flow schemas of a new cluster, by name. */
   readonly flowControl: unknown;
+  /** Checks of fields that do not follow from their schemas. */
+  readonly fieldChecks: unknown;
 }
 
 /** Structs that the types of `data/meta_types.json` always write. */
@@ -120,6 +131,7 @@ export function readKubernetesData(): KubernetesData {
     fieldNumbers: read("protobuf") as KubernetesData["fieldNumbers"],
     traits: read("traits") as TraitsData,
     flowControl: read("flow_control"),
+    fieldChecks: read("field_checks"),
   };
 }
 

@@ -163,30 +163,8 @@ const SECRET: Lifecycle = {
   },
 };
 
-/** Resources whose only hook counts the generation, by the field whose changes count. */
-const GENERATIONS: Readonly<Record<string, string>> = {
-  spec: `ingressclasses.networking.k8s.io networkpolicies.networking.k8s.io
-  poddisruptionbudgets.policy flowschemas.flowcontrol.apiserver.k8s.io
-  prioritylevelconfigurations.flowcontrol.apiserver.k8s.io
-  validatingadmissionpolicies.admissionregistration.k8s.io
-  validatingadmissionpolicybindings.admissionregistration.k8s.io
-  mutatingadmissionpolicies.admissionregistration.k8s.io
-  mutatingadmissionpolicybindings.admissionregistration.k8s.io
-  deviceclasses.resource.k8s.io resourceslices.resource.k8s.io
-  replicasets.apps statefulsets.apps replicationcontrollers cronjobs.batch`,
-  template: "podtemplates",
-  webhooks: `mutatingwebhookconfigurations.admissionregistration.k8s.io
-  validatingwebhookconfigurations.admissionregistration.k8s.io`,
-};
-
 /** Lifecycles of cluster, storage, networking and admission kinds. */
 export const CLUSTER_LIFECYCLES: Lifecycles = [
-  ...Object.entries(GENERATIONS).flatMap(([field, resources]) =>
-    resources.split(/\s+/).map((resource): Lifecycles[number] => [
-      resource,
-      generationLifecycle(field),
-    ])
-  ),
   ["namespaces", NAMESPACE],
   ["nodes", NODE],
   ["secrets", SECRET],

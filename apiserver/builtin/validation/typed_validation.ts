@@ -7,7 +7,7 @@ import { FieldPath } from "../../validation/field_path.ts";
 import { type GoType, structIn } from "../go_types.ts";
 import { RuleText, type Statement } from "../../validation/rules/rule_text.ts";
 import { Scope } from "../../validation/rules/scope.ts";
-import { CHECKED_BY_RULE, CHOICES, SHOWN_AS, UNCHECKED } from "./choices.ts";
+import { FIELD_CHECKS } from "../data/field_checks.ts";
 import { CLUSTER_RULES } from "./cluster_rules.ts";
 import { NETWORK_RULES } from "./network_rules.ts";
 import { POD_RULES } from "./pod_rules.ts";
@@ -68,17 +68,19 @@ function checksOf(type: GoType): TypeChecks | undefined {
   const fields: FieldChecks[] = [];
   for (const { name, schema, presence } of type.fields.values()) {
     const key = `${type.name}.${name}`;
-    const struct = UNCHECKED.has(key) ? undefined : structIn(schema);
+    const struct = FIELD_CHECKS.unchecked.includes(key)
+      ? undefined
+      : structIn(schema);
     const structs = struct && checksOf(struct);
     const isList = schema.items !== undefined;
     const found = (schema.source.enum ?? schema.items?.source.enum) as
       | readonly string[]
       | undefined;
-    const choices = CHECKED_BY_RULE.has(key)
+    const choices = FIELD_CHECKS.checkedByRule.includes(key)
       ? undefined
-      : CHOICES.get(key) ?? found;
+      : FIELD_CHECKS.choices[key] ?? found;
     if (!structs && !choices) continue;
-    const shown = SHOWN_AS.get(key) ?? name;
+    const shown = FIELD_CHECKS.shownAs[key] ?? name;
     const hasEmpty = isList || presence === "pointer";
     fields.push({ name, shown, choices, isList, hasEmpty, structs });
   }
