@@ -26,6 +26,7 @@ import {
   unsignedInteger,
   utf8String,
 } from "./der.ts";
+import { IpAddress } from "./validation/ip_address.ts";
 
 /** Certificate and private key, both in PEM. */
 export interface KeyPair {
@@ -357,18 +358,9 @@ function alternativeName(host: string): Der {
 
 /** Bytes of an IPv6 address; the URL parser normalizes its form. */
 function addressBytes(host: string): Uint8Array {
-  const address = new URL(`http://[${host}]`).hostname.slice(1, -1);
-  const [head = "", tail] = address.split("::");
-  const groups = (text: string) => text === "" ? [] : text.split(":");
-  const left = groups(head);
-  const right = groups(tail ?? "");
-  const zeros = new Array(8 - left.length - right.length).fill("0");
-  return Uint8Array.from(
-    [...left, ...zeros, ...right].flatMap((group) => {
-      const value = parseInt(group, 16);
-      return [value >> 8, value & 255];
-    }),
-  );
+  const { hostname } = new URL(`http://[${host}]`);
+  const { bits = 0n } = IpAddress.parse(hostname.slice(1, -1)) ?? {};
+  return Buffer.from(bits.toString(16).padStart(32, "0"), "hex");
 }
 
 /** Subject and public key of a certificate. */

@@ -5,20 +5,10 @@
  * @module
  */
 
+import { Buffer } from "node:buffer";
+
 /** Encoded value: tag, length and content. */
 export type Der = Uint8Array;
-
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(
-    parts.reduce((length, part) => length + part.byteLength, 0),
-  );
-  let offset = 0;
-  for (const part of parts) {
-    whole.set(part, offset);
-    offset += part.byteLength;
-  }
-  return whole;
-}
 
 /** Big-endian bytes of a number without leading zeros. */
 function bigEndian(value: number): number[] {
@@ -30,12 +20,12 @@ function bigEndian(value: number): number[] {
 }
 
 function encode(tag: number, ...content: readonly Uint8Array[]): Der {
-  const body = concat(content);
+  const body = Buffer.concat(content);
   const size = bigEndian(body.byteLength);
   const length = body.byteLength < 128
     ? [body.byteLength]
     : [128 | size.length, ...size];
-  return concat([Uint8Array.of(tag, ...length), body]);
+  return Buffer.concat([Uint8Array.of(tag, ...length), body]);
 }
 
 /** SEQUENCE of several values. */

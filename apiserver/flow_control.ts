@@ -9,6 +9,7 @@ import type { User } from "./request/user.ts";
 import type { Resources } from "./resources.ts";
 import type { Store } from "./storage/store.ts";
 import type { StoredObject } from "./storage/stored_object.ts";
+import { has, hasPath } from "./access/policy_rules.ts";
 
 const GROUP = "flowcontrol.apiserver.k8s.io";
 const SCHEMAS: GroupResource = { group: GROUP, plural: "flowschemas" };
@@ -294,18 +295,10 @@ function isSubject(
     : name === `${prefix}${serviceAccount.name}`;
 }
 
-function has(list: readonly string[] = [], value: string): boolean {
-  return list.includes("*") || list.includes(value);
-}
-
 function allows(rule: Rule, verb: string, { resource, path }: RequestInfo) {
   if (resource === undefined) {
     return (rule.nonResourceRules ?? []).some(({ verbs, nonResourceURLs }) =>
-      has(verbs, verb) &&
-      nonResourceURLs.some((url) =>
-        url === path || url === "*" ||
-        (url.endsWith("/*") && path.startsWith(url.slice(0, -1)))
-      )
+      has(verbs, verb) && hasPath(nonResourceURLs, path)
     );
   }
   const { group, plural, subresource, namespace } = resource;

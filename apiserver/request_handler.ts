@@ -32,6 +32,7 @@ import { ANONYMOUS, isPrivileged, type User } from "./request/user.ts";
 import { route } from "./router.ts";
 import { badRequest, StatusError } from "./status.ts";
 import { warningHeaders } from "./warning_headers.ts";
+import { isDuration } from "./crd/schema/formats.ts";
 
 /** Kubernetes version whose behaviour the server reproduces. */
 const VERSION = {
@@ -269,11 +270,7 @@ function checkTimeout(method: string, info: RequestInfo): void {
   const text = info.query.get("timeout") ?? "";
   if (text === "" || verbOf(method, info) === "watch") return;
   if (LONG_SUBRESOURCES.has(info.resource?.subresource ?? "")) return;
-  if (
-    /^[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(text)
-  ) {
-    return;
-  }
+  if (isDuration(text)) return;
   const [, unit] = /^[+-]?(?:\d+\.?\d*|\.\d+)([^\d.]*)/.exec(text) ?? [];
   const shown = JSON.stringify(text);
   throw badRequest(

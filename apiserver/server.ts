@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { type Clock, systemClock } from "../core/clock.ts";
 import type { Client } from "../core/client/client.ts";
 import type { Transport } from "../core/client/transport/transport.ts";
@@ -386,8 +387,7 @@ function userOf(
 }
 
 function secretToken(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(24));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return randomBytes(24).toString("hex");
 }
 
 /**

@@ -1,7 +1,11 @@
 import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
 import type { Attributes } from "./attributes.ts";
 
-function has(list: readonly string[] | undefined, value: string): boolean {
+/** Whether a list contains a value, or the wildcard. */
+export function has(
+  list: readonly string[] | undefined,
+  value: string,
+): boolean {
   return list !== undefined && (list.includes(value) || list.includes("*"));
 }
 
@@ -15,7 +19,11 @@ function hasResource(
     (slash >= 0 && list?.includes(`*${resource.slice(slash)}`) === true);
 }
 
-function hasPath(list: readonly string[] | undefined, path: string): boolean {
+/** Whether a list contains a path, by its name or by a prefix with a wildcard. */
+export function hasPath(
+  list: readonly string[] | undefined,
+  path: string,
+): boolean {
   return list?.some((one) =>
     one === path ||
     (one.endsWith("*") && path.startsWith(one.replace(/\*+$/, "")))

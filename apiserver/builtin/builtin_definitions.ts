@@ -37,19 +37,12 @@ import { toStoredForm } from "./stored_form.ts";
 import { setTypedDefaults } from "./typed_defaults.ts";
 import { validatorsOf } from "./validation/validators.ts";
 
-/** Scale paths of the resources with a `scale` subresource. */
-const SCALES: ReadonlyMap<string, ScalePaths> = new Map(
-  [
-    "deployments.apps",
-    "replicasets.apps",
-    "statefulsets.apps",
-    "replicationcontrollers",
-  ].map((resource) => [resource, {
-    specReplicas: ".spec.replicas",
-    statusReplicas: ".status.replicas",
-    labelSelector: ".spec.selector",
-  }]),
-);
+/** Paths of a Scale in the built-in resources that have it. */
+const SCALE: ScalePaths = {
+  specReplicas: ".spec.replicas",
+  statusReplicas: ".status.replicas",
+  labelSelector: ".spec.selector",
+};
 
 /** Storage of resources whose objects are stored under another resource. */
 const STORED_AS: ReadonlyMap<string, { group: string; plural: string }> =
@@ -211,7 +204,8 @@ class BuiltinVersion implements ResourceVersion {
       resource,
       data.selectableFields,
     );
-    this.scale = SCALES.get(resource);
+    const scales = data.subresources.some(({ name }) => name === "scale");
+    this.scale = scales ? SCALE : undefined;
     this.#resource = resource;
     this.#data = data;
   }

@@ -4,6 +4,7 @@ import {
   pageNotFound,
   type ServerRequest,
   type ServerResponse,
+  taggedResponse,
 } from "../http/exchange.ts";
 import { respondValue } from "../read/respond.ts";
 import {
@@ -179,7 +180,5 @@ async function aggregated(
     etag,
     vary: "Accept",
   };
-  return request.headers["if-none-match"] === etag
-    ? { status: 304, headers, body: new Uint8Array() }
-    : { status: 200, headers, body };
+  return taggedResponse(request, headers, body as Uint8Array);
 }

@@ -5,6 +5,7 @@ import {
   jsonResponse,
   type ServerRequest,
   type ServerResponse,
+  taggedResponse,
 } from "../http/exchange.ts";
 import { parseAccept } from "../request/negotiation.ts";
 import { servedGroups, type ServedVersion } from "./discovery_documents.ts";
@@ -59,9 +60,7 @@ export class OpenApiRoutes {
     }
     const { bytes, hash } = await this.#document(key, served);
     const headers = { "content-type": "application/json", etag: `"${hash}"` };
-    return request.headers["if-none-match"] === headers.etag
-      ? { status: 304, headers, body: new Uint8Array() }
-      : { status: 200, headers, body: bytes };
+    return taggedResponse(request, headers, bytes);
   }
 
   #versions(): Map<string, ServedVersion> {
@@ -90,7 +89,7 @@ export class OpenApiRoutes {
     request: ServerRequest,
     versions: ReadonlyMap<string, ServedVersion>,
   ): Promise<ServerResponse> {
-    const { accept = "", "if-none-match": known } = request.headers;
+    const { accept = "" } = request.headers;
     const vary = "Accept-Encoding, Accept";
     const type = parseAccept(accept || "*/*").map(({ type }) => type).find((
       type,
@@ -105,14 +104,13 @@ export class OpenApiRoutes {
     const document = await this.#two as DocumentTwo;
     const media = SWAGGER_TYPES.get(type) as string;
     const etag = `"${document.hash}"`;
-    const headers = { "content-type": media, etag, vary };
-    return known === etag ? { status: 304, headers, body: new Uint8Array() } : {
-      status: 200,
-      headers,
-      body: media === SWAGGER_CONTENT_TYPE
+    return taggedResponse(
+      request,
+      { "content-type": media, etag, vary },
+      media === SWAGGER_CONTENT_TYPE
         ? await document.protobuf()
         : document.bytes,
-    };
+    );
   }
 
   #document(key: string, served: ServedVersion): Promise<Document> {

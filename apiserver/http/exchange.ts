@@ -127,3 +127,14 @@ export function textResponse(
 export function pageNotFound(): ServerResponse {
   return textResponse(404, "404 page not found\n");
 }
+
+/** Response with an entity tag; without a body if the client has it already. */
+export function taggedResponse(
+  request: ServerRequest,
+  headers: ResponseHeaders & { readonly etag: string },
+  body: Uint8Array,
+): ServerResponse {
+  return request.headers["if-none-match"] === headers.etag
+    ? { status: 304, headers, body: new Uint8Array() }
+    : { status: 200, headers, body };
+}

@@ -1,4 +1,4 @@
-import { textOf } from "../../core/client/transport/chunk_queue.ts";
+import { ChunkQueue, textOf } from "../../core/client/transport/chunk_queue.ts";
 import type {
   HttpRequest,
   HttpResponse,
@@ -115,17 +115,15 @@ export class InProcessTransport implements Transport {
         cancel: () => Promise.resolve(),
       };
     }
-    const stream = new StreamBody(signal, () => this.#open.delete(stream));
+    const stream = streamBody(signal, () => this.#open.delete(stream));
     this.#open.add(stream);
     stream.begin(body);
+    const { queue } = stream;
     return {
       status,
       headers,
-      body: stream,
-      cancel: () => {
-        stream.close();
-        return Promise.resolve();
-      },
+      body: queue,
+      cancel: async () => void await queue.return(),
     };
   }
 
@@ -153,81 +151,49 @@ async function* replay(
   }
 }
 
-/** Body of a watch, which buffers chunks until they are read. */
-class StreamBody implements StreamWriter, AsyncIterable<Uint8Array> {
-  readonly #chunks: Uint8Array[] = [];
-  #stop: (() => void) | undefined;
-  readonly #onClose: () => void;
-  readonly #signal: AbortSignal | undefined;
-  readonly #onAbort = () => this.#finish(this.#signal?.reason);
-  #size = 0;
-  #end: { readonly error: unknown } | undefined;
-  #wake: (() => void) | undefined;
-
-  constructor(signal: AbortSignal | undefined, onClose: () => void) {
-    this.#signal = signal;
-    this.#onClose = onClose;
-    signal?.addEventListener("abort", this.#onAbort);
-  }
-
+/** Writer of a watch, with the queue in which its chunks wait for the reader. */
+interface StreamBody extends StreamWriter {
+  readonly queue: ChunkQueue;
   /** Starts the stream, which may end before the method returns. */
-  begin(stream: ResponseStream): void {
-    this.#stop = stream.start(this);
-    if (this.#end) this.#stop();
-  }
+  begin(stream: ResponseStream): void;
+}
 
-  get pending(): number {
-    return this.#size;
-  }
-
-  write(chunk: Uint8Array): void {
-    if (this.#end) return;
-    this.#chunks.push(chunk);
-    this.#size += chunk.length;
-    this.#wake?.();
-  }
-
-  end(): void {
-    this.#finish(undefined);
-  }
-
-  destroy(): void {
-    this.#chunks.length = 0;
-    this.#finish(BROKEN());
-  }
-
-  /** Closes the body on behalf of the reader. */
-  close(): void {
-    this.#chunks.length = 0;
-    this.#finish(undefined);
-  }
-
-  #finish(error: unknown): void {
-    if (this.#end) return;
-    this.#end = { error };
-    this.#signal?.removeEventListener("abort", this.#onAbort);
-    this.#stop?.();
-    this.#onClose();
-    this.#wake?.();
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    try {
-      for (;;) {
-        const chunk = this.#chunks.shift();
-        if (chunk !== undefined) {
-          this.#size -= chunk.length;
-          yield chunk;
-        } else if (this.#end) {
-          if (this.#end.error !== undefined) throw this.#end.error;
-          return;
-        } else {
-          await new Promise<void>((resolve) => this.#wake = resolve);
-          this.#wake = undefined;
-        }
-      }
-    } finally {
-      this.close();
-    }
-  }
+function streamBody(
+  signal: AbortSignal | undefined,
+  onClose: () => void,
+): StreamBody {
+  let stop: (() => void) | undefined;
+  let isClosed = false;
+  const close = () => {
+    if (isClosed) return;
+    isClosed = true;
+    signal?.removeEventListener("abort", onAbort);
+    stop?.();
+    onClose();
+  };
+  const queue = new ChunkQueue({ pause() {}, resume() {}, leave: close });
+  const onAbort = () => {
+    queue.fail(signal?.reason);
+    close();
+  };
+  signal?.addEventListener("abort", onAbort);
+  return {
+    queue,
+    begin(stream) {
+      stop = stream.start(this);
+      if (isClosed) stop();
+    },
+    get pending() {
+      return queue.size;
+    },
+    write: (chunk) => queue.push(chunk),
+    end() {
+      queue.end();
+      close();
+    },
+    destroy() {
+      queue.fail(BROKEN(), true);
+      close();
+    },
+  };
 }

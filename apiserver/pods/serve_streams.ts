@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import type { MessageStream } from "../http/message_stream.ts";
@@ -112,10 +113,7 @@ async function sendOn(
   channel: number,
   bytes: Uint8Array,
 ): Promise<void> {
-  const message = new Uint8Array(bytes.length + 1);
-  message[0] = channel;
-  message.set(bytes, 1);
-  await stream.send(message);
+  await stream.send(Buffer.concat([Uint8Array.of(channel), bytes]));
 }
 
 async function* sizesIn(

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import type { ListMeta } from "../../core/api/object.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import type { Representation } from "../request/negotiation.ts";
@@ -312,7 +313,7 @@ function* blocks(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
   let size = 0;
   for (const part of parts) {
     if (size + part.length > BLOCK_BYTES) {
-      if (size > 0) yield joined(held, size);
+      if (size > 0) yield Buffer.concat(held, size);
       held = [];
       size = 0;
       if (part.length > BLOCK_BYTES) {
@@ -323,16 +324,5 @@ function* blocks(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
     held.push(part);
     size += part.length;
   }
-  yield joined(held, size);
-}
-
-/** Copies parts into one block, which the receiver may keep. */
-function joined(parts: readonly Uint8Array[], size: number): Uint8Array {
-  const block = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    block.set(part, at);
-    at += part.length;
-  }
-  return block;
+  yield Buffer.concat(held, size);
 }

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
 import { holds, type RuleFunction } from "../../validation/rules/expression.ts";
 import type { RuleText, Statement } from "../../validation/rules/rule_text.ts";
@@ -21,18 +22,15 @@ function pullPolicy(image = ""): "Always" | "IfNotPresent" {
   return (groups["tag"] ?? "latest") === "latest" ? "Always" : "IfNotPresent";
 }
 
-function base64Of(text: string): string {
-  const bytes = new TextEncoder().encode(text);
-  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-}
-
 /** Functions that default rules call. */
 export const DEFAULT_FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   clientTimeout: (timeoutSeconds: number) => ({ clientIP: { timeoutSeconds } }),
   empty: () => ({}),
   encoded: (texts: Readonly<Record<string, string>>) =>
     Object.fromEntries(
-      Object.entries(texts).map(([name, text]) => [name, base64Of(text)]),
+      Object.entries(texts).map((
+        [name, text],
+      ) => [name, Buffer.from(text).toString("base64")]),
     ),
   hasOnlyName: (struct: object) =>
     Object.keys(struct).every((field) => field === "name"),

@@ -5,6 +5,7 @@ import type { HookContext } from "../../registry.ts";
 import { fieldError, invalid, type StatusError } from "../../status.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { ServiceAddresses } from "./service_addresses.ts";
+import type { StatusCause } from "../../../core/api/api_error.ts";
 
 /** Lifecycle of Services: allocates and releases cluster IPs and node ports. */
 export function serviceLifecycle(): Lifecycle {
@@ -144,26 +145,17 @@ function setFamilies(
     }
     return;
   }
-  const causes = (spec.ipFamilies ?? []).flatMap((family, index) =>
-    family !== "IPv6" ? [] : [
-      fieldError.invalid(
-        `spec.ipFamilies[${index}]`,
-        family,
-        "not configured on this cluster",
-      ),
-    ]
-  );
-  if (spec.ipFamilyPolicy === "RequireDualStack") {
-    causes.unshift(fieldError.invalid(
-      "spec.ipFamilyPolicy",
-      spec.ipFamilyPolicy,
-      "this cluster is not configured for dual-stack services",
-    ));
+  const causes = (spec.ipFamilies ?? []).flatMap((family, index) => {
+    const why = "not configured on this cluster";
+    const field = `spec.ipFamilies[${index}]`;
+    return family === "IPv6" ? [fieldError.invalid(field, family, why)] : [];
+  });
+  const { ipFamilyPolicy: policy } = spec;
+  if (policy === "RequireDualStack") {
+    const why = "this cluster is not configured for dual-stack services";
+    causes.unshift(fieldError.invalid("spec.ipFamilyPolicy", policy, why));
   }
-  if (causes.length > 0) {
-    const { name } = service.metadata;
-    throw invalid({ group: "", kind: "Service", name }, causes);
-  }
+  if (causes.length > 0) throw refused(service, ...causes);
   spec.ipFamilies ??= ["IPv4"];
 }
 
@@ -180,12 +172,10 @@ function allocateAddress(
   }
   if (spec.clusterIP === live?.spec.clusterIP) return;
   if (addresses.claim(service, spec.clusterIP, context)) return;
-  throw taken(service, {
-    field: "spec.clusterIPs",
-    value: spec.clusterIPs,
-    why:
-      `failed to allocate IP ${spec.clusterIP}: provided IP is already allocated`,
-  });
+  const why =
+    `failed to allocate IP ${spec.clusterIP}: provided IP is already allocated`;
+  const cause = fieldError.invalid("spec.clusterIPs", spec.clusterIPs, why);
+  throw refused(service, cause);
 }
 
 function allocateNodePorts(
@@ -202,26 +192,15 @@ function allocateNodePorts(
     if (fits && addresses.claim(service, String(port.nodePort), context)) {
       continue;
     }
-    throw taken(service, {
-      field: `spec.ports[${index}].nodePort`,
-      value: port.nodePort,
-      why: fits
-        ? "provided port is already allocated"
-        : "provided port is not in the valid range. The range of valid ports is 30000-32767",
-    });
+    const field = `spec.ports[${index}].nodePort`;
+    const why = fits
+      ? "provided port is already allocated"
+      : "provided port is not in the valid range. The range of valid ports is 30000-32767";
+    throw refused(service, fieldError.invalid(field, port.nodePort, why));
   }
 }
 
-function taken(
-  service: Service,
-  { field, value, why }: {
-    readonly field: string;
-    readonly value: unknown;
-    readonly why: string;
-  },
-): StatusError {
+function refused(service: Service, ...causes: StatusCause[]): StatusError {
   const { name } = service.metadata;
-  return invalid({ group: "", kind: "Service", name }, [
-    fieldError.invalid(field, value, why),
-  ]);
+  return invalid({ group: "", kind: "Service", name }, causes);
 }

@@ -69,6 +69,11 @@ export class ChunkQueue
     return this.#state !== "open";
   }
 
+  /** Number of bytes that wait to be read. */
+  get size(): number {
+    return this.#bytes;
+  }
+
   /** Appends a chunk; ignored after the end. */
   push(chunk: Uint8Array): void {
     if (this.#state !== "open") return;
@@ -103,9 +108,10 @@ export class ChunkQueue
     this.#waiter = undefined;
   }
 
-  /** Fails the queue: no further chunk follows. */
-  fail(error: unknown): void {
+  /** Fails the queue: no further chunk follows, and none that waits if `drops` is set. */
+  fail(error: unknown, drops = false): void {
     if (this.#state !== "open") return;
+    if (drops) this.#chunks.length = this.#bytes = 0;
     this.#state = "failed";
     this.#failure = error;
     this.#waiter?.reject(error);
