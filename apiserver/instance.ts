@@ -1,23 +1,16 @@
 import { loadModule } from "../core/clock.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/logger.ts";
-import type { PodHooks } from "./pods/pod_hooks.ts";
 import { Authenticator } from "./access/authenticator.ts";
 import { RoleAuthorizer } from "./access/role_authorizer.ts";
-import {
-  type ServiceAccountSettings,
-  ServiceAccountTokens,
-} from "./access/service_account_tokens.ts";
+import { ServiceAccountTokens } from "./access/service_account_tokens.ts";
 import type { ApiContext } from "./api_context.ts";
 import { AdmissionChain } from "./admission/admission.ts";
 import { dynamicPlugins } from "./admission/dynamic_admission.ts";
 import { QuotaTracker } from "./admission/quota_tracker.ts";
 import { admissionPlugins } from "./admission/plugins.ts";
 import type { KeyPair } from "./certificates.ts";
-import {
-  WebhookCaller,
-  type WebhookServices,
-} from "./admission/webhook_caller.ts";
+import { WebhookCaller } from "./admission/webhook_caller.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { CrdController } from "./controllers/crd_controller.ts";
 import { GarbageCollector } from "./controllers/garbage_collector.ts";
@@ -35,11 +28,10 @@ import { FlowControl } from "./flow_control.ts";
 import type { Random } from "./random.ts";
 import { WatchHub } from "./read/watch_hub.ts";
 import type { BuiltinResources, CustomResources } from "./registry.ts";
-import { type AuditEvent, RequestHandler } from "./request_handler.ts";
+import { RequestHandler } from "./request_handler.ts";
 import type { User } from "./request/user.ts";
 import { Resources } from "./resources.ts";
-import type { FeatureGates } from "./feature_gates.ts";
-import type { HistoryLimits } from "./storage/history.ts";
+import type { ApiServerOptions } from "./server_options.ts";
 import type { JournalContent } from "./storage/file_journal.ts";
 import { Store } from "./storage/store.ts";
 import { storageKey, StoredObject } from "./storage/stored_object.ts";
@@ -48,40 +40,32 @@ import { storageKey, StoredObject } from "./storage/stored_object.ts";
 const RECONCILED =
   /^\/apis\/(?:apps|batch|policy|discovery\.k8s\.io|certificates\.k8s\.io)\/|^\/api\/v1\/.*(?:pods|nodes|services|endpoints|replicationcontrollers|persistentvolume|secrets|bindings)/;
 
-/** Dependencies and settings of an {@linkcode Instance}. */
-export interface InstanceOptions {
+/** Dependencies of an {@linkcode Instance}, and the server's options for it. */
+export interface InstanceOptions extends
+  Pick<
+    ApiServerOptions,
+    | "audit"
+    | "authorization"
+    | "controllers"
+    | "disabledAdmission"
+    | "featureGates"
+    | "history"
+    | "pods"
+    | "serviceAccounts"
+    | "services"
+    | "simulate"
+  > {
   readonly builtin: BuiltinResources;
   readonly crd: CustomResources;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Feature gates; by default all are off. */
-  readonly featureGates?: FeatureGates | undefined;
-  /** Hooks of pods; none by default. */
-  readonly pods?: PodHooks | undefined;
-  /** Services that webhooks name; none by default. */
-  readonly services?: WebhookServices | undefined;
-  readonly history: HistoryLimits | undefined;
   /** Delay until a new CRD is established, in milliseconds. */
   readonly establishingDelay: number;
-  /** Names of the controllers that run. */
-  readonly controllers?: readonly string[] | undefined;
-  /** Simulated nodes on which pods run, if any. */
-  readonly simulate?:
-    | boolean
-    | { readonly nodes?: number | undefined }
-    | undefined;
-  readonly audit: ((event: AuditEvent) => void) | undefined;
   /** Function that returns the user of a token of the options. */
   readonly authenticate: (token: string) => User | undefined;
-  /** Authorization of users: by roles unless it is `none`. */
-  readonly authorization?: "none" | "rbac" | undefined;
   /** Certificate authority, created when it is first needed. */
   readonly authority: () => KeyPair;
-  /** Settings of the tokens of service accounts; none by default. */
-  readonly serviceAccounts?: ServiceAccountSettings | undefined;
-  /** Names of admission plug-ins that are off; by default all are on. */
-  readonly disabledAdmission?: readonly string[] | undefined;
   /** Objects from an earlier instance or a file. */
   readonly content: JournalContent | undefined;
 }

@@ -136,29 +136,20 @@ export class ApiServer {
   }
 
   async #begin(content: JournalContent | undefined): Promise<void> {
-    const { data, port, audit, history } = this.#options;
+    const { data, port, establishingDelay = 10, simulate } = this.#options;
     await this.#kinds.crd.prepareObjects(content?.objects ?? []);
     const instance = new Instance({
+      ...this.#options,
       ...this.#kinds,
       clock: this.#clock,
       random: this.#random,
       logger: this.#logger,
-      history,
-      establishingDelay: this.#options.establishingDelay ?? 10,
-      controllers: this.#options.controllers,
-      simulate: this.#options.simulate,
-      featureGates: this.#options.featureGates,
-      pods: this.#options.pods,
-      services: this.#options.services,
-      audit,
+      establishingDelay,
       authenticate: (token) => this.#authenticate(token),
-      authorization: this.#options.authorization,
       authority: () => this.#authorityPair(),
-      serviceAccounts: this.#options.serviceAccounts,
-      disabledAdmission: this.#options.disabledAdmission,
       content,
     });
-    if (content !== undefined || this.#options.simulate) {
+    if (content !== undefined || simulate) {
       await instance.startControllers();
     }
     if (data !== undefined) {
