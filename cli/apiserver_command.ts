@@ -1,7 +1,6 @@
 import type { Command } from "./command.ts";
-import { DATA_FLAG, startServer } from "./embedded_server.ts";
+import { DATA_FLAG, readUsers, startServer } from "./embedded_server.ts";
 import { aborted, portOf, textOf, writeSecretFile } from "./serving.ts";
-import { readUsers } from "./token_file.ts";
 
 export const apiserverCommand: Command = {
   name: "apiserver",

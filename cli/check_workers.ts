@@ -6,21 +6,18 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
-import type { JsonObject } from "../core/patch/json_value.ts";
 import type { Runner } from "../testing/check/check_operator.ts";
-import type { Job, JobResult } from "../testing/check/check_session.ts";
+import type {
+  Job,
+  JobResult,
+  SessionOptions,
+} from "../testing/check/check_session.ts";
 import { programUrl, runtimeFlags } from "./runtime.ts";
 
-/** Initial settings of a worker process. */
-export interface WorkerSettings {
-  readonly operator: string;
-  readonly from: string | undefined;
-  readonly export: string | undefined;
-  readonly definitions: readonly JsonObject[];
-  readonly options: string | undefined;
-  readonly seed: number;
-  readonly simulate: boolean;
-}
+/** Initial settings of a worker process; plain data. */
+export type WorkerSettings =
+  & Omit<SessionOptions, "operator" | "kinds" | "invariants" | "externals">
+  & { readonly operator: string };
 
 /** Answer of a worker; plain data. */
 export type WorkerAnswer =

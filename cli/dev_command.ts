@@ -15,7 +15,7 @@ import { type DevRun, runDev, uncaughtErrors } from "./dev_run.ts";
 import { objectsOf } from "./dev_objects.ts";
 import { definitionsOf } from "./kinds_command.ts";
 import { nameOf, RIGHTS_FLAGS } from "./manifests_command.ts";
-import { recordedRequests } from "./recorded_access.ts";
+import { recordedRequests } from "./operator_manifests.ts";
 import { fileReplaced, losesReplacedFiles } from "./replaced_files.ts";
 import { runAsMain, startMain } from "./main_process.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";

@@ -7,7 +7,11 @@ import {
 import type { UntypedObject } from "../core/api/object.ts";
 import type { Client } from "../core/client/client.ts";
 import type { DiscoveredResource } from "../core/client/discovery.ts";
-import type { RbacManifest } from "../testing/rbac.ts";
+import {
+  accountManifest,
+  bindingManifest,
+  type RbacManifest,
+} from "../testing/rbac.ts";
 import { Namespace } from "../core/kinds/core_v1.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
 import { neededVerbs, readRequests } from "../testing/request_record.ts";
@@ -20,7 +24,6 @@ import {
 
 /** Namespace in which operators run. */
 const NAMESPACE = "default";
-const RBAC_GROUP = "rbac.authorization.k8s.io";
 
 /** Service account of the operators of `coracle dev`; plain data. */
 export interface DevAccount {
@@ -101,23 +104,10 @@ async function resolved(
 
 /** Service account with all rights. */
 function everything(name: string): readonly RbacManifest[] {
+  const account = { name, namespace: NAMESPACE };
   return [
-    {
-      apiVersion: "v1",
-      kind: "ServiceAccount",
-      metadata: { name, namespace: NAMESPACE },
-    },
-    {
-      apiVersion: `${RBAC_GROUP}/v1`,
-      kind: "ClusterRoleBinding",
-      metadata: { name: `${name}-admin` },
-      roleRef: {
-        apiGroup: RBAC_GROUP,
-        kind: "ClusterRole",
-        name: "cluster-admin",
-      },
-      subjects: [{ kind: "ServiceAccount", name, namespace: NAMESPACE }],
-    },
+    accountManifest(account),
+    bindingManifest({ name: `${name}-admin` }, "cluster-admin", account),
   ];
 }
 

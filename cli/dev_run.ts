@@ -22,7 +22,7 @@ import {
   logsUnawaited,
   unawaitedRequest,
 } from "../core/operator/unawaited_requests.ts";
-import { builtInKinds } from "./built_in_kinds.ts";
+import { builtInKinds } from "./operator_description.ts";
 import { applyObjects } from "./dev_objects.ts";
 import { type DevAccount, grantRights } from "./dev_rights.ts";
 import { reportError, type Terminal } from "./command.ts";

@@ -13,10 +13,11 @@ import {
   managedKinds,
   type OperatorManifestInput,
   operatorManifests,
+  recordedRequests,
+  recordText,
   resourceOf,
 } from "./operator_manifests.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
-import { recordedRequests, recordText } from "./recorded_access.ts";
 import {
   printManifests,
   sayRefusals,

@@ -1,7 +1,6 @@
 import { isResolved, type Kind, type ResolvedKind } from "../core/api/kind.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
 import { hasStatus } from "../testing/operator_access.ts";
-import { builtInKinds } from "./built_in_kinds.ts";
 
 /** Facts about an operator that tools need; plain data. */
 export type OperatorDescription = Pick<
@@ -63,4 +62,12 @@ function plainSettings(
     probes: probes &&
       { port: probes.port, host: probes.host, debug: probes.debug },
   };
+}
+
+/** All kinds of `@coracle/operator/kinds`. */
+export async function builtInKinds(): Promise<readonly ResolvedKind[]> {
+  const exports = await import("../core/kinds/mod.ts");
+  return Object.values(exports).filter((value): value is ResolvedKind =>
+    typeof value === "object" && "kind" in value && isResolved(value as Kind)
+  );
 }

@@ -1,18 +1,24 @@
-import { type Kind, sameKind } from "../core/api/kind.ts";
+import { type Kind, sameKind, untyped } from "../core/api/kind.ts";
 import type { CrdManifest } from "../core/crd/crd_object.ts";
 import {
+  type AccessVerb,
   type KindAccess,
   type RbacManifest,
   rbacManifests,
 } from "../testing/rbac.ts";
 import { Lease } from "../core/operator/lease_lock.ts";
 import { operatorAccess } from "../testing/operator_access.ts";
-import type { RecordedRequest } from "../testing/request_record.ts";
-import { builtInKinds } from "./built_in_kinds.ts";
+import {
+  ANY_WATCHED_NAMESPACE,
+  readRequests,
+  type RecordedRequest,
+} from "../testing/request_record.ts";
+import {
+  builtInKinds,
+  type OperatorDescription,
+} from "./operator_description.ts";
 import { suggestion, UsageError } from "./command.ts";
 import { operatorDeployment, operatorLabels } from "./operator_deployment.ts";
-import type { OperatorDescription } from "./operator_description.ts";
-import { recordedAccess, writtenResources } from "./recorded_access.ts";
 
 /** Built-in kinds of a list such as `ConfigMap,Service`. */
 export async function managedKinds(list: string): Promise<readonly Kind[]> {
@@ -169,4 +175,90 @@ function othersWritten(
 /** Name of the resource of a kind, such as `deployments.apps`. */
 export function resourceOf({ group, plural }: Kind): string {
   return group === "" ? `${plural}` : `${plural}.${group}`;
+}
+
+/** Verbs of requests that write objects. */
+const WRITES: readonly string[] = ["create", "update", "patch"];
+
+/**
+ * Requests of the file of `--recorded`; undefined without the flag.
+ *
+ * @throws {UsageError} If it cannot be read or is not a record.
+ */
+export function recordedRequests(
+  file: string | undefined,
+): readonly RecordedRequest[] | undefined {
+  try {
+    return file === undefined ? undefined : readRequests(file);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+export function recordedAccess(
+  requests: readonly RecordedRequest[],
+  watched: "all" | readonly string[],
+): readonly KindAccess[] {
+  const namespaced = new Set(
+    requests.filter(({ namespace }) => namespace !== undefined).map(
+      requestedResource,
+    ),
+  );
+  return requests.map((request): KindAccess => {
+    const { group, verb, namespace } = request;
+    const [plural = "", subresource] = request.resource.split("/");
+    const isNamespaced = namespaced.has(requestedResource(request));
+    return {
+      kind: untyped({
+        group,
+        version: "v1",
+        kind: plural,
+        plural,
+        scope: isNamespaced ? "Namespaced" : "Cluster",
+      }),
+      verbs: [verb as AccessVerb],
+      subresource,
+      namespaces: watched === "all" || namespace === undefined
+        ? "all"
+        : namespace === ANY_WATCHED_NAMESPACE
+        ? watched
+        : [namespace],
+    };
+  });
+}
+
+/** Resources of requests that write objects, excluding subresources. */
+export function writtenResources(
+  requests: readonly RecordedRequest[],
+): readonly string[] {
+  return [
+    ...new Set(
+      requests.filter(({ verb, resource }) =>
+        WRITES.includes(verb) && !resource.includes("/")
+      ).map(requestedResource),
+    ),
+  ];
+}
+
+/** Text of recorded requests, with one line per resource. */
+export function recordText(requests: readonly RecordedRequest[]): string {
+  const verbs = new Map<string, Set<string>>();
+  for (const request of requests) {
+    const resource = requestedResource(request);
+    verbs.set(resource, (verbs.get(resource) ?? new Set()).add(request.verb));
+  }
+  return [...verbs].sort(([a], [b]) => a < b ? -1 : 1)
+    .map(([resource, seen]) =>
+      `  ${resource}: ${[...seen].sort().join(", ")}\n`
+    )
+    .join("");
+}
+
+/** Resource with its group, such as `deployments.apps/status`. */
+function requestedResource({ group, resource }: RecordedRequest): string {
+  if (group === "") return resource;
+  const [plural, subresource] = resource.split("/");
+  return `${plural}.${group}${
+    subresource === undefined ? "" : `/${subresource}`
+  }`;
 }

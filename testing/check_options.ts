@@ -132,17 +132,7 @@ export interface CheckOptions {
       >
       | undefined;
     /** Invariants that must hold when the operator is at rest. */
-    readonly eventually?:
-      | Readonly<
-        Record<
-          string,
-          (state: {
-            /** Objects of a kind, such as `ConfigMap`. */
-            list(kind: string): readonly UntypedObject[];
-          }) => boolean | string | void
-        >
-      >
-      | undefined;
+    readonly eventually?: NonNullable<CheckOptions["invariants"]>["always"];
   } | undefined;
 }
 

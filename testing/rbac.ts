@@ -8,7 +8,7 @@ export interface RbacOptions {
   readonly name: string;
   /** Namespace of the operator. */
   readonly namespace: string;
-  /** Access to objects in the watched namespaces. */
+  /** Access to the objects of kinds. */
   readonly access: readonly {
     /** Kind of the objects. */
     readonly kind: Kind;
@@ -20,16 +20,9 @@ export interface RbacOptions {
     )[];
     /** Subresource that the verbs apply to instead of the object, such as `status`. */
     readonly subresource?: string | undefined;
-    /** Namespaces of the access. Defaults to the operator's namespaces. */
+    /** Namespaces of the access. Defaults to all namespaces. */
     readonly namespaces?: "all" | readonly string[] | undefined;
   }[];
-  /**
-   * Access in the operator's own namespace only, such as to its Lease. Empty by
-   * default.
-   */
-  readonly ownAccess?: RbacOptions["access"] | undefined;
-  /** Namespaces of the operator's access. Defaults to all namespaces. */
-  readonly namespaces?: readonly string[] | undefined;
 }
 
 /** Access of an operator to the objects of a kind. */
@@ -123,33 +116,28 @@ export function policyRules(
  * @throws {TypeError} If the plural name or the scope of a kind is not known.
  */
 export function rbacManifests(options: RbacOptions): readonly RbacManifest[] {
-  const { name, namespace, access, ownAccess = [], namespaces } = options;
+  const { name, namespace, access } = options;
   const clusterWide: KindAccess[] = [];
   const local = new Map<string, KindAccess[]>();
-  const add = (one: KindAccess, places: "all" | readonly string[]) => {
-    if (!isResolved(one.kind)) {
+  for (const one of access) {
+    const { kind, namespaces = "all" } = one;
+    if (!isResolved(kind)) {
       throw new TypeError(
         `Cannot create roles: the scope must be known: received ${
-          kindText(one.kind)
+          kindText(kind)
         } without 'plural' and 'scope'`,
       );
     }
-    if (places === "all" || one.kind.scope === "Cluster") clusterWide.push(one);
+    if (namespaces === "all" || kind.scope === "Cluster") clusterWide.push(one);
     else {
-      for (const place of new Set(places)) {
+      for (const place of new Set(namespaces)) {
         local.set(place, [...local.get(place) ?? [], one]);
       }
     }
-  };
-  for (const one of access) add(one, one.namespaces ?? namespaces ?? "all");
-  for (const one of ownAccess) add(one, [namespace]);
+  }
   const account = { name, namespace };
   return [
-    {
-      apiVersion: "v1",
-      kind: "ServiceAccount",
-      metadata: { name, namespace },
-    },
+    accountManifest(account),
     ...roleAndBinding({ name }, clusterWide, account),
     ...[...local].flatMap(([place, here]) =>
       roleAndBinding({ name, namespace: place }, here, account)
@@ -157,24 +145,41 @@ export function rbacManifests(options: RbacOptions): readonly RbacManifest[] {
   ];
 }
 
+/** Name and namespace of a service account. */
+type Account = Pick<RbacOptions, "name" | "namespace">;
+
+/** Creates a service account. */
+export function accountManifest(metadata: Account): RbacManifest {
+  return { apiVersion: "v1", kind: "ServiceAccount", metadata };
+}
+
 /** Creates a Role with its binding; a ClusterRole without a namespace. */
 function roleAndBinding(
   metadata: RbacManifest["metadata"],
   access: readonly KindAccess[],
-  account: { readonly name: string; readonly namespace: string },
+  account: Account,
 ): readonly RbacManifest[] {
   const rules = policyRules(access);
   if (rules.length === 0) return [];
   const kind = metadata.namespace === undefined ? "ClusterRole" : "Role";
-  const apiVersion = `${RBAC_API}/v1`;
   return [
-    { apiVersion, kind, metadata, rules },
-    {
-      apiVersion,
-      kind: `${kind}Binding`,
-      metadata,
-      roleRef: { apiGroup: RBAC_API, kind, name: metadata.name },
-      subjects: [{ kind: "ServiceAccount", ...account }],
-    },
+    { apiVersion: `${RBAC_API}/v1`, kind, metadata, rules },
+    bindingManifest(metadata, metadata.name, account),
   ];
+}
+
+/** Creates the binding of a Role; of a ClusterRole without a namespace. */
+export function bindingManifest(
+  metadata: RbacManifest["metadata"],
+  role: string,
+  account: Account,
+): RbacManifest {
+  const kind = metadata.namespace === undefined ? "ClusterRole" : "Role";
+  return {
+    apiVersion: `${RBAC_API}/v1`,
+    kind: `${kind}Binding`,
+    metadata,
+    roleRef: { apiGroup: RBAC_API, kind, name: role },
+    subjects: [{ kind: "ServiceAccount", ...account }],
+  };
 }

@@ -34,7 +34,7 @@ import {
 import { ActingTransport } from "./acting_transport.ts";
 import { ApiServer } from "../apiserver/server.ts";
 import type { PolicyRule } from "../core/kinds/rbac_v1.ts";
-import { type RbacManifest, rbacManifests } from "./rbac.ts";
+import { bindingManifest, type RbacManifest, rbacManifests } from "./rbac.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
 import { operatorAccess } from "./operator_access.ts";
 import type { DefinedKind } from "../core/crd/kind_definition.ts";
@@ -309,15 +309,11 @@ export class TestCluster {
     });
     for (const manifest of manifests) await this.#give(manifest);
     if (rights === "manifests") return;
-    const group = "rbac.authorization.k8s.io";
-    const role = { apiVersion: `${group}/v1`, metadata: { name } };
-    await this.#give({ ...role, kind: "ClusterRole", rules: rights });
-    await this.#give({
-      ...role,
-      kind: "ClusterRoleBinding",
-      roleRef: { apiGroup: group, kind: "ClusterRole", name },
-      subjects: [{ kind: "ServiceAccount", name, namespace }],
-    });
+    const binding = bindingManifest({ name }, name, { name, namespace });
+    const { apiVersion, metadata } = binding;
+    const role = { apiVersion, metadata, kind: "ClusterRole", rules: rights };
+    await this.#give(role);
+    await this.#give(binding);
   }
 
   async #give(manifest: RbacManifest): Promise<void> {

@@ -21,6 +21,16 @@ export type EnvtestSettings = Pick<
   "controllers" | "simulate"
 >;
 
+interface StandInDeps {
+  readonly settings: EnvtestSettings;
+  /** File of the objects. */
+  readonly data: string;
+  readonly meeting: Meeting;
+  /** Server that answers as etcd. */
+  readonly health: Server;
+  readonly end: (why: string) => void;
+}
+
 /**
  * Process that stands in for etcd, and runs the API server when the script
  * `kube-apiserver` asks for it. Both share one runtime, which loads its modules
@@ -28,29 +38,15 @@ export type EnvtestSettings = Pick<
  * `--data-dir`.
  */
 export class EtcdStandIn {
-  readonly #settings: EnvtestSettings;
-  readonly #data: string;
-  readonly #meeting: Meeting;
-  readonly #health: Server;
+  readonly #deps: StandInDeps;
   readonly #parent = process.ppid;
-  readonly #end: (why: string) => void;
   #server: ApiServer | undefined;
   #caller: Caller | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
   #isBusy = false;
 
-  private constructor(options: {
-    readonly settings: EnvtestSettings;
-    readonly data: string;
-    readonly meeting: Meeting;
-    readonly health: Server;
-    readonly end: (why: string) => void;
-  }) {
-    this.#settings = options.settings;
-    this.#data = options.data;
-    this.#meeting = options.meeting;
-    this.#health = options.health;
-    this.#end = options.end;
+  private constructor(deps: StandInDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -92,7 +88,7 @@ export class EtcdStandIn {
   }
 
   #serve(): void {
-    this.#health.on("request", ({ url = "/" }, response) => {
+    this.#deps.health.on("request", ({ url = "/" }, response) => {
       const answer = ANSWERS[url.split("?")[0] ?? ""];
       response.writeHead(answer === undefined ? 404 : 200, {
         "content-type": "application/json",
@@ -108,10 +104,10 @@ export class EtcdStandIn {
     if (this.#isBusy) return;
     this.#isBusy = true;
     try {
-      if (process.ppid !== this.#parent) this.#end("its parent has ended");
+      if (process.ppid !== this.#parent) this.#deps.end("its parent has ended");
       if (this.#caller?.isGone()) await this.#stopServer();
       if (this.#server === undefined) {
-        const caller = this.#meeting.nextCaller();
+        const caller = this.#deps.meeting.nextCaller();
         if (caller !== undefined) await this.#startServer(caller);
       }
     } finally {
@@ -128,9 +124,9 @@ export class EtcdStandIn {
       }
       const { ApiServer } = await load();
       this.#server = await ApiServer.start({
-        ...this.#settings,
+        ...this.#deps.settings,
         ...options,
-        data: this.#data,
+        data: this.#deps.data,
         logger: readableLogger({
           write: (text) => caller.say(text.trimEnd()),
           colors: false,
@@ -158,9 +154,9 @@ export class EtcdStandIn {
     clearInterval(this.#timer);
     this.#isBusy = true;
     await this.#stopServer();
-    this.#meeting.close();
-    this.#health.closeAllConnections?.();
-    await new Promise((closed) => this.#health.close(closed));
+    this.#deps.meeting.close();
+    this.#deps.health.closeAllConnections?.();
+    await new Promise((closed) => this.#deps.health.close(closed));
   }
 }
 

@@ -5,7 +5,7 @@ import {
   issueCertificate,
 } from "../../apiserver/certificates.ts";
 import type { ApiServerOptions } from "../../apiserver/server_options.ts";
-import { readUsers } from "../token_file.ts";
+import { readUsers } from "../embedded_server.ts";
 import { KUBE_APISERVER_FLAGS } from "./flag_lists.ts";
 import { readProgramFlags } from "./program_flags.ts";
 

@@ -168,10 +168,8 @@ function drawMemory(operators) {
         element("div", {}, "Event-loop lag: " + time(lags.at(-1)) + ", at most " + time(Math.max(...lags))),
         drawing("svg", { viewBox: "0 0 240 42", width: "100%", height: "60", role: "img", "aria-label": "event-loop lag" },
           drawing("polyline", { points, class: "lag" })))),
-    element("div", { class: "scroll" }, element("table", {},
-      element("thead", {}, element("tr", {}, ...["Cached kind", "decoded", "bytes", "compressed", "keys only"].map((name) =>
-        element("th", {}, name)))),
-      element("tbody", {}, ...tiers))));
+    element("div", { class: "scroll" },
+      table(["Cached kind", "decoded", "bytes", "compressed", "keys only"], tiers)));
 }
 
 const MOODS = { running: "busy", failing: "bad", deleting: "wait", paused: "wait", done: "good", deleted: "" };
@@ -266,20 +264,19 @@ function objectDetails(history) {
   }
   if (graph !== undefined) parts.push(graphOf(graph, last?.workflow));
   if (conditions.length > 0) {
+    const cells = ({ type, status, reason, message }) => [type, status, reason, message];
     parts.push(table(["Condition", "Status", "Reason", "Message"], conditions.map((condition) =>
-      [condition.type, condition.status, condition.reason, condition.message])));
+      element("tr", {}, ...cells(condition).map((value) => element("td", {}, value ?? ""))))));
   }
-  parts.push(element("div", { class: "scroll" }, element("table", { class: "runs" },
-    element("thead", {}, element("tr", {}, ...["Time", "Run", "Cause and writes", "Took"].map((name) =>
-      element("th", {}, name)))),
-    element("tbody", {}, ...runs.toReversed().map((run) => runRow(run, false))))));
+  const rows = runs.toReversed().map((run) => runRow(run, false));
+  const names = ["Time", "Run", "Cause and writes", "Took"];
+  parts.push(element("div", { class: "scroll" }, table(names, rows, { class: "runs" })));
   return element("div", {}, ...parts);
 }
-function table(names, rows) {
-  return element("table", {},
+function table(names, rows, options) {
+  return element("table", options,
     element("thead", {}, element("tr", {}, ...names.map((name) => element("th", {}, name)))),
-    element("tbody", {}, ...rows.map((row) =>
-      element("tr", {}, ...row.map((value) => element("td", {}, value ?? ""))))));
+    element("tbody", {}, ...rows));
 }
 
 function workflowOf(name) {

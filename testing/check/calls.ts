@@ -5,8 +5,7 @@
  * @module
  */
 import { isJsonObject } from "../../core/patch/json_value.ts";
-import { notesOf, type RunRecord } from "./run_record.ts";
-import type { TracedNote } from "./run_trace.ts";
+import { notesOf, type RunRecord, type TracedNote } from "./run_record.ts";
 import {
   differenceName,
   fieldPath,

@@ -18,6 +18,7 @@ import {
   type Job,
   type JobResult,
   type Judgement,
+  type SessionOptions,
 } from "./check_session.ts";
 import { derivePlans, PLAN_KINDS, type PlanKind } from "./derive_plans.ts";
 import { examplesBeside } from "./example_files.ts";
@@ -31,8 +32,12 @@ import {
 } from "./operator_source.ts";
 import { type Plan, planText, readPlan } from "./plan.ts";
 import { isAtRest, type RunRecord, writesOf } from "./run_record.ts";
-import { stateKey } from "./state.ts";
-import { type CheckStep, type Scenario, scenarios } from "./workload.ts";
+import {
+  appliedKeys,
+  type CheckStep,
+  type Scenario,
+  scenarios,
+} from "./workload.ts";
 
 type Finding = CheckReport["findings"][number];
 
@@ -57,14 +62,10 @@ export interface Progress {
 }
 
 /** Settings of worker processes. */
-export interface RunnerSettings {
-  /** CustomResourceDefinitions among the examples. */
-  readonly definitions: readonly JsonObject[];
-  /** File with further options. */
-  readonly options: string | undefined;
-  readonly seed: number;
-  readonly simulate: boolean;
-}
+export type RunnerSettings = Pick<
+  SessionOptions,
+  "definitions" | "options" | "seed" | "simulate"
+>;
 
 /** Runner of jobs, perhaps of several at the same time. */
 export interface Runner {
@@ -592,11 +593,7 @@ function counted(
 
 function isSmall(scenario: Scenario, run: RunRecord): boolean {
   const writes = writesOf(run).filter(({ step }) => step >= scenario.known);
-  const objects = new Set(
-    scenario.steps.flatMap((step) =>
-      "apply" in step ? [stateKey(step.apply)] : []
-    ),
-  );
+  const objects = new Set(appliedKeys(scenario));
   return writes.length <= EXHAUSTIVE.writes &&
     objects.size <= EXHAUSTIVE.objects;
 }

@@ -8,52 +8,35 @@ import { isDeepStrictEqual } from "node:util";
 import { milliseconds } from "../../core/api/duration.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import type { CheckOptions } from "../check_options.ts";
 import type { OperatorSource } from "./operator_source.ts";
-import type { Perturbation } from "./plan.ts";
-import type { ObjectReference } from "./perturbation.ts";
+import { type ForeignChange, type Perturbation, worldPlan } from "./plan.ts";
 import {
   isAtRest,
   MAX_WRITES,
   type RunRecord,
   type SettledStep,
+  type TraceEntry,
 } from "./run_record.ts";
-import { clusterState, metadataOf } from "./state.ts";
-import type { TraceEntry } from "./run_trace.ts";
+import { clusterState } from "./state.ts";
 import { type CheckStep, type Scenario, stepText } from "./workload.ts";
 import type { RequestEntry, TraceEntry as WorldEntry } from "./trace.ts";
 import { ApiError } from "../../core/api/api_error.ts";
 import { pointerSteps } from "../../core/patch/json_patch.ts";
-import { World } from "./world.ts";
+import { referenceOf, World } from "./world.ts";
 import { Explorer } from "./explorer.ts";
-import { type ForeignChange, worldPlan } from "./world_plan.ts";
 import { valueAt } from "./derive_plans.ts";
 
-/** State of the cluster that custom invariants check. */
-export interface CheckedState {
-  /** Objects of a kind, such as `ConfigMap`. */
-  list(kind: string): readonly UntypedObject[];
-}
-
-/** Custom invariant: a function that returns false or a text if violated. */
-export type Invariant = (state: CheckedState) => boolean | string | void;
-
-/** Custom invariants by name. */
-export interface Invariants {
-  /** Invariants that must hold after each change. */
-  readonly always?: Readonly<Record<string, Invariant>> | undefined;
-  /** Invariants that must hold whenever the operator is at rest. */
-  readonly eventually?: Readonly<Record<string, Invariant>> | undefined;
-}
+type Invariants = NonNullable<CheckOptions["invariants"]>;
+type Invariant = NonNullable<Invariants["always"]>[string];
 
 /** Settings of a run, apart from its plan. */
-export interface RunSetup {
+export interface RunSetup
+  extends Pick<CheckOptions, "invariants" | "externals"> {
   readonly source: OperatorSource;
   readonly seed: number;
   /** Whether pods run on simulated nodes. */
   readonly simulate: boolean;
-  readonly invariants?: Invariants | undefined;
-  /** Fake of the systems outside the cluster. */
-  readonly externals?: ((request: Request) => Promise<Response>) | undefined;
   /** Duration of the idle time at the end of the run, in milliseconds. */
   readonly idle?: number | undefined;
   /** Explorer that chooses the order of event deliveries and writes. */
@@ -240,7 +223,7 @@ async function makeChange(world: World, change: ForeignChange): Promise<void> {
     if (field === undefined) return world.delete(target);
     const path = pointerSteps(`/${field}`);
     const object = objectsOf(world).find((one) =>
-      isDeepStrictEqual(referenceOf(one), referenceOf(target))
+      isDeepStrictEqual(referenceOf(one), target)
     );
     const other = otherValue(valueAt(object, path));
     if (other === undefined) return Promise.resolve();
@@ -261,22 +244,6 @@ async function makeChange(world: World, change: ForeignChange): Promise<void> {
   await work().catch((error: unknown) => {
     if (!ApiError.is(error)) throw error;
   });
-}
-
-/** Returns the reference to an object or to the target of a change. */
-function referenceOf(
-  object: JsonObject | ForeignChange["target"],
-): ObjectReference {
-  const { apiVersion, kind, name, namespace } = {
-    ...object,
-    ...metadataOf(object as JsonObject),
-  } as JsonObject;
-  return {
-    apiVersion: String(apiVersion),
-    kind: String(kind),
-    name: String(name),
-    ...(namespace !== undefined && { namespace: String(namespace) }),
-  };
 }
 
 /** Returns another value of the same type; undefined for lists and objects. */
@@ -321,7 +288,7 @@ class Violations {
     world: World,
   ): void {
     let objects: readonly UntypedObject[] | undefined;
-    const state: CheckedState = {
+    const state: Parameters<Invariant>[0] = {
       list: (kind) =>
         (objects ??= Object.values(world.snapshot())).filter((one) =>
           one.kind === kind

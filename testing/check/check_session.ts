@@ -4,20 +4,16 @@
  *
  * @module
  */
-import { type Invariants, runScenario, type RunSetup } from "./check_run.ts";
-import type { DefinedKind } from "../../core/crd/kind_definition.ts";
+import { runScenario, type RunSetup } from "./check_run.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
+import type { CheckOptions } from "../check_options.ts";
 import {
   judge,
   judgePaths,
   judgeReference,
   type Violation,
 } from "./oracles.ts";
-import {
-  type GivenOperator,
-  type OperatorSource,
-  operatorSource,
-} from "./operator_source.ts";
+import { type OperatorSource, operatorSource } from "./operator_source.ts";
 import { callDifferences } from "./calls.ts";
 import { readOptions } from "./options_file.ts";
 import { Explorer, ScheduleGraph } from "./explorer.ts";
@@ -28,19 +24,19 @@ import { clusterState, differenceName, stateDifferences } from "./state.ts";
 import type { Scenario } from "./workload.ts";
 
 /** Options of a session: the operator, and the settings that its runs share. */
-export interface SessionOptions {
-  readonly operator: GivenOperator;
-  readonly kinds?: readonly DefinedKind[] | undefined;
+export interface SessionOptions extends
+  Pick<
+    CheckOptions,
+    "operator" | "kinds" | "from" | "invariants" | "externals"
+  > {
   /** CustomResourceDefinitions not defined by the operator; plain data. */
   readonly definitions?: readonly JsonObject[] | undefined;
-  readonly from?: string | undefined;
+  /** Name of the export that is the operator. */
   readonly export?: string | undefined;
   /** File with defaults for the options that are not given. */
   readonly options?: string | undefined;
   readonly seed: number;
   readonly simulate: boolean;
-  readonly invariants?: Invariants | undefined;
-  readonly externals?: ((request: Request) => Promise<Response>) | undefined;
 }
 
 /** Job that a session performs; plain data. */

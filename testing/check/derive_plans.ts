@@ -4,12 +4,18 @@
  *
  * @module
  */
+import { jsonPointer } from "../../core/patch/json_patch.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { Perturbation, Plan } from "./plan.ts";
-import { eventsOf, type RunRecord, writesOf } from "./run_record.ts";
+import {
+  eventsOf,
+  type RunRecord,
+  type TracedEvent,
+  type TracedWrite,
+  writesOf,
+} from "./run_record.ts";
 import { isLeftOut, metadataOf, stateKey } from "./state.ts";
-import type { TracedEvent, TracedWrite } from "./run_trace.ts";
-import type { Scenario } from "./workload.ts";
+import { appliedKeys, type Scenario } from "./workload.ts";
 
 /** Kinds of plans, in the order in which they are run, with their descriptions. */
 export const PLAN_KINDS = {
@@ -33,6 +39,9 @@ export const PLAN_KINDS = {
 } as const;
 
 export type PlanKind = keyof typeof PLAN_KINDS;
+
+/** Perturbation, and the situation in which an equal one needs no plan. */
+type Candidate = readonly [Perturbation, situation?: string];
 
 /** Plans of a scenario. */
 export interface DerivedPlans {
@@ -74,28 +83,23 @@ export function derivePlans(
   const found: Perturbation[] = [];
   let pruned = 0;
   const add = (perturbation: Perturbation, situation?: string) => {
-    const signature = situation === undefined
-      ? undefined
-      : `${perturbation.do} ${situation}`;
-    if (signature !== undefined && seen.has(signature)) {
-      pruned++;
-      return;
+    if (situation !== undefined) {
+      const signature = `${perturbation.do} ${situation}`;
+      if (seen.has(signature)) {
+        pruned++;
+        return;
+      }
+      seen.add(signature);
     }
-    if (signature !== undefined) seen.add(signature);
     found.push(perturbation);
   };
   const writes = writesOf(run).filter(({ disturbed }) => !disturbed);
   const events = eventsOf(run);
-  const isKnown = (step: number) => step < scenario.known;
   writes.forEach((write, at) => {
     const { number, step } = write;
     const before = writes[at - 1];
-    if (write.effect === "nothing") {
-      // A write that changed nothing leaves the state as the one before it.
-      pruned += 3;
-      return;
-    }
-    if (isKnown(step)) {
+    // A write that changed nothing leaves the state as the one before it.
+    if (write.effect === "nothing" || step < scenario.known) {
       pruned += 3;
       return;
     }
@@ -105,16 +109,10 @@ export function derivePlans(
     const follows = before !== undefined && before.step === step &&
       before.effect !== "nothing" &&
       !isBetween(run, before, write);
-    if (follows) pruned++;
-    else {add(
-        { do: "crash", write: number, place: "before" },
-        `${situation} before`,
-      );}
-    add(
-      { do: "crash", write: number, place: "unanswered" },
-      `${situation} unanswered`,
-    );
-    add({ do: "crash", write: number, place: "after" }, `${situation} after`);
+    for (const place of ["before", "unanswered", "after"]) {
+      if (place === "before" && follows) pruned++;
+      else add({ do: "crash", write: number, place }, `${situation} ${place}`);
+    }
     if (write.verb !== "delete" && write.effect !== "created") {
       add({ do: "conflict", write: number, times: 2 }, situation);
     }
@@ -130,18 +128,15 @@ export function derivePlans(
       }
     }
   });
-  for (const one of stalePlans(scenario, run, writes)) add(one);
-  for (const one of laggingPlans(scenario, run)) add(one);
-  for (const one of missedPlans(scenario, events)) add(one);
-  for (const [one, situation] of orderPlans(scenario, events)) {
-    add(one, situation);
-  }
-  for (const [one, situation] of cutPlans(scenario, events)) {
-    add(one, situation);
-  }
-  for (const [one, situation] of foreignPlans(scenario, run, writes)) {
-    add(one, situation);
-  }
+  const others = [
+    ...stalePlans(scenario, run, writes),
+    ...laggingPlans(scenario, run),
+    ...missedPlans(scenario, events),
+    ...orderPlans(scenario, events),
+    ...cutPlans(scenario, events),
+    ...foreignPlans(scenario, run, writes),
+  ];
+  for (const [one, situation] of others) add(one, situation);
   if (writes.some(({ kind }) => WORKLOADS.test(kind))) {
     const situation = writes.filter(({ kind }) => WORKLOADS.test(kind))
       .map(signatureOf).join();
@@ -191,131 +186,110 @@ function isBetween(
  * Restarts at the end of a step after which the operator sees the state at the
  * end of an earlier step for a while.
  */
-function stalePlans(
+function* stalePlans(
   scenario: Scenario,
   { steps }: RunRecord,
   writes: readonly TracedWrite[],
-): readonly Perturbation[] {
-  const found: Perturbation[] = [];
-  steps.forEach(({ revision, writes: last }, step) => {
-    if (last === 0) return;
-    if (step < scenario.known || scenario.steps[step]?.settle === false) return;
-    for (let past = 0; past < step; past++) {
-      const older = steps[past]!;
+): Generator<Candidate> {
+  for (const [step, { revision, writes: write }] of steps.entries()) {
+    if (write === 0) continue;
+    if (step < scenario.known || scenario.steps[step]?.settle === false) {
+      continue;
+    }
+    for (const [past, older] of steps.slice(0, step).entries()) {
       if (older.revision >= revision) continue;
       // Without a write since then the older state leads to the same decisions.
       const since = writes.some((write) =>
         write.step > past && write.step <= step && write.effect !== "nothing"
       );
       if (!since) continue;
-      found.push({
-        do: "stale",
-        write: last,
-        revision: older.revision,
-        ms: STALE_MS,
-      });
+      yield [{ do: "stale", write, revision: older.revision, ms: STALE_MS }];
     }
-  });
-  return found;
+  }
 }
 
 /**
  * Restarts at the end of a step that creates an object, after which the
  * operator does not see the new objects of its kind for a while.
  */
-function laggingPlans(
+function* laggingPlans(
   scenario: Scenario,
   run: RunRecord,
-): readonly Perturbation[] {
-  return run.steps.flatMap(({ writes: last, objects }, at) => {
+): Generator<Candidate> {
+  for (const [at, { writes: write, objects }] of run.steps.entries()) {
     const [step, older] = [scenario.steps[at], run.steps[at - 1]];
     if (step === undefined || older === undefined || !("apply" in step)) {
-      return [];
+      continue;
     }
-    if (at < scenario.known || step.settle === false || last === 0) return [];
+    if (at < scenario.known || step.settle === false || write === 0) continue;
     const { kind } = step.apply;
     const count = (all: readonly JsonObject[]) =>
       all.filter((object) => object["kind"] === kind).length;
     // Without another object of the kind there is no run that can be misled.
     if (count(older.objects) === 0 || count(objects) <= count(older.objects)) {
-      return [];
+      continue;
     }
     const shown = eventsOf(run).find((event) => event.kind === kind);
-    return shown === undefined ? [] : [{
-      do: "stale",
-      write: last,
-      revision: older.revision,
-      ms: STALE_MS,
-      resource: shown.resource,
-    }];
-  });
+    if (shown === undefined) continue;
+    const { resource } = shown;
+    const { revision } = older;
+    yield [{ do: "stale", write, revision, ms: STALE_MS, resource }];
+  }
 }
 
 /**
  * Missed events that the next event of the same object cancels, before the
  * operator can come to rest: a relist shows only the last state, too.
  */
-function missedPlans(
+function* missedPlans(
   scenario: Scenario,
   events: readonly TracedEvent[],
-): readonly Perturbation[] {
-  const found: Perturbation[] = [];
-  events.forEach((event, at) => {
-    if (event.step < scenario.known || event.event === "MODIFIED") return;
+): Generator<Candidate> {
+  for (const [at, event] of events.entries()) {
+    if (event.step < scenario.known || event.event === "MODIFIED") continue;
+    const { resource, group, revision: from } = event;
     const next = events.slice(at + 1).find((other) =>
-      other.resource === event.resource && other.group === event.group &&
+      other.resource === resource && other.group === group &&
       other.namespace === event.namespace && other.name === event.name &&
       other.event !== "MODIFIED"
     );
-    if (next === undefined || next.event === event.event) return;
+    if (next === undefined || next.event === event.event) continue;
     const between = scenario.steps.slice(event.step, next.step);
-    if (between.some(({ settle }) => settle !== false)) return;
-    const { resource, group, revision } = event;
-    found.push({
-      do: "missed",
-      resource,
-      group,
-      from: revision,
-      to: revision + 1,
-    });
-  });
-  return found;
+    if (between.some(({ settle }) => settle !== false)) continue;
+    yield [{ do: "missed", resource, group, from, to: from + 1 }];
+  }
 }
 
 /** Events that are delivered after a later event of another kind. */
-function orderPlans(
+function* orderPlans(
   scenario: Scenario,
   events: readonly TracedEvent[],
-): readonly (readonly [Perturbation, string])[] {
-  const found: (readonly [Perturbation, string])[] = [];
-  events.forEach((event, at) => {
-    if (event.step < scenario.known) return;
+): Generator<Candidate> {
+  for (const [at, event] of events.entries()) {
+    if (event.step < scenario.known) continue;
     for (const other of events.slice(at + 1, at + 1 + ORDER_WINDOW)) {
       if (other.step !== event.step) break;
       if (other.resource === event.resource && other.group === event.group) {
         continue;
       }
-      found.push([
+      yield [
         { do: "order", event: event.number, after: other.number },
         `${deliveryOf(event, events)} after ${deliveryOf(other, events)}`,
-      ]);
+      ];
     }
-  });
-  return found;
+  }
 }
 
-function cutPlans(
+function* cutPlans(
   scenario: Scenario,
   events: readonly TracedEvent[],
-): readonly (readonly [Perturbation, string])[] {
-  return events.filter(({ step }) => step >= scenario.known).flatMap(
-    (event) => {
-      const situation = deliveryOf(event, events);
-      return (["cut", "expire"] as const).map((name) =>
-        [{ do: name, event: event.number }, situation] as const
-      );
-    },
-  );
+): Generator<Candidate> {
+  for (const event of events) {
+    if (event.step < scenario.known) continue;
+    const situation = deliveryOf(event, events);
+    yield [{ do: "cut", event: event.number }, situation];
+    yield [{ do: "expire", event: event.number }, situation];
+  }
 }
 
 /** Text of a delivery, with the number of earlier equal ones in its step. */
@@ -332,20 +306,17 @@ function deliveryOf(
 }
 
 /** Deletions and changes of owned objects by another writer, after a step. */
-function foreignPlans(
+function* foreignPlans(
   scenario: Scenario,
   { steps, before }: RunRecord,
   writes: readonly TracedWrite[],
-): readonly (readonly [Perturbation, string])[] {
-  const found: (readonly [Perturbation, string])[] = [];
+): Generator<Candidate> {
   const given = new Set(before);
-  const byUser = new Set(
-    scenario.steps.flatMap((step) =>
-      "apply" in step ? [stateKey(step.apply)] : []
-    ),
-  );
-  steps.forEach(({ objects }, step) => {
-    if (step < scenario.known || scenario.steps[step]?.settle === false) return;
+  const byUser = new Set(appliedKeys(scenario));
+  for (const [step, { objects }] of steps.entries()) {
+    if (step < scenario.known || scenario.steps[step]?.settle === false) {
+      continue;
+    }
     for (const object of objects) {
       const key = stateKey(object);
       const { uid, name, namespace, deletionTimestamp } = metadataOf(object);
@@ -363,20 +334,19 @@ function foreignPlans(
         name: String(name),
       };
       const content = contentOf(object);
-      found.push([{ do: "delete", ...address }, `${key} ${content}`]);
-      const fields = ownFields(own).filter(({ path }) =>
+      yield [{ do: "delete", ...address }, `${key} ${content}`];
+      const fields = ownFields(own).filter((path) =>
         valueAt(object, path) !== undefined
       );
-      for (const { path } of fields.slice(0, MAX_FIELDS)) {
-        const pointer = path.map(escaped).join("/");
-        found.push([
+      for (const path of fields.slice(0, MAX_FIELDS)) {
+        const pointer = jsonPointer(path).slice(1);
+        yield [
           { do: "edit", ...address, field: pointer },
           `${key} ${pointer} ${content}`,
-        ]);
+        ];
       }
     }
-  });
-  return found;
+  }
 }
 
 function contentOf(object: JsonObject): string {
@@ -387,7 +357,7 @@ function contentOf(object: JsonObject): string {
 /** Paths of the fields that an operator has written. */
 function ownFields(
   writes: readonly TracedWrite[],
-): readonly { readonly path: readonly string[] }[] {
+): readonly (readonly string[])[] {
   const paths = new Map<string, readonly string[]>();
   const walk = (value: unknown, path: readonly string[]) => {
     if (isJsonObject(value)) {
@@ -405,7 +375,7 @@ function ownFields(
     const labels = isJsonObject(metadata) ? metadata["labels"] : undefined;
     walk(labels ?? {}, ["metadata", "labels"]);
   }
-  return [...paths.values()].map((path) => ({ path }));
+  return [...paths.values()];
 }
 
 /** Value at a path of fields. */
@@ -415,8 +385,4 @@ export function valueAt(value: unknown, path: readonly string[]): unknown {
     found = isJsonObject(found) ? found[name] : undefined;
   }
   return found;
-}
-
-function escaped(name: string): string {
-  return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }

@@ -5,7 +5,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { clusterState } from "./state.ts";
+import { clusterState, UID_REGEXP } from "./state.ts";
 import type { RequestEntry, TraceEntry } from "./trace.ts";
 import type { World } from "./world.ts";
 import type { Action, Chooser } from "./world_schedule.ts";
@@ -13,8 +13,6 @@ import type { Action, Chooser } from "./world_schedule.ts";
 /** Radix of the digits that represent the choices of a schedule. */
 const DIGITS = 36;
 const TIME_REGEXP = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z/g;
-const UID_REGEXP =
-  /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
 /** Graph of the states of a scenario, connected by choices. */
 export class ScheduleGraph {

@@ -7,7 +7,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isResolved, type Kind } from "../../core/api/kind.ts";
 import { Client } from "../../core/client/client.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
+import { systemClock } from "../../core/clock.ts";
 import {
   type DefinedKind,
   isDefinedKind,
@@ -15,31 +15,15 @@ import {
 import type { CrdManifest } from "../../core/crd/crd_object.ts";
 import { kindFromCrd } from "../kind_from_crd.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
-import { type Logger, silentLogger } from "../../core/logger.ts";
+import { silentLogger } from "../../core/logger.ts";
 import {
   development,
   type OperatorHandle,
   setDevelopment,
 } from "../../core/operator/development.ts";
 import { importFresh } from "./fresh_modules.ts";
-import type { WorldStart } from "./world.ts";
-
-/** Cluster to which a started operator connects. */
-export interface OperatorCluster {
-  /** Client with all rights. */
-  readonly client: Client;
-  /** Clock of the check. */
-  readonly clock: Clock;
-  /** Logger of the check. */
-  readonly logger: Logger;
-  /** Namespaces to watch. */
-  readonly namespaces: "all" | readonly string[];
-}
-
-/** Operator, or another object that can be started. */
-export interface StartedOperator {
-  start(): Promise<void>;
-}
+import type { CheckOptions } from "../check_options.ts";
+import type { OperatorCluster, StartedOperator, WorldStart } from "./world.ts";
 
 /** Source of an operator that creates any number of instances. */
 export interface OperatorSource {
@@ -62,12 +46,6 @@ export interface OperatorSource {
   load(start: WorldStart, isOld: boolean): Promise<StartedOperator | undefined>;
 }
 
-/** Operator to check: a function, or the path or URL of a file. */
-export type GivenOperator =
-  | ((cluster: OperatorCluster) => StartedOperator)
-  | string
-  | URL;
-
 /**
  * Determines the kinds and settings of an operator, without running it.
  *
@@ -79,12 +57,13 @@ export type GivenOperator =
  * @param options.export Name of the export that is the operator.
  * @throws {TypeError} If a file creates no operator.
  */
-export async function operatorSource(given: GivenOperator, options: {
-  readonly kinds?: readonly DefinedKind[] | undefined;
-  readonly definitions?: readonly JsonObject[] | undefined;
-  readonly from?: string | undefined;
-  readonly export?: string | undefined;
-} = {}): Promise<OperatorSource> {
+export async function operatorSource(
+  given: CheckOptions["operator"],
+  options: Pick<CheckOptions, "kinds" | "from"> & {
+    readonly definitions?: readonly JsonObject[] | undefined;
+    readonly export?: string | undefined;
+  } = {},
+): Promise<OperatorSource> {
   const file = typeof given === "function" ? undefined : pathOf(given);
   const idle: OperatorCluster = {
     client: new Client({ transport: NOWHERE }, { retry: false }),
@@ -113,9 +92,14 @@ export async function operatorSource(given: GivenOperator, options: {
     isDefinedKind(kind)
   );
   const primaries = [...new Set(controllers.map((one) => one.kind))];
-  const known = await servedKinds(defined);
+  const { builtinDefinitions } = await import(
+    "../../apiserver/builtin/builtin_definitions.ts"
+  );
+  const builtIn = builtinDefinitions();
   const unserved = primaries.filter((kind) =>
-    !known.has(`${kind.group}/${kind.kind}`)
+    ![...builtIn, ...defined].some((known) =>
+      known.group === kind.group && known.kind === kind.kind
+    )
   );
   const definitionOf = (kind: Kind) =>
     options.definitions?.find((one) => isDefinitionOf(one, kind));
@@ -128,7 +112,10 @@ export async function operatorSource(given: GivenOperator, options: {
         : [kindFromCrd(definition, kind.version)];
     }),
   ];
-  const names = await kindNames([...registered, ...kinds]);
+  const names = new Map(
+    [...builtIn, ...[...registered, ...kinds].filter(isResolved)]
+      .map(({ group, plural, kind }) => [`${group}/${plural}`, kind]),
+  );
   const from = options.from === undefined ? undefined : pathOf(options.from);
   return {
     file,
@@ -159,38 +146,9 @@ export function isDefinitionOf(object: JsonObject, kind: Kind): boolean {
     spec?.group === kind.group && spec.names?.kind === kind.kind;
 }
 
-/** Groups and names of the built-in kinds and the given ones. */
-async function servedKinds(
-  given: readonly Kind[],
-): Promise<ReadonlySet<string>> {
-  const { builtinDefinitions } = await import(
-    "../../apiserver/builtin/builtin_definitions.ts"
-  );
-  return new Set(
-    [...builtinDefinitions(), ...given].map(({ group, kind }) =>
-      `${group}/${kind}`
-    ),
-  );
-}
-
 export function pathOf(given: string | URL): string {
   if (given instanceof URL) return fileURLToPath(given);
   return given.startsWith("file:") ? fileURLToPath(given) : resolve(given);
-}
-
-/** Names of the built-in kinds and the given ones, by group and plural. */
-async function kindNames(
-  given: readonly Kind[],
-): Promise<ReadonlyMap<string, string>> {
-  const { builtinDefinitions } = await import(
-    "../../apiserver/builtin/builtin_definitions.ts"
-  );
-  return new Map(
-    [...builtinDefinitions(), ...given.filter(isResolved)].map((one) => [
-      `${one.group}/${one.plural}`,
-      one.kind,
-    ]),
-  );
 }
 
 const NOWHERE = {

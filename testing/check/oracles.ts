@@ -23,7 +23,7 @@ import {
   writesOf,
   writeText,
 } from "./run_record.ts";
-import type { TracedWrite } from "./run_trace.ts";
+import type { TracedWrite } from "./run_record.ts";
 import type { Scenario } from "./workload.ts";
 
 /** A violation that an oracle has found in a run. */

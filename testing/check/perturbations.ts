@@ -1,13 +1,139 @@
-import { untyped } from "../../core/api/kind.ts";
+import { Lease } from "../../core/operator/lease_lock.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { FaultEffect } from "../../apiserver/faults/fault_rule.ts";
-import type {
-  ObjectChange,
-  ObjectReference,
-  Perturbation,
-} from "./perturbation.ts";
 import type { WorldClock } from "./world_clock.ts";
+
+/** Reference to the object of a step or a perturbation. */
+export interface ObjectReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string | undefined;
+}
+
+/** Change of an object by another writer: a JSON merge patch, or a deletion. */
+export interface ObjectChange {
+  readonly patch?: object | undefined;
+  readonly delete?: true | undefined;
+}
+
+/**
+ * Fault in a simulation, as plain JSON. Writes and events are identified by
+ * their number in the trace of an undisturbed run, which a disturbed run equals
+ * up to that point.
+ */
+export type Perturbation =
+  /** Kills the operator at a write, and restarts it after `downMs`. */
+  | {
+    readonly do: "crash";
+    readonly write: number;
+    readonly place: "before" | "unanswered" | "after";
+    /**
+     * Downtime, in milliseconds.
+     *
+     * @default {0}
+     */
+    readonly downMs?: number | undefined;
+  }
+  /**
+   * Lists and watches, of `resource` if it is given, answer with an earlier
+   * revision, as from an API server that lags behind. With `write` the operator is
+   * killed after that write first. Ends after `ms`, or before the next write if
+   * all resources lag.
+   */
+  | {
+    readonly do: "stale";
+    readonly write?: number | undefined;
+    readonly revision: number;
+    readonly resource?: string | undefined;
+    readonly ms: number;
+  }
+  /**
+   * Events of a resource are not delivered: from `from` to before `to`. The watch
+   * expires a minute later.
+   */
+  | {
+    readonly do: "missed";
+    readonly resource: string;
+    readonly group?: string | undefined;
+    readonly from: number;
+    readonly to: number;
+  }
+  /** Event `event` waits until event `after` is delivered, or for 30 seconds. */
+  | { readonly do: "order"; readonly event: number; readonly after: number }
+  /**
+   * First states of watches end late, after the changes of that time. With
+   * `breaks` the first of them that has a deletion does not end but breaks, and is
+   * read again from an API server that has not seen the deletion.
+   */
+  | {
+    readonly do: "linger";
+    readonly ms: number;
+    /**
+     * Whether one of them breaks.
+     *
+     * @default {false}
+     */
+    readonly breaks?: boolean | undefined;
+  }
+  /** The watch breaks before an event. */
+  | { readonly do: "cut"; readonly event: number }
+  /** The watch ends with 410 instead of an event. */
+  | { readonly do: "expire"; readonly event: number }
+  /** A write, and its repetitions up to `times`, are answered with 409. */
+  | {
+    readonly do: "conflict";
+    readonly write: number;
+    /**
+     * Number of attempts that the perturbation affects.
+     *
+     * @default {1}
+     */
+    readonly times?: number | undefined;
+  }
+  /**
+   * A write, and its repetitions up to `times`, are refused: by admission, quota
+   * or missing rights.
+   */
+  | {
+    readonly do: "refuse";
+    readonly write: number;
+    /**
+     * HTTP status of the answer.
+     *
+     * @default {403}
+     */
+    readonly code?: 403 | 422 | 500 | 503 | undefined;
+    /**
+     * Number of attempts that the perturbation affects.
+     *
+     * @default {1}
+     */
+    readonly times?: number | undefined;
+  }
+  /** From a write on, every request is answered with 429 for a while. */
+  | { readonly do: "throttle"; readonly write: number; readonly ms: number }
+  /** A write is committed, but its connection breaks before the answer. */
+  | { readonly do: "lost"; readonly write: number }
+  /**
+   * Before a write the process is suspended for two minutes; its Leases expire,
+   * and another replica takes them for a minute.
+   */
+  | { readonly do: "leader"; readonly write: number }
+  /** Starts a second instance of the operator before a write. */
+  | { readonly do: "twins"; readonly write: number }
+  /** Change or deletion by another writer before a write or after a step. */
+  | ObjectChange & {
+    readonly do: "edit";
+    readonly write?: number | undefined;
+    readonly step?: number | undefined;
+    readonly target: ObjectReference;
+  }
+  /** The wall clock jumps before a write. */
+  | { readonly do: "clock"; readonly write: number; readonly ms: number }
+  /** Simulated containers become ready late, intermittently, or never. */
+  | { readonly do: "late" | "flap" | "never" };
 
 /** Maximum time that a delayed event waits, in milliseconds. */
 const DELAY_LIMIT_MS = 30_000;
@@ -17,12 +143,6 @@ const GAP_MS = 60_000;
 const SUSPENDED_MS = 120_000;
 /** Time for which another replica holds the Leases, in milliseconds. */
 const DEPOSED_MS = 60_000;
-
-const LEASE = untyped({
-  group: "coordination.k8s.io",
-  version: "v1",
-  kind: "Lease",
-});
 
 /** Parts of a simulation that perturbations change. */
 export interface PerturbedWorld {
@@ -106,9 +226,14 @@ export class Perturbations {
 
   /** Mode in which simulated containers become ready; undefined if normal. */
   get dependents(): "late" | "flap" | "never" | undefined {
-    const [one] = this.#of("dependents");
-    if (one !== undefined) this.#hit(one);
-    return one?.mode;
+    for (const one of this.#all) {
+      if (one.do !== "late" && one.do !== "flap" && one.do !== "never") {
+        continue;
+      }
+      this.#hit(one);
+      return one.do;
+    }
+    return undefined;
   }
 
   /**
@@ -147,21 +272,21 @@ export class Perturbations {
           verdict = { fault, effect: { conflict: true } };
           break;
         case "refuse":
-          verdict = { fault, effect: { status: one.code } };
+          verdict = { fault, effect: { status: one.code ?? 403 } };
           break;
-        case "lose":
+        case "lost":
           verdict = { fault, effect: { reset: "answer" } };
           break;
         case "throttle":
-          this.#throttledUntil = world.clock.now() + one.forMs;
+          this.#throttledUntil = world.clock.now() + one.ms;
           break;
         case "clock":
-          world.clock.jump(one.jumpMs);
+          world.clock.jump(one.ms);
           break;
         case "twins":
           world.twin();
           break;
-        case "depose":
+        case "leader":
           await this.#depose(world);
           verdict = { fault, wasSuspended: true };
           break;
@@ -203,7 +328,7 @@ export class Perturbations {
   lingers(end: () => void): boolean {
     const [one] = this.#of("linger");
     if (one === undefined || this.#stale !== undefined) return false;
-    this.#world?.outside.setTimer(end, one.forMs);
+    this.#world?.outside.setTimer(end, one.ms);
     return true;
   }
 
@@ -214,9 +339,9 @@ export class Perturbations {
   breaks(resource: string, deletion: number): boolean {
     const [one] = this.#of("linger");
     if (!one?.breaks || this.hits[this.#all.indexOf(one)] !== 0) return false;
-    const { forMs } = one;
+    const { ms } = one;
     this.#hit(one);
-    this.#becomeStale({ do: "stale", revision: deletion - 1, resource, forMs });
+    this.#becomeStale({ do: "stale", revision: deletion - 1, resource, ms });
     return true;
   }
 
@@ -227,8 +352,8 @@ export class Perturbations {
 
   #becomeStale(one: Kind<"stale">): void {
     const world = this.#world as PerturbedWorld;
-    this.#stale = { ...one, until: world.clock.now() + one.forMs };
-    world.outside.setTimer(() => this.#catchUp(true), one.forMs);
+    this.#stale = { ...one, until: world.clock.now() + one.ms };
+    world.outside.setTimer(() => this.#catchUp(true), one.ms);
   }
 
   /** Ends the staleness once a restarted operator has a stale watch. */
@@ -247,17 +372,14 @@ export class Perturbations {
    */
   async #depose({ client, clock, outside }: PerturbedWorld): Promise<void> {
     clock.moveTo(clock.now() + SUSPENDED_MS);
-    const { items } = await client.list(LEASE);
+    const { items } = await client.list(Lease);
     const now = new Date(clock.wallTime()).toISOString().replace("Z", "000Z");
-    for (const { metadata, ...lease } of items) {
-      const { namespace = "", name = "" } = metadata ?? {};
+    for (const { metadata, spec } of items) {
+      const { namespace = "", name } = metadata;
       if (namespace.startsWith("kube-")) continue;
-      const { spec = {} } = lease as {
-        spec?: { leaseTransitions?: number };
-      };
-      const { leaseTransitions = 0 } = spec;
-      const set = (holderIdentity: string | null) =>
-        client.patch(LEASE, { namespace, name }, {
+      const { leaseTransitions = 0 } = spec ?? {};
+      const set = (holderIdentity: string) =>
+        client.patch(Lease, { namespace, name }, {
           spec: {
             holderIdentity,
             renewTime: now,
@@ -273,7 +395,7 @@ export class Perturbations {
 
   /** Whether an event has to wait for another one. */
   isDelayed(event: number): boolean {
-    for (const one of this.#of("delay")) {
+    for (const one of this.#of("order")) {
       if (one.event !== event || this.#delivered >= one.after) continue;
       const since = this.#delayedSince.get(event);
       if (since === undefined) {
@@ -300,13 +422,13 @@ export class Perturbations {
       /** Whether the event is part of the initial state of a watch. */
       readonly isInitial: boolean;
     },
-  ): "cut" | "expire" | "withhold" | undefined {
+  ): "cut" | "expire" | "missed" | undefined {
     this.#delivered = Math.max(this.#delivered, n);
     for (const one of this.#all) {
       if (one.do === "cut" || one.do === "expire") {
         const index = this.#all.indexOf(one);
         if (one.event !== n || (this.hits[index] ?? 0) > 0) continue;
-      } else if (one.do === "withhold") {
+      } else if (one.do === "missed") {
         const { group: wanted = group } = one;
         if (one.resource !== resource || wanted !== group) continue;
         if (this.#gapIsOver || isInitial) continue;

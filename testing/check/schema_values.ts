@@ -6,6 +6,7 @@
  */
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { validateSchema } from "../../apiserver/crd/schema/schema_validator.ts";
 import { textMatching } from "./pattern_text.ts";
 
 /** A change of one leaf of a value. */
@@ -145,7 +146,7 @@ function nth(schema: OpenApiSchema, at: number): unknown {
     : schema.type === "integer" || schema.type === "number"
     ? at + 1
     : undefined;
-  return value !== undefined && fits(schema, value) ? value : undefined;
+  return value !== undefined && isValid(value, schema) ? value : undefined;
 }
 
 /**
@@ -265,7 +266,9 @@ export function changed(value: unknown, change: LeafChange): unknown {
 
 /** Scalar values that are valid for a schema, the usual one first. */
 function scalars(schema: OpenApiSchema, name: string): readonly unknown[] {
-  const found = candidates(schema, name).filter((value) => fits(schema, value));
+  const found = candidates(schema, name).filter((value) =>
+    isValid(value, schema)
+  );
   return [...new Set(found)];
 }
 
@@ -306,55 +309,24 @@ function numbers(schema: OpenApiSchema): readonly number[] {
 }
 
 function texts(schema: OpenApiSchema, name: string): readonly string[] {
-  const { format } = schema;
+  const known = FORMATS[schema.format ?? ""];
+  if (known !== undefined) return known;
   const pattern = schema["pattern"];
   const least = numberOf(schema["minLength"]) ?? 0;
-  const known = format === undefined ? undefined : FORMATS[format];
   const named = NAMED_TEXTS.find(([part]) => part.test(name))?.[1] ?? [];
-  const fixed = [...(known ?? []), ...named, ...TEXTS];
   const padded = least > 0 && least <= MAX_SIZE * 16
     ? ["a".repeat(least), "b".repeat(least)]
     : [];
   const made = typeof pattern === "string"
     ? [textMatching(pattern, 0), textMatching(pattern, 1)]
     : [];
-  const usual = [...fixed, ...padded, ...made];
+  const usual = [...named, ...TEXTS, ...padded, ...made];
   return usual.filter((text): text is string => text !== undefined);
 }
 
-/** Whether a scalar satisfies the supported keywords of a schema. */
-function fits(schema: OpenApiSchema, value: unknown): boolean {
-  if (Array.isArray(schema.enum)) return schema.enum.includes(value);
-  if (typeof value === "number") {
-    const least = numberOf(schema["minimum"]) ?? -Infinity;
-    const most = numberOf(schema["maximum"]) ?? Infinity;
-    const step = numberOf(schema["multipleOf"]);
-    const open = schema["exclusiveMinimum"] === true && value === least ||
-      schema["exclusiveMaximum"] === true && value === most;
-    return value >= least && value <= most && !open &&
-      (step === undefined || Number.isInteger(value / step)) &&
-      (schema.type !== "integer" || Number.isInteger(value));
-  }
-  if (typeof value !== "string") return true;
-  const least = numberOf(schema["minLength"]) ?? 0;
-  const most = numberOf(schema["maxLength"]) ?? Infinity;
-  if (value.length < least || value.length > most) return false;
-  const format = schema.format === undefined
-    ? undefined
-    : FORMATS[schema.format];
-  if (format !== undefined && !format.includes(value)) return false;
-  const pattern = schema["pattern"];
-  if (typeof pattern !== "string") return true;
-  return regExpOf(pattern)?.test(value) ?? true;
-}
-
-/** Compiles the Go expression of a schema; undefined if not supported. */
-function regExpOf(pattern: string): RegExp | undefined {
-  try {
-    return new RegExp(pattern, "u");
-  } catch {
-    return undefined;
-  }
+/** Whether the server accepts a value, apart from CEL rules. */
+function isValid(value: unknown, schema: OpenApiSchema): boolean {
+  return validateSchema(value, schema).length === 0;
 }
 
 function numberOf(value: unknown): number | undefined {

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { type RunRecord, writeText } from "./run_record.ts";
-import type { TraceEntry } from "./run_trace.ts";
+import { type RunRecord, type TraceEntry, writeText } from "./run_record.ts";
 
 /** Number of entries to show before the first disturbance. */
 const BEFORE = 8;

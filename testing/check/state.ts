@@ -23,7 +23,7 @@ export interface StateDifference {
 
 const TIME_REGEXP =
   /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
-const UID_REGEXP =
+export const UID_REGEXP: RegExp =
   /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
 /** Range of times in a simulation with a jumping clock, in milliseconds. */

@@ -13,7 +13,7 @@ import {
   type LeafChange,
   leafChanges,
 } from "./schema_values.ts";
-import { metadataOf } from "./state.ts";
+import { metadataOf, stateKey } from "./state.ts";
 
 /** Step of a user, after which the cluster settles. */
 export type CheckStep =
@@ -329,6 +329,11 @@ function renamed(object: JsonObject): JsonObject {
     ...object,
     metadata: { ...metadata, name: `${metadata["name"]}-2` },
   };
+}
+
+/** Keys of the objects that a scenario applies, as in a `ClusterState`. */
+export function appliedKeys({ steps }: Scenario): readonly string[] {
+  return steps.flatMap((step) => "apply" in step ? [stateKey(step.apply)] : []);
 }
 
 /** Formats a step for users. */

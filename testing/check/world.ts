@@ -5,10 +5,10 @@ import {
   sameKind,
   untyped,
 } from "../../core/api/kind.ts";
-import type { KubernetesObject, UntypedObject } from "../../core/api/object.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
 import { Client } from "../../core/client/client.ts";
 import { setSimulatedWorld } from "../../core/client/simulated_world.ts";
-import { type Clock, modulesLoaded, nextTurn } from "../../core/clock.ts";
+import { modulesLoaded, nextTurn } from "../../core/clock.ts";
 import { CRD_KIND, type CrdManifest } from "../../core/crd/crd_object.ts";
 import { applyCrd, installCrd } from "../../core/crd/install_crd.ts";
 import type { DefinedKind } from "../../core/crd/kind_definition.ts";
@@ -24,12 +24,13 @@ import { ApiServer, storeOf } from "../../apiserver/server.ts";
 import type { Change } from "../../apiserver/storage/history.ts";
 import type { Store } from "../../apiserver/storage/store.ts";
 import type { PodHooks } from "../../apiserver/pods/pod_hooks.ts";
-import type {
-  ObjectChange,
-  ObjectReference,
-  Perturbation,
-} from "./perturbation.ts";
-import { Perturbations } from "./perturbations.ts";
+import {
+  type ObjectChange,
+  type ObjectReference,
+  type Perturbation,
+  Perturbations,
+} from "./perturbations.ts";
+import type { CheckOptions } from "../check_options.ts";
 import type { TraceEntry } from "./trace.ts";
 import { WorldClock } from "./world_clock.ts";
 import { replaceGlobals } from "./world_globals.ts";
@@ -58,19 +59,24 @@ const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
 const realNow = performance.now.bind(performance);
 
+type CreatesOperator = Extract<
+  CheckOptions["operator"],
+  (cluster: never) => unknown
+>;
+
+/** Options with which an operator can be created. */
+export type OperatorCluster = Parameters<CreatesOperator>[0];
+
+/** Operator, or another object that can be started. */
+export type StartedOperator = ReturnType<CreatesOperator>;
+
 /** Start of a simulated process of the operator. */
 export interface WorldStart {
   /** Number of the simulated process, from 1. */
   readonly incarnation: number;
   /** Operators that were created in this process so far. */
   readonly made: readonly OperatorHandle[];
-  /** Options with which an operator can be created. */
-  readonly cluster: {
-    readonly client: Client;
-    readonly clock: Clock;
-    readonly logger: Logger;
-    readonly namespaces: "all" | readonly string[];
-  };
+  readonly cluster: OperatorCluster;
 }
 
 export interface WorldOptions {
@@ -83,15 +89,13 @@ export interface WorldOptions {
   readonly load: (
     start: WorldStart,
   ) =>
-    | Promise<{ start(): Promise<void> } | undefined>
-    | { start(): Promise<void> }
+    | Promise<StartedOperator | undefined>
+    | StartedOperator
     | undefined;
   /** Kinds that are installed before the operator starts. */
   readonly kinds?: readonly DefinedKind[] | undefined;
   /** Objects that are applied before the operator starts. */
   readonly objects?: readonly UntypedObject[] | undefined;
-  /** Namespaces for the operator; all by default. */
-  readonly namespaces?: "all" | readonly string[] | undefined;
   /**
    * Whether pods run on a simulated node.
    *
@@ -107,8 +111,6 @@ export interface WorldOptions {
   readonly order?: "canonical" | "seeded" | Chooser | undefined;
   /** Whether the trace names the call that made each request. */
   readonly callSites?: boolean | undefined;
-  /** User as which the operator acts, with the rights of the user's roles. */
-  readonly user?: string | undefined;
   /** Maximum number of requests, deliveries and timers; by default 100,000. */
   readonly maxActions?: number | undefined;
   /** Called after each change of an object. */
@@ -189,7 +191,7 @@ export class World {
       random: this.#random.next,
       retry: false,
     });
-    const { user, callSites = false, order } = options;
+    const { callSites = false, order } = options;
     this.#chooser = order === "seeded"
       ? randomChooser(seededRandom(options.seed * 1_000 + 999).next)
       : order === "canonical"
@@ -216,7 +218,6 @@ export class World {
       takeChanges: () => this.#changes.splice(0),
       attribute: (changes) => this.#attribute(changes),
       crash: (why, downMs) => this.#crash(why, downMs),
-      user,
       callSites,
     };
   }
@@ -444,7 +445,7 @@ export class World {
   /** Starts a simulated process of the operator. */
   async #spawn(why: string): Promise<void> {
     const number = this.#incarnations.length + 1;
-    const { seed, namespaces = "all" } = this.#options;
+    const { seed } = this.#options;
     const clock = this.#clock.view();
     const random = seededRandom(seed * 1_000 + number);
     const incarnation: Incarnation = {
@@ -464,8 +465,8 @@ export class World {
       client: new Client({ transport }, { clock, logger, random: random.next }),
       clock,
       logger,
-      namespaces,
-    };
+      namespaces: "all",
+    } as const;
     let loaded = false;
     const load = async () => {
       const start = { incarnation: number, made: incarnation.made, cluster };
@@ -851,10 +852,10 @@ function kindOf({ apiVersion, kind }: ObjectReference): Kind<UntypedObject> {
   return untyped({ ...parseApiVersion(apiVersion), kind });
 }
 
-function referenceOf(object: UntypedObject): ObjectReference {
-  const { apiVersion = "", kind = "", metadata } = object as KubernetesObject;
+export function referenceOf(object: object): ObjectReference {
+  const { apiVersion = "", kind = "", metadata } = object as UntypedObject;
   const { name = "", namespace } = metadata ?? {};
-  return { apiVersion, kind, name, namespace };
+  return { apiVersion, kind, name, ...(namespace && { namespace }) };
 }
 
 /** Number of readiness changes of a flapping container; the last is ready. */

@@ -64,50 +64,39 @@ export function replaceGlobals(sources: GlobalSources): () => void {
   };
   type Callback = (...values: unknown[]) => void;
   const restore = [
-    replace(globalThis, "Date", worldDate(wallTime)),
-    replace(
-      globalThis,
-      "setTimeout",
-      (callback: Callback, delay?: number, ...values: unknown[]) =>
+    replace(globalThis, {
+      Date: worldDate(wallTime),
+      setTimeout: (callback: Callback, delay?: number, ...values: unknown[]) =>
         setTimer(callback, delay, { repeats: false, values }),
-    ),
-    replace(
-      globalThis,
-      "setInterval",
-      (callback: Callback, delay?: number, ...values: unknown[]) =>
+      setInterval: (callback: Callback, delay?: number, ...values: unknown[]) =>
         setTimer(callback, delay, { repeats: true, values }),
-    ),
-    replace(globalThis, "clearTimeout", clear),
-    replace(globalThis, "clearInterval", clear),
-    replace(
-      globalThis,
-      "fetch",
-      async (input: RequestInfo | URL, init?: RequestInit) =>
+      clearTimeout: clear,
+      clearInterval: clear,
+      fetch: async (input: RequestInfo | URL, init?: RequestInit) =>
         await sources.fetch(new Request(input, init)),
-    ),
-    replace(performance, "now", () => clock().now()),
-    replace(Math, "random", random),
-    replace(crypto, "randomUUID", uuid),
-    replace(crypto, "getRandomValues", (array: ArrayBufferView) => {
-      const bytes = new Uint8Array(
-        array.buffer,
-        array.byteOffset,
-        array.byteLength,
-      );
-      for (let at = 0; at < bytes.length; at++) bytes[at] = random() * 256;
-      return array;
     }),
-    replace(crypto, "subtle", awaited(crypto.subtle, sources.working)),
-    replace(AbortSignal, "timeout", (delay: number) => {
-      const controller = new AbortController();
-      clock().setTimer(() =>
-        controller.abort(
-          new DOMException(
-            "The operation was aborted due to timeout",
-            "TimeoutError",
-          ),
-        ), delay);
-      return controller.signal;
+    replace(performance, { now: () => clock().now() }),
+    replace(Math, { random }),
+    replace(crypto, {
+      randomUUID: uuid,
+      getRandomValues(array: ArrayBufferView) {
+        const { buffer, byteOffset, byteLength } = array;
+        const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+        for (let at = 0; at < bytes.length; at++) bytes[at] = random() * 256;
+        return array;
+      },
+      subtle: awaited(crypto.subtle, sources.working),
+    }),
+    replace(AbortSignal, {
+      timeout(delay: number) {
+        const controller = new AbortController();
+        const text = "The operation was aborted due to timeout";
+        clock().setTimer(
+          () => controller.abort(new DOMException(text, "TimeoutError")),
+          delay,
+        );
+        return controller.signal;
+      },
     }),
   ];
   return () => {
@@ -135,18 +124,24 @@ function awaited<T extends object>(
   });
 }
 
-/** Replaces a property; returns a function that restores it. */
-function replace(owner: object, name: string, value: unknown): () => void {
-  const before = Object.getOwnPropertyDescriptor(owner, name);
-  Object.defineProperty(owner, name, {
-    value,
-    configurable: true,
-    writable: true,
-    enumerable: before?.enumerable ?? true,
-  });
+/** Replaces members of an object; returns a function that restores them. */
+function replace(owner: object, members: object): () => void {
+  const before = Object.getOwnPropertyDescriptors(owner);
+  for (const [name, value] of Object.entries(members)) {
+    const enumerable = Reflect.get(before, name)?.enumerable ?? true;
+    Object.defineProperty(owner, name, {
+      value,
+      configurable: true,
+      writable: true,
+      enumerable,
+    });
+  }
   return () => {
-    if (before === undefined) Reflect.deleteProperty(owner, name);
-    else Object.defineProperty(owner, name, before);
+    for (const name of Object.keys(members)) {
+      const old: PropertyDescriptor | undefined = Reflect.get(before, name);
+      if (old === undefined) Reflect.deleteProperty(owner, name);
+      else Object.defineProperty(owner, name, old);
+    }
   };
 }
 

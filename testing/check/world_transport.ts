@@ -48,7 +48,6 @@ export interface Surroundings {
   /** Records changes that were not made by the operator. */
   readonly attribute: (changes: readonly Change[]) => void;
   readonly crash: (why: string, downMs: number) => void;
-  readonly user: string | undefined;
   readonly callSites: boolean;
 }
 
@@ -224,10 +223,12 @@ export class WorldTransport implements Transport {
     const fault = effect && world.faults.add({ effect, count: 1 });
     const isWatch = entry.verb === "watch";
     const closing = new AbortController();
+    // Compression takes turns of the event loop that differ by runtime.
+    const { "accept-encoding": _, ...headers } = request.headers;
     const sent = world.inner.send({
       method: request.method,
       path: request.path,
-      headers: this.#headers(request),
+      headers,
       repeatedHeaders: request.repeatedHeaders,
       body: request.body,
       signal: isWatch ? closing.signal : undefined,
@@ -280,15 +281,6 @@ export class WorldTransport implements Transport {
     }
     const why = `write ${write}, ${place}`;
     return { fault: "crash", crash: { place, why, downMs: 0 } };
-  }
-
-  #headers({ headers }: HttpRequest): Record<string, string> {
-    // Compression takes turns of the event loop that differ by runtime.
-    const { "accept-encoding": _, ...others } = headers;
-    const { user } = this.#world;
-    return user === undefined
-      ? others
-      : { ...others, "impersonate-user": user };
   }
 
   /** Records the outcome of a get or a write from its answer. */
@@ -499,7 +491,7 @@ export class WorldTransport implements Transport {
     }
     if (type === "BOOKMARK") watch.isInitial = false;
     const { queue } = watch;
-    if (entry.fault === "withhold") {
+    if (entry.fault === "missed") {
       // The client learns of the gap in the end, by a new list.
       this.#gaps.add(watch.collection);
       perturbations.closeLater(watch, () => this.#expire(watch));

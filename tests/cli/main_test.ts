@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Command, Terminal } from "../../cli/command.ts";
 import { UsageError } from "../../cli/command.ts";
-import { runCommandLine } from "../../cli/main.ts";
-import { checkNodeVersion } from "../../cli/node_version.ts";
+import { checkNodeVersion, runCommandLine } from "../../cli/main.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { VERSION } from "../../cli/version.ts";
 

@@ -65,8 +65,10 @@ test("rbacManifests() binds one ClusterRole for all namespaces", () => {
   const manifests = rbacManifests({
     name: "op",
     namespace: "system",
-    access: [{ kind: ConfigMap, verbs: ["get"] }],
-    ownAccess: [{ kind: Lease, verbs: ["get", "create"] }],
+    access: [
+      { kind: ConfigMap, verbs: ["get"] },
+      { kind: Lease, verbs: ["get", "create"], namespaces: ["system"] },
+    ],
   });
   assert.deepEqual(
     manifests.map(({ kind, metadata }) => [kind, metadata.namespace]),
@@ -87,10 +89,9 @@ test("rbacManifests() separates namespace roles from cluster-scoped kinds", () =
   const manifests = rbacManifests({
     name: "op",
     namespace: "system",
-    namespaces: ["a", "b"],
     access: [
-      { kind: ConfigMap, verbs: ["get"] },
-      { kind: Node, verbs: ["list"] },
+      { kind: ConfigMap, verbs: ["get"], namespaces: ["a", "b"] },
+      { kind: Node, verbs: ["list"], namespaces: ["a", "b"] },
     ],
   });
   const roles = manifests.filter(({ rules }) => rules !== undefined);

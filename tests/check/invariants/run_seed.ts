@@ -248,7 +248,7 @@ class SeedRun {
     // twice that if two come at the same write, and others have its Leases for as
     // long, until they are known to be dead.
     const deposed =
-      this.#plan.perturbations.filter((one) => one.do === "depose").length;
+      this.#plan.perturbations.filter((one) => one.do === "leader").length;
     if (deposed > 0) return (4 + 2 * deposed) * MINUTE_MS;
     // An informer that waits for a definition tries about once a minute, and a
     // first state that ends late may be given up twice after that.
@@ -263,7 +263,7 @@ class SeedRun {
   /** No two replicas may think that they lead. */
   #judgeLeaders(): void {
     // After a suspension, a replica learns that it was deposed when it goes on.
-    if (this.#plan.coordination !== "leader" || this.#has("depose")) return;
+    if (this.#plan.coordination !== "leader" || this.#has("leader")) return;
     const leaders = this.#live.filter(({ operator }) =>
       operator.health().leading
     );
@@ -331,7 +331,7 @@ class SeedRun {
       const [, holder] = spec.holderIdentity?.split("-") ?? [];
       this.#holder = holder ? Number(holder) : undefined;
     }
-    if (entry.fault === "depose") {
+    if (entry.fault === "leader") {
       this.#holder = 0;
       // The process stood still: a run before may go on beside that of another.
       this.#registry.running.clear();
@@ -364,7 +364,7 @@ class SeedRun {
 
   /** A Lease counts its holders, and keeps the time at which it was taken. */
   #judgeTransition(spec: LeaseSpec): void {
-    if (this.#plan.coordination !== "leader" || this.#has("depose")) return;
+    if (this.#plan.coordination !== "leader" || this.#has("leader")) return;
     const before = this.#lease;
     this.#lease = spec;
     if (before === undefined || spec.holderIdentity === "") return;
@@ -434,7 +434,7 @@ class SeedRun {
     // Deletions that all-events mode has collected run one after the other.
     const isPlain = coordination === "none" && interval === undefined &&
       !allEvents &&
-      perturbations.every((one) => one.do === "delay" || one.do === "cut") &&
+      perturbations.every((one) => one.do === "order" || one.do === "cut") &&
       !steps.some((step) => step.do === "drop" || step.do === "stop");
     if (before === undefined || !isPlain) return;
     const plural = PRIMARY_KINDS.get(kind)?.plural;
@@ -840,7 +840,7 @@ class SeedRun {
       // are not cleaned up either.
       const { coordination, network } = this.#plan;
       const mayLoseShard = coordination === "sharding" &&
-        (this.#has("depose") || network.cutAt !== undefined);
+        (this.#has("leader") || network.cutAt !== undefined);
       const wasChanged = this.#plan.steps.some((step) =>
         step.do === "watch" && step.controller === plan.name
       );

@@ -1,4 +1,4 @@
-import type { Perturbation } from "../../../testing/check/perturbation.ts";
+import type { Perturbation } from "../../../testing/check/perturbations.ts";
 import { Random } from "../../soak/random.ts";
 
 /** Kinds of primaries, of which the first has an `observedGeneration`. */
@@ -194,7 +194,7 @@ function rivalry(plan: SeedPlan): SeedPlan {
     const isStale = perturbations.some((one) => one.do === "stale");
     lingers.push({
       do: "linger",
-      forMs: random.pick([3, 6, 12]) * SECOND_MS,
+      ms: random.pick([3, 6, 12]) * SECOND_MS,
       breaks: chance(0.5) && !isStale,
     });
     const object = place();
@@ -410,14 +410,14 @@ function perturbation(
       place: random.pick(["before", "unanswered", "after"]),
       downMs: random.pick([0, 0, 5 * SECOND_MS]),
     },
-    { do: "stale", write, revision, forMs: 30 * SECOND_MS },
+    { do: "stale", write, revision, ms: 30 * SECOND_MS },
     {
-      do: "withhold",
+      do: "missed",
       resource: random.pick(["ships", "crews", "configmaps"]),
       from: revision,
       to: revision + 1 + random.below(10),
     },
-    { do: "delay", event, after: event + 1 + random.below(4) },
+    { do: "order", event, after: event + 1 + random.below(4) },
     { do: "cut", event },
     { do: "expire", event },
     { do: "conflict", write, times: 1 + random.below(3) },
@@ -427,9 +427,9 @@ function perturbation(
       times: 1 + random.below(4),
       code: random.pick([403, 422, 500, 503]),
     },
-    { do: "throttle", write, forMs: random.below(20) * SECOND_MS },
-    { do: "lose", write },
-    { do: "clock", write, jumpMs: random.pick([-1, 1]) * 3_600_000 },
+    { do: "throttle", write, ms: random.below(20) * SECOND_MS },
+    { do: "lost", write },
+    { do: "clock", write, ms: random.pick([-1, 1]) * 3_600_000 },
     {
       do: "edit",
       write,
@@ -447,7 +447,7 @@ function perturbation(
     { do: "edit", write, target, delete: true },
   ];
   if (coordination !== "none" && random.next() < 0.4) {
-    return { do: "depose", write };
+    return { do: "leader", write };
   }
   return random.pick(choices);
 }

@@ -33,7 +33,7 @@ export async function smallestPlan(
   await tries({ ...smallest, network: { ...network, slow: 0 } });
   await tries({ ...smallest, network: { ...network, cutAt: undefined } });
   const needsOther = smallest.perturbations.some((one) =>
-    one.do === "twins" || one.do === "depose"
+    one.do === "twins" || one.do === "leader"
   );
   if (!needsOther) await tries({ ...smallest, coordination: "none" });
   return smallest;

@@ -1,11 +1,11 @@
 import type { JsonObject } from "../../../core/patch/json_value.ts";
-import type { RunRecord } from "../../../testing/check/run_record.ts";
 import type {
+  RunRecord,
   TracedEvent,
   TracedNote,
   TracedWrite,
   TraceEntry,
-} from "../../../testing/check/run_trace.ts";
+} from "../../../testing/check/run_record.ts";
 import type { Scenario } from "../../../testing/check/workload.ts";
 
 /** Object of a made-up run, with a UID made of its name. */

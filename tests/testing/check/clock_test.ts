@@ -4,7 +4,7 @@ import { z } from "zod";
 import { defineKind, Operator, patchStatus } from "../../../mod.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { checkOperator } from "../../../testing/check/check_operator.ts";
-import type { OperatorCluster } from "../../../testing/check/operator_source.ts";
+import type { OperatorCluster } from "../../../testing/check/world.ts";
 
 const Pass = defineKind({
   group: "test.coracle.dev",

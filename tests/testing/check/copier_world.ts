@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import type { Perturbation } from "../../../testing/check/perturbation.ts";
+import type { Perturbation } from "../../../testing/check/perturbations.ts";
 import { importFresh } from "../../../testing/check/fresh_modules.ts";
 import type { WorldOptions } from "../../../testing/check/world.ts";
 import { runWorld, type WorldRun, type WorldStep } from "./run_world.ts";

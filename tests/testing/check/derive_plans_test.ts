@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { derivePlans } from "../../../testing/check/derive_plans.ts";
-import { planText, readPlan } from "../../../testing/check/plan.ts";
-import { worldPlan } from "../../../testing/check/world_plan.ts";
+import { planText, readPlan, worldPlan } from "../../../testing/check/plan.ts";
 import { checkedObject, event, run, scenario, write } from "./check_case.ts";
 
 const gadget = checkedObject("Gadget", "a");

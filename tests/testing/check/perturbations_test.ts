@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
-import type { Perturbation } from "../../../testing/check/perturbation.ts";
+import type { Perturbation } from "../../../testing/check/perturbations.ts";
 import type { WorldRun } from "./run_world.ts";
 import {
   COPIER,
@@ -56,23 +56,23 @@ test("A refused write is answered by 403 or 422 as admission does", async () => 
 });
 
 test("A lost answer leaves the write, and the operator without its outcome", async () => {
-  const run = await perturbed({ do: "lose", write: 3 });
+  const run = await perturbed({ do: "lost", write: 3 });
   assert.equal(writesOf(run)[2], "3 1 patch secrets 0 changed unanswered");
 });
 
 test("Throttling answers every request with 429 for a while", async () => {
-  const forMs = 3_600_000;
-  const run = await perturbed({ do: "throttle", write: 3, forMs });
+  const ms = 3_600_000;
+  const run = await perturbed({ do: "throttle", write: 3, ms });
   const refused = run.trace.filter((entry) =>
     entry.type === "request" && entry.code === 429
   );
   assert(refused.length > 1);
-  assert(run.virtualMs > forMs);
+  assert(run.virtualMs > ms);
 });
 
 test("A jump of the clock moves the wall time and no timer", async () => {
   const clean = await runCopier();
-  const run = await perturbed({ do: "clock", write: 2, jumpMs: 86_400_000 });
+  const run = await perturbed({ do: "clock", write: 2, ms: 86_400_000 });
   assert.equal(run.virtualMs, clean.virtualMs);
   const { metadata } = run.end["v1 Secret default/one"] ?? assert.fail();
   assert(metadata.creationTimestamp?.startsWith("2026-01-02"));
@@ -99,7 +99,7 @@ test("A foreign edit and a foreign deletion come before a write or after a step"
 test("A suspended leader whose lease another took writes nothing more", async () => {
   process.env["COPIER_LEASE"] = "true";
   try {
-    const run = await perturbed({ do: "depose", write: 3 });
+    const run = await perturbed({ do: "leader", write: 3 });
     const [fenced, next] = writesOf(run).slice(2);
     assert.equal(fenced, "3 1 patch secrets 0 unanswered");
     assert(next !== undefined, "It leads again when the other has given up");
@@ -143,7 +143,7 @@ test("Withheld events do not arrive, and later ones do", async () => {
   );
   assert(added?.type === "event");
   const run = await runCopier([{
-    do: "withhold",
+    do: "missed",
     resource: "copiers",
     from: added.revision,
     to: added.revision + 1,
@@ -160,7 +160,7 @@ test("A delayed event is overtaken by events of other watches", async () => {
   const event = clean.findIndex((one) => /DELETED copiers/.test(one)) + 1;
   const after = clean.findIndex((one) => /DELETED configmaps/.test(one)) + 1;
   assert(after > event && event > 0, clean.join("\n"));
-  const delay = { do: "delay", event, after } as const;
+  const delay = { do: "order", event, after } as const;
   const run = await runCopier([delay], { steps });
   assert.deepEqual(run.hits, [1]);
   const events = eventsOf(run);
@@ -177,7 +177,7 @@ test("A stale server shows a new incarnation the state of a revision", async () 
     do: "stale",
     write: 4,
     revision: before.revision - 1,
-    forMs: 60_000,
+    ms: 60_000,
   });
   assert.equal(run.incarnations, 2);
   const second = run.trace.filter((entry) =>
@@ -202,7 +202,7 @@ test("A server that is stale in one resource shows the others as they are", asyn
     write: 4,
     revision: before.revision - 1,
     resource: "copiers",
-    forMs: 60_000,
+    ms: 60_000,
   });
   const killed = run.trace.find(({ type }) => type === "kill")?.at ?? 0;
   const first = (resource: string) =>
@@ -222,7 +222,7 @@ test("Dependents become ready late, or flap, or never", async () => {
     spec: { containers: [{ name: "main", image: "web" }] },
   } as never;
   const changes = async (mode: "late" | "flap" | "never") => {
-    const run = await runCopier([{ do: "dependents", mode }], {
+    const run = await runCopier([{ do: mode }], {
       steps: [{ apply: workload, settle: false }, { advance: 700_000 }],
     });
     const { status } = run.end["v1 Pod default/web"] as unknown as {

@@ -4,7 +4,7 @@
  * @module
  */
 import type { UntypedObject } from "../../../core/api/object.ts";
-import type { ObjectReference } from "../../../testing/check/perturbation.ts";
+import type { ObjectReference } from "../../../testing/check/perturbations.ts";
 import type { TraceEntry } from "../../../testing/check/trace.ts";
 import {
   World,
