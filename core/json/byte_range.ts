@@ -66,6 +66,12 @@ export function sameBytes(
   return true;
 }
 
+export function equalRanges(a: ByteRange, b: ByteRange): boolean {
+  const { bytes, start, end } = a;
+  return end - start === b.end - b.start &&
+    sameBytes(asBuffer(bytes), start, end, asBuffer(b.bytes), b.start);
+}
+
 /**
  * Fastest `indexOf` of the runtime. Deno implements `Buffer.indexOf` in
  * JavaScript: `Uint8Array.indexOf` is twice as fast there, but twelve times slower

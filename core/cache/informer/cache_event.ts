@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
-import type { ByteRange } from "../../json/byte_range.ts";
+import { type ByteRange, equalRanges } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import { hasSameMetadata, ObjectHeader } from "../../json/object_header.ts";
 import type { ObjectStore } from "../store/object_store.ts";
@@ -167,6 +167,18 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
     this.#previousScanner ??= new EventScanner();
     this.#previousHeader ??= this.#previousScanner.scanObject(previous);
     return this.#previousHeader;
+  }
+
+  /**
+   * Header of the previous state, which stays valid.
+   *
+   * @param known Header of a state that may be the same; it is returned then.
+   */
+  keepPrevious(known: ObjectHeader | undefined): ObjectHeader | undefined {
+    const { previous } = this.#facts;
+    const isSame = previous !== undefined && known?.isPartial === false &&
+      equalRanges(known, previous);
+    return isSame ? known : this.previousHeader?.copy();
   }
 
   get hasSameMetadata(): boolean {

@@ -69,8 +69,11 @@ export class OwnWriteWindow<S> {
   /** State before the first own write whose echo has not arrived. */
   #before: S | undefined;
 
-  /** Memory for the state before the first write; a later window reuses it. */
-  memory: S | undefined;
+  /**
+   * Cached state before the first write, for its owner; a closed window keeps its
+   * memory.
+   */
+  before: S | undefined;
 
   /** Whether an event can still be held; a closed window can be used again. */
   get isOpen(): boolean {
@@ -188,9 +191,9 @@ export class OwnWriteWindow<S> {
     if (this.#held.length === 0) return undefined;
     const oldest = this.#active[0] ?? Infinity;
     const isHeld = ({ begun }: Held<S>) => begun >= oldest;
+    if (this.#held.every(isHeld)) return undefined;
     const decided = this.#held.filter((event) => !isHeld(event));
-    const [first] = decided;
-    if (first === undefined) return undefined;
+    const [first] = decided as [Held<S>, ...Held<S>[]];
     this.#held = this.#held.filter(isHeld);
     for (const { resourceVersion } of decided) this.progress(resourceVersion);
     const foreign = decided.some(({ isEcho, relist }) => relist || !isEcho);

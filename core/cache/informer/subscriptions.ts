@@ -176,7 +176,7 @@ export class Subscription<T extends KubernetesObject>
       resourceVersion: due.header.resourceVersion,
       // A list may hide changes, the first one like any later one.
       relist: due.relist || due.initial,
-      previous: due.previousHeader?.copy(),
+      previous: due.keepPrevious(window.before),
     });
     this.#release(event.key, window, release);
   }
@@ -240,9 +240,9 @@ export class Subscription<T extends KubernetesObject>
     if (!this.#removed) this.#windows.set(text, window);
     const found = typeof key === "string" ? parseKey(key) : key;
     const cached = this.#deps.store.header(found);
-    let before: ObjectHeader | undefined;
-    if (window.isOpen) before = cached?.copy();
-    else if (cached) before = window.memory = cached.copy(window.memory);
+    const isFirst = !window.isOpen;
+    const before = cached?.copy(isFirst ? window.before : undefined);
+    if (isFirst && before !== undefined) window.before = before;
     const write = window.begin();
     let ended = false;
     const end = (object?: T | Uint8Array, result: OwnWriteResult = {}) => {
@@ -335,7 +335,7 @@ export class Subscription<T extends KubernetesObject>
       }
     }
     // After the call, as the released event may contain its memory.
-    const bytes = window.memory?.bytes.length ?? 0;
+    const bytes = window.before?.bytes.length ?? 0;
     if (
       !window.isOpen && bytes <= MAX_KEPT_BYTES &&
       this.#closed.length < MAX_KEPT_WINDOWS

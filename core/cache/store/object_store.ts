@@ -17,10 +17,9 @@ import type { Kind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey } from "../../api/object_key.ts";
 import {
-  asBuffer,
   type ByteRange,
+  equalRanges,
   parseRange,
-  sameBytes,
   wholeRange,
 } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
@@ -236,16 +235,9 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   }
 
   #differs(slot: number, header: ObjectHeader): boolean {
-    const { bytes, start, end } = this.#writer.write(header);
+    const body = this.#writer.write(header);
     const kept = this.#tiers.read(slot);
-    return kept === undefined || kept.end - kept.start !== end - start ||
-      !sameBytes(
-        asBuffer(bytes),
-        start,
-        end,
-        asBuffer(kept.bytes),
-        kept.start,
-      );
+    return kept === undefined || !equalRanges(body, kept);
   }
 
   delete(

@@ -47,8 +47,10 @@ export class EndlessRuns<P extends KubernetesObject> implements RunObserver<P> {
     const now = this.#clock.now();
     const sequence = this.#sequences.get(run.key);
     if (sequence === undefined || run.startedAt - sequence.last > PAUSE_MS) {
-      const first = { since: run.startedAt, last: now, runs: 1 };
-      return this.#sequences.set(run.key, first);
+      // Whole numbers, which V8 keeps within the object: it outlives the run.
+      const since = Math.floor(run.startedAt);
+      const last = Math.ceil(now);
+      return this.#sequences.set(run.key, { since, last, runs: 1 });
     }
     sequence.last = now;
     sequence.runs++;
