@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { CurrentEvent } from "../../../../core/cache/informer/cache_event.ts";
 import type { OwnWrite } from "../../../../core/cache/informer/shared_informer.ts";
 import { StoreWriter } from "../../../../core/cache/informer/store_writer.ts";
 import {
@@ -60,11 +61,14 @@ class Cache {
   version = 1_000;
 
   subscribe(
-    handle: (line: string) => unknown,
+    handle: (
+      line: string,
+      event: CurrentEvent<KubernetesObject>,
+    ) => unknown,
     onError: (error: unknown) => void = () => {},
   ): Subscription<KubernetesObject> {
     const subscription = new Subscription<KubernetesObject>(
-      ({ type, key }) => handle(`${type} ${key}`),
+      (event) => handle(`${event.type} ${event.key}`, event),
       {
         name: "test",
         store: this.#store,
@@ -186,6 +190,29 @@ test("A foreign change is delivered that a write without effect shows first", as
     cache.writer.apply(header("a", version));
     assert.equal(cache.events, before + 1);
   }
+});
+
+test("A released event has its own object's former state, write after write", async () => {
+  const cache = new Cache();
+  const states: unknown[] = [];
+  const writer = cache.subscribe((line, event) => {
+    if (!line.startsWith("updated")) return;
+    // It must not get the memory of the write whose event is being handled.
+    writer.beginWrite("default/other").fail();
+    const { name, resourceVersion } = event.previousHeader ?? event.header;
+    states.push([line, name, resourceVersion]);
+  });
+  await cache.list(["a", 1], ["b", 2], ["other", 3]);
+  for (const name of ["a", "b", "a"]) {
+    const write = writer.beginWrite(`default/${name}`);
+    cache.writer.apply(header(name, ++cache.version));
+    write.fail();
+  }
+  assert.deepEqual(states, [
+    ["updated default/a", "a", "1"],
+    ["updated default/b", "b", "2"],
+    ["updated default/a", "a", "1001"],
+  ]);
 });
 
 test("A handler that another one removes is not called any more", async () => {
