@@ -10,8 +10,8 @@ export interface ObjectKey {
 }
 
 /** Text of a key: `namespace/name`, or `name` for cluster-scoped kinds. */
-export function keyText(key: ObjectKey): string {
-  return key.namespace ? `${key.namespace}/${key.name}` : key.name;
+export function keyText({ namespace, name }: ObjectKey): string {
+  return namespace ? `${namespace}/${name}` : name;
 }
 
 /**

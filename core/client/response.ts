@@ -1,7 +1,6 @@
 import { isJsonObject } from "../patch/json_value.ts";
 import { ApiError, type Status, type StatusDetails } from "../api/api_error.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import { type ObjectKey, parseKey } from "../api/object_key.ts";
 import { typeText } from "../api/options.ts";
 import { type ByteRange, rangeText, wholeRange } from "../json/byte_range.ts";
 import { EventScanner } from "../json/event_scanner.ts";
@@ -175,10 +174,6 @@ export class Answer<T extends KubernetesObject> {
     this.uid = header.uid;
     this.resourceVersion = header.resourceVersion;
     this.#status = header.range("status");
-  }
-
-  get key(): ObjectKey {
-    return parseKey(this.keyText);
   }
 
   /** Stored object; the caller may change it. */

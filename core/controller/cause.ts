@@ -123,12 +123,10 @@ export function queuedCause({ cause, detail, events }: QueueItem): RunCause {
 }
 
 /** Causes of one event without details, which their runs share. */
-const PLAIN_CAUSES: readonly RunCause[] = CAUSE_TYPES.map((type) =>
-  Object.freeze({ type, events: 1 })
-);
+const PLAIN = CAUSE_TYPES.map((type) => Object.freeze({ type, events: 1 }));
 
 function runCause(index: number, detail: unknown, events: number): RunCause {
-  const plain = PLAIN_CAUSES[index] as RunCause;
+  const plain = PLAIN[index] as RunCause;
   const { type } = plain;
   if (detail === undefined) return events === 1 ? plain : { type, events };
   const { source, event } = detail as { source: string; event: SourceEvent };

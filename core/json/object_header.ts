@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { OwnerReference } from "../api/object.ts";
+import { keyText } from "../api/object_key.ts";
 import {
   asBuffer,
   type ByteRange,
@@ -142,8 +143,6 @@ export class ObjectHeader implements ByteRange {
   /** Decoded resourceVersion and key, once they were read. */
   #version: string | undefined;
   #keyText: string | undefined;
-  /** Namespace that was decoded last; the next object mostly has the same. */
-  #namespace = "";
   readonly #usedRange = { bytes: this.bytes, start: 0, end: 0 };
 
   get #cursor(): JsonCursor {
@@ -193,14 +192,7 @@ export class ObjectHeader implements ByteRange {
 
   /** Namespace of the object; empty for cluster-scoped objects. */
   get namespace(): string {
-    const at = 2 * FIELD_INDEX.namespace;
-    const start = this.ranges[at] as number;
-    if (start < 0) return "";
-    const end = this.ranges[at + 1] as number;
-    if (!stringEquals(this.bytes, start, end, this.#namespace)) {
-      this.#namespace = stringAt(this.bytes, start, end);
-    }
-    return this.#namespace;
+    return this.#string(FIELD_INDEX.namespace);
   }
 
   /** UID of the object; distinguishes a recreated object from its predecessor. */
@@ -215,11 +207,7 @@ export class ObjectHeader implements ByteRange {
 
   /** Key of the object as text: `namespace/name`, or `name`. */
   get keyText(): string {
-    if (this.#keyText === undefined) {
-      const { namespace, name } = this;
-      this.#keyText = namespace === "" ? name : `${namespace}/${name}`;
-    }
-    return this.#keyText;
+    return this.#keyText ??= keyText(this);
   }
 
   /** Generation of the desired state; undefined for kinds without it. */
@@ -329,11 +317,7 @@ export class ObjectHeader implements ByteRange {
     return this.#entry("annotations", key);
   }
 
-  /**
-   * Header with a copy of the bytes, which stays valid.
-   *
-   * @param copy Copy that is no longer needed, whose memory is used again.
-   */
+  /** Header with a copy of the bytes, in the memory of a former copy if given. */
   copy(copy: ObjectHeader = new ObjectHeader()): ObjectHeader {
     const { bytes, start, end } = this;
     const length = end - start;

@@ -4,11 +4,7 @@ import { compareResourceVersions } from "../../api/resource_version.ts";
 import { SlotMap } from "../../slot_map.ts";
 import { CurrentEvent, missingEvent } from "./cache_event.ts";
 import type { NamespaceInformer } from "./namespace_informer.ts";
-import type {
-  HandlerRegistration,
-  OwnWrite,
-  OwnWriteResult,
-} from "./shared_informer.ts";
+import type { HandlerRegistration, OwnWrite } from "./shared_informer.ts";
 import type { EventHandler, Subscription } from "./subscriptions.ts";
 
 export interface MultiNamespaceRegistrationDeps<T extends KubernetesObject> {
@@ -22,7 +18,7 @@ export interface MultiNamespaceRegistrationDeps<T extends KubernetesObject> {
 /** Own write under way, in every namespace informer that covers its object. */
 interface OpenWrite<T extends KubernetesObject> {
   readonly key: ObjectKey;
-  parts: readonly OwnWrite<T>[];
+  readonly parts: OwnWrite<T>[];
 }
 
 /**
@@ -74,9 +70,8 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
         event.initial ? this.#takeOver(event, former) : this.#handler(event);
     const part = informer.subscribe(handler, this.#deps.name);
     this.#parts.set(informer, part);
-    for (const write of this.#writes.values()) {
-      if (!informer.covers(write.key)) continue;
-      write.parts = [...write.parts, part.beginWrite(write.key)];
+    for (const { key, parts } of this.#writes.values()) {
+      if (informer.covers(key)) parts.push(part.beginWrite(key));
     }
     part.synced.then(() => this.settle(), () => {});
     return part.synced;
@@ -137,21 +132,17 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
     const found = typeof key === "string" ? parseKey(key) : key;
     const write: OpenWrite<T> = { key: found, parts: [] };
     for (const [informer, part] of this.#parts) {
-      // A literal has no spare capacity, unlike an array that grows.
-      if (informer.covers(found)) {
-        write.parts = [...write.parts, part.beginWrite(key)];
-      }
+      if (informer.covers(found)) write.parts.push(part.beginWrite(key));
     }
     const number = ++this.#begun;
     this.#writes.set(number, write);
-    const end = (object?: T | Uint8Array, result?: OwnWriteResult) => {
-      if (!this.#writes.delete(number)) return;
-      for (const part of write.parts) {
-        if (object === undefined) part.fail();
-        else part.succeed(object, result);
-      }
+    const end = (act: (part: OwnWrite<T>) => void) => {
+      if (this.#writes.delete(number)) write.parts.forEach(act);
     };
-    return { succeed: end, fail: () => end() };
+    return {
+      succeed: (object, result) => end((part) => part.succeed(object, result)),
+      fail: () => end((part) => part.fail()),
+    };
   }
 
   remove(): void {

@@ -31,8 +31,6 @@ interface Held<S> extends HeldEvent<S> {
   isEcho: boolean;
 }
 
-const NOTHING: readonly never[] = [];
-
 /**
  * Time window in which the echoes of own writes of one object, their watch events,
  * are distinguished from changes by other clients (JOSDK's
@@ -61,18 +59,15 @@ export class OwnWriteWindow<S> {
   /** Number of writes that have begun. */
   #begun = 0;
   /** Writes in progress, in the order in which they began. */
-  #active: readonly number[] = NOTHING;
+  #active: readonly number[] = [];
   /** ResourceVersions of ended writes whose echo has not arrived. */
-  #own: readonly string[] = NOTHING;
+  #own: readonly string[] = [];
   /** Held events, in the order of their arrival. */
   #held: Held<S>[] = [];
   /** State before the first own write whose echo has not arrived. */
   #before: S | undefined;
 
-  /**
-   * Cached state before the first write, for its owner; a closed window keeps its
-   * memory.
-   */
+  /** Cached state before the first write; a closed window keeps its memory. */
   before: S | undefined;
 
   /** Whether an event can still be held; a closed window can be used again. */
@@ -110,7 +105,7 @@ export class OwnWriteWindow<S> {
     },
   ): Release<S> {
     const { resourceVersion, seen, before } = response;
-    this.#end(write);
+    this.#active = this.#active.filter((active) => active !== write);
     for (const event of this.#held) {
       if (event.resourceVersion === resourceVersion) event.isEcho = true;
     }
@@ -122,14 +117,8 @@ export class OwnWriteWindow<S> {
 
   /** Ends a write that failed, changed nothing, or whose result is unknown. */
   fail(write: number): Release<S> {
-    this.#end(write);
+    this.#active = this.#active.filter((active) => active !== write);
     return this.#decide();
-  }
-
-  #end(write: number): void {
-    this.#active = this.#active.length === 1 && this.#active[0] === write
-      ? NOTHING
-      : this.#active.filter((active) => active !== write);
   }
 
   /** Records a watch event that changed the cache while own writes are in progress. */
@@ -168,13 +157,10 @@ export class OwnWriteWindow<S> {
    */
   progress(resourceVersion: string): void {
     if (this.#own.length === 0) return;
-    const isAhead = (own: string) =>
-      compareResourceVersions(own, resourceVersion) > 0;
-    if (this.#own.some(isAhead)) this.#own = this.#own.filter(isAhead);
-    else {
-      this.#own = NOTHING;
-      this.#before = undefined;
-    }
+    this.#own = this.#own.filter((own) =>
+      compareResourceVersions(own, resourceVersion) > 0
+    );
+    if (this.#own.length === 0) this.#before = undefined;
   }
 
   /**
@@ -182,7 +168,7 @@ export class OwnWriteWindow<S> {
    * states now, and no longer identify an echo.
    */
   restart(): void {
-    this.#own = NOTHING;
+    this.#own = [];
     this.#before = undefined;
     for (const event of this.#held) event.isEcho = false;
   }

@@ -7,9 +7,12 @@ import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey, parseKey } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
 import { inShard, type ParsedShardSelector } from "../../api/shard_selector.ts";
+import { lastAnswer } from "../../client/response.ts";
+import { wholeRange } from "../../json/byte_range.ts";
+import { EventScanner } from "../../json/event_scanner.ts";
 import { ObjectHeader } from "../../json/object_header.ts";
 import type { ObjectStore, StoreChange } from "../store/object_store.ts";
-import { MetadataReducer, ResponseScanner } from "../watch/metadata_reducer.ts";
+import { MetadataReducer } from "../watch/metadata_reducer.ts";
 import type { TimeSlice } from "../watch/receive.ts";
 import { type ReflectorSink, VersionMark } from "../watch/reflector.ts";
 import { ConnectionFault } from "../watch/watch_failure.ts";
@@ -99,14 +102,25 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     this.#store = store;
     this.#subscriptions = subscriptions;
     this.#reducer = metadataOnly ? new MetadataReducer(kind) : undefined;
-    this.responses = new ResponseScanner(kind, metadataOnly);
     this.#facts = { type: "added", header: new ObjectHeader() };
     this.#event = new CurrentEvent(store, this.#facts);
     this.#sync.promise.catch(() => {}); // it may not be awaited
   }
 
-  /** Scanner of responses to writes, in the form that the store keeps. */
-  readonly responses: ResponseScanner<T>;
+  /**
+   * Header of the response to a write as the store keeps objects. No scanner is
+   * shared, since a write may end during a call for another one.
+   */
+  scan(response: T | Uint8Array): ObjectHeader {
+    const { kind, metadataOnly } = this.#deps;
+    const json = response instanceof Uint8Array
+      ? response
+      : JSON.stringify(response);
+    const header = json === lastAnswer.bytes
+      ? lastAnswer
+      : new EventScanner().scanObject(wholeRange(json));
+    return metadataOnly ? new MetadataReducer(kind).reduce(header) : header;
+  }
 
   /** Whether the store has been complete once. */
   get hasSynced(): boolean {
@@ -207,29 +221,28 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     const store = this.#store;
     const { resourceVersion } = header;
     const seen = this.#seen.text;
-    let slot = store.slotOf(header);
+    const nothing = { seen, before: undefined };
+    let slot = store.slots.find(header);
     if (
       // The stream has delivered this state or a later one: an object that is
       // not in the cache now was deleted. The same holds for a list that is being
       // read. Storing the state again would also mark an object as listed that
       // only an earlier list showed.
       compareResourceVersions(resourceVersion, seen) <= 0 ||
-      (slot >= 0 && store.compareVersion(slot, header) >= 0)
-    ) return { seen, before: undefined };
-    if (slot >= 0 && !store.hasUid(slot, header)) {
+      (slot >= 0 && store.slots.compareVersion(slot, header) >= 0)
+    ) return nothing;
+    if (slot >= 0 && !store.slots.hasUid(slot, header)) {
       this.#removeMissing(keyOfHeader(header));
       slot = -1;
     }
-    if (slot < 0 && !this.#mayAdd(header)) return { seen, before: undefined };
+    if (slot < 0 && !this.#mayAdd(header)) return nothing;
     const before = slot < 0
       ? undefined
-      : ended?.before?.resourceVersion === store.versionAt(slot)
+      : ended?.before?.resourceVersion === store.slots.version(slot)
       ? ended.before
       : store.headerAt(slot).copy();
-    const { outcome: type, slot: put } = store.put(header);
-    if (type !== "added" && type !== "updated") {
-      return { seen, before: undefined };
-    }
+    const { outcome: type, slot: stored } = store.put(header);
+    if (type !== "added" && type !== "updated") return nothing;
     const { keyText } = header;
     // A map keeps its keys for a while after they were deleted.
     const key = keyText === ended?.key ? ended.key : keyText;
@@ -239,7 +252,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     const { all } = this.#subscriptions;
     if (all.length > 1 || all[0] !== author) {
       // Not the shared event: a write may end within a handler.
-      const facts = { type, header, previous: before, slot: put };
+      const facts = { type, header, previous: before, slot: stored };
       this.#subscriptions.changed(new CurrentEvent(store, facts), author);
     }
     return { seen, before };
@@ -296,13 +309,13 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   #remove(received: ObjectHeader): void {
     const header = this.#reducer?.reduce(received) ?? received;
     const store = this.#store;
-    const slot = this.#pending.size > 0 ? store.slotOf(header) : -1;
+    const slot = this.#pending.size > 0 ? store.slots.find(header) : -1;
     if (slot >= 0 && this.#isBehindOwnWrite(header)) {
       // A later own write is in the cache: it created the next object of this
       // name, or made this one match the selectors again. Whether it matches a
       // field selector is unknown; if it does, the server sends the object again.
       if (this.#deps.selectsFields) this.#removeMissing(keyOfHeader(header));
-      else if (store.hasUid(slot, header)) this.#known(header, true);
+      else if (store.slots.hasUid(slot, header)) this.#known(header, true);
       return;
     }
     const change = store.delete(header, KEEP_PREVIOUS);

@@ -4,7 +4,6 @@ import type { Clock } from "../../clock.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import { SlotMap } from "../../slot_map.ts";
 import type { ObjectStore } from "../store/object_store.ts";
-import type { ResponseScanner } from "../watch/metadata_reducer.ts";
 import { TimeSlice } from "../watch/receive.ts";
 import { CurrentEvent, type EventFacts } from "./cache_event.ts";
 import { isExplainedBy, statusExplainedBy } from "./explained_change.ts";
@@ -20,8 +19,7 @@ import type {
 } from "./shared_informer.ts";
 
 /** Maximum number of closed windows that are kept, and of the bytes of each. */
-const MAX_KEPT_WINDOWS = 16;
-const MAX_KEPT_BYTES = 16 * 1024;
+const MAX_KEPT = { windows: 16, bytes: 16 * 1024 };
 
 /** Handler of a subscription; every `InformerHandler` is one. */
 export type EventHandler<T extends KubernetesObject> = (
@@ -55,8 +53,8 @@ export interface SubscriptionDeps<T extends KubernetesObject> {
   readonly store: ObjectStore<T>;
   /** Writer that stores the responses to own writes. */
   readonly writer: {
-    /** Scanner of responses to writes, in the form that the cache keeps. */
-    readonly responses: ResponseScanner<T>;
+    /** Header of the response to a write, in the form that the cache keeps. */
+    scan(response: T | Uint8Array): ObjectHeader;
     /**
      * Writes a response into the cache and delivers the change to all
      * subscriptions except its author.
@@ -261,31 +259,24 @@ export class Subscription<T extends KubernetesObject>
     ended: EndedWrite<T>,
   ): Release<ObjectHeader> {
     const { writer } = this.#deps;
-    let wasScanned = false;
+    let response: ObjectHeader;
     try {
-      return writer.responses.scan(ended.object, (response) => {
-        wasScanned = true;
-        const { resourceVersion } = response;
-        const isOurs = this.#isOurs(response, ended);
-        // A state with changes by others is delivered to this handler, too. It is
-        // held, as this write is still under way, and decided when it fails.
-        const outcome = writer.ownWrite(
-          response,
-          isOurs ? this : undefined,
-          ended,
-        );
-        return outcome !== undefined && isOurs
-          ? window.succeed(ended.write, { resourceVersion, ...outcome })
-          : window.fail(ended.write);
-      });
+      response = writer.scan(ended.object);
     } catch (error) {
       // A malformed response must not leave the window open: all events of the
       // object would be held back indefinitely.
-      if (!wasScanned) {
-        this.#release(ended.key, window, window.fail(ended.write));
-      }
+      this.#release(ended.key, window, window.fail(ended.write));
       throw error;
     }
+    const { resourceVersion } = response;
+    const isOurs = this.#isOurs(response, ended);
+    // A state with changes by others is delivered to this handler, too. It is
+    // held, as this write is still under way, and decided when it fails.
+    const author = isOurs ? this : undefined;
+    const outcome = writer.ownWrite(response, author, ended);
+    return outcome !== undefined && isOurs
+      ? window.succeed(ended.write, { resourceVersion, ...outcome })
+      : window.fail(ended.write);
   }
 
   /** Whether the write alone led to the state in its response. */
@@ -335,11 +326,9 @@ export class Subscription<T extends KubernetesObject>
       }
     }
     // After the call, as the released event may contain its memory.
-    const bytes = window.before?.bytes.length ?? 0;
-    if (
-      !window.isOpen && bytes <= MAX_KEPT_BYTES &&
-      this.#closed.length < MAX_KEPT_WINDOWS
-    ) this.#closed.push(window);
+    if (window.isOpen || this.#closed.length >= MAX_KEPT.windows) return;
+    const { length } = window.before?.bytes ?? [];
+    if (length <= MAX_KEPT.bytes) this.#closed.push(window);
   }
 
   #closeIfDone(key: string, window: OwnWriteWindow<ObjectHeader>): void {

@@ -256,24 +256,12 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#table.find(key) >= 0;
   }
 
-  /** Slot of an object, which it keeps while it is stored; -1 if absent. */
-  slotOf(key: ObjectKey | ObjectHeader): number {
-    return this.#table.find(key);
-  }
-
-  /** Whether the object in a used slot has the UID of a header. */
-  hasUid(slot: number, header: ObjectHeader): boolean {
-    return this.#table.hasUid(slot, header);
-  }
-
-  /** ResourceVersion of the object in a used slot. */
-  versionAt(slot: number): string {
-    return this.#table.version(slot);
-  }
-
-  /** Compares versions; negative if the one in a used slot is older. */
-  compareVersion(slot: number, header: ObjectHeader): number {
-    return this.#table.compareVersion(slot, header);
+  /** Keys, UIDs and versions of the objects by their slots. */
+  get slots(): Pick<
+    ObjectTable,
+    "compareVersion" | "find" | "hasUid" | "version"
+  > {
+    return this.#table;
   }
 
   /** Stored resourceVersion, without decoding the object. */

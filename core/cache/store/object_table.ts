@@ -321,8 +321,8 @@ export class ObjectTable {
     const most = 3 * (name.length + namespace.length);
     if (most > this.#scratch.length) this.#scratch = Buffer.alloc(most);
     const bytes = this.#scratch;
-    const middle = writeText(bytes, name, 0);
-    const end = writeText(bytes, namespace, middle);
+    const middle = bytes.write(name, "utf8");
+    const end = middle + bytes.write(namespace, middle, "utf8");
     copyRange({ bytes, start: 0, end: middle }, this.#lookup.name);
     copyRange({ bytes, start: middle, end }, this.#lookup.namespace);
   }
@@ -339,16 +339,6 @@ export class ObjectTable {
     const hash = hashNext(hashBytes(this.#seed, namespace), SLASH);
     return hashEnd(hashBytes(hash, name));
   }
-}
-
-/** Writes a text at a position, faster than the built-in method if it is ASCII. */
-function writeText(bytes: Buffer, text: string, start: number): number {
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code >= 0x80) return start + bytes.write(text, start, "utf8");
-    bytes[start + i] = code;
-  }
-  return start + text.length;
 }
 
 function emptyRange(): MutableRange {

@@ -127,11 +127,7 @@ function textHash(text: string): number {
   if (length === 0) return 0;
   let hash = hashNext(length, text.charCodeAt(length >> 1));
   hash = hashNext(hash, text.charCodeAt(0));
-  // Names that were made in a row differ in their last characters.
-  if (length > 2) {
-    hash = hashNext(hash, text.charCodeAt(length - 2) << 8);
-    hash = hashNext(hash, text.charCodeAt(length - 3) << 16);
-  }
+  hash = hashNext(hash, text.charCodeAt(length - 2) | 0); // names of a series differ
   return hashNext(hash, text.charCodeAt(length - 1));
 }
 

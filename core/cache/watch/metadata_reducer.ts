@@ -1,7 +1,4 @@
 import { apiVersionOf, type Kind } from "../../api/kind.ts";
-import type { KubernetesObject } from "../../api/object.ts";
-import { lastAnswer } from "../../client/response.ts";
-import { wholeRange } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 
@@ -42,48 +39,5 @@ export class MetadataReducer {
       start: 0,
       end: length,
     });
-  }
-}
-
-/**
- * Scanner of responses to writes. It returns their header in the form in which a
- * cache keeps objects: with the metadata only, or whole. The client has scanned the
- * last answer already.
- */
-export class ResponseScanner<T extends KubernetesObject> {
-  readonly #reducedKind: Kind | undefined;
-  /** Unused scanners: a write may end during a call for another one. */
-  readonly #free: { scanner: EventScanner; reducer?: MetadataReducer }[] = [];
-
-  constructor(kind: Kind<T>, metadataOnly: boolean) {
-    this.#reducedKind = metadataOnly ? kind : undefined;
-  }
-
-  /**
-   * Calls a function with the header of a response, valid during the call.
-   *
-   * @param response The stored object, or its JSON.
-   * @throws {SyntaxError} If the response is not a Kubernetes object.
-   */
-  scan<R>(response: T | Uint8Array, use: (header: ObjectHeader) => R): R {
-    const kind = this.#reducedKind;
-    const parts = this.#free.pop() ?? {
-      scanner: new EventScanner(),
-      ...(kind !== undefined && { reducer: new MetadataReducer(kind) }),
-    };
-    try {
-      const header = response === lastAnswer.bytes
-        ? lastAnswer
-        : parts.scanner.scanObject(
-          wholeRange(
-            response instanceof Uint8Array
-              ? response
-              : JSON.stringify(response),
-          ),
-        );
-      return use(parts.reducer?.reduce(header) ?? header);
-    } finally {
-      this.#free.push(parts);
-    }
   }
 }

@@ -47,10 +47,8 @@ export class EndlessRuns<P extends KubernetesObject> implements RunObserver<P> {
     const now = this.#clock.now();
     const sequence = this.#sequences.get(run.key);
     if (sequence === undefined || run.startedAt - sequence.last > PAUSE_MS) {
-      // Whole numbers, which V8 keeps within the object: it outlives the run.
-      const since = Math.floor(run.startedAt);
-      const last = Math.ceil(now);
-      return this.#sequences.set(run.key, { since, last, runs: 1 });
+      const first = { since: run.startedAt, last: now, runs: 1 };
+      return this.#sequences.set(run.key, first);
     }
     sequence.last = now;
     sequence.runs++;

@@ -86,11 +86,9 @@ export interface RunWrite {
 
 /** Text of a write, such as `apply v1 ConfigMap default/web`. */
 export function writeText({ verb, subresource, kind, key }: RunWrite): string {
-  const part = subresource === undefined ? "" : `${subresource} of `;
-  return `${verb} ${part}${kindText(kind)} ${key}`;
+  const action = subresource ? `${verb} ${subresource} of` : verb;
+  return `${action} ${kindText(kind)} ${key}`;
 }
-
-const NO_WRITES: readonly RunWrite[] = [];
 
 /** Part of the event processor that a run uses. */
 export interface RunScheduler {
@@ -200,7 +198,7 @@ export class Run<P extends KubernetesObject> {
 
   /** First 20 writes of the run. */
   get writes(): readonly RunWrite[] {
-    return this.#writes ?? NO_WRITES;
+    return this.#writes ?? [];
   }
 
   wrote(write: RunWrite): void {

@@ -20,6 +20,7 @@ import {
   keyText,
   keyToRead,
   type ObjectKey,
+  parseKey,
 } from "../../api/object_key.ts";
 import {
   checkOption,
@@ -705,12 +706,13 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         if (!await write.repair?.(error)) throw error;
         return await send();
       });
-      (own ?? this.#beginWrite(kind, answer.key)).succeed(answer.json, {
+      const written = key ?? parseKey(answer.keyText);
+      (own ?? this.#beginWrite(kind, written)).succeed(answer.json, {
         sent: sentPart(verb, body),
         base: (body as Partial<KubernetesObject>).metadata?.resourceVersion,
         subresource: isStatus,
       });
-      const after = write.learn && await this.#cached(kind, answer.key);
+      const after = write.learn && await this.#cached(kind, written);
       if (after !== undefined) write.learn?.(answer.object);
       const fight = writeObserver.observe(this.#run, {
         verb,
@@ -778,7 +780,6 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     if (this.#isPrimaryKind(kind)) {
       const { key: text, objectKey: { name, namespace } } = this.#run;
       const isOwn = key.name === name && key.namespace === namespace;
-      // What keeps a key after the write keeps that of the queue, not another text.
       writes.push(primaries.beginWrite(isOwn ? text : key) as OwnWrite);
     }
     return allWrites(writes);

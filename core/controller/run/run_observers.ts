@@ -312,9 +312,8 @@ const MIN_OBJECTS = 500;
 const MAX_ERROR_LENGTH = 500;
 
 /**
- * Past run in memory, as small as possible, since it outlives its run: its texts
- * are formatted on request, and durations are whole microseconds, because V8 keeps
- * fractions outside their object.
+ * Past run in memory; its texts are formatted on request. Durations are whole
+ * microseconds: V8 keeps fractions outside their object.
  */
 interface KeptRun extends
   Pick<

@@ -181,10 +181,8 @@ export class FieldFightDetector {
     const last = this.#written.get(id);
     const wrote: unknown = last && JSON.parse(last.json);
     if (last === undefined || jsonEquals(wrote, was)) {
-      const written = last ?? { json, contested: undefined };
-      written.json = json;
-      written.contested = undefined;
-      this.#written.set(id, written);
+      const written = { json, contested: undefined };
+      this.#written.set(id, last ? Object.assign(last, written) : written);
       return undefined;
     }
     this.#isContested = true;
@@ -270,10 +268,7 @@ export class WriteObserver {
     return this.#fights.isNear(() => this.#idOf(kind, keyText(object)));
   }
 
-  /**
-   * Text that identifies an object. For a primary it is its key, which the queue
-   * keeps: a map finds the same text sooner than an equal one.
-   */
+  /** Text that identifies an object; that of a primary is the queue's own key. */
   #idOf(kind: Kind, key: string): string {
     return sameKind(kind, this.#primaryKind) ? key : `${kindText(kind)} ${key}`;
   }

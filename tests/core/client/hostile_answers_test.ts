@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { ApiError } from "../../../core/api/api_error.ts";
 import type { Kind, ResolvedKind } from "../../../core/api/kind.ts";
 import { untyped } from "../../../core/api/kind.ts";
+import { keyText } from "../../../core/api/object_key.ts";
 import { Client } from "../../../core/client/client.ts";
 import { createRequest } from "../../../core/client/request.ts";
 import { Answer, readBody } from "../../../core/client/response.ts";
@@ -233,7 +234,7 @@ test("An answer to a write is refused if it is of another kind", () => {
   const answerOf = (kind: string | undefined) =>
     new Answer(request, bytesOf({ kind, metadata: KEY }));
   for (const fit of [undefined, "ConfigMap"]) {
-    assert.deepEqual(answerOf(fit).key, KEY);
+    assert.deepEqual(answerOf(fit).keyText, keyText(KEY));
   }
   assert.throws(
     () => answerOf("Secret"),

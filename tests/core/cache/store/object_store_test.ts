@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { parseApiVersion, untyped } from "../../../../core/api/kind.ts";
 import { keyText } from "../../../../core/api/object_key.ts";
-import { ResponseScanner } from "../../../../core/cache/watch/metadata_reducer.ts";
 import { ObjectStore } from "../../../../core/cache/store/object_store.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";
@@ -293,10 +292,7 @@ test("ObjectStore keeps only the managed fields of some managers, of own writes,
       kind: object.kind,
     });
     const store = new ObjectStore({ kind: Kind, prune });
-    new ResponseScanner(Kind, false).scan(
-      object,
-      (header) => store.put(header),
-    );
+    store.put(scanner.scanObject(wholeRange(JSON.stringify(object))));
     const kept = storedText(store, object.metadata) ?? "";
     assert.equal(
       kept,
