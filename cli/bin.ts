@@ -3,5 +3,6 @@ import process from "node:process";
 import { runCli } from "./main.ts";
 
 // A file that was only imported may have left timers or servers behind.
+// In Bun only the end of a pipe waits for what was written to it.
 const code = await runCli(process.argv.slice(2));
-process.stdout.write("", () => process.exit(code));
+process.stdout.end(() => process.exit(code));

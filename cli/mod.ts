@@ -22,5 +22,5 @@ export { runCli } from "./main.ts";
 
 if (import.meta.main) {
   const code = await runCli(process.argv.slice(2));
-  process.stdout.write("", () => process.exit(code));
+  process.stdout.end(() => process.exit(code));
 }

@@ -65,6 +65,17 @@ test("coracle crd names the exports of a file without kinds", async () => {
   );
 });
 
+test("coracle crd ends when a pipe has taken all that it prints", async () => {
+  const file = "../../../examples/gallery/cron_job.ts";
+  const { out } = await crd(file);
+  assert(out.length > 131_072, "more than fits in a pipe");
+  const command = coracle("crd", "examples/gallery/cron_job.ts").join(" ");
+  // A shell reads byte by byte, so that the pipe is full for a while.
+  const slow = `while IFS= read -r line; do printf '%s\\n' "$line"; done`;
+  const { stdout } = await runCommand(["sh", "-c", `${command} | ${slow}`]);
+  assert.equal(stdout, out);
+});
+
 test("coracle crd says nothing when its reader has gone", async () => {
   const command = coracle("crd", "tests/cli/fixtures/kinds.ts").join(" ");
   const { stderr } = await runCommand(["sh", "-c", `${command} | true`]);
