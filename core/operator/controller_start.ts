@@ -38,12 +38,20 @@ export type ManagedController =
     readonly primaries: { get(key: string): object | undefined };
   };
 
-/** Refuses a controller that would remove the finalizer of another one. */
-export function checkFinalizers(
+/** Refuses a controller that another one of the same kind would work against. */
+export function checkSameKind(
   { name, kind, settings }: ManagedController,
   other: ManagedController,
 ): void {
   if (kind.kind !== other.kind.kind || kind.group !== other.kind.group) return;
+  const [mine, theirs] = [kind, other.kind].map((one) =>
+    isDefinedKind(one) && JSON.stringify(one.versions)
+  );
+  if (mine && theirs && mine !== theirs) {
+    throw new TypeError(
+      `Cannot register controller "${name}": its definition of ${kind.kind} would replace that of "${other.name}", so define the kind once`,
+    );
+  }
   const { group, plural = other.kind.plural ?? "<plural>" } = kind;
   const finalizer = finalizerOf(settings, { group, plural });
   const taken = finalizerOf(other.settings, { group, plural });

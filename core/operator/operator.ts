@@ -34,7 +34,7 @@ import type { Namespaces } from "../controller/namespaces.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import {
-  checkFinalizers,
+  checkSameKind,
   installCrds,
   logSyncProgress,
   type ManagedController,
@@ -224,15 +224,12 @@ export class Operator {
         `Cannot register a controller: the name is taken, so set another one with { name }: received "${controller.name}"`,
       );
     }
-    const { watchedKinds } = controller;
-    if (options.install && !watchedKinds.some(isDefinedKind)) {
+    if (options.install && !controller.watchedKinds.some(isDefinedKind)) {
       throw new TypeError(
-        `Cannot register controller "${controller.name}": only a kind of defineKind carries the definition that "install" needs: received ${
-          watchedKinds.map((watched) => watched.kind).join(", ")
-        }`,
+        `Cannot register controller "${controller.name}": only a kind of defineKind carries the definition that "install" needs: received ${kind.kind}`,
       );
     }
-    this.#controllers.forEach((one) => checkFinalizers(controller, one));
+    this.#controllers.forEach((one) => checkSameKind(controller, one));
     this.#controllers.set(controller.name, controller);
     if (this.#state === "started") {
       const { signal } = this.#ending;
@@ -321,12 +318,11 @@ export class Operator {
    */
   async install(): Promise<void> {
     await this.#connect();
-    const { clock } = this.#settings;
-    const client = this.#client as Client;
     const kinds = [...this.#controllers.values()].flatMap((controller) =>
       controller.watchedKinds
     );
-    await installCrds(client, kinds, { clock });
+    const { clock } = this.#settings;
+    await installCrds(this.#client as Client, kinds, { clock });
   }
 
   /**

@@ -119,14 +119,14 @@ const AT_ONCE: readonly Mistake[] = [
     what: "a reconciler without reconcile",
     make: (fixture) => fixture.operator().register(Gadget, {} as never),
     names: /controller for Gadget.*received nothing/,
-    advises: /needs a method "reconcile\(primary, ctx\)"/,
+    advises: /must have "reconcile" as a method/,
   },
   {
     what: "a reconcile that is no function",
     make: (fixture) =>
       fixture.operator().register(Gadget, { reconcile: "yes" } as never),
     names: /controller for Gadget.*received a string/,
-    advises: /needs a method "reconcile\(primary, ctx\)"/,
+    advises: /must have "reconcile" as a method/,
   },
   {
     what: "a finalizer that the server would not take",
@@ -146,6 +146,20 @@ const AT_ONCE: readonly Mistake[] = [
     names:
       /"bucket": it and "dns" clean up Gadget objects with the finalizer gadgets\.sample\.coracle\.dev\/finalizer/,
     advises: /set another one with \{ finalizer \}/,
+  },
+  {
+    what: "two definitions of one kind in an operator",
+    make(fixture) {
+      const operator = fixture.operator();
+      const kind = (spec: z.ZodObject) =>
+        defineKind({ group: "a.dev", version: "v1", kind: "Twice", spec });
+      operator.register(kind(z.object({})), nothing);
+      // An equal definition replaces nothing.
+      operator.register(kind(z.object({})), nothing, { name: "equal" });
+      operator.register(kind(z.object({ b: z.int() })), nothing, { name: "b" });
+    },
+    names: /"b": its definition of Twice would replace that of "twice"/,
+    advises: /define the kind once/,
   },
   {
     what: "the runs of what is no object",
