@@ -131,6 +131,10 @@ export interface TestClusterOptions {
   readonly server?: Omit<ApiServerOptions, "clock"> | undefined;
 }
 
+const WAIT_RULES: OptionRules<{ readonly within?: Duration | undefined }> = {
+  within: "duration?",
+};
+
 const TEST_CLUSTER_RULES: OptionRules<TestClusterOptions> = {
   cluster: ["embedded", "kubeconfig", undefined],
   namespace: "name?",
@@ -370,7 +374,14 @@ export class TestCluster {
    */
   async apply(object: UntypedObject): Promise<UntypedObject> {
     checkOption(object, "object", { name: "object", subject: "apply()" });
-    const { apiVersion = "", kind: name = "", metadata } = object;
+    const { apiVersion, kind: name, metadata } = object;
+    if (!apiVersion || !name) {
+      throw new TypeError(
+        `Cannot apply an object: "apiVersion" and "kind" must be set: received one with ${
+          Object.keys(object).join(", ")
+        }`,
+      );
+    }
     const kind = untyped({ ...parseApiVersion(apiVersion), kind: name });
     if (sameKind(kind, CRD_KIND)) {
       const crd: object = object;
@@ -409,6 +420,7 @@ export class TestCluster {
       name: "condition",
       subject: "until()",
     });
+    checkOptions(options, WAIT_RULES, "until()");
     const virtual = clock instanceof VirtualClock;
     const { within = virtual ? "1h" : "30s" } = options;
     const limit = milliseconds(within, "within");
@@ -503,6 +515,7 @@ export class TestCluster {
     work: Promise<T>,
     options: { readonly within?: Duration | undefined } = {},
   ): Promise<T> {
+    checkOptions(options, WAIT_RULES, "complete()");
     if (!(this.clock instanceof VirtualClock)) return await work;
     const { within = "1h" } = options;
     const limit = milliseconds(within, "within");

@@ -44,3 +44,24 @@ test("A promise that takes longer than an hour completes within its limit", asyn
     await cluster.stop();
   }
 });
+
+test("Misspelt limits and objects without a kind are refused", async () => {
+  const cluster = await TestCluster.start({ clock: new VirtualClock() });
+  const misspelt = { timeout: "5s" } as never;
+  try {
+    await assert.rejects(
+      cluster.until(() => true, misspelt),
+      /until\(\): there is no option "timeout", only within/,
+    );
+    await assert.rejects(
+      cluster.complete(Promise.resolve(), misspelt),
+      /complete\(\): there is no option "timeout", only within/,
+    );
+    await assert.rejects(
+      cluster.apply({ metadata: { name: "a" } } as never),
+      /"apiVersion" and "kind" must be set: received one with metadata/,
+    );
+  } finally {
+    await cluster.stop();
+  }
+});
