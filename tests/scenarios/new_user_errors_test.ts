@@ -119,14 +119,14 @@ const AT_ONCE: readonly Mistake[] = [
     what: "a reconciler without reconcile",
     make: (fixture) => fixture.operator().register(Gadget, {} as never),
     names: /controller for Gadget.*received nothing/,
-    advises: /must have "reconcile" as a method/,
+    advises: /needs a method "reconcile/,
   },
   {
     what: "a reconcile that is no function",
     make: (fixture) =>
       fixture.operator().register(Gadget, { reconcile: "yes" } as never),
     names: /controller for Gadget.*received a string/,
-    advises: /must have "reconcile" as a method/,
+    advises: /needs a method "reconcile/,
   },
   {
     what: "a finalizer that the server would not take",
