@@ -148,11 +148,11 @@ async function patch(kubeconfig: string, objects: number): Promise<WriteAll> {
     : await credentials.current();
   const transport = await openHttpTransport({ server, certificateAuthority });
   const { folder } = GREETINGS;
-  const headers = {
+  const headers = Object.freeze({
     accept: "application/json",
     authorization: `Bearer ${token}`,
     "content-type": "application/merge-patch+json",
-  };
+  });
   return async (round) => {
     let next = 0;
     const work = async () => {

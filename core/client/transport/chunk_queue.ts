@@ -1,3 +1,6 @@
+import type { ResponseHead } from "./response_parser.ts";
+import type { HttpResponse } from "./transport.ts";
+
 /** Source of a {@linkcode ChunkQueue}, which calls these methods. */
 export interface ChunkSource {
   /** Stops pushing: the queue is full. */
@@ -168,6 +171,40 @@ export class WholeBody implements AsyncIterable<Uint8Array> {
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
     if (this.bytes.length > 0) yield this.bytes;
   }
+}
+
+/** Response that has arrived completely. */
+export class WholeResponse implements HttpResponse {
+  /** Property shared by all responses, since a getter each makes them slow. */
+  static readonly #HEADERS: PropertyDescriptor & ThisType<WholeResponse> = {
+    enumerable: true,
+    get() {
+      return this.#head.headers;
+    },
+  };
+  readonly status: number;
+  declare readonly headers: HttpResponse["headers"];
+  readonly body: WholeBody;
+  readonly cancel: () => Promise<void> = nothing;
+  readonly #head: ResponseHead;
+
+  constructor(head: ResponseHead, body: Uint8Array) {
+    this.status = head.status;
+    this.body = new WholeBody(body);
+    this.#head = head;
+    // Parsed on first access; middleware may copy all properties.
+    Object.defineProperty(this, "headers", WholeResponse.#HEADERS);
+  }
+
+  /** Whether its head has no header that the client acts on. */
+  get isPlain(): boolean {
+    return this.#head.isPlain === true;
+  }
+}
+
+/** Returns a resolved promise. */
+function nothing(): Promise<void> {
+  return Promise.resolve();
 }
 
 /** Decodes chunks of UTF-8, which may be split anywhere, as one text. */

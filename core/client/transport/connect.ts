@@ -21,12 +21,15 @@ import { openTunnel } from "./tunnel.ts";
 /** Silence in milliseconds after which TCP checks that the peer responds. */
 const KEEP_ALIVE_DELAY_MS = 60_000;
 
-/** Memory into which a socket reads, in place of a new buffer for each read. */
+/**
+ * Memory into which a socket reads, in place of a new buffer for each read. Node
+ * calls the functions with another `this`.
+ */
 export interface ReadTarget {
   /** Returns the memory for the next read. */
-  buffer(): Uint8Array;
+  readonly buffer: () => Uint8Array;
   /** Receives the number of bytes read; returns `true` to continue. */
-  callback(length: number): boolean;
+  readonly callback: (length: number) => boolean;
 }
 
 /** Options of a TLS connection and its TCP connection. */
@@ -132,7 +135,7 @@ export class Connector {
       // HTTP/2 would put all watches on one connection and its flow control.
       ALPNProtocols: ["http/1.1"],
       ...(this.#session && { session: this.#session }),
-      ...(onread && { onread: readTarget(onread) }),
+      ...(onread && { onread }),
     };
     const socket = connectTls(options);
     socket.on("session", (session) => this.#session = session);
@@ -144,7 +147,7 @@ export class Connector {
       ...this.#target(),
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
-      ...(onread && { onread: readTarget(onread) }),
+      ...(onread && { onread }),
     };
     return connectTcp(options);
   }
@@ -156,12 +159,4 @@ export class Connector {
       port: Number(port) || (protocol === "https:" ? 443 : 80),
     };
   }
-}
-
-/** Copies a read target with functions that do not depend on `this`. */
-function readTarget(target: ReadTarget): ReadTarget {
-  return {
-    buffer: () => target.buffer(),
-    callback: (length) => target.callback(length),
-  };
 }

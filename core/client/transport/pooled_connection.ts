@@ -29,12 +29,14 @@ export interface ConnectionPool {
 export class PooledConnection implements ResponseController, ReadTarget {
   readonly #pool: ConnectionPool;
   #socket: Socket | undefined;
-  #buffer: Uint8Array | undefined;
+  #buffer: Buffer | undefined;
   #stream: ResponseStream | undefined;
   #parser: ResponseParser = new ResponseParser();
   #isBegun = false;
   /** Whether the socket keeps the process alive. */
   #isReferenced = true;
+  /** Time limit of the idle connection, by its first response. */
+  #idleLimit: number | undefined;
   /** Time at which the connection expires unless it was used again. */
   #expiry = Infinity;
 
@@ -58,14 +60,13 @@ export class PooledConnection implements ResponseController, ReadTarget {
     socket.on("close", () => this.#onEnd());
   }
 
-  buffer(): Uint8Array {
-    return this.#buffer ??= new Uint8Array(BUFFER_BYTES);
-  }
+  readonly buffer = (): Uint8Array =>
+    this.#buffer ??= Buffer.alloc(BUFFER_BYTES);
 
-  callback(length: number): boolean {
+  readonly callback = (length: number): boolean => {
     this.#receive(this.buffer(), length);
     return true;
-  }
+  };
 
   /** Whether the connection is open and was not idle for too long. */
   get isUsable(): boolean {
@@ -148,7 +149,8 @@ export class PooledConnection implements ResponseController, ReadTarget {
     if (socket === undefined || !keepsAlive || hasMore || isUnsent) {
       this.abort();
     } else {
-      this.#expiry = performance.now() + idleLimit(head?.headers["keep-alive"]);
+      this.#idleLimit ??= idleLimit(head?.headers["keep-alive"]);
+      this.#expiry = performance.now() + this.#idleLimit;
       if (socket.isPaused()) socket.resume();
       this.#pool.idle(this);
     }

@@ -12,11 +12,9 @@ const OWN_HEADERS =
 export class RequestEncoder {
   readonly #host: string;
   readonly #prefix: string;
-  /** Names and values of the last encoded headers, which mostly repeat. */
-  #headers: string[] = [];
-  #lines = "";
-  /** Header object that was encoded last, if it is frozen. */
+  /** Frozen headers that were encoded last, and their text. */
   #frozen: HttpRequest["headers"] | undefined;
+  #lines = "";
 
   /**
    * Creates an encoder for a server.
@@ -66,31 +64,20 @@ export class RequestEncoder {
     return bytes;
   }
 
-  /** Text of the headers, which are only checked if they have changed. */
+  /** Text of the headers, which mostly are those of the last request. */
   #headerText(
     request: HttpRequest,
     extra: Readonly<Record<string, string>> | undefined,
   ): string {
     const { headers, repeatedHeaders } = request;
-    if (repeatedHeaders === undefined && extra === undefined) {
-      const frozen = this.#frozen;
-      if (frozen !== undefined && headers === frozen) return this.#lines;
-      const known = this.#headers;
-      let at = 0;
-      for (const name in headers) {
-        if (known[at] !== name || known[at + 1] !== headers[name]) {
-          at = -1;
-          break;
-        }
-        at += 2;
-      }
-      if (at === known.length && at > 0) return this.#lines;
-      this.#lines = this.#textOf(request, {});
-      this.#headers = Object.entries(headers).flat();
-      this.#frozen = Object.isFrozen(headers) ? headers : undefined;
-      return this.#lines;
+    const mayRepeat = repeatedHeaders === undefined && extra === undefined;
+    if (mayRepeat && headers === this.#frozen) return this.#lines;
+    const lines = this.#textOf(request, extra ?? {});
+    if (mayRepeat && Object.isFrozen(headers)) {
+      this.#frozen = headers;
+      this.#lines = lines;
     }
-    return this.#textOf(request, extra ?? {});
+    return lines;
   }
 
   #textOf(

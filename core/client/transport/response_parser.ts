@@ -43,7 +43,7 @@ type Part =
 export class ResponseParser {
   #part: Part = "head";
   /** Complete lines of the head. */
-  #lines: string[] = [];
+  #text = "";
   /** Beginning of the current line. */
   #line = "";
   /** Number of bytes read of the head, of trailers or of a chunk size line. */
@@ -179,7 +179,7 @@ export class ResponseParser {
   }
 
   /**
-   * Parses a complete head that begins at `at`.
+   * Parses a complete head of the usual form that begins at `at`.
    *
    * @returns The end of the head; undefined if it needs parsing line by line.
    */
@@ -189,11 +189,11 @@ export class ResponseParser {
     const found = buffer.indexOf("\r\n\r\n", at, "latin1");
     const end = found + 4;
     if (found < 0 || end > to || end - at > MAX_HEAD_BYTES) return undefined;
-    const lines = buffer.toString("latin1", at, found).split("\r\n");
-    if (lines.some((line) => line.includes("\n"))) return undefined;
+    const text = buffer.toString("latin1", at, end);
+    const [, status, length] = PLAIN_HEAD.exec(text) ?? [];
+    if (status === undefined) return undefined;
     this.#length = end - at;
-    this.#lines = lines;
-    this.#endHead();
+    this.#begin(new PlainHead(Number(status), text), Number(length));
     return end;
   }
 
@@ -218,20 +218,17 @@ export class ResponseParser {
       );
     }
     this.#line = "";
-    if (line.length > 2) this.#takeLine(line.slice(0, -2));
-    else if (this.#part === "trailers") this.#part = "nothing";
-    else this.#endHead();
+    if (this.#part === "head") {
+      this.#text += line;
+      if (line.length === 2) this.#endHead();
+    } else if (line.length === 2) this.#part = "nothing";
+    else parseHeader(line.slice(0, -2));
     return end;
   }
 
-  #takeLine(line: string): void {
-    if (this.#part === "head") this.#lines.push(line);
-    else parseHeader(line);
-  }
-
   #endHead(): void {
-    const head = parseHead(this.#lines);
-    this.#lines = [];
+    const head = parseHead(this.#text);
+    this.#text = "";
     if (head.status === 101) {
       throw new SyntaxError(
         "Cannot read a response: it must not switch protocols: received 101 Switching Protocols",
@@ -240,10 +237,14 @@ export class ResponseParser {
     // The final response follows. The count of bytes goes on, which limits the
     // number of interim responses.
     if (head.status < 200) return;
+    this.#begin(head, bodyFraming(head));
+  }
+
+  #begin(head: ResponseHead, framing: Framing): void {
     this.#head = head;
-    this.#framing = bodyFraming(head);
-    if (this.#framing === "chunked") return this.#beginChunk();
-    this.#left = this.#framing === "until close" ? Infinity : this.#framing;
+    this.#framing = framing;
+    if (framing === "chunked") return this.#beginChunk();
+    this.#left = framing === "until close" ? Infinity : framing;
     this.#part = this.#left > 0 ? "body" : "nothing";
   }
 }
@@ -276,13 +277,34 @@ export interface ResponseHead {
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the server keeps the connection open after the response. */
   readonly keepsAlive: boolean;
+  /** Whether it has no header that transport or client act on but a length. */
+  readonly isPlain?: boolean | undefined;
+}
+
+/** Head of most responses. */
+class PlainHead implements ResponseHead {
+  readonly status: number;
+  readonly keepsAlive = true;
+  readonly isPlain = true;
+  readonly #text: string;
+  #headers: ResponseHead["headers"] | undefined;
+
+  constructor(status: number, text: string) {
+    this.status = status;
+    this.#text = text;
+  }
+
+  /** Headers, which are parsed on first access: few responses need them. */
+  get headers(): ResponseHead["headers"] {
+    return this.#headers ??= parseHead(this.#text).headers;
+  }
 }
 
 /**
  * Framing of a body: its length in bytes, chunked, or terminated by the end of
  * the connection.
  */
-export type Framing = number | "chunked" | "until close";
+type Framing = number | "chunked" | "until close";
 
 /** Maximum number of characters quoted in an error message. */
 const MAX_QUOTE_LENGTH = 40;
@@ -291,19 +313,25 @@ const STATUS_LINE =
 // No space before the colon and no folded lines: parsers disagree about both.
 const HEADER_LINE =
   /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/;
+const PLAIN_LINES =
+  "(?:(?!connection|keep-alive|transfer-|content-[el]|warning)[!#$%&'*+\\-.^_`|~0-9A-Z]+: [!-~][ -~]*\r\n)*";
+/** Text of a {@linkcode PlainHead}, all of which is checked. */
+const PLAIN_HEAD = new RegExp(
+  `^HTTP/1\\.1 (20[0-3]|20[5-9]|[45]\\d\\d) [ -~]*\r\n${PLAIN_LINES}content-length: (\\d{1,15})\r\n${PLAIN_LINES}\r\n$`,
+  "i",
+);
 /** Value of the header `connection` of the last response of a connection. */
 const CLOSE = /(^|,)\s*close\s*(,|$)/i;
 /** Content lengths that a number represents exactly. */
 const LENGTH = /^\d{1,15}$/;
 
 /**
- * Parses the lines of a head.
+ * Parses a head, decoded as Latin-1: lines that end with CR LF, the last one empty.
  *
- * @param lines The status line and the header lines, decoded as Latin-1.
- * @throws {SyntaxError} If they are not a head of HTTP/1.0 or HTTP/1.1.
+ * @throws {SyntaxError} If it is not a head of HTTP/1.0 or HTTP/1.1.
  */
-export function parseHead(lines: readonly string[]): ResponseHead {
-  const first = lines[0] ?? "";
+function parseHead(text: string): ResponseHead {
+  const [first = "", ...lines] = text.split("\r\n").slice(0, -2);
   const statusLine = STATUS_LINE.exec(first);
   if (statusLine === null) {
     throw new SyntaxError(
@@ -313,7 +341,7 @@ export function parseHead(lines: readonly string[]): ResponseHead {
     );
   }
   const headers: Record<string, string> = {};
-  for (let i = 1; i < lines.length; i++) addHeader(headers, lines[i] as string);
+  for (const line of lines) addHeader(headers, line);
   const isCurrent = statusLine[1] === "1";
   if (!isCurrent && headers["transfer-encoding"] !== undefined) {
     throw new SyntaxError(
@@ -327,23 +355,9 @@ export function parseHead(lines: readonly string[]): ResponseHead {
   };
 }
 
-/** Cache of header names in lower case, by their original spelling. */
-const NAMES: Map<string, string> = new Map();
-const MAX_NAMES = 256;
-/** Header value of printable ASCII, after exactly one space. */
-const PLAIN_VALUE = /^ [\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
-
 /** Adds a header line; the values of a repeated header are joined. */
 function addHeader(headers: Record<string, string>, line: string): void {
-  const colon = line.indexOf(":");
-  const spelling = line.slice(0, colon);
-  let name = NAMES.get(spelling);
-  let value = line.slice(colon + 1);
-  if (name !== undefined && PLAIN_VALUE.test(value)) value = value.slice(1);
-  else {
-    [name, value] = parseHeader(line);
-    if (NAMES.size < MAX_NAMES) NAMES.set(spelling, name);
-  }
+  const [name, value] = parseHeader(line);
   if (headers[name] === undefined) headers[name] = value;
   else if (Object.hasOwn(headers, name)) headers[name] += `, ${value}`;
   else {
@@ -360,7 +374,7 @@ function addHeader(headers: Record<string, string>, line: string): void {
  * @throws {SyntaxError} If it is not a header. The message does not quote the
  * line, which may be secret.
  */
-export function parseHeader(line: string): readonly [string, string] {
+function parseHeader(line: string): readonly [string, string] {
   const [, name, value] = HEADER_LINE.exec(line) ?? [];
   if (name === undefined || value === undefined) {
     throw new SyntaxError(
@@ -375,7 +389,7 @@ export function parseHeader(line: string): readonly [string, string] {
  *
  * @throws {SyntaxError} If the headers are ambiguous.
  */
-export function bodyFraming({ status, headers }: ResponseHead): Framing {
+function bodyFraming({ status, headers }: ResponseHead): Framing {
   const coding = headers["transfer-encoding"];
   const length = headers["content-length"];
   if (coding !== undefined) {

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { ChunkQueue, type ChunkSource, WholeBody } from "./chunk_queue.ts";
+import { ChunkQueue, type ChunkSource, WholeResponse } from "./chunk_queue.ts";
 import { socketQueueOptions } from "./runtime.ts";
 import type { ResponseHead } from "./response_parser.ts";
 import type { HttpResponse, OpenRequest, OpenRequests } from "./transport.ts";
@@ -92,12 +92,13 @@ export class ResponseStream implements ChunkSource, OpenRequest {
    *
    * @param whole The body, if it is complete.
    */
-  onResponseStart({ headers, status }: ResponseHead, whole?: Uint8Array): void {
-    const isPacked = headers["content-encoding"] === "gzip";
+  onResponseStart(head: ResponseHead, whole?: Uint8Array): void {
+    const isPacked = !head.isPlain &&
+      head.headers["content-encoding"] === "gzip";
     if (whole !== undefined && !isPacked) {
-      const body = new WholeBody(whole);
-      return this.#deps.resolve({ status, headers, body, cancel: nothing });
+      return this.#deps.resolve(new WholeResponse(head, whole));
     }
+    const { headers, status } = head;
     if (whole !== undefined) this.#body.push(whole);
     const { "content-encoding": _coding, ...others } = isPacked ? headers : {};
     const length = Number(headers["content-length"] ?? Infinity);
@@ -178,11 +179,6 @@ export class ResponseStream implements ChunkSource, OpenRequest {
     this.#deps.requests.delete(this.#number);
     this.#deps.signal?.removeEventListener("abort", this.#onAbort);
   }
-}
-
-/** Returns a resolved promise; the `cancel` of a complete response. */
-function nothing(): Promise<void> {
-  return Promise.resolve();
 }
 
 async function* copies(

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ChunkQueue } from "../../../../core/client/transport/chunk_queue.ts";
+import {
+  ChunkQueue,
+  WholeResponse,
+} from "../../../../core/client/transport/chunk_queue.ts";
 
 class Source {
   readonly calls: string[] = [];
@@ -131,4 +134,24 @@ test("ChunkQueue fails beyond its limit", async () => {
   assert.deepEqual(source.calls, ["leave"]);
   assert.equal(queue.closed, true);
   await assert.rejects(() => rest(queue), RangeError);
+});
+
+test("WholeResponse parses its headers on first access, also for a copy", () => {
+  let parsed = 0;
+  const head = {
+    status: 200,
+    keepsAlive: true,
+    get headers() {
+      parsed++;
+      return { "content-length": "1" };
+    },
+  };
+  const response = new WholeResponse(head, Uint8Array.of(1));
+  assert.equal(response.isPlain, false);
+  assert.equal(parsed, 0);
+  const { status, headers, body } = { ...response };
+  assert.equal(parsed, 1);
+  assert.deepEqual(headers, { "content-length": "1" });
+  assert.equal(status, 200);
+  assert.equal(body, response.body);
 });

@@ -32,6 +32,13 @@ function readParts(parts: readonly Uint8Array[]): Read {
   return { head: reader.head, body: body.join(""), isComplete };
 }
 
+/** Result without the form of its head. */
+function plain({ head, ...others }: Read): Read {
+  if (head === undefined) return { head, ...others };
+  const { status, headers, keepsAlive } = head;
+  return { head: { status, headers, keepsAlive }, ...others };
+}
+
 function read(text: string): Read {
   return readParts([Buffer.from(text, "latin1")]);
 }
@@ -87,7 +94,9 @@ const ANSWER: fc.Arbitrary<Answer> = fc.record({
     ? [["Transfer-Encoding", "Chunked"]]
     : [];
   const headers = [...own, ...answer.headers];
-  const lines = headers.map(([name, value]) => `${name}: ${value} \r\n`);
+  // Most servers send no space at the end of a line.
+  const space = answer.upper ? " " : "";
+  const lines = headers.map(([name, value]) => `${name}: ${value}${space}\r\n`);
   const chunks = parts.map((part) => {
     const size = part.length.toString(16);
     const digits = answer.upper ? size.toUpperCase() : `00${size}`;
@@ -122,10 +131,10 @@ test("ResponseParser parses a response however it is split", () => {
     fc.array(fc.nat(), { maxLength: 30, size: "max" }),
     ({ sent, ...expected }, places) => {
       const bytes = Buffer.from(sent, "latin1");
-      assert.deepEqual(readParts([bytes]), expected);
-      assert.deepEqual(readParts(cut(bytes, places)), expected);
+      assert.deepEqual(plain(readParts([bytes])), expected);
+      assert.deepEqual(plain(readParts(cut(bytes, places))), expected);
       const single = Array.from(bytes, (byte) => Uint8Array.of(byte));
-      assert.deepEqual(readParts(single), expected);
+      assert.deepEqual(plain(readParts(single)), expected);
     },
   ));
 });
@@ -133,7 +142,7 @@ test("ResponseParser parses a response however it is split", () => {
 test("ResponseParser treats a damaged response the same however it is split", () => {
   const outcome = (parts: readonly Uint8Array[]) => {
     try {
-      return readParts(parts);
+      return plain(readParts(parts));
     } catch (error) {
       assert.ok(error instanceof Error);
       assert.match(error.message, /^Cannot read a response: /);
@@ -176,6 +185,31 @@ test("ResponseParser reads no body for statuses without one", () => {
     assert.equal(body, "");
     assert.equal(isComplete, true);
   }
+});
+
+test("ResponseParser finds headers that matter in heads of any form", () => {
+  const length = "Content-Length: 0\r\n";
+  const matters = {
+    "Content-Encoding": "gzip",
+    "Connection": "close",
+    "Keep-Alive": "timeout=5",
+    "Warning": '299 - "old"',
+  };
+  for (const [name, value] of Object.entries(matters)) {
+    for (const spelling of [name, name.toLowerCase(), name.toUpperCase()]) {
+      const line = `${spelling}: ${value}\r\n`;
+      for (const lines of [line + length, length + line]) {
+        const { head } = read(`${HEAD}a: b\r\n${lines}\r\n`);
+        assert.equal(head?.headers[name.toLowerCase()], value);
+        assert.equal(head?.isPlain, undefined, lines);
+      }
+    }
+  }
+  const { head } = read(`${HEAD}Warn: no\r\n${length}Date: now\r\n\r\n`);
+  assert.equal(head?.isPlain, true);
+  assert.deepEqual(head?.headers, {
+    ...{ warn: "no", "content-length": "0", date: "now" },
+  });
 });
 
 test("ResponseParser joins repeated headers, whatever their name", () => {
