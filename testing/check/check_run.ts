@@ -17,6 +17,7 @@ import {
   type RunRecord,
   type SettledStep,
   type TraceEntry,
+  writesOf,
 } from "./run_record.ts";
 import { clusterState } from "./state.ts";
 import { type CheckStep, type Scenario, stepText } from "./workload.ts";
@@ -123,8 +124,7 @@ export async function runScenario(
         quiet,
         objects: objectsOf(world),
         revision: world.revision,
-        writes: lastNumber(world.trace, "request", "write"),
-        events: lastNumber(world.trace, "event", "n"),
+        writes: world.writes,
       });
       if (!quiet) break;
     }
@@ -137,9 +137,6 @@ export async function runScenario(
       steps: scenario.steps,
       kindOf: (group, resource) => source.kindOf(group, resource),
     });
-    const late = trace.filter((entry) =>
-      entry.type === "write" && entry.step >= scenario.steps.length
-    );
     const { user, system } = process.cpuUsage(before);
     return {
       steps,
@@ -147,10 +144,8 @@ export async function runScenario(
       before: given,
       idle: {
         duration: idle,
-        writes: late.length,
-        changes: late.filter((entry) =>
-          entry.type === "write" && entry.effect !== "nothing"
-        ).length,
+        writes: writesOf({ trace })
+          .filter(({ step }) => step >= scenario.steps.length).length,
       },
       violations: violations.found,
       unanswered: [
@@ -184,20 +179,6 @@ async function settled(
 
 function objectsOf(world: World): readonly JsonObject[] {
   return Object.values(world.snapshot()) as unknown as readonly JsonObject[];
-}
-
-function lastNumber(
-  trace: readonly WorldEntry[],
-  type: string,
-  field: string,
-): number {
-  for (let at = trace.length - 1; at >= 0; at--) {
-    const entry = trace[at] as unknown as JsonObject;
-    if (entry["type"] === type && typeof entry[field] === "number") {
-      return entry[field];
-    }
-  }
-  return 0;
 }
 
 /** Performs a step of the workload, and ignores a refusal by the server. */
@@ -397,7 +378,7 @@ function tracedEntry(
   });
   switch (entry.type) {
     case "request": {
-      const { resource, write, subresource, incarnation, reason = "" } = entry;
+      const { resource, write, subresource, reason = "" } = entry;
       const code = entry.answered ? entry.code : 0;
       const disturbed = entry.fault !== undefined;
       if (write === undefined) {
@@ -417,7 +398,6 @@ function tracedEntry(
         number: write,
         verb,
         subresource,
-        incarnation,
         code,
         reason,
         effect: effectOf(verb, entry.code, entry.changed),
@@ -428,7 +408,7 @@ function tracedEntry(
       };
     }
     case "event": {
-      const { event, n, incarnation, revision, fault } = entry;
+      const { event, n, revision, fault } = entry;
       if (event !== "ADDED" && event !== "MODIFIED" && event !== "DELETED") {
         return undefined;
       }
@@ -441,7 +421,6 @@ function tracedEntry(
           type,
           number: n,
           event,
-          incarnation,
           revision,
           step,
           at,

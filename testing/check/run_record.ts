@@ -19,8 +19,6 @@ export interface TracedWrite extends TracedObject {
   /** Verb: `create`, `update`, `patch`, `apply`, `delete`. */
   readonly verb: string;
   readonly subresource: string;
-  /** Number of the operator's simulated process, from 1. */
-  readonly incarnation: number;
   /** HTTP status of the answer; 0 without an answer. */
   readonly code: number;
   readonly reason: string;
@@ -42,7 +40,6 @@ export interface TracedEvent extends TracedObject {
   /** Number of the delivery, from 1. */
   readonly number: number;
   readonly event: "ADDED" | "MODIFIED" | "DELETED";
-  readonly incarnation: number;
   readonly revision: number;
   readonly step: number;
   readonly at: number;
@@ -72,7 +69,6 @@ export interface SettledStep {
   readonly revision: number;
   /** Number of the last write of the operator so far. */
   readonly writes: number;
-  readonly events: number;
 }
 
 /** Record of a run of a scenario, for the oracles; plain data. */
@@ -86,7 +82,6 @@ export interface RunRecord {
     /** Duration of the idle time in milliseconds. */
     readonly duration: number;
     readonly writes: number;
-    readonly changes: number;
   };
   /** Violations of custom invariants. */
   readonly violations: readonly {

@@ -284,6 +284,11 @@ export class World {
     return this.#store.revision;
   }
 
+  /** Number of the last write of the operator. */
+  get writes(): number {
+    return this.#surroundings.counters.writes;
+  }
+
   /** Number of requests, deliveries and timers so far. */
   get actions(): number {
     return this.#actions;

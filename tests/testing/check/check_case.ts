@@ -49,7 +49,6 @@ export function write(
     name,
     uid: `${kind}-${name}`,
     subresource: "",
-    incarnation: 1,
     code: effect === "created" ? 201 : 200,
     reason: "",
     effect,
@@ -76,7 +75,6 @@ export function event(
     namespace: "default",
     name,
     uid: `${kind}-${name}`,
-    incarnation: 1,
     revision: 0,
     step: 0,
     at: 0,
@@ -112,12 +110,9 @@ export function run(
       writes:
         numbered.filter((entry) => entry.type === "write" && entry.step <= step)
           .length,
-      events:
-        numbered.filter((entry) => entry.type === "event" && entry.step <= step)
-          .length,
     })),
     before: [],
-    idle: { duration: 86_400_000, writes: 0, changes: 0 },
+    idle: { duration: 86_400_000, writes: 0 },
     violations: [],
     unanswered: [],
     cpu: 1,

@@ -340,7 +340,7 @@ test("Too many writes in a step and on an idle day are found", () => {
   );
   const record = run([create, ...many], [[gadget, service]]);
   assert.equal(only(judged(record)).oracle, "bounded");
-  const idle = { duration: 86_400_000, writes: 1_000, changes: 0 };
+  const idle = { duration: 86_400_000, writes: 1_000 };
   const late = run([create, write("patch Service a", { step: 1 })], [[
     gadget,
     service,
