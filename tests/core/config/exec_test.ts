@@ -206,6 +206,23 @@ test("An exec plugin runs again before its credential expires, and after a 401",
   assert.equal(runs().length, 3);
 });
 
+test("A short-lived credential is used for nine tenths of its life", async () => {
+  const clock = new VirtualClock();
+  const { source, runs } = await plugin(
+    prints({
+      token: "t",
+      expirationTimestamp: new Date(clock.wallTime() + 50_000).toISOString(),
+    }),
+    { clock },
+  );
+  const first = await source.current();
+  await clock.advance(44_999);
+  assert.equal(await source.current(), first);
+  assert.equal(runs().length, 1);
+  await clock.advance(1);
+  assert.notEqual(await source.current(), first);
+});
+
 test("A credential is used until it expires if its plugin fails", async () => {
   const clock = new VirtualClock();
   const end = new Date(clock.wallTime() + 600_000).toISOString();

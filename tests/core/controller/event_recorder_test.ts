@@ -187,6 +187,32 @@ test("EventRecorder keeps the first and last time of an event that waits [L41]",
   assert.equal(clock.pendingTimers, 0);
 });
 
+test("EventRecorder drops new events while 256 others wait, and counts known ones", async () => {
+  const answer = Promise.withResolvers<undefined>();
+  const created: (number | undefined)[] = [];
+  const recorder = new EventRecorder({
+    client: {
+      find: () => answer.promise,
+      create: (_kind: unknown, { count }: Event) =>
+        Promise.resolve(created.push(count)),
+    } as unknown as Client,
+    clock: new VirtualClock(),
+    log: silentLogger,
+    controller: "engines",
+    instance: "replica-1",
+  });
+  for (const number of [...Array(300).keys(), 0, 299]) {
+    recorder.record(OBJECT, ConfigMap, {
+      type: "Normal",
+      reason: "Hot",
+      message: `${number} degrees`,
+    });
+  }
+  answer.resolve(undefined);
+  await recorder.flush();
+  assert.deepEqual(created, [2, ...Array(255).fill(1)]);
+});
+
 test("EventRecorder closes when the write that it gives up has ended", async () => {
   const clock = new VirtualClock();
   const ended = Promise.withResolvers<never>();

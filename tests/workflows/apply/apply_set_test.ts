@@ -248,25 +248,30 @@ applyTest(
     });
     const once = (value: string) =>
       configMap("once", { value }, { [`${GROUP}/apply`]: "IfNotPresent" });
-    const first = await applySet(client, [ignored, once("1")], {
+    const left = (value: string) => configMap("left", { value });
+    const first = await applySet(client, [ignored, left("1"), once("1")], {
       owner: OWNER,
     });
     assert.deepEqual(told(first.changes), [
       "ConfigMap/ignored skipped",
+      "ConfigMap/left created",
       "ConfigMap/once created",
     ]);
-    const second = await applySet(client, [ignored, once("2")], {
+    await client.patch(ConfigMap, { namespace: "default", name: "left" }, {
+      metadata: { annotations: { [`${GROUP}/apply`]: "Ignore" } },
+    });
+    const second = await applySet(client, [ignored, left("2"), once("2")], {
       owner: OWNER,
     });
     assert.deepEqual(told(second.changes), [
       "ConfigMap/ignored skipped",
+      "ConfigMap/left skipped",
       "ConfigMap/once skipped",
     ]);
-    const { data } = await client.get(ConfigMap, {
-      namespace: "default",
-      name: "once",
-    });
-    assert.deepEqual(data, { value: "1" });
+    for (const name of ["left", "once"]) {
+      const key = { namespace: "default", name };
+      assert.deepEqual((await client.get(ConfigMap, key)).data, { value: "1" });
+    }
   },
 );
 

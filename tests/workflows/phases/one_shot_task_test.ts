@@ -253,3 +253,16 @@ test("oneShotTask begins each attempt once, wherever the operator is killed [L48
     }
   }
 });
+
+test("oneShotTask waits for its next attempt no longer than its longest pause", async () => {
+  for (const [pause, started] of [[600_000, 1], [600_001, 2]] as const) {
+    const world = new BackupWorld({ maxBackOff: "10m" });
+    await world.pass();
+    await world.fail();
+    const retryAt = world.clock.wallTime() + pause;
+    world.write({ ...world.stored.status, retryAt });
+    world.restart();
+    await world.pass();
+    assert.equal(world.started.size, started);
+  }
+});

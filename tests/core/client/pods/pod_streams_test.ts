@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { Client } from "../../../../core/client/client.ts";
 import { StreamRefusedError } from "../../../../core/client/transport/transport_error.ts";
 import { textOf } from "../../../../core/client/transport/chunk_queue.ts";
+import { nextTurn } from "../../../../core/clock.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { ScriptedStream } from "../../../support/scripted_stream.ts";
 import { ScriptedTransport } from "../../../support/scripted_transport.ts";
@@ -361,21 +362,27 @@ test("Client.portForward waits for a slow caller without losing data", async () 
   const { client } = clientWith(() => stream);
   const listener = await client.portForward(KEY, { port: 80 }).listen();
   const socket = connect(listener.port, "127.0.0.1").pause();
-  stream.receive(0, Uint8Array.of(80, 0));
-  stream.receive(1, Uint8Array.of(80, 0));
-  const [size, count] = [1 << 14, 1_024];
-  for (let i = 0; i < count; i++) {
-    stream.receive(0, new Uint8Array(size).fill(i));
-  }
-  stream.messages.end();
-  let bytes = 0;
-  for await (const part of socket) {
-    for (const byte of part as Uint8Array) {
-      if (byte !== (bytes++ >> 14 & 0xff)) {
-        assert.fail(`byte ${bytes} is ${byte}`);
+  try {
+    stream.receive(0, Uint8Array.of(80, 0));
+    stream.receive(1, Uint8Array.of(80, 0));
+    const [size, count] = [1 << 14, 1_024];
+    for (let i = 0; i < count; i++) {
+      stream.receive(0, new Uint8Array(size).fill(i));
+    }
+    stream.messages.end();
+    for (let turn = 0; turn < 500; turn++) await nextTurn();
+    assert.equal(stream.paused, true, "the rest waits at the server");
+    let bytes = 0;
+    for await (const part of socket) {
+      for (const byte of part as Uint8Array) {
+        if (byte !== (bytes++ >> 14 & 0xff)) {
+          assert.fail(`byte ${bytes} is ${byte}`);
+        }
       }
     }
+    assert.equal(bytes, size * count);
+  } finally {
+    socket.destroy();
+    await listener.close();
   }
-  assert.equal(bytes, size * count);
-  await listener.close();
 });
