@@ -83,7 +83,6 @@ export class OwnWriteWindow<S> {
 
   /** Begins a write; returns its number for {@linkcode succeed} or {@linkcode fail}. */
   begin(): number {
-    // A literal has no spare capacity, unlike an array that grows.
     this.#active = [...this.#active, ++this.#begun];
     return this.#begun;
   }

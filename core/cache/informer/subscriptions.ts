@@ -272,8 +272,7 @@ export class Subscription<T extends KubernetesObject>
     const isOurs = this.#isOurs(response, ended);
     // A state with changes by others is delivered to this handler, too. It is
     // held, as this write is still under way, and decided when it fails.
-    const author = isOurs ? this : undefined;
-    const outcome = writer.ownWrite(response, author, ended);
+    const outcome = writer.ownWrite(response, isOurs ? this : undefined, ended);
     return outcome !== undefined && isOurs
       ? window.succeed(ended.write, { resourceVersion, ...outcome })
       : window.fail(ended.write);
