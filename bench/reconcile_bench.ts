@@ -11,7 +11,7 @@ export const bench: Bench = reconcileBench({
   target: GREETINGS,
   objects: 2_000,
   warmUp: 7,
-  storms: 3,
+  storms: 2,
   single: 1_000,
   reconcilers: RECONCILERS,
 });
