@@ -127,8 +127,6 @@ function textHash(text: string): number {
   if (length === 0) return 0;
   let hash = hashNext(length, text.charCodeAt(length >> 1));
   hash = hashNext(hash, text.charCodeAt(0));
-  const last = (text.charCodeAt(length - 3) << 8) ^ text.charCodeAt(length - 2);
-  hash = hashNext(hash, last);
   return hashNext(hash, text.charCodeAt(length - 1));
 }
 
