@@ -127,8 +127,15 @@ export function decodeJson(request: ApiRequest, bytes: Uint8Array): unknown {
 /** Scanner that all responses to writes share. */
 const SCANNER = new EventScanner();
 
-/** Header of the answer that was scanned last, valid until the next one is. */
-export const lastAnswer: ObjectHeader = SCANNER.header;
+/**
+ * Header of an object's JSON. That of the last answer is not scanned again; it is
+ * valid until there is another answer.
+ */
+export function headerOf(json: Uint8Array | string): ObjectHeader {
+  return json === SCANNER.header.bytes
+    ? SCANNER.header
+    : new EventScanner().scanObject(wholeRange(json));
+}
 
 /**
  * Answer to a write: the JSON of the stored object, which is decoded on first

@@ -7,9 +7,7 @@ import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey, parseKey } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
 import { inShard, type ParsedShardSelector } from "../../api/shard_selector.ts";
-import { lastAnswer } from "../../client/response.ts";
-import { wholeRange } from "../../json/byte_range.ts";
-import { EventScanner } from "../../json/event_scanner.ts";
+import { headerOf } from "../../client/response.ts";
 import { ObjectHeader } from "../../json/object_header.ts";
 import type { ObjectStore, StoreChange } from "../store/object_store.ts";
 import { MetadataReducer } from "../watch/metadata_reducer.ts";
@@ -113,12 +111,9 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
    */
   scan(response: T | Uint8Array): ObjectHeader {
     const { kind, metadataOnly } = this.#deps;
-    const json = response instanceof Uint8Array
-      ? response
-      : JSON.stringify(response);
-    const header = json === lastAnswer.bytes
-      ? lastAnswer
-      : new EventScanner().scanObject(wholeRange(json));
+    const header = headerOf(
+      response instanceof Uint8Array ? response : JSON.stringify(response),
+    );
     return metadataOnly ? new MetadataReducer(kind).reduce(header) : header;
   }
 
