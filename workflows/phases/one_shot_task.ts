@@ -29,7 +29,7 @@ import {
   STALLED,
 } from "../conditions/condition.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
-import { errorReport } from "./phased_status.ts";
+import { errorReport } from "./error_report.ts";
 import { ExclusiveStatus, isCount, removeDamaged } from "./exclusive_status.ts";
 
 /** Object that represents a task. */

@@ -24,7 +24,6 @@ import {
 } from "../../core/controller/result.ts";
 import { isOutcome, type Outcome } from "../conditions/outcome.ts";
 import {
-  errorReport,
   type Lifecycle,
   lifecycleConditions,
   lifecycleOf,
@@ -35,6 +34,7 @@ import {
   readyCondition,
   revisionOf,
 } from "./phased_status.ts";
+import { errorReport } from "./error_report.ts";
 import { ExclusiveStatus } from "./exclusive_status.ts";
 import { LifecycleMetrics } from "./lifecycle_metrics.ts";
 import {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Failed } from "../../../workflows/conditions/outcome.ts";
-import { errorReport } from "../../../workflows/phases/phased_status.ts";
+import { errorReport } from "../../../workflows/phases/error_report.ts";
 
 function chain(length: number): Error {
   let error: Error = new TypeError("level 0");
