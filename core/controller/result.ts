@@ -10,7 +10,7 @@ export type StatusPatch<P extends KubernetesObject> = DeepPartial<
     : never
 >;
 
-/** Names of all fields of a type; a list has those of its items. */
+/** @internal Names of all fields of a type; a list has those of its items. */
 type FieldNames<T> = T extends readonly (infer Item)[]
   ? unknown extends Item ? Record<never, never> : FieldNames<NonNullable<Item>>
   : T extends object ? unknown extends T ? Record<never, never>
