@@ -151,7 +151,7 @@ export class RoleAuthorizer {
     throw notFound({ group: RBAC_GROUP, kind: kind.toLowerCase(), name });
   }
 
-  /** Rules of a binding's role, or the error if there is none. */
+  /** Rules of a binding's role; an error if the role does not exist. */
   #rulesOfGrant(
     { roleRef, stored }: Grant,
   ): { readonly rules: readonly PolicyRule[]; readonly error?: string } {

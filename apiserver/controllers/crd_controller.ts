@@ -192,7 +192,7 @@ export class CrdController {
   }
 }
 
-/** Status of a terminating definition of which objects remain. */
+/** Status of a terminating definition that still has objects. */
 function inProgress(status: Status): unknown {
   const reason = "InstanceDeletionInProgress";
   const message = "CustomResource deletion is in progress";

@@ -24,7 +24,7 @@ type Source = EventSource<KubernetesObject, unknown>;
 /** Life of a primary in a source: it exists, and is deleted after `live`. */
 interface Life {
   readonly source: Source;
-  /** What happens with a primary; its resource may be deleted meanwhile. */
+  /** What happens with a primary, whose resource may be deleted at that time. */
   live(primary: KubernetesObject, clock: VirtualClock): unknown;
   /** What still arrives when it has been deleted. */
   readonly late?: (primary: KubernetesObject) => unknown;

@@ -315,7 +315,7 @@ const HEADER_LINE =
   /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/;
 const PLAIN_LINES =
   "(?:(?!connection(?!: keep-alive\r)|transfer-|content-[el]|warning)[!#$%&'*+\\-.^_`|~0-9A-Z]+: [!-~][ -~]*\r\n)*";
-/** Text of a {@linkcode PlainHead}, all of which is checked. */
+/** Text of a {@linkcode PlainHead}; it is checked as a whole. */
 const PLAIN_HEAD = new RegExp(
   `^HTTP/1\\.1 (20[0-3]|20[5-9]|[45]\\d\\d) [ -~]*\r\n${PLAIN_LINES}content-length: (\\d{1,15})\r\n${PLAIN_LINES}\r\n$`,
   "i",

@@ -55,7 +55,7 @@ class Peer {
   };
 }
 
-/** Runs a test with a transport to a peer, both of which end with it. */
+/** Runs a test with a transport and its peer, and ends both. */
 async function withPeer(
   run: (transport: HttpTransport, peer: Peer) => Promise<void>,
   { isSilent = false, scheme = "http" } = {},
