@@ -89,6 +89,76 @@ scenario(
 );
 
 scenario(
+  "A dependent whose labels are edited comes back into its selection",
+  async (fixture) => {
+    const one = valueMap("-1", { role: "worker" });
+    const workflow = new Workflow<Gadget>()
+      .add(
+        "one",
+        kubernetesDependent(ConfigMap, {
+          desired: valueMap("", { role: "leader" }),
+          watch: { labelSelector: "role=leader" },
+        }),
+      )
+      .add(
+        "many",
+        bulkDependent(ConfigMap, {
+          desired: (gadget) => [one(gadget)],
+          watch: { labelSelector: "role=worker" },
+        }),
+      );
+    const { operator } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    for (const [name, role] of [["a", "leader"], ["a-1", "worker"]] as const) {
+      await fixture.until(async () =>
+        (await findMap(fixture, name)) !== undefined
+      );
+      await fixture.settle();
+      await fixture.client.patch(ConfigMap, { namespace: "default", name }, {
+        metadata: { labels: { role: "other" } },
+      });
+      await fixture.until(async () =>
+        (await findMap(fixture, name))?.metadata.labels?.["role"] === role
+      );
+    }
+    assert.deepEqual(
+      fixture.log.filter(({ message }) => message.startsWith("Run failed")),
+      [],
+    );
+  },
+);
+
+scenario(
+  "An object of others outside of the selection is named in the error",
+  async (fixture) => {
+    const errors: unknown[] = [];
+    const workflow = new Workflow<Gadget>()
+      .add(
+        "map",
+        kubernetesDependent(ConfigMap, {
+          desired: valueMap("", { role: "worker" }),
+          watch: { labelSelector: "role=worker" },
+        }),
+      );
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile() {},
+      onError(_gadget, error) {
+        errors.push(error);
+      },
+    }, { workflow });
+    await fixture.start(operator);
+    await fixture.client.create(ConfigMap, {
+      metadata: { namespace: "default", name: "a" },
+    });
+    await fixture.create("a");
+    await fixture.until(() => errors.length > 0);
+    assert.match(String(errors[0]), /Cannot take over ConfigMap default\/a/);
+  },
+);
+
+scenario(
   "Nodes for one object fail, unless only one of them is wanted",
   async (fixture) => {
     const errors: unknown[] = [];

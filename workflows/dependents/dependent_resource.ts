@@ -232,7 +232,7 @@ export class DependentResource<
     const id = keyText(key);
     this.#claim(id, ctx);
     const read = this.read(key, ctx);
-    const actual = isPromise(read) ? await read : read;
+    let actual = isPromise(read) ? await read : read;
     const memory = this.#memory ?? await this.#createMemory();
     // The owner reference is applied, but is not part of the user's object.
     const desired = textHash(JSON.stringify([owner, object]));
@@ -244,9 +244,16 @@ export class DependentResource<
     const { fieldManager } = ctx;
     const match = { id, desired, intent: intent as unknown as S, fieldManager };
     if (actual === undefined) {
-      const created = await this.#apply(intent, ctx, { create: true });
-      memory.applied({ ...match, actual: created });
-      return { operation: "created", resource: created };
+      try {
+        const created = await this.#apply(intent, ctx, { create: true });
+        memory.applied({ ...match, actual: created });
+        return { operation: "created", resource: created };
+      } catch (error) {
+        if (!ApiError.is(error) || !error.isConflict) throw error;
+        // It left the selection, for instance by an edit of its labels.
+        actual = await ctx.client.find(this.#kind, key);
+        if (actual === undefined) throw error;
+      }
     }
     const decided = matches?.(intent, actual);
     const field = decided === undefined
