@@ -51,9 +51,10 @@ export function operatorAccess(
   const placesOf = (namespaces: OperatorHandle["settings"]["namespaces"]) =>
     namespaces === "current" ? [namespace] : namespaces;
   const access: KindAccess[] = controllers.flatMap((controller) => {
-    const namespaces = placesOf(
-      controller.settings.namespaces ?? settings.namespaces,
-    );
+    // A cluster-scoped object may have secondaries in any namespace.
+    const namespaces = controller.kind.scope === "Cluster"
+      ? "all"
+      : placesOf(controller.settings.namespaces ?? settings.namespaces);
     return controllerAccess(controller, options)
       .map((one) => ({ namespaces, ...one }));
   });

@@ -139,6 +139,20 @@ const CASES: readonly (readonly [
     ],
   ],
   [
+    "what cluster-scoped objects own in all namespaces",
+    '{ namespaces: ["a"] }',
+    `operator.register(Boat, { reconcile });
+     operator.register(Namespace, { reconcile }, { name: "spaces", owns: [ConfigMap] });`,
+    [
+      `ClusterRole: configmaps ${MANAGE}`,
+      "ClusterRole: namespaces get,list,watch",
+      "ClusterRole: namespaces/finalizers update",
+      `Role a: ${EVENTS}`,
+      `Role a: boats ${OWN}`,
+      `Role default: ${EVENTS}`,
+    ],
+  ],
+  [
     "the Lease of an election in the namespace of the operator",
     '{ namespaces: "current", leaderElection: { name: "boats" } }',
     "operator.register(Boat, { reconcile });",
