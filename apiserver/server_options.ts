@@ -259,6 +259,13 @@ export function checkServerOptions(options: ApiServerOptions): void {
   const { pods = {}, featureGates = {}, history, port, establishingDelay = 0 } =
     options;
   for (const [name, service] of Object.entries(options.services ?? {})) {
+    if (!/^[^/:]+\/[^/:]+(?::\d+)?$/.test(name)) {
+      throw new TypeError(
+        `Cannot start ${subject}: the name of a service must be namespace/name or namespace/name:port: received ${
+          JSON.stringify(name)
+        }`,
+      );
+    }
     if (typeof service === "function" || URL.canParse(service)) continue;
     throw new TypeError(
       `Cannot start ${subject}: the service ${

@@ -66,6 +66,15 @@ test("ApiServer rejects unknown and invalid options", async () => {
   await assert.rejects(start({ establishingDelay: -1 }), RangeError);
 });
 
+test("ApiServer refuses a service whose name no webhook can reach", async () => {
+  for (const name of ["no-friday", "ops/deploy:https", "https://ops/deploy"]) {
+    await assert.rejects(
+      ApiServer.start({ port: false, services: { [name]: () => undefined } }),
+      /a service must be namespace\/name or namespace\/name:port/,
+    );
+  }
+});
+
 test("ApiServer audits every request, without its token", async () => {
   const events: AuditEvent[] = [];
   const server = await ApiServer.start({
