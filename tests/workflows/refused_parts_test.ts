@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "../../core/kinds/mod.ts";
+import { watch } from "../../core/controller/watch/watch_source.ts";
 import { inboundSource } from "../../sources/inbound_source.ts";
 import {
   accessByClient,
@@ -43,6 +44,15 @@ const CASES: readonly (readonly [make: () => unknown, said: RegExp])[] = [
         { desired: () => ({}), source: {} } as never,
       ),
     /a dependent of ConfigMap, source: "name" must be a string/,
+  ],
+  [
+    () =>
+      kubernetesDependent(ConfigMap, {
+        desired: () => ({ metadata: { name: "a" } }),
+        source: watch(ConfigMap),
+        watch: { labelSelector: "app=web" },
+      }),
+    /a dependent of ConfigMap: "watch" is only for a dependent without "source": received labelSelector/,
   ],
   [() => outside({ source: {} }), /an external dependent, source: "name" must/],
   [() => outside({ state: {} }), /state: "store" must be an object/],

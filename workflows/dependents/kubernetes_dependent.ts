@@ -447,6 +447,13 @@ function dependentSource<
   checkOptions(options, rules, subject);
   const { source, desired } = options;
   if (source !== undefined) {
+    if (options.watch !== undefined) {
+      throw new TypeError(
+        `Cannot read the options of ${subject}: "watch" is only for a dependent without "source": received ${
+          Object.keys(options.watch).join(", ")
+        }`,
+      );
+    }
     checkParts(source, SOURCE_PARTS, `${subject}, source`);
     return source;
   }
