@@ -12,6 +12,7 @@ import { modulesLoaded, nextTurn } from "../../core/clock.ts";
 import { CRD_KIND, type CrdManifest } from "../../core/crd/crd_object.ts";
 import { applyCrd, installCrd } from "../../core/crd/install_crd.ts";
 import type { DefinedKind } from "../../core/crd/kind_definition.ts";
+import type { PodSpec } from "../../core/kinds/core_v1.ts";
 import type { LogFields, Logger, LogLevel } from "../../core/logger.ts";
 import {
   development,
@@ -776,7 +777,8 @@ export class World {
       (namespace) => {
         const key = { name: target.name, namespace };
         return deletes
-          ? this.client.delete(kind, key)
+          // As kubectl does; the server's default leaves the pods of a Job.
+          ? this.client.delete(kind, key, { propagationPolicy: "Background" })
           : this.client.patch(kind, key, patch, { fieldManager: who });
       },
     );
@@ -876,20 +878,24 @@ function podHooks(
   if (mode === undefined) return undefined;
   const view = clock.view();
   return {
-    run({ ready }) {
+    run({ pod, ready }) {
       ready(false);
       let isReady = false;
       let turns = 0;
+      const { restartPolicy } = pod["spec"] as PodSpec;
+      const ended = Promise.withResolvers<number>();
       const turn = () => {
         isReady = !isReady;
         ready(isReady);
         if (mode === "flap" && ++turns < FLAPS) view.setTimer(turn, MINUTE_MS);
+        // That of a Job ends by itself, as without a hook.
+        else if (restartPolicy !== "Always") ended.resolve(0);
       };
       if (mode !== "never") {
         view.setTimer(turn, READY_MS[mode]);
         perturbations.lasts(clock.now() + READY_MS[mode] + FLAPS * MINUTE_MS);
       }
-      return new Promise(() => {});
+      return ended.promise;
     },
   };
 }
