@@ -129,6 +129,7 @@ export const devCommand: Command = {
           watch,
           export: exported,
           apply,
+          crd,
           greeted: join(folder, "greeted"),
           link,
           window: window.url,

@@ -1,5 +1,5 @@
 import { access, writeFile } from "node:fs/promises";
-import { relative } from "node:path";
+import { relative, resolve } from "node:path";
 import process from "node:process";
 import { ApiError } from "../core/api/api_error.ts";
 import {
@@ -56,6 +56,8 @@ export interface DevRun {
   readonly export: string | undefined;
   /** Value of `--apply`. */
   readonly apply: string | undefined;
+  /** Value of `--crd`. */
+  readonly crd: string | undefined;
   /** File that marks a printed greeting, across restarts. */
   readonly greeted: string;
   /**
@@ -243,7 +245,9 @@ async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
   }
   if (deps.apply !== undefined) await applyObjects(deps.apply, deps);
   const sample = file.replace(/\.[cm]?[jt]sx?$/, ".yaml");
-  const hasSample = deps.apply === undefined &&
+  const { apply, crd } = deps;
+  const hasSample = apply === undefined &&
+    (crd === undefined || resolve(crd) !== resolve(sample)) &&
     await access(sample).then(() => true, () => false);
   const kind = operator.controllers.map((controller) => controller.kind)
     .find(isResolved);

@@ -192,9 +192,15 @@ test("coracle dev shows runs to its page and coracle why, and takes requests", a
 
 test("coracle dev --crd installs definitions of others", async () => {
   const { folder, kubeconfig } = places();
+  const file = operatorFile(
+    `const kind = { group: "${GROUP}", version: "v1", kind: "CronJob" };
+export const operator = new Operator();
+operator.register(kind, { reconcile() {} });`,
+  );
+  // The name of samples, which are proposed for kubectl.
   const crd = writeText(
-    folder,
-    "crd.yaml",
+    dirname(file),
+    basename(file).replace(/\.\w+$/, ".yaml"),
     `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: { name: cronjobs.${GROUP} }
@@ -209,11 +215,6 @@ spec:
       schema:
         openAPIV3Schema: { type: object, properties: { spec: { type: object } } }
 `,
-  );
-  const file = operatorFile(
-    `const kind = { group: "${GROUP}", version: "v1", kind: "CronJob" };
-export const operator = new Operator();
-operator.register(kind, { reconcile() {} });`,
   );
   const without = new Program(
     coracle("dev", "--kubeconfig", kubeconfig, file),
@@ -232,7 +233,8 @@ operator.register(kind, { reconcile() {} });`,
     { env: { TMPDIR: folder } },
   );
   try {
-    await dev.says(/is running/);
+    const [greeting] = await dev.says(/is running[^]*Ctrl-C/);
+    assert.doesNotMatch(greeting, /kubectl apply/);
     await createJob(kubeconfig, "a");
     await dev.says(/cronjob default\/a .*Reconciled/);
     assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
