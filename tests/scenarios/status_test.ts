@@ -107,10 +107,10 @@ function condition(type: string, status = "True") {
 
 const WRITES = { patchStatus, setStatus };
 
-/** Client that does something right before the n-th write of a status. */
+/** Client that does something right before some writes of a status. */
 function interrupted(
   fixture: OperatorFixture,
-  index: number,
+  indexes: readonly number[],
   act: () => Promise<unknown>,
 ): { readonly client: Client; readonly statuses: number[] } {
   const statuses: number[] = [];
@@ -119,7 +119,7 @@ function interrupted(
     if (request.method !== "PATCH" || !request.path.includes("/status")) {
       return await next(request);
     }
-    if (++writes === index) await act();
+    if (indexes.includes(++writes)) await act();
     const response = await next(request);
     statuses.push(response.status);
     return response;
@@ -133,7 +133,7 @@ scenario(
     await create(fixture);
     const { client, statuses } = interrupted(
       fixture,
-      1,
+      [1],
       () => meddle(fixture, { conditions: [condition("Theirs")] }),
     );
     let runs = 0;
@@ -155,6 +155,29 @@ scenario(
 );
 
 scenario(
+  "patchStatus loses no condition that is written before its second attempt",
+  async (fixture) => {
+    await create(fixture);
+    let meddled = 0;
+    const { client, statuses } = interrupted(
+      fixture,
+      [1, 2],
+      () => meddle(fixture, { conditions: [condition(`Theirs${++meddled}`)] }),
+    );
+    const operator = fixture.operator({ client });
+    operator.register(Buoy, {
+      reconcile: () => patchStatus({ conditions: [condition("Ours")] }),
+    });
+    await fixture.start(operator);
+    assert.deepEqual((await reconciled(fixture, 1)).conditions, [
+      condition("Theirs2"),
+      condition("Ours"),
+    ]);
+    assert.deepEqual(statuses, [409, 409, 200]);
+  },
+);
+
+scenario(
   "setStatus removes old fields again after a write in between",
   async (fixture) => {
     await create(fixture);
@@ -166,7 +189,7 @@ scenario(
     await fixture.done(first.stop());
     const { client, statuses } = interrupted(
       fixture,
-      2,
+      [2],
       () => meddle(fixture, { theirs: "1", conditions: [condition("Theirs")] }),
     );
     const operator = fixture.operator({ client });
@@ -234,7 +257,7 @@ scenario(
   async (fixture) => {
     await create(fixture);
     let runs = 0;
-    const { client } = interrupted(fixture, 1, () => {
+    const { client } = interrupted(fixture, [1], () => {
       throw new Error("Connection lost");
     });
     const operator = fixture.operator({ client });
@@ -562,6 +585,30 @@ for (const [name, write] of Object.entries(WRITES)) {
     },
   );
 }
+
+scenario(
+  "setStatus of onError keeps the generation that the run itself has written",
+  async (fixture) => {
+    await create(fixture);
+    const operator = fixture.operator();
+    operator.register(Buoy, {
+      async reconcile({ spec, metadata: { generation } }, ctx) {
+        const status = { ours: spec.value, observedGeneration: generation };
+        await ctx.patch(Buoy, KEY, { status }, { subresource: "status" });
+        if (spec.value === "second") throw new Error("No quota");
+      },
+      onError: (_buoy, error) => setStatus({ message: String(error) }),
+    });
+    await fixture.start(operator);
+    await reconciled(fixture, 1);
+    await change(fixture, "second");
+    await fixture.until(async () =>
+      (await statusOf(fixture)).message !== undefined
+    );
+    const { status } = await fixture.client.get(Buoy, KEY);
+    assert.equal(status?.observedGeneration, 2);
+  },
+);
 
 /** Writes of a status by each method. */
 const METHODS = {

@@ -397,6 +397,29 @@ scenario(
 );
 
 scenario(
+  "The observed generation is not that of a deletion that the run did not see",
+  async (fixture) => {
+    const observed: (number | undefined)[] = [];
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      async reconcile({ status }) {
+        observed.push(status?.observedGeneration);
+        if (observed.length > 1) return;
+        await fixture.client.delete(Gadget, KEY);
+        return patchResourceAndStatus(
+          { spec: { numberOfExecutions: 3 } },
+          { value: "first" },
+        );
+      },
+    }, { allEvents: true });
+    await fixture.start(operator);
+    await fixture.create("a", {}, { finalizers: ["example.com/theirs"] });
+    await fixture.until(() => observed.length === 2);
+    assert.deepEqual(observed, [undefined, 1]);
+  },
+);
+
+scenario(
   "The observed generation includes the own change of an object that was marked",
   async (fixture) => {
     const operator = fixture.operator();

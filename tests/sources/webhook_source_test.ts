@@ -110,6 +110,21 @@ test("webhookSource compares a bearer token with its case", async () => {
   });
 });
 
+test("webhookSource takes a bearer token only as the whole authorization", async () => {
+  await withWebhook({ check: { bearer: { token: "AbC" } } }, async (url) => {
+    for (
+      const authorization of [
+        "Basic x, Bearer AbC",
+        "xBearer AbC",
+        "Bearer AbC x",
+      ]
+    ) {
+      const status = await post(url, '{"key":"default/a"}', { authorization });
+      assert.equal(status, 401, authorization);
+    }
+  });
+});
+
 test("webhookSource serves POST to its one path only", async () => {
   await withWebhook({ path: "/hook" }, async (url) => {
     for (const method of ["GET", "PUT", "PATCH", "DELETE", "OPTIONS"]) {

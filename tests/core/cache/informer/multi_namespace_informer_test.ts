@@ -149,6 +149,18 @@ test("A change of namespaces waits for the new ones, a second time, too", () =>
     }
   }, { namespaces: ["one"] }));
 
+test("A wait for one change of namespaces ends although another one follows", () =>
+  withInformer(async ({ server, informer }) => {
+    for (const name of ["one", "two", "three"]) server.put(`${name}/a`);
+    await informer.start().synced;
+    const changes = [informer.changeNamespaces(["two"])];
+    const { synced } = informer;
+    changes.push(informer.changeNamespaces(["three"]));
+    const all = Promise.all([synced, ...changes]);
+    await inTime("all changes have ended", all, 5_000);
+    assert.deepEqual([...informer.keys()], ["three/a"]);
+  }, { namespaces: ["one"] }));
+
 test("A handler has synced when the objects of all namespaces were delivered", () =>
   withInformer(async ({ server, informer }) => {
     for (const name of ["one", "two"]) server.put(`${name}/a`);

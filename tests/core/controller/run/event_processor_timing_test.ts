@@ -174,6 +174,23 @@ test("EventProcessor keeps the attempts of an object whose run is requested [Ret
   assert.equal(fixture.begun[4]?.retry.attempt, 3, "the retry at its time");
 });
 
+test("EventProcessor calls a run before the last planned retry not the last", async () => {
+  const fixture = await running({
+    settings: { retry: { initial: "1s", maxAttempts: 1, jitter: 0 } },
+  });
+  fixture.script = () => FAILED;
+  fixture.add(A);
+  await fixture.clock.advance(500);
+  fixture.update(A);
+  await fixture.clock.advance(499);
+  assert.deepEqual(fixture.begun.map(({ retry }) => retry), [
+    { attempt: 0, last: false },
+    { attempt: 1, last: false },
+  ]);
+  await fixture.clock.advance(1);
+  assert.deepEqual(fixture.begun[2]?.retry, { attempt: 1, last: true });
+});
+
 test("EventProcessor begins no run while the lease is not certainly held", async () => {
   let isHeld = true;
   const fixture = await running({ mayRun: () => isHeld });
