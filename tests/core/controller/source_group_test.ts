@@ -183,6 +183,21 @@ test("SourceGroup forgets a source that could not be added, so that another can 
   assert.equal(await group.add(good as never), good);
 });
 
+test("SourceGroup follows primaries until the last source that does is removed", async () => {
+  const source = (name: string): EventSource => ({
+    name,
+    start: () => Promise.resolve(),
+    stop: () => Promise.resolve(),
+    onPrimary() {},
+  });
+  const group = groupOf(source("a"), source("b"));
+  await group.start("all", HANDLER);
+  await group.remove("a");
+  assert.equal(group.followsPrimaries, true);
+  await group.remove("b");
+  assert.equal(group.followsPrimaries, false);
+});
+
 test("SourceGroup stops its sources one by one, in reverse order", async () => {
   const calls: string[] = [];
   const source = (name: string): EventSource => ({

@@ -26,6 +26,20 @@ test("phased rolls back an unstable deployment, even while the spec is invalid [
   assert.equal(world.actions.length, actions, "it never rolls back twice");
 });
 
+test("phased counts the time until a rollback from the last change of scale", async () => {
+  const world = await stableWorld({ ...rollback, scale: () => true });
+  await world.clock.advance(10 * MINUTE);
+  world.broken.add("a");
+  world.edit({ replicas: 3 });
+  await world.settle();
+  await world.clock.advance(4 * MINUTE);
+  await world.settle();
+  assert.equal(world.stored.status?.rollout?.phase, "Deployed");
+  await world.clock.advance(2 * MINUTE);
+  await world.pass();
+  assert.notEqual(world.stored.status?.rollout?.phase, "Deployed");
+});
+
 async function rolledBack(): Promise<PhasedWorld> {
   const world = await stableWorld(rollback);
   world.broken.add("b");

@@ -1,25 +1,34 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RelistQueue } from "../../../../core/cache/watch/relist_queue.ts";
+import { inTime } from "../../../support/in_time.ts";
 
 const never = new AbortController().signal;
 
+/** Enters a queue; a place that is lost fails a test quickly. */
+function entered(
+  queue: RelistQueue,
+  signal: AbortSignal = never,
+): Promise<() => void> {
+  return inTime("a relist has entered", queue.enter(signal), 5_000);
+}
+
 test("RelistQueue admits up to its limit, and the others in order", async () => {
   const queue = new RelistQueue(2);
-  const entered: string[] = [];
+  const order: string[] = [];
   const leave = new Map<string, () => void>();
   const enter = async (name: string) => {
-    leave.set(name, await queue.enter(never));
-    entered.push(name);
+    leave.set(name, await entered(queue));
+    order.push(name);
   };
   const all = ["a", "b", "c", "d"].map(enter);
   await Promise.all(all.slice(0, 2));
-  assert.deepEqual(entered, ["a", "b"]);
+  assert.deepEqual(order, ["a", "b"]);
   assert.equal(queue.waiting, 2);
   leave.get("b")?.();
   leave.get("b")?.();
   await all[2];
-  assert.deepEqual(entered, ["a", "b", "c"], "leaving twice counts once");
+  assert.deepEqual(order, ["a", "b", "c"], "leaving twice counts once");
   leave.get("a")?.();
   await all[3];
   leave.get("c")?.();
@@ -30,24 +39,24 @@ test("RelistQueue admits up to its limit, and the others in order", async () => 
 
 test("RelistQueue drops a relist that stops waiting", async () => {
   const queue = new RelistQueue(1);
-  const leave = await queue.enter(never);
+  const leave = await entered(queue);
   const stop = new AbortController();
-  const stopped = queue.enter(stop.signal);
-  const next = queue.enter(never);
+  const stopped = entered(queue, stop.signal);
+  const next = entered(queue);
   stop.abort(new Error("stopped"));
   await assert.rejects(stopped, /stopped/);
-  await assert.rejects(queue.enter(stop.signal), /stopped/);
+  await assert.rejects(entered(queue, stop.signal), /stopped/);
   leave();
   (await next)();
-  (await queue.enter(never))();
+  (await entered(queue))();
 });
 
 test("RelistQueue keeps those that wait when a relist in progress is stopped", async () => {
   const queue = new RelistQueue(1);
-  const leave = await queue.enter(never);
+  const leave = await entered(queue);
   const stop = new AbortController();
-  const second = queue.enter(stop.signal);
-  const third = queue.enter(never);
+  const second = entered(queue, stop.signal);
+  const third = entered(queue);
   leave();
   const leaveSecond = await second;
   stop.abort();
@@ -64,18 +73,18 @@ test("RelistQueue rejects a limit below one", () => {
 
 test("RelistQueue admits no more than its limit after a relist has left", async () => {
   const queue = new RelistQueue(1);
-  const leave = await queue.enter(never);
-  const second = queue.enter(never);
+  const leave = await entered(queue);
+  const second = entered(queue);
   leave();
   const leaveSecond = await second;
-  const third = queue.enter(never);
+  const third = entered(queue);
   assert.equal(queue.waiting, 1, "the second is in progress");
   leaveSecond();
   const leaveThird = await third;
   leaveThird();
   leaveThird();
-  const leaveLast = await queue.enter(never);
-  const waiting = queue.enter(never);
+  const leaveLast = await entered(queue);
+  const waiting = entered(queue);
   assert.equal(queue.waiting, 1, "leaving twice counts once");
   leaveLast();
   (await waiting)();
