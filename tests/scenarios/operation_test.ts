@@ -219,6 +219,39 @@ scenario(
 );
 
 scenario(
+  "modify gives nothing for an object that its write does not find",
+  async (fixture) => {
+    const client = fixture.client.with([
+      (next) => (request) =>
+        request.method === "PUT" && request.path.includes("/configmaps/")
+          ? Promise.reject(
+            new ApiError("Cannot replace ConfigMap a: received 404 NotFound", {
+              status: 404,
+              reason: "NotFound",
+            }),
+          )
+          : next(request),
+    ]);
+    const results: unknown[] = [];
+    const operator = fixture.operator({ client });
+    operator.register(Gadget, {
+      async reconcile(_gadget, ctx) {
+        results.push(
+          await ctx.modify(ConfigMap, "a", (map) => {
+            map.data = { value: "lost" };
+          }),
+        );
+      },
+    });
+    await fixture.start(operator);
+    await fixture.client.create(ConfigMap, { metadata: KEY });
+    await fixture.create("a");
+    await fixture.until(() => results.length > 0);
+    assert.deepEqual(results, [undefined]);
+  },
+);
+
+scenario(
   "What modify finds to be as wanted is in the cache before its event comes",
   async (fixture) => {
     const found: unknown[] = [];

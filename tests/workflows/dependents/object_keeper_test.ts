@@ -175,6 +175,24 @@ test("DependentResource deletes only the object that it has read", async () => {
   assert.deepEqual(maps.deleted, ["uid of m"]);
 });
 
+test("DependentResource deletes no object of a namesake in another namespace", async () => {
+  for (const namespace of ["other", "default"]) {
+    const maps = new Maps();
+    const { ctx } = maps;
+    const keeper = new DependentResource(ConfigMap, maps.source(true));
+    await ensure(keeper, "m", ctx);
+    const map = maps.stored.get("default/m")!;
+    const annotations = {
+      "coracle.dev/primary-name": "x",
+      "coracle.dev/primary-namespace": namespace,
+    };
+    const metadata = { ...map.metadata, annotations };
+    maps.stored.set("default/m", { ...map, metadata });
+    await keeper.delete({ namespace: "default", name: "m" }, ctx, "uid of x");
+    assert.equal(maps.deleted.length, namespace === "default" ? 1 : 0);
+  }
+});
+
 test("DependentResource takes over no object of others while it recreates", async () => {
   const maps = new Maps();
   const { ctx } = maps;

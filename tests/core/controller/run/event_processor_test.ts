@@ -107,6 +107,20 @@ test("EventProcessor runs an object again whose run ended while it was paused [3
   assert.deepEqual(fixture.keys, [A, A]);
 });
 
+test("EventProcessor runs every primary again when it is resumed after a pause", async () => {
+  const fixture = await running();
+  fixture.script = () => DONE;
+  fixture.add(A);
+  fixture.add(B);
+  await fixture.settle();
+  for (const runs of [4, 6]) {
+    fixture.processor.pause();
+    fixture.processor.resume();
+    await fixture.settle();
+    assert.equal(fixture.begun.length, runs);
+  }
+});
+
 test("EventProcessor runs an aborted object again when it is resumed [3.9.2]", async () => {
   const fixture = await running();
   fixture.add(A);
