@@ -93,7 +93,8 @@ export interface ContextWriteOptions {
    * then garbage collected with it. For a primary that is neither in the same
    * namespace nor cluster-scoped, the object gets annotations that name the
    * primary by default, and `true` is an error. An object of another controller
-   * is refused. Defaults to false if only the status is written.
+   * is refused. Defaults to false if only the status is written, and in `apply`
+   * of a kind that is only in `watches`, by a mapper other than `byOwner`.
    */
   readonly owned?: boolean | undefined;
 }

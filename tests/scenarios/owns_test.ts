@@ -322,6 +322,45 @@ scenario(
 );
 
 scenario(
+  "ctx.apply to an object of others, whose kind is only watched, sets no owner",
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, async (_gadget, ctx) => {
+      for (
+        const [name, options] of [["a", undefined], ["b", {
+          owned: true,
+        }]] as const
+      ) {
+        await ctx.apply(ConfigMap, {
+          metadata: { name, labels: { seen: "yes" } },
+        }, options);
+      }
+      await ctx.apply(Secret, { metadata: { name: "a" } });
+    }, {
+      owns: [Secret],
+      watches: [
+        watch(ConfigMap, { mapper: byLabel("app") }),
+        watch(Secret, { mapper: byLabel("app") }),
+      ],
+    });
+    for (const name of ["a", "b"]) {
+      await fixture.client.create(ConfigMap, { metadata: { ...KEY, name } });
+    }
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    await fixture.settle();
+    const owners = async (
+      kind: typeof ConfigMap | typeof Secret,
+      name: string,
+    ) =>
+      (await fixture.client.get(kind, { ...KEY, name })).metadata
+        .ownerReferences?.map(({ name }) => name);
+    assert.deepEqual(await owners(ConfigMap, "a"), undefined);
+    assert.deepEqual(await owners(ConfigMap, "b"), ["a"]);
+    assert.deepEqual(await owners(Secret, "a"), ["a"]);
+  },
+);
+
+scenario(
   "ctx.apply of a kind that nobody watches warns once, with the line to add",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, async (_gadget, ctx) => {

@@ -10,11 +10,10 @@ import type {
   ObjectMeta,
   OwnerReference,
 } from "../../api/object.ts";
-import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
+import { keyOf, keyText } from "../../api/object_key.ts";
 import { checkObject } from "../../client/request.ts";
 import type { Logger } from "../../logger.ts";
 import type { JsonPatchOperation } from "../../patch/json_patch.ts";
-import type { EventSource } from "../event_source.ts";
 import type { SourceGroup } from "../source_group.ts";
 import {
   annotatedOwner,
@@ -22,6 +21,7 @@ import {
   mapped,
   ownerAnnotations,
 } from "../watch/mappers.ts";
+import { WatchingSource } from "../watch/watch_source.ts";
 
 /** Form in which an object names the primary as its owner. */
 export type Relation = "reference" | "annotations" | "none";
@@ -153,12 +153,6 @@ function refusal(
   );
 }
 
-/** Event source that the option `owns` or a dependent created. */
-interface OwnedSource extends EventSource {
-  readonly isOwned: boolean;
-  whyHidden(metadata: Partial<ObjectMeta>): string | undefined;
-}
-
 export interface OwnershipDeps<P extends KubernetesObject> {
   readonly kind: ResolvedKind<P>;
   readonly sources: Pick<SourceGroup<P>, "ofKind">;
@@ -168,11 +162,19 @@ export interface OwnershipDeps<P extends KubernetesObject> {
 /** Ownership of the objects that a controller writes. */
 export class Ownership<P extends KubernetesObject> {
   readonly #deps: OwnershipDeps<P>;
-  /** Warnings that were logged. */
-  readonly #said: Set<string> = new Set();
+  readonly #warned: Set<string> = new Set();
 
   constructor(deps: OwnershipDeps<P>) {
     this.#deps = deps;
+  }
+
+  /** Whether an applied object gets an owner by default. */
+  byDefault(kind: Kind): false | undefined {
+    const watching = this.#deps.sources.ofKind(kind);
+    return watching.length > 0 &&
+        watching.every((one) => one instanceof WatchingSource && one.isOfOthers)
+      ? false
+      : undefined;
   }
 
   /**
@@ -190,13 +192,12 @@ export class Ownership<P extends KubernetesObject> {
     const { sources, log } = this.#deps;
     const watching = sources.ofKind(kind);
     const owned = watching.filter((source) =>
-      "isOwned" in source && source.isOwned
-    ) as EventSource[] as OwnedSource[];
-    const reasons = owned.map((source) =>
-      source.whyHidden(intent.metadata as Partial<ObjectMeta>)
-    );
+      source instanceof WatchingSource && source.isOwned
+    ) as WatchingSource<P>[];
+    const metadata = intent.metadata as Partial<ObjectMeta>;
+    const reasons = owned.map((source) => source.whyHidden(metadata));
     if (owned.length > 0 && !reasons.includes(undefined)) {
-      const { namespace, name = "" } = intent.metadata;
+      const { namespace, name = "" } = metadata;
       throw new Error(
         `Cannot ${verb} ${kindText(kind)} ${
           keyText({ namespace, name })
@@ -206,7 +207,7 @@ export class Ownership<P extends KubernetesObject> {
       );
     }
     const once = (text: string) => {
-      if (this.#said.size < this.#said.add(text).size) log.warn(text);
+      if (this.#warned.size < this.#warned.add(text).size) log.warn(text);
     };
     if (relation === "annotations") {
       once(
@@ -249,16 +250,11 @@ export class Ownership<P extends KubernetesObject> {
     const reference = ownerReferences[index];
     if (reference === undefined) {
       const owner = annotatedOwner(mapped(stored));
-      const expected = kindAndGroup(primaryKind);
       if (owner === undefined) return undefined;
-      const { kind: ownerKind = expected, key } = owner;
-      const own = keyOf(primary);
-      if (ownerKind === expected && isSameKey(key, own)) return undefined;
-      throw refusal(
-        kind,
-        stored.metadata,
-        `${ownerKind} "${keyText(key)}"`,
-      );
+      const expected = kindAndGroup(primaryKind);
+      const text = `${owner.kind ?? expected} "${keyText(owner.key)}"`;
+      if (text === `${expected} "${keyText(keyOf(primary))}"`) return undefined;
+      throw refusal(kind, stored.metadata, text);
     }
     if (!isSameOwner(reference, primary, primaryKind)) {
       throw refusal(kind, stored.metadata, referenceText(reference));
@@ -271,8 +267,4 @@ export class Ownership<P extends KubernetesObject> {
       { op: "remove", path },
     ];
   }
-}
-
-function isSameKey(a: ObjectKey, b: ObjectKey): boolean {
-  return keyText(a) === keyText(b);
 }

@@ -439,7 +439,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const placed = await this.#placed(
       kind,
       object,
-      owned ?? (subresource === undefined ? undefined : false),
+      owned ?? (subresource ? false : this.#deps.ownership.byDefault(kind)),
     );
     const { intent, relation } = placed;
     const isPrimary = this.#isPrimaryKind(kind) &&

@@ -303,6 +303,13 @@ export class WatchingSource<
     return mapper === undefined && references === undefined;
   }
 
+  /** Whether its objects are those of others, which applying them does not own. */
+  get isOfOthers(): boolean {
+    const { index } = this.#options.mapper ?? {};
+    return this.#role === "watches" && !this.isRemote && !this.mapsByOwner &&
+      !(index && "byOwner" in index);
+  }
+
   /**
    * Sets the use of the source, before it starts.
    *
