@@ -245,7 +245,8 @@ export interface PerResourcePollingSource<P extends KubernetesObject, R>
  *
  * @param options The fetch function, and the interval.
  * @throws {TypeError} If an option is unknown, missing or of another type.
- * @throws {RangeError | SyntaxError} If a duration is invalid.
+ * @throws {RangeError | SyntaxError} If the interval or the time limit is
+ * invalid or not positive.
  *
  * @example Poll often while a build is running
  * ```ts
@@ -291,9 +292,9 @@ class PerResourcePolling<P extends KubernetesObject, R>
     checkOptions(options, PER_RESOURCE_RULES, "perResourcePollingSource()");
     super(options);
     this.#options = options;
-    this.#timeout = milliseconds(options.timeout ?? "30s", "timeout");
+    this.#timeout = positive(options.timeout ?? "30s", "timeout");
     if (typeof options.interval !== "function") {
-      milliseconds(options.interval ?? "5s", "interval");
+      positive(options.interval ?? "5s", "interval");
     }
   }
 
@@ -372,7 +373,8 @@ class PerResourcePolling<P extends KubernetesObject, R>
     const { interval = "5s" } = this.#options;
     if (typeof interval !== "function") return milliseconds(interval);
     try {
-      const pause = milliseconds(interval(this.cache.of(key), poll.primary));
+      const found = interval(this.cache.of(key), poll.primary);
+      const pause = positive(found, "interval");
       run.worked(noInterval(key), key);
       return pause;
     } catch (error) {

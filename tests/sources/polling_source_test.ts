@@ -318,6 +318,39 @@ test("pollingSource refuses an interval of zero", () => {
   );
 });
 
+test("perResourcePollingSource refuses an interval or a time limit of zero", () => {
+  for (const option of ["interval", "timeout"] as const) {
+    assert.throws(
+      () =>
+        perResourcePollingSource({
+          name: "poll",
+          fetch: () => [],
+          [option]: "0s",
+        }),
+      {
+        name: "RangeError",
+        message:
+          `Cannot create a polling source: "${option}" must be longer than zero: received 0s`,
+      },
+    );
+  }
+});
+
+test("perResourcePollingSource polls after 5 seconds if its interval is zero", async () => {
+  const clock = new VirtualClock();
+  let fetches = 0;
+  const source = perResourcePollingSource<typeof a, number>({
+    name: "poll",
+    fetch: () => [++fetches],
+    interval: () => 0,
+  });
+  await source.start(recordedContext(clock, [a]));
+  await clock.advance("11s");
+  assert.equal(fetches, 3);
+  assert.equal(source.health?.().status, "unhealthy");
+  await source.stop();
+});
+
 test("perResourcePollingSource polls each primary on its own schedule [PerResourcePollingEventSourceIT]", async () => {
   const clock = new VirtualClock();
   const context = recordedContext(clock, [a, b]);
