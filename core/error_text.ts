@@ -11,15 +11,18 @@ const MAX_CHAIN = 8;
 /**
  * Message of anything that was thrown, with the message of the system error that
  * caused it: Node's `fetch` only says "fetch failed". Messages of other causes are
- * left out, since they may quote data.
+ * left out, since they may quote data, and so are other fields of an object.
  */
 export function messageWithCause(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const known = (error as Error | null | undefined)?.message ?? error;
+  const isObject = typeof known === "object" && known !== null;
+  const message = isObject ? "an object" : String(known);
   return `${message}${systemCause(error, message)}`;
 }
 
 /** Name and message of an error, with the system error that caused it. */
 export function textWithCause(error: unknown): string {
+  if (!(error instanceof Error)) return messageWithCause(error);
   const text = String(error);
   return `${text}${systemCause(error, text)}`;
 }

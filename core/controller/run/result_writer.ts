@@ -197,7 +197,7 @@ export class ResultWriter<P extends KubernetesObject> {
       return { object: await context.replace(kind, object, options) };
     }
     const difference = diffJsonPatch(base, object);
-    if (difference.some(addsObject)) {
+    if (difference.some((one) => one.op === "add" && isJsonObject(one.value))) {
       // It would replace what another client has added there since.
       return this.#send(
         context,
@@ -385,11 +385,6 @@ async function leftoversOf(
 
 function loadStatusFields(): Promise<typeof import("./status_leftovers.ts")> {
   return loadModule(import("./status_leftovers.ts"));
-}
-
-/** Whether an operation adds a whole object that was absent. */
-function addsObject(operation: JsonPatchOperation): boolean {
-  return operation.op === "add" && isJsonObject(operation.value);
 }
 
 /** Whether the status of a kind has a field for the observed generation. */
