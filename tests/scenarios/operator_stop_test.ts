@@ -107,7 +107,8 @@ scenario(
     const { items } = await fixture.client.list(Event, {
       namespace: "default",
     });
-    assert.deepEqual(items.map(({ reason }) => reason), ["Seen"]);
+    // A real cluster has Events of its own there.
+    assert.equal(items.filter(({ reason }) => reason === "Seen").length, 1);
   },
 );
 
