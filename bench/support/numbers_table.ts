@@ -15,7 +15,7 @@ const END = "<!-- end of numbers -->";
 
 /** Alternative texts of the charts. */
 const CHART_TEXTS: Readonly<Record<string, string>> = {
-  "headlines.svg": "Bar chart of Coracle, client-node and client-go",
+  "headlines.svg": "Bar chart of Coracle and other clients",
   "memory.svg": "Memory over time, with a million Pods",
 };
 
