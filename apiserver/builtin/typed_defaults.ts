@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { Schema } from "../merge/schema.ts";
 import { setCrdDefaults } from "../crd/crd_lifecycle.ts";
 import { FieldPath } from "../validation/field_path.ts";
-import { DEFAULT_RULES } from "./defaults/default_rules.ts";
+import { DEFAULTS_TEXT } from "./data/rules.ts";
 import { DEFAULT_FUNCTIONS, defaultLine } from "./defaults/default_words.ts";
 import { type GoType, specialForm, structIn } from "./go_types.ts";
 import { RuleText } from "../validation/rules/rule_text.ts";
@@ -10,7 +10,7 @@ import { Scope } from "../validation/rules/scope.ts";
 
 /** Default rules of all definitions. */
 export const TYPED_RULES: RuleText = new RuleText({
-  text: DEFAULT_RULES,
+  text: DEFAULTS_TEXT,
   compileLine: defaultLine,
   functions: DEFAULT_FUNCTIONS,
 });

@@ -18,14 +18,50 @@ export function builtinFiles(data: KubernetesData): Map<string, string> {
     ["flow_objects.ts", flowObjectsFile(data)],
     ["openapi_definitions.ts", definitionsFile(data)],
     ["resource_table.ts", resourcesFile(data)],
+    ["rules.ts", rulesFile(data)],
   ]);
 }
 
 /** JSON as a text literal: parsing that is several times as fast as a program. */
 export function jsonLiteral(value: unknown): string {
-  const text = JSON.stringify(value).replaceAll("\\", "\\\\")
-    .replaceAll("'", "\\'");
-  return `'${text}'`;
+  return textLiteral(JSON.stringify(value));
+}
+
+function textLiteral(text: string): string {
+  const escaped = text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")
+    .replaceAll("\n", "\\n");
+  return `'${escaped}'`;
+}
+
+function rulesFile({ rules }: KubernetesData): string {
+  const validation = rules(
+    "pods",
+    "volumes",
+    "workloads",
+    "networks",
+    "cluster",
+    "updates",
+  );
+  return `${GENERATED_HEADER}
+
+/** Validation rules of the built-in kinds by definition, and rules of updates by resource. */
+export const VALIDATION_TEXT: string = ${textLiteral(validation)};
+
+/** Defaults of the built-in kinds that their schemas do not contain, by definition. */
+export const DEFAULTS_TEXT: string = ${textLiteral(rules("defaults"))};
+
+/** Cells of the table columns of the built-in kinds, by resource. */
+export const CELLS_TEXT: string = ${textLiteral(rules("columns"))};
+`;
+}
+
+/** Writes the rules of CustomResourceDefinitions. */
+export function definitionRulesFile({ rules }: KubernetesData): string {
+  return `${GENERATED_HEADER}
+
+/** Rules of CustomResourceDefinitions. */
+export const DEFINITION_RULES: string = ${textLiteral(rules("crds"))};
+`;
 }
 
 function definitionsFile(data: KubernetesData): string {

@@ -97,6 +97,8 @@ export interface KubernetesData {
   readonly flowControl: unknown;
   /** Checks of fields that do not follow from their schemas. */
   readonly fieldChecks: unknown;
+  /** Reads files of `data/rules`, without comments and blank lines. */
+  readonly rules: (...names: readonly string[]) => string;
 }
 
 /** Structs that the types of `data/meta_types.json` always write. */
@@ -110,6 +112,11 @@ const META_FIELDS: Readonly<Record<string, GoFields>> = Object.fromEntries(
       "metadata",
   }).map(([name, field]) => [name, { struct: [field] }]),
 );
+
+function readRules(name: string): string {
+  const file = new URL(`data/rules/${name}.rules`, import.meta.url);
+  return readFileSync(file, "utf8").replace(/^\s*(?:#.*)?\n/gm, "");
+}
 
 /** Reads what is in `data/`. */
 export function readKubernetesData(): KubernetesData {
@@ -132,6 +139,7 @@ export function readKubernetesData(): KubernetesData {
     traits: read("traits") as TraitsData,
     flowControl: read("flow_control"),
     fieldChecks: read("field_checks"),
+    rules: (...names) => names.map(readRules).join(""),
   };
 }
 

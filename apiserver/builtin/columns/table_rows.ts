@@ -16,15 +16,15 @@ import {
 } from "../../validation/rules/expression.ts";
 import { blocksOf } from "../../validation/rules/rule_text.ts";
 import { Scope } from "../../validation/rules/scope.ts";
+import { CELLS_TEXT } from "../data/rules.ts";
 import { CELL_FUNCTIONS } from "./column_functions.ts";
-import { CELLS } from "./column_table.ts";
 import { podCells, podRowConditions } from "./pod_columns.ts";
 
 let blocks: ReadonlyMap<string, readonly string[]> | undefined;
 const COMPILED: Map<string, readonly Expression[]> = new Map();
 
 function tableBlocks(): ReadonlyMap<string, readonly string[]> {
-  return blocks ??= blocksOf(CELLS);
+  return blocks ??= blocksOf(CELLS_TEXT);
 }
 
 /** Cells of a resource; undefined if it has no columns of its own. */

@@ -8,14 +8,9 @@ import { type GoType, structIn } from "../go_types.ts";
 import { RuleText, type Statement } from "../../validation/rules/rule_text.ts";
 import { Scope } from "../../validation/rules/scope.ts";
 import { FIELD_CHECKS } from "../data/field_checks.ts";
-import { CLUSTER_RULES } from "./cluster_rules.ts";
-import { NETWORK_RULES } from "./network_rules.ts";
-import { POD_RULES } from "./pod_rules.ts";
+import { VALIDATION_TEXT } from "../data/rules.ts";
 import { FUNCTIONS } from "./rule_functions.ts";
 import { validationLine } from "../../validation/rules/rule_words.ts";
-import { UPDATE_RULES } from "./update_rules.ts";
-import { VOLUME_RULES } from "./volume_rules.ts";
-import { WORKLOAD_RULES } from "./workload_rules.ts";
 
 /** Rules of a definition, which run before or after the checks of its fields. */
 interface RuleSet {
@@ -25,8 +20,7 @@ interface RuleSet {
 
 /** Validation rules of all definitions, and rules of updates by resource. */
 export const VALIDATION_RULES: RuleText = new RuleText({
-  text: POD_RULES + VOLUME_RULES + WORKLOAD_RULES + NETWORK_RULES +
-    CLUSTER_RULES + UPDATE_RULES,
+  text: VALIDATION_TEXT,
   compileLine: validationLine,
   functions: FUNCTIONS,
 });

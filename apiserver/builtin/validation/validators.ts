@@ -1,9 +1,8 @@
 /**
  * Validation of the built-in kinds with kube-apiserver's messages in its order.
- * Rules are listed by definition and area (`*_rules.ts`); `typed_validation.ts`
+ * Rules are data (`tools/kubernetes/data/rules`); `typed_validation.ts`
  * walks the object and runs them with the path of each struct (`FieldPath`,
- * upstream's `field.Path` with its `field.ErrorList`); `update_rules.ts` has the
- * immutable fields. Pure functions of objects; must not import storage, requests
+ * upstream's `field.Path` with its `field.ErrorList`). Pure functions of objects; must not import storage, requests
  * or HTTP.
  *
  * @module

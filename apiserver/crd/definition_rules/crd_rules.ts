@@ -1,7 +1,7 @@
 /**
  * Validation of CustomResourceDefinitions with kube-apiserver's messages: rules
- * as a table in `definition_rules.ts`, and here the checks that compare schemas
- * or compile expressions: completeness, defaults and CEL rules. Pure functions
+ * as data (`tools/kubernetes/data/rules/crds.rules`), and here the checks that
+ * compare schemas or compile expressions: completeness, defaults and CEL rules. Pure functions
  * of a CRD; must not import storage, requests or HTTP.
  *
  * @module

@@ -247,7 +247,7 @@ export function blocksOf(text: string): Map<string, string[]> {
 function linesOf(block: string): Line[] {
   const lines: Line[] = [];
   const open: (readonly [indent: number, inner: Line[]])[] = [[0, lines]];
-  for (const raw of block.replaceAll("\\`", "`").split("\n")) {
+  for (const raw of block.split("\n")) {
     const text = raw.trim();
     if (text === "" || text.startsWith("#")) continue;
     const indent = raw.length - raw.trimStart().length;
