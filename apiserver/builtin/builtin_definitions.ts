@@ -27,11 +27,8 @@ import { type ResourceData, RESOURCES } from "./data/resource_table.ts";
 import { DecodeError, decodeTyped, emptyStruct } from "./decode.ts";
 import { convertEvent } from "./event_conversion.ts";
 import { definitionOfKind, type GoType, goType } from "./go_types.ts";
-import { CLUSTER_LIFECYCLES } from "./lifecycle/cluster_lifecycle.ts";
-import { generationLifecycle, type Lifecycle } from "./lifecycle/lifecycle.ts";
-import { POD_LIFECYCLE } from "./lifecycle/pod_lifecycle.ts";
+import { type Lifecycle, lifecycleOf } from "./lifecycle/lifecycle.ts";
 import { serviceLifecycle } from "./lifecycle/service_lifecycle.ts";
-import { WORKLOAD_LIFECYCLES } from "./lifecycle/workload_lifecycle.ts";
 import { selectableFieldsOf } from "./selectable_fields.ts";
 import { toStoredForm } from "./stored_form.ts";
 import { setTypedDefaults } from "./typed_defaults.ts";
@@ -72,9 +69,6 @@ const SUBRESOURCE_FIELDS: Readonly<Record<string, readonly string[]>> = {
  */
 export function builtinDefinitions(): readonly ResourceDefinition[] {
   const lifecycles = new Map<string, Lifecycle>([
-    ...WORKLOAD_LIFECYCLES,
-    ...CLUSTER_LIFECYCLES,
-    ["pods", POD_LIFECYCLE],
     ["customresourcedefinitions.apiextensions.k8s.io", CRD_LIFECYCLE],
     ["services", serviceLifecycle()],
   ]);
@@ -86,10 +80,8 @@ export function builtinDefinitions(): readonly ResourceDefinition[] {
   return [...byResource].flatMap(([key, versions]) => {
     const [first] = versions;
     if (first === undefined) return [];
-    const { generationField: counted } = first;
-    const lifecycle = counted === undefined
-      ? lifecycles.get(key)
-      : generationLifecycle(counted);
+    const lifecycle = lifecycles.get(key) ??
+      lifecycleOf(key, first.generationFields);
     return [definition(key, first, { versions, lifecycle })];
   });
 }
@@ -103,7 +95,7 @@ function definition(
   data: ResourceData,
   { versions, lifecycle }: {
     readonly versions: readonly ResourceData[];
-    readonly lifecycle: Lifecycle | undefined;
+    readonly lifecycle: Lifecycle;
   },
 ): ResourceDefinition {
   const { group, plural, singular, kind, scope } = data;
@@ -127,11 +119,11 @@ function definition(
     ...validatorsOf(key, data),
     ...lifecycle,
     prepareForCreate(object, context): void {
-      lifecycle?.prepareForCreate?.(object, context);
+      lifecycle.prepareForCreate?.(object, context);
       toStoredForm(typeOfObject(object), object);
     },
     prepareForUpdate(object, live, context): void {
-      lifecycle?.prepareForUpdate?.(object, live, context);
+      lifecycle.prepareForUpdate?.(object, live, context);
       toStoredForm(typeOfObject(object), object);
     },
   };

@@ -50,6 +50,9 @@ export const VALIDATION_TEXT: string = ${textLiteral(validation)};
 /** Defaults of the built-in kinds that their schemas do not contain, by definition. */
 export const DEFAULTS_TEXT: string = ${textLiteral(rules("defaults"))};
 
+/** Fields that a create or an update of the built-in kinds sets and keeps, such as \`create.pods\`. */
+export const LIFECYCLES_TEXT: string = ${textLiteral(rules("lifecycles"))};
+
 /** Cells of the table columns of the built-in kinds, by resource. */
 export const CELLS_TEXT: string = ${textLiteral(rules("columns"))};
 `;
@@ -187,8 +190,9 @@ function resourcesFile(data: KubernetesData): string {
             priority,
           ]),
           traits: traitsOf(data.traits, name),
-          generationField: Object.entries(data.traits.generationField)
-            .find(([, names]) => names.includes(name))?.[0],
+          generationFields: Object.entries(data.traits.generationFields)
+            .filter(([, names]) => names.includes(name))
+            .map(([field]) => field),
           isValidatedTwice: data.traits.isValidatedTwice.includes(name),
           selectableFields: data.traits.selectableFields[name] ?? [],
         };
@@ -232,8 +236,8 @@ export interface ResourceData {
     | "defaultDeletionPolicy"
     | "metadataChecks"
   >;
-  /** Field whose changes are all that the generation counts. */
-  readonly generationField?: string;
+  /** Fields whose changes the generation counts. */
+  readonly generationFields: readonly string[];
   /**
    * Whether kube-apiserver validates an update twice: the object as a whole and
    * within the update. Clients receive each cause twice.

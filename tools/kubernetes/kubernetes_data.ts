@@ -81,8 +81,8 @@ export interface TraitsData {
     readonly finalizers: boolean;
     readonly resources: readonly string[];
   }[];
-  /** Resources whose generation counts the changes of one field, by that field. */
-  readonly generationField: Readonly<Record<string, readonly string[]>>;
+  /** Resources whose generation counts the changes of a field, by that field. */
+  readonly generationFields: Readonly<Record<string, readonly string[]>>;
 }
 
 /** All that is in `data/`. */

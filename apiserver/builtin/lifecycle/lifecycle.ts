@@ -1,14 +1,25 @@
 /**
  * Lifecycles of the built-in kinds: the fields that the registry strategies of
- * kube-apiserver set, keep and allocate on create, update and delete.
- * They see other objects only through the `HookContext` and must not import
- * storage, requests or HTTP.
+ * kube-apiserver set, keep and allocate on create, update and delete. Most are
+ * rules (`tools/kubernetes/data/rules/lifecycles.rules`). They see other objects
+ * only through the `HookContext` and must not import storage, requests or HTTP.
  *
  * @module
  */
 import type { UntypedObject } from "../../../core/api/object.ts";
+import { timestamp } from "../../../core/api/timestamp.ts";
+import type { Pod } from "../../../core/kinds/core_v1.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
-import type { ResourceDefinition } from "../../registry.ts";
+import { FieldSet } from "../../merge/field_set.ts";
+import type { HookContext, ResourceDefinition } from "../../registry.ts";
+import { userInfo } from "../../request/user.ts";
+import { FieldPath } from "../../validation/field_path.ts";
+import { RuleText } from "../../validation/rules/rule_text.ts";
+import { Scope } from "../../validation/rules/scope.ts";
+import { LIFECYCLES_TEXT } from "../data/rules.ts";
+import { DEFAULT_FUNCTIONS, defaultLine } from "../defaults/default_words.ts";
+import { FUNCTIONS } from "../validation/rule_functions.ts";
+import { keepResize } from "./pod_resize.ts";
 
 /** Lifecycle hooks of one kind, besides those of all kinds (upstream's registry strategy). */
 export type Lifecycle = Pick<
@@ -16,33 +27,80 @@ export type Lifecycle = Pick<
   "prepareForCreate" | "prepareForUpdate" | "gracePeriod" | "resetFields"
 >;
 
-/** Lifecycles with the resources they apply to, named like `deployments.apps` or `pods`. */
-export type Lifecycles = readonly (readonly [string, Lifecycle])[];
+/** Rules of lifecycles, such as `create.pods`. */
+export const LIFECYCLE_RULES: RuleText = new RuleText({
+  text: LIFECYCLES_TEXT,
+  compileLine: defaultLine,
+  functions: {
+    ...FUNCTIONS,
+    ...DEFAULT_FUNCTIONS,
+    extended: Object.assign,
+    namesOnly: (list: readonly { name?: string }[]) =>
+      list.map(({ name }) => ({ name })),
+    number: (text: unknown) => Number(text) || 0,
+    userInfo,
+  },
+});
 
-/**
- * Lifecycle that increments `metadata.generation` when one of the fields
- * changes, each given as a dotted path.
- */
-export function generationLifecycle(
-  ...fields: readonly string[]
-): Pick<ResourceDefinition, "prepareForUpdate"> {
-  return {
-    prepareForUpdate(object, live, { subresource }): void {
-      if (subresource === "status") return;
-      const changed = fields.some((field) =>
-        !jsonEquals(readField(object, field), readField(live, field))
-      );
-      if (changed) incrementGeneration(object, live);
-    },
-  };
+const NO_PATH: FieldPath = new FieldPath("", []);
+
+function run(
+  block: string,
+  object: UntypedObject,
+  { subresource, user, now }: HookContext,
+  live?: UntypedObject,
+): void {
+  const rules = LIFECYCLE_RULES.get(block);
+  if (rules === undefined) return;
+  const scope = new Scope(object, NO_PATH).set("$subresource", subresource)
+    .set("$user", user).set("$now", timestamp(now)).set("$live", live);
+  rules(scope);
 }
 
-/** Increments `metadata.generation`. */
-export function incrementGeneration(
-  object: UntypedObject,
-  live: UntypedObject,
-): void {
-  object.metadata.generation = (live.metadata.generation ?? 0) + 1;
+/** Fields that a write to the status resets, where they are not only the spec. */
+const STATUS_RESETS: Readonly<Record<string, FieldSet>> = {
+  "deployments.apps": FieldSet.of([["f:spec"], ["f:metadata", "f:labels"]]),
+  pods: FieldSet.of([
+    ["f:spec"],
+    ["f:metadata", "f:deletionTimestamp"],
+    ["f:metadata", "f:ownerReferences"],
+  ]),
+};
+
+/**
+ * Lifecycle of a resource by its rules.
+ *
+ * @param resource Resource name such as `deployments.apps` or `pods`.
+ * @param counted Fields whose changes the generation counts, as dotted paths.
+ */
+export function lifecycleOf(
+  resource: string,
+  counted: readonly string[],
+): Lifecycle {
+  const [create, update] = [`create.${resource}`, `update.${resource}`];
+  const isPods = resource === "pods";
+  const statusReset = STATUS_RESETS[resource];
+  return {
+    prepareForCreate: (object, context) => run(create, object, context),
+    prepareForUpdate(object, live, context): void {
+      const { subresource } = context;
+      if (isPods && subresource === "resize") {
+        keepResize(object as unknown as Pod, live as unknown as Pod);
+      }
+      run(update, object, context, live);
+      if (subresource === "status") return;
+      const isChanged = counted.some((field) =>
+        !jsonEquals(readField(object, field), readField(live, field))
+      );
+      if (!isChanged) return;
+      object.metadata.generation = (live.metadata.generation ?? 0) + 1;
+    },
+    ...(statusReset && {
+      resetFields: (subresource) =>
+        subresource === "status" ? statusReset : undefined,
+    }),
+    ...(isPods && { gracePeriod: podGracePeriod }),
+  };
 }
 
 function readField(object: UntypedObject, path: string): unknown {
@@ -56,14 +114,14 @@ function readField(object: UntypedObject, path: string): unknown {
   return isEmpty ? undefined : value;
 }
 
-/**
- * Hash of a text (32-bit FNV-1a). Stands for the random numbers of
- * kube-apiserver; the UID of the object, which is random, is the seed.
- */
-export function hashOf(text: string): number {
-  let hash = 2_166_136_261;
-  for (let i = 0; i < text.length; i++) {
-    hash = Math.imul(hash ^ text.charCodeAt(i), 16_777_619);
-  }
-  return hash >>> 0;
+/** Grace period of a Pod: none without a node, or after it has terminated. */
+function podGracePeriod(
+  object: UntypedObject,
+  requested: number | undefined,
+): number {
+  const { spec, status } = object as unknown as Pod;
+  const isOver = status?.phase === "Failed" || status?.phase === "Succeeded";
+  if (!spec.nodeName || isOver) return 0;
+  const period = requested ?? spec.terminationGracePeriodSeconds ?? 30;
+  return period < 0 ? 1 : period;
 }

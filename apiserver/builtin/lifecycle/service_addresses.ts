@@ -1,6 +1,6 @@
 import type { Service } from "../../../core/kinds/core_v1.ts";
+import { fnv } from "../../hashes.ts";
 import type { HookContext } from "../../registry.ts";
-import { hashOf } from "./lifecycle.ts";
 
 const SERVICES = { group: "", plural: "services" } as const;
 
@@ -28,7 +28,7 @@ export class ServiceAddresses {
   takeAddress(service: Service, context: HookContext): string {
     const address = this.#take(service, context, (attempt) =>
       addressText(
-        FIRST_ADDRESS + hashOf(`${service.metadata.uid}${attempt}`) % ADDRESSES,
+        FIRST_ADDRESS + fnv(`${service.metadata.uid}${attempt}`) % ADDRESSES,
       ));
     if (address !== undefined) return address;
     throw new RangeError("Cannot allocate a cluster IP: all are in use");
@@ -39,7 +39,7 @@ export class ServiceAddresses {
     const port = this.#take(service, context, (attempt) =>
       String(
         FIRST_NODE_PORT +
-          (hashOf(`${service.metadata.uid}${use}`) + attempt) % NODE_PORTS,
+          (fnv(`${service.metadata.uid}${use}`) + attempt) % NODE_PORTS,
       ));
     if (port !== undefined) return Number(port);
     throw new RangeError("Cannot allocate a node port: all are in use");

@@ -13,7 +13,7 @@ import {
   controllerReference,
 } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
-import { templateHash } from "./hashes.ts";
+import { templateHash } from "../../hashes.ts";
 import { withCondition, withoutCondition } from "../conditions.ts";
 import { byAge, isFinished, scaled } from "./pods.ts";
 

@@ -6,7 +6,7 @@ import type { PodTemplateSpec } from "../../../core/kinds/core_v1.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
 import { StatusError } from "../../status.ts";
 import { type ControllerApi, controllerReference } from "../controller_api.ts";
-import { revisionHash } from "./hashes.ts";
+import { revisionHash } from "../../hashes.ts";
 import { byAge } from "./pods.ts";
 
 /** Workload whose templates are kept in ControllerRevisions. */

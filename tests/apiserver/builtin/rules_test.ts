@@ -6,6 +6,7 @@ import { RuleText } from "../../../apiserver/validation/rules/rule_text.ts";
 import { Scope } from "../../../apiserver/validation/rules/scope.ts";
 import { RULES } from "../../../apiserver/crd/definition_rules/crd_rules.ts";
 import { OPTIONS } from "../../../apiserver/request/query_options.ts";
+import { LIFECYCLE_RULES } from "../../../apiserver/builtin/lifecycle/lifecycle.ts";
 import { METADATA } from "../../../apiserver/validation/object_meta.ts";
 import { TYPED_RULES } from "../../../apiserver/builtin/typed_defaults.ts";
 import { FUNCTIONS } from "../../../apiserver/builtin/validation/rule_functions.ts";
@@ -109,6 +110,7 @@ test("rules of all built-in kinds compile and name definitions that exist", () =
   const rules = [
     VALIDATION_RULES,
     TYPED_RULES,
+    LIFECYCLE_RULES,
     RULES,
     METADATA,
     OPTIONS,

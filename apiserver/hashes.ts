@@ -1,4 +1,4 @@
-import { canonicalText } from "../../crd/schema/json_tree.ts";
+import { canonicalText } from "./crd/schema/json_tree.ts";
 
 /** Alphabet of hashes in names; the same as that of generated names. */
 const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
@@ -11,8 +11,11 @@ function safeText(hash: number): string {
   ).join("");
 }
 
-/** FNV hash of 32 bits; the variant `1a` multiplies after the exclusive or. */
-function fnv(text: string, variant: "1" | "1a"): number {
+/**
+ * FNV hash of 32 bits; the variant `1a` multiplies after the exclusive or. With
+ * a UID, which is random, it also stands for the random numbers of kube-apiserver.
+ */
+export function fnv(text: string, variant: "1" | "1a" = "1a"): number {
   let hash = 0x811c9dc5;
   for (const byte of encoder.encode(text)) {
     if (variant === "1a") hash ^= byte;
