@@ -31,11 +31,13 @@ export function fieldOf(path: string): string {
   return path === "" ? ROOT_FIELD : path;
 }
 
+/** Arguments of a function of `fieldError` after the field. */
+type Rest<F> = F extends (field: string, ...rest: infer R) => unknown ? R
+  : never;
+
 /**
  * Path of a value in an object (upstream's `field.Path`), together with the
  * list of violations to which checks append (upstream's `field.ErrorList`).
- * Each check names a field by its path relative to this one; the empty path is
- * the value itself.
  */
 export class FieldPath {
   /** Path such as `spec.containers[0]`; empty for the whole object. */
@@ -53,97 +55,43 @@ export class FieldPath {
     this.#causes = causes;
   }
 
-  /** Field path relative to this one: `name`, `ports[0].name` or `[key]`. */
+  /** Field path relative to this one: `name`, `ports[0].name` or `[key]`; empty for this one. */
   child(below: string): FieldPath {
-    return new FieldPath(this.#join(below), this.#causes);
-  }
-
-  #join(below: string): string {
-    return below === "" || below.startsWith("[")
+    if (below === "") return this;
+    const path = below.startsWith("[")
       ? this.path + below
       : childPath(this.path, below);
+    return new FieldPath(path, this.#causes);
   }
 
-  /** Whether violations were reported for a field, or for a field in it. */
-  hasProblems(below: string): boolean {
-    const path = this.#join(below);
+  /** Whether violations were reported for the field, or for a field in it. */
+  hasProblems(): boolean {
+    const { path } = this;
     return this.#causes.some(({ field = "" }) =>
       field === path || field.startsWith(`${path}.`) ||
       field.startsWith(`${path}[`)
     );
   }
 
-  /** Reports a missing required field (`field.Required`). */
-  required(below: string, why = ""): void {
-    this.#causes.push(fieldError.required(this.#join(below), why));
-  }
-
-  /** Reports an invalid value (`field.Invalid`). */
-  invalid(below: string, value: unknown, why: string): void {
-    this.#causes.push(fieldError.invalid(this.#join(below), value, why));
-  }
-
-  /** Reports a violation with any reason and message. */
-  violation(below: string, reason: string, message: string): void {
-    this.#causes.push({ reason, message, field: this.#join(below) });
+  /** Reports a violation by its type, as in `add("required", why)`. */
+  add<T extends keyof typeof fieldError>(
+    type: T,
+    ...rest: Rest<typeof fieldError[T]>
+  ): void {
+    const create = fieldError[type] as (
+      field: string,
+      ...rest: readonly unknown[]
+    ) => StatusCause;
+    this.report([create(this.path, ...rest)]);
   }
 
   /** Reports an invalid value once per reason. */
-  problems(below: string, value: unknown, problems: readonly string[]): void {
-    for (const problem of problems) this.invalid(below, value, problem);
+  problems(value: unknown, problems: readonly string[]): void {
+    for (const problem of problems) this.add("invalid", value, problem);
   }
 
-  /** Reports a value that is not supported (`field.NotSupported`). */
-  notSupported(
-    below: string,
-    value: unknown,
-    supported: readonly string[],
-  ): void {
-    this.#causes.push(
-      fieldError.notSupported(this.#join(below), value, supported),
-    );
-  }
-
-  /** Reports a field that must not be set, or not with this value (`field.Forbidden`). */
-  forbidden(below: string, why: string): void {
-    this.#causes.push(fieldError.forbidden(this.#join(below), why));
-  }
-
-  /** Reports a duplicate value (`field.Duplicate`). */
-  duplicate(below: string, value: unknown): void {
-    this.#causes.push(fieldError.duplicate(this.#join(below), value));
-  }
-
-  /** Reports a reference to something that does not exist (`field.NotFound`). */
-  notFound(below: string, value: unknown): void {
-    this.#causes.push(fieldError.notFound(this.#join(below), value));
-  }
-
-  /** Reports a value that exceeds a limit in bytes (`field.TooLong`). */
-  tooLong(below: string, limit: number): void {
-    this.#causes.push(fieldError.tooLong(this.#join(below), limit));
-  }
-
-  /** Reports a list or map that has too many items (`field.TooMany`). */
-  tooMany(below: string, count: number, limit: number): void {
-    this.#causes.push(fieldError.tooMany(this.#join(below), count, limit));
-  }
-
-  /** Reports violations that were found without this path. */
+  /** Reports violations with any field. */
   report(causes: readonly StatusCause[]): void {
     this.#causes.push(...causes);
-  }
-
-  /** Reports each of the named number fields that is less than zero. */
-  notNegative<T extends object>(
-    value: T,
-    ...fields: (keyof T & string)[]
-  ): void {
-    for (const field of fields) {
-      const number: unknown = value[field];
-      if (typeof number === "number" && number < 0) {
-        this.invalid(field, number, "must be greater than or equal to 0");
-      }
-    }
   }
 }

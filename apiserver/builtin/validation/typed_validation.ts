@@ -145,11 +145,8 @@ function checkChoice(
     if (choices.includes(value as string) || value === "" && !hasEmpty) {
       continue;
     }
-    fieldPath.notSupported(
-      isList ? `${shown}[${index}]` : shown,
-      value,
-      choices,
-    );
+    fieldPath.child(isList ? `${shown}[${index}]` : shown)
+      .add("notSupported", value, choices);
   }
 }
 

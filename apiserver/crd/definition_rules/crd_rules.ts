@@ -134,7 +134,7 @@ function schemaCauses(
     ...keywords,
     ...celCauses(schema, checker, {
       path,
-      sound: (at) => !new FieldPath(at, keywords).hasProblems(""),
+      sound: (at) => !new FieldPath(at, keywords).hasProblems(),
     }),
     ...costs.totalCauses(path),
   ];

@@ -3,9 +3,12 @@ import { jsonEquals } from "../../../core/patch/json_value.ts";
 import { goNumber, goQuote } from "../../validation/go_value.ts";
 import { isKnownFormat, matchesFormat } from "./formats.ts";
 import { goRegExp } from "./regular_expression.ts";
+import { fieldError } from "../../status.ts";
 import {
   type Findings,
   found,
+  invalidAtRoot,
+  invalidValue,
   merge,
   type Subject,
 } from "./schema_findings.ts";
@@ -30,19 +33,13 @@ function jsonTypeName(value: unknown): string {
 }
 
 export function checkType(subject: Subject): Findings | undefined {
-  const { value, schema, path } = subject;
+  const { value, schema } = subject;
   const types = typesOf(schema);
   const typeName = jsonTypeName(value);
   const passed = { list: [], matches: 1 };
-  const wrong = (expected: string, got: string) =>
-    found(subject, {
-      kind: "type",
-      text: `${path} in body must be of type ${expected}: ${goQuote(got)}`,
-      value: got,
-    });
   if (value === null) {
     return types.length > 0 && !schema.nullable
-      ? wrong(types.join(","), typeName)
+      ? wrongType(subject, types.join(","), typeName)
       : passed;
   }
   const format = formatOf(schema);
@@ -51,17 +48,24 @@ export function checkType(subject: Subject): Findings | undefined {
   const numeric = types.includes("number") || types.includes("integer");
   const textual = typeName === "string" || typeName === "array";
   if (format !== "" && !textual && !fits) {
-    return wrong(format, NUMBER_FORMATS[typeName] ?? "");
+    return wrongType(subject, format, NUMBER_FORMATS[typeName] ?? "");
   }
   // With a format the type is not checked, as upstream: a list passes as a formatted text.
   if (format !== "" && textual && !numeric) return passed;
-  return fits ? passed : wrong(types.join(","), typeName);
+  return fits ? passed : wrongType(subject, types.join(","), typeName);
 }
 
 const NUMBER_FORMATS: Readonly<Record<string, string>> = {
   integer: "int64",
   number: "float64",
 };
+
+function wrongType(subject: Subject, expected: string, got: string): Findings {
+  const text = `${subject.path} in body must be of type ${expected}: ${
+    goQuote(got)
+  }`;
+  return found(subject, text, (at) => fieldError.typeInvalid(at, got, text));
+}
 
 export function checkString(subject: Subject): Findings | undefined {
   const { path, schema } = subject;
@@ -74,26 +78,26 @@ export function checkString(subject: Subject): Findings | undefined {
   const length = [...value].length;
   if (maxLength !== undefined && length > maxLength) {
     const text = `${path} in body should be at most ${maxLength} chars long`;
-    return found(subject, { kind: "length", text, value, limit: maxLength });
+    return found(subject, text, (at) => fieldError.tooLong(at, maxLength));
   }
   if (minLength !== undefined && length < minLength) {
     const text = `${path} in body should be at least ${minLength} chars long`;
-    return found(subject, { kind: "value", text, value });
+    return invalidValue(subject, text, value);
   }
   if (pattern && !goRegExp(pattern)?.test(value)) {
     const text = `${path} in body should match '${pattern}'`;
-    return found(subject, { kind: "value", text, value });
+    return invalidValue(subject, text, value);
   }
   return undefined;
 }
 
 export function checkFormat(subject: Subject): Findings | undefined {
-  const { path, schema } = subject;
+  const { schema } = subject;
   const value = subject.value as string;
   const format = formatOf(schema);
-  if (matchesFormat(format, value)) return undefined;
-  const text = `${path} in body must be of type ${format}: ${goQuote(value)}`;
-  return found(subject, { kind: "type", text, value });
+  return matchesFormat(format, value)
+    ? undefined
+    : wrongType(subject, format, value);
 }
 
 /** Bounds of the integers of a format: the smallest integer, and the largest plus one. */
@@ -120,10 +124,10 @@ function rangeFinding(
     : !/^float(?:32)?$/.test(String(format)) || Math.abs(number) <= MAX_FLOAT;
   if (fits) return undefined;
   const form = format === "" ? "(default format)" : `with format ${format}`;
-  return found(subject, {
-    kind: "schema",
-    text: `${what} value must be of type ${type} ${form} in ${subject.path}`,
-  });
+  return invalidAtRoot(
+    subject,
+    `${what} value must be of type ${type} ${form} in ${subject.path}`,
+  );
 }
 
 /**
@@ -147,15 +151,13 @@ export function checkNumber(subject: Subject): Findings {
     return inRange(what, bound) && whole ? Math.trunc(bound) : bound;
   };
   const wrong = (why: string) =>
-    results.push(
-      found(subject, { kind: "value", text: `${path} in body ${why}`, value }),
-    );
+    results.push(invalidValue(subject, `${path} in body ${why}`, value));
   const factor = limit("multipleOf", "MultipleOf");
   if (factor !== undefined && factor <= 0) {
     const text = `factor MultipleOf declared for ${path} must be positive: ${
       goNumber(factor)
     }`;
-    results.push(found(subject, { kind: "value", text, value: factor }));
+    results.push(invalidValue(subject, text, factor));
   } else if (factor !== undefined && !isMultiple(value, factor)) {
     wrong(`should be a multiple of ${goNumber(factor)}`);
   }
@@ -199,7 +201,14 @@ export function checkEnum(subject: Subject): Findings | undefined {
   }
   const shown = values.map(String).join(" ");
   const text = `${path} in body should be one of [${shown}]`;
-  return found(subject, { kind: "enum", text, value, values });
+  const supported = values.map((one) =>
+    typeof one === "string" ? one : JSON.stringify(one)
+  );
+  return found(
+    subject,
+    text,
+    (at) => fieldError.notSupported(at, value, supported),
+  );
 }
 
 /** Whether a value equals an enum value; fractions are truncated for integers. */

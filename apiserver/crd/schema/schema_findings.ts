@@ -1,6 +1,5 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
-import { goShown } from "../../validation/go_value.ts";
 import { fieldError } from "../../status.ts";
 import { childPath, fieldOf } from "../../validation/field_path.ts";
 import type { Correlation } from "./correlation.ts";
@@ -17,24 +16,12 @@ export interface Subject {
 
 /** Violation of a schema. */
 export interface Finding {
-  /** Kind of the violation; `value`, `type` and `schema` have a text. */
-  readonly kind:
-    | "enum"
-    | "items"
-    | "length"
-    | "properties"
-    | "required"
-    | "type"
-    | "value"
-    | "schema";
   /** Dotted path below the root value; may begin with a dot. */
   readonly name: string;
+  /** Text of kube-openapi; equal ones are reported once. */
   readonly text: string;
-  readonly value?: unknown;
-  /** Limit that was exceeded. */
-  readonly limit?: number;
-  /** Supported values of an enum. */
-  readonly values?: readonly unknown[];
+  /** Cause of the violation, given its field. */
+  readonly cause: (field: string) => StatusCause;
 }
 
 /** Violations in order, with the number of schema checks that passed. */
@@ -60,10 +47,35 @@ export function merge(all: readonly Findings[]): Findings {
 
 /** Findings with a single violation of the subject. */
 export function found(
-  subject: Subject,
-  finding: Omit<Finding, "name"> & { readonly name?: string },
+  { path }: Subject,
+  text: string,
+  cause: Finding["cause"],
+  name: string = path,
 ): Findings {
-  return { list: [{ name: subject.path, ...finding }], matches: 0 };
+  return { list: [{ name, text, cause }], matches: 0 };
+}
+
+/** Findings with an invalid value. */
+export function invalidValue(
+  subject: Subject,
+  text: string,
+  value: unknown,
+): Findings {
+  return found(
+    subject,
+    text,
+    (field) => fieldError.invalid(field, value ?? "", text),
+  );
+}
+
+/** Findings with a violation that is reported at the root value. */
+export function invalidAtRoot(subject: Subject, text: string): Findings {
+  return found(
+    subject,
+    text,
+    (field) => fieldError.invalid(field, "", text),
+    "",
+  );
 }
 
 /**
@@ -75,43 +87,8 @@ export function findingCauses(
   findings: readonly Finding[],
   base: string,
 ): StatusCause[] {
-  return findings.map((finding) => findingCause(finding, base));
-}
-
-function findingCause(finding: Finding, base: string): StatusCause {
-  const name = finding.name.replace(/^\./, "");
-  if (finding.kind === "schema") {
-    return fieldError.invalid(fieldOf(base), "", finding.text);
-  }
-  const field = fieldOf(name === "" ? base : childPath(base, name));
-  const { value, limit = -1, values = [], text } = finding;
-  switch (finding.kind) {
-    case "required":
-      return fieldError.required(field);
-    case "enum":
-      return fieldError.notSupported(
-        field,
-        value,
-        values.map((supported) =>
-          typeof supported === "string" ? supported : JSON.stringify(supported)
-        ),
-      );
-    case "length":
-      return fieldError.tooLong(field, limit);
-    case "items":
-    case "properties":
-      return fieldError.tooMany(field, Number(value), limit);
-    case "type":
-      return {
-        reason: "FieldValueTypeInvalid",
-        message: `Invalid value: ${goShown(value ?? "")}: ${text}`,
-        field,
-      };
-    case "value":
-      return {
-        reason: "FieldValueInvalid",
-        message: `Invalid value: ${goShown(value ?? "")}: ${text}`,
-        field,
-      };
-  }
+  return findings.map(({ name, cause }) => {
+    const below = name.replace(/^\./, "");
+    return cause(fieldOf(below === "" ? base : childPath(base, below)));
+  });
 }

@@ -12,6 +12,7 @@ import {
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
 import type { Correlation } from "./correlation.ts";
+import { fieldError } from "../../status.ts";
 import { goQuote } from "../../validation/go_value.ts";
 import {
   checkEnum,
@@ -26,6 +27,8 @@ import {
   type Finding,
   type Findings,
   found,
+  invalidAtRoot,
+  invalidValue,
   merge,
   type Subject,
 } from "./schema_findings.ts";
@@ -117,12 +120,12 @@ function checkList(subject: Subject): Findings {
   const size = value.length;
   if (minItems !== undefined && size < minItems) {
     const text = `${path} in body should have at least ${minItems} items`;
-    results.push(found(subject, { kind: "value", text, value: size }));
+    results.push(invalidValue(subject, text, size));
   }
   if (maxItems !== undefined && size > maxItems) {
     const text = `${path} in body should have at most ${maxItems} items`;
     results.push(
-      found(subject, { kind: "items", text, value: size, limit: maxItems }),
+      found(subject, text, (at) => fieldError.tooMany(at, size, maxItems)),
     );
   }
   return merge(results);
@@ -141,14 +144,13 @@ function checkObject(subject: Subject): Findings {
   if (minProperties !== undefined && size < minProperties) {
     const text =
       `${path} in body should have at least ${minProperties} properties`;
-    results.push(found(subject, { kind: "value", text, value: size }));
+    results.push(invalidValue(subject, text, size));
   }
   if (maxProperties !== undefined && size > maxProperties) {
     const text =
       `${path} in body should have at most ${maxProperties} properties`;
-    const limit = maxProperties;
     results.push(
-      found(subject, { kind: "properties", text, value: size, limit }),
+      found(subject, text, (at) => fieldError.tooMany(at, size, maxProperties)),
     );
   }
   results.push(...checkFields(subject, value));
@@ -156,7 +158,7 @@ function checkObject(subject: Subject): Findings {
     if (Object.hasOwn(value, name)) continue;
     const field = `${path}.${name}`;
     const text = `${field} in body is required`;
-    results.push(found(subject, { kind: "required", text, name: field }));
+    results.push(found(subject, text, fieldError.required, field));
   }
   return merge(results);
 }
@@ -169,7 +171,7 @@ function checkFields(subject: Subject, value: JsonObject): Findings[] {
     const named = Object.hasOwn(properties, name);
     if (!named && others === false) {
       const text = `${path}.${name} in body is a forbidden property`;
-      results.push(found(subject, { kind: "value", text, value: name }));
+      results.push(invalidValue(subject, text, name));
       continue;
     }
     const fieldSchema = named
@@ -200,9 +202,7 @@ function checkAlternatives(subject: Subject): Findings {
   };
   const results: Findings[] = [{ list: [], matches: 1 }];
   const wrong = (why: string) =>
-    results.push(
-      found(subject, { kind: "schema", text: `${goQuote(path)} must ${why}` }),
-    );
+    results.push(invalidAtRoot(subject, `${goQuote(path)} must ${why}`));
   const against = (alternative: OpenApiSchema) =>
     validate({ ...subject, schema: alternative });
   if (anyOf?.length) {

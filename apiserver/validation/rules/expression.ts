@@ -196,7 +196,7 @@ export class ExpressionParser {
       return (s) => {
         const list = parts[0]?.(s) as string;
         return (member(s.value, list) as unknown[] | undefined)?.filter(
-          (_, index) => !s.path.hasProblems(`${list}[${index}]`),
+          (_, index) => !s.path.child(`${list}[${index}]`).hasProblems(),
         );
       };
     }

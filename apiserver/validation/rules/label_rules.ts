@@ -8,8 +8,8 @@ export function checkLabels(
   fieldPath: FieldPath,
 ): void {
   for (const [name, value] of Object.entries(labels ?? {})) {
-    fieldPath.problems("", name, qualifiedNameProblems(name));
-    fieldPath.problems("", value, labelValueProblems(value));
+    fieldPath.problems(name, qualifiedNameProblems(name));
+    fieldPath.problems(value, labelValueProblems(value));
   }
 }
 
@@ -19,7 +19,7 @@ export function checkAnnotations(
   fieldPath: FieldPath,
 ): void {
   for (const name of Object.keys(annotations ?? {})) {
-    fieldPath.problems("", name, qualifiedNameProblems(name.toLowerCase()));
+    fieldPath.problems(name, qualifiedNameProblems(name.toLowerCase()));
   }
 }
 

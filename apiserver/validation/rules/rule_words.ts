@@ -9,7 +9,12 @@ import {
   subdomainProblems,
   underscoredSubdomainProblems,
 } from "../names.ts";
-import { type Expression, ExpressionParser, holds } from "./expression.ts";
+import {
+  type Expression,
+  ExpressionParser,
+  holds,
+  member,
+} from "./expression.ts";
 import type { RuleText, Statement } from "./rule_text.ts";
 import type { Scope } from "./scope.ts";
 import { checkAnnotations, checkLabels } from "./label_rules.ts";
@@ -68,8 +73,8 @@ function joined(problems: readonly string[]): string[] {
 
 /** Parsed line about a field. */
 interface Subject {
-  /** Parent path and relative path of the reported field. */
-  readonly in: (scope: Scope) => readonly [at: FieldPath, below: string];
+  /** Path of the reported field. */
+  readonly at: (scope: Scope) => FieldPath;
   readonly value: Expression;
   /** Value in Go's notation, from the text after `shown`. */
   readonly shown: Expression | undefined;
@@ -103,10 +108,10 @@ function subjectOf(
   const [, last = "", why = ""] = /^([^:]*)(?:: ?(.*))?$/.exec(left) ?? [];
   const none = () => undefined;
   return {
-    in: (scope) => {
-      let at = scope;
-      for (const _ of carets) at = at.outer as Scope;
-      return [at.path, below(scope)];
+    at: (scope) => {
+      let from = scope;
+      for (const _ of carets) from = from.outer as Scope;
+      return from.path.child(below(scope));
     },
     value: given ?? (needsValue && !shown ? rules.expression(path) : none),
     shown,
@@ -122,35 +127,39 @@ const SHOWN_VIOLATIONS: Readonly<Record<string, readonly [string, string]>> = {
   unsupported: ["FieldValueNotSupported", "Unsupported value"],
 };
 
-type Report = (
-  place: { readonly at: FieldPath; readonly below: string },
-  value: unknown,
-  text: string,
-) => void;
-
 /** Statements that report a violation: `WORD PATH [= VALUE] [shown TEXT]: why`. */
-const REPORTS: Readonly<Record<string, Report>> = {
-  duplicate: ({ at, below }, value) => at.duplicate(below, value),
-  forbidden: ({ at, below }, _, why) => at.forbidden(below, why),
-  invalid: ({ at, below }, value, why) => at.invalid(below, value, why),
-  invalidAs: ({ at, below }, _, why) =>
-    at.violation(below, "FieldValueInvalid", `Invalid value: ${why}`),
-  missing: ({ at, below }, _, why) => at.required(below, why),
-  notFound: ({ at, below }, value) => at.notFound(below, value),
-  tooLong: ({ at, below }, _, limit) => at.tooLong(below, Number(limit)),
-  tooMany: ({ at, below }, count, limit) =>
-    at.tooMany(below, Number(count), Number(limit)),
-  unsupported: ({ at, below }, value, choices) =>
-    at.notSupported(below, value, choices.split(", ")),
+const REPORTS: Readonly<
+  Record<string, (at: FieldPath, value: unknown, text: string) => void>
+> = {
+  duplicate: (at, value) => at.add("duplicate", value),
+  forbidden: (at, _, why) => at.add("forbidden", why),
+  invalid: (at, value, why) => at.add("invalid", value, why),
+  invalidAs: (at, _, why) => reportShown(at, "invalid", [why]),
+  missing: (at, _, why) => at.add("required", why),
+  notFound: (at, value) => at.add("notFound", value),
+  tooLong: (at, _, limit) => at.add("tooLong", Number(limit)),
+  tooMany: (at, count, limit) =>
+    at.add("tooMany", Number(count), Number(limit)),
+  unsupported: (at, value, choices) =>
+    at.add("notSupported", value, choices.split(", ")),
 };
+
+function reportShown(
+  at: FieldPath,
+  word: string,
+  texts: readonly string[],
+): void {
+  const [reason = "", what = ""] = SHOWN_VIOLATIONS[word] ?? [];
+  const message = [what, ...texts].filter(Boolean).join(": ");
+  at.report([{ reason, message, field: at.path }]);
+}
 
 /** Statements that check a field: `PATH WORD …`. */
 const CHECKS: Readonly<Record<string, (subject: Subject) => Statement>> = {
   /** Statement `PATH required: why`: the field must be set and not be empty. */
   required: (subject) => (scope) => {
     if (holds(subject.value(scope))) return;
-    const [at, below] = subject.in(scope);
-    at.required(below, subject.why(scope));
+    subject.at(scope).add("required", subject.why(scope));
   },
   /**
    * Statement `PATH is FORMAT`: checks a field if it is set, `FORMAT?` if it is
@@ -164,15 +173,11 @@ const CHECKS: Readonly<Record<string, (subject: Subject) => Statement>> = {
     return (scope) => {
       const value = subject.value(scope);
       if (mark === "" ? value === undefined : !holds(value)) {
-        if (mark !== "!") return;
-        const [at, below] = subject.in(scope);
-        at.required(below);
+        if (mark === "!") subject.at(scope).add("required");
         return;
       }
       const found = problems(value as never);
-      if (found.length === 0) return;
-      const [at, below] = subject.in(scope);
-      at.problems(below, value, found);
+      if (found.length > 0) subject.at(scope).problems(value, found);
     };
   },
   /** Statement `PATH between LOW HIGH`: checks a field if it is set; both ends are included. */
@@ -182,8 +187,8 @@ const CHECKS: Readonly<Record<string, (subject: Subject) => Statement>> = {
       const value = subject.value(scope);
       if (value === undefined) return;
       if (value as number >= low && value as number <= high) return;
-      const [at, below] = subject.in(scope);
-      at.invalid(below, value, `must be between ${low} and ${high}, inclusive`);
+      const why = `must be between ${low} and ${high}, inclusive`;
+      subject.at(scope).add("invalid", value, why);
     };
   },
   intOrPercent: (subject) => (scope) =>
@@ -194,8 +199,7 @@ const CHECKS: Readonly<Record<string, (subject: Subject) => Statement>> = {
     const choices = subject.why(scope).split(", ");
     const value = subject.value(scope) ?? "";
     if (choices.includes(value as string)) return;
-    const [at, below] = subject.in(scope);
-    at.notSupported(below, value, choices);
+    subject.at(scope).add("notSupported", value, choices);
   },
 };
 
@@ -207,18 +211,11 @@ function checkIntOrPercent(
 ): void {
   const value = subject.value(scope) as number | string | undefined;
   if (value === undefined) return;
-  const [at, below] = subject.in(scope);
-  if (typeof value === "number") {
-    at.problems(below, value, intOrPercentProblems(value));
-    return;
-  }
   const problems = intOrPercentProblems(value);
-  if (intOrPercentValue(value) > limit) {
+  if (typeof value === "string" && intOrPercentValue(value) > limit) {
     problems.push(`must not be greater than ${limit}%`);
   }
-  for (const problem of problems) {
-    at.invalid(below, value, problem);
-  }
+  if (problems.length > 0) subject.at(scope).problems(value, problems);
 }
 
 /** Compiles a line of a validation rule that is not a control statement. */
@@ -237,23 +234,24 @@ export function validationLine(line: string, rules: RuleText): Statement {
       };
     }
     case "notNegative":
-      return ({ value, path }) =>
-        path.notNegative(value as never, ...rest as never[]);
+      return (scope) => {
+        for (const field of rest) {
+          const number = member(scope.value, field);
+          if (typeof number !== "number" || number >= 0) continue;
+          const why = "must be greater than or equal to 0";
+          scope.path.child(field).add("invalid", number, why);
+        }
+      };
     case "immutable":
       return changed(
         rest,
         rules,
-        (path, value, below) =>
-          path.invalid(below, value, "field is immutable"),
+        (at, value) => at.add("invalid", value, "field is immutable"),
       );
     case "unchanged": {
       // Like `immutable`, reported as forbidden.
       const [field = "", why = ""] = text.split(": ");
-      return changed(
-        [field],
-        rules,
-        (path, _, below) => path.forbidden(below, why),
-      );
+      return changed([field], rules, (at) => at.add("forbidden", why));
     }
     case "one": {
       // `one NAMES: missing | extra`: of the fields that are set, one is allowed.
@@ -263,37 +261,33 @@ export function validationLine(line: string, rules: RuleText): Statement {
         /^: (.*?) ?\| (.*)$/.exec(parser.rest) ?? [];
       return (scope) => {
         const found = value(scope) as readonly string[];
-        if (found.length === 0 && missing) scope.path.required("", missing);
-        for (const field of found.slice(1)) scope.path.forbidden(field, extra);
+        const { path } = scope;
+        if (found.length === 0 && missing) path.add("required", missing);
+        for (const field of found.slice(1)) {
+          path.child(field).add("forbidden", extra);
+        }
       };
     }
     case "unique":
     case "distinct": {
       // Both report a value that an earlier item had; `unique` skips empty ones.
-      const { value, in: place } = subjectOf(text, rules);
+      const { value, at } = subjectOf(text, rules);
       return (scope) => {
         const found = value(scope);
         if (word === "unique" && !holds(found)) return;
-        if (!scope.seen(value, found)) return;
-        const [at, below] = place(scope);
-        at.duplicate(below, found);
+        if (scope.seen(value, found)) at(scope).add("duplicate", found);
       };
     }
   }
-  if (Object.hasOwn(REPORTS, word)) {
-    const report = REPORTS[word] as Report;
-    const { in: place, value, shown, why } = subjectOf(text, rules, {
+  const report = Object.hasOwn(REPORTS, word) ? REPORTS[word] : undefined;
+  if (report) {
+    const { at, value, shown, why } = subjectOf(text, rules, {
       needsValue: !/^(?:forbidden|invalidAs|missing|tooLong)$/.test(word),
     });
-    return (scope) => {
-      const [at, below] = place(scope);
-      if (!shown) report({ at, below }, value(scope), why(scope));
-      else {
-        const [reason, what] = SHOWN_VIOLATIONS[word] ?? [];
-        const text = [what, shown(scope), why(scope)].filter(Boolean);
-        at.violation(below, reason ?? "", text.join(": "));
-      }
-    };
+    return shown
+      ? (scope) =>
+        reportShown(at(scope), word, [shown(scope) as string, why(scope)])
+      : (scope) => report(at(scope), value(scope), why(scope));
   }
   const subject = subjectOf(line, rules);
   const check = CHECKS[subject.words[0] ?? ""];
@@ -305,26 +299,18 @@ export function validationLine(line: string, rules: RuleText): Statement {
 function changed(
   fields: readonly string[],
   rules: RuleText,
-  report: (
-    path: FieldPath,
-    value: unknown,
-    below: string,
-    scope: Scope,
-  ) => void,
+  report: (at: FieldPath, value: unknown) => void,
 ): Statement {
-  const values = fields.map((field) =>
-    [
-      field,
-      rules.expression(field),
-      rules.expression(`$live.${field}`),
-    ] as const
-  );
+  const values = fields.map((field) => ({
+    field,
+    now: rules.expression(field),
+    before: rules.expression(`$live.${field}`),
+  }));
   return (scope) => {
-    for (const [field, now, before] of values) {
+    for (const { field, now, before } of values) {
       const value = now(scope);
-      if (!jsonEquals(value, before(scope))) {
-        report(scope.path, value, field, scope);
-      }
+      if (jsonEquals(value, before(scope))) continue;
+      report(scope.path.child(field), value);
     }
   };
 }
