@@ -1,87 +1,6 @@
+import { GNOSTIC_MESSAGES } from "../builtin/data/gnostic_messages.ts";
 import { WireWriter } from "../builtin/wire_writer.ts";
 import type { SwaggerDocument } from "./openapi_v2.ts";
-
-/**
- * Fields of gnostic's messages: number and type. `[]` around a type marks a
- * list, `{}` a map as a list of names and values; `any` is a value as YAML, and
- * `x-` stands for the extensions.
- */
-const MESSAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  Document: {
-    swagger: "1 text",
-    info: "2 Info",
-    paths: "8 Paths",
-    definitions: "9 Schemas",
-    parameters: "10 Schemas Parameter",
-  },
-  Info: { title: "1 text", version: "2 text" },
-  PathItem: {
-    get: "2 Operation",
-    put: "3 Operation",
-    post: "4 Operation",
-    delete: "5 Operation",
-    patch: "8 Operation",
-    parameters: "9 []ParametersItem",
-  },
-  Operation: {
-    tags: "1 []text",
-    operationId: "5 text",
-    produces: "6 []text",
-    consumes: "7 []text",
-    parameters: "8 []ParametersItem",
-    responses: "9 Responses",
-    schemes: "10 []text",
-    "x-": "13",
-  },
-  JsonReference: { $ref: "1 text" },
-  BodyParameter: {
-    name: "2 text",
-    in: "3 text",
-    required: "4 bool",
-    schema: "5 Schema",
-  },
-  QueryParameter: {
-    in: "2 text",
-    name: "4 text",
-    type: "6 text",
-    uniqueItems: "20 bool",
-  },
-  PathParameter: {
-    required: "1 bool",
-    in: "2 text",
-    name: "4 text",
-    type: "5 text",
-    uniqueItems: "19 bool",
-  },
-  Response: { description: "1 text", schema: "2 SchemaItem" },
-  Schema: {
-    $ref: "1 text",
-    format: "2 text",
-    title: "3 text",
-    description: "4 text",
-    default: "5 any",
-    multipleOf: "6 double",
-    maximum: "7 double",
-    exclusiveMaximum: "8 bool",
-    minimum: "9 double",
-    exclusiveMinimum: "10 bool",
-    maxLength: "11 int",
-    minLength: "12 int",
-    pattern: "13 text",
-    maxItems: "14 int",
-    minItems: "15 int",
-    uniqueItems: "16 bool",
-    maxProperties: "17 int",
-    minProperties: "18 int",
-    required: "19 []text",
-    enum: "20 []any",
-    additionalProperties: "21 SchemaOrBool",
-    type: "22 TypeItem",
-    items: "23 SchemaItem",
-    properties: "25 Schemas",
-    "x-": "31",
-  },
-};
 
 /** OpenAPI v2 document as protobuf, with the messages of gnostic's OpenAPIv2. */
 export function openApiV2Protobuf(document: SwaggerDocument): Uint8Array {
@@ -96,7 +15,7 @@ type Json = Readonly<Record<string, unknown>>;
 class DocumentWriter extends WireWriter {
   message(name: string, object: Json): void {
     if (name === "Parameter") return this.#parameter(object);
-    const fields = Object.entries(MESSAGES[name] ?? {}).reverse();
+    const fields = Object.entries(GNOSTIC_MESSAGES[name] ?? {}).reverse();
     for (const [key, field] of fields) {
       const [number = "", type = "", of = ""] = field.split(" ");
       if (key === "x-") this.#extensions(Number(number), object);

@@ -16,6 +16,7 @@ export function builtinFiles(data: KubernetesData): Map<string, string> {
     ["field_checks.ts", fieldChecksFile(data)],
     ["field_numbers.ts", fieldNumbersFile(data)],
     ["flow_objects.ts", flowObjectsFile(data)],
+    ["gnostic_messages.ts", gnosticFile(data)],
     ["openapi_definitions.ts", definitionsFile(data)],
     ["resource_table.ts", resourcesFile(data)],
     ["rules.ts", rulesFile(data)],
@@ -116,6 +117,20 @@ export interface FieldChecksData {
 
 export const FIELD_CHECKS: FieldChecksData = JSON.parse(
   ${jsonLiteral(data.fieldChecks)},
+);
+`;
+}
+
+function gnosticFile(data: KubernetesData): string {
+  return `${GENERATED_HEADER}
+
+/**
+ * Fields of gnostic's messages of OpenAPI v2: number and type. \`[]\` before a
+ * type marks a list; \`any\` is a value as YAML, and \`x-\` stands for the
+ * extensions.
+ */
+export const GNOSTIC_MESSAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = JSON.parse(
+  ${jsonLiteral(data.gnosticMessages)},
 );
 `;
 }

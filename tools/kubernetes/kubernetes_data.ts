@@ -95,6 +95,8 @@ export interface KubernetesData {
   readonly traits: TraitsData;
   /** Specs of the priority levels and flow schemas of a new cluster, by name. */
   readonly flowControl: unknown;
+  /** Numbers and types of the fields of gnostic's messages. */
+  readonly gnosticMessages: unknown;
   /** Checks of fields that do not follow from their schemas. */
   readonly fieldChecks: unknown;
   /** Reads files of `data/rules`, without comments and blank lines. */
@@ -138,6 +140,7 @@ export function readKubernetesData(): KubernetesData {
     fieldNumbers: read("protobuf") as KubernetesData["fieldNumbers"],
     traits: read("traits") as TraitsData,
     flowControl: read("flow_control"),
+    gnosticMessages: read("gnostic_messages"),
     fieldChecks: read("field_checks"),
     rules: (...names) => names.map(readRules).join(""),
   };
