@@ -17,7 +17,7 @@ import {
 } from "./hooks.ts";
 import { matchOf, ruleMatch } from "./matching.ts";
 import type { MutationState } from "./mutation.ts";
-import type { PolicyHook, WebhookHook } from "./hook_types.ts";
+import type { PolicyHook, WebhookHook } from "./hooks.ts";
 import type { Verdict } from "./verdict.ts";
 
 const ALL: readonly Operation[] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];

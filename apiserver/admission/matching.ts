@@ -5,7 +5,7 @@ import {
 } from "../../core/api/label_selector.ts";
 import { notFound } from "../status.ts";
 import type { MatchResources } from "../../core/kinds/admissionregistration_v1.ts";
-import type { Rule } from "./hook_types.ts";
+import type { Rule } from "./hooks.ts";
 import type { Attributes } from "./admission.ts";
 import { type Match, namespaceObject } from "./review_request.ts";
 

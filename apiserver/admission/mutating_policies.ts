@@ -24,7 +24,7 @@ import {
   PolicyError,
   type PolicyInput,
 } from "./policy_environment.ts";
-import type { PolicyBinding, PolicyHook } from "./hook_types.ts";
+import type { PolicyBinding, PolicyHook } from "./hooks.ts";
 import { paramsOf, UnknownParams } from "./policy_params.ts";
 import type { Match } from "./review_request.ts";
 

@@ -10,7 +10,7 @@ import type { Attributes } from "./admission.ts";
 import type { Match } from "./review_request.ts";
 import { MutatedObject, Round } from "./mutated_object.ts";
 import { type Verdict, VerdictBuilder } from "./verdict.ts";
-import type { PolicyHook, WebhookHook } from "./hook_types.ts";
+import type { PolicyHook, WebhookHook } from "./hooks.ts";
 import {
   callWebhook,
   type WebhookAnswer,

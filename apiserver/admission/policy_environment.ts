@@ -10,7 +10,7 @@ import {
 } from "../crd/cel/rule_compiler.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import { registerAuthorizer } from "./authorizer_functions.ts";
-import type { PolicySpec } from "./hook_types.ts";
+import type { PolicySpec } from "./hooks.ts";
 
 const TEXT: OpenApiSchema = { type: "string" };
 const TEXTS: OpenApiSchema = { type: "array", items: TEXT };

@@ -8,7 +8,7 @@ import { settle } from "../settle.ts";
 import { objectIn } from "../storage/object_view.ts";
 import type { Attributes } from "./admission.ts";
 import { PolicyError } from "./policy_environment.ts";
-import type { PolicyBinding, PolicyHook } from "./hook_types.ts";
+import type { PolicyBinding, PolicyHook } from "./hooks.ts";
 
 /** Error of a policy whose kind of parameters is not served. */
 export class UnknownParams extends PolicyError {}

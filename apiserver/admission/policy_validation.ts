@@ -8,7 +8,7 @@ import {
   PolicyEnvironment,
   type PolicyExpression,
 } from "./policy_environment.ts";
-import type { PolicySpec, WebhookHook } from "./hook_types.ts";
+import type { PolicySpec, WebhookHook } from "./hooks.ts";
 import type { MatchCondition } from "../../core/kinds/admissionregistration_v1.ts";
 
 /** Violations of the expressions of a policy or webhook configuration. */

@@ -5,7 +5,7 @@ import type { Schema } from "../merge/schema.ts";
 import { loadCel } from "../crd/cel/cel_library.ts";
 import type { Resources } from "../resources.ts";
 import { PolicyEnvironment } from "./policy_environment.ts";
-import type { PolicyHook, PolicySpec } from "./hook_types.ts";
+import type { PolicyHook, PolicySpec } from "./hooks.ts";
 import { apiVersionIn, type View } from "../storage/object_view.ts";
 
 /** Maximum number of kinds that a policy is checked against. */

@@ -8,7 +8,7 @@ import {
 } from "./match_conditions.ts";
 import { criteriaOf, matchOf } from "./matching.ts";
 import type { PolicyEnvironment, PolicyInput } from "./policy_environment.ts";
-import type { PolicyBinding, PolicyHook } from "./hook_types.ts";
+import type { PolicyBinding, PolicyHook } from "./hooks.ts";
 import { paramsOf, UnknownParams } from "./policy_params.ts";
 import { type Verdict, VerdictBuilder } from "./verdict.ts";
 import { usableMessage } from "../crd/cel/rule_compiler.ts";

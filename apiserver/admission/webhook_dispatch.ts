@@ -7,7 +7,7 @@ import { type Match, objectFor, reviewRequest } from "./review_request.ts";
 import { type Verdict, VerdictBuilder } from "./verdict.ts";
 import { matchOf } from "./matching.ts";
 import { WebhookFailure } from "./webhook_caller.ts";
-import type { WebhookHook } from "./hook_types.ts";
+import type { WebhookHook } from "./hooks.ts";
 
 /** Valid answer of a webhook. */
 export interface WebhookAnswer {

@@ -29,7 +29,6 @@ import { convertEvent } from "./event_conversion.ts";
 import { definitionOfKind, type GoType, goType } from "./go_types.ts";
 import { type Lifecycle, lifecycleOf } from "./lifecycle/lifecycle.ts";
 import { serviceLifecycle } from "./lifecycle/service_lifecycle.ts";
-import { selectableFieldsOf } from "./selectable_fields.ts";
 import { toStoredForm } from "./stored_form.ts";
 import { setTypedDefaults } from "./typed_defaults.ts";
 import { validatorsOf } from "./validation/validators.ts";
@@ -267,4 +266,43 @@ class BuiltinVersion implements ResourceVersion {
   ): readonly Readonly<Record<string, string>>[] | undefined {
     return rowConditionsOf(this.#resource, object);
   }
+}
+
+/** Function that reads a selectable field of an object as text. */
+type FieldReader = (object: UntypedObject) => string;
+
+/** Creates a reader of a dotted path, which returns `absent` if the field is not set. */
+function reader(path: string, absent = ""): FieldReader {
+  const names = path.split(".");
+  return (object) => {
+    let value: unknown = object;
+    for (const name of names) {
+      value = (value as Record<string, unknown> | null | undefined)?.[name];
+    }
+    return value === undefined || value === null ? absent : String(value);
+  };
+}
+
+function readers(fields: readonly string[]): Map<string, FieldReader> {
+  return new Map(
+    fields.map((text) => {
+      const [, field = "", path = field, absent] =
+        /^([^=?]+)(?:=([^?]+))?(?:\?(.*))?$/.exec(text) ?? [];
+      return [field, reader(path, absent)];
+    }),
+  );
+}
+
+// An Event has one more field: its source, or else the controller that reports it.
+const component = reader("source.component");
+const reporter = reader("reportingComponent");
+const eventSource: FieldReader = (event) => component(event) || reporter(event);
+
+/** Readers of the selectable fields of a resource, as in its data. */
+function selectableFieldsOf(
+  resource: string,
+  fields: readonly string[],
+): ReadonlyMap<string, FieldReader> {
+  const found = readers(fields);
+  return resource === "events" ? found.set("source", eventSource) : found;
 }

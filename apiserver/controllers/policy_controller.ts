@@ -1,6 +1,6 @@
 import { loadModule } from "../../core/clock.ts";
 import { ADMISSION_GROUP } from "../admission/hooks.ts";
-import type { PolicyHook } from "../admission/hook_types.ts";
+import type { PolicyHook } from "../admission/hooks.ts";
 import type { ApiContext } from "../api_context.ts";
 import { answerOf } from "../settle.ts";
 import { updateStored } from "./internal_request.ts";

@@ -46,7 +46,7 @@ import {
   finalizerWarnings,
   metadataUpdateProblems,
 } from "../validation/object_meta.ts";
-import { storagePath } from "./storage_path.ts";
+import type { ResourceDefinition } from "../registry.ts";
 
 /** Handles a PUT to an object or a subresource. */
 export async function update(
@@ -429,4 +429,25 @@ function isGone(request: ResourceRequest, object: UntypedObject): boolean {
     ? !(object.spec as { finalizers?: string[] } | undefined)?.finalizers
       ?.length
     : object.metadata.deletionGracePeriodSeconds === 0;
+}
+
+/** Resources that etcd stores under older names. */
+const OLD_NAMES: ReadonlyMap<string, string> = new Map([
+  ["/services", "services/specs"],
+  ["/endpoints", "services/endpoints"],
+  ["/nodes", "minions"],
+  ["networking.k8s.io/ingresses", "ingress"],
+]);
+
+/** Key of an object in kube-apiserver's etcd, as in some messages. */
+function storagePath(
+  { group, plural, custom, storedAs }: ResourceDefinition,
+  key: string,
+): string {
+  const home = storedAs ?? { group, plural };
+  const folder = OLD_NAMES.get(`${home.group}/${home.plural}`) ??
+    (custom || home.group === "apiextensions.k8s.io"
+      ? `${home.group}/${home.plural}`
+      : home.plural);
+  return `/registry/${folder}/${key}`;
 }

@@ -8,7 +8,7 @@
  */
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { timestamp } from "../../../core/api/timestamp.ts";
-import type { Pod } from "../../../core/kinds/core_v1.ts";
+import type { Container, Pod } from "../../../core/kinds/core_v1.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
 import { FieldSet } from "../../merge/field_set.ts";
 import type { HookContext, ResourceDefinition } from "../../registry.ts";
@@ -19,7 +19,6 @@ import { Scope } from "../../validation/rules/scope.ts";
 import { LIFECYCLES_TEXT } from "../data/rules.ts";
 import { DEFAULT_FUNCTIONS, defaultLine } from "../defaults/default_words.ts";
 import { FUNCTIONS } from "../validation/rule_functions.ts";
-import { keepResize } from "./pod_resize.ts";
 
 /** Lifecycle hooks of one kind, besides those of all kinds (upstream's registry strategy). */
 export type Lifecycle = Pick<
@@ -124,4 +123,54 @@ function podGracePeriod(
   if (!spec.nodeName || isOver) return 0;
   const period = requested ?? spec.terminationGracePeriodSeconds ?? 30;
   return period < 0 ? 1 : period;
+}
+
+type ContainerList = "containers" | "initContainers";
+
+const LISTS: readonly ContainerList[] = ["containers", "initContainers"];
+/** Metadata that a client may not change by the subresource `resize`. */
+const KEPT = [
+  "labels",
+  "annotations",
+  "finalizers",
+  "ownerReferences",
+  "deletionTimestamp",
+] as const;
+
+/** Whether the containers of a list have the same names in the same order. */
+function sameNames(pod: Pod, live: Pod, list: ContainerList): boolean {
+  const names = ({ spec }: Pod) => spec[list]?.map(({ name }) => name) ?? [];
+  return jsonEquals(names(pod), names(live));
+}
+
+/**
+ * Drops all changes that an update of `pods/resize` must not make, which are
+ * all but those of resources and resize policies.
+ */
+function keepResize(pod: Pod, live: Pod): void {
+  const count = ({ spec }: Pod) => LISTS.map((list) => spec[list]?.length ?? 0);
+  // What is wrong with the containers is reported by the validation.
+  if (!jsonEquals(count(pod), count(live))) return;
+  const spec: Pod["spec"] = { ...live.spec };
+  if (pod.spec.resources) spec.resources = pod.spec.resources;
+  else delete spec.resources;
+  for (const list of LISTS) {
+    const containers = pod.spec[list];
+    if (containers === undefined) continue;
+    spec[list] = sameNames(pod, live, list)
+      ? containers.map(({ resources, resizePolicy }, index) => ({
+        ...live.spec[list]?.[index] as Container,
+        ...resources === undefined ? {} : { resources },
+        ...resizePolicy === undefined ? {} : { resizePolicy },
+      }))
+      : containers;
+  }
+  pod.spec = spec;
+  if (live.status) pod.status = live.status;
+  const metadata = pod.metadata as unknown as Record<string, unknown>;
+  for (const name of KEPT) {
+    const value = live.metadata[name];
+    if (value === undefined) delete metadata[name];
+    else metadata[name] = value;
+  }
 }

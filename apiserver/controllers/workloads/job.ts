@@ -10,8 +10,6 @@ import {
   type Draft,
 } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
-import { formatIndexes, parseIndexes } from "./indexes.ts";
-import { failureAction } from "./pod_failure_policy.ts";
 import { withCondition } from "../conditions.ts";
 import {
   deletionOrder,
@@ -512,4 +510,78 @@ function setOrDelete(
 ): void {
   if (text === "") delete status[name];
   else status[name] = text;
+}
+
+/** Indexes of a text such as `1,3-5`. */
+function parseIndexes(text: string | undefined): Set<number> {
+  const indexes = new Set<number>();
+  for (const range of text?.split(",") ?? []) {
+    const match = /^(\d+)(?:-(\d+))?$/.exec(range.trim());
+    if (match === null) continue;
+    const [, first, last = first] = match;
+    // Jobs have at most 100,000 indexes.
+    const end = Math.min(Number(last), 100_000);
+    for (let index = Number(first); index <= end; index++) indexes.add(index);
+  }
+  return indexes;
+}
+
+/** Text of indexes; three or more in a row become a range such as `3-5`. */
+function formatIndexes(indexes: ReadonlySet<number>): string {
+  const parts: string[] = [];
+  const sorted = [...indexes].sort((a, b) => a - b);
+  for (let at = 0; at < sorted.length;) {
+    const first = sorted[at] as number;
+    let last = first;
+    while (sorted[++at] === last + 1) last++;
+    if (last === first) parts.push(String(first));
+    else {parts.push(
+        last === first + 1 ? `${first},${last}` : `${first}-${last}`,
+      );}
+  }
+  return parts.join(",");
+}
+
+type Policy = NonNullable<NonNullable<Job["spec"]>["podFailurePolicy"]>;
+
+/** Action of a Job's failure policy for a failed pod; undefined if no rule matches. */
+function failureAction(
+  pod: Pod,
+  policy: Policy | undefined,
+): { readonly action: string; readonly message: string } | undefined {
+  if (pod.status?.phase !== "Failed") return undefined;
+  const { namespace, name } = pod.metadata;
+  for (const [index, rule] of policy?.rules?.entries() ?? []) {
+    const { action, onExitCodes, onPodConditions = [] } = rule;
+    const matching = `matching ${action} rule at index ${index}`;
+    if (onExitCodes) {
+      const { containerName, operator, values = [] } = onExitCodes;
+      const failed = [
+        ...pod.status.initContainerStatuses ?? [],
+        ...pod.status.containerStatuses ?? [],
+      ].find(({ name, state }) => {
+        const code = state?.terminated?.exitCode ?? 0;
+        return code !== 0 && (!containerName || containerName === name) &&
+          values.includes(code) === (operator === "In");
+      });
+      if (failed) {
+        const { exitCode } = failed.state?.terminated ?? {};
+        const message =
+          `Container ${failed.name} for pod ${namespace}/${name} failed with exit code ${exitCode} ${matching}`;
+        return { action, message };
+      }
+      continue;
+    }
+    const condition = onPodConditions.find(({ type, status = "True" }) =>
+      pod.status?.conditions?.some((one) =>
+        one.type === type && one.status === status
+      )
+    );
+    if (condition) {
+      const message =
+        `Pod ${namespace}/${name} has condition ${condition.type} ${matching}`;
+      return { action, message };
+    }
+  }
+  return undefined;
 }
