@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { Schema } from "../merge/schema.ts";
 import { setCrdDefaults } from "../crd/crd_lifecycle.ts";
 import { FieldPath } from "../validation/field_path.ts";
-import { DEFAULTS_TEXT } from "./data/rules.ts";
+import { DEFAULTS_TEXT } from "../validation/rules/rule_data.ts";
 import { DEFAULT_FUNCTIONS, defaultLine } from "./defaults/default_words.ts";
 import { type GoType, specialForm, structIn } from "./go_types.ts";
 import { RuleText } from "../validation/rules/rule_text.ts";

@@ -1,4 +1,5 @@
 import type { ServerRequest } from "../http/exchange.ts";
+import { OPTIONS_TEXT } from "../validation/rules/rule_data.ts";
 import { badRequest, invalid, serverError } from "../status.ts";
 import { RuleText } from "../validation/rules/rule_text.ts";
 import { validationLine } from "../validation/rules/rule_words.ts";
@@ -32,44 +33,11 @@ export interface WriteOptions {
 /** Handling of fields that are not in the schema. */
 export type FieldValidation = "Strict" | "Warn" | "Ignore";
 
-/** Rules of options; `validation/rules/rule_text.ts` documents the statements. */
-const OPTION_RULES = String.raw`
-list
-  if resourceVersionMatch
-    if !resourceVersion: forbidden resourceVersionMatch: resourceVersionMatch is forbidden unless resourceVersion is provided
-    if continue: forbidden resourceVersionMatch: resourceVersionMatch is forbidden when continue is provided
-    if !(resourceVersionMatch in ['Exact', 'NotOlderThan']): unsupported resourceVersionMatch: %(join(['Exact', 'NotOlderThan', '']))
-    if resourceVersionMatch == 'Exact' && resourceVersion == '0': forbidden resourceVersionMatch: resourceVersionMatch "exact" is forbidden for resourceVersion "0"
-  if has(sendInitialEvents): forbidden sendInitialEvents: sendInitialEvents is forbidden for list
-watch
-  if has(sendInitialEvents) && resourceVersionMatch != 'NotOlderThan': forbidden resourceVersionMatch: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan
-  if resourceVersionMatch
-    if !has(sendInitialEvents): forbidden resourceVersionMatch: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided
-    if resourceVersionMatch != 'NotOlderThan': unsupported resourceVersionMatch: NotOlderThan
-  if continue: forbidden resourceVersionMatch: resourceVersionMatch is forbidden when continue is provided
-write
-  if $apply && !fieldManager: missing fieldManager: is required for apply patch
-  elif !$apply && has(force) && $kind == 'PatchOptions': forbidden force: may not be specified for non-apply patch
-  if byteLength(fieldManager) > 128: tooLong fieldManager: 128
-  else
-    let $odd = oddCharacters(fieldManager)
-    every $odd
-      invalid fieldManager = ^fieldManager: invalid character %(.)
-  use dry run
-  if !(fieldValidation in ['', 'Ignore', 'Strict', 'Warn']): unsupported fieldValidation: %(join(['', 'Ignore', 'Strict', 'Warn']))
-delete
-  if has(propagationPolicy) && has(orphanDependents): invalid propagationPolicy: orphanDependents and deletionPropagation cannot be both set
-  elif has(propagationPolicy) && !(propagationPolicy in ['Foreground', 'Background', 'Orphan']): unsupported propagationPolicy: Foreground, Background, Orphan, nil
-  use dry run
-rule dry run
-  if !areAll(dryRun, 'All'): unsupported dryRun shown json(dryRun): supported values: "All"
-`;
-
 const encoder = new TextEncoder();
 
 /** Validation rules of query options. */
 export const OPTIONS: RuleText = new RuleText({
-  text: OPTION_RULES,
+  text: OPTIONS_TEXT,
   compileLine: validationLine,
   functions: {
     areAll: (values: readonly string[], wanted: string) =>

@@ -1,4 +1,5 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
+import { METADATA_TEXT } from "./rules/rule_data.ts";
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { ObjectMeta, OwnerReference } from "../../core/api/object.ts";
 import type { ResourceDefinition } from "../registry.ts";
@@ -31,71 +32,9 @@ function knowsStandardFinalizers({ custom, group }: MetadataRules): boolean {
   return !custom && !EXTENSION_GROUPS.has(group);
 }
 
-/** Rules of metadata; `rules/rule_text.ts` documents the statements. */
-const METADATA_RULES = String.raw`
-whole
-  let $problems = generateName ? nameProblems(maskedDash(generateName), $nameRule) : []
-  every $problems
-    invalid generateName = ^generateName: %(.)
-  if !name: missing name: name or generateName is required
-  let $problems = name ? nameProblems(name, $nameRule) : []
-  every $problems
-    invalid name = ^name: %(.)
-  if $isNamespaced: namespace is label!
-  elif namespace: forbidden namespace: not allowed on this type
-  if generation < 0: invalid generation: must be greater than or equal to 0
-  use tags
-  use owners
-  every finalizers
-    finalizers = . is qualifiedName
-  if 'orphan' in finalizers && 'foregroundDeletion' in finalizers: invalid finalizers: finalizer orphan and foregroundDeletion cannot be both set
-  if $knowsFinalizers: use finalizers
-finalizers
-  use finalizers
-rule finalizers
-  each finalizers
-    if unknownFinalizer(.): invalid .: name is neither a standard finalizer name nor is it fully qualified
-tags
-  use tags
-rule tags
-  labels labels
-  annotations annotations
-  if sizeOf(annotations) > 262_144: tooLong annotations: 262144
-rule owners
-  let $owners = ownerReferences
-  let $managing = controllers($owners)
-  every $owners
-    let $group = groupOf(apiVersion)
-    if !versionOf(apiVersion): invalid ownerReferences.apiVersion = '': version must not be empty
-    if !kind: invalid ownerReferences.kind = '': must not be empty
-    if !name: invalid ownerReferences.name = '': must not be empty
-    if !uid: invalid ownerReferences.uid = '': must not be empty
-    if kind == 'Event' && !$group: invalid ownerReferences = .: /v1, Kind=Event is disallowed from being an owner
-    if controller == true && seen(controller): invalid ownerReferences = $owners: Only one reference can have Controller set to true. Found "true" in references for %($managing[0]) and %(kind)/%(name)
-type
-  if !owns(., 'apiVersion'): missing apiVersion
-  elif !isText(apiVersion): invalid apiVersion: must be a string
-  elif apiVersion == '': invalid apiVersion: must not be empty
-  if !owns(., 'kind'): missing kind
-  elif !isText(kind): invalid kind: must be a string
-  elif kind == '': invalid kind: must not be empty
-  if isText(apiVersion) && apiVersion ~ /\/.*\//: invalid apiVersion: unexpected GroupVersion string: %(apiVersion)
-  if isText(kind): kind is kind?
-changes
-  let $added = $live.deletionTimestamp ? added(finalizers, $live.finalizers) : []
-  if $added: forbidden finalizers: no new finalizers can be added if the object is being deleted, found new finalizers []string{%(quoted($added))}
-  if !resourceVersion: invalid resourceVersion = '': must be specified for an update
-  if (generation ?? 0) < ($live.generation ?? 0): invalid generation = generation ?? 0: must not be decremented
-  let $immutable = ['name', 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds']
-  every $immutable
-    if ^.[.] != $live[.]: invalid %(.) = ^.[.] ?? (. ~ /Timestamp$/ ? $none : ''): field is immutable
-  use tags
-  use owners
-`;
-
 /** Rules of metadata. */
 export const METADATA: RuleText = new RuleText({
-  text: METADATA_RULES,
+  text: METADATA_TEXT,
   compileLine: validationLine,
   functions: {
     added: (now: readonly string[] = [], before: readonly string[] = []) =>

@@ -19,7 +19,6 @@ export function builtinFiles(data: KubernetesData): Map<string, string> {
     ["gnostic_messages.ts", gnosticFile(data)],
     ["openapi_definitions.ts", definitionsFile(data)],
     ["resource_table.ts", resourcesFile(data)],
-    ["rules.ts", rulesFile(data)],
   ]);
 }
 
@@ -34,7 +33,8 @@ function textLiteral(text: string): string {
   return `'${escaped}'`;
 }
 
-function rulesFile({ rules }: KubernetesData): string {
+/** Writes the rules of the files in `data/rules`. */
+export function rulesFile({ rules }: KubernetesData): string {
   const validation = rules(
     "pods",
     "volumes",
@@ -45,7 +45,7 @@ function rulesFile({ rules }: KubernetesData): string {
   );
   return `${GENERATED_HEADER}
 
-/** Validation rules of the built-in kinds by definition, and rules of updates by resource. */
+/** Validation of the built-in kinds by definition, and of updates by resource. */
 export const VALIDATION_TEXT: string = ${textLiteral(validation)};
 
 /** Defaults of the built-in kinds that their schemas do not contain, by definition. */
@@ -56,15 +56,15 @@ export const LIFECYCLES_TEXT: string = ${textLiteral(rules("lifecycles"))};
 
 /** Cells of the table columns of the built-in kinds, by resource. */
 export const CELLS_TEXT: string = ${textLiteral(rules("columns"))};
-`;
-}
 
-/** Writes the rules of CustomResourceDefinitions. */
-export function definitionRulesFile({ rules }: KubernetesData): string {
-  return `${GENERATED_HEADER}
+/** Validation of CustomResourceDefinitions. */
+export const DEFINITIONS_TEXT: string = ${textLiteral(rules("crds"))};
 
-/** Rules of CustomResourceDefinitions. */
-export const DEFINITION_RULES: string = ${textLiteral(rules("crds"))};
+/** Validation of the metadata of all kinds. */
+export const METADATA_TEXT: string = ${textLiteral(rules("metadata"))};
+
+/** Validation of the query options of requests. */
+export const OPTIONS_TEXT: string = ${textLiteral(rules("options"))};
 `;
 }
 

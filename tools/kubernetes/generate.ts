@@ -7,7 +7,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { builtinFiles, definitionRulesFile } from "./builtin_files.ts";
+import { builtinFiles, rulesFile } from "./builtin_files.ts";
 import { kindFiles } from "./kind_files.ts";
 import { readKubernetesData } from "./kubernetes_data.ts";
 import { valueFormsFile } from "./value_forms_file.ts";
@@ -23,10 +23,7 @@ export function generatedFiles(): Map<string, string> {
   for (const [name, text] of builtinFiles(data)) {
     files.set(`apiserver/builtin/data/${name}`, text);
   }
-  files.set(
-    "apiserver/crd/definition_rules/definition_rules.ts",
-    definitionRulesFile(data),
-  );
+  files.set("apiserver/validation/rules/rule_data.ts", rulesFile(data));
   return files;
 }
 

@@ -16,7 +16,7 @@ import {
 } from "../../validation/rules/expression.ts";
 import { blocksOf } from "../../validation/rules/rule_text.ts";
 import { Scope } from "../../validation/rules/scope.ts";
-import { CELLS_TEXT } from "../data/rules.ts";
+import { CELLS_TEXT } from "../../validation/rules/rule_data.ts";
 import { CELL_FUNCTIONS } from "./column_functions.ts";
 import { podCells, podRowConditions } from "./pod_columns.ts";
 

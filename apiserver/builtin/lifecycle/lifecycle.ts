@@ -16,7 +16,7 @@ import { userInfo } from "../../request/user.ts";
 import { FieldPath } from "../../validation/field_path.ts";
 import { RuleText } from "../../validation/rules/rule_text.ts";
 import { Scope } from "../../validation/rules/scope.ts";
-import { LIFECYCLES_TEXT } from "../data/rules.ts";
+import { LIFECYCLES_TEXT } from "../../validation/rules/rule_data.ts";
 import { DEFAULT_FUNCTIONS, defaultLine } from "../defaults/default_words.ts";
 import { FUNCTIONS } from "../validation/rule_functions.ts";
 

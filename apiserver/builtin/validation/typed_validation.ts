@@ -8,7 +8,7 @@ import { type GoType, structIn } from "../go_types.ts";
 import { RuleText, type Statement } from "../../validation/rules/rule_text.ts";
 import { Scope } from "../../validation/rules/scope.ts";
 import { FIELD_CHECKS } from "../data/field_checks.ts";
-import { VALIDATION_TEXT } from "../data/rules.ts";
+import { VALIDATION_TEXT } from "../../validation/rules/rule_data.ts";
 import { FUNCTIONS } from "./rule_functions.ts";
 import { validationLine } from "../../validation/rules/rule_words.ts";
 

@@ -28,7 +28,7 @@ import { goRegExp, goRegExpProblem } from "../schema/regular_expression.ts";
 import { followSchemaPath } from "../schema/schema_path.ts";
 import { childPath, FieldPath, keyPath } from "../../validation/field_path.ts";
 import { defaultCauses } from "./default_rules.ts";
-import { DEFINITION_RULES } from "./definition_rules.ts";
+import { DEFINITIONS_TEXT } from "../../validation/rules/rule_data.ts";
 
 /** Validates a new CRD; returns the violations with kube-apiserver's messages. */
 export function createCauses(object: UntypedObject): StatusCause[] {
@@ -359,7 +359,7 @@ const DEFINITION_FUNCTIONS: typeof FUNCTIONS = {
 
 /** Rules of definitions. */
 export const RULES: RuleText = new RuleText({
-  text: DEFINITION_RULES,
+  text: DEFINITIONS_TEXT,
   compileLine,
   functions: { ...FUNCTIONS, ...DEFINITION_FUNCTIONS },
 });
