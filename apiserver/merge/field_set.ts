@@ -192,21 +192,6 @@ export class FieldSet {
     });
   }
 
-  /** Whether the other set is a subset. */
-  covers(other: FieldSet): boolean {
-    for (const [element, theirs] of other.#nodes) {
-      const ours = this.#nodes.get(element);
-      if (ours === undefined || theirs.member && !ours.member) return false;
-      if (!ours.children.covers(theirs.children)) return false;
-    }
-    return true;
-  }
-
-  /** Whether both sets have the same members. */
-  equals(other: FieldSet): boolean {
-    return this === other || this.covers(other) && other.covers(this);
-  }
-
   /**
    * Adds each named field of the schema that has members below it: ownership of a
    * part of a struct implies ownership of the struct.

@@ -53,12 +53,6 @@ export class Schema {
   readonly format: string | undefined;
   /** Whether both integers and strings are allowed. */
   readonly intOrString: boolean;
-  /** Whether unknown fields are preserved. */
-  readonly preserveUnknownFields: boolean;
-  /** Whether the value is an object with apiVersion, kind and metadata. */
-  readonly embeddedResource: boolean;
-  /** Whether an explicit null is allowed. */
-  readonly nullable: boolean;
   /** List type; `atomic` for values that are not lists. */
   readonly listType: ListType;
   /** Names of the key fields of a list of type `map`. */
@@ -69,8 +63,6 @@ export class Schema {
   readonly patchStrategies: readonly string[];
   /** Key field of list items for strategic merge patches. */
   readonly patchMergeKey: string | undefined;
-  /** Names of required fields. */
-  readonly required: readonly string[];
   /** Name of the definition that the node is or refers to. */
   readonly definition: string | undefined;
 
@@ -109,14 +101,9 @@ export class Schema {
       keywords.format === INT_OR_STRING_FORMAT;
     this.type = this.intOrString ? undefined : keywords.type as SchemaType;
     this.format = keywords.format;
-    this.preserveUnknownFields =
-      keywords["x-kubernetes-preserve-unknown-fields"] === true;
-    this.#open = this.preserveUnknownFields ||
+    this.#open = keywords["x-kubernetes-preserve-unknown-fields"] === true ||
       (position.parent ? position.parent.#open : false);
     this.definition = position.definition ?? this.#target?.definition;
-    this.embeddedResource = keywords["x-kubernetes-embedded-resource"] === true;
-    this.nullable = keywords.nullable === true;
-    this.required = keywords.required ?? NO_NAMES;
     this.patchStrategies =
       keywords["x-kubernetes-patch-strategy"]?.split(",") ?? NO_NAMES;
     this.patchMergeKey = keywords["x-kubernetes-patch-merge-key"];

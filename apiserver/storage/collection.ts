@@ -86,12 +86,6 @@ export class Collection {
     if (this.size > this.#limit) object.compress();
   }
 
-  /** Removes an object without recording a change, when the store is loaded from a file. */
-  forget(key: string): void {
-    this.#objects.delete(key);
-    this.#keys.delete(key);
-  }
-
   /**
    * Objects of a range, ordered by key. The revision must not be lower than
    * `history.listFloor`.

@@ -56,12 +56,10 @@ for (const [name, oracle] of operations) {
   });
 }
 
-test("FieldSet.covers and equals equal those of plain sets of paths", () => {
+test("FieldSet has the members and the size of a plain set of paths", () => {
   fc.assert(fc.property(pathLists, pathLists, (left, right) => {
-    const [a, b] = [FieldSet.of(left), FieldSet.of(right)];
-    const [plainA, plainB] = [model(left), model(right)];
-    assert.equal(a.covers(b), [...plainB].every((path) => plainA.has(path)));
-    assert.equal(a.equals(b), a.covers(b) && b.covers(a));
+    const a = FieldSet.of(left);
+    const plainA = model(left);
     assert.equal(a.size, plainA.size);
     assert.equal(a.isEmpty, plainA.size === 0);
     for (const path of left) assert.ok(a.has(path));
@@ -75,7 +73,7 @@ test("FieldSet survives a round trip through JSON", () => {
   fc.assert(fc.property(pathLists, (list) => {
     const set = FieldSet.of(list);
     const json = JSON.parse(JSON.stringify(set));
-    assert.ok(FieldSet.fromJSON(json).equals(set));
+    assert.deepEqual([...ofSet(FieldSet.fromJSON(json))], [...ofSet(set)]);
     assert.deepEqual(FieldSet.fromJSON(json).toJSON(), json);
   }));
 });
