@@ -117,15 +117,6 @@ export class FieldSet {
     return this.#nodes.size === 0;
   }
 
-  /** Number of members. */
-  get size(): number {
-    let size = 0;
-    for (const { member, children } of this.#nodes.values()) {
-      size += (member ? 1 : 0) + children.size;
-    }
-    return size;
-  }
-
   /** Whether exactly the given field is a member. */
   has(path: FieldPath): boolean {
     let node: FieldSetNode | undefined;

@@ -56,11 +56,10 @@ for (const [name, oracle] of operations) {
   });
 }
 
-test("FieldSet has the members and the size of a plain set of paths", () => {
+test("FieldSet has the members of a plain set of paths", () => {
   fc.assert(fc.property(pathLists, pathLists, (left, right) => {
     const a = FieldSet.of(left);
     const plainA = model(left);
-    assert.equal(a.size, plainA.size);
     assert.equal(a.isEmpty, plainA.size === 0);
     for (const path of left) assert.ok(a.has(path));
     for (const path of right) {
