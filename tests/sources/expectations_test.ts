@@ -162,3 +162,10 @@ test("Expectations keeps one that was set while an earlier one was checked", asy
   await clock.advance(10_000);
   assert.deepEqual(triggered, ["default/a"], "its timeout triggers a run");
 });
+
+test("Expectations ignores an expectation for a primary that is deleted", async () => {
+  const { expectations, clock } = await started();
+  expectations.set(contextOf("deleted"), ready(() => false));
+  assert.equal(expectations.size, 0);
+  assert.equal(clock.pendingTimers, 0);
+});

@@ -95,6 +95,23 @@ test("ExternalCache keeps a resource that was pushed after our own deletion", ()
   assert.deepEqual(cache.of("p"), [item("a", 1)]);
 });
 
+test("ExternalCache reports a change although later resources are unchanged", () => {
+  const cache = new ExternalCache<Item>(byId);
+  cache.replace("p", [item("a", 1), item("b", 1)]);
+  assert.equal(cache.replace("p", [item("a", 2), item("b", 1)]), true);
+});
+
+test("ExternalCache forgets own deletions with their primary", () => {
+  for (const forget of ["forget", "clear"] as const) {
+    const cache = new ExternalCache<Item>(byId);
+    cache.replace("p", [item("a", 1)]);
+    cache.ownDelete("p", item("a", 1));
+    cache[forget]("p");
+    assert.equal(cache.replace("p", [item("a", 1)]), true, forget);
+    assert.deepEqual(cache.of("p"), [item("a", 1)]);
+  }
+});
+
 /** What happens between two fetches: own writes and deletions, one per id. */
 const round = fc.record({
   own: fc.uniqueArray(

@@ -96,6 +96,18 @@ test("cachingInboundSource keeps nothing of a fetch that ends after its stop", a
   await source.stop();
 });
 
+test("cachingInboundSource keeps nothing of a primary deleted during its fetch", async () => {
+  let fetches = 0;
+  const source = cachingInboundSource<typeof a, string>({
+    name: "inbound",
+    fetch: () => [`answer ${++fetches}`],
+  });
+  await source.start(recordedContext(new VirtualClock()));
+  assert.deepEqual(await source.secondaries?.(a), ["answer 1"]);
+  assert.deepEqual(await source.secondaries?.(a), ["answer 2"]);
+  await source.stop();
+});
+
 test("timerSource triggers once or again and again, until the primary is deleted", async () => {
   const clock = new VirtualClock();
   const context = recordedContext(clock, [a, gadget("b")]);

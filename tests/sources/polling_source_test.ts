@@ -465,6 +465,38 @@ test("perResourcePollingSource is unhealthy while one primary fails; logged once
   await source.stop();
 });
 
+test("perResourcePollingSource forgets the resources of a deleted primary", async () => {
+  const clock = new VirtualClock();
+  let fetches = 0;
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => [`answer ${++fetches}`],
+  });
+  await source.start(recordedContext(clock, [a]));
+  assert.deepEqual(await source.secondaries?.(a), ["answer 1"]);
+  const key = { namespace: "default", name: "a" };
+  source.onPrimary?.({ type: "deleted", key, object: a });
+  assert.deepEqual(await source.secondaries?.(a), ["answer 2"]);
+  await source.stop();
+});
+
+test("perResourcePollingSource is healthy once it can compute its interval again", async () => {
+  const clock = new VirtualClock();
+  let interval = "0s";
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => [],
+    interval: () => interval,
+  });
+  await source.start(recordedContext(clock, [a]));
+  await clock.advance(0);
+  assert.match(source.health?.().message ?? "", /when to poll/);
+  interval = "1s";
+  await clock.advance(5_000);
+  assert.equal(source.health?.().status, "healthy");
+  await source.stop();
+});
+
 test("perResourcePollingSource can be restarted, and polls accepted primaries only [3.9.9]", async () => {
   const clock = new VirtualClock();
   const fetched: string[] = [];

@@ -166,6 +166,24 @@ test("webhookSource refuses a body over the limit, with or without a length", as
   });
 });
 
+test("webhookSource refuses a body over 1 MiB by default", async () => {
+  await withWebhook({}, async (url) => {
+    assert.equal(await post(url, `"${"x".repeat(1 << 20)}"`), 413);
+  });
+});
+
+test("webhookSource closes the connection of a refused request only", async () => {
+  await withWebhook({}, async (url) => {
+    const body = '{"key":"default/a"}';
+    for (const headers of [sign(body), sign("")]) {
+      const answer = await fetch(url, { method: "POST", body, headers });
+      await answer.text();
+      const closes = answer.headers.get("connection") === "close";
+      assert.equal(closes, answer.status === 401);
+    }
+  });
+});
+
 test("webhookSource reads a body that comes in parts", async () => {
   await withWebhook({}, async (url, context) => {
     const body = JSON.stringify({
@@ -270,6 +288,13 @@ test("webhookSource refuses options that make no sense", () => {
   assert.throws(make({ check: { bearer: { token: "" } } }), TypeError);
   assert.throws(make({ check: { hmac, bearer } as never }), /"check" must be/);
   assert.throws(make({ check: { hmac, none: 1 } as never }), /"check" must be/);
+  for (
+    const misspelt of [{ hmac: { ...hmac, algo: "md5" } }, {
+      bearer: { ...bearer, tokens: [] },
+    }]
+  ) {
+    assert.throws(make({ check: misspelt as never }), /there is no option/);
+  }
 });
 
 test("webhookSource reports that its port is taken, and its health", async () => {
