@@ -482,7 +482,7 @@ test("perResourcePollingSource forgets the resources of a deleted primary", asyn
 
 test("perResourcePollingSource is healthy once it can compute its interval again", async () => {
   const clock = new VirtualClock();
-  let interval = "0s";
+  let interval: "0s" | "1s" = "0s";
   const source = perResourcePollingSource<typeof a, string>({
     name: "poll",
     fetch: () => [],

@@ -63,6 +63,27 @@ test("LoopLag has one measurement at a time, and none once it is closed", async 
   assert.equal(clock.pendingTimers, 0);
 });
 
+test("LoopLag measures how late its timer is", () => {
+  let now = 0;
+  let fire = () => {};
+  const lag = new LoopLag({
+    now: () => now,
+    wallTime: () => now,
+    setTimer(callback) {
+      fire = callback;
+      return { cancel() {} };
+    },
+  });
+  const seen = [50, 10].map((time) => {
+    now = 0;
+    lag.read();
+    now = time;
+    fire();
+    return lag.read();
+  });
+  assert.deepEqual(seen, [30, 0], "the timer is due after 20 ms");
+});
+
 test("inspection names watches without contact, and event sources that fail", () => {
   const { faults } = inspected({
     watches: [

@@ -224,6 +224,7 @@ test("loadOperatorConfig rejects unknown settings and suggests the nearest", asy
       "controllers: { a: { retry: { attempts: 1 } } }",
       /did you mean "retry.maxAttempts"|no option "retry.attempts"/,
     ],
+    ["probes: { debug: yeah }", /probes\.debug" must be true or false/],
     ["controllers: { a: 1 }", /must have named options/],
     ["[1]", /must have named options/],
     ["a: [", /must be YAML or JSON/],
@@ -262,4 +263,11 @@ test("checkControllerNames rejects settings for unknown controllers", async () =
     () => checkControllerNames(["webpage"], variable),
     /CORACLE_CONTROLLER_WEBPAGE_RETRYS/,
   );
+});
+
+test("checkControllerNames needs a controller, and ignores settings of the operator", async () => {
+  const config = await load(undefined, { CORACLE_OPERATOR_CONCURRENCY: "1" });
+  assert.throws(() => checkControllerNames([], config), /it has no controller/);
+  assert.throws(() => checkControllerNames([], undefined), /has no controller/);
+  checkControllerNames(["web"], config);
 });

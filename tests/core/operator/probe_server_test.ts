@@ -153,3 +153,21 @@ test("ProbeServer rejects a port that is in use", async () => {
   );
   await new Promise((resolve) => other.close(resolve));
 });
+
+test("ProbeServer that was stopped frees its port, and stops once more", async () => {
+  const probes = new ProbeServer({
+    state: () => "started",
+    health: () => ({ ready: true }),
+    why: () => [{}],
+    inspect: () => ({ state: "started" }),
+    metrics: () => "",
+  });
+  const local = resolveOptions({ port: 0, host: "127.0.0.1" }, PROBE_OPTIONS);
+  await probes.start(local);
+  const { port } = probes;
+  await probes.stop();
+  await probes.stop();
+  await probes.start({ ...local, port: port as number });
+  assert.equal(probes.port, port);
+  await probes.stop();
+});

@@ -90,6 +90,12 @@ class StagedGroup implements MembershipStore {
   /** Awaited before the runs that a view takes away have ended. */
   releasing: () => Promise<void> = nothing;
   losses = 0;
+  /** How many objects were not owned before, each time that some may be gained. */
+  readonly acquired: number[] = [];
+  /** Memberships that it has logged. */
+  readonly logged: unknown[] = [];
+  /** How often it has left the group. */
+  left = 0;
   /** Whether the Leases of the others are renewed each time that they are listed. */
   areOthersAlive = true;
   #version = 0;
@@ -100,9 +106,13 @@ class StagedGroup implements MembershipStore {
       identity: "a",
       times: TIMES,
       clock: this.clock,
-      log: silentLogger,
+      log: {
+        ...silentLogger,
+        info: (_message, fields) => void this.logged.push(fields?.["members"]),
+      },
       onRelease: () => this.releasing(),
-      onAcquire: () => {},
+      onAcquire: (wasOwned) =>
+        this.acquired.push(KEYS.filter((key) => !wasOwned(key)).length),
       onLost: () => this.losses++,
     });
   }
@@ -130,7 +140,11 @@ class StagedGroup implements MembershipStore {
     }));
   }
 
-  readonly leave = nothing;
+  leave(): Promise<void> {
+    this.left++;
+    return nothing();
+  }
+
   readonly remove = nothing;
 }
 
@@ -230,6 +244,34 @@ test("Sharding takes over from a member whose Lease stood still from answer to r
   await clock.advance(6_000);
   assert.equal(group.owned, KEYS.length);
   await sharding.stop();
+});
+
+test("Sharding announces objects each time that it may gain some, and at no other", async () => {
+  const group = new StagedGroup();
+  const { clock, sharding, acquired } = group;
+  group.others = [{ identity: "b", members: ["b"] }];
+  sharding.start();
+  await clock.advance(1_000);
+  assert.equal(group.owned, 0, "B still claims everything");
+  acquired.length = 0;
+  await clock.advance(10_000);
+  assert.deepEqual(acquired, []);
+  group.others = [{ identity: "b", members: ["a", "b"] }];
+  await clock.advance(3_000);
+  const part = group.owned;
+  assert.ok(part > 0 && part < KEYS.length);
+  assert.deepEqual(acquired, [KEYS.length]);
+  // B has left: first its claims end, then the membership has one member.
+  group.others = [];
+  await clock.advance(30_000);
+  assert.equal(group.owned, KEYS.length);
+  assert.equal(acquired.at(-1), KEYS.length - part);
+  const { length } = acquired;
+  await clock.advance(30_000);
+  assert.equal(acquired.length, length);
+  assert.deepEqual(group.logged, [["a", "b"], ["a"]]);
+  await sharding.stop();
+  assert.equal(group.left, 1);
 });
 
 test("Sharding joins again only when its runs of the lost membership have ended", async () => {

@@ -66,6 +66,21 @@ for (const [before, after, latest, merged] of CASES) {
   });
 }
 
+test("rebaseConditions says what another writer did to a condition", () => {
+  const cases = [["A", undefined, /deleted it/], ["A", "C", /changed it/], [
+    undefined,
+    "C",
+    /added it/,
+  ]] as const;
+  for (const [before, latest, message] of cases) {
+    const states = { latest: list(latest) };
+    assert.throws(
+      () => rebaseConditions(list(before), list("B"), states),
+      message,
+    );
+  }
+});
+
 test("rebaseConditions keeps the transition time of an equal condition [F33]", () => {
   const merged = rebaseConditions([], [ready("B", "t1")], {
     latest: [ready("B", "t0")],

@@ -381,3 +381,27 @@ statusTest(
     assert.equal(now.status, undefined);
   },
 );
+
+test("SharedStatus tries a write that the server refuses only once", async () => {
+  const object = {
+    apiVersion: "example.com/v1",
+    kind: "Release",
+    metadata: { ...KEY, uid: "1", resourceVersion: "1" },
+    spec: { version: "1" },
+  } as unknown as Release;
+  let writes = 0;
+  const status = new SharedStatus(object, {
+    access: {
+      read: () => Promise.resolve(object),
+      patch() {
+        writes++;
+        const details = { status: 422, reason: "Invalid" };
+        return Promise.reject(new ApiError("No such field", details));
+      },
+    },
+  });
+  const changed = structuredClone(object);
+  set(changed, READY);
+  await assert.rejects(status.write(changed), /No such field/);
+  assert.equal(writes, 1);
+});

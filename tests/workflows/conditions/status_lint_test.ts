@@ -32,7 +32,10 @@ function rules(
   return lintStatus({
     metadata: { name: "web", generation },
     status: { observedGeneration: observed, conditions },
-  }, { abnormal: ["Bad"], ...options }).map(({ rule }) => rule);
+  }, { abnormal: ["Bad"], ...options }).map(({ rule, message }) => {
+    assert.match(message, /^[A-Zo]/, rule);
+    return rule;
+  });
 }
 
 test("lintStatus finds nothing wrong with a status that is right [F38]", () => {

@@ -343,6 +343,10 @@ test("statusOf follows a CustomResourceDefinition to its establishment [K9]", ()
     "Failed NotAccepted",
   );
   assert.equal(
+    crd(condition("Established", "Unknown", "NotAccepted")),
+    "InProgress Installing",
+  );
+  assert.equal(
     crd(condition("NamesAccepted", "True"), condition("Established", "True")),
     "Current",
   );

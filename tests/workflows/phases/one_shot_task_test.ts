@@ -77,6 +77,15 @@ test("oneShotTask starts, checks and completes a task [L48]", async () => {
   assert.equal(world.started.size, 1);
 });
 
+test("oneShotTask starts a task in progress whose attempt somebody has removed", async () => {
+  const world = new BackupWorld();
+  world.write({ state: "InProgress" });
+  await world.pass();
+  assert.equal(world.started.size, 1);
+  assert.equal(world.state, "InProgress");
+  assert.deepEqual(world.events.filter((event) => /Invalid/.test(event)), []);
+});
+
 test("oneShotTask counts no failure of a check that is aborted with its run", async () => {
   const world: BackupWorld = new BackupWorld({
     check() {

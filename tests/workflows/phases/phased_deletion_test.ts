@@ -84,6 +84,46 @@ test("phased reports why a deletion waits or fails, and continues it", async () 
   assert.ok(world.gone);
 });
 
+test("phased ends an earlier error when its object is deleted, and writes it at once", async () => {
+  let status: unknown;
+  let blind = false;
+  const world: PhasedWorld = await PhasedWorld.stable({
+    observe() {
+      if (blind) throw new Error("no answer");
+      return { running: "1.1", healthy: true };
+    },
+    cleanup() {
+      status = structuredClone(world.stored.status);
+      return false;
+    },
+  });
+  blind = true;
+  await assert.rejects(world.pass(), /no answer/);
+  assert.notEqual(world.stored.status?.error, undefined);
+  blind = false;
+  world.remove();
+  await world.pass();
+  const cleaning = status as Record<string, unknown>;
+  assert.equal(cleaning["lifecycle"], "Deleting");
+  assert.equal(cleaning["error"], undefined);
+});
+
+test("phased ends the error of a cleanup when a later one goes on", async () => {
+  let trouble: Error | undefined = new Error("the plug is stuck");
+  const world = await PhasedWorld.stable({
+    cleanup() {
+      if (trouble) throw trouble;
+      return false;
+    },
+  });
+  world.remove();
+  await assert.rejects(world.pass(), /stuck/);
+  assert.notEqual(world.stored.status?.error, undefined);
+  trouble = undefined;
+  await world.pass();
+  assert.equal(world.stored.status?.error, undefined);
+});
+
 test("ExclusiveStatus forgets deleted objects [L15]", () => {
   const statuses = new ExclusiveStatus(Engine);
   for (let index = 0; index < 10_000; index++) {

@@ -87,6 +87,18 @@ test("ApplyMemory only trusts the resourceVersion if the cache is partial", () =
   assert.equal(memory.isNeedless(apply(touched)), false);
 });
 
+test("ApplyMemory remembers an apply of the status beside one of the rest", () => {
+  const memory = learned();
+  const intent = { metadata: { name: "web" }, status: { ready: true } };
+  const answer = stored("6", { status: { ready: true } });
+  const status = { intent, subresource: true };
+  memory.learn(apply(answer, status), answer);
+  assert.equal(memory.isNeedless(apply(answer)), true);
+  memory.forget({ id: "web", subresource: false });
+  assert.equal(memory.isNeedless(apply(answer)), false);
+  assert.equal(memory.isNeedless(apply(answer, status)), true);
+});
+
 test("ApplyMemory handles the status and the rest of an object separately", () => {
   const memory = new ApplyMemory();
   const intent = { metadata: { name: "web" }, status: { ready: true } };

@@ -14,7 +14,8 @@ const GADGET: KubernetesObject = {
 /** Dispatches a run of a gadget to a reconciler. */
 function dispatched(
   reconciler: Reconciler<KubernetesObject>,
-  { read, allEvents = false, mayRun = () => true, ...parts }: {
+  { read, allEvents = false, mayRun = () => true, failsToWrite, ...parts }: {
+    readonly failsToWrite?: boolean;
     readonly mayRun?: () => boolean;
     readonly usesFinalizer?: boolean;
     readonly read?: () => Promise<KubernetesObject | undefined>;
@@ -42,6 +43,7 @@ function dispatched(
       write(_context: unknown, { signal }: { readonly signal: AbortSignal }) {
         writes.push("write");
         signals.push(signal);
+        if (failsToWrite) throw new Error("no write");
       },
       addFinalizer: () => {
         writes.push("finalizer");
@@ -211,5 +213,16 @@ test("Dispatcher writes the result of onError after a timeout, unlike after a st
     assert.deepEqual(states(), [false]);
     run.abort("shutdown");
     assert.deepEqual(states(), [cause === undefined]);
+  }
+});
+
+test("Dispatcher handles no failure whose status cannot be written, but for an event", async () => {
+  for (const hasEvent of [false, true]) {
+    const { run, result } = dispatched({
+      reconcile: () => Promise.reject(new Error("failed")),
+      onError: () => noUpdate(),
+    }, { failsToWrite: true, ...{ retry: { attempt: 0, last: false } } });
+    run.hasNewEvent = () => hasEvent;
+    assert.equal((await result).handled, hasEvent);
   }
 });

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Duration } from "../../../../core/api/duration.ts";
 import { sleep } from "../../../../core/clock.ts";
+import { EndlessRuns } from "../../../../core/controller/run/endless_runs.ts";
+import type { Run } from "../../../../core/controller/run/run.ts";
+import { silentLogger } from "../../../../core/logger.ts";
 import { patchStatus } from "../../../../core/controller/result.ts";
 import { ConfigMap } from "../../../../core/kinds/mod.ts";
 import { Operator } from "../../../../core/operator/operator.ts";
@@ -69,4 +72,36 @@ test("An object that pauses for a second between its runs is not named", async (
     patchStatus({ value: "Done" }).rescheduleAfter("1100ms");
   const lines = await warnings(reconcile, { within: "3m" });
   assert.deepEqual(lines, []);
+});
+
+/** Numbers of runs at which a warning is logged, of runs that begin so often. */
+async function warnedAt(
+  { pause, runs }: { readonly pause: number; readonly runs: number },
+): Promise<readonly number[]> {
+  const clock = new VirtualClock();
+  const warned: number[] = [];
+  let count = 0;
+  const warn = () => warned.push(count);
+  const observer = new EndlessRuns<Gadget>({
+    clock,
+    log: { ...silentLogger, warn },
+  });
+  for (let run = 0; run < runs; run++) {
+    count++;
+    const startedAt = clock.now();
+    const cause = { type: "modified", events: 1 };
+    observer.ended({ key: "default/a", startedAt, cause } as unknown as Run<
+      Gadget
+    >);
+    await clock.advance(pause);
+  }
+  return warned;
+}
+
+test("EndlessRuns warns at the hundredth run, after five seconds, once an hour", async () => {
+  assert.deepEqual(await warnedAt({ pause: 1_000, runs: 101 }), [100]);
+  assert.deepEqual(await warnedAt({ pause: 1_001, runs: 101 }), []);
+  assert.deepEqual(await warnedAt({ pause: 1, runs: 5_000 }), []);
+  assert.deepEqual(await warnedAt({ pause: 10, runs: 502 }), [501]);
+  assert.deepEqual(await warnedAt({ pause: 900, runs: 4_101 }), [100, 4_100]);
 });

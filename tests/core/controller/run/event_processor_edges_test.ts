@@ -347,3 +347,14 @@ test("EventProcessor forgets an object that is deleted once another replica has 
   assert.equal(fixture.processor.delayed, 0);
   assert(fixture.isForgotten(KEY));
 });
+
+test("EventProcessor that was cleared keeps no deletion", async () => {
+  const fixture = new ProcessorFixture({ settings: { allEvents: true } });
+  fixture.add(KEY);
+  fixture.delete(KEY);
+  fixture.processor.clear();
+  assert(fixture.isForgotten(KEY));
+  fixture.processor.resume();
+  await fixture.settle();
+  assert.deepEqual(fixture.keys, []);
+});

@@ -290,3 +290,16 @@ test("EventProcessor respects the throughput limit of its controller", async () 
   await fixture.clock.advance(2_000);
   assert.equal(fixture.begun.length, 10);
 });
+
+test("EventProcessor knows since when its oldest failing object fails", async () => {
+  const fixture = await running();
+  assert.equal(fixture.processor.failures.oldest, 0);
+  await fixture.clock.advance(1_000);
+  fixture.script = () => FAILED;
+  fixture.add(A);
+  await fixture.clock.advance(30_000);
+  fixture.add("default/b");
+  await fixture.clock.advance(10_000);
+  const { failing, oldest } = fixture.processor.failures;
+  assert.deepEqual([failing, oldest], [2, 40_000]);
+});

@@ -11,6 +11,7 @@ import {
   ConfigMap,
   Namespace,
   PersistentVolume,
+  Secret,
 } from "../../../../core/kinds/core_v1.ts";
 
 const primary = {
@@ -29,6 +30,15 @@ test("placedObject defaults to the namespace of the primary and sets the owner",
     metadata.ownerReferences?.map(({ kind, uid }) => [kind, uid]),
     [["ConfigMap", "uid-1"]],
   );
+});
+
+test("placedObject owns objects that share only the name or the kind of the primary", () => {
+  const { name, namespace } = primary.metadata;
+  const metadata = { name, namespace } as ConfigMap["metadata"];
+  const other = { name, namespace: "other" } as ConfigMap["metadata"];
+  assert.equal(placedObject(Secret, { metadata }, OWNER).relation, "reference");
+  const away = placedObject(ConfigMap, { metadata: other }, OWNER);
+  assert.equal(away.relation, "annotations");
 });
 
 test("placedObject needs metadata", () => {

@@ -22,7 +22,7 @@ function runOf(startedAt: number, writes: readonly RunWrite[] = []) {
   return {
     key: "default/a",
     primary: { metadata: { name: "a", uid: "1" } },
-    cause: { type: "retry", events: 1 },
+    cause: { type: "retry", events: 3 },
     retry: { attempt: 1, last: false },
     startedAt,
     waited: 2_000,
@@ -123,6 +123,7 @@ test("RunReporter measures in seconds, and counts a used-up series once", async 
     Number(new RegExp(`^${name}\\{.*\\} (.+)$`, "m").exec(metrics.text())?.[1]);
   assert.equal(value("coracle_queue_wait_seconds_sum"), 2);
   assert.equal(value("coracle_reconciliation_duration_seconds_sum"), 4);
+  assert.equal(value("coracle_reconciliation_events_total"), 3);
   assert.equal(value("coracle_retries_exhausted"), 1);
   assert.equal(value("coracle_reconciliation_retries_total"), 1);
   assert.match(lines.at(-1) ?? "", /"attempt":2,"retryIn":2500/);

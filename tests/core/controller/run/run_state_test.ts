@@ -175,6 +175,18 @@ test("decideAfterRun alarms once when a finite policy ends", () => {
   assert.deepEqual(alarms.map(Number), [0, 0, 0, 0, 0, 1, 0, 0]);
 });
 
+test("decideAfterRun does not alarm before a finite policy of equal pauses ends", () => {
+  const retry = { maxAttempts: 3, delay: () => 1_000 };
+  let state: RunState = FRESH;
+  const alarms: boolean[] = [];
+  for (let now = 0; now < 40_000; now += 10_000) {
+    const plan = decideAfterRun(state, failed, circumstances({ now, retry }));
+    alarms.push(plan.alarm);
+    state = plan.state;
+  }
+  assert.deepEqual(alarms, [false, false, false, true]);
+});
+
 test("decideAfterRun lets no pause exceed the maximal interval", () => {
   const changes = { retry: exponentialBackoff(), maxInterval: 20_000 };
   const state = { ...FRESH, attempt: 30, failures: 30 };

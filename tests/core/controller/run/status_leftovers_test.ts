@@ -65,3 +65,13 @@ test("statusLeftovers removes an entry of a keyed list that nobody else owns", (
     conditions: [condition("Theirs")],
   });
 });
+
+test("statusLeftovers keeps the fields of an object that have no owner", () => {
+  const own = { "f:limits": { "f:a": {} } };
+  const object = gadget({ limits: { a: "1", b: "2" } }, own, {});
+  object.metadata.managedFields?.push({
+    manager: "third",
+    operation: "Update",
+  });
+  assert.deepEqual(statusLeftovers(object, "ours"), { limits: { a: null } });
+});

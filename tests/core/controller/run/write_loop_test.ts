@@ -74,3 +74,48 @@ test("WriteLoopDetector counts from the start after a write that changed nothing
   const loops = [true, true, true, true, false, true, true, true, true, true];
   assert.deepEqual(loops.map(write), [...Array(9), 5]);
 });
+
+/** Pauses that a loop of creations leads to, which come so long after another. */
+function pauses(
+  { every, sent = () => "same" }: {
+    readonly every: number;
+    readonly sent?: (write: number) => string;
+  },
+): readonly (number | undefined)[] {
+  const detector = new WriteLoopDetector();
+  return Array.from({ length: 12 }, (_, write) => {
+    const after = { uid: `${write}`, resourceVersion: `${write}` };
+    const created = { ...after, sent: sent(write), object: {} };
+    const loop = detector.observe({
+      id: "a",
+      before: undefined,
+      now: write * every,
+      after: created as never,
+    });
+    if (loop !== undefined) assert.deepEqual(loop.fields, []);
+    return loop && loop.pause / 1_000;
+  });
+}
+
+test("WriteLoopDetector pauses longer after each write within a minute, up to one", () => {
+  const none = undefined;
+  assert.deepEqual(
+    pauses({ every: 60_000 }),
+    [none, none, none, none, 1, 2, 4, 8, 16, 32, 60, 60],
+  );
+  const never = Array(12).fill(none);
+  assert.deepEqual(pauses({ every: 60_001 }), never);
+  assert.deepEqual(pauses({ every: 1, sent: String }), never);
+});
+
+test("FieldFightDetector needs the live object only before it names a fight", () => {
+  const detector = new FieldFightDetector("ours");
+  const near: boolean[] = [];
+  for (let write = 0; write < 6; write++) {
+    near.push(detector.isNear(() => "a"));
+    const before = { metadata: {}, status: { count: 0 } };
+    const after = { statusJson: '{"count":1}' };
+    detector.observe("a", { before, after, live: undefined } as never);
+  }
+  assert.deepEqual(near, [false, false, false, false, true, false]);
+});

@@ -105,6 +105,8 @@ test("jsonPatchChanges finds the changes of a JSON Patch [J44]", () => {
   assert.equal(jsonPatchChanges(pruned, [{ ...replace, value: 2 }]), true);
   const remove = { op: "remove", path: "/spec/replicas" } as const;
   assert.equal(jsonPatchChanges(pruned, [remove]), true);
+  const inside = { ...replace, path: "/spec/replicas/ready", value: 2 };
+  assert.equal(jsonPatchChanges(pruned, [inside]), true);
   assert.equal(jsonPatchChanges(OBJECT, diffJsonPatch(OBJECT, OBJECT)), false);
 });
 
