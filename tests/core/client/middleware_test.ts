@@ -513,13 +513,15 @@ test("countRequests counts by verb and code, including failures", async () => {
   const { send } = through(countRequests(metrics, clock), async (_, count) => {
     if (count === 2) throw new Error("broken");
     await clock.advance(250);
-    return { status: 404 };
+    return { status: count === 1 ? 404 : 200 };
   });
   await send(READ);
   await assert.rejects(() => send(WATCH));
+  await send(READ);
   assert.deepEqual(counts, [
     [1, { verb: "get", code: "404" }],
     [1, { verb: "watch", code: "error" }],
+    [1, { verb: "get", code: "200" }],
   ]);
   assert.equal(durations[0], 0.25);
 });

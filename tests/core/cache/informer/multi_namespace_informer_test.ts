@@ -222,3 +222,20 @@ test("An informer is healthy from its start to its stop", () =>
     seen.push(informer.health().healthy);
     assert.deepEqual(seen, [false, true, false]);
   }, { namespaces: ["one", "two"] }));
+
+test("An informer reads nothing in a namespace that it does not watch", () =>
+  withInformer(async ({ server, informer }) => {
+    server.put("two/a");
+    await informer.start().synced;
+    const read = informer.read("two/a");
+    assert.ok(read instanceof Promise);
+    assert.equal(await read, undefined);
+  }, { namespaces: ["one"] }));
+
+test("A loop over the events of a stopped informer ends at once", () =>
+  withInformer(async ({ informer }) => {
+    await informer.start().synced;
+    await informer.stop();
+    const { done } = await inTime("it ends", informer.events().next());
+    assert.equal(done, true);
+  }));

@@ -202,3 +202,24 @@ test("A deletion before an own write counts if a field selector decides", async 
   writer.apply(header("a", "4"));
   assert.equal(store.resourceVersion({ namespace: "default", name: "a" }), "4");
 });
+
+test("An own write during a list keeps its object, which the list lacks", async () => {
+  const { store, writer } = createWriter();
+  writer.init();
+  writer.ownWrite(header("a", "9"), undefined);
+  await writer.initDone("8");
+  assert.equal(store.has({ namespace: "default", name: "a" }), true);
+});
+
+test("A bookmark from before an own write does not let an older list replace it", async () => {
+  const { store, writer } = createWriter();
+  writer.init();
+  writer.initApply(header("a", "1"));
+  await writer.initDone("1");
+  writer.ownWrite(header("a", "9"), undefined);
+  writer.bookmark("5");
+  writer.init();
+  writer.initApply(header("a", "3"));
+  await writer.initDone("8");
+  assert.equal(store.resourceVersion({ namespace: "default", name: "a" }), "9");
+});

@@ -266,6 +266,20 @@ test("A handler has synced when it has every object, whenever it was added", asy
   }
 });
 
+test("A handler gets what was there when it was added, and changes meanwhile once", async () => {
+  const cache = new Cache();
+  await cache.list(["a", 1], ["b", 2], ["c", 3]);
+  const lines: string[] = [];
+  const handler = cache.subscribe((line) => lines.push(line));
+  cache.writer.apply(header("b", 1_001));
+  cache.writer.apply(header("d", 1_002));
+  await inTime("synced", handler.synced, 5_000);
+  assert.deepEqual(
+    lines.toSorted(),
+    ["a", "b", "c", "d"].map((name) => `added default/${name}`),
+  );
+});
+
 test("What a handler throws or rejects with is reported, and not thrown", async () => {
   const cache = new Cache();
   const errors: unknown[] = [];

@@ -249,6 +249,26 @@ test("Reflector waits longer only for short watches that deliver nothing", async
   }
 });
 
+test("Reflector never asks for a stream again that a server has refused as such", async () => {
+  const bad = {
+    type: "ERROR",
+    object: { kind: "Status", code: 500, reason: "InternalError" },
+  };
+  const log = await reflect([
+    refused(400), // the stream
+    page(1, []),
+    [bad],
+    page(2, []),
+    [expired],
+    page(3, []),
+  ]);
+  assert.deepEqual(
+    log.filter((line) => /^(list|stream)/.test(line))
+      .map((line) => line.split(" ")[0]),
+    ["stream", "list", "list", "list"],
+  );
+});
+
 test("Reflector resolves a kind again that the server no longer serves", async () => {
   const log = await reflect([
     [event("ADDED", "a", 1), synced(1)],

@@ -99,3 +99,80 @@ test("ResponseReader cancels a response that comes after its limit", async () =>
   await clock.settle();
   assert.equal(cancelled, 1);
 });
+
+/** A response with a byte each time that the test says so. */
+function spoken(
+  limits: { readonly silence: number; readonly total?: number },
+) {
+  const clock = new VirtualClock();
+  let speak = () => {};
+  async function* body(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      await new Promise<void>((resolve) => speak = resolve);
+      yield new Uint8Array(1);
+    }
+  }
+  const reader = new ResponseReader({ ...REQUEST, action: "watch Widget" }, {
+    client: {
+      request: () =>
+        Promise.resolve({
+          status: 200,
+          headers: {},
+          body: body(),
+          cancel: () => Promise.resolve(),
+        }),
+    },
+    clock,
+    limits: { head: 1_000, ...limits },
+  });
+  return { clock, reader, speak: () => speak() };
+}
+
+test("ResponseReader counts silence from the last bytes", async () => {
+  const { clock, reader, speak } = spoken({ silence: 10_000 });
+  await reader.open();
+  let why = "";
+  let reads = 0;
+  const read = () => {
+    reader.next().then(() => {
+      reads++;
+      read();
+    }, (error: unknown) => why = String(error));
+  };
+  read();
+  for (let count = 1; count <= 3; count++) {
+    await clock.advance(6_000);
+    speak();
+    await clock.settle();
+    assert.deepEqual([reads, why], [count, ""]);
+  }
+  await clock.advance(9_999);
+  assert.equal(why, "");
+  await clock.advance(1);
+  assert.match(why, /Cannot watch Widget: nothing arrived for 10000 ms$/);
+});
+
+test("ResponseReader ends a stream that the server does not end in time", async () => {
+  const limits = { silence: Infinity, total: 30_000 };
+  const { clock, reader } = spoken(limits);
+  await reader.open();
+  let why = "";
+  reader.next().catch((error: unknown) => why = String(error));
+  await clock.advance(29_999);
+  assert.equal(why, "");
+  await clock.advance(1);
+  assert.match(why, /server did not end the stream within 30000 ms/);
+});
+
+test("ResponseReader names the bookmark that initial events miss, and only it", async () => {
+  for (const isInitial of [true, false]) {
+    const { clock, reader } = spoken({ silence: 10_000, total: 30_000 });
+    await reader.open();
+    if (!isInitial) reader.expectWithin(9_000);
+    let why = "";
+    reader.next().catch((error: unknown) => why = String(error));
+    await clock.advance(10_000);
+    assert.match(why, /nothing arrived/);
+    assert.equal(/not even the bookmark/.test(why), isInitial);
+  }
+});

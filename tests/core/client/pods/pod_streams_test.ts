@@ -283,7 +283,33 @@ test("Client.portForward opens connections to a port of a pod", async () => {
     answer += new TextDecoder().decode(chunk);
   }
   assert.equal(answer, "HELLO, BYE");
-  assert.throws(() => client.portForward(KEY, { port: 0 }), RangeError);
+  for (const port of [0, 65_536, 1.5]) {
+    assert.throws(() => client.portForward(KEY, { port }), RangeError);
+  }
+  const last = await client.portForward(KEY, { port: 65_535 }).connect();
+  await last.close();
+});
+
+test("Client.portForward reads data whose port number comes in parts", async () => {
+  const stream = new ScriptedStream("v4.channel.k8s.io");
+  const { client } = clientWith(() => stream);
+  const connection = await client.portForward(KEY, { port: 80 }).connect();
+  for (const part of [[80], [0, 1, 2, 3], [...Array(20).keys()]]) {
+    stream.receive(0, Uint8Array.from(part));
+  }
+  stream.receive(1, Uint8Array.of(80, 0));
+  stream.messages.end();
+  const lengths: number[] = [];
+  for await (const { byteLength } of connection.data) lengths.push(byteLength);
+  assert.deepEqual(lengths, [3, 20]);
+});
+
+test("Client.portForward closes its stream when the caller does", async () => {
+  const stream = new ScriptedStream("v4.channel.k8s.io");
+  const { client } = clientWith(() => stream);
+  const connection = await client.portForward(KEY, { port: 80 }).connect();
+  await connection.close();
+  assert.equal(stream.closed, true);
 });
 
 test("Client.portForward reports why the pod refused", async () => {
