@@ -1,7 +1,6 @@
 import {
   applyJsonPatch,
   type JsonPatchOperation,
-  pointerSteps,
 } from "../../patch/json_patch.ts";
 import { isJsonObject, jsonEquals } from "../../patch/json_value.ts";
 
@@ -35,8 +34,8 @@ function fieldChanges(owner: object, name: string, value: unknown): boolean {
 
 /**
  * Whether a JSON Patch would change an object. A patch that cannot be applied, or
- * uses fields that the cache does not keep, counts as a change, so that the server
- * answers it.
+ * uses fields that the cache does not keep, which throw when they are read, counts
+ * as a change, so that the server answers it.
  *
  * @param object Object in the cache.
  * @param patch Operations of the patch.
@@ -45,7 +44,6 @@ export function jsonPatchChanges(
   object: object,
   patch: readonly JsonPatchOperation[],
 ): boolean {
-  if (patch.some(({ path }) => leadsToPruned(object, path))) return true;
   try {
     return !jsonEquals(applyJsonPatch(object, patch), object);
   } catch {
@@ -101,15 +99,4 @@ export function prunedField(value: unknown, path = ""): string | undefined {
     }
   }
   return undefined;
-}
-
-function leadsToPruned(object: object, pointer: string): boolean {
-  let value: unknown = object;
-  for (const name of pointerSteps(pointer)) {
-    if (typeof value !== "object" || value === null) return false;
-    const field = Object.getOwnPropertyDescriptor(value, name);
-    if (field?.get !== undefined) return true;
-    value = field?.value;
-  }
-  return false;
 }

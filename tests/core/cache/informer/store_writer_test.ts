@@ -211,6 +211,17 @@ test("An own write during a list keeps its object, which the list lacks", async 
   assert.equal(store.has({ namespace: "default", name: "a" }), true);
 });
 
+test("An own write during a list that has passed it keeps no deleted object", async () => {
+  const { store, writer } = createWriter();
+  writer.init();
+  writer.initApply(header("a", "1"));
+  await writer.initDone("1");
+  writer.init();
+  writer.ownWrite(header("a", "5"), undefined);
+  await writer.initDone("8"); // "a" was deleted at 7
+  assert.equal(store.has({ namespace: "default", name: "a" }), false);
+});
+
 test("A bookmark from before an own write does not let an older list replace it", async () => {
   const { store, writer } = createWriter();
   writer.init();

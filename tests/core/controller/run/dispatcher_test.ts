@@ -40,8 +40,14 @@ function dispatched(
     runDeps: { primaries: { cache: { read } } } as never,
     writer: {
       hasWork: (_primary: unknown, result: unknown) => result !== undefined,
-      write(_context: unknown, { signal }: { readonly signal: AbortSignal }) {
-        writes.push("write");
+      write(
+        _context: unknown,
+        { signal, succeeded }: {
+          readonly signal: AbortSignal;
+          readonly succeeded: boolean;
+        },
+      ) {
+        writes.push(succeeded ? "write" : "write of a failure");
         signals.push(signal);
         if (failsToWrite) throw new Error("no write");
       },
@@ -224,5 +230,22 @@ test("Dispatcher handles no failure whose status cannot be written, but for an e
     }, { failsToWrite: true, ...{ retry: { attempt: 0, last: false } } });
     run.hasNewEvent = () => hasEvent;
     assert.equal((await result).handled, hasEvent);
+  }
+});
+
+test("Dispatcher writes results as those of a success or a failure, if there are any", async () => {
+  const fails = () => {
+    throw new Error("failed");
+  };
+  const cases: readonly [Reconciler<KubernetesObject>, readonly string[]][] = [
+    [{ reconcile: () => noUpdate() }, ["write"]],
+    [{ reconcile() {} }, []],
+    [{ reconcile: fails, onError: () => noUpdate() }, ["write of a failure"]],
+    [{ reconcile: fails, onError() {} }, []],
+  ];
+  for (const [reconciler, expected] of cases) {
+    const { result, writes } = dispatched(reconciler);
+    await result;
+    assert.deepEqual(writes, expected);
   }
 });

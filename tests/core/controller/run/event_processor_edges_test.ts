@@ -358,3 +358,44 @@ test("EventProcessor that was cleared keeps no deletion", async () => {
   await fixture.settle();
   assert.deepEqual(fixture.keys, []);
 });
+
+test("EventProcessor loses none of many deletions while it runs", async () => {
+  const settings = { allEvents: true, concurrency: 1 };
+  const fixture = started({ settings });
+  const keys = Array.from({ length: 1_100 }, (_, i) => `default/${i}`);
+  for (const key of keys) {
+    fixture.add(key);
+    fixture.delete(key);
+  }
+  await fixture.settle();
+  assert.equal(fixture.processor.waiting + fixture.processor.running, 1_100);
+});
+
+test("EventProcessor aborts no run in all-events mode when the deletion starts", async () => {
+  const fixture = started({ settings: { allEvents: true } });
+  fixture.add(KEY);
+  await fixture.settle();
+  fixture.mark(KEY);
+  assert.equal(fixture.open.get(KEY)?.run.aborted, undefined);
+});
+
+test("EventProcessor runs the meant primaries again, and no others", async () => {
+  const fixture = started();
+  for (const key of [KEY, "default/b"]) {
+    fixture.add(key);
+    await fixture.settle();
+    await fixture.end(key);
+  }
+  fixture.processor.resync((key) => key === KEY);
+  await fixture.settle();
+  assert.deepEqual(fixture.keys, [KEY, "default/b", KEY]);
+});
+
+test("EventProcessor counts no object as failing that is about to vanish", async () => {
+  const fixture = started();
+  fixture.add(KEY);
+  await fixture.settle();
+  await fixture.end(KEY, { end: { type: "finalizerRemoved" } });
+  const { failing, exhausted, oldest } = fixture.processor.failures;
+  assert.deepEqual([failing, exhausted, oldest], [0, 0, 0]);
+});

@@ -143,6 +143,8 @@ test("FailureEvents tells of a conflict only when it goes on", () => {
     events.ended(runOf(0), result, { failure, alarm } as RunPlan);
   ended(conflict, "retry", false);
   ended(FAILED, "final", false);
+  const run = { ...runOf(0), deleted: true } as Run<KubernetesObject>;
+  events.ended(run, FAILED, { failure: "retry", alarm: true } as RunPlan);
   assert.deepEqual(reasons.splice(0), []);
   ended(conflict, "retry", true);
   ended(FAILED, "retry", false);

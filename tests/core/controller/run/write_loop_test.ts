@@ -119,3 +119,22 @@ test("FieldFightDetector needs the live object only before it names a fight", ()
   }
   assert.deepEqual(near, [false, false, false, false, true, false]);
 });
+
+test("FieldFightDetector does not take fields for contested that only we change", () => {
+  const detector = new FieldFightDetector("ours");
+  const fights: FieldFight[] = [];
+  for (let write = 0; write < 8; write++) {
+    const before = {
+      metadata: {},
+      status: { attempts: write, phase: "Theirs" },
+    };
+    const after = { attempts: write + 1, phase: "Ours" };
+    const found = detector.observe("a", {
+      before,
+      after: { statusJson: JSON.stringify(after) },
+      live: undefined,
+    } as never);
+    if (found) fights.push(found);
+  }
+  assert.deepEqual(fights.map(({ field }) => field), [".status.phase"]);
+});
