@@ -245,7 +245,8 @@ test("Dispatcher writes results as those of a success or a failure, if there are
   ];
   for (const [reconciler, expected] of cases) {
     const { result, writes } = dispatched(reconciler);
-    await result;
+    const { end } = await result;
     assert.deepEqual(writes, expected);
+    if (end.type === "failed") assert.equal(end.final, false);
   }
 });

@@ -127,6 +127,14 @@ test("RunReporter measures in seconds, and counts a used-up series once", async 
   assert.equal(value("coracle_retries_exhausted"), 1);
   assert.equal(value("coracle_reconciliation_retries_total"), 1);
   assert.match(lines.at(-1) ?? "", /"attempt":2,"retryIn":2500/);
+  reporter.ended(run, FAILED, undefined);
+  const results = metrics.text().matchAll(
+    /^coracle_reconciliations_total\{.*result="(\w+)".*\} (\d+)$/gm,
+  );
+  assert.deepEqual(
+    new Map(Array.from(results, ([, name, count]) => [name, Number(count)])),
+    new Map([["failure", 4], ["aborted", 1]]),
+  );
 });
 
 test("FailureEvents tells of a conflict only when it goes on", () => {
