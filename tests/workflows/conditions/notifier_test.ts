@@ -95,6 +95,12 @@ test("A receiver that refuses, or is never there, is given up with a warning [F4
     "The receiver has refused a notification",
   ]);
 
+  const down = notifierOf(Array(9).fill(500));
+  down.notifier.notify(OBJECT, NOTICE);
+  await flush(down);
+  assert.equal(down.bodies.length, 4);
+  assert.deepEqual(down.warnings, ["The receiver has refused a notification"]);
+
   const gone = notifierOf(Array(9).fill(new TypeError("no route")));
   gone.notifier.notify(OBJECT, NOTICE);
   await flush(gone);

@@ -123,6 +123,10 @@ test("oneShotTask tries again after 10 s, and twice as long each time [L48]", as
     await world.clock.advance(1);
   }
   assert.equal(world.started.size, 4, "each attempt has a stamp of its own");
+  assert.deepEqual(
+    world.events.filter((event) => event.startsWith("Warning")),
+    Array(4).fill("Warning TaskFailed: the disk is full"),
+  );
 });
 
 test("oneShotTask ends after the given number of retries [L48]", async () => {

@@ -192,3 +192,13 @@ test("states gives each state a deadline of its own", async () => {
   assert.equal(world.stored.status?.state, "Two");
   assert.equal(hours(), 2);
 });
+
+test("states enters its initial state from one that does not exist, with a warning", async () => {
+  const world = new ShopWorld("one");
+  world.write({ state: "Purple" as State });
+  await world.pass();
+  assert.equal(world.stored.status?.state, "Blue");
+  assert.deepEqual(world.events.filter((event) => /^Warning/.test(event)), [
+    'Warning StatusInvalid: The state "Purple" does not exist',
+  ]);
+});
