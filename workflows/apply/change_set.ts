@@ -107,10 +107,9 @@ function isSecret({ apiVersion, kind }: {
 
 /** Selects the fields that the author of an object sets. */
 function comparable(object: KubernetesObject | undefined): unknown {
-  if (object === undefined) return {};
   const { metadata, status: _, apiVersion: _version, kind: _kind, ...fields } =
-    object as KubernetesObject & { readonly status?: unknown };
-  const { labels = {}, annotations = {} } = metadata;
+    (object ?? {}) as Partial<KubernetesObject> & { readonly status?: unknown };
+  const { labels = {}, annotations = {} } = metadata ?? {};
   return { ...fields, metadata: { labels, annotations } };
 }
 
@@ -147,7 +146,7 @@ const LAST_APPLIED =
 function masked(change: FieldDifference): FieldDifference {
   const { path } = change;
   const hides = /^\/(?:data|stringData)(?:\/|$)/.test(path) ||
-    path === LAST_APPLIED || path === "/metadata/annotations";
+    path === LAST_APPLIED;
   return hides
     ? {
       path,

@@ -32,11 +32,14 @@ test("Differences are listed by field, and lists of another length as a whole", 
     { path: "/spec/other", before: [1], after: [] },
   ]);
   assert.deepEqual(
-    objectChanges(undefined, object({ data: { a: "b" } })),
+    objectChanges(
+      undefined,
+      object({ data: { a: "b" } }, { labels: { app: "c" } }),
+    ),
     [
-      { path: "/metadata", after: { labels: {}, annotations: {} } },
+      { path: "/metadata/labels/app", after: "c" },
       { path: "/data", after: { a: "b" } },
-    ].toReversed(),
+    ],
   );
 });
 
@@ -51,6 +54,7 @@ test("The values of a Secret are never shown", () => {
     [secret({ password: "b2xk" }), secret({ password: "c2VjcmV0" })],
     [secret({ old: "c2VjcmV0" }), secret(undefined)],
     [secret({}), secret({}, { [lastApplied]: "c2VjcmV0" })],
+    [undefined, secret({}, { [lastApplied]: "c2VjcmV0" })],
   ] as const;
   for (const [before, after] of cases) {
     const text = JSON.stringify(objectChanges(before, after));
