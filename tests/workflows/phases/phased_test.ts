@@ -243,3 +243,43 @@ test("phased sees that an attempt has landed by its stamp alone [L32]", async ()
   assert.equal(world.actions[0], "start 1.1 a");
   assert.equal(world.actions[1], "stop 1.1", "the newer spec is an upgrade");
 });
+
+test("phased observes a generation when it is stable, or can never be", async () => {
+  const world = await PhasedWorld.stable(imageNeeded);
+  const observed = () => world.stored.status?.observedGeneration;
+  world.edit({ image: "b" });
+  await world.pass();
+  assert.equal(observed(), 1, "it is upgraded");
+  await world.settle();
+  assert.equal(observed(), 2);
+  world.edit({ image: "" });
+  await world.settle();
+  assert.equal(world.stored.status?.error?.stalled, true);
+  assert.equal(observed(), 3);
+});
+
+test("phased ends an error by a harmless failure, and by a suspension", async () => {
+  let failure: Error | undefined;
+  const world: PhasedWorld = new PhasedWorld({ image: "a" }, {
+    observe() {
+      if (failure) throw failure;
+      const { engine } = world;
+      return { running: engine?.attempt, healthy: engine !== undefined };
+    },
+  });
+  await world.settle();
+  const fail = async () => {
+    failure = new Failed("Unreachable", "no answer");
+    await world.pass();
+    assert.equal(world.stored.status?.error?.reason, "Unreachable");
+  };
+  await fail();
+  failure = new Failed("Restarting", "it comes", { harmless: true });
+  await world.pass();
+  assert.equal(world.stored.status?.error, undefined);
+  await fail();
+  failure = undefined;
+  world.edit({ suspend: true });
+  await world.settle();
+  assert.equal(world.stored.status?.error, undefined);
+});

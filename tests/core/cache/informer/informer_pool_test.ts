@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { InformerPool } from "../../../../core/cache/informer/informer_pool.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
+import { shardSelector } from "../../../support/shard_selector.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import { until } from "../../../support/until.ts";
 
@@ -54,7 +55,10 @@ test("InformerPool does not share informers of different selections", () =>
     pool.acquire(Widget, { prune: ["metadata.managedFields"] });
     pool.acquire({ ...Widget, version: "v2" });
     pool.acquire(Widget, { client: await server.client() });
-    assert.equal(pool.size, 9);
+    pool.acquire(Widget, {
+      shardSelector: shardSelector({ index: 0, count: 2 }),
+    });
+    assert.equal(pool.size, 10);
   }));
 
 test("InformerPool shares informers that prune the same in another order", () =>
