@@ -146,6 +146,29 @@ for (const [what, request, outcome, isRetried] of RETRIED) {
   });
 }
 
+test("retry repeats a read whose check before the send has passed, and no other", async () => {
+  for (const refuses of [false, true]) {
+    const clock = new VirtualClock();
+    const transport = new ScriptedTransport(() => ({}));
+    let sends = 0;
+    const send = retry({ ...RETRIES, clock, random: () => 0 })((request) => {
+      request.beforeSend?.();
+      if (sends++ === 0) throw new Error("broken");
+      return transport.send(request);
+    });
+    const beforeSend = () => {
+      if (refuses) throw new Error("refused");
+    };
+    const sent = send({ ...READ, beforeSend }).then(
+      ({ status }) => status,
+      (error: unknown) => String(error),
+    );
+    await clock.advance(1_000);
+    assert.equal(await sent, refuses ? "Error: refused" : 200);
+    assert.equal(sends, refuses ? 0 : 2);
+  }
+});
+
 test("retry does not repeat a read that was aborted, or after the close", async () => {
   for (const ended of ["signal", "closed"]) {
     const clock = new VirtualClock();
