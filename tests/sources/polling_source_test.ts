@@ -61,6 +61,8 @@ test("pollingSource starts while its system is down, and triggers all when it is
   assert.deepEqual(context.retried, ["*"]);
   assert.deepEqual(await source.secondaries?.(a), []);
   assert.deepEqual(context.triggered, ["default/a", "default/b"]);
+  const priorities = context.events.map((event) => event?.initial);
+  assert.deepEqual(priorities, [true, true], "after live changes");
   await source.stop();
 });
 

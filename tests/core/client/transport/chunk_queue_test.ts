@@ -73,6 +73,19 @@ test("ChunkQueue throws a failure once, after the chunks before it", async () =>
   assert.equal((await waiting.next()).done, true);
 });
 
+test("ChunkQueue that has ended or failed takes no other end", async () => {
+  const ended = new ChunkQueue(new Source());
+  ended.push(bytes(1));
+  ended.end();
+  ended.fail(new Error("reset"), true);
+  assert.deepEqual(await rest(ended), [1]);
+  const failed = new ChunkQueue(new Source());
+  failed.fail(new Error("first"));
+  failed.fail(new Error("second"));
+  failed.end();
+  await assert.rejects(() => failed.next(), /first/);
+});
+
 test("ChunkQueue ends its source once when the reader leaves", async () => {
   const source = new Source();
   const queue = new ChunkQueue(source);

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { tlsOptions } from "../../../../core/client/transport/transport_options.ts";
+import {
+  tlsOptions,
+  withoutUser,
+} from "../../../../core/client/transport/transport_options.ts";
 
 const server = "https://api";
 const BUNDLE = "-----BEGIN CERTIFICATE-----";
@@ -22,4 +25,9 @@ test("tlsOptions passes on certificate, key and server name, and skips checks", 
     servername: "api",
     rejectUnauthorized: false,
   });
+});
+
+test("withoutUser shows neither user name nor password of a URL", () => {
+  const shown = withoutUser(new URL("http://user:secret@proxy:3128/path"));
+  assert.equal(shown, "http://proxy:3128/path");
 });
