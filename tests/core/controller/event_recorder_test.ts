@@ -86,6 +86,9 @@ test("EventRecorder drops repetitions that are too early, unless the labels diff
     await clock.advance(30 * 60_000);
     await record("four", every);
     assert.equal((await only()).count, 3);
+    await clock.advance(29 * 60_000);
+    await record("five", every);
+    assert.equal((await only()).message, "four", "it counts from the last one");
   }));
 
 test("EventRecorder keeps or replaces the labels of an Event [L41]", () =>

@@ -183,6 +183,18 @@ test("SourceGroup forgets a source that could not be added, so that another can 
   assert.equal(await group.add(good as never), good);
 });
 
+test("SourceGroup keeps a source of its own when another of the name is added", async () => {
+  const own: EventSource = {
+    name: "own",
+    start: () => Promise.reject(new Error("broken")),
+    stop: () => Promise.resolve(),
+  };
+  const group = groupOf(own);
+  await assert.rejects(group.start("all", HANDLER), /broken/);
+  await assert.rejects(group.add({ ...own } as never), /broken/);
+  assert.equal(group.named("own"), own);
+});
+
 test("SourceGroup follows primaries until the last source that does is removed", async () => {
   const source = (name: string): EventSource => ({
     name,

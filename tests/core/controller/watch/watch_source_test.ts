@@ -36,6 +36,7 @@ function started(
     attach: () => Promise.resolve(),
     read: () => Promise.resolve<Secondary | undefined>(undefined),
     resolve: () => Promise.resolve({ scope: "Namespaced" }),
+    indexed: [] as readonly Secondary[],
   };
   const called = (name: string) => (names: readonly string[]) => {
     calls.push(`${name} ${names}`);
@@ -51,6 +52,7 @@ function started(
     attach: called("attach"),
     keep: called("keep"),
     read: () => answers.read(),
+    byIndex: () => answers.indexed,
   };
   const more = {
     namespaces: ["one"],
@@ -84,6 +86,19 @@ function headerOf(resourceVersion: string, isPartial = false) {
   const { namespace, name } = gadget("part").metadata;
   return { namespace, name, resourceVersion, isPartial } as Event["header"];
 }
+
+test("watch() gives a primary the objects that map to it, whatever its index has", async () => {
+  const { source, contextOf, answers } = started();
+  const part = (name: string, primary: string): Secondary => ({
+    ...gadget(name),
+    primaries: [`default/${primary}`],
+  });
+  answers.indexed = [part("one", "a"), part("two", "b")];
+  await source.start(contextOf(gadget("a")));
+  const found = await source.secondaries(gadget("a"));
+  assert.deepEqual(found.map(({ metadata }) => metadata.name), ["one"]);
+  await source.stop();
+});
 
 test("watch() forgets the references of primaries when it stops", async () => {
   const { source, contextOf, send } = started({
