@@ -107,6 +107,16 @@ for (const path of SECRET_PATHS) {
   });
 }
 
+test("An error whose Status has no reason has that of the status code", async () => {
+  for (const reason of [undefined, "", 5]) {
+    const body = { kind: "Status", message: "gone", reason };
+    const answer = clientOf({ status: 404, body });
+    const error = await errorOf(answer.get(Secret, KEY));
+    assert.ok(ApiError.is(error));
+    assert.equal(error.reason, "NotFound");
+  }
+});
+
 test("An error about a Secret keeps the reason and harmless messages", async () => {
   const invalid = await errorOf(
     clientOf({ status: 422, body: INVALID }).get(Secret, KEY),
