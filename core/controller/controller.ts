@@ -61,7 +61,7 @@ import {
 import type { ShardAssignment } from "./shard.ts";
 import { SourceGroup } from "./source_group.ts";
 import { WatchGroup } from "./watch_group.ts";
-import { WatchingSource } from "./watch/watch_source.ts";
+import { type WatchedObjects, WatchingSource } from "./watch/watch_source.ts";
 import { WriteObserver } from "./run/write_loop.ts";
 
 /** Health of a controller. */
@@ -234,10 +234,16 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Kinds watched in the cluster of the operator, the primary kind first. */
   get watchedKinds(): readonly Kind[] {
-    const others = this.settings.sources.filter((source) =>
+    return [this.kind, ...this.watched.map(({ kind }) => kind)];
+  }
+
+  /** What the event sources watch in the cluster of the operator. */
+  get watched(): readonly WatchedObjects[] {
+    return this.settings.sources.flatMap((source) =>
       source instanceof WatchingSource && !source.isRemote
-    ) as WatchingSource<P>[];
-    return [this.kind, ...others.map(({ kind }) => kind)];
+        ? [source.watched]
+        : []
+    );
   }
 
   /** Keys of the objects with a run in progress. */

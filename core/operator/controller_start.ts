@@ -6,6 +6,7 @@ import {
   untyped,
 } from "../api/kind.ts";
 import { labelRequirements } from "../api/label_selector.ts";
+import { namingRule } from "../cache/watch/watch_record.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, deadline, sleep, type Timer } from "../clock.ts";
 import type { Controller, ControllerDeps } from "../controller/controller.ts";
@@ -13,7 +14,9 @@ import {
   type ControllerSettings,
   finalizerOf,
 } from "../controller/controller_options.ts";
+import type { NamespaceSet } from "../controller/event_source.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
+import type { WatchedObjects } from "../controller/watch/watch_source.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { StartErrorPolicy } from "./operator_options.ts";
@@ -120,7 +123,7 @@ export function logSyncProgress(
 /**
  * Starts a controller according to the policy for errors.
  *
- * With `"fail"` it first checks that the kind can be watched, so that a missing
+ * With `"fail"` it first checks that all kinds can be watched, so that a missing
  * definition or right is reported immediately and by name. With `"wait"` a
  * controller that cannot start is retried until it can, or the operator stops.
  *
@@ -238,14 +241,15 @@ export async function installCrds(
 }
 
 /**
- * Checks that the primaries of a controller can be watched: the server must serve
+ * Checks that the objects of a controller can be watched: the server must serve
  * all kinds, that of the primaries with the expected scope, and the account must
- * be allowed to list them.
+ * be allowed to list them. Other failures of lists of secondaries are left to
+ * their informers, which retry.
  *
- * @throws {Error} If the kind cannot be watched; the error says what to do.
+ * @throws {Error} If a kind cannot be watched; the error says what to do.
  */
 async function check(
-  { kind, settings, watchedKinds }: ManagedController,
+  { kind, settings, watchedKinds, watched }: ManagedController,
   { client, namespaces, currentNamespace }: ControllerDeps,
 ): Promise<void> {
   for (const other of watchedKinds.slice(1)) await servedKind(client, other);
@@ -262,22 +266,37 @@ async function check(
       }: the server serves it with another scope, so change the definition of the kind or of its CustomResourceDefinition: received ${kind.scope} for ${served.scope}`,
     );
   }
+  await checkRight(client, { kind }, wanted);
+  const distinct = new Map(
+    watched.map((one) => {
+      const { kind, namespaces, fieldSelector } = one;
+      const text = [kindText(kind), namespaces, fieldSelector];
+      return [JSON.stringify(text), one];
+    }),
+  );
+  for (const one of distinct.values()) {
+    await checkRight(client, one, wanted).catch((error: Error) => {
+      if (ApiError.is(error.cause) && error.cause.isForbidden) throw error;
+    });
+  }
+}
+
+/** Checks that the account may list objects. */
+async function checkRight(
+  client: Client,
+  { kind, fieldSelector, namespaces = "inherited" }: WatchedObjects,
+  inherited: NamespaceSet,
+): Promise<void> {
+  const served = await client.resolve(kind);
+  const wanted = namespaces === "inherited" ? inherited : namespaces;
   const places = wanted === "all" || served.scope === "Cluster"
     ? [undefined]
     : wanted;
   for (const namespace of places) {
     try {
-      await client.list(kind, { namespace, limit: 1 });
+      await client.list(kind, { namespace, fieldSelector, limit: 1 });
     } catch (error) {
-      if (!ApiError.is(error) || !error.isForbidden) throw error;
-      throw new Error(
-        `Cannot watch ${kindText(kind)}${
-          namespace === undefined ? "" : ` in namespace ${namespace}`
-        }: the right is missing, so give the operator's account ${
-          namespace === undefined ? "a ClusterRole" : "a Role"
-        } with ${ruleText(served)}: received ${error.message}`,
-        { cause: error },
-      );
+      throw namingRule(error, served, namespace);
     }
   }
 }
@@ -299,11 +318,6 @@ async function servedKind(client: Client, kind: Kind): Promise<ResolvedKind> {
       { cause: error },
     );
   }
-}
-
-/** Rule of a role that allows watching a kind. */
-function ruleText({ group, plural }: ResolvedKind): string {
-  return `{ apiGroups: ["${group}"], resources: ["${plural}"], verbs: ["get", "list", "watch"] }`;
 }
 
 /** Error for caches that do not sync in time, with the first error of a watch. */

@@ -516,7 +516,8 @@ export class Reflector {
   }
 
   #noteFailure(error: unknown, reason: string): void {
-    this.#record.failed(error, reason, this.#response?.action);
+    const action = this.#response?.action;
+    this.#record.failed(error, reason, { action, kind: this.#resolved });
   }
 
   async #pause(duration: number): Promise<void> {

@@ -136,6 +136,15 @@ export interface WatchSource<
   onGone(listener: (key: string | undefined) => void): void;
 }
 
+/** Objects that a source watches, as far as rights depend on it. */
+export interface WatchedObjects extends
+  Pick<
+    WatchSourceOptions<never, never>,
+    "fieldSelector" | "namespaces"
+  > {
+  readonly kind: Kind;
+}
+
 /** Name of the index of a mapper. */
 function indexName(number: number): string {
   return `primary ${number}`;
@@ -285,6 +294,12 @@ export class WatchingSource<
 
   get readOnly(): boolean {
     return this.#options.readOnly ?? this.#role === "watches";
+  }
+
+  /** Objects that the source watches. */
+  get watched(): WatchedObjects {
+    const { fieldSelector, namespaces } = this.#options;
+    return { kind: this.kind, fieldSelector, namespaces };
   }
 
   /** Whether the source watches another cluster than that of the operator. */

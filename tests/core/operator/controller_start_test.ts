@@ -35,6 +35,7 @@ function startOf(
     name: "late",
     kind: ConfigMap,
     watchedKinds: [ConfigMap],
+    watched: [],
     settings: {},
     start: () => answer(++counts.starts),
     cancelStart: () => {
