@@ -115,6 +115,29 @@ scenario(
 );
 
 scenario(
+  "A run that creates, deletes and changes one object each time is slowed down",
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, async (_gadget, ctx) => {
+      const map = { metadata: { name: "a" }, data: { step: "made" } };
+      await ctx.apply(ConfigMap, map);
+      await ctx.delete(ConfigMap, "a");
+      await ctx.apply(ConfigMap, map);
+      await ctx.modify(ConfigMap, "a", (made) => {
+        made.data = { step: "changed" };
+      });
+    }, { owns: [ConfigMap] });
+    await fixture.create("a");
+    await fixture.advance(60_000);
+    assert.ok(runs.length < 20, `${runs.length} runs in a minute`);
+    assert.ok(
+      fixture.log.some(({ message }) =>
+        message.startsWith("Runs create the same object repeatedly")
+      ),
+    );
+  },
+);
+
+scenario(
   "An object that is deleted after each creation is created with longer pauses",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, async (_gadget, ctx) => {

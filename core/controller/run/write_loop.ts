@@ -39,7 +39,7 @@ export interface StoredWrite {
 
 /** Stored write of the run of a primary. */
 interface ObservedWrite extends Pick<StoredWrite, "after" | "before"> {
-  /** Text that identifies the pair of primary and object. */
+  /** Text that identifies primary, verb and object. */
   readonly id: string;
   /** Time by the clock of the controller, in milliseconds. */
   readonly now: number;
@@ -92,10 +92,12 @@ export class WriteLoopDetector {
    * @returns The loop that the write is part of; undefined if absent.
    */
   observe(write: ObservedWrite): WriteLoop | undefined {
-    const { id, before, after, now } = write;
+    const { before, after, now } = write;
     const { resourceVersion, uid } = after;
-    const earlier = this.#lastWrites.get(id);
     const isChange = before !== undefined && before.metadata.uid === uid;
+    // Creations and changes of an object do not end each other's loops.
+    const id = isChange ? write.id : `${write.id} created`;
+    const earlier = this.#lastWrites.get(id);
     const created = isChange ? undefined : uid;
     // A write that changed nothing ends a loop. What no cache holds seems created.
     if (
@@ -108,7 +110,6 @@ export class WriteLoopDetector {
     }
     const hash = textHash(after.sent);
     const again = earlier !== undefined && earlier.hash === hash &&
-      (earlier.created === undefined) === isChange &&
       now - earlier.at <= LOOP_WINDOW_MS;
     const times = again ? earlier.times + 1 : 1;
     const last = { hash, times, at: now, created };
@@ -286,7 +287,10 @@ export class WriteObserver {
     const { key } = run;
     const written = after.keyText === key ? key : after.keyText;
     const object = this.#idOf(kind, written);
-    const id = object === key ? key : `${key} ${object}`;
+    // Different writes of one run to an object do not end each other's loops.
+    const id = object === key && subresource !== undefined
+      ? key
+      : `${key} ${verb} ${object}`;
     const target = () => `${kindText(kind)} ${written}`;
     run.wrote({
       verb,
