@@ -199,7 +199,48 @@ scenario(
     await fixture.until(() => errors.length > 0);
     assert.match(
       String(errors[0]),
-      /another dependent makes it in the same run/,
+      /another dependent makes or deletes it in the same run/,
+    );
+  },
+);
+
+scenario(
+  "An object that a bulk dependent deletes and a later node makes is an error",
+  async (fixture) => {
+    const errors: unknown[] = [];
+    const workflow = new Workflow<Gadget>()
+      .add(
+        "many",
+        bulkDependent<Gadget, ConfigMap>(ConfigMap, {
+          desired: () => [],
+          watch: { labelSelector: "role=worker" },
+        }),
+      )
+      .add(
+        "one",
+        kubernetesDependent(ConfigMap, {
+          desired: valueMap("", { role: "worker" }),
+        }),
+        { dependsOn: ["many"] },
+      );
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile() {},
+      onError(_gadget, error) {
+        errors.push(error);
+      },
+    }, { workflow });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await findMap(fixture, "a")) !== undefined
+    );
+    assert.deepEqual(errors, []);
+    await fixture.change("a", { value: "second" });
+    await fixture.until(() => errors.length > 0);
+    assert.match(
+      String(errors[0]),
+      /Cannot reconcile v1 ConfigMap default\/a: another dependent makes or deletes it in the same run/,
     );
   },
 );

@@ -293,7 +293,7 @@ export class DependentResource<
       throw new Error(
         `Cannot reconcile ${
           kindText(this.#kind)
-        } ${id}: another dependent makes it in the same run, so give it another name`,
+        } ${id}: another dependent makes or deletes it in the same run, so give it another name, or each its own watch: { labelSelector }`,
       );
     }
     ctx.attributes.set(`${this.#name} ${id}`, this);
@@ -322,6 +322,22 @@ export class DependentResource<
     const actual = await this.readOwn(key, ctx, owner);
     if (actual === undefined || actual.metadata.deletionTimestamp) return;
     await this.#delete(actual, key, ctx);
+  }
+
+  /**
+   * Deletes an object of a bulk that is not desired; a dependent that makes it
+   * later in the same run fails.
+   */
+  async prune(
+    key: ObjectKey,
+    ctx: Context<P>,
+    owner: string | undefined,
+  ): Promise<void> {
+    const id = keyText(key);
+    if (this.#options.unwanted !== "orphan" && !this.#isOfOther(id, ctx)) {
+      ctx.attributes.set(`${this.#name} ${id}`, this);
+    }
+    await this.delete(key, ctx, owner);
   }
 
   /** Whether an object belongs to the primary, or was applied without an owner. */

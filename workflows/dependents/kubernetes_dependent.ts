@@ -1,4 +1,6 @@
+import { fieldSelectorText } from "../../core/api/field_selector.ts";
 import { checkKind, type Kind, kindText } from "../../core/api/kind.ts";
+import { labelSelectorText } from "../../core/api/label_selector.ts";
 import type {
   ApplyObject,
   KubernetesObject,
@@ -15,7 +17,10 @@ import {
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import { WatchingSource } from "../../core/controller/watch/watch_source.ts";
+import {
+  WatchingSource,
+  type WatchSourceOptions,
+} from "../../core/controller/watch/watch_source.ts";
 import { isPromise } from "../../core/tracing.ts";
 import {
   type Dependent,
@@ -121,6 +126,7 @@ export function kubernetesDependent<
   },
 ): KubernetesDependent<P, S> & { readonly source: EventSource<P, S> } {
   const source = dependentSource(kind, options, RULES);
+  const { watch } = options;
   const resource = new DependentResource(kind, source, options);
   const compute = (primary: P, ctx: Context<P>) => {
     try {
@@ -146,7 +152,7 @@ export function kubernetesDependent<
   };
   const keyOf = async (primary: P, ctx: Context<P>) =>
     options.key?.(primary) ?? (await desiredOf(primary, ctx)).key;
-  return remembered({ kind, source }, {
+  return remembered({ kind, source, watch }, {
     source,
     sources: [source],
     garbageCollected: resource.garbageCollected,
@@ -179,7 +185,9 @@ export function kubernetesDependent<
  *
  * Its resource is a map by `namespace/name`. All objects of the kind that its
  * event source has for a primary must be its own: where the primary owns others
- * of this kind, give these a label, and set `watch: { labelSelector }`.
+ * of this kind, give these a label, and set `watch: { labelSelector }`. An object
+ * that somebody takes out of that selection is applied again while it is
+ * desired; once it is not, it is deleted with the primary only.
  *
  * @param kind The kind of the objects.
  * @param options The desired state, and how it is reconciled.
@@ -261,14 +269,15 @@ export function bulkDependent<
   const source = dependentSource(kind, options, BULK_RULES);
   const resource = new DependentResource(kind, source, options);
   const read = readerOf(source);
-  const deletes = options.unwanted === "orphan"
+  const { unwanted, watch } = options;
+  const deletes = unwanted === "orphan"
     ? "none"
     : options.source !== undefined
     ? "source"
-    : SELECTIONS.some((name) => options.watch?.[name] !== undefined)
-    ? "none"
+    : SELECTIONS.some((name) => watch?.[name] !== undefined)
+    ? "selection"
     : "kind";
-  return remembered({ kind, source, deletes }, {
+  return remembered({ kind, source, watch, deletes }, {
     sources: [source],
     garbageCollected: resource.garbageCollected,
     read,
@@ -287,7 +296,7 @@ export function bulkDependent<
       }
       for (const [id, object] of await read(primary, ctx)) {
         if (desired.has(id)) continue;
-        await resource.delete(keyOf(object), ctx, primary.metadata.uid);
+        await resource.prune(keyOf(object), ctx, primary.metadata.uid);
       }
       return await reconcileAll(desired, (one) => resource.reconcile(one, ctx));
     },
@@ -312,8 +321,9 @@ const SELECTIONS = [
 interface Written {
   readonly kind: Kind;
   readonly source: EventSource<never>;
+  readonly watch?: WatchSourceOptions<never, never> | undefined;
   /** Which objects besides its own a bulk dependent would delete. */
-  readonly deletes?: "none" | "source" | "kind";
+  readonly deletes?: "none" | "selection" | "source" | "kind";
 }
 
 const written: WeakMap<object, Written> = new WeakMap();
@@ -327,9 +337,29 @@ function remembered<D extends object>(what: Written, dependent: D): D {
 export function wouldDelete(bulk: object, other: object): boolean {
   const [a, b] = [written.get(bulk), written.get(other)];
   if (a === undefined || b === undefined || a === b) return false;
-  return a.deletes === "kind"
-    ? a.kind.kind === b.kind.kind && a.kind.group === b.kind.group
-    : a.deletes === "source" && a.source === b.source;
+  const { deletes = "none" } = a;
+  if (deletes === "source") return a.source === b.source;
+  return deletes !== "none" && a.kind.kind === b.kind.kind &&
+    a.kind.group === b.kind.group &&
+    (deletes === "kind" || isSameSelection(a.watch, b.watch));
+}
+
+/** Whether two watches select the same objects, as far as their texts show. */
+function isSameSelection(
+  ...watches: readonly (Written["watch"])[]
+): boolean {
+  const [a, b] = watches.map((watch) => {
+    const { labelSelector = [], fieldSelector = [] } = watch ?? {};
+    return JSON.stringify([
+      labelSelectorText(labelSelector),
+      fieldSelectorText(fieldSelector),
+      watch?.shardSelector,
+      watch?.namespaces,
+    ]);
+  });
+  const [mine, theirs] = watches;
+  return a === b && mine?.mapper === theirs?.mapper &&
+    mine?.references === theirs?.references;
 }
 
 /** Converts desired objects to a list, from a list or the values of a map. */

@@ -225,7 +225,20 @@ test("Workflow refuses a bulk that would delete the objects of another node", ()
   );
   both(bulk({ unwanted: "orphan" }));
   both(bulk({ source: watch(ConfigMap) }));
-  both(bulk({ watch: { labelSelector: "part=many" } }));
+  const selected = bulk({ watch: { labelSelector: "part=many" } });
+  both(selected);
+  for (
+    const labelSelector of ["part=many", { matchLabels: { part: "many" } }]
+  ) {
+    assert.throws(
+      () =>
+        new Workflow().add("many", selected)
+          .add("one", bulk({ watch: { labelSelector } })),
+      refused,
+    );
+  }
+  new Workflow().add("many", selected)
+    .add("one", bulk({ watch: { labelSelector: "part=one" } }));
   new Workflow().add("many", bulk()).add("one", readOnlyDependent(ConfigMap));
 });
 
