@@ -46,7 +46,8 @@ class KindWriter {
           : wanted,
       );
       const at = this.declarations.length;
-      const schema: OpenApiSchema = version.schema?.openAPIV3Schema ?? {};
+      const schema: OpenApiSchema = version.schema?.openAPIV3Schema ??
+        { "x-kubernetes-preserve-unknown-fields": true };
       const body = this.#fields(schema, name, OBJECT_FIELDS);
       const about = comment(
         schema.description as string | undefined ??

@@ -315,8 +315,14 @@ export const CONTROLLER_OPTIONS: OptionTable<
   sources: { type: "array", default: [] },
   workflow: {
     type: "object?",
-    check: (workflow, subject) =>
-      checkParts(workflow, WORKFLOW_PARTS, `${subject}, workflow`),
+    check(workflow, subject) {
+      if ("read" in workflow && !("resultIn" in workflow)) {
+        throw new TypeError(
+          `Cannot read the options of ${subject}: "workflow" must be a Workflow, so write new Workflow().add("name", dependent): received a dependent`,
+        );
+      }
+      checkParts(workflow, WORKFLOW_PARTS, `${subject}, workflow`);
+    },
   },
   retry: {
     type: "object",

@@ -28,7 +28,7 @@ async function kinds(
 /** Program that uses the kinds; lines with an error are marked. */
 const USE = `
 import type { Certificate } from "./kinds.ts";
-import { CertificateV1alpha1, DnsRecord } from "./kinds.ts";
+import { CertificateV1alpha1, DnsRecord, type Loose } from "./kinds.ts";
 import { Certificate as Kind } from "./kinds.ts";
 const spec: Certificate["spec"] = {
   secretName: "a",
@@ -53,6 +53,7 @@ export const first: "True" | "False" | "Unknown" | undefined =
   certificate.status?.conditions?.[0]?.status;
 export const nulled: Certificate["spec"] = { ...spec, privateKey: null };
 export const names: string[] = [Kind.kind, CertificateV1alpha1.version, DnsRecord.group];
+export const loose: Loose = { metadata: { name: "a" }, spec: { size: 1 } };
 // @ts-expect-error a required field is missing
 export const missing: Certificate["spec"] = { issuerRef: { name: "ca" } };
 // @ts-expect-error not one of the values
@@ -119,6 +120,7 @@ test("coracle kinds names the storage version as the kind, others by version", a
     "export const CertificateV1alpha1: Kind<CertificateV1alpha1>",
     // The name Record is that of a type of TypeScript.
     "export const DnsRecord: Kind<DnsRecord>",
+    "export const Loose: Kind<Loose>",
   ]);
 });
 

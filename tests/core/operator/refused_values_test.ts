@@ -63,6 +63,10 @@ const CASES: Readonly<Record<string, Case>> = {
       [{ retry: { delay: 5, maxAttempts: 1 } }, /retry: "delay" must be a fun/],
       [{ retry: { delay() {} } }, /retry: "maxAttempts" must be a number/],
       [{ rateLimit: { admit: 5 } }, /rateLimit: "admit" must be a function/],
+      [
+        { workflow: { read() {}, reconcile() {}, sources: [] } },
+        /"workflow" must be a Workflow, so write new Workflow\(\)\.add/,
+      ],
       [{ workflow: {} }, /workflow: "needsFinalizer" must be true or false/],
       [
         { workflow: { needsFinalizer: false, sources: {} } },
