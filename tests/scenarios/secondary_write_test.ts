@@ -115,6 +115,30 @@ scenario(
 );
 
 scenario(
+  "An object that a run deletes and creates again causes one more run",
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, async ({ spec }, ctx) => {
+      const map = { metadata: { name: "a" }, data: { value: spec.value } };
+      const found = await ctx.get(ConfigMap, "a");
+      if (found !== undefined && found.data?.["value"] !== spec.value) {
+        await ctx.delete(ConfigMap, "a");
+      }
+      await ctx.apply(ConfigMap, map);
+    }, { owns: [ConfigMap] });
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    const before = await fixture.client.get(ConfigMap, KEY);
+    await fixture.change("a", { value: "second" });
+    await fixture.until(() => runs.length === 3);
+    await fixture.advance(600_000);
+    const after = await fixture.client.get(ConfigMap, KEY);
+    assert.equal(after.data?.["value"], "second");
+    assert.notEqual(after.metadata.uid, before.metadata.uid);
+    assert.equal(runs.length, 3);
+  },
+);
+
+scenario(
   "A run that creates, deletes and changes one object each time is slowed down",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, async (_gadget, ctx) => {
