@@ -161,9 +161,14 @@ function comparable(
   object: JsonObject,
   named: (text: string) => string,
 ): JsonObject {
-  const { generation } = metadataOf(object);
+  const { generation, managedFields } = metadataOf(object);
+  const isBuiltIn = BUILT_IN_GROUP.test(String(object["apiVersion"]));
   const walk = (value: unknown, name: string, inMetadata: boolean): unknown => {
     if (ALLOCATED.has(name)) return "<allocated>";
+    // The server's default depends on the tag that the image had at creation.
+    if (
+      name === "imagePullPolicy" && isBuiltIn && !isApplied(managedFields, name)
+    ) return undefined;
     if (typeof value === "string") {
       if (TIME_REGEXP.test(value)) return "<time>";
       // Messages of conditions name the generation.
@@ -192,9 +197,7 @@ function comparable(
   };
   // The status of built-in kinds is the work of built-in controllers; none is as
   // good as an empty one.
-  const status = BUILT_IN_GROUP.test(String(object["apiVersion"]))
-    ? undefined
-    : object["status"] ?? {};
+  const status = isBuiltIn ? undefined : object["status"] ?? {};
   const fields = Object.entries({ ...object, status });
   return Object.fromEntries(
     fields.flatMap(([field, value]) => {
@@ -206,6 +209,14 @@ function comparable(
       return [[field, nameless ? { ...walked, name: "<generated>" } : walked]];
     }),
   );
+}
+
+/** Whether a manager has applied a field of this name. */
+function isApplied(managedFields: unknown, name: string): boolean {
+  return Array.isArray(managedFields) &&
+    managedFields.some(({ operation, fieldsV1 }) =>
+      operation === "Apply" && JSON.stringify(fieldsV1).includes(`"f:${name}"`)
+    );
 }
 
 /** Whether a condition belongs to an older generation of its object. */

@@ -96,6 +96,26 @@ test("Conditions of an older generation say nothing of the newest one", () => {
   assert.equal(differ(gadget(current), gadget(old)).length, 1);
 });
 
+test("The default of imagePullPolicy is no difference, an applied one is", () => {
+  const pod = (imagePullPolicy: string, operation: string) =>
+    object("Pod", "a", {
+      metadata: {
+        managedFields: [{
+          operation,
+          fieldsV1: { "f:spec": { "f:imagePullPolicy": {} } },
+        }],
+      },
+      spec: { containers: [{ name: "a", image: "a:1", imagePullPolicy }] },
+    });
+  const differences = (operation: string) =>
+    differ([pod("Always", operation)], [pod("IfNotPresent", operation)])
+      .map(differenceName);
+  assert.deepEqual(differences("Update"), []);
+  assert.deepEqual(differences("Apply"), [
+    "Pod .spec.containers[].imagePullPolicy",
+  ]);
+});
+
 test("Numbers that are times of the world are no differences, others are", () => {
   const since = (value: number) => [
     object("Gadget", "a", { status: { since: value } }),
