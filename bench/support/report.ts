@@ -84,7 +84,9 @@ export function comparison(bench: Bench, pairs: readonly Pair[]): string {
         measures.filter((measure) => measure.unit === unit)
           .map(({ value }) => value)
       ) as [number[], number[]];
-      const ratios = was.map((value, i) => (is[i] ?? NaN) / value);
+      const ratios = was.map((value, i) =>
+        value === is[i] ? 1 : (is[i] ?? NaN) / value
+      );
       lines.push(
         `    ${digits(median(was)).padStart(9)} → ${
           digits(median(is)).padStart(9)

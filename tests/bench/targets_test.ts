@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadBench } from "../../bench/support/bench.ts";
 import { HEADLINES } from "../../bench/support/headlines.ts";
+import { comparison } from "../../bench/support/report.ts";
 import { TARGETS, verdicts } from "../../bench/support/targets.ts";
 
 function result(subject: string, value: number) {
@@ -16,6 +17,13 @@ test("Verdicts compare a measure with the rival's of the same run", () => {
   assert.equal(met?.margin, 1.25);
   const [missed] = verdicts([result("coracle", 4), result("JSON.parse", 20)]);
   assert.equal(missed?.met, false);
+});
+
+test("Measures that are 0 before and after a change are equal", async () => {
+  const bench = await loadBench("queue");
+  const measures = [{ unit: "retries", value: 0 }];
+  const pair = { subject: "coracle", before: measures, after: measures };
+  assert.match(comparison(bench, [pair]), /0 retries  × 1 \(1 to 1\)/);
 });
 
 test("Verdicts are empty where one of the two was not measured", () => {

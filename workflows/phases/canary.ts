@@ -11,8 +11,9 @@ import {
   type Settings,
 } from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
-import { keyOf } from "../../core/api/object_key.ts";
+import { keyOf, keyText } from "../../core/api/object_key.ts";
 import type { Client } from "../../core/client/client.ts";
+import type { Context } from "../../core/controller/context.ts";
 import type { Reconciler } from "../../core/controller/reconciler.ts";
 import { noUpdate } from "../../core/controller/result.ts";
 
@@ -67,7 +68,10 @@ const RULES: OptionRules<CanaryOptions<never>> = {
   touch: "function",
 };
 
-interface Watched {
+interface Watched<P extends KubernetesObject>
+  extends Pick<Context<P>, "key" | "primaries"> {
+  /** Newest generation that a run has seen or made. */
+  generation: number;
   /** Expected generation; undefined while none is expected. */
   awaited: number | undefined;
   /** Time of the last patch or run, in milliseconds. */
@@ -104,7 +108,7 @@ export class Canary<P extends KubernetesObject> {
   readonly #kind: Kind<P>;
   readonly #options: CanaryOptions<P>;
   readonly #settings: Settings<CanarySettings>;
-  readonly #watched: Map<string, Watched> = new Map();
+  readonly #watched: Map<string, Watched<P>> = new Map();
 
   /**
    * Creates the canaries of a kind.
@@ -123,10 +127,14 @@ export class Canary<P extends KubernetesObject> {
     this.#settings = resolveOptions(options, DEFAULTS);
   }
 
-  /** Whether every canary had a run in time; true without any canary. */
+  /**
+   * Whether every canary of this replica had a run in time; true without any
+   * canary.
+   */
   get healthy(): boolean {
     const { clock, every, within } = this.#settings;
     const now = clock.now();
+    for (const [uid, watched] of this.#watched) this.#follow(uid, watched);
     return [...this.#watched.values()].every(({ awaited, since }) =>
       now - since <= within + (awaited === undefined ? every : 0)
     );
@@ -157,7 +165,7 @@ export class Canary<P extends KubernetesObject> {
           this.#watched.delete(object.metadata.uid ?? "");
           return await reconciler.reconcile(object, ctx);
         }
-        const after = await this.#seen(object);
+        const after = await this.#seen(object, ctx);
         return noUpdate({ observed: false }).rescheduleAfter(after);
       },
       cleanup: async (object, ctx) => {
@@ -173,19 +181,36 @@ export class Canary<P extends KubernetesObject> {
     return object.metadata.labels?.[this.#settings.label] === "true";
   }
 
+  /** Follows a canary that was deleted or that another replica runs by now. */
+  #follow(uid: string, watched: Watched<P>): void {
+    const { key, primaries, generation } = watched;
+    const text = keyText(key);
+    const cached = primaries.get(text);
+    if (!primaries.has(text) || cached && !this.#isCanary(cached)) {
+      this.#watched.delete(uid);
+    }
+    const newest = cached?.metadata.generation ?? 0;
+    if (newest <= generation) return;
+    const since = this.#settings.clock.now();
+    Object.assign(watched, { generation: newest, awaited: undefined, since });
+  }
+
   /**
    * Processes a run of a canary; returns the delay of the next one in
    * milliseconds.
    */
-  async #seen(object: P): Promise<number> {
+  async #seen(object: P, ctx: Context<P>): Promise<number> {
     const { uid = "", generation = 0 } = object.metadata;
     const { clock, every, within } = this.#settings;
     const now = clock.now();
     const known = this.#watched.get(uid);
     if (known === undefined) {
-      this.#watched.set(uid, { awaited: undefined, since: now });
+      const { key, primaries } = ctx;
+      const first = { key, primaries, generation };
+      this.#watched.set(uid, { ...first, awaited: undefined, since: now });
       return every;
     }
+    known.generation = generation;
     if (known.awaited !== undefined) {
       if (generation < known.awaited) return within;
       known.awaited = undefined;
@@ -205,6 +230,7 @@ export class Canary<P extends KubernetesObject> {
       );
     }
     known.awaited = touched.metadata.generation ?? generation + 1;
+    known.generation = known.awaited;
     known.since = now;
     return within;
   }

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Context } from "../../../core/controller/context.ts";
 import { noUpdate } from "../../../core/controller/result.ts";
 import { Canary } from "../../../workflows/phases/canary.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { Gadget, scenario } from "../../support/operator_fixture.ts";
 
 scenario(
@@ -113,6 +115,42 @@ scenario(
     assert.ok(canary.healthy);
   },
 );
+
+test("A canary that another replica runs or deletes is healthy here", async () => {
+  const clock = new VirtualClock();
+  const make = (generation: number): Gadget => ({
+    metadata: {
+      name: "canary",
+      uid: "1",
+      generation,
+      labels: { "coracle.dev/canary": "true" },
+    },
+    spec: { value: "first" },
+  });
+  const cached = new Map([["canary", make(1)]]);
+  const touched = make(2);
+  const canary = new Canary(Gadget, {
+    client: { patch: () => Promise.resolve(touched as never) },
+    touch: () => ({}),
+    clock,
+  });
+  const { reconcile } = canary.guard({ reconcile() {}, cleanup() {} });
+  const ctx = { key: { name: "canary" }, primaries: cached };
+  const run = () => reconcile(make(1), ctx as unknown as Context<Gadget>);
+  await run();
+  await clock.advance(60_000);
+  await run();
+  // Its change does not come back: another replica has taken it over.
+  for (let generation = 3; generation < 9; generation++) {
+    await clock.advance(59_000);
+    cached.set("canary", make(generation));
+    assert.ok(canary.healthy);
+  }
+  await clock.advance(121_000);
+  assert.ok(!canary.healthy, "nobody changes it");
+  cached.clear();
+  assert.ok(canary.healthy);
+});
 
 test("Canary refuses a reconciler without a cleanup", () => {
   const canary = new Canary(Gadget, {
