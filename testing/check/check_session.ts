@@ -127,10 +127,12 @@ export class CheckSession {
    * @throws {TypeError} If a file creates no operator.
    */
   static async open(options: SessionOptions): Promise<CheckSession> {
-    const { kinds = (await readOptions(options.options)).kinds } = options;
+    const file = await readOptions(options.options);
+    const { kinds = file.kinds, externals = file.externals } = options;
     const source = await operatorSource(options.operator, {
       ...options,
       kinds,
+      externals,
     });
     return new CheckSession(source, options);
   }

@@ -24,6 +24,7 @@ import {
 import { importFresh } from "./fresh_modules.ts";
 import type { CheckOptions } from "../check_options.ts";
 import type { OperatorCluster, StartedOperator, WorldStart } from "./world.ts";
+import { replaceFetch } from "./world_globals.ts";
 
 /** Source of an operator that creates any number of instances. */
 export interface OperatorSource {
@@ -59,7 +60,7 @@ export interface OperatorSource {
  */
 export async function operatorSource(
   given: CheckOptions["operator"],
-  options: Pick<CheckOptions, "kinds" | "from"> & {
+  options: Pick<CheckOptions, "kinds" | "from" | "externals"> & {
     readonly definitions?: readonly JsonObject[] | undefined;
     readonly export?: string | undefined;
   } = {},
@@ -73,7 +74,7 @@ export async function operatorSource(
   };
   const described = typeof given === "function"
     ? { operators: [given(idle) as Partial<OperatorHandle>], exports: {} }
-    : await describe(file!, idle, options.export);
+    : await describe(file!, idle, options);
   const controllers = described.operators.flatMap((one) =>
     one.controllers ?? []
   );
@@ -164,7 +165,9 @@ type Exports = Readonly<Record<string, unknown>>;
 async function describe(
   file: string,
   cluster: OperatorCluster,
-  name: string | undefined,
+  { export: name, externals }: Pick<CheckOptions, "externals"> & {
+    readonly export?: string | undefined;
+  },
 ): Promise<{
   readonly operators: readonly Partial<OperatorHandle>[];
   readonly exports: Exports;
@@ -176,6 +179,7 @@ async function describe(
     logger: silentLogger,
     operatorMade: (operator) => void made.push(operator),
   });
+  const restoreFetch = replaceFetch(externals);
   try {
     const exports = await importFresh(file);
     const operators = await chosen(exports, made, cluster, name);
@@ -186,6 +190,7 @@ async function describe(
       }`,
     );
   } finally {
+    restoreFetch();
     setDevelopment(before);
   }
 }

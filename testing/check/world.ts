@@ -34,7 +34,7 @@ import {
 import type { CheckOptions } from "../check_options.ts";
 import type { TraceEntry } from "./trace.ts";
 import { WorldClock } from "./world_clock.ts";
-import { replaceGlobals } from "./world_globals.ts";
+import { replaceGlobals, unanswered } from "./world_globals.ts";
 import { replaceHttp } from "./world_http.ts";
 import { type Chooser, Schedule } from "./world_schedule.ts";
 import { type Surroundings, WorldTransport } from "./world_transport.ts";
@@ -440,7 +440,7 @@ export class World {
     if (fetch === undefined) {
       this.trace.push({ ...entry, body, status: 0 });
       // deno-lint-ignore coracle/error-message -- as the runtimes word it
-      throw new TypeError("fetch failed");
+      throw new TypeError("fetch failed", { cause: unanswered(request) });
     }
     const response = await fetch(request);
     this.#activity++;

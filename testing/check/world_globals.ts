@@ -124,6 +124,30 @@ function awaited<T extends object>(
   });
 }
 
+/** Error of a request outside of the cluster without the option `externals`. */
+export function unanswered({ method, url }: Request): Error {
+  return new Error(
+    `Cannot send ${method} ${url}: a check reaches nothing outside of the cluster, so answer it by the option externals, in a file beside the operator's such as operator.check.ts`,
+  );
+}
+
+/**
+ * Replaces the global `fetch` by `externals`, for work outside the simulation.
+ *
+ * @returns Function that restores it.
+ */
+export function replaceFetch(
+  externals: ((request: Request) => Promise<Response>) | undefined,
+): () => void {
+  return replace(globalThis, {
+    fetch: async (input: RequestInfo | URL, init?: RequestInit) => {
+      const request = new Request(input, init);
+      if (externals === undefined) throw unanswered(request);
+      return await externals(request);
+    },
+  });
+}
+
 /** Replaces members of an object; returns a function that restores them. */
 function replace(owner: object, members: object): () => void {
   const before = Object.getOwnPropertyDescriptors(owner);

@@ -134,6 +134,14 @@ test("coracle check takes answers of other services from a file beside", async (
     /^Nothing answered PUT http:\/\/tickets\.test\/: the option externals can/m,
   );
   const folder = temporaryFolder();
+  const loading = await check(
+    writeText(folder, "loading.ts", 'await fetch("http://tickets.test/");'),
+  );
+  assert.equal(loading.code, 2);
+  assert.match(
+    loading.said,
+    /^Cannot send GET http:\/\/tickets\.test\/: .* by the option externals/,
+  );
   writeText(folder, "alone.check.ts", "export default { fetch: 1 };");
   const wrong = await check(writeText(folder, "alone.ts", ""));
   assert.equal(wrong.code, 2);
