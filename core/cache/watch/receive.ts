@@ -55,8 +55,12 @@ export class TimeSlice {
   async pause(): Promise<number> {
     const before = this.#clock.now();
     await nextTurn();
-    this.#start = this.#clock.now();
-    return this.#start - before;
+    return this.begin() - before;
+  }
+
+  /** Begins a new slice; returns the time. */
+  begin(): number {
+    return this.#start = this.#clock.now();
   }
 }
 
@@ -203,6 +207,7 @@ async function pause(receiving: ReceiveDeps): Promise<void> {
   signal.throwIfAborted();
   if (lateness >= EVENT_LOOP_LAG_MS) {
     await sleep(Math.min(lateness, LAG_PAUSE_LIMIT_MS), { clock, signal });
+    slice.begin();
   }
 }
 

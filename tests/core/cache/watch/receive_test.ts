@@ -93,6 +93,31 @@ test("readEvents pauses reading while the event loop lags", async () => {
   assert.equal(clock.timers.length, 0);
 });
 
+test("readEvents has a whole time slice after a pause for a lag", async () => {
+  const exchange = new CountedExchange();
+  const clock = new HandClock();
+  const taken: number[] = [];
+  const take = () => {
+    taken.push(clock.time);
+    if (taken.length > 1) return undefined;
+    clock.time += 10; // the slice is over
+    setImmediate(() => clock.time += 40); // a run
+    return undefined;
+  };
+  const read = readEvents(
+    exchange as unknown as ResponseReader,
+    take,
+    receiving(clock),
+  );
+  await someTurns();
+  clock.time += 40;
+  clock.timers.splice(0)[0]?.fire();
+  // The events that have come during the run cause one more run together.
+  setImmediate(() => clock.time += 40);
+  assert.equal(await read, CHUNKS);
+  assert.deepEqual(taken, [0, 90, 90, 90, 90, 90]);
+});
+
 test("readEvents evicts objects before it reads on when the budget is exceeded", async () => {
   const exchange = new CountedExchange();
   const clock = new HandClock();
