@@ -9,7 +9,9 @@
  * @module
  */
 
+import { ApiError } from "../../core/api/api_error.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { messageWithCause } from "../../core/error_text.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 
@@ -95,22 +97,64 @@ export interface KubernetesDependent<P extends KubernetesObject, S>
 }
 
 /**
- * Reconciles several resources, one after the other.
+ * Deletes and reconciles several resources, one after the other, by
+ * {@linkcode attemptAll}.
  *
+ * @param unwanted Deletions, which come first.
  * @returns The resources that exist, by key, and the combined operation.
  */
 export async function reconcileAll<D, S>(
   desired: ReadonlyMap<string, D>,
-  reconcile: (one: D, key: string) => Promise<DependentResult<S>>,
+  { unwanted, reconcile, signal }: {
+    readonly unwanted: readonly (() => Promise<void>)[];
+    readonly reconcile: (one: D, key: string) => Promise<DependentResult<S>>;
+    readonly signal: AbortSignal;
+  },
 ): Promise<DependentResult<ReadonlyMap<string, S>>> {
   const resource = new Map<string, S>();
   const operations = new Set<DependentResult<S>["operation"]>();
-  for (const [key, one] of desired) {
+  const wanted = Array.from(desired, ([key, one]) => async () => {
     const result = await reconcile(one, key);
     operations.add(result.operation);
     if (result.resource !== undefined) resource.set(key, result.resource);
-  }
+  });
+  await attemptAll([...unwanted, ...wanted], signal);
   const operation = (["created", "updated"] as const)
     .find((one) => operations.has(one));
   return { operation: operation ?? "none", resource };
+}
+
+/**
+ * Takes steps for several resources, one after the other. A step that fails
+ * does not keep the others from being taken, unless the run was aborted or the
+ * server does not answer.
+ *
+ * @throws {unknown} The error of the step, or an AggregateError of several.
+ */
+export async function attemptAll(
+  steps: readonly (() => Promise<void>)[],
+  signal: AbortSignal,
+): Promise<void> {
+  const errors: unknown[] = [];
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      errors.push(error);
+      if (signal.aborted || concernsAll(error)) break;
+    }
+  }
+  if (errors.length === 0) return;
+  if (errors.length === 1) throw errors[0];
+  throw new AggregateError(
+    errors,
+    `${messageWithCause(errors[0])}; and ${errors.length - 1} more failed`,
+  );
+}
+
+/** Whether the next resource would fail as well: those of a connection have a cause. */
+function concernsAll(error: unknown): boolean {
+  return ApiError.is(error)
+    ? error.isUnauthorized || error.isTooManyRequests || error.status >= 500
+    : error instanceof Error && error.cause !== undefined;
 }

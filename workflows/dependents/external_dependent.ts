@@ -10,6 +10,7 @@ import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 import {
+  attemptAll,
   type Dependent,
   type DependentResult,
   type KubernetesDependent,
@@ -352,20 +353,27 @@ function externalResources<P extends KubernetesObject, D, R>(
       const wanted = await desired?.(primary, ctx);
       const found = await read(primary, ctx);
       if (wanted === undefined) return { operation: "none", resource: found };
-      for (const [key, actual] of found) {
-        if (wanted.has(key) || deleteResource === undefined) continue;
-        await deleteOne(actual, { primary, ctx, key });
-      }
-      return await reconcileAll(
-        wanted,
-        (one, key) => reconcileOne(one, found.get(key), { primary, ctx, key }),
-      );
+      const unwanted = deleteResource === undefined
+        ? []
+        : [...found].filter(([key]) => !wanted.has(key));
+      return await reconcileAll(wanted, {
+        unwanted: unwanted.map(([key, actual]) => () =>
+          deleteOne(actual, { primary, ctx, key })
+        ),
+        reconcile: (one, key) =>
+          reconcileOne(one, found.get(key), { primary, ctx, key }),
+        signal: ctx.signal,
+      });
     },
     ...(desired !== undefined && deleteResource !== undefined && {
       async delete(primary: P, ctx: Context<P>) {
-        for (const [key, actual] of await read(primary, ctx)) {
-          await deleteOne(actual, { primary, ctx, key });
-        }
+        const found = [...await read(primary, ctx)];
+        await attemptAll(
+          found.map(([key, actual]) => () =>
+            deleteOne(actual, { primary, ctx, key })
+          ),
+          ctx.signal,
+        );
         // Resources that were deleted before may still have a stored id.
         const ids = await state?.store.read(primary, ctx);
         for (const key of ids?.keys() ?? []) {

@@ -23,6 +23,7 @@ import {
 } from "../../core/controller/watch/watch_source.ts";
 import { isPromise } from "../../core/tracing.ts";
 import {
+  attemptAll,
   type Dependent,
   type KubernetesDependent,
   reconcileAll,
@@ -181,7 +182,8 @@ export function kubernetesDependent<
 /**
  * Creates a dependent that is any number of objects of one kind for each
  * primary: objects that are no longer desired are deleted first, then each
- * desired one is created or updated.
+ * desired one is created or updated. One that the server refuses does not keep
+ * the others from it.
  *
  * Its resource is a map by `namespace/name`. All objects of the kind that its
  * event source has for a primary must be its own: where the primary owns others
@@ -294,16 +296,23 @@ export function bulkDependent<
         }
         desired.set(id, one);
       }
-      for (const [id, object] of await read(primary, ctx)) {
-        if (desired.has(id)) continue;
-        await resource.prune(keyOf(object), ctx, primary.metadata.uid);
-      }
-      return await reconcileAll(desired, (one) => resource.reconcile(one, ctx));
+      const { uid } = primary.metadata;
+      const unwanted = [...await read(primary, ctx)]
+        .filter(([id]) => !desired.has(id))
+        .map(([, object]) => () => resource.prune(keyOf(object), ctx, uid));
+      return await reconcileAll(desired, {
+        unwanted,
+        reconcile: (one) => resource.reconcile(one, ctx),
+        signal: ctx.signal,
+      });
     },
     async delete(primary, ctx) {
-      for (const object of (await read(primary, ctx)).values()) {
-        await resource.delete(keyOf(object), ctx, primary.metadata.uid);
-      }
+      const { uid } = primary.metadata;
+      const found = Array.from((await read(primary, ctx)).values());
+      await attemptAll(
+        found.map((object) => () => resource.delete(keyOf(object), ctx, uid)),
+        ctx.signal,
+      );
     },
   });
 }

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiError } from "../../../core/api/api_error.ts";
+import { connectionError } from "../../../core/client/transport/transport_error.ts";
+import { ConfigMap } from "../../../core/kinds/mod.ts";
+import { Operator } from "../../../core/operator/operator.ts";
+import { VirtualClock, withTestCluster } from "../../../testing/mod.ts";
+import { attemptAll } from "../../../workflows/dependents/dependent.ts";
+import { bulkDependent, Workflow } from "../../../workflows/mod.ts";
+
+/** Makes the ConfigMaps that `names` of the primary lists. */
+const maps = new Workflow<ConfigMap>().add(
+  "maps",
+  bulkDependent(ConfigMap, {
+    desired: ({ data }) =>
+      (data?.["names"] ?? "").split(",").map((name) => ({
+        metadata: { name, labels: { made: "yes" } },
+      })),
+    watch: { labelSelector: "made=yes" },
+  }),
+);
+
+test(
+  "bulkDependent makes all objects but those that the server refuses",
+  withTestCluster({
+    clock: new VirtualClock(),
+    operator(options) {
+      const operator = new Operator(options);
+      operator.register(ConfigMap, { reconcile() {} }, {
+        workflow: maps,
+        fieldSelector: "metadata.name=list",
+      });
+      return operator;
+    },
+  }, async (cluster) => {
+    const { client, namespace, faults } = cluster;
+    for (const name of ["b", "d"]) {
+      faults.add({ resource: "configmaps", name, effect: { status: 403 } });
+    }
+    const metadata = { namespace, name: "list" };
+    await client.create(ConfigMap, { metadata, data: { names: "a,b,c,d,e" } });
+    const made = { namespace, labelSelector: "made=yes" };
+    await cluster.until(async () => {
+      const { items } = await client.list(ConfigMap, made);
+      return items.map(({ metadata: { name } }) => name).join() === "a,c,e";
+    });
+    await cluster.until(() => /\/b: .*; and 1 more failed/.test(cluster.log));
+  }),
+);
+
+test("attemptAll stops when the server does not answer or the run ends", async () => {
+  const refused = new ApiError("refused", { status: 403 });
+  const aborted = AbortSignal.abort();
+  const { signal } = new AbortController();
+  const tried = async (error: Error, during = signal) => {
+    let tries = 0;
+    const step = () => {
+      tries++;
+      return Promise.reject(error);
+    };
+    await assert.rejects(attemptAll([step, step, step], during));
+    return tries;
+  };
+  assert.equal(await tried(refused), 3);
+  assert.equal(await tried(new Error("not ours")), 3);
+  assert.equal(await tried(refused, aborted), 1);
+  assert.equal(await tried(new ApiError("busy", { status: 503 })), 1);
+  assert.equal(await tried(connectionError("http://a", new Error("reset"))), 1);
+});
