@@ -95,8 +95,8 @@ test("watch() gives a primary the objects that map to it, whatever its index has
   });
   answers.indexed = [part("one", "a"), part("two", "b")];
   await source.start(contextOf(gadget("a")));
-  const found = await source.secondaries(gadget("a"));
-  assert.deepEqual(found.map(({ metadata }) => metadata.name), ["one"]);
+  const found = await source.secondaries?.(gadget("a"));
+  assert.deepEqual(found?.map(({ metadata }) => metadata.name), ["one"]);
   await source.stop();
 });
 
