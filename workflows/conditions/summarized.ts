@@ -14,7 +14,6 @@ import { ApiError } from "../../core/api/api_error.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { checkOption, checkOptions } from "../../core/api/options.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
-import { systemClock } from "../../core/clock.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type {
   MaybePromise,
@@ -191,7 +190,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     definition: SummarizedDefinition<P>,
     { object, ctx }: { readonly object: P; readonly ctx: Context<P> },
   ) {
-    const { clock, requests } = definition;
+    const { clock = ctx.clock, requests } = definition;
     this.object = object;
     this.ctx = ctx;
     this.#definition = definition;
@@ -300,7 +299,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
   }
 
   #moment(): ConditionMoment {
-    const { clock = systemClock } = this.#definition;
+    const { clock = this.ctx.clock } = this.#definition;
     const { generation } = this.object.metadata;
     return { now: clock.wallTime(), generation };
   }

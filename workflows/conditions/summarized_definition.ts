@@ -207,9 +207,8 @@ export interface SummarizedDefinition<P extends Conditioned> {
   /** Receiver of notifications and failures. There is none by default. */
   readonly notifier?: Notifier | undefined;
   /**
-   * Clock for the times of conditions and for pauses.
-   *
-   * @default {systemClock}
+   * Clock for the times of conditions and for pauses. Defaults to that of the
+   * operator.
    */
   readonly clock?: Clock | undefined;
 }

@@ -9,7 +9,7 @@ import {
   resolveOptions,
   type Settings,
 } from "../../core/api/options.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type {
   MaybePromise,
@@ -124,11 +124,7 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
    * @default {"10s"}
    */
   readonly poll?: Duration | undefined;
-  /**
-   * Clock for delays and conditions.
-   *
-   * @default {systemClock}
-   */
+  /** Clock for delays and conditions. Defaults to that of the operator. */
   readonly clock?: Clock | undefined;
 }
 
@@ -138,16 +134,16 @@ type TaskRun<P extends TaskObject> = Parameters<
 
 type TaskTiming = Pick<
   TaskDefinition<never, never>,
-  "backOff" | "maxBackOff" | "poll" | "clock"
+  "backOff" | "maxBackOff" | "poll"
 >;
 const TIMING: OptionTable<TaskTiming> = {
   backOff: { type: "duration", default: "10s" },
   maxBackOff: { type: "duration", default: "1h" },
   poll: { type: "duration", default: "10s" },
-  clock: { type: "clock", default: systemClock },
 };
 const RULES: OptionRules<TaskDefinition<TaskObject<never>, never>> = {
   ...TIMING,
+  clock: "clock?",
   start: "function",
   check: "function",
   pointless: "function?",
@@ -242,7 +238,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
       run.ctx.events.warning("Abandoned", pointless);
       return await this.#write(run);
     }
-    const wait = (status.retryAt ?? 0) - this.#timing.clock.wallTime();
+    const wait = (status.retryAt ?? 0) - this.#now(run.ctx);
     if (wait > 0) return wait;
     const isNew = status.state === "Pending";
     if (isNew) {
@@ -296,7 +292,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
       : {};
     object.status = status as P["status"];
     const damaged = removeDamaged(status, STATUS_FIELDS);
-    const latest = this.#timing.clock.wallTime() + this.#timing.maxBackOff;
+    const latest = this.#now(ctx) + this.#timing.maxBackOff;
     if (Number(status.retryAt) > latest) {
       damaged.push("retryAt");
       delete status.retryAt;
@@ -347,13 +343,17 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     }
     status.state = "Pending";
     const pause = this.#timing.backOff * 2 ** (failures - 1);
-    status.retryAt = this.#timing.clock.wallTime() +
+    status.retryAt = this.#now(ctx) +
       Math.min(pause, this.#timing.maxBackOff);
+  }
+
+  #now(ctx: Context<P>): number {
+    return (this.#definition.clock ?? ctx.clock).wallTime();
   }
 
   async #write({ object, ctx }: TaskRun<P>): Promise<number | undefined> {
     const status: TaskStatus<Result> = object.status!;
-    const now = this.#timing.clock.wallTime();
+    const now = this.#now(ctx);
     const over = FINAL_STATES.has(status.state);
     const { generation } = object.metadata;
     if (over) status.observedGeneration ??= generation;

@@ -13,7 +13,6 @@
 import { milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { checkOptions } from "../../core/api/options.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Context, PrimaryEvents } from "../../core/controller/context.ts";
 import type { Reconciler } from "../../core/controller/reconciler.ts";
 import {
@@ -109,7 +108,6 @@ const FINAL_STATES: readonly Lifecycle[] = [
 class PhasedReconciler<P extends PhasedObject, Observed> {
   readonly #kind: Kind<P>;
   readonly #definition: PhasedDefinition<P, Observed>;
-  readonly #clock: Clock;
   readonly #statuses: ExclusiveStatus<P>;
   readonly #metrics: LifecycleMetrics | undefined;
   readonly #delays: Readonly<Record<NextRun, number | undefined>>;
@@ -118,7 +116,6 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     checkKind(kind, "a phased reconciler");
     checkOptions(definition, PHASED_RULES, "a phased reconciler");
     const { poll = "10s", interval = "60s", onStatus, metrics } = definition;
-    this.#clock = definition.clock ?? systemClock;
     this.#kind = kind;
     this.#definition = definition;
     this.#statuses = new ExclusiveStatus(kind, {
@@ -126,7 +123,10 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
       succeeds: (found, ours) => revisionOf(found) > revisionOf(ours),
     });
     this.#metrics = metrics &&
-      new LifecycleMetrics(metrics, { kind: kind.kind, clock: this.#clock });
+      new LifecycleMetrics(metrics, {
+        kind: kind.kind,
+        clock: definition.clock,
+      });
     this.#delays = {
       requeue: 0,
       poll: milliseconds(poll, "poll"),
@@ -282,6 +282,7 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
 
   async #flush(run: PhasedRun<P>, pending?: PendingReason): Promise<void> {
     const { object, ctx } = run;
+    const { clock = ctx.clock } = this.#definition;
     const status: PhasedStatus = object.status ??= {};
     const { error, rollout, conditions } = status;
     const lifecycle = lifecycleOf(object);
@@ -295,7 +296,7 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     status.conditions = lifecycleConditions(
       conditions ?? [],
       { lifecycle: shown, error, pending, message: rolledBackText(status) },
-      { now: this.#clock.wallTime(), generation },
+      { now: clock.wallTime(), generation },
     );
     if (rollout !== undefined && this.#statuses.isChanged(object)) {
       rollout.revision = revisionOf(status) + 1;

@@ -263,9 +263,8 @@ export interface PhasedDefinition<P extends PhasedObject, Observed> {
     readonly labels?: Readonly<Record<string, RegExp>> | undefined;
   } | undefined;
   /**
-   * Clock for attempts, conditions and metrics.
-   *
-   * @default {systemClock}
+   * Clock for attempts, conditions and metrics. Defaults to that of the operator,
+   * and for metrics to the system clock.
    */
   readonly clock?: Clock | undefined;
   /**

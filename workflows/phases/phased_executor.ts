@@ -1,5 +1,5 @@
 import { milliseconds } from "../../core/api/duration.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import { diffText, type SpecDiff } from "./change_map.ts";
 import type {
   PhasedDefinition,
@@ -69,7 +69,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     this.#definition = definition;
     this.#run = run;
     this.#write = flush;
-    this.#clock = definition.clock ?? systemClock;
+    this.#clock = definition.clock ?? run.ctx.clock;
     const { object } = run;
     const status = object.status ??= {};
     const { log, damaged } = readRollout(status.rollout, object.spec);

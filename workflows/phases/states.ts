@@ -8,7 +8,7 @@ import {
   resolveOptions,
   type Settings,
 } from "../../core/api/options.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type {
   MaybePromise,
@@ -40,7 +40,7 @@ export interface StatesObject<S extends string = string>
   } | undefined;
 }
 
-type StatesStatus<S extends string> = NonNullable<StatesObject<S>["status"]>;
+type StatesStatus = NonNullable<StatesObject["status"]>;
 type StateDefinition<P extends StatesObject, S extends string> = StatesOptions<
   P,
   S
@@ -91,11 +91,7 @@ export interface StatesOptions<P extends StatesObject, S extends string> {
    * @default {"60s"}
    */
   readonly interval?: Duration | undefined;
-  /**
-   * Clock for time limits and conditions.
-   *
-   * @default {systemClock}
-   */
+  /** Clock for time limits and conditions. Defaults to that of the operator. */
   readonly clock?: Clock | undefined;
 }
 
@@ -138,9 +134,9 @@ export interface StatesOptions<P extends StatesObject, S extends string> {
  * });
  * ```
  */
-export function states<P extends StatesObject<S>, S extends string>(
+export function states<P extends StatesObject>(
   kind: Kind<P>,
-  options: StatesOptions<P, S>,
+  options: StatesOptions<P, StateOf<P>>,
 ): Reconciler<P> {
   const machine = new StateMachine(kind, options);
   return {
@@ -151,14 +147,19 @@ export function states<P extends StatesObject<S>, S extends string>(
   };
 }
 
-type StatesTiming = Omit<StatesOptions<never, never>, "initial" | "states">;
+/** Names of the states, by the schema of the status. */
+type StateOf<P extends StatesObject> = NonNullable<
+  NonNullable<P["status"]>["state"]
+>;
+
+type StatesTiming = Pick<StatesOptions<never, never>, "poll" | "interval">;
 const TIMING: OptionTable<StatesTiming> = {
   poll: { type: "duration", default: "10s" },
   interval: { type: "duration", default: "60s" },
-  clock: { type: "clock", default: systemClock },
 };
 const RULES: OptionRules<StatesOptions<never, never>> = {
   ...TIMING,
+  clock: "clock?",
   initial: "name",
   states: "object",
 };
@@ -169,12 +170,12 @@ const STATE_RULES: OptionRules<StateDefinition<StatesObject, string>> = {
   late: "name?",
 };
 
-class StateMachine<P extends StatesObject<S>, S extends string> {
-  readonly #options: StatesOptions<P, S>;
+class StateMachine<P extends StatesObject> {
+  readonly #options: StatesOptions<P, string>;
   readonly #timing: Settings<StatesTiming>;
   readonly #statuses: ExclusiveStatus<P>;
 
-  constructor(kind: Kind<P>, options: StatesOptions<P, S>) {
+  constructor(kind: Kind<P>, options: StatesOptions<P, string>) {
     checkKind(kind, "states()");
     checkOptions(options, RULES, "states()");
     this.#options = options;
@@ -183,7 +184,7 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
     this.#known(options.initial);
     for (const [name, state] of Object.entries(options.states)) {
       checkOptions(state as object, STATE_RULES, `states(), state "${name}"`);
-      const { within, late } = state as StateDefinition<P, S>;
+      const { within, late } = state as StateDefinition<P, string>;
       if (late !== undefined) this.#known(late);
       if ((within === undefined) === (late === undefined)) continue;
       throw new RangeError(
@@ -198,7 +199,7 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
   async step(run: StateRun<P>): Promise<number> {
     const { object } = run;
     this.#statuses.adopt(object);
-    const status: StatesStatus<S> = isJsonObject(object.status)
+    const status: StatesStatus = isJsonObject(object.status)
       ? object.status
       : {};
     object.status = status as P["status"];
@@ -213,7 +214,8 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
     }
     const name = status.state!;
     const state = this.#known(name);
-    const late = this.#deadline(status, state) <= this.#timing.clock.wallTime();
+    const now = this.#now(run);
+    const late = this.#deadline(status, state, now) <= now;
     if (late) {
       const message = `The state ${name} did not end within ${state.within}`;
       run.ctx.events.warning("TooLate", message);
@@ -229,33 +231,35 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
 
   /** Deadline of the current state, which a user may have edited. */
   #deadline(
-    status: StatesStatus<S>,
-    { within }: StateDefinition<P, S>,
+    status: StatesStatus,
+    { within }: StateDefinition<P, string>,
+    now: number,
   ): number {
     if (within === undefined) {
       delete status.deadline;
       return Infinity;
     }
-    const latest = this.#timing.clock.wallTime() + milliseconds(within);
+    const latest = now + milliseconds(within);
     const { deadline } = status;
     const isValid = Number.isFinite(deadline) && Number(deadline) <= latest;
     return status.deadline = isValid ? Number(deadline) : latest;
   }
 
-  async #enter(run: StateRun<P>, name: S): Promise<void> {
-    const status: StatesStatus<S> = run.object.status!;
+  async #enter(run: StateRun<P>, name: string): Promise<void> {
+    const status: StatesStatus = run.object.status!;
     status.state = name;
     delete status.deadline;
-    this.#deadline(status, this.#known(name));
+    this.#deadline(status, this.#known(name), this.#now(run));
     await this.#write(run);
   }
 
-  async #write({ object, ctx }: StateRun<P>): Promise<void> {
-    const status: StatesStatus<S> = object.status!;
+  async #write(run: StateRun<P>): Promise<void> {
+    const { object, ctx } = run;
+    const status: StatesStatus = object.status!;
     const name = status.state!;
     const { rest = false } = this.#known(name);
     const { generation } = object.metadata;
-    const moment = { now: this.#timing.clock.wallTime(), generation };
+    const moment = { now: this.#now(run), generation };
     status.conditions = setReadiness(conditionsIn(status), {
       status: rest ? "True" : "False",
       also: rest ? undefined : RECONCILING,
@@ -266,10 +270,14 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
   }
 
-  #known(name: S): StateDefinition<P, S> {
-    if (Object.hasOwn(this.#options.states, name)) {
-      return this.#options.states[name];
-    }
+  #now({ ctx }: StateRun<P>): number {
+    return (this.#options.clock ?? ctx.clock).wallTime();
+  }
+
+  #known(name: string): StateDefinition<P, string> {
+    const { states } = this.#options;
+    const state = Object.hasOwn(states, name) ? states[name] : undefined;
+    if (state !== undefined) return state;
     throw new RangeError(
       `Cannot enter a state: it does not exist: received ${name}`,
     );

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Kind } from "../../../core/api/kind.ts";
 import type { Context } from "../../../core/controller/context.ts";
+import { systemClock } from "../../../core/clock.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { applyMergePatch } from "../../../core/patch/merge_patch.ts";
 import {
@@ -59,6 +60,7 @@ test("summarized settles whatever is in the fields of its status", async () => {
     const ctx = {
       client: { get: () => Promise.resolve(structuredClone(stored)) },
       key: { name: "web" },
+      clock: systemClock,
       log: silentLogger,
       signal: new AbortController().signal,
       interrupted: new AbortController().signal,

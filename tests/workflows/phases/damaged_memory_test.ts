@@ -269,7 +269,7 @@ test("states settles whatever is in the fields of its status", async () => {
     const world: PhasedStore<StatesObject> = new PhasedStore<StatesObject>(
       {},
       () =>
-        states<StatesObject, string>(Shop, {
+        states<StatesObject>(Shop, {
           initial: "Opening",
           clock: world.clock,
           states: {

@@ -28,7 +28,7 @@ class ShopWorld extends PhasedStore<Shop> {
 
   constructor(image: string) {
     super({ spec: { image } } as Shop, () =>
-      states<Shop, State>(Shop, {
+      states<Shop>(Shop, {
         initial: "StartingBlue",
         clock: this.clock,
         states: {
@@ -145,8 +145,7 @@ test("states refuses names that it does not know and halves of a deadline", () =
   const run = () => undefined;
   type One = StatesObject<"A" | "B">;
   const kind = { ...Shop } as unknown as Kind<One>;
-  const make = (options: object) => () =>
-    states<One, "A" | "B">(kind, options as never);
+  const make = (options: object) => () => states<One>(kind, options as never);
   assert.throws(make({ initial: "C", states: { A: { run } } }), RangeError);
   assert.throws(
     make({ initial: "A", states: { A: { run, within: "1s" } } }),
@@ -168,7 +167,7 @@ test("states gives each state a deadline of its own", async () => {
   const world: PhasedStore<Step> = new PhasedStore<Step>(
     {},
     () =>
-      states<Step, "One" | "Two" | "Late">(Shop as unknown as Kind<Step>, {
+      states<Step>(Shop as unknown as Kind<Step>, {
         initial: "One",
         clock: world.clock,
         states: {
