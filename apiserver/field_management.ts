@@ -8,10 +8,11 @@ import {
   type ManagedKind,
   updateManagedFields as update,
 } from "./merge/managed_fields.ts";
-import type {
-  ManagedWrite,
-  ResourceDefinition,
-  ResourceVersion,
+import {
+  type ManagedWrite,
+  type ResourceDefinition,
+  type ResourceVersion,
+  subresourcesOf,
 } from "./registry.ts";
 import { apiVersionIn } from "./storage/object_view.ts";
 
@@ -29,17 +30,14 @@ function versionOf(
 }
 
 /** Fields that a write resets, so no manager can own them. */
-function resetFields(
-  { definition, subresource }: ManagedWrite,
-): FieldSet | undefined {
+function resetFields(write: ManagedWrite): FieldSet | undefined {
+  const { definition, subresource } = write;
   const own = definition.resetFields?.(subresource);
   if (own !== undefined) return own;
   if (subresource === "status") {
     return definition.custom ? ALL_BUT_STATUS : SPEC_FIELD;
   }
-  const hasStatus = definition.subresources.some(({ name }) =>
-    name === "status"
-  );
+  const hasStatus = subresourcesOf(write).some(({ name }) => name === "status");
   return subresource === undefined && hasStatus ? STATUS_FIELD : undefined;
 }
 

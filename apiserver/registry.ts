@@ -139,6 +139,8 @@ export interface ResourceVersion {
   >;
   /** Paths of the scale subresource; undefined without it. */
   readonly scale?: ScalePaths | undefined;
+  /** Subresources of the version. Defaults to those of the definition. */
+  readonly subresources?: readonly Subresource[] | undefined;
 }
 
 /** Paths of a Scale's fields in the object, such as `.spec.replicas`. */
@@ -164,6 +166,14 @@ export interface Subresource {
    * metadata); for `status` it is `["status"]`.
    */
   readonly fields?: readonly string[] | undefined;
+}
+
+/** Subresources of a resource in one of its versions. */
+export function subresourcesOf({ definition, version }: {
+  readonly definition: Pick<ResourceDefinition, "subresources">;
+  readonly version: Pick<ResourceVersion, "subresources">;
+}): readonly Subresource[] {
+  return version.subresources ?? definition.subresources;
 }
 
 /**
@@ -235,7 +245,7 @@ export interface ResourceDefinition extends GroupResource {
    * `events.k8s.io` has the objects of the core group.
    */
   readonly storedAs?: GroupResource | undefined;
-  /** Subresources, including `status` and `scale`. */
+  /** Subresources, such as `status`; none if the versions have their own. */
   readonly subresources: readonly Subresource[];
   readonly nameRule: NameRule;
   /** Whether a PUT to a missing object creates it. */

@@ -11,7 +11,12 @@ import { get } from "./read/get.ts";
 import { listPage, respondPage } from "./read/list.ts";
 import { representationOf } from "./read/respond.ts";
 import { watch } from "./read/watch.ts";
-import type { ResourceDefinition, Subresource, Verb } from "./registry.ts";
+import {
+  type ResourceDefinition,
+  type Subresource,
+  subresourcesOf,
+  type Verb,
+} from "./registry.ts";
 import { readListOptions } from "./request/query_options.ts";
 import type { RequestInfo, ResourcePath } from "./request/request_info.ts";
 import {
@@ -63,7 +68,7 @@ export async function route(
     throw noSuchPath();
   }
   context.flows.provide(definition);
-  const subresource = definition.subresources.find(({ name }) =>
+  const subresource = subresourcesOf({ definition, version }).find(({ name }) =>
     name === path.subresource
   );
   const resourceRequest: ResourceRequest = {

@@ -1,6 +1,6 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { ApiContext } from "../api_context.ts";
-import type { ResourceDefinition } from "../registry.ts";
+import { type ResourceDefinition, subresourcesOf } from "../registry.ts";
 import type { DeleteOptions, WriteOptions } from "../request/query_options.ts";
 import type { ResourceRequest } from "../request/resource_request.ts";
 import { ADMINISTRATOR } from "../request/user.ts";
@@ -22,13 +22,14 @@ export function internalRequest(
   },
 ): ResourceRequest {
   const { namespace, name } = target;
+  const version = storageVersionOf(definition);
   return {
     context,
     http: { method: "PATCH", target: "", headers: {}, body: new Uint8Array() },
     query: NO_QUERY,
     definition,
-    version: storageVersionOf(definition),
-    subresource: definition.subresources.find((subresource) =>
+    version,
+    subresource: subresourcesOf({ definition, version }).find((subresource) =>
       subresource.name === target.subresource
     ),
     namespace: namespace === "" ? undefined : namespace,

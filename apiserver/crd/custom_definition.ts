@@ -7,7 +7,6 @@ import type {
   ConversionDeps,
   HookContext,
   ResourceDefinition,
-  Subresource,
   Verb,
 } from "../registry.ts";
 import { serverError, type StatusError } from "../status.ts";
@@ -24,8 +23,6 @@ const VERBS: readonly Verb[] = [
   "update",
   "watch",
 ];
-
-const SUBRESOURCE_VERBS: readonly Verb[] = ["get", "patch", "update"];
 
 /** Resource definition that serves the objects of an accepted CRD. */
 export function customResourceDefinition(
@@ -61,7 +58,7 @@ export function customResourceDefinition(
     versions,
     storageVersion: storage?.name ?? "",
     custom: true,
-    subresources: subresources(crd, versions),
+    subresources: [],
     nameRule: "dns-subdomain",
     allowCreateOnUpdate: false,
     allowUnconditionalUpdate: false,
@@ -84,35 +81,6 @@ export function customResourceDefinition(
     validateUpdate: (object, live, context) =>
       versionOf(context.version).updateCauses(object, live, context),
   };
-}
-
-function subresources(
-  { spec: { names } }: CrdObject,
-  versions: readonly CustomVersion[],
-): readonly Subresource[] {
-  const found: Subresource[] = [];
-  const verbs = SUBRESOURCE_VERBS;
-  if (versions.some(({ hasStatus }) => hasStatus)) {
-    found.push({
-      name: "status",
-      kind: names.kind,
-      // Empty: the group and version of the resource itself.
-      group: "",
-      version: "",
-      verbs,
-      fields: ["status"],
-    });
-  }
-  if (versions.some(({ scale }) => scale !== undefined)) {
-    found.push({
-      name: "scale",
-      kind: "Scale",
-      group: "autoscaling",
-      version: "v1",
-      verbs,
-    });
-  }
-  return found;
 }
 
 /** Keeps the status of the live object and increments the generation unless only metadata changed. */

@@ -12,7 +12,9 @@ import type {
   HookContext,
   ResourceVersion,
   ScalePaths,
+  Subresource,
   TableColumn,
+  Verb,
 } from "../registry.ts";
 import { badRequest, fieldError } from "../status.ts";
 import { compileRules, type RuleValidator } from "./cel/rule_validator.ts";
@@ -39,6 +41,8 @@ const BLOCKING: ReadonlySet<string> = new Set([
   "FieldValueTypeInvalid",
 ]);
 
+const SUBRESOURCE_VERBS: readonly Verb[] = ["get", "patch", "update"];
+
 const NOT_CHECKED =
   "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
@@ -49,6 +53,7 @@ export class CustomVersion implements ResourceVersion {
   readonly deprecationWarning: string | undefined;
   readonly scale: ScalePaths | undefined;
   readonly selectableFields: ResourceVersion["selectableFields"];
+  readonly subresources: readonly Subresource[];
   /** Whether the status subresource is enabled. */
   readonly hasStatus: boolean;
   readonly #kind: string;
@@ -68,6 +73,7 @@ export class CustomVersion implements ResourceVersion {
     this.hasStatus = version.subresources?.status !== undefined;
     this.scale = scalePaths(version);
     this.selectableFields = selectableFields(version);
+    this.subresources = subresources(version, crd.spec.names.kind);
   }
 
   get schema(): Schema {
@@ -216,6 +222,35 @@ function deprecationWarning(
   return better === undefined
     ? text
     : `${text}; use ${group}/${better} ${kind}`;
+}
+
+function subresources(
+  { subresources: { status, scale } = {} }: CrdVersion,
+  kind: string,
+): readonly Subresource[] {
+  const verbs = SUBRESOURCE_VERBS;
+  return [
+    // Empty: the group and version of the resource itself.
+    ...(status
+      ? [{
+        name: "status",
+        kind,
+        group: "",
+        version: "",
+        verbs,
+        fields: ["status"],
+      }]
+      : []),
+    ...(scale
+      ? [{
+        name: "scale",
+        kind: "Scale",
+        group: "autoscaling",
+        version: "v1",
+        verbs,
+      }]
+      : []),
+  ];
 }
 
 function scalePaths({ subresources }: CrdVersion): ScalePaths | undefined {

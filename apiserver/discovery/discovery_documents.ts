@@ -7,10 +7,11 @@
  */
 import { createHash } from "node:crypto";
 import { apiVersionOf } from "../../core/api/kind.ts";
-import type {
-  ResourceDefinition,
-  ResourceVersion,
-  Subresource,
+import {
+  type ResourceDefinition,
+  type ResourceVersion,
+  type Subresource,
+  subresourcesOf,
 } from "../registry.ts";
 import type { Resources } from "../resources.ts";
 import { compareVersions } from "../version_order.ts";
@@ -94,10 +95,10 @@ export function apiResourceList(served: ServedVersion): object {
     // Omitted for the core group, as in Go.
     ...(group === "" ? {} : { apiVersion: "v1" }),
     groupVersion: apiVersionOf({ group, version }),
-    resources: resources.flatMap(({ definition }) => [
-      apiResource(definition),
-      ...sortedSubresources(definition).map((subresource) =>
-        subresourceEntry(definition, subresource, version)
+    resources: resources.flatMap((resource) => [
+      apiResource(resource.definition),
+      ...sortedSubresources(resource).map((subresource) =>
+        subresourceEntry(resource.definition, subresource, version)
       ),
     ]),
   };
@@ -133,9 +134,10 @@ function storageVersionHash(definition: ResourceDefinition): string {
  * resources, otherwise by name.
  */
 function sortedSubresources(
-  { custom, subresources }: ResourceDefinition,
+  resource: ServedResource,
 ): readonly Subresource[] {
-  return custom
+  const subresources = subresourcesOf(resource);
+  return resource.definition.custom
     ? subresources
     : [...subresources].sort((a, b) => compare(a.name, b.name));
 }
@@ -170,8 +172,8 @@ export function groupDiscoveryList(
       metadata: { ...(name === "" ? {} : { name }), creationTimestamp: null },
       versions: versions.map(({ version, resources }) => ({
         version,
-        resources: resources.map(({ definition }) =>
-          resourceDiscovery(definition, version)
+        resources: resources.map((resource) =>
+          resourceDiscovery(resource, version)
         ),
         freshness: "Current",
       })),
@@ -180,13 +182,13 @@ export function groupDiscoveryList(
 }
 
 function resourceDiscovery(
-  definition: ResourceDefinition,
+  resource: ServedResource,
   version: string,
 ): unknown {
   const { plural, singular, kind, scope, verbs, shortNames, categories } =
-    definition;
-  const { custom, group } = definition;
-  const subresources = sortedSubresources(definition);
+    resource.definition;
+  const { custom, group } = resource.definition;
+  const subresources = sortedSubresources(resource);
   // Built-in resources name the group of a response kind only if it is another
   // one.
   const own = custom ? { group, version, kind } : emptyKind(kind);

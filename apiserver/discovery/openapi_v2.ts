@@ -6,7 +6,7 @@ import {
   referencedDefinitions,
 } from "../builtin/go_types.ts";
 import { mapValues, publishedList } from "../crd/published_schema.ts";
-import type { Verb } from "../registry.ts";
+import { subresourcesOf, type Verb } from "../registry.ts";
 import type { ServedResource, ServedVersion } from "./discovery_documents.ts";
 
 /** OpenAPI v2 document. */
@@ -204,7 +204,7 @@ export function addPaths(
   if (namespaced) {
     add(`${root}/${plural}`, ["list"], `${kind}ForAllNamespaces`, listKind);
   }
-  for (const one of definition.subresources) {
+  for (const one of subresourcesOf(target.resource)) {
     addOperations(paths, `${base}/{name}/${one.name}`, {
       ...target,
       verbs: one.verbs,

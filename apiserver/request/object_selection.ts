@@ -15,6 +15,7 @@ import {
 import type { FeatureGates } from "../feature_gates.ts";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
 import { badRequest } from "../status.ts";
+import { isStoredForm, objectIn, type View } from "../storage/object_view.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import { readLabelQuery } from "./label_query.ts";
 
@@ -25,6 +26,8 @@ export interface Selection {
   readonly fields: readonly FieldRequirement[];
   /** Shard, with the feature gate `ShardedListAndWatch`. */
   readonly shard: ParsedShardSelector | undefined;
+  /** View of the custom resources whose fields are selected; undefined for other resources. */
+  readonly view: View | undefined;
   /** Name that the field selector requires; undefined without such a requirement. */
   readonly name: string | undefined;
 }
@@ -41,9 +44,23 @@ export function selects(selection: Selection, object: StoredObject): boolean {
     matchesLabels(labels, object.labels) &&
     matchesFields(
       fields,
-      (field) => object.field(field) || object.field(eventSynonym(field)),
+      (field) =>
+        selection.view
+          ? customField(object, selection.view, field)
+          : object.field(field) || object.field(eventSynonym(field)),
     ) &&
     (shard === undefined || inShard(shard, object));
+}
+
+/** Selectable field of a custom resource in the version of a view as text. */
+function customField(object: StoredObject, view: View, field: string): string {
+  const read = view.version.selectableFields.get(field);
+  if (read === undefined || isStoredForm(object, view)) {
+    return object.field(field);
+  }
+  // A watch cannot wait for a conversion webhook.
+  const webhook = view.definition.prepareConversion !== undefined;
+  return read(webhook ? object.parse() : objectIn(object, view));
 }
 
 /**
@@ -98,6 +115,7 @@ export function readSelection(
     shard: context.featureGates.ShardedListAndWatch
       ? readShard(query.get("shardSelector") ?? undefined)
       : undefined,
+    view: definition.custom ? { definition, version } : undefined,
     name: fields.find(({ field, operator }) =>
       field === "metadata.name" && operator === "="
     )?.value,

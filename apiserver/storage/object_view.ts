@@ -20,11 +20,17 @@ export function isStoredForm(stored: StoredObject, view: View): boolean {
     view.version.name === view.definition.storageVersion;
 }
 
+/** Whether an object that is written in a view has the defaults of its storage version. */
+export function hasStoredDefaults({ definition, version }: View): boolean {
+  return !definition.custom || version.name === definition.storageVersion;
+}
+
 /**
  * Object in the version of a view, as a new tree.
  *
- * A custom resource whose CRD changed since it was written is pruned by the new
- * schema and defaulted by the version in which it was written.
+ * A custom resource whose CRD changed since it was written, or that was written
+ * in another version than that of the storage, is pruned and defaulted by the
+ * version in which it is stored.
  *
  * @throws {StatusError} If the object cannot be converted.
  */
@@ -50,7 +56,7 @@ function current(
   object: UntypedObject,
   definition: ResourceDefinition,
 ): UntypedObject {
-  // The defaults are those of the version in which the object was written.
+  // The defaults are those of the version in which the object is stored.
   const { version: written } = parseApiVersion(object.apiVersion ?? "");
   const own = definition.versions.find(({ name }) => name === written);
   if (!own || (stored.definition === definition && stored.current)) {

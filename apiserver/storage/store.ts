@@ -146,11 +146,22 @@ export class Store {
     this.#journal = journal;
   }
 
-  /** Stores an object in its storage version; creates or replaces it. */
-  put(definition: ResourceDefinition, object: UntypedObject): StoredObject {
+  /**
+   * Stores an object in its storage version; creates or replaces it.
+   *
+   * @param definition Resource definition.
+   * @param object Object in its storage version.
+   * @param current Whether the object has the defaults of its storage version.
+   */
+  put(
+    definition: ResourceDefinition,
+    object: UntypedObject,
+    current = true,
+  ): StoredObject {
     const collection = this.collectionOf(definition);
     const stored = new StoredObject(definition, object, {
       revision: this.#revision + 1,
+      current,
     });
     const previous = collection.get(stored.key);
     this.#commit(collection, {

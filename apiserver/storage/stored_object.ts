@@ -45,8 +45,9 @@ export class StoredObject {
   /** Size of {@linkcode StoredObject.bytes}. */
   readonly size: number;
   /**
-   * Whether the bytes were written with the current definition. Objects from a
-   * file may be older, and are pruned and defaulted on reads.
+   * Whether the bytes were written with the current definition, in its storage
+   * version. Others, such as those from a file, are pruned and defaulted on
+   * reads.
    */
   readonly current: boolean;
   #bytes: Uint8Array;

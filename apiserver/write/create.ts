@@ -16,7 +16,7 @@ import { updateManagedFields } from "../field_management.ts";
 import { attributesOf } from "../admission/admission.ts";
 import { CRDS } from "../registry.ts";
 import { fixed, release, settle } from "../settle.ts";
-import { apiVersionIn } from "../storage/object_view.ts";
+import { apiVersionIn, hasStoredDefaults } from "../storage/object_view.ts";
 import {
   representationOf,
   respondObject,
@@ -159,6 +159,7 @@ export function createObject(
   const stored = context.store.put(
     home,
     home.convert(object, home.storageVersion),
+    hasStoredDefaults(request),
   );
   release("uid", "suffix", "volume");
   return { stored, created: true };

@@ -5,7 +5,7 @@ import { holdsContent } from "../namespace_checks.ts";
 import { findStored } from "../read/get.ts";
 import { listPage, respondPage } from "../read/list.ts";
 import { settle } from "../settle.ts";
-import { objectIn } from "../storage/object_view.ts";
+import { hasStoredDefaults, objectIn } from "../storage/object_view.ts";
 import {
   representationOf,
   respondObject,
@@ -217,11 +217,15 @@ export function deleteObject(
   if (held) markDeleting(request, object, grace);
   const changed = !jsonEquals(before, object);
   const home = context.resources.home(definition);
+  const put = () =>
+    context.store.put(
+      home,
+      home.convert(object, home.storageVersion),
+      hasStoredDefaults(request),
+    );
   if (held || (grace !== undefined && grace > 0)) {
     if (options.dryRun) return { stored: undefined, object, gone: false };
-    const kept = changed
-      ? context.store.put(home, home.convert(object, home.storageVersion))
-      : stored;
+    const kept = changed ? put() : stored;
     return { stored: kept, gone: false };
   }
   if (options.dryRun) {
@@ -232,9 +236,7 @@ export function deleteObject(
       : answerWith(definition.returnsDeletedObject, stored, true);
   }
   // Watches see the start of a graceful deletion even if it need not wait.
-  const marked = grace !== undefined && changed
-    ? context.store.put(home, home.convert(object, home.storageVersion))
-    : stored;
+  const marked = grace !== undefined && changed ? put() : stored;
   const last = context.store.delete(marked);
   return answerWith(definition.returnsDeletedObject, last, true);
 }

@@ -7,9 +7,11 @@ import type { ServerResponse } from "../http/exchange.ts";
 import { checkEscalation } from "../access/role_escalation.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { holdsContent } from "../namespace_checks.ts";
+import { subresourcesOf } from "../registry.ts";
 import { fixed, settle } from "../settle.ts";
 import {
   apiVersionIn,
+  hasStoredDefaults,
   isStoredForm,
   objectIn,
 } from "../storage/object_view.ts";
@@ -372,16 +374,17 @@ function placeLike(metadata: ObjectMeta, live: ObjectMeta): void {
  * restores the status.
  */
 function restoreFields(
-  { definition, subresource }: ResourceRequest,
+  request: ResourceRequest,
   next: UntypedObject,
   live: UntypedObject,
 ): void {
+  const { subresource } = request;
   const restore = (field: string) => {
     if (Object.hasOwn(live, field)) next[field] = live[field];
     else delete next[field];
   };
   if (subresource === undefined) {
-    if (definition.subresources.some(({ name }) => name === "status")) {
+    if (subresourcesOf(request).some(({ name }) => name === "status")) {
       restore("status");
     }
     return;
@@ -417,7 +420,11 @@ function store(
   if (jsonEquals(converted, before)) {
     return { stored, created: false };
   }
-  return { stored: context.store.put(home, converted), created: false };
+  const current = hasStoredDefaults(request);
+  return {
+    stored: context.store.put(home, converted, current),
+    created: false,
+  };
 }
 
 /** Whether a deleted object can be removed from the store. */

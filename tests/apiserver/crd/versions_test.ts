@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { ApiServer } from "../../../apiserver/server.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+import { installCrd } from "../../../core/crd/install_crd.ts";
+
+/** Kind whose version v1 has neither the fields nor the subresources of v2. */
+const Boat = defineKind({
+  group: "sample.coracle.dev",
+  version: "v2",
+  kind: "Boat",
+  spec: z.object({
+    name: z.string(),
+    seats: z.int().default(2),
+    crew: z.int().optional(),
+  }),
+  status: z.object({ afloat: z.int() }).partial(),
+  selectableFields: [".spec.seats"],
+  scale: {
+    specReplicasPath: ".spec.crew",
+    statusReplicasPath: ".status.afloat",
+  },
+  versions: { v1: { spec: z.object({ name: z.string() }) } },
+});
+
+/** The same kind, stored in v1. */
+const StoredOld = defineKind({
+  group: "sample.coracle.dev",
+  version: "v2",
+  kind: "Boat",
+  storageVersion: "v1",
+  spec: z.object({ name: z.string() }),
+  selectableFields: [".spec.name"],
+  versions: { v1: { spec: z.object({ name: z.string() }) } },
+});
+
+async function withKind(
+  kind: typeof Boat | typeof StoredOld,
+  run: (server: ApiServer) => Promise<void>,
+): Promise<void> {
+  const server = await ApiServer.start({ port: false, establishingDelay: 0 });
+  try {
+    await installCrd(server.client, kind);
+    await run(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+const key = { namespace: "default", name: "kayak" };
+const v1 = { ...Boat, version: "v1" } as const;
+const OLD = "/apis/sample.coracle.dev/v1/namespaces/default/boats/kayak";
+
+test("an object written in an older version has the stored defaults", () =>
+  withKind(Boat, async ({ client }) => {
+    await client.create(v1, { metadata: key, spec: { name: "a" } } as never);
+    const seats = async () => (await client.get(Boat, key)).spec.seats;
+    assert.equal(await seats(), 2);
+    await client.patch(Boat, key, { spec: { seats: 5 } });
+    const patched = await client.patch(v1, key, { spec: { name: "b" } });
+    assert.deepEqual(patched.spec, { name: "b" });
+    assert.equal(await seats(), 2);
+    for await (const event of client.watch(Boat, { namespace: "default" })) {
+      assert.equal("object" in event && event.object.spec?.seats, 2);
+      break;
+    }
+  }));
+
+test("a version serves and lists only its own subresources", () =>
+  withKind(Boat, async ({ client, transport }) => {
+    await client.create(Boat, {
+      metadata: key,
+      spec: { name: "a", crew: 1 },
+    });
+    for (const name of ["status", "scale"]) {
+      const { status } = await transport.send({
+        method: "GET",
+        path: `${OLD}/${name}`,
+        headers: {},
+      });
+      assert.equal(status, 404, name);
+    }
+    const listed = async (version: string) => {
+      const { body } = await transport.send({
+        method: "GET",
+        path: `/apis/sample.coracle.dev/${version}`,
+        headers: {},
+      });
+      let text = "";
+      for await (const chunk of body) text += new TextDecoder().decode(chunk);
+      const { resources } = JSON.parse(text);
+      return resources.map(({ name }: { name: string }) => name);
+    };
+    assert.deepEqual(await listed("v1"), ["boats"]);
+    assert.deepEqual(await listed("v2"), [
+      "boats",
+      "boats/status",
+      "boats/scale",
+    ]);
+  }));
+
+test("a field selector reads the object in the version of the request", () =>
+  withKind(StoredOld, async ({ client }) => {
+    await client.create(StoredOld, { metadata: key, spec: { name: "a" } });
+    const found = async (name: string) =>
+      (await client.list(StoredOld, { fieldSelector: `spec.name=${name}` }))
+        .items.length;
+    assert.equal(await found("a"), 1);
+    assert.equal(await found("b"), 0);
+  }));
+
+test("a field selector reads the defaults of the storage version", () =>
+  withKind(Boat, async ({ client }) => {
+    await client.create(v1, { metadata: key, spec: { name: "a" } } as never);
+    const { items } = await client.list(Boat, {
+      fieldSelector: "spec.seats=2",
+    });
+    assert.equal(items.length, 1);
+  }));
