@@ -1,11 +1,14 @@
-import type { UntypedObject } from "../../core/api/object.ts";
+import type {
+  ManagedFieldsEntry,
+  UntypedObject,
+} from "../../core/api/object.ts";
 import { labelSelectorText } from "../../core/api/label_selector.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { Schema } from "../merge/schema.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { findStored } from "../read/get.ts";
 import { settle } from "../settle.ts";
-import { objectIn } from "../storage/object_view.ts";
+import { apiVersionIn, objectIn } from "../storage/object_view.ts";
 import { representationOf, respondObject } from "../read/respond.ts";
 import { asObject } from "../request/body.ts";
 import { readTree } from "../request/object_body.ts";
@@ -311,19 +314,33 @@ function replicasOf(scale: UntypedObject): number {
   );
 }
 
+/** Whether an entry of managedFields has a dotted path. */
+function ownsPath({ fieldsV1 }: ManagedFieldsEntry, path: string): boolean {
+  let fields: unknown = fieldsV1;
+  for (const step of steps(path)) {
+    fields = isJsonObject(fields) ? fields[`f:${step}`] : undefined;
+  }
+  return fields !== undefined;
+}
+
 async function writeScale(
   request: ResourceRequest,
   options: WriteOptions,
   next: (current: UntypedObject) => UntypedObject,
 ): Promise<ServerResponse> {
   const { specReplicas } = pathsOf(request);
-  // Zero replicas are omitted from a Scale, and so are not owned.
-  const owned = (object: UntypedObject) =>
-    withValueAt(
-      object,
-      specReplicas,
-      valueAt(object, specReplicas) || undefined,
-    );
+  const apiVersion = apiVersionIn(request);
+  const owned: UpdateHow["owned"] = {
+    // Zero replicas are omitted from a Scale, and so are not owned.
+    show: (object) =>
+      withValueAt(
+        object,
+        specReplicas,
+        valueAt(object, specReplicas) || undefined,
+      ),
+    takes: (entry) =>
+      entry.apiVersion === apiVersion && ownsPath(entry, specReplicas),
+  };
   const change = (live: UntypedObject) => {
     const scale = next(scaleOf(request, live));
     const replicas = replicasOf(scale);

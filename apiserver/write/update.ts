@@ -1,4 +1,8 @@
-import type { ObjectMeta, UntypedObject } from "../../core/api/object.ts";
+import type {
+  ManagedFieldsEntry,
+  ObjectMeta,
+  UntypedObject,
+} from "../../core/api/object.ts";
 import { mutableCopy } from "../../core/json/prune.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
@@ -127,10 +131,13 @@ export interface UpdateHow {
   /** Whether a missing object is created, by `next` from an empty object. */
   readonly mayCreate?: boolean | undefined;
   /**
-   * Form of the object from which managedFields are computed; by default the
-   * object.
+   * Copy of the object from which managedFields are computed, and whether the
+   * write may change an entry; by default the object and each entry.
    */
-  readonly owned?: ((object: UntypedObject) => UntypedObject) | undefined;
+  readonly owned?: {
+    readonly show: (object: UntypedObject) => UntypedObject;
+    readonly takes: (entry: ManagedFieldsEntry) => boolean;
+  } | undefined;
   /** Conversion to and from the form of the object that admission changes; by default the object itself. */
   readonly admitted?: {
     readonly show: (object: UntypedObject) => UntypedObject;
@@ -248,16 +255,24 @@ function recordOwners(
   how: UpdateHow,
 ): void {
   const { definition, version, subresource, context } = request;
-  const { owned = (object: UntypedObject) => object } = how;
-  const compared = owned(next);
-  updateManagedFields(owned(live), compared, {
+  const write = {
     definition,
     version,
     manager: how.options.fieldManager,
     subresource: subresource?.name,
     time: timestamp(fixed("now", () => context.clock.wallTime())),
-  });
-  setManagedFields(next, compared.metadata.managedFields);
+  };
+  if (how.owned === undefined) return updateManagedFields(live, next, write);
+  const { show, takes } = how.owned;
+  const entries = live.metadata.managedFields ?? [];
+  const before = show(live);
+  const compared = show(next);
+  before.metadata.managedFields = entries.filter(takes);
+  updateManagedFields(before, compared, write);
+  const changed = compared.metadata.managedFields ?? [];
+  const all = [...changed, ...entries.filter((entry) => !takes(entry))];
+  if (all.length === 0) delete next.metadata.managedFields;
+  else next.metadata.managedFields = all;
 }
 
 /** Removes the times of managedFields entries of the scale subresource. */
@@ -268,14 +283,6 @@ function dropScaleTimes({ metadata }: UntypedObject): void {
     const { time: _, ...timeless } = entry;
     return timeless;
   });
-}
-
-function setManagedFields(
-  object: UntypedObject,
-  entries: ObjectMeta["managedFields"],
-): void {
-  if (entries === undefined) delete object.metadata.managedFields;
-  else object.metadata.managedFields = entries;
 }
 
 /** Keeps the timestamps of managedFields if nothing else changes. */

@@ -118,3 +118,26 @@ test("a field selector reads the defaults of the storage version", () =>
     });
     assert.equal(items.length, 1);
   }));
+
+test("a Scale keeps the managed fields of other versions", () =>
+  withKind(Boat, async ({ client }) => {
+    await client.create(Boat, { metadata: key, spec: { name: "a", crew: 1 } });
+    await client.patch(v1, key, { spec: { name: "b" } }, {
+      fieldManager: "old",
+    });
+    await client.patch(Boat, key, { spec: { replicas: 3 } }, {
+      subresource: "scale",
+      fieldManager: "scaler",
+    });
+    const { metadata, spec } = await client.get(Boat, key);
+    assert.equal(spec.crew, 3);
+    assert.deepEqual(
+      metadata.managedFields?.map(({ manager, apiVersion, fieldsV1 }) =>
+        `${manager} ${apiVersion?.split("/")[1]} ${JSON.stringify(fieldsV1)}`
+      ).filter((text) => /^(old|scaler)/.test(text)).sort(),
+      [
+        'old v1 {"f:spec":{"f:name":{}}}',
+        'scaler v2 {"f:spec":{"f:crew":{}}}',
+      ],
+    );
+  }));
