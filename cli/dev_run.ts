@@ -251,7 +251,7 @@ async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
     await access(sample).then(() => true, () => false);
   const kind = operator.controllers.map((controller) => controller.kind)
     .find(isResolved);
-  const lines = [`export KUBECONFIG=${kubeconfig}`];
+  const lines = [`export KUBECONFIG=${resolve(kubeconfig)}`];
   if (hasSample) lines.push(`kubectl apply -f ${relative("", sample)}`);
   if (kind !== undefined) {
     const name = await kubectlName(kind);

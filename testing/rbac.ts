@@ -107,6 +107,17 @@ export function policyRules(
   }));
 }
 
+function isCovered(
+  { kind, subresource, verbs }: KindAccess,
+  access: readonly KindAccess[],
+): boolean {
+  const same = access.filter((other) =>
+    other.kind.group === kind.group && other.kind.plural === kind.plural &&
+    other.subresource === subresource
+  );
+  return verbs.every((verb) => same.some((one) => one.verbs.includes(verb)));
+}
+
 /**
  * Creates the service account of an operator with its roles and bindings: a
  * ClusterRole for all namespaces and for cluster-scoped kinds, otherwise a Role
@@ -136,6 +147,12 @@ export function rbacManifests(options: RbacOptions): readonly RbacManifest[] {
     }
   }
   const account = { name, namespace };
+  // Rights for all namespaces need not be repeated for one.
+  for (const [place, all] of local) {
+    const own = all.filter((one) => !isCovered(one, clusterWide));
+    if (own.length > 0) local.set(place, own);
+    else local.delete(place);
+  }
   return [
     accountManifest(account),
     ...roleAndBinding({ name }, clusterWide, account),

@@ -21,7 +21,10 @@ import type {
 
 /** Position of a run in a series of retries. */
 export interface RetryInfo {
-  /** Number of the retry: 0 for a run that is not a retry, then 1, 2 and so on. */
+  /**
+   * Number of the retry: 0 if no run has failed since the last success, then 1, 2
+   * and so on. A run that an event causes has that of the planned or last retry.
+   */
   readonly attempt: number;
   /**
    * Whether no further retry follows if this run fails; `false` if the number

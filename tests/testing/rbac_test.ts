@@ -119,3 +119,21 @@ test("rbacManifests() separates namespace roles from cluster-scoped kinds", () =
     ]);
   }
 });
+
+test("rbacManifests() repeats no right for all namespaces in one namespace", () => {
+  const manifests = rbacManifests({
+    name: "op",
+    namespace: "ops",
+    access: [
+      { kind: ConfigMap, verbs: ["get", "patch"] },
+      { kind: ConfigMap, verbs: ["get"], namespaces: ["default", "ops"] },
+      { kind: Lease, verbs: ["get"], namespaces: ["ops"] },
+    ],
+  });
+  assert.deepEqual(
+    manifests.filter(({ kind }) => kind === "Role").map((
+      { metadata, rules },
+    ) => [metadata.namespace, rules?.[0]?.resources]),
+    [["ops", ["leases"]]],
+  );
+});

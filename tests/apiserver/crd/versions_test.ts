@@ -125,8 +125,7 @@ test("a Scale keeps the managed fields of other versions", () =>
     await client.patch(v1, key, { spec: { name: "b" } }, {
       fieldManager: "old",
     });
-    await client.patch(Boat, key, { spec: { replicas: 3 } }, {
-      subresource: "scale",
+    await client.scale.patch(Boat, key, { spec: { replicas: 3 } }, {
       fieldManager: "scaler",
     });
     const { metadata, spec } = await client.get(Boat, key);
