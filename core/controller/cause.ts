@@ -31,8 +31,8 @@ export interface RunCause {
    * Type of the cause.
    *
    * - `"added"`, `"modified"`, `"deleted"`: an event of the primary.
-   * - `"initial"`: the primary existed when the controller started to watch it,
-   *   became the leader, or got another namespace or shard.
+   * - `"initial"`: the primary or a secondary existed when the controller started
+   *   to watch it, became the leader, or got another namespace or shard.
    * - `"source"`: an event source, for example after a change of a secondary.
    * - `"retry"`: the previous run failed.
    * - `"reschedule"`: an earlier run asked for it with `rescheduleAfter`.
@@ -105,9 +105,11 @@ export function byWatch(
 
 /** Queue options for an event of a source. */
 export function bySource(source: string, event: SourceEvent): AddOptions {
+  // A secondary that a watch finds at its start is no change.
+  if (event.initial) return INITIAL;
   return {
     cause: CAUSE_TYPES.indexOf("source"),
-    priority: event.initial ? Priority.resync : Priority.live,
+    priority: Priority.live,
     detail: { source, event },
   };
 }

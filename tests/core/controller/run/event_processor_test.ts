@@ -264,6 +264,16 @@ test("EventProcessor passes the source and object to the cause of a run [J35]", 
   assert.equal(fixture.begun.length, 2);
 });
 
+test("EventProcessor does not call a secondary that existed at the start a change", async () => {
+  const fixture = await running();
+  fixture.script = () => DONE;
+  fixture.add(A);
+  await fixture.settle();
+  fixture.processor.onTrigger(A, "pods", { kind: "Pod", initial: true });
+  await fixture.settle();
+  assert.deepEqual(fixture.begun[1]?.cause, { type: "initial", events: 1 });
+});
+
 test("EventProcessor reconciles and retries a deletion in all-events mode [TriggerReconcilerOnAllEventIT]", async () => {
   const fixture = await running({ settings: { allEvents: true } });
   fixture.script = (run) =>
