@@ -1,8 +1,8 @@
 /**
  * Operator of Greetings in a process of its own:
- * `greeting_operator.ts coracle|client-node|patch KUBECONFIG OBJECTS`. Its input
- * and output are those of an `OperatorProcess`. The line `profile` starts a CPU
- * profile, `profile FILE` ends and stores it.
+ * `greeting_operator.ts coracle|client-node|patch|watch-patch KUBECONFIG OBJECTS`.
+ * Its input and output are those of an `OperatorProcess`. The line `profile`
+ * starts a CPU profile, `profile FILE` ends and stores it.
  *
  * @module
  */

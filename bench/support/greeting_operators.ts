@@ -1,8 +1,11 @@
 import { Buffer } from "node:buffer";
 import { Client } from "../../core/client/client.ts";
 import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
+import type { HttpResponse } from "../../core/client/transport/transport.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import { patchStatus } from "../../core/controller/result.ts";
+import { asBuffer } from "../../core/json/byte_range.ts";
+import { LineSplitter } from "../../core/json/line_splitter.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { CONCURRENCY, Greeting, greetingText } from "./greeting.ts";
@@ -23,6 +26,7 @@ export const OPERATORS: Readonly<Record<string, Start>> = {
   "coracle-workflow": coracleWorkflow,
   "client-node": clientNode,
   patch,
+  "watch-patch": watchPatch,
 };
 
 async function coracle(kubeconfig: string): Promise<void> {
@@ -130,11 +134,14 @@ async function clientNode(kubeconfig: string): Promise<void> {
   await informer.start();
 }
 
-/**
- * Only the PATCH of a status: by the transport of Coracle's client, ten at once,
- * with parsed answer.
- */
-async function patch(kubeconfig: string, objects: number): Promise<WriteAll> {
+/** Sends a merge patch of a status; resolves with the answer. */
+type Patch = (name: string, text: string) => Promise<HttpResponse>;
+
+/** Opens Coracle's transport, and the ways to use it for Greetings. */
+async function openTransport(kubeconfig: string): Promise<{
+  readonly watch: () => Promise<HttpResponse>;
+  readonly patch: Patch;
+}> {
   const { server, certificateAuthority, credentials } = await loadConfig({
     kubeconfig,
   });
@@ -153,17 +160,36 @@ async function patch(kubeconfig: string, objects: number): Promise<WriteAll> {
     authorization: `Bearer ${token}`,
     "content-type": "application/merge-patch+json",
   });
+  return {
+    watch: () =>
+      transport.send({
+        method: "GET",
+        path: `${folder}?watch=true`,
+        headers,
+        borrowsChunks: true,
+      }),
+    patch: (name, text) =>
+      transport.send({
+        method: "PATCH",
+        path: `${folder}/${name}/status`,
+        headers,
+        body: JSON.stringify({ status: { text } }),
+      }),
+  };
+}
+
+/**
+ * Only the PATCH of a status: by the transport of Coracle's client, ten at once,
+ * with parsed answer.
+ */
+async function patch(kubeconfig: string, objects: number): Promise<WriteAll> {
+  const { patch } = await openTransport(kubeconfig);
   return async (round) => {
     let next = 0;
     const work = async () => {
       while (next < objects) {
         const name = GREETINGS.name(next++);
-        const response = await transport.send({
-          method: "PATCH",
-          path: `${folder}/${name}/status`,
-          headers,
-          body: JSON.stringify({ status: { text: `${round} ${name}` } }),
-        });
+        const response = await patch(name, `${round} ${name}`);
         const chunks: Uint8Array[] = [];
         for await (const chunk of response.body) chunks.push(chunk);
         const text = new TextDecoder().decode(Buffer.concat(chunks));
@@ -175,4 +201,56 @@ async function patch(kubeconfig: string, objects: number): Promise<WriteAll> {
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, work));
   };
+}
+
+/** Name of a Greeting, its `spec.name` and its `status.text`, in a watch event. */
+const EVENT =
+  /"metadata":\{.*?"name":"(greeting-\d+)".*?"spec":\{"name":"([^"]*)"\}(?:.*?"status":\{"text":"([^"]*)"\})?/;
+
+/**
+ * Only what no operator can leave out: one watch and, ten at once, one PATCH per
+ * changed Greeting, by the transport of Coracle's client. Nothing is parsed or
+ * kept.
+ */
+async function watchPatch(kubeconfig: string): Promise<void> {
+  const { watch, patch } = await openTransport(kubeconfig);
+  const queue: (readonly [name: string, text: string])[] = [];
+  let runs = 0;
+  const work = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const [name, text] = next;
+      const response = await patch(name, text);
+      await response.cancel();
+      if (response.status !== 200) {
+        throw new Error(`Cannot patch ${name}: received ${response.status}`);
+      }
+    }
+    runs--;
+  };
+  const take = (line: string) => {
+    const [, name = "", specName = "", stored] = EVENT.exec(line) ?? [];
+    const text = greetingText({ name: specName });
+    if (stored === text) return;
+    queue.push([name, text]);
+    if (runs === CONCURRENCY) return;
+    runs++;
+    void work();
+  };
+  const { body } = await watch();
+  void (async () => {
+    const splitter = new LineSplitter();
+    for await (const chunk of body) {
+      splitter.push(chunk);
+      while (splitter.next()) {
+        take(
+          asBuffer(splitter.bytes).toString(
+            "latin1",
+            splitter.start,
+            splitter.end,
+          ),
+        );
+      }
+    }
+    throw new Error("Cannot watch: the server has ended the watch");
+  })();
 }

@@ -147,6 +147,13 @@ export const RECONCILERS: readonly Reconciler[] = [
       "no operator: ten merge patches at once by Coracle's transport on Node, each answer parsed by JSON.parse",
   },
   {
+    name: "bare watch and PATCH",
+    rival: true,
+    measure: script("watch-patch"),
+    settings:
+      "no framework: one watch by Coracle's transport on Node, read by a regular expression, and a merge patch per change, ten at once, answers dropped",
+  },
+  {
     name: "client-node, by hand",
     rival: true,
     measure: script("client-node"),
