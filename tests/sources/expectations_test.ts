@@ -169,3 +169,21 @@ test("Expectations ignores an expectation for a primary that is deleted", async 
   assert.equal(expectations.size, 0);
   assert.equal(clock.pendingTimers, 0);
 });
+
+test("Expectations passes primary and context on, and starts no late wait again", async () => {
+  const { expectations, clock } = await started();
+  const given: unknown[] = [];
+  const expectation: Expectation<KubernetesObject> = {
+    ...ready(() => false),
+    isFulfilled: (...parts) => {
+      given.push(...parts);
+      return false;
+    },
+  };
+  await expectations.checkOrSet(...A, expectation);
+  await clock.advance(10_000);
+  const late = { status: "timedOut", name: "ready" };
+  assert.deepEqual(await expectations.checkOrSet(...A, expectation), late);
+  assert.deepEqual(await expectations.check(...A), late);
+  assert.deepEqual(given, [...A, ...A, ...A]);
+});

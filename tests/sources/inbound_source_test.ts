@@ -100,7 +100,8 @@ test("cachingInboundSource keeps nothing of a primary deleted during its fetch",
   let fetches = 0;
   const source = cachingInboundSource<typeof a, string>({
     name: "inbound",
-    fetch: () => [`answer ${++fetches}`],
+    fetch: (_primary, { signal }) =>
+      signal.aborted ? [] : [`answer ${++fetches}`],
   });
   await source.start(recordedContext(new VirtualClock()));
   assert.deepEqual(await source.secondaries?.(a), ["answer 1"]);

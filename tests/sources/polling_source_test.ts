@@ -490,13 +490,41 @@ test("perResourcePollingSource is healthy once it can compute its interval again
     fetch: () => [],
     interval: () => interval,
   });
-  await source.start(recordedContext(clock, [a]));
+  const context = recordedContext(clock, [a]);
+  await source.start(context);
   await clock.advance(0);
   assert.match(source.health?.().message ?? "", /when to poll/);
   interval = "1s";
   await clock.advance(5_000);
   assert.equal(source.health?.().status, "healthy");
+  assert.deepEqual(context.retried, ["default/a"]);
   await source.stop();
+});
+
+test("perResourcePollingSource shares the fetch of a read with its schedule", async () => {
+  const clock = new VirtualClock();
+  const signals: AbortSignal[] = [];
+  const answers: PromiseWithResolvers<string[]>[] = [];
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch(_primary, { signal }) {
+      signals.push(signal);
+      answers.push(Promise.withResolvers());
+      return answers.at(-1)!.promise;
+    },
+    interval: "1s",
+  });
+  await source.start(recordedContext(clock, [a]));
+  answers[0]?.reject(new Error("no route"));
+  await clock.settle();
+  const read = source.secondaries?.(a);
+  await clock.advance(1_000);
+  assert.equal(answers.length, 2);
+  answers[1]?.resolve(["state"]);
+  assert.deepEqual(await read, ["state"]);
+  await clock.advance(1_000);
+  await source.stop();
+  assert.deepEqual(signals.map(({ aborted }) => aborted).at(-1), true);
 });
 
 test("perResourcePollingSource can be restarted, and polls accepted primaries only [3.9.9]", async () => {

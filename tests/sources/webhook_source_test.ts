@@ -184,6 +184,44 @@ test("webhookSource closes the connection of a refused request only", async () =
   });
 });
 
+test("webhookSource counts all parts of a body without a length", async () => {
+  const options = { bodyLimit: 1_000, check: "none" } as const;
+  await withWebhook(options, async (url) => {
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    socket.write(
+      "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n",
+    );
+    const answer = new Promise<string>((resolve, reject) => {
+      socket.once("data", (data) => resolve(String(data)));
+      socket.once("error", reject);
+    });
+    for (const _part of [1, 2]) {
+      socket.write(`258\r\n${"x".repeat(600)}\r\n`);
+      await new Promise(setImmediate);
+    }
+    socket.write("0\r\n\r\n");
+    assert.match(await answer, /^HTTP\/1.1 413/);
+    socket.destroy();
+  });
+});
+
+test("webhookSource passes path, query, headers and body to its mapper", async () => {
+  const seen: unknown[] = [];
+  await withWebhook({
+    path: "/hook",
+    primaries({ path, query, headers, body }) {
+      const text = new TextDecoder().decode(body);
+      seen.push(path, query.get("a"), headers["x-a"], text);
+      return [];
+    },
+  }, async (url) => {
+    const headers = { ...sign("text"), "x-a": "b" };
+    assert.equal(await post(`${url}?a=1`, "text", headers), 202);
+    assert.deepEqual(seen, ["/hook", "1", "b", "text"]);
+  });
+});
+
 test("webhookSource reads a body that comes in parts", async () => {
   await withWebhook({}, async (url, context) => {
     const body = JSON.stringify({

@@ -143,6 +143,18 @@ test("EventRecorder writes events that repeat before the write once, with a coun
     items.map(({ message, count }) => [message, count]),
     [["97 degrees", 3]],
   );
+  const { reason, reportingComponent, reportingInstance, source } = items[0]!;
+  assert.deepEqual([reason, reportingComponent, reportingInstance, source], [
+    "Overheated",
+    "engines",
+    "replica-1",
+    { component: "engines" },
+  ]);
+  assert.deepEqual(items[0]!.involvedObject, {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    ...OBJECT.metadata,
+  });
   await server.stop();
 });
 

@@ -239,6 +239,7 @@ test("Dispatcher writes results as those of a success or a failure, if there are
   };
   const cases: readonly [Reconciler<KubernetesObject>, readonly string[]][] = [
     [{ reconcile: () => noUpdate() }, ["write"]],
+    [{ reconcile: () => Promise.resolve(noUpdate()) }, ["write"]],
     [{ reconcile() {} }, []],
     [{ reconcile: fails, onError: () => noUpdate() }, ["write of a failure"]],
     [{ reconcile: fails, onError() {} }, []],

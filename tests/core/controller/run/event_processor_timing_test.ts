@@ -129,6 +129,7 @@ test("EventProcessor repeats the failed run of one object when its source works 
   fixture.processor.retryFailed(A);
   await fixture.clock.advance(60_000);
   assert.deepEqual(fixture.keys, [A, B, A]);
+  assert.equal(fixture.begun.at(-1)?.cause.type, "retry");
 });
 
 test("EventProcessor repeats failed runs when a source works again, using no attempt", async () => {

@@ -138,3 +138,18 @@ test("FieldFightDetector does not take fields for contested that only we change"
   }
   assert.deepEqual(fights.map(({ field }) => field), [".status.phase"]);
 });
+
+test("FieldFightDetector counts from the start after a write that found its own status", () => {
+  const detector = new FieldFightDetector("ours");
+  let fights = 0;
+  for (const isContested of [1, 1, 1, 1, 0, 1, 1, 1, 0].map(Boolean)) {
+    const status = { phase: isContested ? "Theirs" : "Ours" };
+    const found = detector.observe("a", {
+      before: { metadata: {}, status },
+      after: { statusJson: '{"phase":"Ours"}' },
+      live: undefined,
+    } as never);
+    if (found) fights++;
+  }
+  assert.equal(fights, 0);
+});

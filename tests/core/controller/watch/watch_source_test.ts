@@ -31,6 +31,7 @@ function started(
   kind: Kind<Secondary> = PART,
 ) {
   const calls: string[] = [];
+  const acquired: object[] = [];
   let onEvent: (event: Event) => void = () => {};
   const answers = {
     attach: () => Promise.resolve(),
@@ -58,8 +59,9 @@ function started(
     namespaces: ["one"],
     client: { resolve: () => answers.resolve() },
     informers: {
-      acquire() {
+      acquire(_kind: unknown, selection: object) {
         calls.push("acquire");
+        acquired.push(selection);
         return { informer, release: () => void calls.push("release") };
       },
     },
@@ -79,7 +81,7 @@ function started(
       relist: false,
       ...event,
     } as Event);
-  return { source, calls, answers, contextOf, send };
+  return { source, calls, acquired, answers, contextOf, send };
 }
 
 function headerOf(resourceVersion: string, isPartial = false) {
@@ -95,9 +97,29 @@ test("watch() gives a primary the objects that map to it, whatever its index has
   });
   answers.indexed = [part("one", "a"), part("two", "b")];
   await source.start(contextOf(gadget("a")));
-  const found = await source.secondaries?.(gadget("a"));
-  assert.deepEqual(found?.map(({ metadata }) => metadata.name), ["one"]);
+  const found = await source.secondaries?.(gadget("a")) ?? [];
+  assert.deepEqual(found.map(({ metadata }) => metadata.name), ["one"]);
   await source.stop();
+});
+
+test("watch() acquires an informer of its whole selection", async () => {
+  const selection = {
+    labelSelector: "app=web",
+    fieldSelector: "metadata.name=a",
+    metadataOnly: true,
+    bounded: true,
+    shared: false,
+    prune: ["spec"],
+  } as const;
+  const { source, contextOf, acquired } = started(selection);
+  await source.start(contextOf());
+  await source.stop();
+  assert.deepEqual(acquired, [{
+    ...selection,
+    shardSelector: undefined,
+    client: undefined,
+    namespaces: ["one"],
+  }]);
 });
 
 test("watch() forgets the references of primaries when it stops", async () => {
