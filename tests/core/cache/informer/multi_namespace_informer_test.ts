@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Fault } from "../../../support/fake_watch_call.ts";
+import type { Fault, Widget } from "../../../support/fake_watch_call.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { withInformer } from "../../../support/informer_case.ts";
 
@@ -239,3 +239,23 @@ test("A loop over the events of a stopped informer ends at once", () =>
     const { done } = await inTime("it ends", informer.events().next());
     assert.equal(done, true);
   }));
+
+test("An index has the objects of namespaces that are opened later", () =>
+  withInformer(async ({ server, informer }) => {
+    const labels = { app: "web" };
+    server.put("one/a", { labels });
+    server.put("two/b", { labels });
+    informer.addIndex("app", { byLabel: "app" });
+    await informer.start().synced;
+    await informer.open(["one", "two"]);
+    await informer.attach(["one", "two"]);
+    const names = (objects: readonly Widget[]) =>
+      objects.map(({ metadata }) => metadata.name).toSorted();
+    assert.deepEqual(names(informer.byIndex("app", "web")), ["a", "b"]);
+    assert.deepEqual(names(await informer.readByIndex("app", "web")), [
+      "a",
+      "b",
+    ]);
+    assert.deepEqual(names(await informer.readList()), ["a", "b"]);
+    assert.deepEqual(names(await informer.readList("two")), ["b"]);
+  }, { namespaces: ["one"] }));

@@ -266,6 +266,18 @@ test("A handler has synced when it has every object, whenever it was added", asy
   }
 });
 
+test("A change by others after an own write is delivered before the echo", async () => {
+  const cache = new Cache();
+  await cache.list(["a", 1]);
+  cache.write("a");
+  const { events } = cache;
+  cache.writer.apply(header("a", ++cache.version));
+  assert.deepEqual([cache.events, cache.last], [
+    events + 1,
+    "updated default/a",
+  ]);
+});
+
 test("A handler gets what was there when it was added, and changes meanwhile once", async () => {
   const cache = new Cache();
   await cache.list(["a", 1], ["b", 2], ["c", 3]);
