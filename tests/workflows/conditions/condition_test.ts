@@ -111,6 +111,14 @@ test("isReady needs Ready without Reconciling or Stalled", () => {
   }
 });
 
+test("isReconciling needs Reconciling without Stalled", () => {
+  const words = { status: "True", reason: "R" } as const;
+  const list = setCondition([], { ...words, type: "Reconciling" }, first);
+  assert.equal(isReconciling(list), true);
+  const both = setCondition(list, { ...words, type: "Stalled" }, first);
+  assert.equal(isReconciling(both), false);
+});
+
 test("Functions of conditions take a status that has none yet", () => {
   const { status }: { status?: { conditions?: Condition[] } } = {};
   const none = status?.conditions;
