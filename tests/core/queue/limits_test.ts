@@ -136,6 +136,7 @@ test("TokenBucket observes rate and burst for any sequence of takes", () => {
     { numRuns: 50 },
   );
   assert.throws(() => new TokenBucket({ limit: 0 }), RangeError);
+  assert.throws(() => new TokenBucket({ limit: 1, burst: 0.5 }), RangeError);
 });
 
 test("TokenBucket and exponentialBackoff accept the least that makes sense", () => {

@@ -386,3 +386,31 @@ test("SchedulingQueue prefers no priority for a time in which it was empty", () 
   queue.add("live");
   assert.deepEqual(takeAll(queue), ["live", "timer", "resync"]);
 });
+
+test("SchedulingQueue that is closed drains when the last key is removed", async () => {
+  const clock = new VirtualClock();
+  const queue = new SchedulingQueue({ clock });
+  queue.add("a");
+  let drained = false;
+  void queue.close().then(() => drained = true);
+  await clock.settle();
+  assert.equal(drained, false, "a key waits");
+  queue.remove("a");
+  await clock.settle();
+  assert.equal(drained, true);
+  await new SchedulingQueue({ clock }).close();
+});
+
+test("SchedulingQueue that is closed takes no deadline for a run that goes on", () => {
+  const clock = new VirtualClock();
+  const queue = new SchedulingQueue({ clock });
+  queue.add("a");
+  const item = take(queue);
+  void queue.close();
+  queue.setTimer(item, 1_000);
+  queue.reschedule(item, 1_000);
+  queue.hold(item, 1_000);
+  queue.addAt("b", 1_000);
+  queue.done(item);
+  assert.deepEqual([queue.delayed, queue.size, clock.pendingTimers], [0, 0, 0]);
+});
