@@ -335,3 +335,14 @@ applyTest(
     ]);
   },
 );
+
+applyTest("A set is applied as the given field manager", async ({ client }) => {
+  const owner = OWNER;
+  await applySet(client, [configMap("one")], { owner, fieldManager: "shops" });
+  const { metadata } = await client.get(ConfigMap, {
+    namespace: "default",
+    name: "one",
+  });
+  const managers = metadata.managedFields?.map(({ manager }) => manager);
+  assert.deepEqual(managers, ["shops"]);
+});

@@ -16,6 +16,8 @@ const OBJECT = {
   metadata: {
     namespace: "default",
     name: "web",
+    uid: "uid-1",
+    resourceVersion: "7",
     annotations: { "event.coracle.dev/team": "blue", other: "no" },
   },
 };
@@ -119,6 +121,8 @@ test("A notification has the fields of Flux' receivers, and the selected annotat
       kind: "Release",
       namespace: "default",
       name: "web",
+      uid: "uid-1",
+      resourceVersion: "7",
     },
     severity: "error",
     reason: "Broken",

@@ -90,6 +90,17 @@ test("Workflow does not start a node above one that is not ready", async () => {
   });
 });
 
+test("Workflow neither starts nor deletes a node above one that has failed", async () => {
+  const world = new World();
+  const result = await new Workflow(collect)
+    .add("a", world.dependent("a", { fails: true }))
+    .add("b", world.dependent("b"), { dependsOn: ["a"] })
+    .add("c", world.dependent("c"), { dependsOn: ["b"] })
+    .reconcile(primary, ctx);
+  assert.deepEqual(states(result), { a: "failed", b: "waiting", c: "waiting" });
+  assert.deepEqual(world.trace, ["reconcile a"]);
+});
+
 test("Workflow deletes an unwanted node after all that depends on it", async () => {
   const world = new World();
   const result = await new Workflow(collect)

@@ -48,6 +48,13 @@ test("augmentStatus sets Stalled if an object has failed, and neither if current
   };
   const current = augmentStatus(pod);
   assert.deepEqual(current.status.conditions, []);
+  const conditions = ["Reconciling", "Stalled", "Other"].map((type) => ({
+    type,
+    status: "False",
+    reason: "Old",
+  }));
+  const others = augmentStatus({ ...pod, status: { conditions } });
+  assert.deepEqual(others.status.conditions.map(({ type }) => type), ["Other"]);
   assert.deepEqual(current.data, { a: "b" });
 });
 
@@ -55,4 +62,20 @@ test("augmentStatus leaves the object that it is given as it is", () => {
   const object = deployment({ replicas: 0 });
   augmentStatus(object);
   assert.deepEqual(object.status, { replicas: 0 });
+});
+
+test("augmentStatus judges the age of a pod by the given time", () => {
+  const conditions = [
+    { type: "PodScheduled", status: "False", reason: "Unschedulable" },
+  ];
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "web", creationTimestamp: "2026-01-01T00:00:00Z" },
+    status: { phase: "Pending", conditions },
+  };
+  const types = [1_000, 16_000].map((age) =>
+    augmentStatus(pod, { now: NOW + age }).status.conditions[0]?.type
+  );
+  assert.deepEqual(types, ["Reconciling", "Stalled"]);
 });

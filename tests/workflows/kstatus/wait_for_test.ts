@@ -344,7 +344,8 @@ waitTest(
   async (fixture) => {
     const told: string[] = [];
     const wait = fixture.begin([await fixture.job("a")], {
-      onChange: ({ status }) => void told.push(status.reason || status.status),
+      onChange: ({ reference, status }) =>
+        void told.push(`${reference.name} ${status.reason || status.status}`),
     });
     await fixture.clock.settle();
     await fixture.report("a");
@@ -352,7 +353,11 @@ waitTest(
     assert(fixture.server.faults.cutWatches() > 0);
     await fixture.report("a", "Complete");
     assert.deepEqual(await fixture.end(wait), ["Current"]);
-    assert.deepEqual(told, ["JobNotStarted", "JobInProgress", "Current"]);
+    assert.deepEqual(told, [
+      "a JobNotStarted",
+      "a JobInProgress",
+      "a Current",
+    ]);
   },
 );
 

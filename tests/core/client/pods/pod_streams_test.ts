@@ -219,12 +219,13 @@ test("Client.logs yields lines across chunks, including empty ones", async () =>
     tailLines: 5,
     sinceSeconds: 60,
     timestamps: true,
+    previous: true,
   };
   for await (const line of client.logs(KEY, options)) lines.push(line);
   assert.deepEqual(lines, ["one", "two", "", "three"]);
   assert.equal(
     transport.requests[0]?.path,
-    "/api/v1/namespaces/default/pods/web/log?container=main&tailLines=5&sinceSeconds=60&follow=true&timestamps=true",
+    "/api/v1/namespaces/default/pods/web/log?container=main&tailLines=5&sinceSeconds=60&follow=true&previous=true&timestamps=true",
   );
 });
 
@@ -276,6 +277,9 @@ test("Client.portForward opens connections to a port of a pod", async () => {
     transport.streamRequests[0]?.path,
     "/api/v1/namespaces/default/pods/web/portforward?ports=80",
   );
+  assert.deepEqual(transport.streamRequests[0]?.protocols, [
+    "v4.channel.k8s.io",
+  ]);
   await connection.write(new TextEncoder().encode("hello, "));
   await connection.write(new TextEncoder().encode("bye"));
   let answer = "";
