@@ -4,6 +4,7 @@ import type { Client } from "../../../core/client/client.ts";
 import type { ControllerDeps } from "../../../core/controller/controller.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import {
+  checkSameKind,
   type ManagedController,
   startController,
 } from "../../../core/operator/controller_start.ts";
@@ -95,4 +96,44 @@ test("Controller that is unregistered while its kind is looked up is not started
     /^Error: Cannot start controller "late": it was unregistered$/,
   );
   assert.equal(counts.starts, 0);
+});
+
+test("checkSameKind refuses two controllers that would clean up the same objects", () => {
+  const controller = (name: string, parts: object, kind: object = ConfigMap) =>
+    ({
+      name,
+      kind,
+      settings: {
+        usesFinalizer: true,
+        finalizer: undefined,
+        namespaces: "all",
+        selection: {},
+        ...parts,
+      },
+    }) as unknown as ManagedController;
+  const labels = (labelSelector: string) => ({ selection: { labelSelector } });
+  const collide: readonly (readonly [object, object])[] = [
+    [{}, {}],
+    [{ namespaces: ["a"] }, {}],
+    [{ namespaces: ["a", "b"] }, { namespaces: ["b", "c"] }],
+    [labels("app=a"), {}],
+    [labels("app=a"), labels("app=a")],
+  ];
+  for (const [one, other] of collide) {
+    const check = () =>
+      checkSameKind(controller("one", one), controller("other", other));
+    assert.throws(check, /"one": it and "other" clean up ConfigMap objects/);
+  }
+  const apart: readonly (readonly [object, object, object?])[] = [
+    [{ namespaces: ["a"] }, { namespaces: ["b"] }],
+    [labels("app=a"), labels("app=b")],
+    [{ finalizer: "example.com/one" }, {}],
+    [{ usesFinalizer: false }, {}],
+    [{}, { usesFinalizer: false }],
+    [{}, {}, { ...ConfigMap, group: "example.com" }],
+    [{}, {}, { ...ConfigMap, kind: "Other" }],
+  ];
+  for (const [one, other, kind] of apart) {
+    checkSameKind(controller("one", one), controller("other", other, kind));
+  }
 });

@@ -4,6 +4,7 @@ import { resolveOptions } from "../../../core/api/options.ts";
 import { Client } from "../../../core/client/client.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
+import type { ManagedController } from "../../../core/operator/controller_start.ts";
 import { Coordination } from "../../../core/operator/coordination.ts";
 import {
   LEADER_ELECTION_OPTIONS,
@@ -65,6 +66,43 @@ for (
       assert.equal(coordination.isLeading, false);
     }));
 }
+
+test("The Lease of an operator is kept while any of its controllers runs an object", () =>
+  atDistance(async (surroundings) => {
+    const { clock, server } = surroundings;
+    const process = new DistantProcess(surroundings);
+    const calls: string[] = [];
+    const controller = (name: string, runningKeys: readonly string[]) =>
+      ({
+        runningKeys,
+        startLeading: () => void calls.push(`start ${name}`),
+        stopLeading: () => void calls.push(`stop ${name}`),
+      }) as unknown as ManagedController;
+    const controllers = [controller("a", []), controller("b", ["default/x"])];
+    const coordination = new Coordination({
+      leaderElection: resolveOptions(LOCK, LEADER_ELECTION_OPTIONS),
+      sharding: undefined,
+      client: process.client,
+      clock: process.clock,
+      random: () => 0.5,
+      log: silentLogger,
+      syncTimeout: 120_000,
+      startErrors: "fail",
+      controllers: () => controllers,
+    });
+    assert.equal(coordination.mayRun, false);
+    const started = coordination.start();
+    await clock.advance(1_000);
+    await started;
+    assert.equal(coordination.mayRun, true);
+    const stopped = coordination.stop();
+    await clock.advance(1_000);
+    await stopped;
+    const client = new Client({ transport: server, namespace: "default" });
+    const lease = await client.get(Lease, LOCK);
+    assert.equal(lease.spec?.holderIdentity, "a");
+    assert.deepEqual(calls, ["start a", "start b", "stop a", "stop b"]);
+  }));
 
 test("A replica hands objects over only when its pending writes have ended", () =>
   atDistance(async (surroundings) => {

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLogger } from "../../../core/logger.ts";
+import type { ManagedController } from "../../../core/operator/controller_start.ts";
+import { drain } from "../../../core/operator/shutdown.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
+
+/** Drains a controller that is idle and one whose run the test ends. */
+function drained() {
+  const clock = new VirtualClock();
+  const calls: string[] = [];
+  const left: unknown[] = [];
+  const run = Promise.withResolvers<void>();
+  const hurry = new AbortController();
+  const controller = (name: string, idle: Promise<void>, keys: string[]) =>
+    ({
+      name,
+      runningKeys: keys,
+      pause: () => void calls.push(`pause ${name}`),
+      abort: () => void calls.push(`abort ${name}`),
+      whenIdle: () => idle,
+    }) as unknown as ManagedController;
+  let isOver = false;
+  const log = {
+    ...silentLogger,
+    error: (_message: string, fields?: object) => void left.push(fields),
+  };
+  void drain([
+    controller("idle", Promise.resolve(), []),
+    controller("busy", run.promise, ["default/a"]),
+  ], { clock, log, grace: 5_000, hurry: hurry.signal }).then(() =>
+    isOver = true
+  );
+  return { clock, calls, left, run, hurry, isOver: () => isOver };
+}
+
+const PAUSED = ["pause idle", "pause busy"];
+const ABORTED = [...PAUSED, "abort idle", "abort busy"];
+
+test("drain lets runs end within the grace period", async () => {
+  const { clock, calls, left, run, isOver } = drained();
+  await clock.advance(4_999);
+  assert.equal(isOver(), false);
+  run.resolve();
+  await clock.settle();
+  assert.deepEqual([isOver(), calls, left], [true, PAUSED, []]);
+});
+
+test("drain aborts runs after the grace period, or when it is hurried", async () => {
+  for (const hurries of [false, true]) {
+    const { clock, calls, left, run, hurry, isOver } = drained();
+    if (hurries) hurry.abort();
+    await clock.advance(hurries ? 0 : 5_000);
+    assert.deepEqual(calls, ABORTED);
+    assert.equal(isOver(), false);
+    run.resolve();
+    await clock.settle();
+    assert.deepEqual([isOver(), left], [true, []]);
+  }
+});
+
+test("drain names the runs that it leaves behind a second after the abort", async () => {
+  const { clock, calls, left, isOver } = drained();
+  await clock.advance(5_999);
+  assert.equal(isOver(), false);
+  await clock.advance(1);
+  assert.deepEqual([isOver(), calls], [true, ABORTED]);
+  assert.deepEqual(left, [{ controller: "busy", objects: ["default/a"] }]);
+});
