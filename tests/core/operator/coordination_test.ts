@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { resolveOptions } from "../../../core/api/options.ts";
 import { Client } from "../../../core/client/client.ts";
+import { systemClock } from "../../../core/clock.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import type { ManagedController } from "../../../core/operator/controller_start.ts";
@@ -11,6 +12,7 @@ import {
   type LeaderElectionOptions,
 } from "../../../core/operator/leader_election.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
+import { ScriptedTransport } from "../../support/scripted_transport.ts";
 import {
   atDistance,
   DistantProcess,
@@ -157,3 +159,26 @@ test("A replica hands objects over only when its pending writes have ended", () 
     await clock.advance(1_000);
     await stopped;
   }));
+
+test("A replica without leader election and sharding runs everything, unfenced", () => {
+  const client = new Client({ transport: new ScriptedTransport(() => ({})) });
+  const coordination = new Coordination({
+    leaderElection: undefined,
+    sharding: undefined,
+    client,
+    clock: systemClock,
+    random: () => 0.5,
+    log: silentLogger,
+    syncTimeout: 120_000,
+    startErrors: "fail",
+    controllers: () => [],
+  });
+  const { mayRun, isLeading, shard, leader } = coordination;
+  assert.deepEqual([mayRun, isLeading, shard, leader], [
+    true,
+    true,
+    undefined,
+    undefined,
+  ]);
+  assert.equal(coordination.client, client);
+});

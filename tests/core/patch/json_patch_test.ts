@@ -214,3 +214,19 @@ test("applyJsonPatch names what is not a list of operations", () => {
     message: /^Cannot apply a JSON patch: it must be a list of operations/,
   });
 });
+
+test("applyJsonPatch removes nothing that is not there", () => {
+  for (
+    const [path, message] of [
+      ["/b", /there is nothing at "b"/],
+      ["/list/1", /there is no index "1"/],
+      ["/b/c", /there is nothing at "b"/],
+    ] as const
+  ) {
+    const document = { a: 1, list: [1] };
+    assert.throws(
+      () => applyJsonPatch(document, [{ op: "remove", path }]),
+      message,
+    );
+  }
+});
