@@ -541,3 +541,18 @@ test("Client reads at most a megabyte of an error that does not end", async () =
   }, { name: "ApiError", status: 500 });
   assert.ok(parts < 20, `${parts} parts of 64 KiB`);
 });
+
+test("Client.status reads and writes the subresource only", async () => {
+  const { client, transport } = clientWith(() => ({ body: OBJECT }));
+  await client.status.get(POD, KEY);
+  await client.status.replace(POD, OBJECT);
+  await client.status.patch(POD, KEY, { status: {} });
+  await client.status.apply(POD, OBJECT, { fieldManager: "test" });
+  for (const { path } of transport.requests) {
+    assert.match(
+      path,
+      /^\/api\/v1\/namespaces\/default\/pods\/web\/status(\?|$)/,
+    );
+  }
+  assert.equal(transport.requests.length, 4);
+});

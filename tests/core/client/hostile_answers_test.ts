@@ -375,3 +375,17 @@ test("A subresource that would change the path is refused", async () => {
   } as never);
   assert.equal(transport.requests.length, 1);
 });
+
+test("readBody joins the chunks of a response in their order", async () => {
+  async function* body(): AsyncGenerator<Uint8Array> {
+    for (const part of [[1, 2], [3], [], [4, 5, 6]]) {
+      yield await Promise.resolve(Uint8Array.from(part));
+    }
+  }
+  const response = { status: 200, headers: {}, body: body() };
+  const cancel = () => Promise.resolve();
+  assert.deepEqual(
+    [...await readBody({ ...response, cancel }, 6)],
+    [1, 2, 3, 4, 5, 6],
+  );
+});

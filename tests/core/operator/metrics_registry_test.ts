@@ -79,3 +79,10 @@ test("MetricsRegistry removes a series and calls collectors first", () => {
   gauge.add(1, labels);
   assert.match(registry.text(), /a\{to="x"\} 1/);
 });
+
+test("MetricsRegistry escapes the values of labels", () => {
+  const registry = new MetricsRegistry();
+  const counter = registry.counter({ name: "a_total", help: "All." });
+  counter.add(1, { text: 'a\\b"c\nd' });
+  assert.match(registry.text(), /^a_total\{text="a\\\\b\\"c\\nd"\} 1$/m);
+});

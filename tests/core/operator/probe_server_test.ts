@@ -154,7 +154,8 @@ test("ProbeServer rejects a port that is in use", async () => {
   await new Promise((resolve) => other.close(resolve));
 });
 
-test("ProbeServer that was stopped frees its port, and stops once more", async () => {
+/** A server that the test starts, and how it does so. */
+function plainServer() {
   const probes = new ProbeServer({
     state: () => "started",
     health: () => ({ ready: true }),
@@ -162,12 +163,31 @@ test("ProbeServer that was stopped frees its port, and stops once more", async (
     inspect: () => ({ state: "started" }),
     metrics: () => "",
   });
-  const local = resolveOptions({ port: 0, host: "127.0.0.1" }, PROBE_OPTIONS);
-  await probes.start(local);
-  const { port } = probes;
+  const start = async (port: number) => {
+    const options = { port, host: "127.0.0.1" };
+    await probes.start(resolveOptions(options, PROBE_OPTIONS));
+    return probes.port as number;
+  };
+  return { probes, start };
+}
+
+test("ProbeServer that was stopped frees its port, and stops once more", async () => {
+  const { probes, start } = plainServer();
+  const port = await start(0);
   await probes.stop();
   await probes.stop();
-  await probes.start({ ...local, port: port as number });
-  assert.equal(probes.port, port);
+  assert.equal(await start(port), port);
   await probes.stop();
+});
+
+test("ProbeServer listens on the given address only", async () => {
+  const { probes, start } = plainServer();
+  const port = await start(0);
+  const isOpen = await new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.2");
+    socket.on("error", () => resolve(false));
+    socket.on("connect", () => resolve(socket.destroy() && true));
+  });
+  await probes.stop();
+  assert.equal(isOpen, false);
 });

@@ -113,3 +113,11 @@ test("ShardLeases takes a membership that somebody has damaged for none", () =>
       assert.deepEqual((await a.members(signal))[0]?.members, members);
     }
   }));
+
+test("ShardLeases leaves with no Lease that somebody has changed since", () =>
+  withGroup(async ({ a, client }) => {
+    await a.publish([], signal);
+    await client.patch(Lease, KEY, { metadata: { labels: { other: "b" } } });
+    await assert.rejects(a.leave(signal), /Conflict|precondition/i);
+    assert.notEqual(await client.find(Lease, KEY), undefined);
+  }));
