@@ -61,7 +61,7 @@ import {
 import type { ShardAssignment } from "./shard.ts";
 import { SourceGroup } from "./source_group.ts";
 import { WatchGroup } from "./watch_group.ts";
-import { type WatchedObjects, WatchingSource } from "./watch/watch_source.ts";
+import { WatchingSource } from "./watch/watch_source.ts";
 import { WriteObserver } from "./run/write_loop.ts";
 
 /** Health of a controller. */
@@ -234,16 +234,14 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Kinds watched in the cluster of the operator, the primary kind first. */
   get watchedKinds(): readonly Kind[] {
-    return [this.kind, ...this.watched.map(({ kind }) => kind)];
+    return [this.kind, ...this.watching.map(({ kind }) => kind)];
   }
 
-  /** What the event sources watch in the cluster of the operator. */
-  get watched(): readonly WatchedObjects[] {
-    return this.settings.sources.flatMap((source) =>
+  /** Event sources that watch the cluster of the operator. */
+  get watching(): readonly Pick<WatchingSource<P>, "kind" | "selection">[] {
+    return this.settings.sources.filter((source) =>
       source instanceof WatchingSource && !source.isRemote
-        ? [source.watched]
-        : []
-    );
+    ) as WatchingSource<P>[];
   }
 
   /** Keys of the objects with a run in progress. */

@@ -318,7 +318,9 @@ export const CONTROLLER_OPTIONS: OptionTable<
     check(workflow, subject) {
       if ("read" in workflow && !("resultIn" in workflow)) {
         throw new TypeError(
-          `Cannot read the options of ${subject}: "workflow" must be a Workflow, so write new Workflow().add("name", dependent): received a dependent`,
+          `Cannot read the options of ${subject}: "workflow" must be a Workflow, so write new Workflow().add("name", dependent): received a dependent with ${
+            Object.keys(workflow).join(", ")
+          }`,
         );
       }
       checkParts(workflow, WORKFLOW_PARTS, `${subject}, workflow`);

@@ -6,7 +6,7 @@ import {
   untyped,
 } from "../api/kind.ts";
 import { labelRequirements } from "../api/label_selector.ts";
-import { namingRule } from "../cache/watch/watch_record.ts";
+import { namingRule } from "../cache/watch/watch_failure.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, deadline, sleep, type Timer } from "../clock.ts";
 import type { Controller, ControllerDeps } from "../controller/controller.ts";
@@ -16,7 +16,7 @@ import {
 } from "../controller/controller_options.ts";
 import type { NamespaceSet } from "../controller/event_source.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
-import type { WatchedObjects } from "../controller/watch/watch_source.ts";
+import type { WatchingSource } from "../controller/watch/watch_source.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { StartErrorPolicy } from "./operator_options.ts";
@@ -249,7 +249,7 @@ export async function installCrds(
  * @throws {Error} If a kind cannot be watched; the error says what to do.
  */
 async function check(
-  { kind, settings, watchedKinds, watched }: ManagedController,
+  { kind, settings, watchedKinds, watching }: ManagedController,
   { client, namespaces, currentNamespace }: ControllerDeps,
 ): Promise<void> {
   for (const other of watchedKinds.slice(1)) await servedKind(client, other);
@@ -266,15 +266,9 @@ async function check(
       }: the server serves it with another scope, so change the definition of the kind or of its CustomResourceDefinition: received ${kind.scope} for ${served.scope}`,
     );
   }
-  await checkRight(client, { kind }, wanted);
-  const distinct = new Map(
-    watched.map((one) => {
-      const { kind, namespaces, fieldSelector } = one;
-      const text = [kindText(kind), namespaces, fieldSelector];
-      return [JSON.stringify(text), one];
-    }),
-  );
-  for (const one of distinct.values()) {
+  await checkRight(client, { kind, selection: {} }, wanted);
+  const byKind = new Map(watching.map((one) => [kindText(one.kind), one]));
+  for (const one of byKind.values()) {
     await checkRight(client, one, wanted).catch((error: Error) => {
       if (ApiError.is(error.cause) && error.cause.isForbidden) throw error;
     });
@@ -284,9 +278,10 @@ async function check(
 /** Checks that the account may list objects. */
 async function checkRight(
   client: Client,
-  { kind, fieldSelector, namespaces = "inherited" }: WatchedObjects,
+  { kind, selection }: Pick<WatchingSource<never>, "kind" | "selection">,
   inherited: NamespaceSet,
 ): Promise<void> {
+  const { fieldSelector, namespaces = "inherited" } = selection;
   const served = await client.resolve(kind);
   const wanted = namespaces === "inherited" ? inherited : namespaces;
   const places = wanted === "all" || served.scope === "Cluster"

@@ -134,6 +134,13 @@ scenario(
           warned("A controller cannot start yet"),
         "the missing rule is logged at once",
       );
+      if (first[0] === GADGETS) {
+        const { sources } = operator.health().controllers[0]!;
+        assert.match(
+          sources.get("v1 ConfigMap")?.message ?? "",
+          /the right is missing.*resources: \["configmaps"\]/,
+        );
+      }
       await grant([EVERYTHING]);
       await reconciled(
         fixture,

@@ -42,6 +42,7 @@ import type { RelistQueue } from "./relist_queue.ts";
 import { ResponseReader } from "./response_reader.ts";
 import {
   ConnectionFault,
+  namingRule,
   type ReflectorState,
   type Remedy,
   remedyFor,
@@ -516,8 +517,8 @@ export class Reflector {
   }
 
   #noteFailure(error: unknown, reason: string): void {
-    const action = this.#response?.action;
-    this.#record.failed(error, reason, { action, kind: this.#resolved });
+    const named = namingRule(error, this.#resolved, this.#deps.namespace);
+    this.#record.failed(named, reason, this.#response?.action);
   }
 
   async #pause(duration: number): Promise<void> {

@@ -1,4 +1,5 @@
 import { ApiError } from "../../api/api_error.ts";
+import { kindText, type ResolvedKind } from "../../api/kind.ts";
 import { TooLongError } from "../../json/line_splitter.ts";
 
 /**
@@ -174,6 +175,24 @@ function remedyForApiError(
     retryAfter,
     reason: `http_${status}`,
   };
+}
+
+/** Error that names the rule if the server refused a list for want of a right. */
+export function namingRule(
+  error: unknown,
+  kind: ResolvedKind | undefined,
+  namespace: string | undefined,
+): unknown {
+  if (!kind || !ApiError.is(error) || !error.isForbidden) return error;
+  const [place, role] = namespace === undefined
+    ? ["", "a ClusterRole"]
+    : [` in namespace ${namespace}`, "a Role"];
+  return new Error(
+    `Cannot watch ${
+      kindText(kind)
+    }${place}: the right is missing, so give the operator's account ${role} with { apiGroups: ["${kind.group}"], resources: ["${kind.plural}"], verbs: ["get", "list", "watch"] }: received ${error.message}`,
+    { cause: error },
+  );
 }
 
 function isExpired(error: ApiError): boolean {

@@ -1,5 +1,3 @@
-import { ApiError } from "../../api/api_error.ts";
-import { kindText, type ResolvedKind } from "../../api/kind.ts";
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
 import type {
@@ -198,20 +196,11 @@ export class WatchRecord {
    * Notes, counts and logs a failure.
    *
    * @param reason Value of the metric label `reason`.
-   * @param options.action Failed action, worded to follow "Cannot"; undefined if unknown.
-   * @param options.kind Kind as the server serves it; undefined if unknown.
+   * @param action Failed action, worded to follow "Cannot"; undefined if unknown.
    */
-  failed(
-    error: unknown,
-    reason: string,
-    { action, kind }: {
-      readonly action?: string | undefined;
-      readonly kind?: ResolvedKind | undefined;
-    } = {},
-  ): void {
-    const { log, metrics, clock, namespace } = this.#deps;
-    const cause = kind ? namingRule(error, kind, namespace) : error;
-    const message = describe(cause, action);
+  failed(error: unknown, reason: string, action?: string): void {
+    const { log, metrics, clock } = this.#deps;
+    const message = describe(error, action);
     const health = this.#health;
     health.lastError = { message, at: clock.wallTime() };
     health.consecutiveFailures++;
@@ -258,27 +247,6 @@ export class WatchRecord {
       ? undefined
       : this.#deps.clock.now() - this.#watchStart;
   }
-}
-
-/**
- * Error for a list or watch; if the server refused it for want of a right, one
- * that says which rule the account needs.
- */
-export function namingRule(
-  error: unknown,
-  kind: ResolvedKind,
-  namespace: string | undefined,
-): unknown {
-  if (!ApiError.is(error) || !error.isForbidden) return error;
-  const [place, role] = namespace === undefined
-    ? ["", "a ClusterRole"]
-    : [` in namespace ${namespace}`, "a Role"];
-  return new Error(
-    `Cannot watch ${
-      kindText(kind)
-    }${place}: the right is missing, so give the operator's account ${role} with { apiGroups: ["${kind.group}"], resources: ["${kind.plural}"], verbs: ["get", "list", "watch"] }: received ${error.message}`,
-    { cause: error },
-  );
 }
 
 /** Error message that names the kind, even if the error itself does not. */

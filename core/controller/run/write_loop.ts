@@ -95,7 +95,7 @@ export class WriteLoopDetector {
     const { before, after, now } = write;
     const { resourceVersion, uid } = after;
     const isChange = before !== undefined && before.metadata.uid === uid;
-    // Creations and changes of an object do not end each other's loops.
+    // Different writes to an object do not end each other's loops.
     const id = isChange ? write.id : `${write.id} created`;
     const earlier = this.#lastWrites.get(id);
     const created = isChange ? undefined : uid;
@@ -287,7 +287,6 @@ export class WriteObserver {
     const { key } = run;
     const written = after.keyText === key ? key : after.keyText;
     const object = this.#idOf(kind, written);
-    // Different writes of one run to an object do not end each other's loops.
     const id = object === key && subresource !== undefined
       ? key
       : `${key} ${verb} ${object}`;

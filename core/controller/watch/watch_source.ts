@@ -136,15 +136,6 @@ export interface WatchSource<
   onGone(listener: (key: string | undefined) => void): void;
 }
 
-/** Objects that a source watches, as far as rights depend on it. */
-export interface WatchedObjects extends
-  Pick<
-    WatchSourceOptions<never, never>,
-    "fieldSelector" | "namespaces"
-  > {
-  readonly kind: Kind;
-}
-
 /** Name of the index of a mapper. */
 function indexName(number: number): string {
   return `primary ${number}`;
@@ -296,10 +287,12 @@ export class WatchingSource<
     return this.#options.readOnly ?? this.#role === "watches";
   }
 
-  /** Objects that the source watches. */
-  get watched(): WatchedObjects {
-    const { fieldSelector, namespaces } = this.#options;
-    return { kind: this.kind, fieldSelector, namespaces };
+  /** Namespaces and fields of the objects to watch. */
+  get selection(): Pick<
+    WatchSourceOptions<never, never>,
+    "fieldSelector" | "namespaces"
+  > {
+    return this.#options;
   }
 
   /** Whether the source watches another cluster than that of the operator. */

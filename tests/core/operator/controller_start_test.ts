@@ -36,7 +36,7 @@ function startOf(
     name: "late",
     kind: ConfigMap,
     watchedKinds: [ConfigMap],
-    watched: [],
+    watching: [],
     settings: {},
     start: () => answer(++counts.starts),
     cancelStart: () => {

@@ -65,7 +65,7 @@ test("WatchRecord counts a relist from the second whole state on", () => {
 
 test("WatchRecord counts failures until an event works", () => {
   const { watch } = record();
-  watch.failed(new Error("Refused"), "refused", { action: "watch v1 Pod" });
+  watch.failed(new Error("Refused"), "refused", "watch v1 Pod");
   watch.failed("late", "silent");
   const { consecutiveFailures, errors, lastError } = watch.health();
   assert.deepEqual([consecutiveFailures, errors, lastError?.message], [
