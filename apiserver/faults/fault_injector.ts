@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import {
   jsonResponse,
@@ -49,6 +50,11 @@ export interface FaultTarget {
   stop(keepData: boolean): Promise<JournalContent | undefined>;
   start(content: JournalContent | undefined): Promise<void>;
 }
+
+const RESTART_RULES: OptionRules<RestartOptions> = {
+  downFor: "size?",
+  keepData: "boolean?",
+};
 
 interface Rule {
   readonly rule: FaultRule;
@@ -148,6 +154,7 @@ export class FaultInjector implements Faults {
   }
 
   async restart(options: RestartOptions = {}): Promise<void> {
+    checkOptions(options, RESTART_RULES, "faults.restart()");
     const { downFor = 0, keepData = true } = options;
     const content = await this.#server.stop(keepData);
     if (downFor > 0) await this.#wait(downFor);

@@ -139,18 +139,19 @@ const RULES: OptionRules<FaultRule> = {
 };
 /** All members of the union {@linkcode FaultEffect}. */
 const EFFECT_RULES = {
-  status: "any?",
-  retryAfter: "any?",
-  conflict: "any?",
-  expired: "any?",
-  delay: "any?",
-  reset: "any?",
+  status: "count?",
+  retryAfter: "size?",
+  conflict: "boolean?",
+  expired: "boolean?",
+  delay: "number?",
+  reset: ["request", "answer", undefined],
   staleAt: "count?",
   withhold: "object?",
-  cutAfter: "any?",
-  stallAfter: "any?",
-  withoutEndBookmark: "any?",
+  cutAfter: "size?",
+  stallAfter: "size?",
+  withoutEndBookmark: "boolean?",
 } as const;
+const STATUSES: readonly unknown[] = [403, 422, 429, 500, 502, 503, 504];
 
 /**
  * Validates a filter.
@@ -181,4 +182,11 @@ export function checkFaultRule(rule: FaultRule): void {
   }
   if (!(count > 0)) fail("count", "positive", count);
   if (!(skip >= 0)) fail("skip", "zero or more", skip);
+  const { effect } = rule;
+  if ("status" in effect && !STATUSES.includes(effect.status)) {
+    fail("status", `one of ${STATUSES.join(", ")}`, effect.status);
+  }
+  if ("delay" in effect && !(effect.delay >= 0)) {
+    fail("delay", "zero or more", effect.delay);
+  }
 }

@@ -296,7 +296,20 @@ test("a fault rule with numbers out of range is rejected", async () => {
     for (const wrong of [{ probability: 2 }, { count: 0 }, { skip: -1 }]) {
       assert.throws(() => server.faults.add({ effect, ...wrong }), RangeError);
     }
-    await Promise.resolve();
+    for (const effect of [{ status: 99 }, { delay: -1 }] as never[]) {
+      assert.throws(() => server.faults.add({ effect }), RangeError);
+    }
+    for (
+      const effect of [
+        { delay: "1s" },
+        { reset: "request", cutAfter: "9" },
+        { conflict: "yes" },
+      ] as never[]
+    ) assert.throws(() => server.faults.add({ effect }), TypeError);
+    await assert.rejects(
+      server.faults.restart({ downFor: "1s" as never }),
+      /"downFor" must be a whole number from 0: received a string/,
+    );
   });
 });
 
