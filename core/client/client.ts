@@ -355,8 +355,8 @@ export class Client {
   }
 
   /** Deletes all selected objects. */
-  async deleteCollection<T extends KubernetesObject>(
-    kind: Kind<T>,
+  async deleteCollection(
+    kind: Kind,
     options: DeleteCollectionOptions = {},
   ): Promise<void> {
     await this.#send(

@@ -117,6 +117,9 @@ export interface ContextWriteOptions {
  *   time always do,
  * - check a status against the schema of its kind before it is sent.
  *
+ * After a deletion the object stays in the cache until the event of the server
+ * arrives, which triggers a run.
+ *
  * Writes with {@linkcode Context.client} have none of these properties.
  *
  * Compared with the Java Operator SDK: writes use its matching and event
@@ -376,8 +379,8 @@ export interface Context<P extends KubernetesObject> {
    * object and defaults to `"Background"`; with `uid`, only the object of this
    * UID is deleted.
    */
-  delete<T extends KubernetesObject>(
-    kind: Kind<T>,
+  delete(
+    kind: Kind,
     key: string | ObjectKey,
     options?: {
       readonly signal?: AbortSignal | undefined;

@@ -618,8 +618,8 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     }
   }
 
-  async delete<T extends KubernetesObject>(
-    kind: Kind<T>,
+  async delete(
+    kind: Kind,
     key: string | ObjectKey,
     options: DeleteWriteOptions = {},
   ): Promise<void> {

@@ -12,7 +12,7 @@ import {
   setStatus,
 } from "../../../core/controller/result.ts";
 import type { Reconciler } from "../../../core/controller/reconciler.ts";
-import type { Condition } from "../../../core/kinds/mod.ts";
+import { type Condition, Deployment, Secret } from "../../../core/kinds/mod.ts";
 
 interface Typed extends KubernetesObject {
   spec: { size: number; parts?: { name: string; weight?: number }[] };
@@ -75,4 +75,14 @@ const untyped: Reconciler<KubernetesObject>["reconcile"] = () =>
 
 test("Results with a field that their kind does not have do not compile", () => {
   void [right, wrong, untyped];
+});
+
+test("The deletions of a context take kinds of a list", () => {
+  const cleanup: Reconciler<Typed>["cleanup"] = async (_object, ctx) => {
+    for (const kind of [Deployment, Secret]) {
+      await ctx.delete(kind, "web");
+      await ctx.client.deleteCollection(kind, { labelSelector: "app=web" });
+    }
+  };
+  void cleanup;
 });
