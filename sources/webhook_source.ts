@@ -149,8 +149,9 @@ class Refusal extends Error {
  *
  * Only `POST` to the path is served. The reply is 202 once the runs are
  * requested. Otherwise its body says what is wrong: 400 for an unreadable body,
- * 401 for a wrong signature or token, 404, 405, and 413 for a body that is too
- * large, which is not read beyond the limit.
+ * 401 for a wrong signature or token, 404, 405, 413 for a body that is too
+ * large, which is not read beyond the limit, and 503 if another replica runs a
+ * primary, so that the sender tries again.
  *
  * @param options The address, the check and the mapping to primaries.
  * @throws {RangeError} If the port or the limit is out of range.
@@ -243,8 +244,11 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
   ): Promise<void> {
     try {
       const keys = await this.#accept(run, request);
-      for (const key of keys) run.context.trigger(key);
-      reply(response, 202, `Accepted for ${keys.length}`);
+      const { trigger, primaries } = run.context;
+      const left = keys.filter((key) => !trigger(key));
+      const others = left.filter((key) => primaries.has(key)).length;
+      if (others > 0) throw new Refusal(503, `Another replica runs ${others}`);
+      reply(response, 202, `Accepted for ${keys.length - left.length}`);
     } catch (error) {
       if (!(error instanceof Refusal)) {
         run.warn("Cannot serve a webhook", { source: this.name, error });

@@ -93,8 +93,9 @@ export interface SourceContext<P extends KubernetesObject = KubernetesObject> {
    *
    * @param key Key of the primary.
    * @param event Event for `ctx.cause`.
+   * @returns Whether this replica runs the primary.
    */
-  trigger(key: ObjectKey | string, event?: SourceEvent): void;
+  trigger(key: ObjectKey | string, event?: SourceEvent): boolean;
   /**
    * Repeats failed runs before their retry is due, spread over the initial pause
    * of the retry policy: for sources whose external system works again.

@@ -24,8 +24,12 @@ export type SourceDeps<P extends KubernetesObject> = Omit<
 
 /** Handler of the triggers of event sources. */
 export interface TriggerHandler {
-  /** Handles a trigger: a resource that the primary depends on changed. */
-  onTrigger(key: string, source: string, event: SourceEvent): void;
+  /**
+   * Handles a trigger: a resource that the primary depends on changed.
+   *
+   * @returns Whether this replica runs the primary.
+   */
+  onTrigger(key: string, source: string, event: SourceEvent): boolean;
   /** Repeats the failed runs of one or all primaries: a source works again. */
   retryFailed(key?: string): void;
 }
@@ -319,9 +323,8 @@ export class SourceGroup<P extends KubernetesObject> {
       },
       trigger: (key, event = NO_DETAIL) => {
         const text = typeof key === "string" ? key : keyText(key);
-        if (this.#started.has(source)) {
-          this.#handler?.onTrigger(text, source.name, event);
-        }
+        return this.#started.has(source) &&
+          this.#handler?.onTrigger(text, source.name, event) === true;
       },
       retryFailed: (key) => {
         if (this.#started.has(source)) this.#handler?.retryFailed(key);

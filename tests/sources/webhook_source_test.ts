@@ -3,7 +3,10 @@ import { createHmac } from "node:crypto";
 import { connect } from "node:net";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
 import { jsonLogger } from "../../core/logger.ts";
+import { Operator } from "../../core/operator/operator.ts";
+import { TestCluster } from "../../testing/test_cluster.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 import {
   type WebhookOptions,
@@ -59,6 +62,50 @@ test("webhookSource triggers the primaries of a request with the right signature
     assert.equal(await post(url, '{"key":"default/a"}'), 202);
     assert.deepEqual(context.triggered, ["default/a"]);
   });
+});
+
+test("webhookSource refuses calls for what another replica runs", async () => {
+  const cluster = await TestCluster.start();
+  const { client, logger, namespace } = cluster;
+  const runs: string[] = [];
+  const replica = async (identity: string) => {
+    const operator = new Operator({
+      client,
+      logger,
+      namespaces: [namespace],
+      leaderElection: { name: "hooks", namespace, identity },
+    });
+    const source = webhookSource<ConfigMap>({
+      name: "hook",
+      check: { hmac: { secret: SECRET } },
+      primaries: (request) => [(request.json() as { key: string }).key],
+    });
+    operator.register(ConfigMap, {
+      reconcile: (_map, { cause }) =>
+        void runs.push(`${identity} ${cause.type}`),
+    }, { sources: [source], fieldSelector: "metadata.name=a" });
+    await operator.start();
+    return { operator, url: source.url! };
+  };
+  const leader = await replica("leader");
+  await cluster.until(() => leader.operator.health().leading);
+  const standby = await replica("standby");
+  try {
+    await client.create(ConfigMap, { metadata: { namespace, name: "a" } });
+    await cluster.until(() => runs.length === 1);
+    const known = ({ operator }: typeof leader) =>
+      operator.health().controllers[0]?.primaries === 1;
+    await cluster.until(() => known(leader) && known(standby));
+    const call = (name: string) => `{"key":"${namespace}/${name}"}`;
+    assert.equal(await post(standby.url, call("a")), 503);
+    assert.equal(await post(standby.url, call("unknown")), 202);
+    assert.equal(await post(leader.url, call("a")), 202);
+    await cluster.until(() => runs[1] === "leader source");
+  } finally {
+    await standby.operator.stop();
+    await leader.operator.stop();
+    await cluster.stop();
+  }
 });
 
 test("webhookSource passes the known primaries to its mapper", async () => {

@@ -68,6 +68,7 @@ export function recordedContext(
     trigger(key, event) {
       triggered.push(typeof key === "string" ? key : keyText(key));
       events.push(event);
+      return true;
     },
     retryFailed(key = "*") {
       retried.push(key);

@@ -254,7 +254,7 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
         const text = typeof key === "string" ? key : keyText(key);
         const isHeld = this.#holders.has(text) ||
           this.#holders.has(ALL_PRIMARIES);
-        if (this.#open && isHeld) context.trigger(key, event);
+        return this.#open && isHeld && context.trigger(key, event);
       },
     });
     if (this.#life === life) this.#open = true;

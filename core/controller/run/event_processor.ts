@@ -176,10 +176,12 @@ export class EventProcessor<P extends KubernetesObject>
     this.forget(key, "namespace");
   }
 
-  onTrigger(key: string, source: string, event: SourceEvent): void {
-    if (!this.#isKnown(key)) return;
-    if (decideEvent(this.stateOf(key), undefined) === "ignore") return;
-    this.#add(key, bySource(source, event));
+  onTrigger(key: string, source: string, event: SourceEvent): boolean {
+    if (!this.#isKnown(key)) return false;
+    if (decideEvent(this.stateOf(key), undefined) !== "ignore") {
+      this.#add(key, bySource(source, event));
+    }
+    return !this.#paused;
   }
 
   retryFailed(only?: string): void {

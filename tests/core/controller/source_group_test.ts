@@ -11,7 +11,7 @@ import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
-const HANDLER = { onTrigger() {}, retryFailed() {} };
+const HANDLER = { onTrigger: () => true, retryFailed() {} };
 
 /** Group of event sources without a controller. */
 function groupOf(...sources: readonly EventSource[]): SourceGroup<never> {
@@ -65,7 +65,7 @@ test("SourceGroup ignores what a removed or stopped source triggers", async () =
   });
   const group = groupOf(source("a"), source("b"));
   await group.start("all", {
-    onTrigger: (key, name) => triggered.push(`${name} ${key}`),
+    onTrigger: (key, name) => triggered.push(`${name} ${key}`) > 0,
     retryFailed: (key) => triggered.push(`retry ${key}`),
   });
   const all = () => {

@@ -47,7 +47,7 @@ function presence() {
     controller: "gadget",
     log: silentLogger,
     primaries: { keys: () => ["default/a"] },
-    trigger: (key: string) => triggered.push(key),
+    trigger: (key: string) => triggered.push(key) > 0,
     informers: {
       acquire: () => ({ informer, release: () => Promise.resolve() }),
     },
