@@ -12,7 +12,7 @@
 
 import { ApiError } from "../../core/api/api_error.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
-import { checkOption, checkOptions } from "../../core/api/options.ts";
+import { checkOption, checkOptions, typeText } from "../../core/api/options.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type {
@@ -362,9 +362,15 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
       for (const step of steps) {
         const next = await step(this);
         if (next === "requeue") return { result: next };
-        if (next !== undefined) {
-          result = combineResults(result ?? "empty", next);
+        if (next === undefined) continue;
+        if (next !== "empty" && next !== "success") {
+          throw new TypeError(
+            `Cannot use the result of a step: it must be "empty", "requeue", "success" or nothing: received ${
+              typeText(next)
+            }`,
+          );
         }
+        result = combineResults(result ?? "empty", next);
       }
       return { result: result ?? "success" };
     } catch (error) {

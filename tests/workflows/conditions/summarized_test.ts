@@ -42,6 +42,17 @@ releaseScenario(
 );
 
 releaseScenario(
+  "summarized refuses a result of a step that is none",
+  async (release) => {
+    await release.play([() => ({ kind: "ConfigMap" }) as never]);
+    assert.match(
+      await release.ready(),
+      /^False .*: Cannot use the result of a step: .* received an object/,
+    );
+  },
+);
+
+releaseScenario(
   "summarized says Reconciling before slow work, and only the once",
   async (release) => {
     const { fixture } = release;
