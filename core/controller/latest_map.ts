@@ -2,7 +2,7 @@
  * Map that forgets old keys. It has two generations: a value is set in the
  * newer one, and once that has `limit` keys, it replaces the older one. So the
  * map keeps the `limit` keys that were set last, and never more than twice as
- * many.
+ * many. A key set again stays in the older one, too, where it is hidden.
  */
 export class LatestMap<V> {
   readonly #limit: number;
@@ -15,7 +15,7 @@ export class LatestMap<V> {
   }
 
   get size(): number {
-    return this.#newer.size + this.#older.size;
+    return this.entries().length;
   }
 
   get(key: string): V | undefined {
@@ -23,7 +23,6 @@ export class LatestMap<V> {
   }
 
   set(key: string, value: V): void {
-    this.#older.delete(key);
     if (this.#newer.size === this.#limit && !this.#newer.has(key)) {
       this.#older = this.#newer;
       this.#newer = new Map();
@@ -42,6 +41,7 @@ export class LatestMap<V> {
   }
 
   entries(): [string, V][] {
-    return [...this.#older, ...this.#newer];
+    const older = [...this.#older].filter(([key]) => !this.#newer.has(key));
+    return [...older, ...this.#newer];
   }
 }

@@ -163,9 +163,8 @@ export class FieldFightDetector {
   /** Whether the next write of an object may reveal a fight. */
   isNear(idOf: () => string): boolean {
     if (!this.#isContested) return false;
-    const contested = this.#written.get(idOf())?.contested;
-    return contested !== undefined &&
-      [...contested.values()].includes(LOOP_WRITES - 1);
+    const { contested } = this.#written.get(idOf()) ?? {};
+    return [...contested?.values() ?? []].includes(LOOP_WRITES - 1);
   }
 
   /** Records a write of a status; returns a field fight when it is first detected. */
@@ -180,8 +179,9 @@ export class FieldFightDetector {
     }
     const json = after.statusJson ?? "{}";
     const last = this.#written.get(id);
-    const wrote: unknown = last && JSON.parse(last.json);
-    if (last === undefined || jsonEquals(wrote, was)) {
+    const isSame = last === undefined || last.json === JSON.stringify(was);
+    const wrote: unknown = isSame ? was : JSON.parse(last.json);
+    if (isSame || jsonEquals(wrote, was)) {
       const written = { json, contested: undefined };
       this.#written.set(id, last ? Object.assign(last, written) : written);
       return undefined;
