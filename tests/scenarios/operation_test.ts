@@ -138,6 +138,8 @@ scenario(
   async (fixture) => {
     const errors: unknown[] = [];
     let changed: ConfigMap | undefined;
+    // The first state of the cache has it.
+    await fixture.client.create(ConfigMap, { metadata: KEY });
     await startGadgets(fixture, async (_gadget, ctx) => {
       if (changed !== undefined) return;
       const attempt = (data: Record<string, string>, version?: string) =>
@@ -171,7 +173,6 @@ scenario(
         });
       }
     }, { ...SOURCES, retry: false });
-    await fixture.client.create(ConfigMap, { metadata: KEY });
     await fixture.create("a");
     await fixture.until(() => changed !== undefined);
     await fixture.settle();

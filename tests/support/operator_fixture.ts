@@ -256,8 +256,12 @@ export class OperatorFixture {
   }
 
   #logger(context: LogFields): Logger {
-    const write = (level: string) => (message: string, fields?: LogFields) => {
-      this.log.push({ level, message, fields: { ...context, ...fields } });
+    type Level = "debug" | "info" | "warn" | "error";
+    const write = (level: Level) => (message: string, added?: LogFields) => {
+      const fields = { ...context, ...added };
+      this.log.push({ level, message, fields });
+      // For the error of a wait that was too long.
+      this.#cluster.logger[level](message, fields);
     };
     return {
       debug: write("debug"),
