@@ -24,7 +24,7 @@ const PREFIX_REGEXP =
 const LARGEST_INTEGER = 2n ** 63n - 1n;
 
 /** Whether a text is a valid name of a label or annotation. */
-function isQualifiedName(name: string): boolean {
+export function isQualifiedName(name: string): boolean {
   const slash = name.indexOf("/");
   if (slash < 0) return NAME_REGEXP.test(name);
   const prefix = name.slice(0, slash);

@@ -1,4 +1,5 @@
 import type { Duration } from "../api/duration.ts";
+import { isQualifiedName } from "../api/label_selector.ts";
 import {
   checkKind,
   type Kind,
@@ -306,7 +307,11 @@ export const CONTROLLER_OPTIONS: OptionTable<
   shard: { type: "object?", options: SHARD_OPTIONS },
   finalizer: { type: "string?", check: checkFinalizer },
   generationAware: { type: "boolean", default: true },
-  requestAnnotations: { type: "strings", default: [] },
+  requestAnnotations: {
+    type: "strings",
+    default: [],
+    check: (names) => names.forEach(checkAnnotation),
+  },
   defaultFilters: { type: "boolean", default: true },
   filters: { type: "object", default: {}, check: checkFilters },
   indexes: { type: "object", default: {}, check: checkIndexes },
@@ -343,6 +348,7 @@ export const CONTROLLER_OPTIONS: OptionTable<
     type: "name",
     default: "coracle.dev/paused",
     off: undefined,
+    check: checkAnnotation,
   },
   allEvents: { type: "boolean", default: false },
   fieldManager: "name?",
@@ -446,6 +452,16 @@ export function finalizerOf(
 ): string | undefined {
   if (!settings.usesFinalizer) return undefined;
   return settings.finalizer ?? defaultFinalizer(kind);
+}
+
+/** Checks a name that no object could have otherwise, so that it has no effect. */
+function checkAnnotation(name: string): void {
+  if (isQualifiedName(name)) return;
+  throw new TypeError(
+    `Cannot use an annotation: it is up to 63 letters, digits, -, _ and . with an optional DNS prefix and slash: received ${
+      JSON.stringify(name)
+    }`,
+  );
 }
 
 const METHODS: readonly string[] = [

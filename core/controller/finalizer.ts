@@ -10,7 +10,7 @@ const MAX_ATTEMPTS = 10;
 
 /** Pattern of custom finalizers, which must be a domain with a path. */
 const FINALIZER =
-  /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+\/[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?$/;
+  /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+\/[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/;
 
 /**
  * Default finalizer of a controller: `<plural>.<group>/finalizer`. For groups
