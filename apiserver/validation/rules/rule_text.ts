@@ -1,10 +1,10 @@
 /**
- * Language of rules: validation, changes and defaults of built-in kinds,
+ * Language of rules: validation, lifecycles and defaults of built-in kinds,
  * definitions of custom ones, metadata and options are tables of text with one
- * rule per line, compiled when they are first used. `rule_text.ts` compiles
- * blocks and control statements, `expression.ts` compiles expressions, and
- * `rule_words.ts` compiles the statements that report violations. Must not
- * import a rule.
+ * rule per line (`tools/kubernetes/data/rules`), compiled when they are first
+ * used. `rule_text.ts` compiles blocks and control statements, `expression.ts`
+ * compiles expressions, and `rule_words.ts` compiles the statements that report
+ * violations. `rule_data.ts` has the texts; the others must not import it.
  *
  * @module
  */
