@@ -140,3 +140,13 @@ test("a Scale keeps the managed fields of other versions", () =>
       ],
     );
   }));
+
+test("an apply is refused if an older version with an owner lacks a field", () =>
+  withKind(Boat, async ({ client }) => {
+    await client.create(v1, { metadata: key, spec: { name: "a" } } as never);
+    const finalizers = ["sample.coracle.dev/finalizer"];
+    await assert.rejects(
+      client.apply(Boat, { metadata: { ...key, finalizers } }),
+      /\.spec\.seats: field not declared in schema.* 500/s,
+    );
+  }));
