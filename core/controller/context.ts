@@ -21,10 +21,7 @@ import type {
 
 /** Position of a run in a series of retries. */
 export interface RetryInfo {
-  /**
-   * Number of the retry: 0 if no run has failed since the last success, then 1, 2
-   * and so on. A run that an event causes has that of the planned or last retry.
-   */
+  /** Number of this, the planned or the last retry: 0 if the last run has succeeded. */
   readonly attempt: number;
   /**
    * Whether no further retry follows if this run fails; `false` if the number
