@@ -92,7 +92,7 @@ export async function loadOperatorConfig(
   const variables = readVariables(environment, OPERATOR_PREFIX, OPERATOR);
   const unknown = variables.unknown[0];
   if (unknown !== undefined) {
-    throw unknownVariable(unknown, OPERATOR_PREFIX, OPERATOR);
+    throw unknownVariable(unknown, [OPERATOR_PREFIX], OPERATOR);
   }
   return {
     operator: merge(
@@ -171,7 +171,11 @@ export function checkControllerNames(
       pathOf(variable.slice(prefix.length), CONTROLLER) !== undefined
     );
     if (isKnown) continue;
-    throw unknownVariable(variable, meant[0] ?? prefixes[0] ?? "", CONTROLLER);
+    throw unknownVariable(
+      variable,
+      meant.length > 0 ? meant : prefixes,
+      CONTROLLER,
+    );
   }
 }
 
@@ -371,10 +375,12 @@ function variablePrefix(controller: string): string {
 
 function unknownVariable(
   variable: string,
-  prefix: string,
+  prefixes: readonly string[],
   rows: Rows,
 ): TypeError {
-  const known = Object.keys(rows).map((path) => prefix + variableName(path));
+  const known = prefixes.flatMap((prefix) =>
+    Object.keys(rows).map((path) => prefix + variableName(path))
+  );
   const nearest = nearestName(variable, known);
   return new TypeError(
     `Cannot use the environment: no option has this variable${

@@ -256,6 +256,13 @@ test("loadOperatorConfig rejects unknown settings and suggests the nearest", asy
 test("checkControllerNames rejects settings for unknown controllers", async () => {
   const file = await load("controllers: { webpge: {} }");
   assert.throws(() => checkControllerNames(["webpage"], file), /mean webpage/);
+  const misspelt = await load(undefined, {
+    CORACLE_CONTROLLER_ORDRE_CONCURRENCY: "1",
+  });
+  assert.throws(
+    () => checkControllerNames(["shop", "order"], misspelt),
+    /did you mean CORACLE_CONTROLLER_ORDER_CONCURRENCY/,
+  );
   const variable = await load(undefined, {
     CORACLE_CONTROLLER_WEBPAGE_RETRYS: "1",
   });
