@@ -67,9 +67,7 @@ const NAME_RULES: OptionRules<Omit<Kind, "~object">> = {
  * if (Gateway.kind !== "Gateway") throw new Error("Unexpected kind");
  * ```
  */
-export function untyped(
-  names: Omit<Kind, "~object">,
-): Kind<UntypedObject> {
+export function untyped(names: Omit<Kind, "~object">): Kind<UntypedObject> {
   checkOptions(names, NAME_RULES, "untyped()");
   const { group, version, kind, plural, scope } = names;
   return Object.freeze({ group, version, kind, plural, scope });

@@ -29,9 +29,7 @@ export interface ApiStreamRequest extends StreamRequest {
 }
 
 /** Function that opens a WebSocket. */
-export type Connect = (
-  request: ApiStreamRequest,
-) => Promise<StreamConnection>;
+export type Connect = (request: ApiStreamRequest) => Promise<StreamConnection>;
 
 /**
  * Middleware that adds the credentials to every request. After a 401 it

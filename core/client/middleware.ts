@@ -106,9 +106,7 @@ export interface RetryDeps {
  * knows the resource version to resume from. Requests with `mayRetry: false`
  * are never retried.
  */
-export function retry(
-  options: Settings<RetryOptions> & RetryDeps,
-): Middleware {
+export function retry(options: Settings<RetryOptions> & RetryDeps): Middleware {
   const { clock, closed, initial, logger, max, maxAttempts, random } = options;
   return (next) => async (request) => {
     if (request.mayRetry === false) return await next(request);

@@ -201,9 +201,7 @@ export function createRequest(
   const { name, generateName, namespace } = object.metadata;
   const key = { namespace, name: name ?? `${generateName ?? ""}*` };
   const { subresource } = options;
-  if (
-    subresource === undefined && kind.scope === "Namespaced" && !namespace
-  ) {
+  if (subresource === undefined && kind.scope === "Namespaced" && !namespace) {
     throw new TypeError(
       `Cannot create ${kind.kind}: a namespaced kind needs "metadata.namespace": received name "${key.name}" alone`,
     );
@@ -512,11 +510,7 @@ export function keyFor(
 }
 
 /** Encodes an object with the kind's `apiVersion` and `kind`. */
-function encodeObject(
-  kind: Kind,
-  object: ObjectBody,
-  action: string,
-): string {
+function encodeObject(kind: Kind, object: ObjectBody, action: string): string {
   const apiVersion = apiVersionOf(kind);
   if (
     (object.kind ?? kind.kind) !== kind.kind ||

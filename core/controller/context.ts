@@ -246,9 +246,7 @@ export interface Context<P extends KubernetesObject> {
    * @throws {RangeError} If there is more than one.
    * @throws {TypeError} If no event source watches the kind.
    */
-  secondary<T extends KubernetesObject>(
-    kind: Kind<T>,
-  ): Promise<T | undefined>;
+  secondary<T extends KubernetesObject>(kind: Kind<T>): Promise<T | undefined>;
   /**
    * Reads the only resource of an event source that belongs to the primary.
    *
@@ -263,9 +261,7 @@ export interface Context<P extends KubernetesObject> {
    *
    * @throws {TypeError} If no event source watches the kind.
    */
-  secondaries<T extends KubernetesObject>(
-    kind: Kind<T>,
-  ): Promise<readonly T[]>;
+  secondaries<T extends KubernetesObject>(kind: Kind<T>): Promise<readonly T[]>;
   /** Reads the resources of an event source that belong to the primary. */
   secondaries<T>(source: EventSource<P, T>): Promise<readonly T[]>;
 

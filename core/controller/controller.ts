@@ -463,10 +463,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   /** Creates the parts and connects them: watches, processor and runs. */
-  #assemble(
-    kind: ResolvedKind<P>,
-    deps: ControllerDeps,
-  ): ControllerParts<P> {
+  #assemble(kind: ResolvedKind<P>, deps: ControllerDeps): ControllerParts<P> {
     const { settings, name: controller } = this;
     const { client, informers, clock, metrics } = deps;
     const { fieldManager, selection } = settings;

@@ -71,10 +71,7 @@ export interface Reconciler<P extends KubernetesObject> {
    * `removeFinalizer()`.
    * @throws {unknown} Any error fails the run, which is then retried.
    */
-  cleanup?(
-    primary: P,
-    ctx: Context<P>,
-  ): MaybePromise<CleanupResult | void>;
+  cleanup?(primary: P, ctx: Context<P>): MaybePromise<CleanupResult | void>;
 
   /**
    * Handles an error that `reconcile` has thrown. Errors of `cleanup` are not

@@ -142,10 +142,7 @@ export class WatchGroup<P extends KubernetesObject> {
   }
 
   /** Starts the sources of namespaces, and then attaches the primaries. */
-  #attach(
-    names: readonly string[] | undefined,
-    call: number,
-  ): Promise<void> {
+  #attach(names: readonly string[] | undefined, call: number): Promise<void> {
     const attached = this.#attaching.then(async () => {
       if (call !== this.#latest) return;
       const { primaries: { cache }, sources, handler } = this.#deps;

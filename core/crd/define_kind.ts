@@ -74,9 +74,7 @@ const KIND_RULES: OptionRules<KindDefinition> = {
  * });
  * ```
  */
-export function defineKind<const D extends KindDefinition>(
-  definition: D,
-):
+export function defineKind<const D extends KindDefinition>(definition: D):
   & DefinedKind<DefinedObject<D>>
   & WrittenAs<DefinedObject<D, "input">> {
   checkOption(definition, "object", { name: "definition", subject: "a kind" });

@@ -140,10 +140,7 @@ const areEqual = (blocks: readonly number[], byte: number): Code[] =>
 /** Sets bit n to the parity of bits 0 to n, which marks bytes between quotes. */
 const prefixXor = (local: number): Code =>
   [1n, 2n, 4n, 8n, 16n, 32n].flatMap((shift) =>
-    set(
-      local,
-      op("i64.xor", get(local), op("i64.shl", get(local), i64(shift))),
-    )
+    set(local, op("i64.xor", get(local), op("i64.shl", get(local), i64(shift))))
   );
 
 /**
@@ -166,11 +163,7 @@ function dropEscapedQuotes(): Code {
     ),
     set(
       ESCAPED,
-      op(
-        "i64.shr_u",
-        op("i64.and", get(ESCAPES), get(BACKSLASHES)),
-        i64(63n),
-      ),
+      op("i64.shr_u", op("i64.and", get(ESCAPES), get(BACKSLASHES)), i64(63n)),
     ),
   ].flat();
 }

@@ -72,10 +72,7 @@ export function heldUntil(renewedAt: number, times: LeaseTimes): number {
  * until which it may act, whichever is earlier.
  */
 export function renewBy(renewedAt: number, times: LeaseTimes): number {
-  return Math.min(
-    renewedAt + times.renewDeadline,
-    heldUntil(renewedAt, times),
-  );
+  return Math.min(renewedAt + times.renewDeadline, heldUntil(renewedAt, times));
 }
 
 /**

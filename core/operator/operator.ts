@@ -439,9 +439,7 @@ export class Operator {
     const { logger } = this.#settings;
     const controllers = [...this.#controllers.values()];
     this.#state = "stopping";
-    this.#ending.abort(
-      new Error("Cannot run the operator: it was stopped"),
-    );
+    this.#ending.abort(new Error("Cannot run the operator: it was stopped"));
     this.#hurry = new AbortController();
     await this.#drain(controllers);
     try {

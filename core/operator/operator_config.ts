@@ -249,11 +249,7 @@ interface Place {
  *
  * @throws {TypeError | RangeError | SyntaxError} If the value is not valid.
  */
-function readValue(
-  value: unknown,
-  row: AnyRow,
-  place: Place,
-): unknown {
+function readValue(value: unknown, row: AnyRow, place: Place): unknown {
   const isOff = value === false || value === "false";
   if (isOff && "off" in row) return false;
   if (row.options !== undefined) {
@@ -424,11 +420,7 @@ function record(value: unknown, name: string): ConfiguredOptions {
     : refuse(value, place, "must have named options");
 }
 
-function refuse(
-  value: unknown,
-  { name, subject }: Place,
-  rule: string,
-): never {
+function refuse(value: unknown, { name, subject }: Place, rule: string): never {
   throw new TypeError(
     `Cannot read the options of ${subject}: "${name}" ${rule}: received ${
       JSON.stringify(value)

@@ -48,10 +48,7 @@ function mayAcquire(before: ShardState, after: ShardState): boolean {
     );
 }
 
-function isSameMembership(
-  a: readonly string[],
-  b: readonly string[],
-): boolean {
+function isSameMembership(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length &&
     a.every((member, index) => member === b[index]);
 }

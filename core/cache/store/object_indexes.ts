@@ -150,10 +150,7 @@ function isUnset(value: unknown): boolean {
 }
 
 function valuesOf(
-  definition: Exclude<
-    IndexDefinition<never>,
-    { readonly byFunction: unknown }
-  >,
+  definition: Exclude<IndexDefinition<never>, { readonly byFunction: unknown }>,
   header: ObjectHeader,
 ): readonly string[] {
   if ("byOwner" in definition) {

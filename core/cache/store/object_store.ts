@@ -54,9 +54,7 @@ const CONCURRENT_READS = 16;
  * Function that fetches the JSON of an object whose body is not stored; undefined
  * if the object was deleted.
  */
-export type FetchObject = (
-  key: ObjectKey,
-) => Promise<Uint8Array | undefined>;
+export type FetchObject = (key: ObjectKey) => Promise<Uint8Array | undefined>;
 
 export interface ObjectStoreOptions<T extends KubernetesObject> {
   /** Kind of the objects; restored on items of lists, which leave it out. */

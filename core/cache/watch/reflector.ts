@@ -304,10 +304,7 @@ export class Reflector {
   ): Promise<void> | undefined {
     if (type === "ERROR") {
       this.#state = "error-event";
-      throw statusError(
-        response.action,
-        parseRange(header) as Partial<Status>,
-      );
+      throw statusError(response.action, parseRange(header) as Partial<Status>);
     }
     this.#record.works();
     if (type === "BOOKMARK") return this.#takeBookmark(header, response);

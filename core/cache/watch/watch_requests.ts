@@ -151,9 +151,7 @@ export function objectRequest(
   return accepting("PartialObjectMetadata", request, target);
 }
 
-function selection(
-  target: WatchTarget,
-): Pick<
+function selection(target: WatchTarget): Pick<
   WatchTarget,
   "namespace" | "labelSelector" | "fieldSelector" | "shardSelector"
 > {

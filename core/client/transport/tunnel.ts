@@ -109,10 +109,7 @@ function httpTunnel(route: Route, signal: AbortSignal): Promise<Socket> {
   });
 }
 
-async function socksTunnel(
-  route: Route,
-  signal: AbortSignal,
-): Promise<Socket> {
+async function socksTunnel(route: Route, signal: AbortSignal): Promise<Socket> {
   const { proxy } = route;
   const socket = connectSocket(
     Number(proxy.port) || 1080,

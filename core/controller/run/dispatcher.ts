@@ -306,10 +306,7 @@ export class Dispatcher<P extends KubernetesObject> {
   }
 
   /** Calls `onError`, and writes its result. */
-  async #handleError(
-    active: ActiveRun<P>,
-    error: unknown,
-  ): Promise<RunResult> {
+  async #handleError(active: ActiveRun<P>, error: unknown): Promise<RunResult> {
     const { reconciler, log } = this.#deps;
     const { run, context, primary } = active;
     await context.endWrites()?.catch(() => {}); // Reported by it.

@@ -36,9 +36,7 @@ export class EndlessRuns<P extends KubernetesObject> implements RunObserver<P> {
   readonly #sequences: LatestMap<Sequence> = new LatestMap(MIN_OBJECTS);
   #warnedAt = -Infinity;
 
-  constructor(
-    { clock, log }: { readonly clock: Clock; readonly log: Logger },
-  ) {
+  constructor({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
     this.#clock = clock;
     this.#log = unfailingLogger(log);
   }

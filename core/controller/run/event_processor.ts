@@ -461,11 +461,7 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   /** Plans the next run of an object, unless the object was deleted. */
-  #plan(
-    item: QueueItem,
-    run: Run<P>,
-    { end }: RunResult,
-  ): RunPlan | undefined {
+  #plan(item: QueueItem, run: Run<P>, { end }: RunResult): RunPlan | undefined {
     const { settings, clock, random } = this.#deps;
     const { key } = run;
     if (item.isRemoved) return undefined;

@@ -358,13 +358,9 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     return found[0];
   }
 
-  secondaries<T extends KubernetesObject>(
-    kind: Kind<T>,
-  ): Promise<readonly T[]>;
+  secondaries<T extends KubernetesObject>(kind: Kind<T>): Promise<readonly T[]>;
   secondaries<T>(source: EventSource<P, T>): Promise<readonly T[]>;
-  async secondaries(
-    which: Kind | EventSource<P>,
-  ): Promise<readonly unknown[]> {
+  async secondaries(which: Kind | EventSource<P>): Promise<readonly unknown[]> {
     this.#run.throwIfAborted();
     const { primary } = this.#run;
     if (!isSource(which)) {
@@ -798,10 +794,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       : this.#deps.client.resolve(kind).then(scoped);
   }
 
-  #keyOf(
-    kind: Kind,
-    key: string | ObjectKey,
-  ): ObjectKey | Promise<ObjectKey> {
+  #keyOf(kind: Kind, key: string | ObjectKey): ObjectKey | Promise<ObjectKey> {
     const { namespace } = this.#run.primary.metadata;
     const named = typeof key === "string" ? { namespace, name: key } : key;
     return this.#scopedKey(kind, checkedKey(kind, named));

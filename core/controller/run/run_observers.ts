@@ -250,11 +250,7 @@ export class FailureEvents<P extends KubernetesObject>
     this.#kind = kind;
   }
 
-  ended(
-    run: Run<P>,
-    { error }: RunResult,
-    plan: RunPlan | undefined,
-  ): void {
+  ended(run: Run<P>, { error }: RunResult, plan: RunPlan | undefined): void {
     const { failure, alarm } = plan ?? {};
     if (failure === undefined || failure === "final") return;
     if (run.deleted || run.primary.metadata.uid === undefined) return;
@@ -453,9 +449,7 @@ export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
   readonly #aborted: Map<string, Abort> = new Map();
   #closed = false;
 
-  constructor(
-    { clock, log }: { readonly clock: Clock; readonly log: Logger },
-  ) {
+  constructor({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
     this.#clock = clock;
     this.#log = unfailingLogger(log);
   }

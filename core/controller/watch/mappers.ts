@@ -69,10 +69,7 @@ const OWNER_RULES: OptionRules<
  * (false by default).
  * @throws {TypeError} If an option is unknown or of another type.
  */
-export function byOwner<
-  P extends KubernetesObject,
-  S extends KubernetesObject,
->(
+export function byOwner<P extends KubernetesObject, S extends KubernetesObject>(
   options: { readonly controllerOnly?: boolean | undefined } = {},
 ): Mapper<P, S> {
   checkOptions(options, OWNER_RULES, "byOwner()");
@@ -107,10 +104,7 @@ const METADATA_RULES: OptionRules<
  * @throws {TypeError | RangeError} If the label is not a string, or an option
  * is unknown or invalid.
  */
-export function byLabel<
-  P extends KubernetesObject,
-  S extends KubernetesObject,
->(
+export function byLabel<P extends KubernetesObject, S extends KubernetesObject>(
   label: string,
   options: { readonly namespace?: string | undefined } = {},
 ): Mapper<P, S> {
@@ -249,9 +243,7 @@ function byMetadata<P extends KubernetesObject, S extends KubernetesObject>(
 export function byFunction<
   P extends KubernetesObject,
   S extends KubernetesObject,
->(
-  primaries: (secondary: S) => Iterable<ObjectKey | string>,
-): Mapper<P, S> {
+>(primaries: (secondary: S) => Iterable<ObjectKey | string>): Mapper<P, S> {
   checkOption(primaries, "function", {
     name: "primaries",
     subject: "byFunction()",
@@ -293,9 +285,7 @@ export function keyTexts(keys: Iterable<ObjectKey | string>): string[] {
 }
 
 /** Wraps a decoded object for mappers. */
-export function mapped<S extends KubernetesObject>(
-  object: S,
-): MappedObject<S> {
+export function mapped<S extends KubernetesObject>(object: S): MappedObject<S> {
   const { name, namespace, labels, annotations, ownerReferences } =
     object.metadata;
   return {

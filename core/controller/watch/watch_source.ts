@@ -221,10 +221,7 @@ function selectionOf<
  * const source = watch(ConfigMap, { labelSelector: "app=web" });
  * ```
  */
-export function watch<
-  P extends KubernetesObject,
-  S extends KubernetesObject,
->(
+export function watch<P extends KubernetesObject, S extends KubernetesObject>(
   kind: Kind<S>,
   options: WatchSourceOptions<P, S> = {},
 ): WatchSource<P, S> {
@@ -533,10 +530,7 @@ export class WatchingSource<
   }
 
   /** Result of a user's function; empty if it throws, which is logged. */
-  #guarded(
-    object: string,
-    map: () => readonly string[],
-  ): readonly string[] {
+  #guarded(object: string, map: () => readonly string[]): readonly string[] {
     try {
       return map();
     } catch (error) {
