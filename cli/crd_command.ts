@@ -16,7 +16,7 @@ export const crdCommand: Command = {
   flags: EXPORT_FLAG,
   async run({ flags, operands, terminal }) {
     const manifests = new Map<string, CrdManifest>();
-    for (const file of operands) {
+    for (const file of new Set(operands)) {
       const found = await describeFile(file, {
         export: textOf(flags, "export"),
         operators: false,

@@ -66,7 +66,7 @@ export const manifestsCommand: Command = {
     const image = requireImage(textOf(flags, "image") ?? "");
     const output = outputOf(flags);
     const described: FileDescription[] = [];
-    for (const file of operands) {
+    for (const file of new Set(operands)) {
       const found = await describeFile(file, {
         export: textOf(flags, "export"),
         operators: true,
