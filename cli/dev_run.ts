@@ -172,6 +172,8 @@ async function runOperators(
       if (started.size === 1) void greet(operator, deps);
     },
   });
+  // A file that fails before the link is served is reported below.
+  loading.then(({ exports }) => exports.catch(() => {}), () => {});
   const client = new Client(
     await loadConfig({ kubeconfig: deps.operatorKubeconfig }),
     { logger },
@@ -200,6 +202,10 @@ async function runOperators(
     await Promise.all(waiting.map((operator) => operator.start()));
     if (waiting.length > 0) await ended;
     return 0;
+  }).catch((error) => {
+    // An operator that is stopped during its start fails.
+    if (interrupts.aborted) return 0;
+    throw error;
   });
   try {
     const done = ended.then(() => 0);

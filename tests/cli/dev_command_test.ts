@@ -269,6 +269,24 @@ for (const [what, body] of Object.entries(FAILURES)) {
   });
 }
 
+test("coracle dev that is interrupted during a start ends without an error", async () => {
+  const { folder, isEmpty } = places();
+  const body = `const running = make({}).run();
+process.kill(process.pid, "SIGINT");
+await running;`;
+  const dev = new Program(
+    coracle("dev", operatorFile(body)),
+    { env: { TMPDIR: folder } },
+  );
+  try {
+    assert.equal(await dev.ended(), 0, dev.describe());
+    assert.doesNotMatch(dev.describe(), /Cannot run|Warning/);
+    assert.ok(isEmpty());
+  } finally {
+    await dev.kill();
+  }
+});
+
 test("coracle dev serves probes on another port if theirs is in use", async () => {
   const { folder } = places();
   const server = createServer().listen(0, "127.0.0.1");
