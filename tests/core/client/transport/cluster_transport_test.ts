@@ -133,6 +133,14 @@ test("ClusterTransport sends nothing with credentials that changed while it open
   await transport.close();
 });
 
+test("ClusterTransport has certificate and key beside an authority read by a function", async () => {
+  const certificateAuthority = () => Promise.resolve(tls.authority);
+  const { transport } = transportTo({ ...TRUSTED, certificateAuthority });
+  const response = await transport.send(get("/whoami"));
+  assert.equal(JSON.parse(await text(response)).user, "jane");
+  await transport.close();
+});
+
 test("ClusterTransport opens nothing after its end", async () => {
   for (const wasUsed of [false, true]) {
     const { credentials, transport } = transportTo(PLAIN);

@@ -74,6 +74,19 @@ test("openTunnel names host and port of the server", async () => {
   }
 });
 
+for (const scheme of SCHEMES) {
+  test(`openTunnel connects to a proxy at an IPv6 address: ${scheme}`, async () => {
+    // Without a listener: the error says where it connected.
+    const opened = openTunnel(`${scheme}://[::1]:1`, new URL("https://api"), {
+      timeout: 30_000,
+    });
+    await assert.rejects(opened, (error: Error) => {
+      assert.match(`${(error.cause as Error).message}`, /::1:1/);
+      return true;
+    });
+  });
+}
+
 test("openTunnel connects to port 1080 of a SOCKS5 proxy without a port", async () => {
   const opened = openTunnel("socks5://127.0.0.1", new URL("https://api"), {
     timeout: 30_000,
