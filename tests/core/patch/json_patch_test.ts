@@ -38,6 +38,29 @@ test("diffJsonPatch between lists with equal items at both ends leaves these alo
   ));
 });
 
+const differences: [title: string, unknown, unknown, JsonPatchOperation[]][] = [
+  ["only the fields that differ", { a: { b: 1, c: { d: 2 }, e: 3 }, f: 4 }, {
+    a: { b: 1, c: { d: 5 }, g: 6 },
+    f: 4,
+  }, [
+    { op: "remove", path: "/a/e" },
+    { op: "replace", path: "/a/c/d", value: 5 },
+    { op: "add", path: "/a/g", value: 6 },
+  ]],
+  ["a field beside equal ones", { a: 1 }, { a: 1, b: 2 }, [
+    { op: "add", path: "/b", value: 2 },
+  ]],
+  ["only the item that differs", { a: [1, { b: 2 }, 3] }, {
+    a: [1, { b: 4 }, 3],
+  }, [{ op: "replace", path: "/a/1/b", value: 4 }]],
+];
+
+for (const [title, before, after, patch] of differences) {
+  test(`diffJsonPatch changes ${title}`, () => {
+    assert.deepEqual(diffJsonPatch(before, after), patch);
+  });
+}
+
 test("diffJsonPatch creates an empty patch for equal documents", () => {
   fc.assert(fc.property(jsonValues, (value) => {
     assert.deepEqual(diffJsonPatch(value, structuredClone(value)), []);
@@ -86,12 +109,25 @@ const examples: [
     [{ op: "replace", path: "", value: 2 }],
     2,
   ],
+  ["adds the whole document", 1, [{ op: "add", path: "", value: 2 }], 2],
+  ["moves the whole document to itself", { a: 1 }, [
+    { op: "move", from: "", path: "" },
+  ], { a: 1 }],
+  ["finds values that are equal", { a: { b: 1 }, c: [2] }, [
+    { op: "test", path: "/a/b", value: 1 },
+    { op: "test", path: "/c/-1", value: 2 },
+    { op: "test", path: "", value: { c: [2], a: { b: 1 } } },
+  ], { a: { b: 1 }, c: [2] }],
+  ["changes within an item at a negative index", [{ n: 1 }, { n: 2 }], [
+    { op: "replace", path: "/-1/n", value: 3 },
+  ], [{ n: 1 }, { n: 3 }]],
   ["replaces an absent field by adding it, as kube-apiserver does", {}, [
     { op: "replace", path: "/a", value: 1 },
   ], { a: 1 }],
   ["takes an absent value for null", { a: 1 }, [
     { op: "replace", path: "/a" } as JsonPatchOperation,
     { op: "add", path: "/b" } as JsonPatchOperation,
+    { op: "test", path: "/b" } as JsonPatchOperation,
   ], { a: null, b: null }],
   ["treats the name __proto__ like any other", {}, [
     { op: "add", path: "/__proto__", value: { polluted: true } },
@@ -120,11 +156,24 @@ const misfits: [title: string, document: unknown, patch: unknown][] = [
   ]],
   ["a missing parent", {}, [{ op: "add", path: "/a/b", value: 1 }]],
   ["an index past the end", [1], [{ op: "add", path: "/2", value: 1 }]],
+  ["an index before the first", [1], [{ op: "copy", from: "/-2", path: "/0" }]],
   ["an index with a leading zero", [1], [{ op: "remove", path: "/00" }]],
   ["an unknown operation", {}, [{ op: "frob", path: "/a" }]],
   ["a path without a slash", {}, [{ op: "add", path: "a", value: 1 }]],
   ["a path that is not a string", {}, [{ op: "add", path: 1, value: 1 }]],
   ["an inherited name", {}, [{ op: "remove", path: "/toString" }]],
+  ["removing the document", { "": 1 }, [{ op: "remove", path: "" }]],
+  ["adding to a scalar", { a: 1 }, [{ op: "add", path: "/a/b", value: 1 }]],
+  ["replacing within a scalar", { a: 1 }, [
+    { op: "replace", path: "/a/b", value: 1 },
+  ]],
+  ["adding to null", { a: null }, [{ op: "add", path: "/a/b", value: 1 }]],
+  ["reading within null", { a: null }, [
+    { op: "copy", from: "/a/b", path: "/c" },
+  ]],
+  ["a test of an absent item", { a: [] }, [
+    { op: "test", path: "/a/0", value: null },
+  ]],
   ["moving a value into itself", { a: {} }, [
     { op: "move", from: "/a", path: "/a/b" },
   ]],
@@ -134,7 +183,9 @@ for (const [title, document, patch] of misfits) {
   test(`applyJsonPatch refuses ${title} and names the operation`, () => {
     assert.throws(
       () => applyJsonPatch(document, patch as JsonPatchOperation[]),
-      (error) => error instanceof JsonPatchError && error.index === 0,
+      (error) =>
+        error instanceof JsonPatchError && error.index === 0 &&
+        error.name === "JsonPatchError",
     );
   });
 }
@@ -181,6 +232,16 @@ test("applyJsonPatch changes neither the source nor the target of a copy later",
     a: { n: 3 },
     b: { n: 6 },
     list: [{ n: 4 }, { n: 5 }],
+  });
+});
+
+test("applyJsonPatch creates fields that can be changed and listed", () => {
+  const patched = applyJsonPatch({}, [{ op: "add", path: "/a", value: 1 }]);
+  assert.deepEqual(Object.getOwnPropertyDescriptor(patched, "a"), {
+    value: 1,
+    writable: true,
+    enumerable: true,
+    configurable: true,
   });
 });
 

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import {
   applyMergePatch,
+  definedFields,
   diffMergePatch,
 } from "../../../core/patch/merge_patch.ts";
 import { jsonObjects, jsonValues } from "./json_arbitraries.ts";
@@ -39,6 +40,25 @@ test("diffMergePatch creates {} for equal documents", () => {
   fc.assert(fc.property(jsonObjects, (value) => {
     assert.deepEqual(diffMergePatch(value, structuredClone(value)), {});
   }));
+});
+
+test("diffMergePatch adds an empty object named __proto__", () => {
+  const after = JSON.parse('{"__proto__":{}}');
+  assert.deepEqual(diffMergePatch({}, after), after);
+});
+
+test("diffMergePatch replaces what is not an object on both sides", () => {
+  for (const [before, after] of [[{ a: 1 }, [1]], [[1], { a: 1 }]]) {
+    assert.deepEqual(diffMergePatch(before, after), after);
+  }
+});
+
+test("definedFields leaves out what is undefined, and writes dates as texts", () => {
+  const at = new Date(0);
+  assert.deepEqual(
+    definedFields({ a: undefined, b: { c: undefined, d: 1 }, e: null, at }),
+    { b: { d: 1 }, e: null, at: at.toJSON() },
+  );
 });
 
 test("applyMergePatch is idempotent", () => {
