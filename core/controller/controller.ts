@@ -24,8 +24,8 @@ import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
 import type { ConcurrencyCap } from "./run/concurrency_cap.ts";
-import type { ControllerOptions } from "./controller_options.ts";
 import {
+  type ControllerOptions,
   type ControllerSettings,
   controllerSettings,
   finalizerOf,
@@ -44,7 +44,6 @@ import {
   type Namespaces,
   namespaceSet,
 } from "./namespaces.ts";
-import { EndlessRuns } from "./run/endless_runs.ts";
 import { Ownership } from "./run/owner.ts";
 import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
@@ -52,6 +51,7 @@ import { ResultWriter } from "./run/result_writer.ts";
 import { lazyApplyMemory, type RunDeps } from "./run/run_context.ts";
 import type { RunAbortedError } from "./run/run.ts";
 import {
+  EndlessRuns,
   FailureEvents,
   OverdueRuns,
   type RecordedRun,
@@ -513,10 +513,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       reconciler: this.#reconciler,
       workflow: settings.workflow,
       mode: settings,
-      finalizer,
       pauseAnnotation: settings.pauseAnnotation,
       mayRun: deps.mayRun,
-      log,
       tracer: deps.tracer,
       runDeps,
       writer: new ResultWriter<P>({
@@ -525,7 +523,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       }),
     });
     const history = new RunHistory<P>({ clock });
-    const events = new FailureEvents<P>({ recorder, kind });
+    const events = new FailureEvents<P>(recorder, kind);
     const overdue = new OverdueRuns<P>({ clock, log });
     const endless = new EndlessRuns<P>({ clock, log });
     const reporter = new RunReporter<P>({

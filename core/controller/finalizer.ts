@@ -1,6 +1,5 @@
 import { ApiError } from "../api/api_error.ts";
-import type { ResolvedKind } from "../api/kind.ts";
-import { kindText } from "../api/kind.ts";
+import { kindText, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyOf, keyText } from "../api/object_key.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";

@@ -1,4 +1,5 @@
 import { ApiError } from "../api/api_error.ts";
+import type { ObjectKey } from "../api/object_key.ts";
 import { microTimestamp } from "../api/timestamp.ts";
 import {
   type LeaseRecord,
@@ -169,9 +170,7 @@ export class ShardLeases {
     };
   }
 
-  #key(
-    identity: string,
-  ): { readonly namespace: string; readonly name: string } {
+  #key(identity: string): Required<ObjectKey> {
     const { namespace, name } = this.#deps;
     return { namespace, name: `${name}-${identity}` };
   }

@@ -1,20 +1,24 @@
-import { type Kind, kindText } from "../../api/kind.ts";
+import { ApiError } from "../../api/api_error.ts";
+import { isResolved, type Kind, kindText } from "../../api/kind.ts";
 import { labelRequirements } from "../../api/label_selector.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
 import { resolveOptions } from "../../api/options.ts";
 import { parseShardSelector } from "../../api/shard_selector.ts";
+import { readBody } from "../../client/response.ts";
 import { systemClock } from "../../clock.ts";
 import { silentLogger, unfailingLogger } from "../../logger.ts";
 import { noMetrics, unfailingMetrics } from "../../metrics.ts";
+import { wholeRange } from "../../json/byte_range.ts";
+import { EventScanner } from "../../json/event_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
-import { ObjectStore } from "../store/object_store.ts";
-import { bodyFetch } from "../watch/body_fetch.ts";
-import { TimeSlice } from "../watch/receive.ts";
+import { type FetchObject, ObjectStore } from "../store/object_store.ts";
+import { MetadataReducer } from "../watch/metadata_reducer.ts";
+import { MAX_LISTED_BYTES, TimeSlice } from "../watch/receive.ts";
 import { RECONNECT_OPTIONS } from "../watch/reconnect.ts";
 import { Reflector } from "../watch/reflector.ts";
 import { InformerMetrics, type WatchHealth } from "../watch/watch_record.ts";
-import type { InformerClient } from "../watch/watch_requests.ts";
+import { type InformerClient, objectRequest } from "../watch/watch_requests.ts";
 import type { InformerOptions } from "./informer_options.ts";
 import { StoreWriter } from "./store_writer.ts";
 import {
@@ -86,7 +90,7 @@ export class NamespaceInformer<T extends KubernetesObject> {
       prune: options.prune,
       budget: options.budget,
       fetch: options.bounded
-        ? bodyFetch({ client, kind, metadataOnly, signal })
+        ? bodyFetch(client, { kind, metadataOnly }, signal)
         : undefined,
       onIndexError: (index, error) =>
         log.error("An index function failed", { index, error }),
@@ -201,4 +205,35 @@ export class NamespaceInformer<T extends KubernetesObject> {
   health(): WatchHealth {
     return this.#reflector.health();
   }
+}
+
+/** Creates a function that fetches objects whose body a bounded cache evicted. */
+function bodyFetch(
+  client: InformerClient,
+  target: { readonly kind: Kind; readonly metadataOnly: boolean },
+  signal: AbortSignal,
+): FetchObject {
+  const { kind, metadataOnly } = target;
+  return async (key) => {
+    signal.throwIfAborted();
+    const resolved = isResolved(kind) ? kind : await client.resolve(kind);
+    const request = objectRequest({ kind: resolved, metadataOnly }, key);
+    try {
+      const response = await client.request({ ...request, signal });
+      const bytes = await readBody(response, MAX_LISTED_BYTES);
+      return metadataOnly ? metadataOf(bytes, kind) : bytes;
+    } catch (error) {
+      if (ApiError.is(error) && error.isNotFound) return undefined;
+      throw error;
+    }
+  };
+}
+
+/**
+ * Metadata in a response; some servers send the whole object when asked for it.
+ */
+function metadataOf(object: Uint8Array, kind: Kind): Uint8Array {
+  const header = new EventScanner().scanObject(wholeRange(object));
+  const { bytes, start, end } = new MetadataReducer(kind).reduce(header);
+  return bytes.subarray(start, end);
 }

@@ -8,6 +8,7 @@ import {
   listRequest,
   watchRequest,
 } from "../../client/request.ts";
+import type { ListOptions } from "../../client/request_options.ts";
 import type { HttpResponse } from "../../client/transport/transport.ts";
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
@@ -67,11 +68,7 @@ export interface InformerClient {
 }
 
 /** Objects that are listed and watched together. */
-export interface WatchTarget extends
-  Pick<
-    InformerSelection,
-    "labelSelector" | "fieldSelector" | "shardSelector"
-  > {
+export interface WatchTarget extends SelectionOptions {
   readonly kind: ResolvedKind;
   /** Namespace of the objects; undefined for all namespaces. */
   readonly namespace: string | undefined;
@@ -151,10 +148,7 @@ export function objectRequest(
   return accepting("PartialObjectMetadata", request, target);
 }
 
-function selection(target: WatchTarget): Pick<
-  WatchTarget,
-  "namespace" | "labelSelector" | "fieldSelector" | "shardSelector"
-> {
+function selection(target: WatchTarget): ListOptions {
   const { namespace, labelSelector, fieldSelector, shardSelector } = target;
   return { namespace, labelSelector, fieldSelector, shardSelector };
 }

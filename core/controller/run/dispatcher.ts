@@ -3,7 +3,6 @@ import { kindText } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { typeText } from "../../api/options.ts";
 import { mutableCopy } from "../../json/prune.ts";
-import type { Logger } from "../../logger.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
 import { inSpan, isPromise, spanFailed, type Tracer } from "../../tracing.ts";
 import { causeText } from "../cause.ts";
@@ -22,13 +21,10 @@ export interface DispatcherDeps<P extends KubernetesObject> {
   readonly runDeps: RunDeps<P>;
   readonly writer: ResultWriter<P>;
   readonly mode: RunMode;
-  /** Finalizer of the controller; undefined if it uses none. */
-  readonly finalizer: string | undefined;
   /** Annotation that pauses an object; undefined if absent. */
   readonly pauseAnnotation: string | undefined;
   /** Whether this replica holds its lease, so that a reconciler may be called. */
   readonly mayRun: () => boolean;
-  readonly log: Logger;
   readonly tracer: Tracer | undefined;
 }
 
@@ -121,12 +117,13 @@ export class Dispatcher<P extends KubernetesObject> {
   }
 
   #step(run: Run<P>): RunResult | Promise<RunResult> {
-    const { mode, finalizer, pauseAnnotation } = this.#deps;
+    const { mode, pauseAnnotation, runDeps } = this.#deps;
+    const { keptFinalizer } = runDeps;
     const { metadata } = run.primary;
     run.step = decideStep({
       deleting: metadata.deletionTimestamp !== undefined,
-      hasFinalizer: finalizer !== undefined &&
-        hasFinalizer(run.primary, finalizer),
+      hasFinalizer: keptFinalizer !== undefined &&
+        hasFinalizer(run.primary, keptFinalizer),
       paused: pauseAnnotation !== undefined && !run.deleted &&
         metadata.annotations?.[pauseAnnotation] === "true",
     }, mode);
@@ -283,12 +280,9 @@ export class Dispatcher<P extends KubernetesObject> {
       : { end: { type: "done", delay } };
     if (!writer.hasWork(primary, result)) return ended;
     const { signal } = run;
+    const written = { primary, result, signal, succeeded: true };
     const write = async () => {
-      await this.#phase(
-        "write",
-        () =>
-          writer.write(context, { primary, result, signal, succeeded: true }),
-      );
+      await this.#phase("write", () => writer.write(context, written));
       return ended;
     };
     return write();
@@ -298,7 +292,7 @@ export class Dispatcher<P extends KubernetesObject> {
   #finishDeletion(run: Run<P>, result: ReconcileResult | void): RunResult {
     const { delay, status, resource } = result ?? {};
     if (delay !== undefined || status || resource) {
-      this.#deps.log.warn("Result ignored: the object is deleted", {
+      this.#deps.runDeps.log.warn("Result ignored: the object is deleted", {
         object: run.key,
       });
     }
@@ -307,7 +301,7 @@ export class Dispatcher<P extends KubernetesObject> {
 
   /** Calls `onError`, and writes its result. */
   async #handleError(active: ActiveRun<P>, error: unknown): Promise<RunResult> {
-    const { reconciler, log } = this.#deps;
+    const { reconciler, runDeps: { log } } = this.#deps;
     const { run, context, primary } = active;
     await context.endWrites()?.catch(() => {}); // Reported by it.
     const aborted = run.aborted !== undefined && run.aborted !== "timeout";
@@ -336,15 +330,12 @@ export class Dispatcher<P extends KubernetesObject> {
     { run, context, primary }: ActiveRun<P>,
     result: ReconcileResult,
   ): Promise<boolean> {
-    const { writer, log } = this.#deps;
+    const { writer, runDeps: { log } } = this.#deps;
     try {
       // After a timeout, the aborted signal of the run would end this write.
       const signal = run.aborted === undefined ? run.signal : NEVER;
-      await this.#phase(
-        "write",
-        () =>
-          writer.write(context, { primary, result, signal, succeeded: false }),
-      );
+      const written = { primary, result, signal, succeeded: false };
+      await this.#phase("write", () => writer.write(context, written));
       return true;
     } catch (error) {
       const superseded = run.hasNewEvent();

@@ -6,6 +6,7 @@ import type { Clock, Timer } from "../../clock.ts";
 import type { Span } from "../../tracing.ts";
 import { causeText, type RunCause } from "../cause.ts";
 import type { ManagedWorkflowResult, RetryInfo } from "../context.ts";
+import type { EventProcessor } from "./event_processor.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
 
 /**
@@ -90,12 +91,6 @@ export function writeText({ verb, subresource, kind, key }: RunWrite): string {
   return `${action} ${kindText(kind)} ${key}`;
 }
 
-/** Part of the event processor that a run uses. */
-export interface RunScheduler {
-  /** Adds a run of an object. */
-  request(key: string): void;
-}
-
 /** Initial data of a run. */
 type RunStart<P extends KubernetesObject> =
   & Pick<
@@ -113,7 +108,7 @@ type RunStart<P extends KubernetesObject> =
   & {
     /** Key of the object as taken from the queue. */
     readonly item: QueueItem;
-    readonly scheduler: RunScheduler;
+    readonly scheduler: Pick<EventProcessor<P>, "request">;
   };
 
 /** Run of an object, from its start to its end. */
@@ -135,7 +130,7 @@ export class Run<P extends KubernetesObject> {
   /** Time in the queue since the object was ready to run, in milliseconds. */
   readonly waited: number;
   readonly #item: QueueItem;
-  readonly #scheduler: RunScheduler;
+  readonly #scheduler: RunStart<P>["scheduler"];
   /** Step that the run takes; undefined before the object was inspected. */
   step: RunStep | undefined;
   /** Cause of the abort; undefined if the run was not aborted. */

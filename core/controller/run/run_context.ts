@@ -1,5 +1,4 @@
-import { loadModule } from "../../clock.ts";
-import type { Clock } from "../../clock.ts";
+import { type Clock, loadModule } from "../../clock.ts";
 import { ApiError } from "../../api/api_error.ts";
 import {
   checkKind,

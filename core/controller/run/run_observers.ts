@@ -1,7 +1,7 @@
 /**
  * Observers of the runs of a controller: logs and metrics, Events about
  * failures, the history for `coracle why`, and warnings about runs that ignore
- * aborts.
+ * aborts or follow one another.
  *
  * @module
  */
@@ -240,12 +240,7 @@ export class FailureEvents<P extends KubernetesObject>
   readonly #recorder: Pick<EventRecorder, "record">;
   readonly #kind: ResolvedKind;
 
-  constructor(
-    { recorder, kind }: {
-      readonly recorder: Pick<EventRecorder, "record">;
-      readonly kind: ResolvedKind;
-    },
-  ) {
+  constructor(recorder: Pick<EventRecorder, "record">, kind: ResolvedKind) {
     this.#recorder = recorder;
     this.#kind = kind;
   }
@@ -302,7 +297,7 @@ export interface RecordedRun {
 
 /** Maximum number of recent runs that are kept for each object. */
 const MAX_RUNS = 10;
-/** Minimum number of objects with kept runs: those that ran most recently. */
+/** Minimum number of observed objects: those that ran most recently. */
 const MIN_OBJECTS = 500;
 /** Maximum length of an error message that is kept, in UTF-16 code units. */
 const MAX_ERROR_LENGTH = 500;
@@ -409,14 +404,6 @@ function recorded(run: KeptRun): RecordedRun {
   };
 }
 
-/** Run that was aborted and has not ended. */
-export interface AbortedRun {
-  /** Cause of the abort. */
-  readonly because: AbortCause;
-  /** Time since the abort, in milliseconds. */
-  readonly ago: number;
-}
-
 /**
  * Time from its abort until a run is overdue. Code that reacts to the signal
  * ends within moments, and a last write or the end of a connection within
@@ -463,13 +450,11 @@ export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
     return count;
   }
 
-  /** Aborted run of an object; undefined if absent. */
-  of(key: string): AbortedRun | undefined {
-    const abort = this.#aborted.get(key);
-    return abort && {
-      because: abort.because,
-      ago: this.#clock.now() - abort.since,
-    };
+  /** Abort of the run of an object, and the milliseconds since; or undefined. */
+  of(key: string): { because: AbortCause; ago: number } | undefined {
+    const { because, since } = this.#aborted.get(key) ?? {};
+    if (because === undefined || since === undefined) return undefined;
+    return { because, ago: this.#clock.now() - since };
   }
 
   started(run: Run<P>): void {
@@ -515,5 +500,70 @@ export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
         abort,
       );
     }, pause);
+  }
+}
+
+/** Longest pause between two runs of a sequence, in milliseconds. */
+const SEQUENCE_PAUSE_MS = 1_000;
+/** Number of runs, and their time in milliseconds, that cause a warning. */
+const MANY_RUNS = 100;
+const LONG_MS = 5_000;
+/** Shortest time between two warnings of a controller, in milliseconds. */
+const WARNING_PAUSE_MS = 3_600_000;
+
+/** Runs of an object that follow one another. */
+interface Sequence {
+  /** Start of the first run by the clock of the controller. */
+  since: number;
+  /** End of the last run. */
+  last: number;
+  runs: number;
+}
+
+/**
+ * Warning about an object that runs again and again without a pause: its own
+ * writes trigger it, or it is rescheduled after milliseconds that were meant as
+ * seconds. Each run succeeds, so nothing else would indicate the problem.
+ */
+export class EndlessRuns<P extends KubernetesObject> implements RunObserver<P> {
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #sequences: LatestMap<Sequence> = new LatestMap(MIN_OBJECTS);
+  #warnedAt = -Infinity;
+
+  constructor({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
+    this.#clock = clock;
+    this.#log = unfailingLogger(log);
+  }
+
+  ended(run: Run<P>): void {
+    const now = this.#clock.now();
+    const sequence = this.#sequences.get(run.key);
+    if (
+      sequence === undefined ||
+      run.startedAt - sequence.last > SEQUENCE_PAUSE_MS
+    ) {
+      const first = { since: run.startedAt, last: now, runs: 1 };
+      return this.#sequences.set(run.key, first);
+    }
+    sequence.last = now;
+    sequence.runs++;
+    const duration = now - sequence.since;
+    if (sequence.runs < MANY_RUNS || duration < LONG_MS) return;
+    if (now - this.#warnedAt < WARNING_PAUSE_MS) return;
+    this.#warnedAt = now;
+    this.#log.warn("The runs of an object follow one another without a pause", {
+      object: run.key,
+      cause: causeText(run.cause),
+      runs: sequence.runs,
+      within: Math.round(duration),
+      hint: run.cause.type === "reschedule"
+        ? 'numbers are milliseconds: write rescheduleAfter("10s") for seconds'
+        : "writes by ctx trigger no run, but those by ctx.client do; rateLimit limits the runs of an object",
+    });
+  }
+
+  deleted(key: string): void {
+    this.#sequences.delete(key);
   }
 }

@@ -32,12 +32,14 @@ function dispatched(
     reconciler,
     workflow: undefined,
     mode: { usesFinalizer, allEvents },
-    finalizer: usesFinalizer ? "example.com/finalizer" : undefined,
     pauseAnnotation: "example.com/paused",
     mayRun,
-    log: silentLogger,
     tracer: undefined,
-    runDeps: { primaries: { cache: { read } } } as never,
+    runDeps: {
+      keptFinalizer: usesFinalizer ? "example.com/finalizer" : undefined,
+      log: silentLogger,
+      primaries: { cache: { read } },
+    } as never,
     writer: {
       hasWork: (_primary: unknown, result: unknown) => result !== undefined,
       write(

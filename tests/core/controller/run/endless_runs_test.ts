@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Duration } from "../../../../core/api/duration.ts";
 import { sleep } from "../../../../core/clock.ts";
-import { EndlessRuns } from "../../../../core/controller/run/endless_runs.ts";
+import { EndlessRuns } from "../../../../core/controller/run/run_observers.ts";
 import type { Run } from "../../../../core/controller/run/run.ts";
 import { silentLogger } from "../../../../core/logger.ts";
 import { patchStatus } from "../../../../core/controller/result.ts";

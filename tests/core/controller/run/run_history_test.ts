@@ -140,9 +140,8 @@ test("RunReporter measures in seconds, and counts a used-up series once", async 
 test("FailureEvents tells of a conflict only when it goes on", () => {
   const reasons: string[] = [];
   const events = new FailureEvents<KubernetesObject>({
-    recorder: { record: (_object, _kind, { reason }) => reasons.push(reason) },
-    kind: {} as never,
-  });
+    record: (_object, _kind, { reason }) => reasons.push(reason),
+  }, {} as never);
   const conflict: RunResult = {
     ...FAILED,
     error: new ApiError("Changed", { status: 409, reason: "Conflict" }),
