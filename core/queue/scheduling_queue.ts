@@ -124,8 +124,9 @@ class Item extends AddedRun implements QueueItem {
   /** Next run of a taken key that was added again. */
   again: AddedRun | undefined = undefined;
 
-  // Deadlines. V8 allocates their numbers apart; undefined takes no memory.
-  timerAt: number | undefined = undefined;
+  // Deadlines. V8 changes the number of a field in place if it never was
+  // undefined, but allocates it apart: rare numbers are undefined at first.
+  timerAt = Infinity;
   timerCause = 0;
   planned: { readonly at: number; readonly cause: number } | undefined =
     undefined;
@@ -266,7 +267,7 @@ export class SchedulingQueue {
     const { priority = Priority.timer, cause = 0, detail } = options;
     if (item.state === "running") {
       this.#addItem(item, priority, cause, detail);
-    } else if (at < (item.timerAt ?? Infinity)) {
+    } else if (at < item.timerAt) {
       item.timerAt = at;
       item.timerCause = cause;
       this.#updateDeadline(item);
@@ -285,7 +286,8 @@ export class SchedulingQueue {
     item.isRemoved = true;
     if (item.state === "idle") item.dropRun();
     item.again = undefined;
-    item.timerAt = item.planned = item.heldUntil = undefined;
+    item.timerAt = Infinity;
+    item.planned = item.heldUntil = undefined;
     this.#updateDeadline(item);
     this.#forgetIdle(item);
     this.#checkDrained();
@@ -356,7 +358,7 @@ export class SchedulingQueue {
   ): void {
     if (this.#closed) return;
     const item = taken as Item;
-    item.timerAt = at === Infinity ? undefined : at;
+    item.timerAt = at;
     item.timerCause = options.cause ?? 0;
     this.#updateDeadline(item);
   }
@@ -398,7 +400,8 @@ export class SchedulingQueue {
   close(): Promise<void> {
     this.#closed = true;
     for (let item; (item = this.#deadlines.first) !== undefined;) {
-      item.timerAt = item.planned = item.heldUntil = undefined;
+      item.timerAt = Infinity;
+      item.planned = item.heldUntil = undefined;
       this.#updateDeadline(item);
       // A held key was added before the close: it is not lost.
       if (item.state === "idle") this.#wait(item);
@@ -451,7 +454,7 @@ export class SchedulingQueue {
   }
 
   #updateDeadline(item: Item): void {
-    const { timerAt = Infinity, rescheduleAt, heldUntil = Infinity } = item;
+    const { timerAt, rescheduleAt, heldUntil = Infinity } = item;
     this.#deadlines.set(item, Math.min(timerAt, rescheduleAt, heldUntil));
     this.#setTimer();
   }
@@ -489,11 +492,11 @@ export class SchedulingQueue {
   }
 
   #meetDeadlines(item: Item, now: number): void {
-    const { planned, timerAt = Infinity, heldUntil = Infinity } = item;
+    const { planned, timerAt, heldUntil = Infinity } = item;
     const isRescheduled = planned !== undefined && planned.at <= now;
     const isTimer = timerAt <= now;
     if (isRescheduled) item.planned = undefined;
-    if (isTimer) item.timerAt = undefined;
+    if (isTimer) item.timerAt = Infinity;
     if (heldUntil <= now) item.heldUntil = undefined;
     this.#updateDeadline(item);
     if (isRescheduled || isTimer) {
