@@ -136,7 +136,7 @@ export interface StatesOptions<P extends StatesObject, S extends string> {
  */
 export function states<P extends StatesObject>(
   kind: Kind<P>,
-  options: StatesOptions<P, StateOf<P>>,
+  options: StatesOptions<P, NonNullable<NonNullable<P["status"]>["state"]>>,
 ): Reconciler<P> {
   const machine = new StateMachine(kind, options);
   return {
@@ -146,11 +146,6 @@ export function states<P extends StatesObject>(
     },
   };
 }
-
-/** Names of the states, by the schema of the status. */
-type StateOf<P extends StatesObject> = NonNullable<
-  NonNullable<P["status"]>["state"]
->;
 
 type StatesTiming = Pick<StatesOptions<never, never>, "poll" | "interval">;
 const TIMING: OptionTable<StatesTiming> = {

@@ -6,7 +6,6 @@ import type { Clock, Timer } from "../../clock.ts";
 import type { Span } from "../../tracing.ts";
 import { causeText, type RunCause } from "../cause.ts";
 import type { ManagedWorkflowResult, RetryInfo } from "../context.ts";
-import type { EventProcessor } from "./event_processor.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
 
 /**
@@ -108,7 +107,10 @@ type RunStart<P extends KubernetesObject> =
   & {
     /** Key of the object as taken from the queue. */
     readonly item: QueueItem;
-    readonly scheduler: Pick<EventProcessor<P>, "request">;
+    readonly scheduler: {
+      /** Adds a run of an object. */
+      request(key: string): void;
+    };
   };
 
 /** Run of an object, from its start to its end. */

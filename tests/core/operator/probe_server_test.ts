@@ -164,7 +164,7 @@ function plainServer() {
     metrics: () => "",
   });
   const start = async (port: number) => {
-    const options = { port, host: "127.0.0.1" };
+    const options: ProbeOptions = { port, host: "127.0.0.1" };
     await probes.start(resolveOptions(options, PROBE_OPTIONS));
     return probes.port as number;
   };
