@@ -66,11 +66,8 @@ export class StatusClient {
     key: ObjectKey,
     options: GetOptions = {},
   ): Promise<T> {
-    return this.#deps.send(
-      kind,
-      (resolved) =>
-        getRequest(resolved, key, withSubresource(options, "status")),
-    );
+    const read = withSubresource(options, "status");
+    return this.#deps.send(kind, (resolved) => getRequest(resolved, key, read));
   }
 
   /** Replaces the status; other changes of the object are ignored. */
@@ -136,11 +133,8 @@ export class ScaleClient {
 
   /** Reads the scale of an object. */
   get(kind: Kind, key: ObjectKey, options: GetOptions = {}): Promise<Scale> {
-    return this.#deps.send(
-      kind,
-      (resolved) =>
-        getRequest(resolved, key, withSubresource(options, "scale")),
-    );
+    const read = withSubresource(options, "scale");
+    return this.#deps.send(kind, (resolved) => getRequest(resolved, key, read));
   }
 
   /** Patches the scale of an object, such as its desired number of replicas. */

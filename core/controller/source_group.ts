@@ -213,9 +213,7 @@ export class SourceGroup<P extends KubernetesObject> {
   ): Promise<readonly T[]> {
     const { client, primaryKind, primaries } = this.#deps;
     if (sameKind(kind, primaryKind)) {
-      const all: readonly KubernetesObject[] = await primaries.readList(
-        namespace,
-      );
+      const all: readonly unknown[] = await primaries.readList(namespace);
       return all as readonly T[];
     }
     if (this.ofKind(kind).some((source) => source.list !== undefined)) {
@@ -391,13 +389,10 @@ function newestOfEach<T extends KubernetesObject>(objects: readonly T[]): T[] {
     const key = keyText(keyOf(object));
     const other = newest.get(key);
     const version = object.metadata.resourceVersion ?? "";
-    if (
-      other === undefined ||
-      compareResourceVersions(
-          version,
-          other.metadata.resourceVersion ?? "",
-        ) > 0
-    ) newest.set(key, object);
+    const known = other?.metadata.resourceVersion ?? "";
+    if (other === undefined || compareResourceVersions(version, known) > 0) {
+      newest.set(key, object);
+    }
   }
   return [...newest.values()];
 }

@@ -99,11 +99,8 @@ export class LeaseLock {
     transition: boolean,
     signal: AbortSignal,
   ): Promise<LeaseRecord | undefined> {
-    return await this.#replace(
-      record,
-      this.#held(this.#spec, transition),
-      signal,
-    );
+    const spec = this.#held(this.#spec, transition);
+    return await this.#replace(record, spec, signal);
   }
 
   /**

@@ -14,19 +14,7 @@ type MetricType = "counter" | "gauge" | "histogram";
 type FamilyOptions = Parameters<Metrics["histogram"]>[0];
 
 /** Default upper bounds of histograms, in seconds. */
-const BUCKETS: readonly number[] = [
-  0.005,
-  0.01,
-  0.025,
-  0.05,
-  0.1,
-  0.25,
-  0.5,
-  1,
-  2.5,
-  5,
-  10,
-];
+const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const NO_LABELS: MetricLabels = Object.freeze({});

@@ -80,14 +80,10 @@ export async function loadOperatorConfig(
     ? {}
     : record(await parseFile(file), file);
   const byName: Record<string, ConfiguredOptions> = {};
-  for (
-    const [name, given] of Object.entries(record(controllers, "controllers"))
-  ) {
-    byName[name] = readValues(
-      record(given, name),
-      CONTROLLER,
-      `${file}, ${name}`,
-    );
+  const named = Object.entries(record(controllers, "controllers"));
+  for (const [name, given] of named) {
+    const subject = `${file}, ${name}`;
+    byName[name] = readValues(record(given, name), CONTROLLER, subject);
   }
   const variables = readVariables(environment, OPERATOR_PREFIX, OPERATOR);
   const unknown = variables.unknown[0];
@@ -129,11 +125,8 @@ export function configuredController<O extends ControllerOptions<never>>(
   if (config === undefined) return options;
   const { name = kind.kind.toLowerCase() } = options;
   const { environment, controllers } = config;
-  const variables = readVariables(
-    environment,
-    variablePrefix(name),
-    CONTROLLER,
-  );
+  const prefix = variablePrefix(name);
+  const variables = readVariables(environment, prefix, CONTROLLER);
   const given = merge(controllers[name] ?? {}, variables.options);
   return merge(options as ConfiguredOptions, given) as unknown as O;
 }

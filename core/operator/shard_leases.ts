@@ -81,11 +81,8 @@ export class ShardLeases {
     const { client, namespace, name } = this.#deps;
     const labelSelector = `${GROUP_LABEL}=${name}`;
     // Without a resourceVersion the server answers with its latest state.
-    const { items } = await client.list(Lease, {
-      namespace,
-      labelSelector,
-      signal,
-    });
+    const selection = { namespace, labelSelector, signal };
+    const { items } = await client.list(Lease, selection);
     const { name: prefix } = this.#key("");
     // The holder is a text that a person can change; names are unique.
     return items.filter((lease) => lease.metadata.name.startsWith(prefix))
@@ -133,14 +130,10 @@ export class ShardLeases {
     own: LeaseVersion,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const metadata = { ...lease.metadata, ...own };
+    const { client } = this.#deps;
+    const next = { ...lease, metadata: { ...lease.metadata, ...own } };
     try {
-      const written = await this.#deps.client.replace(
-        Lease,
-        { ...lease, metadata },
-        { signal },
-      );
-      this.#own = versionOf(written);
+      this.#own = versionOf(await client.replace(Lease, next, { signal }));
       return true;
     } catch (error) {
       if (ApiError.is(error) && error.isNotFound) return false;

@@ -63,10 +63,14 @@ export const SELECTION_RULES: OptionRules<InformerSelection> = {
   bounded: "boolean?",
 };
 
+/** Options of an {@linkcode InformerPool}, for all of its informers. */
+export type InformerPoolOptions = Omit<
+  InformerOptions,
+  keyof InformerSelection
+>;
+
 /** Types of the options that all informers of a pool share. */
-export const SHARED_RULES: OptionRules<
-  Omit<InformerOptions, keyof InformerSelection>
-> = {
+export const SHARED_RULES: OptionRules<InformerPoolOptions> = {
   reconnect: { type: "object?", options: RECONNECT_OPTIONS },
   budget: {
     type: "object?",

@@ -16,7 +16,7 @@ import type {
 } from "../watch/watch_requests.ts";
 import {
   CLIENT_PARTS,
-  type InformerOptions,
+  type InformerPoolOptions,
   SELECTION_RULES,
   SHARED_RULES,
 } from "./informer_options.ts";
@@ -25,12 +25,6 @@ import {
   type NamespaceLease,
 } from "./multi_namespace_informer.ts";
 import { NamespaceInformer } from "./namespace_informer.ts";
-
-/** Options of an {@linkcode InformerPool}, for all of its informers. */
-export type InformerPoolOptions = Omit<
-  InformerOptions,
-  keyof InformerSelection
->;
 
 export type AcquireOptions = NonNullable<
   Parameters<InformerPool["acquire"]>[1]

@@ -32,6 +32,13 @@ interface ResultWrite<P extends KubernetesObject> {
   readonly succeeded: boolean;
 }
 
+/** Fields to write to the object of a run. */
+interface FieldWrite<P extends KubernetesObject> {
+  readonly method: ReconcileResult["method"];
+  readonly primary: P;
+  readonly fields: Body;
+}
+
 /** Options of one request. */
 interface SendOptions {
   readonly signal: AbortSignal;
@@ -149,22 +156,13 @@ export class ResultWriter<P extends KubernetesObject> {
 
   #send(
     context: RunContext<P>,
-    { method, primary, fields }: {
-      readonly method: ReconcileResult["method"];
-      readonly primary: P;
-      readonly fields: Body;
-    },
+    write: FieldWrite<P>,
     options: SendOptions,
   ): Promise<Written<P>> {
+    const { method, primary, fields } = write;
+    if (method !== undefined) return this.#sendChanged(context, write, options);
     const { kind } = this.#deps.runDeps;
     const wanted = this.#withFinalizer(fields);
-    if (method !== undefined) {
-      return this.#sendChanged(
-        context,
-        { method, primary, fields, wanted },
-        options,
-      );
-    }
     const { uid } = primary.metadata;
     const patch = {
       ...wanted,
@@ -178,15 +176,12 @@ export class ResultWriter<P extends KubernetesObject> {
   /** Sends the object with its wanted fields, or a JSON Patch with them. */
   async #sendChanged(
     context: RunContext<P>,
-    { method, primary, fields, wanted }: {
-      readonly method: ReconcileResult["method"];
-      readonly primary: P;
-      readonly fields: Body;
-      readonly wanted: Body;
-    },
+    write: FieldWrite<P>,
     options: SendOptions,
   ): Promise<Written<P>> {
+    const { method, primary, fields } = write;
     const { kind } = this.#deps.runDeps;
+    const wanted = this.#withFinalizer(fields);
     const base = await this.#base(primary, options.signal);
     const states = { given: base, current: base };
     const object = applyMergePatch(
@@ -199,11 +194,7 @@ export class ResultWriter<P extends KubernetesObject> {
     const difference = diffJsonPatch(base, object);
     if (difference.some((one) => one.op === "add" && isJsonObject(one.value))) {
       // It would replace what another client has added there since.
-      return this.#send(
-        context,
-        { method: undefined, primary, fields },
-        options,
-      );
+      return this.#send(context, { ...write, method: undefined }, options);
     }
     const patch: JsonPatchOperation[] = [
       { op: "test", path: "/metadata/uid", value: primary.metadata.uid },

@@ -56,21 +56,7 @@ export interface RunReporterDeps {
 }
 
 /** Buckets of the histograms, in seconds. */
-const DURATION_BUCKETS: readonly number[] = [
-  0.001,
-  0.01,
-  0.05,
-  0.1,
-  0.25,
-  0.5,
-  1,
-  2,
-  5,
-  10,
-  30,
-  60,
-  300,
-];
+const BUCKETS = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300];
 
 /**
  * Logs and metrics of the runs of a controller. A failed run counts as a
@@ -103,12 +89,12 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     this.#duration = metrics.histogram({
       name: "coracle_reconciliation_duration_seconds",
       help: "Duration of runs.",
-      buckets: DURATION_BUCKETS,
+      buckets: BUCKETS,
     });
     this.#waited = metrics.histogram({
       name: "coracle_queue_wait_seconds",
       help: "Time in the queue of objects that were ready to run.",
-      buckets: DURATION_BUCKETS,
+      buckets: BUCKETS,
     });
     this.#ended = metrics.counter({
       name: "coracle_reconciliations_total",
