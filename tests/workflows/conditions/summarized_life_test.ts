@@ -233,6 +233,26 @@ releaseScenario(
 );
 
 releaseScenario(
+  "A run fails whose status the server refuses, and is retried",
+  async (release) => {
+    const { fixture } = release;
+    let runs = 0;
+    await release.play([() => {
+      if (runs++ > 0) return;
+      fixture.faults.add({
+        verb: "patch",
+        resource: "releases",
+        effect: { status: 403 },
+        count: 1,
+      });
+    }]);
+    await release.untilReady("True");
+    assert.equal(runs, 2);
+    assert(!release.isQuiet);
+  },
+);
+
+releaseScenario(
   "Somebody who sets Ready by hand is corrected, and keeps what is theirs",
   async (release) => {
     const { fixture } = release;

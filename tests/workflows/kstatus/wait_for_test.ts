@@ -258,6 +258,23 @@ waitTest(
 );
 
 waitTest(
+  "waitFor does not take another Job for done when it is gone [K12]",
+  async (fixture) => {
+    const stop = new AbortController();
+    const job = await fixture.job("kept");
+    const wait = fixture.begin([job], { signal: stop.signal });
+    await fixture.clock.settle();
+    await fixture.client.delete(Job, { namespace: NAMESPACE, name: "kept" }, {
+      propagationPolicy: "Background",
+    });
+    await fixture.clock.settle();
+    const reason = new Error("stopped by the test");
+    stop.abort(reason);
+    assert.equal(await fixture.end(wait), reason);
+  },
+);
+
+waitTest(
   "waitFor reads from the stored Job that it cleans up after itself [K12]",
   async (fixture) => {
     const key = { namespace: NAMESPACE, name: "brief" };

@@ -78,6 +78,7 @@ const ROLLOUT = {
 const LOST: readonly Partial<Record<string, unknown>>[] = [
   { phase: "Lunch" },
   { running: 5 },
+  { running: false },
   { target: null },
   { target: { spec: "x", generation: 1 } },
   { target: 1, stable: 2 },
@@ -100,6 +101,9 @@ test("phased heals a damaged log by itself, and deploys twice only if it must", 
     assert.equal(world.stored.status?.lifecycle, "Stable", what);
     assert.equal(world.engine?.spec.image, "a", what);
     assert.ok(isReported(world), what);
+    // Other replicas take a lower one for that of a former status.
+    const { revision } = world.stored.status?.rollout as { revision: number };
+    assert.ok(revision > (status!.rollout!.revision as number), what);
     // Otherwise it is not known which spec runs.
     const isKept = !("stable" in bad) && bad["attempt"] !== "x";
     assert.equal(world.actions.length, isKept ? 0 : 2, `${what}: kept`);

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type EngineDefinition, PhasedWorld } from "./phased_world.ts";
+import {
+  type EngineDefinition,
+  imageNeeded,
+  PhasedWorld,
+} from "./phased_world.ts";
 
 /** Recovers an engine that is gone, from a backup. */
 function recovering(
@@ -191,6 +195,38 @@ test("phased restarts what has failed, and calls it Failed where it does not [L2
   await restarted.settle();
   assert.equal(restarted.stored.status?.lifecycle, "Stable");
   assert.equal(restarted.engine?.savepoint, "backup");
+});
+
+test("phased reports a failure again when its message changes", async () => {
+  let message = "out of oil";
+  const world = await PhasedWorld.stable({
+    failed: ({ healthy }) =>
+      healthy ? undefined : { reason: "EngineFailed", message },
+  });
+  world.broken.add("a");
+  await world.settle();
+  message = "on fire";
+  await world.settle();
+  assert.deepEqual(world.events, [
+    "Warning EngineFailed: out of oil",
+    "Warning EngineFailed: on fire",
+  ]);
+  assert.equal(world.ready().message, "on fire");
+});
+
+test("phased keeps the error of an invalid spec while it restarts the valid one", async () => {
+  const world = await PhasedWorld.stable({
+    ...imageNeeded,
+    recover: (_, { observed }) =>
+      observed.healthy
+        ? undefined
+        : { reason: "RestartFailed", message: "once more" },
+  });
+  world.broken.add("a");
+  world.edit({ image: "" });
+  await world.pass();
+  assert.deepEqual(world.actions, ["start 1.2 a"]);
+  assert.equal(world.stored.status?.error?.reason, "ValidationError");
 });
 
 test("phased restarts what is ill for too long, and nothing that only stumbles [L24]", async () => {
