@@ -5,7 +5,10 @@ import { fc } from "../../support/property.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../core/json/event_scanner.ts";
 import { Pruner } from "../../../core/json/prune.ts";
-import { hasSameMetadata } from "../../../core/json/object_header.ts";
+import {
+  differInStatus,
+  hasSameMetadata,
+} from "../../../core/json/object_header.ts";
 
 const scanner = new EventScanner();
 const pruner = new Pruner(["metadata.managedFields"]);
@@ -109,6 +112,64 @@ test("hasSameMetadata is true only if the parsed metadata is equal", () => {
     { numRuns: 5_000 },
   );
   assert(same > 0);
+});
+
+/** Whether two states, the second without `managedFields`, differ in status. */
+function onlyStatus(after: string, before: string): boolean {
+  const former = wholeRange(prunedText(pruner, wholeRange(before)));
+  const header = scanner.scanObject(wholeRange(after)).copy();
+  return differInStatus(header, scanner.scanObject(former));
+}
+
+test("differInStatus is true only if everything but the status is equal", () => {
+  const texts = [
+    object("17"),
+    object("18", { status: { a: ["}", 2] } }),
+    object("18", { status: { a: 1 }, fields: [1] }),
+    object("18", { metadata: { generation: 4 } }),
+    object("18", { metadata: { finalizers: ["a"] } }),
+  ];
+  const rest = [
+    { status: undefined },
+    { spec: 1 },
+    { spec: 2 },
+    { spec: 1, status: undefined },
+  ];
+  texts.push(
+    ...texts.flatMap((text) =>
+      rest.map((fields) => JSON.stringify({ ...JSON.parse(text), ...fields }))
+    ),
+  );
+  // Status between the metadata and another field, and metadata given twice.
+  texts.push(...texts.map((text) => text.replace(/}$/, ',"z":1}')));
+  texts.push(...texts.map((text) => `${text.slice(0, -1)},"metadata":{}}`));
+  const content = (text: string) => {
+    const { metadata, status: _status, ...others } = JSON.parse(text);
+    const { resourceVersion: _, managedFields: _fields, ...kept } = metadata;
+    return [kept, others];
+  };
+  const isRepeated = (text: string) => text.endsWith('"metadata":{}}');
+  let same = 0;
+  for (const after of texts) {
+    for (const before of texts) {
+      if (!onlyStatus(after, before)) continue;
+      same++;
+      assert.deepEqual(content(after), content(before));
+      assert(!isRepeated(after) && !isRepeated(before));
+    }
+  }
+  assert(same > 20, `${same}`);
+  assert(onlyStatus(texts[1]!, texts[0]!));
+  assert(
+    onlyStatus(
+      texts[0]!,
+      JSON.stringify({
+        ...JSON.parse(texts[0]!),
+        status: undefined,
+      }),
+    ),
+    "without a former status",
+  );
 });
 
 test("EventScanner detects repeated metadata", () => {

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { objectChanges } from "../../../workflows/apply/change_set.ts";
+import { ApiError } from "../../../core/api/api_error.ts";
+import {
+  ApplySetError,
+  objectChanges,
+} from "../../../workflows/apply/change_set.ts";
 
 function object(fields: object, metadata: object = {}) {
   return {
@@ -61,4 +65,16 @@ test("The values of a Secret are never shown", () => {
     assert(text.includes("***"), text);
     assert(!text.includes("c2VjcmV0") && !text.includes("b2xk"), text);
   }
+});
+
+test("A masked value is where the Secret has one", () => {
+  const secret = (data: object) => ({ ...object({ data }), kind: "Secret" });
+  assert.deepEqual(
+    objectChanges(secret({ a: "b", c: "d" }), secret({ e: "f" })),
+    [
+      { path: "/data/a", before: "*** (before)" },
+      { path: "/data/c", before: "*** (before)" },
+      { path: "/data/e", after: "*** (after)" },
+    ],
+  );
 });

@@ -308,3 +308,42 @@ test("ObjectStore keeps only the managed fields of some managers, of own writes,
   const [deployment = 0, pod = 0] = saved;
   assert.ok(deployment > 1000 && pod > 1000, `${saved}`);
 });
+
+test("ObjectStore reuses the memory of objects that are replaced or deleted", () => {
+  const store = podStore({ indexes: { app: { byLabel: "app" } } });
+  const fill = (round: number) => {
+    for (let i = 0; i < 300; i++) {
+      store.delete({ name: `web-${i}-${(round + 1) % 2}` });
+    }
+    for (let i = 0; i < 300; i++) {
+      const name = `web-${i}-${round % 2}`;
+      for (let state = 0; state < 3; state++) {
+        const version = 3 * round + state + 1;
+        // Each state has another length.
+        const spec = "x".repeat(100 + 100 * state + i % 7);
+        put(store, pod({ name, version, spec, labels: { app: name } }));
+      }
+    }
+  };
+  fill(0);
+  fill(1);
+  const { index, bytes } = store.usage();
+  for (let round = 2; round < 12; round++) fill(round);
+  const after = store.usage();
+  assert.equal(after.bytes.objects, 300);
+  assert.ok(after.index < 1.5 * index, `${after.index} of ${index} bytes`);
+  assert.ok(
+    after.bytes.bytes < 2.5 * bytes.bytes,
+    `${after.bytes.bytes} of ${bytes.bytes} bytes`,
+  );
+});
+
+test("ObjectStore enters the objects that it has in a new index", () => {
+  const store = podStore();
+  put(store, pod({ name: "web", labels: { app: "a" } }));
+  store.addIndex("app", { byLabel: "app" });
+  assert.deepEqual(
+    store.byIndex("app", "a").map(({ metadata }) => metadata.name),
+    ["web"],
+  );
+});
