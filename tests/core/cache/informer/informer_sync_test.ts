@@ -241,7 +241,7 @@ test("Informer reports a forbidden watch in its health, and recovers", () =>
     const { lastError, state } = informer.health().watches[0] ?? {};
     assert.match(
       lastError?.message ?? "",
-      /^Cannot (list|watch) Widget objects: .*403 Forbidden$/,
+      /^Cannot watch example.dev.v1 Widget: the right is missing, .*403 Forbidden$/,
     );
     assert.ok(state === "waiting" || state === "connecting", state);
     await parts.settled();
