@@ -71,6 +71,7 @@ test("oneShotTask starts, checks and completes a task [L48]", async () => {
   assert.equal(world.stored.status?.result, "s3://shop/1");
   assert.equal(world.stored.status?.observedGeneration, 1);
   assert.equal(world.ready().status, "True");
+  assert.ok(world.events.includes("Normal Completed: The task is completed"));
   const { writes } = world;
   assert.equal(await world.pass(), undefined);
   assert.equal(world.writes, writes);

@@ -209,6 +209,8 @@ test("phased interrupts nothing that is busy [L19]", async () => {
   world.edit({ image: "b" });
   assert.equal(await world.pass(), 10_000);
   assert.deepEqual(world.actions, []);
+  const { reason, message } = world.ready();
+  assert.deepEqual([reason, message], ["Busy", busy]);
   busy = undefined;
   await world.settle();
   assert.equal(world.engine?.spec.image, "b");
@@ -282,4 +284,21 @@ test("phased ends an error by a harmless failure, and by a suspension", async ()
   world.edit({ suspend: true });
   await world.settle();
   assert.equal(world.stored.status?.error, undefined);
+});
+
+test("phased deploys nothing while the object is suspended, whatever else changes", async () => {
+  const world = await stableWorld();
+  world.edit({ suspend: true });
+  await world.settle();
+  assert.deepEqual(world.actions, ["stop 1.1"]);
+  assert.equal(world.stored.status?.lifecycle, "Suspended");
+  world.edit({ image: "b" });
+  await world.settle();
+  world.edit({ path: "other" });
+  await world.settle();
+  assert.deepEqual(world.actions, ["stop 1.1"]);
+  assert.equal(world.stored.status?.lifecycle, "Suspended");
+  world.edit({ suspend: false });
+  await world.settle();
+  assert.equal(world.engine?.spec.image, "b");
 });
