@@ -226,7 +226,9 @@ export function readStatus(stored: unknown): PhasedStatus {
   if (
     typeof error?.reason !== "string" || typeof error.message !== "string"
   ) delete status.error;
-  if (!Object.hasOwn(STATE_CONDITIONS, `${lifecycle}`)) delete status.lifecycle;
+  if (
+    typeof lifecycle !== "string" || !Object.hasOwn(STATE_CONDITIONS, lifecycle)
+  ) delete status.lifecycle;
   return status;
 }
 

@@ -201,7 +201,7 @@ class StateMachine<P extends StatesObject> {
     const { states, initial } = this.#options;
     const { state: stored } = status;
     if (stored === undefined) await this.#enter(run, initial);
-    else if (!Object.hasOwn(states, stored)) {
+    else if (typeof stored !== "string" || !Object.hasOwn(states, stored)) {
       // The state was removed from the options, or a user edited the status.
       const message = `The state ${JSON.stringify(stored)} does not exist`;
       run.ctx.events.warning("StatusInvalid", message);
@@ -271,8 +271,7 @@ class StateMachine<P extends StatesObject> {
 
   #known(name: string): StateDefinition<P, string> {
     const { states } = this.#options;
-    const state = Object.hasOwn(states, name) ? states[name] : undefined;
-    if (state !== undefined) return state;
+    if (Object.hasOwn(states, name)) return states[name]!;
     throw new RangeError(
       `Cannot enter a state: it does not exist: received ${name}`,
     );

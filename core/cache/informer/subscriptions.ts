@@ -17,7 +17,6 @@ import type {
   OwnWrite,
   OwnWriteResult,
 } from "./shared_informer.ts";
-import type { StoreWriter } from "./store_writer.ts";
 
 /** Maximum number of closed windows that are kept, and of the bytes of each. */
 const MAX_KEPT = { windows: 16, bytes: 16 * 1024 };
@@ -53,7 +52,23 @@ export interface SubscriptionDeps<T extends KubernetesObject> {
   readonly name: string;
   readonly store: ObjectStore<T>;
   /** Writer that stores the responses to own writes. */
-  readonly writer: Pick<StoreWriter<T>, "ownWrite" | "scan">;
+  readonly writer: {
+    /** Header of the response to a write, in the form that the cache keeps. */
+    scan(response: T | Uint8Array): ObjectHeader;
+    /**
+     * Writes a response into the cache and delivers the change to all
+     * subscriptions except its author.
+     *
+     * @param author Subscription that gets no event.
+     * @param ended Key of the write, and the cached state when it began.
+     * @returns Undefined if the object does not belong in the cache.
+     */
+    ownWrite(
+      response: ObjectHeader,
+      author: Subscription<T> | undefined,
+      ended: Pick<EndedWrite<T>, "before" | "key">,
+    ): OwnWriteOutcome | undefined;
+  };
   /** Callback for the removal of the subscription. */
   readonly onRemove: (subscription: Subscription<T>) => void;
   /** Callback for the exceptions of the handler. */

@@ -36,6 +36,8 @@ const garbage = fc.oneof(
     { spec: null, generation: 1 },
     { spec: { image: "a" }, generation: "1" },
     { stalled: true },
+    // Its conversion to text throws.
+    { toString: false },
   ),
 );
 
