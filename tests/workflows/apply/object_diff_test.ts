@@ -1,10 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
-import {
-  ApplySetError,
-  objectChanges,
-} from "../../../workflows/apply/change_set.ts";
+import { objectChanges } from "../../../workflows/apply/change_set.ts";
 
 function object(fields: object, metadata: object = {}) {
   return {
