@@ -165,7 +165,7 @@ applyTest(
     assert.equal(failure.cause, undefined);
     assert.match(
       failure.message,
-      /^Cannot apply Secret\/default\/login: the server refused it: /,
+      /^Cannot apply Secret\/default\/login: the server refused it: [A-Z]\w+$/,
     );
   },
 );
