@@ -72,7 +72,8 @@ for (const [runtime, commands] of Object.entries(USERS)) {
     await user.run(commands.install, project);
     const dev = new Program([...commands.run.split(" "), "dev"], {
       cwd: project,
-      env: { ...user.env, PORT: "0" },
+      // A killed program leaves its temporary files.
+      env: { ...user.env, PORT: "0", TMPDIR: folder },
     });
     try {
       await dev.says(/default\/hello {2}Reconciled/, FIRST_RUN_LIMIT_MS);
