@@ -123,11 +123,10 @@ export type Perturbation =
   | { readonly do: "leader"; readonly write: number }
   /** Starts a second instance of the operator before a write. */
   | { readonly do: "twins"; readonly write: number }
-  /** Change or deletion by another writer before a write or after a step. */
+  /** Change or deletion by another writer before a write. */
   | ObjectChange & {
     readonly do: "edit";
-    readonly write?: number | undefined;
-    readonly step?: number | undefined;
+    readonly write: number;
     readonly target: ObjectReference;
   }
   /** The wall clock jumps before a write. */
@@ -454,14 +453,5 @@ export class Perturbations {
       this.endGap();
       close();
     }, GAP_MS);
-  }
-
-  /** Changes by other writers that follow a step of the workload. */
-  *afterStep(step: number): Iterable<Kind<"edit">> {
-    for (const one of this.#of("edit")) {
-      if (one.step !== step) continue;
-      this.#hit(one);
-      yield one;
-    }
   }
 }

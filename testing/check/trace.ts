@@ -34,8 +34,6 @@ export interface RequestEntry {
   answered: boolean;
   /** Name of the perturbation that determined the outcome. */
   fault?: string | undefined;
-  /** Stack frame that sent the request, with the option `callSites`. */
-  readonly site?: string | undefined;
 }
 
 /** Watch event of an operator, in the order of delivery. */

@@ -13,7 +13,7 @@ import { CRD_KIND, type CrdManifest } from "../../core/crd/crd_object.ts";
 import { applyCrd, installCrd } from "../../core/crd/install_crd.ts";
 import type { DefinedKind } from "../../core/crd/kind_definition.ts";
 import type { PodSpec } from "../../core/kinds/core_v1.ts";
-import type { LogFields, Logger, LogLevel } from "../../core/logger.ts";
+import { leveledLogger, type Logger } from "../../core/logger.ts";
 import {
   development,
   type OperatorHandle,
@@ -110,8 +110,6 @@ export interface WorldOptions {
    * @default {"canonical"}
    */
   readonly order?: "canonical" | "seeded" | Chooser | undefined;
-  /** Whether the trace names the call that made each request. */
-  readonly callSites?: boolean | undefined;
   /** Maximum number of requests, deliveries and timers; by default 100,000. */
   readonly maxActions?: number | undefined;
   /** Called after each change of an object. */
@@ -192,7 +190,7 @@ export class World {
       random: this.#random.next,
       retry: false,
     });
-    const { callSites = false, order } = options;
+    const { order } = options;
     this.#chooser = order === "seeded"
       ? randomChooser(seededRandom(options.seed * 1_000 + 999).next)
       : order === "canonical"
@@ -219,7 +217,6 @@ export class World {
       takeChanges: () => this.#changes.splice(0),
       attribute: (changes) => this.#attribute(changes),
       crash: (why, downMs) => this.#crash(why, downMs),
-      callSites,
     };
   }
 
@@ -347,7 +344,7 @@ export class World {
     });
     setDevelopment({
       runs: true,
-      logger: this.#logger({}),
+      logger: this.#logger(),
       operatorMade: (operator) => void current()?.made.push(operator),
     });
     const rejected = (error: unknown) => this.#rejected(error);
@@ -391,34 +388,17 @@ export class World {
     return this.#incarnations.findLast(({ alive }) => alive);
   }
 
-  #logger(fixed: LogFields, incarnation?: number): Logger {
-    const write = (level: LogLevel) => (message: string, fields?: LogFields) =>
-      this.#log(level, message, { fixed, fields, incarnation });
-    return {
-      debug: () => {},
-      info: () => {},
-      warn: write("warn"),
-      error: write("error"),
-      with: (fields) => this.#logger({ ...fixed, ...fields }, incarnation),
-    };
-  }
-
-  #log(
-    level: LogLevel,
-    message: string,
-    { fixed, fields, incarnation = this.incarnation }: {
-      readonly fixed: LogFields;
-      readonly fields: LogFields | undefined;
-      readonly incarnation: number | undefined;
-    },
-  ): void {
-    const { trace } = this;
-    const at = this.now;
-    const text = JSON.stringify(
-      { ...fixed, ...fields },
-      (_, value) => value instanceof Error ? String(value) : value,
-    );
-    trace.push({ type: "log", at, incarnation, level, message, fields: text });
+  /** Logger whose warnings and errors are in the trace. */
+  #logger(number?: number): Logger {
+    return leveledLogger("warn", (level, message, given) => {
+      const fields = JSON.stringify(
+        given,
+        (_, value) => value instanceof Error ? String(value) : value,
+      );
+      const { now: at } = this;
+      const incarnation = number ?? this.incarnation;
+      this.trace.push({ type: "log", at, incarnation, level, message, fields });
+    });
   }
 
   #rejected(error: unknown): void {
@@ -465,7 +445,7 @@ export class World {
     this.#incarnations.push(incarnation);
     this.#lastChange = this.now;
     this.trace.push({ type: "start", at: this.now, incarnation: number, why });
-    const logger = this.#logger({}, number);
+    const logger = this.#logger(number);
     const { transport } = incarnation;
     const cluster = {
       client: new Client({ transport }, { clock, logger, random: random.next }),
@@ -808,13 +788,6 @@ export class World {
     };
     // A perturbation acts within a step of the simulation, which waits for it.
     await (who === "check" ? work() : this.complete(work()));
-  }
-
-  /** Makes the changes by other writers that follow a step of the workload. */
-  async editAfter(step: number): Promise<void> {
-    for (const one of this.#perturbations.afterStep(step)) {
-      await this.#edit(one.target, one);
-    }
   }
 
   /** Returns all objects except Events and those of a new server. */

@@ -48,7 +48,6 @@ export interface Surroundings {
   /** Records changes that were not made by the operator. */
   readonly attribute: (changes: readonly Change[]) => void;
   readonly crash: (why: string, downMs: number) => void;
-  readonly callSites: boolean;
 }
 
 interface Pending {
@@ -112,14 +111,13 @@ export class WorldTransport implements Transport {
   }
 
   send(request: HttpRequest): Promise<HttpResponse> {
-    const site = this.#world.callSites ? callSite() : undefined;
     return new Promise((resolve, reject) => {
       if (this.#dropped) return;
       const { signal, method, path } = request;
       if (signal?.aborted) return reject(signal.reason);
       this.#world.active();
       this.isUsed = true;
-      const entry = this.#entryOf(request, site);
+      const entry = this.#entryOf(request);
       const isWrite = isCounted(entry);
       const onAbort = () => {
         this.#forget(action);
@@ -147,7 +145,7 @@ export class WorldTransport implements Transport {
     this.#world.schedule.delete(action);
   }
 
-  #entryOf(request: HttpRequest, site: string | undefined): RequestEntry {
+  #entryOf(request: HttpRequest): RequestEntry {
     const { method, path, body } = request;
     const info = readTarget(path);
     const { group = "", plural = "", namespace = "", name = "", subresource } =
@@ -172,7 +170,6 @@ export class WorldTransport implements Transport {
       code: 0,
       changed: false,
       answered: false,
-      site,
     };
   }
 
@@ -577,12 +574,4 @@ function causeOf(
   return details?.causes?.find(({ reason }) =>
     reason === "NamespaceTerminating"
   )?.reason;
-}
-
-/** First stack frame outside the library. */
-function callSite(): string | undefined {
-  const { stack = "" } = new Error();
-  const frames = stack.split("\n").filter((line) => /:\d+:\d+/.test(line));
-  return frames.find((line) => !/\/(?:core|testing|apiserver)\//.test(line))
-    ?.trim() ?? frames.at(-1)?.trim();
 }

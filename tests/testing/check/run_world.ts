@@ -61,7 +61,7 @@ export async function runWorld(
     let busyAfter: number | undefined;
     await world.quiet();
     for (const [index, step] of steps.entries()) {
-      const outcome = await takeStep(world, step, index);
+      const outcome = await takeStep(world, step);
       if (outcome === "busy") busyAfter ??= index;
       after.push(world.snapshot());
     }
@@ -85,13 +85,11 @@ export async function runWorld(
 async function takeStep(
   world: World,
   step: WorldStep,
-  index: number,
 ): Promise<"quiet" | "busy" | undefined> {
   if ("apply" in step) await world.apply(step.apply);
   else if ("patch" in step) await world.patch(step.patch);
   else if ("delete" in step) await world.delete(step.delete);
   else if ("advance" in step) await world.advance(step.advance);
-  await world.editAfter(index);
   if ("quiet" in step) return await world.quiet(step.quiet);
   if ("advance" in step || step.settle === false) return undefined;
   return await world.quiet();

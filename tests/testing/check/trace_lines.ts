@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import type { TraceEntry } from "../../../testing/check/trace.ts";
 
 /** Parts of an entry whose text depends on the runtime. */
-const RUNTIME_TEXT = new Set(["fields", "site", "message"]);
+const RUNTIME_TEXT = new Set(["fields", "message"]);
 
 /** Line of the trace that is the same on every runtime. */
 export function traceLine(entry: TraceEntry): string {
@@ -34,7 +34,7 @@ export interface TraceDifference {
   readonly index: number;
   readonly a: TraceEntry | undefined;
   readonly b: TraceEntry | undefined;
-  /** Sentence that names both, and the calls that made them. */
+  /** Sentence that names both. */
   readonly text: string;
 }
 
@@ -56,7 +56,5 @@ export function firstDifference(
 }
 
 function nameOf(entry: TraceEntry | undefined): string {
-  if (entry === undefined) return "nothing";
-  const site = "site" in entry && entry.site ? `, called ${entry.site}` : "";
-  return `${traceLine(entry)}${site}`;
+  return entry === undefined ? "nothing" : traceLine(entry);
 }
