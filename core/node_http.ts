@@ -1,3 +1,5 @@
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import process from "node:process";
 
 /**
@@ -11,4 +13,33 @@ export function nodeHttp(): typeof import("node:http") {
 /** Module `node:https`, without the cost of its import. */
 export function nodeHttps(): typeof import("node:https") {
   return process.getBuiltinModule("node:https");
+}
+
+/**
+ * Starts to listen; returns the port.
+ *
+ * @param action What cannot be done if the server cannot listen, for the error.
+ * @throws {Error} If the port is in use or may not be used.
+ */
+export async function listenOn(
+  server: Server,
+  address: { readonly port: number; readonly host: string },
+  action: string,
+): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    // The listener stays: an unhandled error event would end the process.
+    server.on("error", (error) =>
+      reject(
+        new Error(`Cannot ${action}: ${error.message}`, { cause: error }),
+      ));
+    server.listen(address, resolve);
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** Stops listening and closes all connections. */
+export async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeAllConnections?.();
+  await closed;
 }

@@ -12,7 +12,7 @@ import type {
   PrimaryCache,
   SourceContext,
 } from "../core/controller/event_source.ts";
-import { nodeHttp } from "../core/node_http.ts";
+import { closeServer, listenOn, nodeHttp } from "../core/node_http.ts";
 import { keyTexts } from "../core/controller/watch/mappers.ts";
 import { BaseSource, SourceRun } from "./source_run.ts";
 
@@ -203,19 +203,8 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
       requestTimeout: REQUEST_TIMEOUT_MS,
       headersTimeout: REQUEST_TIMEOUT_MS,
     }, (request, response) => void this.#serve(run, request, response));
-    await new Promise<void>((resolve, reject) => {
-      // The listener stays: an unhandled error event would end the process.
-      server.on("error", (error) => {
-        reject(
-          new Error(
-            `Cannot start the webhook "${this.name}": it cannot listen: ${error.message}`,
-          ),
-        );
-      });
-      server.listen(port, host, resolve);
-    });
-    const address = server.address();
-    const bound = typeof address === "object" ? address?.port : port;
+    const action = `start the webhook "${this.name}": it cannot listen`;
+    const bound = await listenOn(server, { port, host }, action);
     this.url = `http://${
       host.includes(":") ? `[${host}]` : host
     }:${bound}${path}`;
@@ -229,12 +218,7 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
     await super.stop();
     this.#server = undefined;
     this.url = undefined;
-    if (server === undefined) return;
-    const closed = new Promise<void>((resolve) =>
-      server.close(() => resolve())
-    );
-    server.closeAllConnections();
-    await closed;
+    if (server !== undefined) await closeServer(server);
   }
 
   async #serve(

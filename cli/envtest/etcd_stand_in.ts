@@ -5,7 +5,7 @@ import { mkdirSync } from "node:fs";
 import process from "node:process";
 import type { ApiServer } from "../../apiserver/server.ts";
 import type { ApiServerOptions } from "../../apiserver/server_options.ts";
-import { nodeHttp } from "../../core/node_http.ts";
+import { closeServer, listenOn, nodeHttp } from "../../core/node_http.ts";
 import { readableLogger } from "../readable_log.ts";
 import { ETCD_FLAGS } from "./flag_lists.ts";
 import { readKubeApiServer } from "./kube_apiserver.ts";
@@ -68,13 +68,7 @@ export class EtcdStandIn {
     const folder = resolve(flags.get("data-dir")?.at(-1) ?? "default.etcd");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const health = nodeHttp().createServer();
-    await new Promise<void>((ready, failed) => {
-      health.once("error", (error: Error) =>
-        failed(
-          new Error(`Cannot start etcd: ${error.message}`, { cause: error }),
-        ));
-      health.listen(port, host, ready);
-    });
+    await listenOn(health, { port, host }, "start etcd");
     const meeting = Meeting.open(port);
     const standIn = new EtcdStandIn({
       settings,
@@ -155,8 +149,7 @@ export class EtcdStandIn {
     this.#isBusy = true;
     await this.#stopServer();
     this.#deps.meeting.close();
-    this.#deps.health.closeAllConnections?.();
-    await new Promise((closed) => this.#deps.health.close(closed));
+    await closeServer(this.#deps.health);
   }
 }
 

@@ -1,7 +1,6 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
-import { nodeHttp } from "../../core/node_http.ts";
+import { closeServer, listenOn, nodeHttp } from "../../core/node_http.ts";
 
 const HOST = "127.0.0.1";
 /** Header with the token of a request. */
@@ -85,7 +84,6 @@ export async function serveLocally(
   const token = randomBytes(16).toString("hex");
   const handle = async (request: IncomingMessage): Promise<LocalAnswer> => {
     const { method = "GET", url = "/", headers } = request;
-    const own = (server.address() as AddressInfo).port;
     const names = [`${HOST}:${own}`, `localhost:${own}`];
     if (!names.includes(headers.host ?? "")) {
       return refusal(421, "Cannot answer: the host must be 127.0.0.1");
@@ -127,26 +125,10 @@ export async function serveLocally(
       });
   });
   server.headersTimeout = server.requestTimeout = 10_000;
-  await new Promise<void>((resolve, reject) => {
-    server.on("error", (error) =>
-      reject(
-        new Error(
-          `Cannot serve the page on port ${port}: ${error.message}`,
-          { cause: error },
-        ),
-      ));
-    server.listen({ port, host: HOST }, resolve);
-  });
+  const address = { port, host: HOST };
+  const own = await listenOn(server, address, `serve the page on port ${port}`);
   if (!keepAlive) server.unref();
-  return {
-    port: (server.address() as AddressInfo).port,
-    token,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { port: own, token, close: () => closeServer(server) };
 }
 
 function isEqual(given: string | string[] | undefined, token: string): boolean {

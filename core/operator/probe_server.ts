@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { nodeHttp } from "../node_http.ts";
+import { closeServer, listenOn, nodeHttp } from "../node_http.ts";
 import type { OptionTable, Settings } from "../api/options.ts";
 
 /** Options of the server for probes and metrics. */
@@ -100,17 +100,8 @@ export class ProbeServer {
     });
     // Probes are small and quick: a slow client only occupies a socket.
     server.headersTimeout = server.requestTimeout = 5_000;
-    await new Promise<void>((resolve, reject) => {
-      // The listener stays: an unhandled error event would end the process.
-      server.on("error", (error) =>
-        reject(
-          new Error(
-            `Cannot serve probes on ${host}:${port}: ${error.message}`,
-            { cause: error },
-          ),
-        ));
-      server.listen({ port, host }, resolve);
-    });
+    const address = { port, host };
+    await listenOn(server, address, `serve probes on ${host}:${port}`);
     this.#server = server;
   }
 
@@ -118,11 +109,7 @@ export class ProbeServer {
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
-    if (server === undefined) return;
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
+    if (server !== undefined) await closeServer(server);
   }
 
   #answer({ headers, method, url = "/" }: IncomingMessage): Answer {
