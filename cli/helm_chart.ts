@@ -58,7 +58,14 @@ export function helmChart(
     },
   }));
   const ports = probePorts(operators);
-  const target = { ...place, ports };
+  const target = {
+    ...place,
+    ports,
+    maxUnavailable: scalar("podDisruptionBudget.maxUnavailable"),
+    interval: scalar("serviceMonitor.interval"),
+    monitorLabels: { [MERGED]: "serviceMonitor.labels" },
+    egress: block("networkPolicy.egress"),
+  };
   const raw = (text: string) => text.replaceAll("CHART", name);
   const render = (condition: string, ...objects: readonly unknown[]) =>
     `{{- if ${condition} }}\n${
@@ -84,17 +91,17 @@ export function helmChart(
       template(toYaml(deploymentOf(input)), name),
     "poddisruptionbudget.yaml": render(
       ".Values.podDisruptionBudget.enabled",
-      disruptionBudgetOf(target),
+      disruptionBudget(target),
     ),
     "networkpolicy.yaml": render(
       ".Values.networkPolicy.enabled",
-      networkPolicyOf(target),
+      networkPolicy(target),
     ),
     ...ports.length > 0 && {
       "servicemonitor.yaml": render(
         ".Values.serviceMonitor.enabled",
         metricsService(target),
-        serviceMonitorOf(target),
+        serviceMonitor(target),
       ),
     },
   };
@@ -185,40 +192,6 @@ function deploymentOf({ operators }: OperatorManifestInput): unknown {
       volumeMounts: block("volumeMounts"),
     },
   });
-}
-
-type Target = Parameters<typeof networkPolicy>[0];
-
-function disruptionBudgetOf(target: Target): unknown {
-  const budget = disruptionBudget(target) as { spec: object };
-  const maxUnavailable = scalar("podDisruptionBudget.maxUnavailable");
-  return { ...budget, spec: { ...budget.spec, maxUnavailable } };
-}
-
-function serviceMonitorOf(target: Target): unknown {
-  const monitor = serviceMonitor(target) as {
-    metadata: { labels: object };
-    spec: { endpoints: readonly object[] };
-  };
-  const interval = scalar("serviceMonitor.interval");
-  const labels = {
-    ...monitor.metadata.labels,
-    [MERGED]: "serviceMonitor.labels",
-  };
-  return {
-    ...monitor,
-    metadata: { ...monitor.metadata, labels },
-    spec: {
-      ...monitor.spec,
-      endpoints: monitor.spec.endpoints.map((one) => ({ ...one, interval })),
-    },
-  };
-}
-
-function networkPolicyOf(target: Target): unknown {
-  const policy = networkPolicy(target) as { spec: object };
-  const egress = block("networkPolicy.egress");
-  return { ...policy, spec: { ...policy.spec, egress } };
 }
 
 /** Template that refuses several replicas without a division of the work. */

@@ -1,11 +1,19 @@
 import { operatorLabels } from "./operator_deployment.ts";
 
-/** Name, namespace and ports of the objects beside a Deployment. */
+/** Name, namespace, ports and settings of the objects beside a Deployment. */
 interface Place {
   readonly name: string;
   readonly namespace: string;
   /** Ports of the pods. */
   readonly ports: readonly { readonly name: string }[];
+  /** Number of pods that a drain may evict at the same time; 1 by default. */
+  readonly maxUnavailable?: unknown;
+  /** Interval between two scrapes; 30 seconds by default. */
+  readonly interval?: unknown;
+  /** Further labels of the ServiceMonitor. */
+  readonly monitorLabels?: object;
+  /** Rules for outgoing connections; {@linkcode EGRESS} by default. */
+  readonly egress?: unknown;
 }
 
 /** Service of the ports of an operator, for Prometheus to find its pods. */
@@ -29,27 +37,31 @@ export function metricsService({ name, namespace, ports }: Place): unknown {
 }
 
 /** ServiceMonitor of the Prometheus operator. */
-export function serviceMonitor({ name, namespace, ports }: Place): unknown {
+export function serviceMonitor(
+  { name, namespace, ports, interval = "30s", monitorLabels }: Place,
+): unknown {
   const labels = operatorLabels(name);
   return {
     apiVersion: "monitoring.coreos.com/v1",
     kind: "ServiceMonitor",
-    metadata: { name, namespace, labels },
+    metadata: { name, namespace, labels: { ...labels, ...monitorLabels } },
     spec: {
       selector: { matchLabels: labels },
-      endpoints: ports.map(({ name: port }) => ({ port, interval: "30s" })),
+      endpoints: ports.map(({ name: port }) => ({ port, interval })),
     },
   };
 }
 
 /** PodDisruptionBudget that lets a drain evict only one replica at a time. */
-export function disruptionBudget({ name, namespace }: Place): unknown {
+export function disruptionBudget(
+  { name, namespace, maxUnavailable = 1 }: Place,
+): unknown {
   const labels = operatorLabels(name);
   return {
     apiVersion: "policy/v1",
     kind: "PodDisruptionBudget",
     metadata: { name, namespace, labels },
-    spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
+    spec: { maxUnavailable, selector: { matchLabels: labels } },
   };
 }
 
@@ -65,7 +77,9 @@ export const EGRESS: readonly unknown[] = [
 ];
 
 /** NetworkPolicy for probes, metrics, name resolution and the API server. */
-export function networkPolicy({ name, namespace, ports }: Place): unknown {
+export function networkPolicy(
+  { name, namespace, ports, egress = EGRESS }: Place,
+): unknown {
   const labels = operatorLabels(name);
   return {
     apiVersion: "networking.k8s.io/v1",
@@ -77,7 +91,7 @@ export function networkPolicy({ name, namespace, ports }: Place): unknown {
       ingress: ports.length === 0 ? [] : [{
         ports: ports.map(({ name: port }) => ({ port, protocol: "TCP" })),
       }],
-      egress: EGRESS,
+      egress,
     },
   };
 }
