@@ -23,3 +23,39 @@ export function jsonEquals(a: unknown, b: unknown): boolean {
       Object.hasOwn(b, name) && jsonEquals(a[name], b[name])
     );
 }
+
+/** Value that differs between two JSON values; a side is absent if it has none. */
+export interface JsonDifference {
+  readonly path: readonly (string | number)[];
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+/**
+ * Finds the deepest values that differ between two JSON values. Lists of different
+ * lengths differ as a whole.
+ */
+export function* differences(
+  before: unknown,
+  after: unknown,
+  path: JsonDifference["path"] = [],
+): Generator<JsonDifference> {
+  if (jsonEquals(before, after)) return;
+  const areLists = Array.isArray(before) && Array.isArray(after) &&
+    before.length === after.length;
+  if (areLists) {
+    for (const [index, item] of before.entries()) {
+      yield* differences(item, after[index], [...path, index]);
+    }
+  } else if (isJsonObject(before) && isJsonObject(after)) {
+    for (const name of Object.keys({ ...before, ...after })) {
+      yield* differences(before[name], after[name], [...path, name]);
+    }
+  } else {
+    yield {
+      path,
+      ...(before !== undefined && { before }),
+      ...(after !== undefined && { after }),
+    };
+  }
+}

@@ -20,11 +20,11 @@ import {
   MAX_WRITES,
   notesOf,
   type RunRecord,
+  type TracedWrite,
   writesOf,
   writeText,
 } from "./run_record.ts";
-import type { TracedWrite } from "./run_record.ts";
-import type { Scenario } from "./workload.ts";
+import { appliedKeys, type Scenario } from "./workload.ts";
 
 /** A violation that an oracle has found in a run. */
 export interface Violation {
@@ -169,7 +169,8 @@ function repeating(
     readonly said?: string;
   },
 ): Violation {
-  const often = mostFrequent(writes.map(writeText));
+  const counts = [...countsOf(writes.map(writeText))];
+  const often = counts.sort(([, a], [, b]) => b - a)[0]?.[0];
   const name = oracle === "settles" ? often?.split(" ", 2).join(" ") : often;
   return violation(
     oracle,
@@ -182,10 +183,11 @@ function repeating(
   );
 }
 
-function mostFrequent(texts: readonly string[]): string | undefined {
+/** Number of times that each text is in a list. */
+function countsOf(texts: readonly string[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
-  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0];
+  return counts;
 }
 
 function stuckFinalizers({ run, scenario }: Case): readonly Violation[] {
@@ -409,10 +411,15 @@ function differing(
     writes: differingWrites(reference, run, objects),
     signature: isForeign
       ? `${change.do} ${change["kind"]}`
-      : `end-state ${
-        [...new Set(differences.map(differenceName))].slice(0, 3).join()
-      } ${missing.length > 0 ? "missing" : extra.length > 0 ? "left" : ""}`,
+      : `end-state ${namesOf(differences)} ${
+        missing.length > 0 ? "missing" : extra.length > 0 ? "left" : ""
+      }`,
   });
+}
+
+/** Names of the first differences, for a signature. */
+function namesOf(differences: readonly StateDifference[]): string {
+  return [...new Set(differences.map(differenceName))].slice(0, 3).join();
 }
 
 /** Writes to the given objects that only one of two runs performed. */
@@ -422,16 +429,12 @@ function differingWrites(
   objects: readonly string[],
 ): readonly string[] {
   const names = new Set(objects.map((one) => one.replace(/ \(\d+\)$/, "")));
-  const isAbout = (write: TracedWrite) => names.has(keyOf(write));
-  const counted = (record: RunRecord) => {
-    const counts = new Map<string, number>();
-    for (const write of writesOf(record)) {
-      if (!isAbout(write) || write.effect === "nothing") continue;
-      const text = writeText(write);
-      counts.set(text, (counts.get(text) ?? 0) + 1);
-    }
-    return counts;
-  };
+  const counted = (record: RunRecord) =>
+    countsOf(
+      writesOf(record).filter((write) =>
+        names.has(keyOf(write)) && write.effect !== "nothing"
+      ).map(writeText),
+    );
   const [usual, found] = [counted(reference), counted(run)];
   const missing = [...usual].filter(([text, count]) =>
     count > (found.get(text) ?? 0)
@@ -476,9 +479,7 @@ function wayBack({ reference, scenario, masked }: Case): readonly Violation[] {
         writes: about.length > 0
           ? [...new Set(about)]
           : [...objects].map((object) => `missing: change ${object}`),
-        signature: `back ${
-          [...new Set(differences.map(differenceName))].slice(0, 3).join()
-        }`,
+        signature: `back ${namesOf(differences)}`,
       },
     ),
   ];
@@ -495,11 +496,7 @@ function leftBehind(
   { reference, scenario, primaryKinds }: Case,
 ): readonly Violation[] {
   const given = new Set(reference.before);
-  const applied = new Set(
-    scenario.steps.flatMap((step) =>
-      "apply" in step ? [stateKey(step.apply)] : []
-    ),
-  );
+  const applied = new Set(appliedKeys(scenario));
   const found = new Map<string, Violation>();
   reference.steps.forEach(({ objects, text, quiet }, step) => {
     const hasPrimaries = objects.some((object) =>
@@ -687,9 +684,7 @@ export function judgePaths(
           other,
           differences.map(({ object }) => object),
         ),
-        signature: `path ${
-          [...new Set(differences.map(differenceName))].slice(0, 3).join()
-        }`,
+        signature: `path ${namesOf(differences)}`,
       },
     ),
   ];

@@ -4,7 +4,12 @@
  *
  * @module
  */
-import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import {
+  differences,
+  isJsonObject,
+  type JsonDifference,
+  type JsonObject,
+} from "../../core/patch/json_value.ts";
 
 /** Objects of a cluster by their key, such as `ConfigMap default/a`. */
 export type ClusterState = ReadonlyMap<string, JsonObject>;
@@ -244,14 +249,18 @@ export function stateDifferences(
   found: ClusterState,
   masked: ReadonlySet<string> = new Set(),
 ): readonly StateDifference[] {
-  const differences: StateDifference[] = [];
-  for (const object of new Set([...expected.keys(), ...found.keys()])) {
-    const [before, after] = [expected.get(object), found.get(object)];
-    if (before === undefined || after === undefined) {
-      differences.push({ object, path: "", expected: before, found: after });
-    } else compare(object, "", before, after, differences);
-  }
-  return differences.filter((one) =>
+  const objects = new Set([...expected.keys(), ...found.keys()]);
+  return [...objects].flatMap((object) =>
+    Array.from(
+      differences(expected.get(object), found.get(object)),
+      ({ path, before, after }) => ({
+        object,
+        path: pathText(path),
+        expected: before,
+        found: after,
+      }),
+    )
+  ).filter((one) =>
     !masked.has(differenceName(one)) && !masked.has(one.object)
   );
 }
@@ -269,30 +278,12 @@ export function fieldPath(path: string, name: string): string {
   return /^[\w-]+$/.test(name) ? `${path}.${name}` : `${path}["${name}"]`;
 }
 
-function compare(
-  object: string,
-  path: string,
-  expected: unknown,
-  found: unknown,
-  differences: StateDifference[],
-): void {
-  if (isJsonObject(expected) && isJsonObject(found)) {
-    for (
-      const name of new Set([...Object.keys(expected), ...Object.keys(found)])
-    ) {
-      const at = fieldPath(path, name);
-      compare(object, at, expected[name], found[name], differences);
-    }
-  } else if (
-    Array.isArray(expected) && Array.isArray(found) &&
-    expected.length === found.length
-  ) {
-    expected.forEach((item, at) =>
-      compare(object, `${path}[${at}]`, item, found[at], differences)
-    );
-  } else if (JSON.stringify(expected) !== JSON.stringify(found)) {
-    differences.push({ object, path, expected, found });
-  }
+function pathText(path: JsonDifference["path"]): string {
+  return path.reduce<string>(
+    (text, step) =>
+      typeof step === "number" ? `${text}[${step}]` : fieldPath(text, step),
+    "",
+  );
 }
 
 /** Maximum length of a value in formatted differences, in characters. */

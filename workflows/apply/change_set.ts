@@ -2,7 +2,7 @@ import { ApiError } from "../../core/api/api_error.ts";
 import { type ObjectReference, referenceText } from "../kstatus/wait_for.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { jsonPointer } from "../../core/patch/json_patch.ts";
-import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
+import { differences } from "../../core/patch/json_value.ts";
 
 /** Change of one object of a set. */
 export interface AppliedChange {
@@ -94,7 +94,10 @@ export function objectChanges(
   before: KubernetesObject | undefined,
   after: KubernetesObject,
 ): FieldDifference[] {
-  const changes = [...differences(comparable(before), comparable(after), [])];
+  const changes = Array.from(
+    differences(comparable(before), comparable(after)),
+    ({ path, ...values }) => ({ path: jsonPointer(path), ...values }),
+  );
   return isSecret(after) ? changes.map(masked) : changes;
 }
 
@@ -111,32 +114,6 @@ function comparable(object: KubernetesObject | undefined): unknown {
     (object ?? {}) as Partial<KubernetesObject> & { readonly status?: unknown };
   const { labels = {}, annotations = {} } = metadata ?? {};
   return { ...fields, metadata: { labels, annotations } };
-}
-
-function* differences(
-  before: unknown,
-  after: unknown,
-  path: readonly (string | number)[],
-): Generator<FieldDifference> {
-  if (jsonEquals(before, after)) return;
-  if (isJsonObject(before) && isJsonObject(after)) {
-    for (const name of Object.keys({ ...before, ...after })) {
-      yield* differences(before[name], after[name], [...path, name]);
-    }
-  } else if (
-    Array.isArray(before) && Array.isArray(after) &&
-    before.length === after.length
-  ) {
-    for (const [index, item] of before.entries()) {
-      yield* differences(item, after[index], [...path, index]);
-    }
-  } else {
-    yield {
-      path: jsonPointer(path),
-      ...(before !== undefined && { before }),
-      ...(after !== undefined && { after }),
-    };
-  }
 }
 
 /** Annotation in which kubectl stores the applied object. */
