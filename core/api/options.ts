@@ -75,6 +75,8 @@ export interface AnyRow {
   readonly words?: readonly string[];
   /** Table of the options within this option. */
   readonly options?: object;
+  /** Table of the options of each item of an array. */
+  readonly each?: object;
   /**
    * Table of the methods of a custom implementation, which is accepted in place
    * of an object with options. A value with the first of these methods counts
@@ -89,7 +91,7 @@ export interface AnyRow {
    */
   readonly configurable?: boolean;
   /** Checks the value further; throws if it is not valid. */
-  check?(value: unknown, subject: string): unknown;
+  check?(value: unknown, subject: string, name: string): unknown;
 }
 
 /**
@@ -99,8 +101,13 @@ export interface AnyRow {
 export interface OptionRow<V> extends AnyRow {
   readonly default?: Exclude<V, undefined>;
   readonly options?: TableOf<V>;
+  readonly each?: V extends readonly (infer Item)[] ? TableOf<Item> : never;
   readonly custom?: TableOf<V>;
-  check?(value: Exclude<V, false | undefined>, subject: string): unknown;
+  check?(
+    value: Exclude<V, false | undefined>,
+    subject: string,
+    name: string,
+  ): unknown;
 }
 
 type TableOf<V> = V extends readonly unknown[] ? never
@@ -229,8 +236,9 @@ function checkRow(
   if (value === false && "off" in row) return;
   if (!row.words?.includes(value as string)) {
     checkOption(value, row.type, { name, subject });
-    const { options, custom } = row as {
+    const { options, each, custom } = row as {
       readonly options?: AnyTable;
+      readonly each?: AnyTable;
       readonly custom?: AnyTable;
     };
     if (
@@ -240,9 +248,13 @@ function checkRow(
       checkParts(value, custom, `${subject}, ${name}`);
     } else if (options !== undefined) {
       checkOptions(value as object, options, `${subject}, ${name}`);
+    } else if (each !== undefined) {
+      for (const item of value as readonly object[]) {
+        checkOptions(item, each, `${subject}, ${name}`);
+      }
     }
   }
-  row.check?.(value, subject);
+  row.check?.(value, subject, name);
 }
 
 /**

@@ -14,17 +14,65 @@ import { kindNames } from "./kind_names.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 import { structuralSchemaOf } from "./structural_schema.ts";
 
-/** Option table of {@linkcode KindVersion}; `crdVersion` checks more. */
+/** Field path in selectable fields and the scale subresource. */
+const SIMPLE_PATH_REGEXP = /^(?:\.[A-Za-z_][\w-]*)+$/;
+
+const COLUMN_RULES: OptionRules<PrinterColumn> = {
+  name: "name",
+  type: ["integer", "number", "string", "boolean", "date"],
+  jsonPath: {
+    type: "string",
+    check(path, subject) {
+      if (path.startsWith(".")) return;
+      throw new TypeError(
+        `Cannot define ${subject}: 'jsonPath' must begin with a dot: received "${path}"`,
+      );
+    },
+  },
+  description: "string?",
+  format: "string?",
+  priority: "size?",
+};
+const SCALE_RULES: OptionRules<ScaleFields> = {
+  specReplicasPath: { type: "string", check: checkPath },
+  statusReplicasPath: { type: "string", check: checkPath },
+  labelSelectorPath: { type: "string?", check: checkPath },
+};
+const RULE_RULES: OptionRules<ValidationRule> = {
+  rule: "name",
+  message: "string?",
+  messageExpression: "string?",
+  reason: [
+    "FieldValueInvalid",
+    "FieldValueForbidden",
+    "FieldValueRequired",
+    "FieldValueDuplicate",
+    undefined,
+  ],
+  fieldPath: "string?",
+  optionalOldSelf: "boolean?",
+};
+
+/** Option table of {@linkcode KindVersion}; `partSchema` checks the schemas. */
 const VERSION_RULES: OptionRules<KindVersion> = {
   spec: "any?",
   status: "any?",
   description: "string?",
-  printerColumns: "array?",
-  selectableFields: "strings?",
-  scale: "object?",
-  validations: "array?",
+  printerColumns: { type: "array?", each: COLUMN_RULES },
+  selectableFields: {
+    type: "strings?",
+    check: (paths, subject, name) =>
+      paths.forEach((path) => checkPath(path, subject, name)),
+  },
+  scale: { type: "object?", options: SCALE_RULES },
+  validations: { type: "array?", each: RULE_RULES },
   served: "boolean?",
-  deprecated: "any?",
+  deprecated: {
+    type: "any?",
+    check: (value, subject, name) =>
+      typeof value === "string" ||
+      checkOption(value, "boolean", { name, subject }),
+  },
 };
 
 /** Option table of {@linkcode KindDefinition}; `kindNames` checks more. */
@@ -58,7 +106,8 @@ const KIND_RULES: OptionRules<KindDefinition> = {
  * @throws {TypeError} If the API server would refuse a name, an option is unknown
  * or of the wrong type, or a schema cannot be expressed in a
  * CustomResourceDefinition; the error names the path.
- * @throws {RangeError} If the scope does not exist.
+ * @throws {RangeError} If the scope, the type of a column or the reason of a
+ * validation does not exist.
  *
  * @example A kind with a spec and a status
  * ```ts
@@ -127,45 +176,6 @@ interface CrdVersionContext {
   readonly storage: boolean;
 }
 
-/** Field path in printer columns, selectable fields and the scale subresource. */
-const SIMPLE_PATH_REGEXP = /^(?:\.[A-Za-z_][\w-]*)+$/;
-
-const COLUMN_TYPES: ReadonlySet<string> = new Set([
-  "integer",
-  "number",
-  "string",
-  "boolean",
-  "date",
-]);
-
-const COLUMN_RULES: OptionRules<PrinterColumn> = {
-  name: "string?",
-  type: "any?",
-  jsonPath: "any?",
-  description: "string?",
-  format: "string?",
-  priority: "size?",
-};
-const SCALE_RULES: OptionRules<ScaleFields> = {
-  specReplicasPath: "string",
-  statusReplicasPath: "string",
-  labelSelectorPath: "string?",
-};
-const RULE_RULES: OptionRules<ValidationRule> = {
-  rule: "name",
-  message: "string?",
-  messageExpression: "string?",
-  reason: [
-    "FieldValueInvalid",
-    "FieldValueForbidden",
-    "FieldValueRequired",
-    "FieldValueDuplicate",
-    undefined,
-  ],
-  fieldPath: "string?",
-  optionalOldSelf: "boolean?",
-};
-
 /** Age column, which kubectl leaves out when there are other columns. */
 const AGE_COLUMN: PrinterColumn = {
   name: "Age",
@@ -176,8 +186,7 @@ const AGE_COLUMN: PrinterColumn = {
 /**
  * Converts a version of a kind into its form in a CustomResourceDefinition.
  *
- * @throws {TypeError} If a schema, a path or a column is not allowed in a
- * CustomResourceDefinition.
+ * @throws {TypeError} If a schema is not allowed in a CustomResourceDefinition.
  */
 function crdVersion(
   name: string,
@@ -185,27 +194,8 @@ function crdVersion(
   { kind, storage }: CrdVersionContext,
 ): CrdVersion {
   const { served = true, deprecated = false } = version;
-  const subject = `${kind} ${name}`;
-  if (typeof deprecated !== "string") {
-    checkOption(deprecated, "boolean", {
-      name: "deprecated",
-      subject: `the kind ${subject}`,
-    });
-  }
   const { status, scale, selectableFields = [] } = version;
-  if (scale !== undefined) {
-    checkOptions(scale, SCALE_RULES, `the kind ${subject}, scale`);
-  }
-  for (const rule of version.validations ?? []) {
-    checkOptions(rule, RULE_RULES, `the kind ${subject}, validations`);
-  }
-  for (const [option, path] of Object.entries(scale ?? {})) {
-    if (path === undefined) continue;
-    checkPath(subject, `scale.${option}`, path);
-  }
-  for (const path of selectableFields) {
-    checkPath(subject, "selectableFields", path);
-  }
+  const subject = `${kind} ${name}`;
   return Object.freeze({
     name,
     served,
@@ -215,7 +205,7 @@ function crdVersion(
     schema: { openAPIV3Schema: objectSchema(version, subject) },
     ...(status || scale) &&
       { subresources: { ...status && { status: {} }, ...scale && { scale } } },
-    ...printerColumns(version, subject),
+    ...printerColumns(version),
     ...selectableFields.length > 0 && {
       selectableFields: selectableFields.map((jsonPath) => ({ jsonPath })),
     },
@@ -265,25 +255,8 @@ function partSchema(
 
 function printerColumns(
   { printerColumns = [] }: KindVersion,
-  subject: string,
 ): Pick<CrdVersion, "additionalPrinterColumns"> {
   if (printerColumns.length === 0) return {};
-  for (const column of printerColumns) {
-    checkOptions(column, COLUMN_RULES, `the kind ${subject}, printerColumns`);
-    const { name, type, jsonPath } = column;
-    if (
-      !name || !COLUMN_TYPES.has(type) || typeof jsonPath !== "string" ||
-      !jsonPath.startsWith(".")
-    ) {
-      throw new TypeError(
-        `Cannot define the kind ${subject}: a printer column needs a name, a type of ${
-          [...COLUMN_TYPES].join(", ")
-        }, and a path that begins with a dot: received ${
-          JSON.stringify({ name, type, jsonPath })
-        }`,
-      );
-    }
-  }
   const hasAge = printerColumns.some(({ jsonPath }) =>
     jsonPath === AGE_COLUMN.jsonPath
   );
@@ -294,11 +267,9 @@ function printerColumns(
   };
 }
 
-function checkPath(subject: string, option: string, path: string): void {
-  if (typeof path === "string" && SIMPLE_PATH_REGEXP.test(path)) return;
+function checkPath(path: string, subject: string, name: string): void {
+  if (SIMPLE_PATH_REGEXP.test(path)) return;
   throw new TypeError(
-    `Cannot define the kind ${subject}: '${option}' must be a path such as .spec.replicas: received ${
-      JSON.stringify(path)
-    }`,
+    `Cannot define ${subject}: '${name}' must be a path such as .spec.replicas: received "${path}"`,
   );
 }

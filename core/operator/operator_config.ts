@@ -256,7 +256,7 @@ function readValue(value: unknown, row: AnyRow, place: Place): unknown {
     return milliseconds(read as Duration, `${place.subject}: ${place.name}`);
   }
   checkOption(read, row.type, place);
-  row.check?.(read, place.subject);
+  row.check?.(read, place.subject, place.name);
   return read;
 }
 

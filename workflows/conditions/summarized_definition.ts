@@ -1,8 +1,4 @@
-import {
-  checkOptions,
-  checkParts,
-  type OptionRules,
-} from "../../core/api/options.ts";
+import { checkParts, type OptionRules } from "../../core/api/options.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
@@ -220,14 +216,7 @@ export type RequestNames = NonNullable<
 
 /** Validation rules of a {@linkcode SummarizedDefinition}. */
 export const SUMMARIZED_RULES: OptionRules<SummarizedDefinition<never>> = {
-  summaries: {
-    type: "array?",
-    check(summaries, subject) {
-      for (const summary of summaries) {
-        checkOptions(summary, SUMMARY_RULES, `${subject}, summaries`);
-      }
-    },
-  },
+  summaries: { type: "array?", each: SUMMARY_RULES },
   gates: "strings?",
   succeeded: {
     type: "object?",

@@ -93,6 +93,26 @@ test("checkOptions rejects unknown options and values that are no objects", () =
   }
 });
 
+test("checkOptions checks each item of an array by its table", () => {
+  const check = (rights: unknown) =>
+    checkOptions(
+      { rights },
+      { rights: { type: "array?", each: { verb: "name" } } },
+      "a thing",
+    );
+  check(undefined);
+  check([{ verb: "get" }, { verb: "list" }]);
+  assert.throws(
+    () => check([{ verb: "get" }, { verb: "" }]),
+    /of a thing, rights: "verb" must be a string that is not empty/,
+  );
+  assert.throws(
+    () => check(["get"]),
+    /a thing, rights: they must be an object/,
+  );
+  assert.throws(() => check({}), /"rights" must be an array/);
+});
+
 test("checkOptions shows no string that may be a secret", () => {
   const secret = "s3cret";
   for (const rule of ["object", "function", "boolean", "count"] as const) {

@@ -244,12 +244,17 @@ const REFUSED: readonly (readonly [string, object, RegExp])[] = [
   [
     "a scale path that is none",
     { scale: { specReplicasPath: "spec", statusReplicasPath: ".a" } },
-    /'scale.specReplicasPath' must be a path/,
+    /scale: 'specReplicasPath' must be a path/,
   ],
   [
     "a column without a type",
     { printerColumns: [{ name: "A", jsonPath: ".a" }] },
-    /a printer column needs/,
+    /printerColumns: "type" must be one of integer, number/,
+  ],
+  [
+    "a column whose path has no dot",
+    { printerColumns: [{ name: "A", type: "string", jsonPath: "a" }] },
+    /printerColumns: 'jsonPath' must begin with a dot/,
   ],
   [
     "an unknown option of a column",
