@@ -1,3 +1,4 @@
+import { type AnyTable, checkOptions } from "../../core/api/options.ts";
 import { readChoices } from "./explorer.ts";
 import type {
   ObjectReference,
@@ -114,33 +115,54 @@ export interface WorldPlan {
   readonly choices: readonly number[] | undefined;
 }
 
-/** Parameters of perturbations in a simulation; optional ones end in `?`. */
-const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
-  crash: ["write", "place"],
-  stale: ["write", "revision", "ms", "resource?"],
-  missed: ["resource", "group?", "from", "to"],
-  order: ["event", "after"],
-  cut: ["event"],
-  expire: ["event"],
-  conflict: ["write", "times"],
-  lost: ["write"],
-  refuse: ["write", "times"],
-  throttle: ["write", "ms"],
-  leader: ["write"],
-  clock: ["write", "ms"],
-  late: [],
-  flap: [],
+const OBJECT = {
+  step: "number",
+  apiVersion: "string",
+  kind: "string",
+  name: "string",
+  namespace: "string?",
+} as const;
+
+/** Parameters by perturbation. */
+const PARAMETERS: Readonly<Record<string, AnyTable>> = {
+  crash: { write: "number", place: ["before", "unanswered", "after"] },
+  stale: {
+    write: "number",
+    revision: "number",
+    ms: "number",
+    resource: "string?",
+  },
+  missed: {
+    resource: "string",
+    group: "string?",
+    from: "number",
+    to: "number",
+  },
+  order: { event: "number", after: "number" },
+  cut: { event: "number" },
+  expire: { event: "number" },
+  conflict: { write: "number", times: "number" },
+  lost: { write: "number" },
+  refuse: { write: "number", times: "number" },
+  throttle: { write: "number", ms: "number" },
+  leader: { write: "number" },
+  clock: { write: "number", ms: "number" },
+  late: {},
+  flap: {},
+  delete: OBJECT,
+  edit: { ...OBJECT, field: "string" },
+  upgrade: { step: "number" },
+  schedule: { choices: "string" },
 };
-const TEXTS: ReadonlySet<string> = new Set(
-  "place resource group apiVersion kind name namespace field choices".split(
-    " ",
-  ),
-);
-const PLACES: readonly unknown[] = ["before", "unanswered", "after"];
+
+/** Parameters of a jump of the clock before a step. */
+const JUMP: AnyTable = { step: "number", ms: "number" };
+
 /**
  * Divides the perturbations of a plan by what carries them out.
  *
- * @throws {RangeError} If a perturbation is unknown or lacks a parameter.
+ * @throws {RangeError} If a perturbation is unknown.
+ * @throws {TypeError | RangeError} If a parameter is unknown, missing or wrong.
  */
 export function worldPlan(all: readonly Perturbation[]): WorldPlan {
   const perturbations: WorldPerturbation[] = [];
@@ -150,52 +172,31 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
   let choices: readonly number[] | undefined;
   let aftermath = RETRY_MS;
   for (const one of all) {
-    const { do: kind } = one;
-    const read = (...names: readonly string[]) => checked(one, names);
-    if (kind === "clock" && one["step"] !== undefined) {
-      jumps.push(read("step", "ms") as typeof jumps[number]);
-    } else if (Object.hasOwn(PARAMETERS, kind)) {
-      const parameters = read(...PARAMETERS[kind] ?? []);
-      if (kind === "throttle") aftermath += Number(parameters["ms"]);
-      perturbations.push({ do: kind, ...parameters } as WorldPerturbation);
-    } else if (kind === "delete" || kind === "edit") {
-      const target = read("apiVersion", "kind", "name", "namespace?");
-      foreign.push({
-        ...read("step", ...(kind === "edit" ? ["field"] : [])),
-        target,
-      } as object as ForeignChange);
-    } else if (kind === "upgrade") {
-      upgradeAfter = Number(read("step")["step"]);
-    } else if (kind === "schedule") {
-      choices = readChoices(String(read("choices")["choices"]));
-    } else {
+    const { do: kind, ...parameters } = one;
+    if (!Object.hasOwn(PARAMETERS, kind)) {
       throw new RangeError(
         `Cannot run the plan: there is no such perturbation: received "${kind}"`,
       );
     }
+    const isJump = kind === "clock" && "step" in parameters;
+    const table = isJump ? JUMP : PARAMETERS[kind] as AnyTable;
+    checkOptions(parameters, table, `the perturbation "${kind}" of the plan`);
+    if (isJump) {
+      jumps.push(parameters as object as typeof jumps[number]);
+    } else if (kind === "delete" || kind === "edit") {
+      const { step, field, ...target } = parameters as
+        & object
+        & ObjectReference
+        & Omit<ForeignChange, "target">;
+      foreign.push({ step, field, target });
+    } else if (kind === "upgrade") {
+      upgradeAfter = Number(parameters["step"]);
+    } else if (kind === "schedule") {
+      choices = readChoices(String(parameters["choices"]));
+    } else {
+      if (kind === "throttle") aftermath += Number(parameters["ms"]);
+      perturbations.push(one as object as WorldPerturbation);
+    }
   }
   return { perturbations, foreign, jumps, aftermath, upgradeAfter, choices };
-}
-
-/** Checks the parameters of a perturbation, and returns them. */
-function checked(
-  one: Perturbation,
-  names: readonly string[],
-): Record<string, string | number> {
-  return Object.fromEntries(names.flatMap((given) => {
-    const name = given.replace("?", "");
-    const value = one[name];
-    if (value === undefined && name !== given) return [];
-    const isRight = name === "place"
-      ? PLACES.includes(value)
-      : TEXTS.has(name)
-      ? typeof value === "string"
-      : typeof value === "number";
-    if (isRight) return [[name, value as string | number]];
-    throw new RangeError(
-      `Cannot run the plan: "${name}" of "${one.do}" is missing or wrong: received ${
-        value === undefined ? "nothing" : JSON.stringify(value)
-      }`,
-    );
-  }));
 }
