@@ -21,7 +21,11 @@ import {
 } from "./run_record.ts";
 import { clusterState } from "./state.ts";
 import { type CheckStep, type Scenario, stepText } from "./workload.ts";
-import type { RequestEntry, TraceEntry as WorldEntry } from "./trace.ts";
+import type {
+  EventEntry,
+  RequestEntry,
+  TraceEntry as WorldEntry,
+} from "./trace.ts";
 import { ApiError } from "../../core/api/api_error.ts";
 import { pointerSteps } from "../../core/patch/json_patch.ts";
 import { referenceOf, World } from "./world.ts";
@@ -296,160 +300,144 @@ class Violations {
   }
 }
 
+/** Step of the workload, and virtual time, of an entry in a trace. */
+type Moment = Pick<TraceEntry, "step" | "at">;
+
+type KindOf = (group: string, resource: string) => string;
+
 /** Converts the trace of a simulation to the form for plans and oracles. */
 function tracedEntries(
   trace: readonly WorldEntry[],
   bounds: readonly number[],
   { steps, kindOf }: {
     readonly steps: readonly CheckStep[];
-    readonly kindOf: (group: string, resource: string) => string;
+    readonly kindOf: KindOf;
   },
 ): readonly TraceEntry[] {
   const found: TraceEntry[] = [];
   let step = -1;
+  let current: string | undefined;
   trace.forEach((entry, index) => {
+    const { at } = entry;
     while (bounds[step + 1] !== undefined && bounds[step + 1]! <= index) {
       step++;
-      const shown = steps[step];
-      if (shown !== undefined) {
-        found.push(note("step", stepText(shown), step, entry.at));
+      current = steps[step] && stepText(steps[step]!);
+      if (current !== undefined) {
+        found.push(note("step", current, { step, at }));
       }
     }
-    const shown = steps[step];
     const traced = entry.type === "actor"
-      ? foreignNote(entry, shown, { step, kindOf })
-      : tracedEntry(entry, step, kindOf);
+      ? foreignNote(entry, current, { step, at, kindOf })
+      : tracedEntry(entry, { step, at }, kindOf);
     if (traced !== undefined) found.push(traced);
   });
   return found;
 }
 
-function note(
-  what: string,
-  text: string,
-  step: number,
-  at: number,
-): TraceEntry {
+function note(what: string, text: string, { step, at }: Moment): TraceEntry {
   return { type: "note", what, text, step, at };
 }
 
-/** Creates a note about a change by the cluster or another writer. */
+/** Creates a note about a change by another writer than user and cluster. */
 function foreignNote(
-  entry: Extract<WorldEntry, { type: "actor" }>,
-  current: CheckStep | undefined,
-  { step, kindOf }: {
-    readonly step: number;
-    readonly kindOf: (group: string, resource: string) => string;
-  },
+  { who, change, group, resource, namespace, name }: Extract<
+    WorldEntry,
+    { type: "actor" }
+  >,
+  current: string | undefined,
+  { kindOf, ...moment }: Moment & { readonly kindOf: KindOf },
 ): TraceEntry | undefined {
-  if (entry.who === "cluster") return undefined;
-  const kind = kindOf(entry.group, entry.resource);
-  const at = entry.namespace === "" ? "" : `${entry.namespace}/`;
-  const object = `${kind} ${at}${entry.name}`;
-  if (current === undefined || stepText(current).endsWith(object)) {
-    return undefined;
-  }
-  return note(
-    "disturbance",
-    `someone else: ${entry.change} ${object}`,
-    step,
-    entry.at,
-  );
+  const at = namespace === "" ? "" : `${namespace}/`;
+  const object = `${kindOf(group, resource)} ${at}${name}`;
+  const isExpected = current === undefined || current.endsWith(object);
+  if (who === "cluster" || isExpected) return undefined;
+  return note("disturbance", `someone else: ${change} ${object}`, moment);
 }
 
 function tracedEntry(
   entry: Exclude<WorldEntry, { type: "actor" }>,
-  step: number,
-  kindOf: (group: string, resource: string) => string,
+  moment: Moment,
+  kindOf: KindOf,
 ): TraceEntry | undefined {
-  const { at } = entry;
-  const objectOf = (
-    { group, resource, namespace, name, uid = "" }: Pick<
-      RequestEntry,
-      "group" | "resource" | "namespace" | "name" | "uid"
-    >,
-  ) => ({
-    kind: kindOf(group, resource),
-    resource,
-    group,
-    namespace,
-    name,
-    uid,
-  });
   switch (entry.type) {
-    case "request": {
-      const { resource, write, subresource, reason = "" } = entry;
-      const code = entry.answered ? entry.code : 0;
-      const disturbed = entry.fault !== undefined;
-      if (write === undefined) {
-        return code === 403 && !disturbed
-          ? note("forbidden", `${entry.verb} ${resource}`, step, at)
-          : undefined;
-      }
-      const body = bodyOf(entry.body);
-      // Server-side apply is a patch that may take fields over.
-      const verb = entry.verb === "patch" && entry.path.includes("force=")
-        ? "apply"
-        : entry.verb;
-      return {
-        ...objectOf(entry),
-        type: "write",
-        name: entry.name || nameIn(body),
-        number: write,
-        verb,
-        subresource,
-        code,
-        reason,
-        effect: effectOf(verb, entry.code, entry.changed),
-        ...(body !== undefined && { body }),
-        disturbed,
-        step,
-        at,
-      };
-    }
-    case "event": {
-      const { event, n, revision, fault } = entry;
-      if (event !== "ADDED" && event !== "MODIFIED" && event !== "DELETED") {
-        return undefined;
-      }
-      if (n === undefined) return undefined;
-      const object = objectOf(entry);
-      if (fault === undefined) {
-        const type = "event";
-        return {
-          ...object,
-          type,
-          number: n,
-          event,
-          revision,
-          step,
-          at,
-        };
-      }
-      const shown = `${event} ${object.kind} ${object.name} @${revision}`;
-      return note("disturbance", `${fault}: ${shown}`, step, at);
-    }
+    case "request":
+      return tracedRequest(entry, moment, kindOf);
+    case "event":
+      return tracedDelivery(entry, moment, kindOf);
     case "kill":
-      return note("kill", `the operator is killed: ${entry.why}`, step, at);
+      return note("kill", `the operator is killed: ${entry.why}`, moment);
     case "start":
-      return note("start", `incarnation ${entry.incarnation}`, step, at);
+      return note("start", `incarnation ${entry.incarnation}`, moment);
     case "rejection":
-      return note("rejection", entry.message, step, at);
+      return note("rejection", entry.message, moment);
     case "external": {
       const { method, url, body } = entry;
       const sent = body === undefined ? "" : ` ${body.slice(0, 200)}`;
-      return {
-        type: "note",
-        what: "external",
-        text: `${method} ${url}${sent}`,
-        body,
-        step,
-        at,
-      };
+      const text = `${method} ${url}${sent}`;
+      return { type: "note", what: "external", text, body, ...moment };
     }
     default:
       return undefined;
   }
+}
+
+/** Write of an operator; a note about a read that was forbidden. */
+function tracedRequest(
+  entry: RequestEntry,
+  moment: Moment,
+  kindOf: KindOf,
+): TraceEntry | undefined {
+  const { group, resource, subresource, namespace, write, fault } = entry;
+  const { uid = "", reason = "", changed } = entry;
+  const code = entry.answered ? entry.code : 0;
+  const disturbed = fault !== undefined;
+  if (write === undefined) {
+    return code === 403 && !disturbed
+      ? note("forbidden", `${entry.verb} ${resource}`, moment)
+      : undefined;
+  }
+  const body = bodyOf(entry.body);
+  // Server-side apply is a patch that may take fields over.
+  const verb = entry.verb === "patch" && entry.path.includes("force=")
+    ? "apply"
+    : entry.verb;
+  return {
+    type: "write",
+    ...moment,
+    number: write,
+    verb,
+    kind: kindOf(group, resource),
+    group,
+    resource,
+    subresource,
+    namespace,
+    name: entry.name || nameIn(body),
+    uid,
+    code,
+    reason,
+    effect: effectOf(verb, entry.code, changed),
+    ...(body !== undefined && { body }),
+    disturbed,
+  };
+}
+
+/** Event that was delivered; a note about one that a fault has replaced. */
+function tracedDelivery(
+  { n, event, group, resource, namespace, name, uid, revision, fault }:
+    EventEntry,
+  moment: Moment,
+  kindOf: KindOf,
+): TraceEntry | undefined {
+  const isChange = event === "ADDED" || event === "MODIFIED" ||
+    event === "DELETED";
+  if (n === undefined || !isChange) return undefined;
+  const kind = kindOf(group, resource);
+  if (fault !== undefined) {
+    const shown = `${event} ${kind} ${name} @${revision}`;
+    return note("disturbance", `${fault}: ${shown}`, moment);
+  }
+  const object = { kind, group, resource, namespace, name, uid };
+  return { type: "event", ...moment, number: n, event, ...object, revision };
 }
 
 function bodyOf(body: unknown): unknown {
