@@ -7,6 +7,7 @@
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { CrdManifest } from "../../core/crd/crd_object.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import type { CheckOptions } from "../check_options.ts";
 import {
   changed,
   fittingValue,
@@ -15,25 +16,15 @@ import {
 } from "./schema_values.ts";
 import { metadataOf, stateKey } from "./state.ts";
 
-/** Step of a user, after which the cluster settles. */
-export type CheckStep =
-  & {
-    /**
-     * Whether the operator comes to rest before the next step.
-     *
-     * @default {true}
-     */
-    readonly settle?: boolean | undefined;
-  }
-  & (
-    /** Creates the object, or changes it so that it is as given. */
-    | { readonly apply: JsonObject }
-    /** Merge patch; names the object by apiVersion, kind and metadata. */
-    | { readonly patch: JsonObject }
-    | { readonly delete: JsonObject }
-    /** Lets time pass, such as `1h`. */
-    | { readonly wait: string }
-  );
+type GivenStep = NonNullable<CheckOptions["workload"]>[number];
+
+type WithJson<Step> = {
+  readonly [Name in keyof Step]: object extends Step[Name] ? JsonObject
+    : Step[Name];
+};
+
+/** Step of a user, as in the option `workload`, with objects as JSON. */
+export type CheckStep = WithJson<GivenStep>;
 
 /** Scenario of a workload: steps in a cluster of their own. */
 export interface Scenario {
