@@ -2,6 +2,7 @@ import { type Kind, sameKind, untyped } from "../core/api/kind.ts";
 import type { CrdManifest } from "../core/crd/crd_object.ts";
 import {
   type AccessVerb,
+  isCovered,
   type KindAccess,
   type RbacManifest,
   rbacManifests,
@@ -112,24 +113,10 @@ export function furtherAccess(input: OperatorManifestInput): readonly {
   return recorded.flatMap((request, index) => {
     const access = needed[index];
     return access === undefined || isOwnLease(request, declared) ||
-        declared.some((one) => covers(one, access))
+        isCovered(access, declared)
       ? []
       : [{ request, access }];
   });
-}
-
-/** Whether an access includes another one, which has one verb. */
-function covers(
-  { kind, verbs, subresource, namespaces = "all" }: KindAccess,
-  needed: KindAccess,
-): boolean {
-  const { namespaces: places = "all" } = needed;
-  return kind.group === needed.kind.group &&
-    kind.plural === needed.kind.plural &&
-    subresource === needed.subresource &&
-    needed.verbs.every((verb) => verbs.includes(verb)) &&
-    (kind.scope === "Cluster" || namespaces === "all" ||
-      (places !== "all" && places.every((one) => namespaces.includes(one))));
 }
 
 /**

@@ -107,14 +107,20 @@ export function policyRules(
   }));
 }
 
-function isCovered(
-  { kind, subresource, verbs }: KindAccess,
+/** Whether each verb of an access is part of another access, in its namespaces. */
+export function isCovered(
+  { kind, subresource, verbs, namespaces = "all" }: KindAccess,
   access: readonly KindAccess[],
 ): boolean {
-  const same = access.filter((other) =>
-    other.kind.group === kind.group && other.kind.plural === kind.plural &&
-    other.subresource === subresource
-  );
+  const same = access.filter((other) => {
+    const { kind: { group, plural, scope }, namespaces: places = "all" } =
+      other;
+    return group === kind.group && plural === kind.plural &&
+      other.subresource === subresource &&
+      (scope === "Cluster" || places === "all" ||
+        (namespaces !== "all" &&
+          namespaces.every((one) => places.includes(one))));
+  });
   return verbs.every((verb) => same.some((one) => one.verbs.includes(verb)));
 }
 
