@@ -182,31 +182,6 @@ export interface ApiServerOptions {
   readonly logger?: Logger | undefined;
 }
 
-const RULES: OptionRules<ApiServerOptions> = {
-  port: "any?",
-  host: "name?",
-  tls: "boolean?",
-  token: "name?",
-  users: "array?",
-  authorization: ["none", "rbac", undefined],
-  authority: "object?",
-  serving: "object?",
-  clientAuthorities: "name?",
-  serviceAccounts: "object?",
-  disabledAdmission: "strings?",
-  data: "name?",
-  audit: "function?",
-  clock: "clock?",
-  seed: "number?",
-  history: "object?",
-  establishingDelay: "number?",
-  controllers: "strings?",
-  simulate: "any?",
-  featureGates: "object?",
-  pods: "object?",
-  services: "object?",
-  logger: "logger?",
-};
 const USER_RULES = { name: "name", groups: "strings?" } as const;
 const TOKEN_RULES: OptionRules<
   NonNullable<ApiServerOptions["users"]>[number]
@@ -236,6 +211,31 @@ const POD_RULES: OptionRules<PodHooks> = {
   attach: "function?",
   portForward: "function?",
 };
+const RULES: OptionRules<ApiServerOptions> = {
+  port: "any?",
+  host: "name?",
+  tls: "boolean?",
+  token: "name?",
+  users: { type: "array?", each: TOKEN_RULES },
+  authorization: ["none", "rbac", undefined],
+  authority: "object?",
+  serving: "object?",
+  clientAuthorities: "name?",
+  serviceAccounts: { type: "object?", options: ACCOUNT_RULES },
+  disabledAdmission: "strings?",
+  data: "name?",
+  audit: "function?",
+  clock: "clock?",
+  seed: "number?",
+  history: { type: "object?", options: HISTORY_RULES },
+  establishingDelay: "number?",
+  controllers: "strings?",
+  simulate: "any?",
+  featureGates: { type: "object?", options: GATE_RULES },
+  pods: { type: "object?", options: POD_RULES },
+  services: "object?",
+  logger: "logger?",
+};
 
 /**
  * Validates name and groups of a user.
@@ -256,8 +256,7 @@ export function checkUser(user: object, subject: string): void {
 export function checkServerOptions(options: ApiServerOptions): void {
   const subject = "an API server";
   checkOptions(options, RULES, subject);
-  const { pods = {}, featureGates = {}, history, port, establishingDelay = 0 } =
-    options;
+  const { controllers, simulate, port, establishingDelay = 0 } = options;
   for (const [name, service] of Object.entries(options.services ?? {})) {
     if (!/^[^/:]+\/[^/:]+(?::\d+)?$/.test(name)) {
       throw new TypeError(
@@ -275,7 +274,6 @@ export function checkServerOptions(options: ApiServerOptions): void {
   }
   const tokens = new Set([options.token]);
   for (const user of options.users ?? []) {
-    checkOptions(user, TOKEN_RULES, `${subject}, users`);
     if (tokens.has(user.token)) {
       throw new RangeError(
         `Cannot start ${subject}: each user must have a token of its own: received that of another user for ${
@@ -285,17 +283,10 @@ export function checkServerOptions(options: ApiServerOptions): void {
     }
     tokens.add(user.token);
   }
-  const { controllers, simulate, serviceAccounts = {} } = options;
-  checkOptions(serviceAccounts, ACCOUNT_RULES, `${subject}, serviceAccounts`);
-  checkOptions(featureGates, GATE_RULES, `${subject}, featureGates`);
-  checkOptions(pods, POD_RULES, `${subject}, pods`);
   controllerSwitch(controllers ?? []);
   if (typeof simulate === "object") {
     checkOptions(simulate, NODE_RULES, `${subject}, simulate`);
   } else checkOption(simulate, "boolean?", { name: "simulate", subject });
-  if (history !== undefined) {
-    checkOptions(history, HISTORY_RULES, `${subject}, history`);
-  }
   if (port !== false) checkOption(port, "port?", { name: "port", subject });
   if (!(establishingDelay >= 0)) {
     throw new RangeError(
