@@ -1,6 +1,11 @@
 import type { KubernetesObject, UntypedObject } from "./object.ts";
 import type { ObjectKey } from "./object_key.ts";
-import { checkOptions, type OptionRules, typeText } from "./options.ts";
+import {
+  checkOptions,
+  checkParts,
+  type OptionRules,
+  typeText,
+} from "./options.ts";
 
 /** Scope of a kind: its objects are in namespaces, or cluster-wide. */
 export type Scope = "Namespaced" | "Cluster";
@@ -77,11 +82,12 @@ export function untyped(names: Omit<Kind, "~object">): Kind<UntypedObject> {
  * Checks a kind descriptor of a user, which would fail later otherwise.
  *
  * @param subject User of the kind for errors, such as `"an informer"`.
- * @throws {TypeError} If the group, version or kind is missing, or a name or
- * the scope is not valid.
+ * @throws {TypeError} If the group, version or kind is missing, or the plural is
+ * not a text.
+ * @throws {RangeError} If the plural is empty, or the scope does not exist.
  */
 export function checkKind(kind: Kind, subject: string): void {
-  const { group, version, kind: name, plural, scope } = kind ?? {};
+  const { group, version, kind: name } = kind ?? {};
   if (typeof group !== "string" || !isName(version) || !isName(name)) {
     throw new TypeError(
       `Cannot read the kind of ${subject}: it must have a group, a version and a kind, as those of defineKind(), untyped() and @coracle/operator/kinds have: received ${
@@ -89,21 +95,7 @@ export function checkKind(kind: Kind, subject: string): void {
       }`,
     );
   }
-  if (plural !== undefined && !isName(plural)) {
-    throw new TypeError(
-      `Cannot read the kind of ${subject}: the plural of ${name} must be text: received ${
-        typeText(plural)
-      }`,
-    );
-  }
-  if (scope === undefined || scope === "Namespaced" || scope === "Cluster") {
-    return;
-  }
-  throw new TypeError(
-    `Cannot read the kind of ${subject}: the scope of ${name} must be "Namespaced" or "Cluster": received ${
-      JSON.stringify(scope)
-    }`,
-  );
+  checkParts(kind, NAME_RULES, `the kind ${name} of ${subject}`);
 }
 
 function isName(value: unknown): boolean {

@@ -83,8 +83,11 @@ const CASES: Readonly<Record<string, Case>> = {
     [
       [{ kind: 5 }, /the kind of a controller: it must have a group/],
       [{ version: true }, /it must have a group, a version and a kind/],
-      [{ plural: 5 }, /the plural of ConfigMap must be text: .* a number/],
-      [{ scope: "namespaced" }, /"Namespaced" or "Cluster": .*"namespaced"/],
+      [
+        { plural: 5 },
+        /kind ConfigMap of a controller: "plural" must be .*number/,
+      ],
+      [{ scope: "namespaced" }, /one of Namespaced, Cluster: .*"namespaced"/],
     ],
   ],
   "new Informer()": [
