@@ -391,6 +391,15 @@ export class SchedulingQueue {
     this.#updateDeadline(item);
   }
 
+  /** Ends a hold early, unless it is over or was replaced. */
+  release(taken: QueueItem, until: number): void {
+    const item = taken as Item;
+    if (item.heldUntil !== until) return;
+    item.heldUntil = undefined;
+    this.#updateDeadline(item);
+    if (item.state === "idle") this.#wait(item);
+  }
+
   /**
    * Closes the queue: later adds are ignored and deadlines are dropped. Waiting
    * keys can still be taken.

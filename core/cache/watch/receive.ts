@@ -46,21 +46,15 @@ export class TimeSlice {
     return this.#clock.now() - this.#start >= SLICE_LIMIT_MS;
   }
 
-  /**
-   * Pauses for other work and begins a new slice.
-   *
-   * @returns Time that the other work took, in milliseconds: the lag of the event
-   * loop.
-   */
-  async pause(): Promise<number> {
-    const before = this.#clock.now();
+  /** Pauses for other work and begins a new slice. */
+  async pause(): Promise<void> {
     await nextTurn();
-    return this.begin() - before;
+    this.begin();
   }
 
-  /** Begins a new slice; returns the time. */
-  begin(): number {
-    return this.#start = this.#clock.now();
+  /** Begins a new slice. */
+  begin(): void {
+    this.#start = this.#clock.now();
   }
 }
 
@@ -70,10 +64,12 @@ export class TimeSlice {
  * that follows must accept it, or its whole kind could not be watched.
  */
 export const MAX_LISTED_BYTES: number = 64 * 1024 * 1024;
-/** Minimum lag of the event loop at which reading pauses for other work. */
-const EVENT_LOOP_LAG_MS = 20;
-/** Maximum pause of reading because of a lag of the event loop. */
-const LAG_PAUSE_LIMIT_MS = 250;
+/** Minimum number of slices of other readers at which reading pauses for longer. */
+const MANY_SLICES = 4;
+/** Maximum pause of reading because of other readers. */
+const PAUSE_LIMIT_MS = 250;
+/** Number of slices of all readers, which share the event loop of the process. */
+let slices = 0;
 /**
  * Pause after each chunk while memory becomes short. A list still arrives at a
  * megabyte per second, so that a controller starts within its time limit.
@@ -85,7 +81,7 @@ const EVICTIONS_PER_SLICE = 6;
 /**
  * Dependencies of {@linkcode readEvents} and {@linkcode readPage}.
  *
- * Back-pressure instead of failure: while the process is busy, its caches exceed
+ * Back-pressure instead of failure: while many readers are busy, the caches exceed
  * their budget, or its memory becomes short, nothing is read, so that the
  * connection fills and the server waits.
  */
@@ -199,14 +195,21 @@ function pauseIfDue(
   return receiving.slice.step(bytes) ? pause(receiving) : undefined;
 }
 
-/** Pauses for other work, and once more for the same time if that took long. */
+/**
+ * Pauses for other work, and if many readers took that time, once more for as
+ * long. After a long run it reads on: the run's events cause one more run
+ * together.
+ */
 async function pause(receiving: ReceiveDeps): Promise<void> {
   const { slice, clock, signal } = receiving;
   receiving.onIdle();
-  const lateness = await slice.pause();
+  const before = ++slices;
+  await slice.pause();
   signal.throwIfAborted();
-  if (lateness >= EVENT_LOOP_LAG_MS) {
-    await sleep(Math.min(lateness, LAG_PAUSE_LIMIT_MS), { clock, signal });
+  const others = slices - before;
+  if (others >= MANY_SLICES) {
+    const duration = Math.min(others * SLICE_LIMIT_MS, PAUSE_LIMIT_MS);
+    await sleep(duration, { clock, signal });
     slice.begin();
   }
 }

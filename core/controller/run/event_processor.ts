@@ -10,7 +10,7 @@ import type { KubernetesObject } from "../../api/object.ts";
 import { parseKey } from "../../api/object_key.ts";
 import type { CacheEvent } from "../../cache/informer/cache_event.ts";
 import { TimeSlice } from "../../cache/watch/receive.ts";
-import type { Clock, Timer } from "../../clock.ts";
+import { type Clock, nextTurn, type Timer } from "../../clock.ts";
 import { type Logger, unfailingLogger } from "../../logger.ts";
 import type { RetryPolicy } from "../../queue/retry_policy.ts";
 import {
@@ -110,6 +110,13 @@ const LONGEST_SPREAD_MS = 60_000;
  * either restores the lease or ends the runs.
  */
 const LEASE_CHECK_MS = 1_000;
+
+/** Minimum duration of a run after which the events of its object are collected. */
+const LONG_RUN_MS = 20;
+/** Longest time for which they are collected; it is at most a tenth of the run. */
+const LONGEST_COLLECTION_MS = 100;
+/** Turns of the event loop after which bytes that have arrived are delivered. */
+const QUIET_TURNS = 4;
 
 /** Caller that waits for a condition, which is checked after every run. */
 interface Waiter {
@@ -499,7 +506,28 @@ export class EventProcessor<P extends KubernetesObject>
     const paused = run.pause > 0 ? clock.now() + run.pause : 0;
     const held = Math.max(plan.holdUntil, paused);
     if (held > 0) this.#queue.hold(item, held);
+    else if (clock.now() - run.startedAt >= LONG_RUN_MS) {
+      void this.#collect(item, clock.now() - run.startedAt);
+    }
     return plan;
+  }
+
+  /**
+   * Delays the next run of an object until the events that have arrived during a
+   * long run are read: a run that blocked the event loop would otherwise be
+   * repeated for each batch of them.
+   */
+  async #collect(item: QueueItem, duration: number): Promise<void> {
+    const { clock } = this.#deps;
+    const until = clock.now() +
+      Math.min(duration / 10, LONGEST_COLLECTION_MS);
+    this.#queue.hold(item, until);
+    for (let quiet = 0; quiet < QUIET_TURNS && clock.now() < until;) {
+      const { events } = item;
+      await nextTurn();
+      quiet = item.events === events ? quiet + 1 : 0;
+    }
+    this.#queue.release(item, until);
   }
 
   /** Removes the state of a deleted object; a new one may have its key. */

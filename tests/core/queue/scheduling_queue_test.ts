@@ -414,3 +414,34 @@ test("SchedulingQueue that is closed takes no deadline for a run that goes on", 
   queue.done(item);
   assert.deepEqual([queue.delayed, queue.size, clock.pendingTimers], [0, 0, 0]);
 });
+
+test("SchedulingQueue releases a held key, but not from a later hold", () => {
+  const queue = new SchedulingQueue({ clock: new VirtualClock() });
+  queue.add("a");
+  const item = take(queue);
+  queue.hold(item, 10);
+  queue.done(item);
+  queue.add("a");
+  assert.equal(queue.waiting, 0);
+  queue.release(item, 10);
+  assert.deepEqual([queue.waiting, queue.delayed], [1, 0]);
+  const again = take(queue);
+  queue.hold(again, 20);
+  queue.add("a");
+  queue.done(again);
+  queue.release(item, 10);
+  assert.equal(queue.waiting, 0, "held until 20");
+});
+
+test("SchedulingQueue forgets a key that is released without an add", () => {
+  const queue = new SchedulingQueue({ clock: new VirtualClock() });
+  queue.add("a");
+  const item = take(queue);
+  queue.hold(item, 10);
+  queue.done(item);
+  queue.release(item, 10);
+  assert.equal(queue.size, 0);
+  queue.add("a");
+  queue.release(item, 10);
+  assert.equal(queue.waiting, 1);
+});

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { nextTurn } from "../../../../core/clock.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 import { DONE, FAILED, running } from "../../../support/processor_fixture.ts";
 
@@ -303,4 +304,57 @@ test("EventProcessor knows since when its oldest failing object fails", async ()
   await fixture.clock.advance(10_000);
   const { failing, oldest } = fixture.processor.failures;
   assert.deepEqual([failing, oldest], [2, 40_000]);
+});
+
+test("EventProcessor collects the events that are read after a long run", async () => {
+  const fixture = await running();
+  fixture.add(A);
+  await fixture.clock.advance(700);
+  fixture.open.get(A)?.end();
+  for (let events = 0; events < 10; events++) {
+    await nextTurn();
+    fixture.update(A);
+  }
+  fixture.add(B);
+  await nextTurn();
+  assert.deepEqual(fixture.keys, [A, B], "another object runs");
+  await fixture.settle();
+  assert.deepEqual(fixture.keys, [A, B, A]);
+  assert.equal(fixture.begun[2]?.cause.events, 10);
+});
+
+test("EventProcessor collects events after a long run for a tenth of it", async () => {
+  const fixture = await running();
+  fixture.add(A);
+  await fixture.clock.advance(700);
+  fixture.open.get(A)?.end();
+  const advanced = fixture.clock.advance(70);
+  while (fixture.begun.length < 2) {
+    await nextTurn();
+    fixture.update(A);
+  }
+  assert.equal(fixture.clock.now(), 770);
+  await advanced;
+});
+
+test("EventProcessor runs again at once after a short run", async () => {
+  const fixture = await running();
+  fixture.add(A);
+  await fixture.clock.advance(19);
+  fixture.update(A);
+  fixture.open.get(A)?.end();
+  await nextTurn();
+  assert.deepEqual(fixture.keys, [A, A]);
+});
+
+test("EventProcessor keeps the pause after the failure of a long run", async () => {
+  const fixture = await running();
+  fixture.add(A);
+  await fixture.clock.advance(700);
+  fixture.update(A);
+  await fixture.end(A, FAILED);
+  await fixture.clock.advance(99);
+  assert.equal(fixture.begun.length, 1);
+  await fixture.clock.advance(1);
+  assert.equal(fixture.begun.length, 2);
 });
