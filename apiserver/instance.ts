@@ -107,9 +107,7 @@ export class Instance {
       featureGates: options.featureGates ?? {},
       pods: options.pods ?? {},
       admission: new AdmissionChain(
-        admissionPlugins(dynamicPlugins(store)).filter(({ name }) =>
-          !options.disabledAdmission?.includes(name)
-        ),
+        admissionPlugins(dynamicPlugins(store), options.disabledAdmission),
       ),
       quotas: new QuotaTracker(store, clock),
       flows: new FlowControl({ store, resources, clock }),

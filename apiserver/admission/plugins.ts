@@ -25,11 +25,14 @@ import { SERVICE_ACCOUNT } from "./service_account.ts";
  * Admission plug-ins of kube-apiserver that are on by default, in its order.
  *
  * @param policies Plug-ins of policies and webhooks of the server.
+ * @param disabled Names of the plug-ins to leave out.
+ * @throws {RangeError} If no plug-in has one of these names.
  */
 export function admissionPlugins(
   policies: readonly AdmissionPlugin[],
+  disabled: readonly string[] = [],
 ): readonly AdmissionPlugin[] {
-  return [
+  const plugins = [
     NAMESPACE_LIFECYCLE,
     LIMIT_RANGER,
     SERVICE_ACCOUNT,
@@ -51,4 +54,14 @@ export function admissionPlugins(
     ...policies,
     RESOURCE_QUOTA,
   ];
+  const names = plugins.map(({ name }) => name);
+  const unknown = disabled.find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    throw new RangeError(
+      `Cannot start an API server: the names in "disabledAdmission" must be among ${
+        names.join(", ")
+      }: received ${JSON.stringify(unknown)}`,
+    );
+  }
+  return plugins.filter(({ name }) => !disabled.includes(name));
 }

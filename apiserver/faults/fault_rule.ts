@@ -1,10 +1,14 @@
-import { checkOptions, type OptionRules } from "../../core/api/options.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/options.ts";
 
 /** Filter of requests for a fault; absent fields match all. */
 export interface FaultMatch {
   /**
-   * Verb or verbs, such as `get`, `list`, `watch`, `create`, `update`, `patch`,
-   * `delete`.
+   * Verb or verbs: `get`, `list`, `watch`, `create`, `update`, `patch`,
+   * `delete`, `deletecollection`.
    */
   readonly verb?: string | readonly string[] | undefined;
   /** Plural of the resource, such as `configmaps`. */
@@ -151,25 +155,44 @@ const EFFECT_RULES = {
   stallAfter: "size?",
   withoutEndBookmark: "boolean?",
 } as const;
+const VERBS: readonly string[] = [
+  "get",
+  "list",
+  "watch",
+  "create",
+  "update",
+  "patch",
+  "delete",
+  "deletecollection",
+];
 const STATUSES: readonly unknown[] = [403, 422, 429, 500, 502, 503, 504];
 
 /**
  * Validates a filter.
  *
  * @throws {TypeError} If a field is unknown or has another type.
+ * @throws {RangeError} If there is no such verb.
  */
 export function checkFaultMatch(match: FaultMatch): void {
   checkOptions(match, MATCH_RULES, "a fault, its requests");
+  checkVerbs(match);
+}
+
+function checkVerbs({ verb = [] }: FaultMatch): void {
+  for (const one of [verb].flat()) {
+    checkOption(one, VERBS, { name: "verb", subject: "a fault" });
+  }
 }
 
 /**
  * Validates a rule.
  *
  * @throws {TypeError} If a field is unknown or has another type.
- * @throws {RangeError} If a number is out of range.
+ * @throws {RangeError} If a number is out of range, or there is no such verb.
  */
 export function checkFaultRule(rule: FaultRule): void {
   checkOptions(rule, RULES, "a fault");
+  checkVerbs(rule);
   checkOptions(rule.effect, EFFECT_RULES, "a fault, effect");
   const { probability = 1, count = 1, skip = 0 } = rule;
   const fail = (name: string, why: string, value: number): never => {

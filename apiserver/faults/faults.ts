@@ -35,7 +35,7 @@ export interface Faults {
    * Adds a rule. Several matching rules are applied in the order in which they
    * were added, until one answers the request.
    *
-   * @throws {RangeError} If a number is out of range.
+   * @throws {RangeError} If a number is out of range, or there is no such verb.
    */
   add(rule: FaultRule): ActiveFault;
 

@@ -18,6 +18,8 @@ export interface KubeApiServer {
 
 const PLUGINS_OFF_BY_DEFAULT =
   "AlwaysAdmit AlwaysDeny AlwaysPullImages DenyServiceExternalIPs EventRateLimit ExtendedResourceToleration ImagePolicyWebhook LimitPodHardAntiAffinityTopology NamespaceAutoProvision NamespaceExists NodeRestriction OwnerReferencesPermissionEnforcement PodNodeSelector PodTolerationRestriction";
+/** Plug-ins that are on by default, and that the embedded server does not have. */
+const MISSING_PLUGINS = "ClusterTrustBundleAttest MutatingAdmissionPolicy";
 
 /**
  * Reads the command line of kube-apiserver and the files that it names.
@@ -60,7 +62,10 @@ export function readKubeApiServer(args: readonly string[]): KubeApiServer {
           ?.map((path) => contents(path, "service-account-key-file")),
         signingKey: file("service-account-signing-key-file"),
       },
-      disabledAdmission: list("disable-admission-plugins"),
+      disabledAdmission: list("disable-admission-plugins").filter((name) =>
+        !`${PLUGINS_OFF_BY_DEFAULT} ${MISSING_PLUGINS}`.split(" ")
+          .includes(name)
+      ),
       featureGates: {
         ShardedListAndWatch: gates.includes("ShardedListAndWatch=true"),
       },

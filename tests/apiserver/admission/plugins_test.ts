@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
+import { ApiServer } from "../../../apiserver/server.ts";
 import { VirtualClock } from "../../../testing/mod.ts";
 import { until } from "../../support/until.ts";
 import { TestServer } from "../support/test_server.ts";
@@ -588,4 +589,15 @@ test("a pod takes over the topology of its node, bound or created there", async 
     assert.equal(gated.status, 409);
     assert.match(gated.body.message, /non-empty \.spec\.schedulingGates/);
   });
+});
+
+test("ApiServer refuses to disable an admission plug-in that does not exist", async () => {
+  await assert.rejects(
+    ApiServer.start({ port: false, disabledAdmission: ["ServiceAcount"] }),
+    {
+      name: "RangeError",
+      message:
+        /"disabledAdmission" must be among NamespaceLifecycle, .*ServiceAccount, .*: received "ServiceAcount"$/,
+    },
+  );
 });

@@ -306,6 +306,16 @@ test("a fault rule with numbers out of range is rejected", async () => {
         { conflict: "yes" },
       ] as never[]
     ) assert.throws(() => server.faults.add({ effect }), TypeError);
+    for (const verb of ["creat", ["get", "Watch"], [7]] as never[]) {
+      const refusal = {
+        name: "RangeError",
+        message:
+          /"verb" must be one of get, list, watch, create, update, patch, delete, deletecollection: received ("creat"|"Watch"|7)$/,
+      };
+      const effect = { status: 500 } as const;
+      assert.throws(() => server.faults.add({ verb, effect }), refusal);
+      assert.throws(() => server.faults.cutWatches({ verb }), refusal);
+    }
     await assert.rejects(
       server.faults.restart({ downFor: "1s" as never }),
       /"downFor" must be a whole number from 0: received a string/,

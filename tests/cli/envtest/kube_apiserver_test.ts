@@ -67,10 +67,12 @@ test("kube-apiserver's stand-in names the values that have no effect", () => {
     "--feature-gates=kube:ShardedListAndWatch=true,Other=true",
     "--runtime-config=api/all=true",
     "--enable-admission-plugins=AlwaysPullImages,ResourceQuota",
+    "--disable-admission-plugins=MutatingAdmissionPolicy,Priority,PodNodeSelector",
     "-v=4",
     "--profiling",
   ]);
   assert.deepEqual(options.featureGates, { ShardedListAndWatch: true });
+  assert.deepEqual(options.disabledAdmission, ["Priority"]);
   assert.deepEqual(notes, [
     "--feature-gates=Other=true",
     "--runtime-config=api/all=true",
