@@ -1,4 +1,5 @@
 import type { ServerRequest } from "../http/exchange.ts";
+import { byteLength, oddCharacters } from "../validation/names.ts";
 import { OPTIONS_TEXT } from "../validation/rules/rule_data.ts";
 import { badRequest, invalid, serverError } from "../status.ts";
 import { RuleText } from "../validation/rules/rule_text.ts";
@@ -33,8 +34,6 @@ export interface WriteOptions {
 /** Handling of fields that are not in the schema. */
 export type FieldValidation = "Strict" | "Warn" | "Ignore";
 
-const encoder = new TextEncoder();
-
 /** Validation rules of query options. */
 export const OPTIONS: RuleText = new RuleText({
   text: OPTIONS_TEXT,
@@ -42,28 +41,12 @@ export const OPTIONS: RuleText = new RuleText({
   functions: {
     areAll: (values: readonly string[], wanted: string) =>
       values.every((value) => value === wanted),
-    byteLength: (text: string) => encoder.encode(text).length,
+    byteLength,
     join: (texts: readonly string[]) => texts.join(", "),
     json: JSON.stringify,
     oddCharacters,
   },
 });
-
-/** Characters that the name of a manager must not contain, with their positions in bytes. */
-function oddCharacters(manager: string): string[] {
-  // Almost all are printable ASCII.
-  if (/^[ -~]*$/.test(manager)) return [];
-  const odd: string[] = [];
-  let position = 0;
-  for (const character of manager) {
-    if (/[\p{C}\p{Zl}\p{Zp}]|[^\S ]/u.test(character)) {
-      const code = character.codePointAt(0)?.toString(16).toUpperCase();
-      odd.push(`U+${code?.padStart(4, "0")} (at position ${position})`);
-    }
-    position += encoder.encode(character).length;
-  }
-  return odd;
-}
 
 /**
  * Checks options by a block of rules.
@@ -190,10 +173,18 @@ export function readWriteOptions(
   };
 }
 
-/** User agent up to its first slash, the default field manager. */
+/**
+ * Printable characters of the user agent up to its first slash, as far as they
+ * fit: the default field manager.
+ */
 function agentName(userAgent: string | undefined): string {
-  const name = (userAgent ?? "unknown").split("/")[0] ?? "";
-  return name.slice(0, 128);
+  let name = "";
+  for (const character of (userAgent ?? "unknown").split("/")[0] ?? "") {
+    if (oddCharacters(character).length > 0) continue;
+    if (byteLength(name + character) > 128) break;
+    name += character;
+  }
+  return name;
 }
 
 /** Options of a deletion, from its body or query. */

@@ -164,3 +164,29 @@ export function nameProblems(name: string, rule: NameRule): string[] {
       return pathSegmentProblems(name);
   }
 }
+
+const encoder = new TextEncoder();
+
+/** Length of a text in UTF-8. */
+export function byteLength(text: string): number {
+  return encoder.encode(text).length;
+}
+
+/**
+ * Characters that the name of a field manager must not contain, with their
+ * positions in bytes.
+ */
+export function oddCharacters(manager: string): string[] {
+  // Almost all are printable ASCII.
+  if (/^[ -~]*$/.test(manager)) return [];
+  const odd: string[] = [];
+  let position = 0;
+  for (const character of manager) {
+    if (/[\p{C}\p{Zl}\p{Zp}]|[^\S ]/u.test(character)) {
+      const code = character.codePointAt(0)?.toString(16).toUpperCase();
+      odd.push(`U+${code?.padStart(4, "0")} (at position ${position})`);
+    }
+    position += byteLength(character);
+  }
+  return odd;
+}

@@ -3,7 +3,7 @@ import { METADATA_TEXT } from "./rules/rule_data.ts";
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { ObjectMeta, OwnerReference } from "../../core/api/object.ts";
 import type { ResourceDefinition } from "../registry.ts";
-import { nameProblems } from "./names.ts";
+import { byteLength, nameProblems, oddCharacters } from "./names.ts";
 import { RuleText } from "./rules/rule_text.ts";
 import { validationLine } from "./rules/rule_words.ts";
 
@@ -39,6 +39,7 @@ export const METADATA: RuleText = new RuleText({
   functions: {
     added: (now: readonly string[] = [], before: readonly string[] = []) =>
       now.filter((finalizer) => !before.includes(finalizer)).sort(),
+    byteLength: (text = "") => byteLength(text),
     controllers: (owners: readonly OwnerReference[] = []) =>
       owners.filter(({ controller }) => controller === true)
         .map(({ kind, name }) => `${kind}/${name}`),
@@ -50,6 +51,7 @@ export const METADATA: RuleText = new RuleText({
         ? `${prefix.slice(0, -2)}a`
         : prefix,
     nameProblems,
+    oddCharacters: (manager = "") => oddCharacters(manager),
     owns: (struct: object, name: string) => Object.hasOwn(struct, name),
     quoted: (texts: readonly string[]) =>
       texts.map((text) => JSON.stringify(text)).join(", "),

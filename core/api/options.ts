@@ -14,12 +14,15 @@
 import { parseByteSize } from "./byte_size.ts";
 import { isDuration, milliseconds } from "./duration.ts";
 
+const encoder = new TextEncoder();
+
 /** Types of options with their descriptions, for errors. */
 const DESCRIPTIONS = {
   any: "given",
   boolean: "true or false",
   string: "a string",
   name: "a string that is not empty",
+  manager: "printable characters, 1 to 128 bytes of them",
   strings: "an array of strings",
   array: "an array",
   function: "a function",
@@ -367,6 +370,7 @@ function isOfType(value: unknown, type: OptionType): boolean {
       return typeof value === "function";
     case "string":
     case "name":
+    case "manager":
       return typeof value === "string";
     case "number":
     case "positive":
@@ -396,6 +400,9 @@ function isInRange(value: unknown, type: OptionType): boolean {
   switch (type) {
     case "name":
       return value !== "";
+    case "manager":
+      return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u.test(value as string) &&
+        encoder.encode(value as string).length <= 128;
     case "duration":
       return isDuration(value);
     case "bytes":

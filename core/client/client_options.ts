@@ -95,7 +95,7 @@ export interface ClientOptions {
 type Undefined = "retry" | "rateLimit" | "logger" | "metrics";
 
 const CLIENT_OPTIONS: OptionTable<ClientOptions, Undefined> = {
-  fieldManager: { type: "name", default: "coracle" },
+  fieldManager: { type: "manager", default: "coracle" },
   userAgent: { type: "name", default: "coracle" },
   retry: {
     type: "object",

@@ -16,7 +16,7 @@ export interface WriteOptions extends RequestOptions {
    */
   readonly dryRun?: boolean | undefined;
   /**
-   * Field manager of the written fields, 1 to 128 characters. Defaults to the
+   * Field manager of the written fields, 1 to 128 bytes. Defaults to the
    * client's `fieldManager`.
    */
   readonly fieldManager?: string | undefined;
@@ -175,7 +175,7 @@ const PART: OptionRules<RequestOptions & SubresourceOption> = {
 const WRITE: OptionRules<WriteOptions & SubresourceOption> = {
   ...PART,
   dryRun: "boolean?",
-  fieldManager: "string?",
+  fieldManager: "manager?",
   fieldValidation: ["Ignore", "Warn", "Strict", undefined],
 };
 const SELECTION: OptionRules<CollectionOptions> = {

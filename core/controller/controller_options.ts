@@ -8,6 +8,7 @@ import {
 } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import {
+  checkOption,
   checkOptions,
   checkParts,
   editDistance,
@@ -351,7 +352,7 @@ export const CONTROLLER_OPTIONS: OptionTable<
     check: checkAnnotation,
   },
   allEvents: { type: "boolean", default: false },
-  fieldManager: "name?",
+  fieldManager: "manager?",
   serverSideApply: { type: "boolean", default: true },
   install: { type: "boolean", default: false },
 };
@@ -416,10 +417,12 @@ export function controllerSettings<P extends KubernetesObject>(
       `Cannot register ${subject}: "allEvents" hands deletions to reconcile, so that neither a cleanup nor a workflow can be combined with it`,
     );
   }
+  const { fieldManager = name } = settings;
+  checkOption(fieldManager, "manager", { name: "fieldManager", subject });
   return {
     ...settings,
     name,
-    fieldManager: settings.fieldManager ?? name,
+    fieldManager,
     shard: shard && staticShard(shard),
     sources: allSources<P>(
       {

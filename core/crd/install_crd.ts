@@ -19,7 +19,7 @@ import type { DefinedKind } from "./kind_definition.ts";
 const RULES: OptionRules<NonNullable<Parameters<typeof installCrd>[2]>> = {
   signal: "signal?",
   timeout: "duration?",
-  fieldManager: "name?",
+  fieldManager: "manager?",
   clock: "clock?",
 };
 

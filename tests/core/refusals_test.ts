@@ -50,7 +50,7 @@ testRefusals([
     good: {},
     optional: true,
     bad: {
-      fieldManager: ["", "not empty"],
+      fieldManager: ["", "1 to 128 bytes"],
       responseTimeout: [0, "above 0: received 0"],
       random: [5, "a function"],
       logger: [{}, "a logger"],

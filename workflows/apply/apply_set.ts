@@ -125,7 +125,7 @@ const OWNER_RULES: OptionRules<SetOwner> = {
 
 export const APPLY_SET_RULES: OptionRules<ApplySetOptions> = {
   owner: "object",
-  fieldManager: "name?",
+  fieldManager: "manager?",
   force: "boolean?",
   signal: "signal?",
   early: "strings?",

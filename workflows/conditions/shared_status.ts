@@ -387,7 +387,7 @@ const CLIENT_PARTS: OptionRules<Pick<Client, "get" | "patch">> = {
 };
 const CLIENT_RULES: OptionRules<Parameters<typeof accessByClient>[2]> = {
   client: "object",
-  fieldManager: "name?",
+  fieldManager: "manager?",
   signal: "signal?",
 };
 

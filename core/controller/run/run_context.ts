@@ -131,7 +131,7 @@ const APPLY_RULES: OptionRules<ContextWriteOptions> = {
 const PATCH_RULES: OptionRules<PatchWriteOptions> = {
   ...MATCH_RULES,
   type: ["merge", "json", "strategic", undefined],
-  fieldManager: "name?",
+  fieldManager: "manager?",
 };
 const DELETE_RULES: OptionRules<DeleteWriteOptions> = {
   signal: "signal?",

@@ -64,6 +64,16 @@ test("readWriteOptions derives the field manager from the user agent", () => {
   assert.equal(fieldManager, "kubectl");
 });
 
+test("readWriteOptions takes what is printable and fits of the user agent", () => {
+  const managerOf = (agent: string) =>
+    readWriteOptions(
+      { query: query(""), http: { headers: { "user-agent": agent } } },
+      "CreateOptions",
+    ).fieldManager;
+  assert.equal(managerOf("my\tagent/v1"), "myagent");
+  assert.equal(managerOf("ä".repeat(70)), "ä".repeat(64));
+});
+
 test("readWriteOptions collects all violations", () => {
   const { details } = refusal(() =>
     readWriteOptions({

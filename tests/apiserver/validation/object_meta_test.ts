@@ -40,6 +40,11 @@ const WRONG: readonly (readonly [Partial<ObjectMeta>, readonly string[]])[] = [
   [{ finalizers: ["orphan", "foregroundDeletion"] }, [
     'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and foregroundDeletion cannot be both set',
   ]],
+  [{ managedFields: [{ manager: "ä".repeat(65) }, { manager: "a\n\tb" }] }, [
+    "metadata.managedFields[0].manager: Too long: may not be more than 128 bytes",
+    'metadata.managedFields[1].manager: Invalid value: "a\\n\\tb": invalid character U+000A (at position 1)',
+    'metadata.managedFields[1].manager: Invalid value: "a\\n\\tb": invalid character U+0009 (at position 2)',
+  ]],
   [{ labels: { "a/b/c": "x" } }, [
     "metadata.labels: Invalid value: \"a/b/c\": a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
   ]],

@@ -28,6 +28,13 @@ const RULES: readonly (readonly [
   ["boolean", [true, false], [["yes", "true or false: received a string"]]],
   ["string", ["", "a"], [[5, "a string: received a number"]]],
   ["name", ["a"], [["", 'a string that is not empty: received ""']]],
+  ["manager", ["my operator", "x".repeat(128), "größe"], [
+    ["", 'printable characters, 1 to 128 bytes of them: received ""'],
+    ["a\nb", 'printable characters, 1 to 128 bytes of them: received "a\\nb"'],
+    ["x".repeat(129), "128 bytes"],
+    ["ä".repeat(65), "128 bytes"],
+    [5, "received a number"],
+  ]],
   ["strings", [[], ["a"]], [["a", "an array of strings"], [[1], "an array"]]],
   ["array", [[], [1]], [[{}, "an array: received an object"]]],
   ["function", [nothing], [["a", "a function: received a string"]]],

@@ -130,3 +130,17 @@ test("client.patch() refuses a body that does not fit the patch type", async () 
     message: "Sent",
   });
 });
+
+test("Client refuses a field manager that the API server would refuse", async () => {
+  const refusal = /"fieldManager" must be printable characters, 1 to 128 bytes/;
+  for (const fieldManager of ["", "x".repeat(129), "two\nlines"]) {
+    assert.throws(() => new Client({ transport }, { fieldManager }), refusal);
+    for (
+      const write of [
+        client.create(ConfigMap, object, { fieldManager }),
+        client.apply(ConfigMap, object, { fieldManager }),
+        client.patch(ConfigMap, key, change, { fieldManager }),
+      ]
+    ) await assert.rejects(write, refusal);
+  }
+});
