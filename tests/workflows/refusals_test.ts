@@ -47,6 +47,20 @@ const object = { metadata: { name: "web" } };
 const owner = { group: "example.com", name: "web" };
 const FUNCTION = "a function: received";
 
+test("oneShotTask() refuses a first delay above the longest one", () => {
+  const task = { start: call, check: call };
+  assert.throws(
+    () => oneShotTask(kind, { ...task, backOff: "1m", maxBackOff: "30s" }),
+    /"backOff" must not be longer than "maxBackOff", 30000 ms: received 60000 ms$/,
+  );
+  assert.throws(
+    () => oneShotTask(kind, { ...task, backOff: "2h" }),
+    /"maxBackOff", 3600000 ms: received 7200000 ms$/,
+  );
+  oneShotTask(kind, { ...task, backOff: "30s", maxBackOff: "30s" });
+  oneShotTask(kind, { ...task, maxBackOff: "5s" });
+});
+
 testRefusals([
   {
     what: "kubernetesDependent()",

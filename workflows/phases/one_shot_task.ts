@@ -107,7 +107,8 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
   /** Maximum number of retries after failures. By default there is no limit. */
   readonly retries?: number | ((object: P) => number) | undefined;
   /**
-   * Delay of the first retry; each further one is twice as long.
+   * Delay of the first retry, at most `maxBackOff`; each further one is twice as
+   * long.
    *
    * @default {"10s"}
    */
@@ -222,6 +223,12 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     this.#definition = definition;
     this.#statuses = new ExclusiveStatus(kind);
     this.#timing = resolveOptions(definition, TIMING);
+    const { backOff, maxBackOff } = this.#timing;
+    if (definition.backOff !== undefined && backOff > maxBackOff) {
+      throw new RangeError(
+        `Cannot create ${subject}: "backOff" must not be longer than "maxBackOff", ${maxBackOff} ms: received ${backOff} ms`,
+      );
+    }
   }
 
   /**
