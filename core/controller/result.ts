@@ -277,14 +277,14 @@ export function setStatus<const Status extends object>(
 
 /**
  * Result that changes the given fields of the object, such as labels or parts
- * of the spec, by the rules of {@linkcode patchStatus}. A status among them is
- * not written, so that the whole object can be given, and the finalizer of the
- * controller is kept. To write all fields that the controller wants to own, and
- * remove others that it wrote before, use {@linkcode Context.apply}.
+ * of the spec, by the rules of {@linkcode patchStatus}. The whole object can be
+ * given: its status is not written, and the finalizer of the controller is kept.
+ * To write all fields that the controller wants to own, and remove others that
+ * it wrote before, use {@linkcode Context.apply}.
  *
  * @param resource Fields to change.
- * @throws {TypeError | RangeError} If the fields are not an object, or an
- * option is unknown or invalid.
+ * @throws {TypeError | RangeError} If the fields are not an object or have a
+ * status without being a whole object, or an option is unknown or invalid.
  *
  * @example Label the primary
  * ```ts
@@ -299,6 +299,16 @@ export function patchResource<const Resource extends object>(
   options: ResultOptions = NO_OPTIONS,
 ): ReconcileResult<never, Resource> {
   checkWrite("patchResource()", { resource }, options);
+  const { metadata, status } = resource as Partial<KubernetesObject> & {
+    readonly status?: unknown;
+  };
+  if (status !== undefined && metadata?.name === undefined) {
+    throw new TypeError(
+      `Cannot patch a resource: its status is written by patchStatus() or patchResourceAndStatus(): received ${
+        Object.keys(resource).join(", ")
+      }`,
+    );
+  }
   return new ReconcileResult<never, Resource>({ ...options, resource });
 }
 

@@ -15,6 +15,7 @@ import {
 import { configFromText } from "../../core/config/load_config.ts";
 import {
   noUpdate,
+  patchResource,
   patchStatus,
   setStatus,
 } from "../../core/controller/result.ts";
@@ -292,4 +293,17 @@ test("Whatever takes a kind refuses what is none", async () => {
     assert.throws(() => new Operator().register(wrong, reconciler), message);
     await assert.rejects(client.get(wrong, key), message);
   }
+});
+
+test("patchResource() refuses a status, unless the whole object is given", () => {
+  const status = { ready: true };
+  for (const fields of [{ status }, { spec: {}, status }]) {
+    assert.throws(() => patchResource(fields), {
+      name: "TypeError",
+      message:
+        /its status is written by patchStatus\(\) or patchResourceAndStatus\(\): received (spec, )?status$/,
+    });
+  }
+  patchResource({ metadata: { name: "a" }, spec: {}, status });
+  patchResource({ spec: {}, status: undefined });
 });
