@@ -96,53 +96,84 @@ export interface KubernetesDependent<P extends KubernetesObject, S>
   delete(primary: P, ctx: Context<P>): Promise<void>;
 }
 
+/** Maximum number of objects of a bulk dependent that are written at the same time. */
+export const BULK_CONCURRENCY = 10;
+
+/** Step for one of several resources. */
+type Step = () => Promise<void>;
+
 /**
- * Deletes and reconciles several resources, one after the other, by
- * {@linkcode attemptAll}.
+ * Deletes and reconciles several resources, by {@linkcode attemptAll}.
  *
  * @param unwanted Deletions, which come first.
  * @returns The resources that exist, by key, and the combined operation.
  */
 export async function reconcileAll<D, S>(
   desired: ReadonlyMap<string, D>,
-  { unwanted, reconcile, signal }: {
-    readonly unwanted: readonly (() => Promise<void>)[];
+  { unwanted, reconcile, ...how }: AttemptOptions & {
+    readonly unwanted: readonly Step[];
     readonly reconcile: (one: D, key: string) => Promise<DependentResult<S>>;
-    readonly signal: AbortSignal;
   },
 ): Promise<DependentResult<ReadonlyMap<string, S>>> {
-  const resource = new Map<string, S>();
-  const operations = new Set<DependentResult<S>["operation"]>();
+  const results = new Map<string, DependentResult<S>>();
   const wanted = Array.from(desired, ([key, one]) => async () => {
-    const result = await reconcile(one, key);
-    operations.add(result.operation);
-    if (result.resource !== undefined) resource.set(key, result.resource);
+    results.set(key, await reconcile(one, key));
   });
-  await attemptAll([...unwanted, ...wanted], signal);
+  await attemptAll([unwanted, wanted], how);
+  const resource = new Map<string, S>();
+  for (const key of desired.keys()) {
+    const one = results.get(key)?.resource;
+    if (one !== undefined) resource.set(key, one);
+  }
+  const operations = new Set(
+    Array.from(results.values(), ({ operation }) => operation),
+  );
   const operation = (["created", "updated"] as const)
     .find((one) => operations.has(one));
   return { operation: operation ?? "none", resource };
 }
 
+interface AttemptOptions {
+  /** Signal of the run. */
+  readonly signal: AbortSignal;
+  /**
+   * Maximum number of steps that are taken at the same time.
+   *
+   * @default {1}
+   */
+  readonly concurrency?: number | undefined;
+}
+
 /**
- * Takes steps for several resources, one after the other. A step that fails
- * does not keep the others from being taken, unless the run was aborted or the
- * server does not answer.
+ * Takes steps for several resources, those of one stage after those of the one
+ * before. A step that fails does not keep the others from being taken, unless
+ * the run was aborted or the server does not answer.
  *
  * @throws {unknown} The error of the step, or an AggregateError of several.
  */
 export async function attemptAll(
-  steps: readonly (() => Promise<void>)[],
-  signal: AbortSignal,
+  stages: readonly (readonly Step[])[],
+  { signal, concurrency = 1 }: AttemptOptions,
 ): Promise<void> {
-  const errors: unknown[] = [];
-  for (const step of steps) {
-    try {
-      await step();
-    } catch (error) {
-      errors.push(error);
-      if (signal.aborted || concernsAll(error)) break;
+  const failures: [number, unknown][] = [];
+  let isOver = false;
+  const take = async (steps: Iterable<[number, Step]>) => {
+    for (const [index, step] of steps) {
+      if (isOver) return;
+      try {
+        await step();
+      } catch (error) {
+        failures.push([index, error]);
+        isOver ||= signal.aborted || concernsAll(error);
+      }
     }
+  };
+  const errors: unknown[] = [];
+  for (const steps of stages) {
+    const rest = steps.entries();
+    await Promise.all(Array.from({ length: concurrency }, () => take(rest)));
+    failures.sort(([one], [other]) => one - other);
+    errors.push(...failures.splice(0).map(([, error]) => error));
   }
   if (errors.length === 0) return;
   if (errors.length === 1) throw errors[0];

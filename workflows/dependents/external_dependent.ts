@@ -369,10 +369,10 @@ function externalResources<P extends KubernetesObject, D, R>(
       async delete(primary: P, ctx: Context<P>) {
         const found = [...await read(primary, ctx)];
         await attemptAll(
-          found.map(([key, actual]) => () =>
+          [found.map(([key, actual]) => () =>
             deleteOne(actual, { primary, ctx, key })
-          ),
-          ctx.signal,
+          )],
+          { signal: ctx.signal },
         );
         // Resources that were deleted before may still have a stored id.
         const ids = await state?.store.read(primary, ctx);

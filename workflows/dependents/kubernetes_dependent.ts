@@ -24,6 +24,7 @@ import {
 import { isPromise } from "../../core/tracing.ts";
 import {
   attemptAll,
+  BULK_CONCURRENCY,
   type Dependent,
   type KubernetesDependent,
   reconcileAll,
@@ -182,8 +183,8 @@ export function kubernetesDependent<
 /**
  * Creates a dependent that is any number of objects of one kind for each
  * primary: objects that are no longer desired are deleted first, then each
- * desired one is created or updated. One that the server refuses does not keep
- * the others from it.
+ * desired one is created or updated, ten at the same time. One that the server
+ * refuses does not keep the others from it.
  *
  * Its resource is a map by `namespace/name`. All objects of the kind that its
  * event source has for a primary must be its own: where the primary owns others
@@ -304,14 +305,15 @@ export function bulkDependent<
         unwanted,
         reconcile: (one) => resource.reconcile(one, ctx),
         signal: ctx.signal,
+        concurrency: BULK_CONCURRENCY,
       });
     },
     async delete(primary, ctx) {
       const { uid } = primary.metadata;
       const found = Array.from((await read(primary, ctx)).values());
       await attemptAll(
-        found.map((object) => () => resource.delete(keyOf(object), ctx, uid)),
-        ctx.signal,
+        [found.map((object) => () => resource.delete(keyOf(object), ctx, uid))],
+        { signal: ctx.signal, concurrency: BULK_CONCURRENCY },
       );
     },
   });

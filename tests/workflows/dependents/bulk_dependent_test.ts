@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../../core/api/api_error.ts";
+import { nextTurn } from "../../../core/clock.ts";
 import { connectionError } from "../../../core/client/transport/transport_error.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
@@ -48,6 +49,66 @@ test(
   }),
 );
 
+test(
+  "bulkDependent writes and deletes ten objects at the same time",
+  withTestCluster({
+    clock: new VirtualClock(),
+    operator(options) {
+      const operator = new Operator(options);
+      operator.register(ConfigMap, { reconcile() {} }, {
+        workflow: maps,
+        fieldSelector: "metadata.name=list",
+      });
+      return operator;
+    },
+  }, async (cluster) => {
+    const { client, clock, namespace, faults } = cluster;
+    for (const verb of ["patch", "delete"]) {
+      faults.add({ verb, resource: "configmaps", effect: { delay: 1_000 } });
+    }
+    const made = { namespace, labelSelector: "made=yes" };
+    const took = async (names: readonly string[]) => {
+      const start = clock.now();
+      const metadata = { namespace, name: "list" };
+      const data = { names: names.join() };
+      await client.replace(ConfigMap, { metadata, data });
+      await cluster.until(async () => {
+        const { items } = await client.list(ConfigMap, made);
+        return items.map((item) => item.metadata.name).join() === data.names;
+      });
+      return clock.now() - start;
+    };
+    const names = Array.from({ length: 40 }, (_, index) => `m${index + 10}`);
+    await client.create(ConfigMap, {
+      metadata: { namespace, name: "list" },
+      data: { names: "m10" },
+    });
+    assert.ok(await took(names) < 8_000, "40 s one at a time");
+    assert.ok(await took(names.slice(0, 5)) < 8_000, "35 s one at a time");
+  }),
+);
+
+test("attemptAll takes a stage after the other, and sorts their errors", async () => {
+  const log: string[] = [];
+  const step = (name: string, turns: number) => async () => {
+    log.push(`+${name}`);
+    for (let turn = 0; turn < turns; turn++) await nextTurn();
+    log.push(`-${name}`);
+    throw new Error(name);
+  };
+  const stages = [[step("a", 9), step("b", 3), step("c", 1)], [step("d", 1)]];
+  const { signal } = new AbortController();
+  await assert.rejects(
+    attemptAll(stages, { signal, concurrency: 2 }),
+    (error) => {
+      const { errors } = error as AggregateError;
+      assert.deepEqual(errors.map(({ message }) => message), [..."abcd"]);
+      return true;
+    },
+  );
+  assert.deepEqual(log, ["+a", "+b", "-b", "+c", "-c", "-a", "+d", "-d"]);
+});
+
 test("attemptAll stops when the server does not answer or the run ends", async () => {
   const refused = new ApiError("refused", { status: 403 });
   const aborted = AbortSignal.abort();
@@ -58,7 +119,9 @@ test("attemptAll stops when the server does not answer or the run ends", async (
       tries++;
       return Promise.reject(error);
     };
-    await assert.rejects(attemptAll([step, step, step], during));
+    await assert.rejects(
+      attemptAll([[step, step], [step]], { signal: during }),
+    );
     return tries;
   };
   assert.equal(await tried(refused), 3);
