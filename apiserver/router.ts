@@ -27,6 +27,7 @@ import {
 import { readSelection } from "./request/object_selection.ts";
 import type { User } from "./request/user.ts";
 import { servedVersion } from "./resources.ts";
+import { settle } from "./settle.ts";
 import {
   badRequest,
   noSuchPath,
@@ -202,7 +203,7 @@ async function listOrWatch(
     ? await watch(request, { selection, options, representation })
     : await respondPage(
       request,
-      listPage(request, selection, options),
+      await settle(() => listPage(request, selection, options)),
       representation,
     );
 }

@@ -12,6 +12,7 @@ import type { Representation } from "../request/negotiation.ts";
 import type { ListOptions } from "../request/query_options.ts";
 import type { ResourceRequest } from "../request/resource_request.ts";
 import {
+  prepareSelection,
   type Selection,
   selects,
   selectsAll,
@@ -64,7 +65,7 @@ interface ListPosition {
 const COMPACTION_SECONDS = 300;
 
 /**
- * Collects the objects of one page.
+ * Collects the objects of one page, in a step of `settle`.
  *
  * @throws {StatusError} 400, 410 or 504 if the page is not available.
  */
@@ -162,6 +163,7 @@ function cut(
   const { limit, revision, continueAt, time } = page;
   const all = selectsAll(selection);
   const resourceVersion = String(revision);
+  prepareSelection(candidates, selection);
   if (limit === 0 || candidates.length <= limit) {
     const objects = all
       ? candidates

@@ -2,7 +2,12 @@ import { Buffer } from "node:buffer";
 import type { Clock, Timer } from "../../core/clock.ts";
 import type { ResponseStream, StreamWriter } from "../http/exchange.ts";
 import type { GroupResource } from "../registry.ts";
-import { type Selection, selects } from "../request/object_selection.ts";
+import {
+  needsWebhook,
+  prepareSelection,
+  type Selection,
+  selects,
+} from "../request/object_selection.ts";
 import { settle } from "../settle.ts";
 import { internalError, StatusError } from "../status.ts";
 import type { Collection } from "../storage/collection.ts";
@@ -62,6 +67,16 @@ type SharedFrame = (form: string, make: () => Frame) => Frame;
 
 /** Encoded events; a promise during a call of a conversion webhook. */
 type Frame = Uint8Array | Promise<Uint8Array>;
+
+/** Change as an event of one watch. */
+interface WatchedEvent {
+  readonly type: ChangeType;
+  readonly object: StoredObject;
+  /** Whether the object exists, but is no longer selected. */
+  readonly hasLeft?: boolean;
+}
+
+const NOTHING = new Uint8Array();
 
 /** Response stream of one watch, fed by the hub. */
 export class Watcher implements ResponseStream {
@@ -134,17 +149,21 @@ export class Watcher implements ResponseStream {
       }
       return !this.#ended;
     }
-    const objects = collection.scan({ namespace: selection.namespace })
-      .filter((object) => selects(selection, object));
+    const { namespace } = selection;
+    const candidates = collection.scan({ namespace });
+    const selected = () =>
+      candidates.filter((object) => selects(selection, object));
     if (this.format.view.definition.prepareConversion) {
       this.#write(settle(() => {
+        prepareSelection(candidates, selection);
+        const objects = selected();
         prepareObjects(objects, this.format.view);
         return Buffer.concat(
           objects.map((object) => this.#encode("ADDED", object)),
         );
       }));
     } else {
-      for (const object of objects) {
+      for (const object of selected()) {
         if (this.#ended) return false;
         this.#write(this.#frame("ADDED", object));
       }
@@ -158,33 +177,48 @@ export class Watcher implements ResponseStream {
   deliver(change: Change, shared: SharedFrame): void {
     if (change.revision <= this.#revision || this.#ended) return;
     this.#revision = change.revision;
-    const { selection } = this.#options;
-    const { object, previous } = change;
-    const before = previous !== undefined && selects(selection, previous);
-    if (change.type === "DELETED") {
-      if (before) this.#show("DELETED", object, shared);
+    if (!needsWebhook(this.#options.selection)) {
+      const event = this.#eventOf(change);
+      if (event !== undefined) this.#show(event, shared);
       return;
     }
-    const now = selects(selection, object);
-    if (now) this.#show(before ? "MODIFIED" : "ADDED", object, shared);
-    else if (before) {
-      // The object left the selection: the client receives its last matching
-      // state at the revision at which it left.
-      const left = new StoredObject(previous.definition, previous.parse(), {
-        revision: change.revision,
-        current: previous.current,
-      });
-      this.#show("DELETED", left, (form, make) => shared(`left ${form}`, make));
-    }
+    this.#write(settle(() => {
+      const event = this.#eventOf(change);
+      if (event === undefined) return NOTHING;
+      const bytes = this.#encode(event.type, event.object);
+      this.#options.hub.counts.events++;
+      return bytes;
+    }));
   }
 
-  #show(type: ChangeType, object: StoredObject, shared: SharedFrame): void {
+  /** Event that a change is for the watch; undefined if it does not match. */
+  #eventOf(
+    { type, object, previous, revision }: Change,
+  ): WatchedEvent | undefined {
+    const { selection } = this.#options;
+    const before = previous !== undefined && selects(selection, previous);
+    if (type === "DELETED") return before ? { type, object } : undefined;
+    if (selects(selection, object)) {
+      return { type: before ? "MODIFIED" : "ADDED", object };
+    }
+    if (!before) return undefined;
+    // The object left the selection: the client receives its last matching
+    // state at the revision at which it left.
+    const left = new StoredObject(previous.definition, previous.parse(), {
+      revision,
+      current: previous.current,
+    });
+    return { type: "DELETED", object: left, hasLeft: true };
+  }
+
+  #show({ type, object, hasLeft }: WatchedEvent, shared: SharedFrame): void {
     const undescribed = this.format.representation.as === "Table" &&
       !this.#described;
     this.#write(
-      undescribed
-        ? this.#frame(type, object)
-        : shared(type, () => this.#frame(type, object)),
+      undescribed ? this.#frame(type, object) : shared(
+        hasLeft ? `left ${type}` : type,
+        () => this.#frame(type, object),
+      ),
     );
     this.#options.hub.counts.events++;
   }
@@ -195,9 +229,10 @@ export class Watcher implements ResponseStream {
 
   #encode(type: ChangeType, object: StoredObject): Uint8Array {
     const columns = !this.#described;
-    this.#described = true;
     const now = this.#options.clock.wallTime();
-    return frame(type, object, this.format, { now, columns });
+    const bytes = frame(type, object, this.format, { now, columns });
+    this.#described = true;
+    return bytes;
   }
 
   /** Sends a bookmark if the client asked for bookmarks. */
@@ -239,6 +274,7 @@ export class Watcher implements ResponseStream {
   #send(bytes: Uint8Array): void {
     const writer = this.#writer;
     if (writer === undefined || this.#ended || this.#stalled) return;
+    if (bytes.length === 0) return;
     writer.write(bytes);
     if (writer.pending > this.#options.maxPending) {
       this.#options.hub.counts.dropped++;

@@ -15,7 +15,12 @@ import {
 import type { FeatureGates } from "../feature_gates.ts";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
 import { badRequest } from "../status.ts";
-import { isStoredForm, objectIn, type View } from "../storage/object_view.ts";
+import {
+  isStoredForm,
+  objectIn,
+  prepareObjects,
+  type View,
+} from "../storage/object_view.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import { readLabelQuery } from "./label_query.ts";
 
@@ -58,9 +63,26 @@ function customField(object: StoredObject, view: View, field: string): string {
   if (read === undefined || isStoredForm(object, view)) {
     return object.field(field);
   }
-  // A watch cannot wait for a conversion webhook.
-  const webhook = view.definition.prepareConversion !== undefined;
-  return read(webhook ? object.parse() : objectIn(object, view));
+  return read(objectIn(object, view));
+}
+
+/**
+ * Whether the fields of a selection may need a conversion webhook, so that
+ * {@linkcode selects} must be called in a step of `settle`.
+ */
+export function needsWebhook({ view, fields }: Selection): boolean {
+  return view?.definition.prepareConversion !== undefined &&
+    fields.some(({ field }) => view.version.selectableFields.has(field));
+}
+
+/** Converts objects for {@linkcode selects} by one call of a webhook, if needed. */
+export function prepareSelection(
+  objects: readonly StoredObject[],
+  selection: Selection,
+): void {
+  if (selection.view && needsWebhook(selection)) {
+    prepareObjects(objects, selection.view);
+  }
 }
 
 /**

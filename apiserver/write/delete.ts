@@ -158,7 +158,7 @@ export async function removeCollection(
     name: undefined,
   });
   const options = await readOptions(request);
-  const page = listPage(request, selection, list);
+  const page = await settle(() => listPage(request, selection, list));
   for (const stored of page.objects) {
     const each = {
       ...request,

@@ -28,6 +28,7 @@ function version(name: string, field: string, storage: boolean) {
     served: true,
     storage,
     schema: { openAPIV3Schema: schema },
+    selectableFields: [{ jsonPath: `.spec.${field}` }],
     subresources: { status: {} },
   };
 }
@@ -257,6 +258,65 @@ test("A watch delivers converted events in order, and fails with an ERROR", asyn
     assert.equal(error.object.code, 500);
     assert.match(error.object.message, /conversion webhook for .* failed: /);
     assert.equal(await lines(), undefined);
+  });
+});
+
+test("Field selectors read objects as the conversion webhook gives them", async () => {
+  const sizes: number[] = [];
+  await withShips((review) => {
+    sizes.push(review.request.objects.length);
+    return convert(review);
+  }, async (send, server) => {
+    const ports: [string, string][] = [["a", "Brest"], ["b", "Cork"], [
+      "c",
+      "Cork",
+    ]];
+    const of = ([name, harbour]: readonly [string, string]) => ({
+      ...ship(name, "sea.coracle.dev/v2"),
+      spec: { harbour },
+    });
+    for (const port of ports) await send("POST", V2, of(port));
+    const cork = "fieldSelector=spec.port%3DCork";
+    const namesAt = async (path: string) => {
+      const { status, body } = await send("GET", path);
+      assert.equal(status, 200, JSON.stringify(body));
+      return body.items.map(({ metadata }: Any) => metadata.name);
+    };
+    assert.deepEqual(await namesAt(`${V1}?${cork}`), ["b", "c"]);
+    assert.deepEqual(sizes, [3, 2], "one call for each list");
+    assert.deepEqual(await namesAt(`${V1}?${cork}&limit=1`), ["b"]);
+    const stored = `${V2}?fieldSelector=spec.harbour%3DBrest`;
+    assert.deepEqual(await namesAt(stored), ["a"]);
+    const { body } = await send("GET", `${V2}?${cork}`);
+    assert.match(body.message, /field label not supported: spec\.port/);
+
+    const { body: watch } = await server.transport.send({
+      method: "GET",
+      path: `${V1}?watch=1&${cork}`,
+      headers: {},
+    });
+    const lines = linesOf(watch);
+    const shown = async () => {
+      const { type, object } = await lines();
+      return `${type} ${object.metadata.name} ${object.spec.port}`;
+    };
+    assert.equal(await shown(), "ADDED b Cork");
+    assert.equal(await shown(), "ADDED c Cork");
+    const patch = (name: string, harbour: string) =>
+      send("PATCH", `${V2}/${name}`, { spec: { harbour } }, {
+        "content-type": "application/merge-patch+json",
+      });
+    await patch("a", "Oslo");
+    await patch("b", "Oslo");
+    await patch("a", "Cork");
+    await send("DELETE", `${V2}/c`);
+    assert.equal(await shown(), "DELETED b Cork");
+    assert.equal(await shown(), "ADDED a Cork");
+    assert.equal(await shown(), "DELETED c Cork");
+
+    const deleted = await send("DELETE", `${V1}?${cork}`);
+    assert.equal(deleted.status, 200, JSON.stringify(deleted.body));
+    assert.deepEqual(await namesAt(V2), ["b"]);
   });
 });
 
