@@ -267,8 +267,11 @@ async function check(
     );
   }
   await checkRight(client, { kind, selection: {} }, wanted);
-  const byKind = new Map(watching.map((one) => [kindText(one.kind), one]));
-  for (const one of byKind.values()) {
+  const different = new Map(watching.map((one) => {
+    const { kind, selection: { fieldSelector, namespaces } } = one;
+    return [JSON.stringify([kindText(kind), fieldSelector, namespaces]), one];
+  }));
+  for (const one of different.values()) {
     await checkRight(client, one, wanted).catch((error: Error) => {
       if (ApiError.is(error.cause) && error.cause.isForbidden) throw error;
     });

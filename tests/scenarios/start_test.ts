@@ -415,6 +415,31 @@ scenario(
 );
 
 scenario(
+  "Each namespace of several watches of a kind is checked before the start",
+  async (fixture) => {
+    const operator = fixture.operator();
+    operator.register(Gadget, { reconcile() {} }, {
+      sources: ["closed", "default"].map((namespace) =>
+        watch<Gadget, ConfigMap>(ConfigMap, {
+          name: namespace,
+          namespaces: [namespace],
+        })
+      ),
+    });
+    fixture.faults.add({
+      verb: ["list", "watch"],
+      resource: "configmaps",
+      namespace: "closed",
+      effect: { status: 403 },
+    });
+    await assert.rejects(
+      fixture.start(operator),
+      /Cannot watch v1 ConfigMap in namespace closed: the right is missing/,
+    );
+  },
+);
+
+scenario(
   "A controller can be added to and removed from a running operator",
   async (fixture) => {
     const operator = fixture.operator();
