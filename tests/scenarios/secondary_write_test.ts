@@ -115,6 +115,38 @@ scenario(
 );
 
 scenario(
+  "Two contents that each run writes to one object are reported and slowed down",
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, async (gadget, ctx) => {
+      for (const mode of ["first", "second"]) {
+        await ctx.apply(ConfigMap, {
+          metadata: { name: gadget.metadata.name },
+          data: { mode },
+        });
+      }
+    }, { sources: [watch(ConfigMap)] });
+    await fixture.create("a");
+    // Another controller notes what it has seen.
+    let seen = 0;
+    for (let step = 0; step < 600; step++) {
+      if (runs.length > seen) {
+        seen = runs.length;
+        await fixture.client.patch(ConfigMap, KEY, {
+          metadata: { annotations: { seen: String(seen) } },
+        });
+      }
+      await fixture.advance(100);
+    }
+    assert.ok(runs.length < 20, `${runs.length} runs in a minute`);
+    const loop = fixture.log.find(({ message }) =>
+      message.startsWith("Runs repeat the same write")
+    );
+    assert.deepEqual(loop?.fields["fields"], ["data.mode"]);
+    assert.equal(loop?.fields["target"], "v1 ConfigMap default/a");
+  },
+);
+
+scenario(
   "An object that a run deletes and creates again causes one more run",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, async ({ spec }, ctx) => {

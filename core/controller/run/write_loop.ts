@@ -289,7 +289,9 @@ export class WriteObserver {
     const object = this.#idOf(kind, written);
     const id = object === key && subresource !== undefined
       ? key
-      : `${key} ${verb} ${object}`;
+      : `${key} ${verb} ${object}${
+        subresource === undefined ? earlierWrites(run, write) : ""
+      }`;
     const target = () => `${kindText(kind)} ${written}`;
     run.wrote({
       verb,
@@ -308,7 +310,7 @@ export class WriteObserver {
       this.#log.warn(
         loop.fields.length === 0
           ? "Runs create the same object repeatedly: something deletes it each time"
-          : "Runs repeat the same write: another client reverts it, or the server stores it in another form",
+          : "Runs repeat the same write: another client or write reverts it, or the server stores it in another form",
         { object: key, target: target(), ...loop },
       );
     }
@@ -321,4 +323,19 @@ export class WriteObserver {
     }
     return fight;
   }
+}
+
+/**
+ * Text for the earlier writes of a run to the same object by the same verb, which
+ * this one may revert: it is compared with that of the run before.
+ */
+function earlierWrites<P extends KubernetesObject>(
+  { writes }: Run<P>,
+  { verb, kind, after }: StoredWrite,
+): string {
+  const { length } = writes.filter((write) =>
+    write.verb === verb && write.key === after.keyText &&
+    sameKind(write.kind, kind)
+  );
+  return length === 0 ? "" : ` ${length}`;
 }
