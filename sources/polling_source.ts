@@ -332,7 +332,7 @@ class PerResourcePolling<P extends KubernetesObject, R>
     const key = keyText(keyOf(primary));
     if (!this.cache.has(key)) {
       const poll = this.#polls.get(key) ?? newPoll(primary);
-      await (poll.fetching ?? this.#fetch(run, poll));
+      await this.#fetch(run, poll);
     }
     return this.cache.of(key);
   }

@@ -235,7 +235,7 @@ export abstract class BaseSource<P extends KubernetesObject> {
    * @throws {Error} If the source is stopped.
    */
   protected get started(): SourceRun<P> {
-    if (this.run !== undefined && !this.run.ended) return this.run;
+    if (this.run !== undefined) return this.run;
     throw new Error(
       `Cannot use the source "${this.name}": it is not started: register it with a controller and start the operator`,
     );

@@ -44,6 +44,7 @@ test("Expectations has the status none without an expectation [J39]", async () =
   const { expectations } = await started();
   assert.deepEqual(await expectations.check(...A), { status: "none" });
   assert.equal(expectations.size, 0);
+  assert.equal(expectations.name, "expectations");
 });
 
 test("Expectations is pending until fulfilled, and fulfilled once [J38]", async () => {
@@ -114,14 +115,14 @@ test("Expectations checks a state, or sets an expectation if it is not reached [
 test("Expectations are removed with their primary and with the controller", async () => {
   const { expectations, clock, triggered } = await started();
   expectations.set(A[1], ready(() => false));
-  expectations.onPrimary({
-    type: "deleted",
-    key: A[1].key,
-    object: undefined,
-  });
+  const { key } = A[1];
+  expectations.onPrimary({ type: "modified", key, object: A[0] });
+  assert.equal(expectations.size, 1);
+  expectations.onPrimary({ type: "deleted", key, object: undefined });
   assert.equal(expectations.size, 0);
   expectations.set(B[1], ready(() => false));
   await expectations.stop();
+  assert.equal(expectations.size, 0);
   await clock.advance(60_000);
   assert.deepEqual(triggered, []);
   assert.throws(
@@ -132,15 +133,12 @@ test("Expectations are removed with their primary and with the controller", asyn
 
 test("Expectations rejects an invalid timeout", async () => {
   const { expectations } = await started();
-  assert.throws(
-    () =>
-      expectations.set(A[1], {
-        ...ready(() => false),
-        // @ts-expect-error: it is no duration
-        timeout: "soon",
-      }),
-    RangeError,
-  );
+  const invalid = {
+    ...ready(() => true),
+    timeout: "soon" as Expectation<never>["timeout"],
+  };
+  assert.throws(() => expectations.set(A[1], invalid), RangeError);
+  await assert.rejects(expectations.checkOrSet(...A, invalid), RangeError);
 });
 
 test("Expectations keeps one that was set while an earlier one was checked", async () => {

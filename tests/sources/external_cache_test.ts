@@ -22,6 +22,7 @@ test("ExternalCache reports additions, changes and removals, and nothing else", 
   assert.equal(cache.delete("p", "x"), false);
   assert.equal(cache.delete("p"), true);
   assert.deepEqual(cache.of("p"), []);
+  assert.equal(cache.delete("unknown"), false);
 });
 
 test("ExternalCache asks the filters for what changed", () => {
@@ -39,6 +40,17 @@ test("ExternalCache asks the filters for what changed", () => {
   assert.equal(cache.replace("p", []), false);
 });
 
+test("ExternalCache reports what both filters accept, of its type and of all", () => {
+  for (const [update, generic] of [[true, false], [false, true]]) {
+    const cache = new ExternalCache<Item>({
+      ...byId,
+      filters: { update: () => update!, generic: () => generic! },
+    });
+    cache.replace("p", [item("a", 1)]);
+    assert.equal(cache.replace("p", [item("a", 2)]), false);
+  }
+});
+
 test("ExternalCache reports one change if any of many is accepted", () => {
   const cache = new ExternalCache<Item>({
     ...byId,
@@ -46,6 +58,11 @@ test("ExternalCache reports one change if any of many is accepted", () => {
   });
   assert.equal(cache.replace("p", [item("a", 1), item("b", 1)]), true);
   assert.equal(cache.replace("p", [item("a", 2), item("b", 1)]), false);
+  const removals = [() => cache.replace("p", []), () => cache.delete("p")];
+  for (const remove of removals) {
+    cache.replace("p", [item("b", 1), item("a", 2)]);
+    assert.equal(remove(), true, "the first was accepted");
+  }
 });
 
 test("ExternalCache does not take a fetch for a change that confirms our own write", () => {
@@ -63,6 +80,16 @@ test("ExternalCache ignores one fetch that returns the state before an own write
   assert.equal(cache.replace("p", [item("a", 1)]), false);
   assert.deepEqual(cache.of("p"), [item("a", 2)]);
   assert.equal(cache.replace("p", [item("a", 1)]), true, "the second is true");
+});
+
+test("ExternalCache reports what others changed or removed after an own write", () => {
+  for (const fetched of [[item("a", 3)], []]) {
+    const cache = new ExternalCache<Item>(byId);
+    cache.replace("p", [item("a", 1)]);
+    cache.ownWrite("p", item("a", 2));
+    assert.equal(cache.replace("p", fetched), true);
+    assert.deepEqual(cache.of("p"), fetched);
+  }
 });
 
 test("ExternalCache keeps what we created over one fetch that lacks it", () => {
@@ -93,6 +120,23 @@ test("ExternalCache keeps a resource that was pushed after our own deletion", ()
   assert.equal(cache.put("p", item("a", 1)), true);
   assert.equal(cache.replace("p", [item("a", 1)]), false);
   assert.deepEqual(cache.of("p"), [item("a", 1)]);
+});
+
+test("ExternalCache reports what others created after our own deletion", () => {
+  const cache = new ExternalCache<Item>(byId);
+  cache.replace("p", [item("a", 1)]);
+  cache.ownDelete("p", item("a", 1));
+  assert.equal(cache.replace("p", [item("a", 2)]), true);
+  assert.deepEqual(cache.of("p"), [item("a", 2)]);
+});
+
+test("ExternalCache keeps own deletions while another resource is pushed", () => {
+  const cache = new ExternalCache<Item>(byId);
+  cache.replace("p", [item("a", 1)]);
+  cache.ownDelete("p", item("a", 1));
+  cache.put("p", item("b", 1));
+  assert.equal(cache.replace("p", [item("a", 1), item("b", 1)]), false);
+  assert.deepEqual(cache.of("p"), [item("b", 1)]);
 });
 
 test("ExternalCache reports a change although later resources are unchanged", () => {

@@ -29,6 +29,7 @@ test("cachingInboundSource keeps what was pushed and triggers what changed", asy
     id: ({ id }) => id,
   });
   const context = recordedContext(new VirtualClock());
+  source.push(key, { id: "early", n: 1 });
   await source.start(context);
   source.push(key, { id: "x", n: 1 });
   source.push(key, { id: "x", n: 1 });
@@ -57,6 +58,55 @@ test("cachingInboundSource keeps a limited number of unknown primaries", async (
   assert.deepEqual(await of("0"), []);
   assert.deepEqual(await of("1"), [1]);
   assert.deepEqual(await of("1000"), [1_000]);
+  await source.stop();
+});
+
+test("cachingInboundSource forgets the unknown primary that was pushed first", async () => {
+  const source = cachingInboundSource<typeof a, number>({ name: "pushed" });
+  const of = (name: string) => source.secondaries?.(gadget(name));
+  await source.start(recordedContext(new VirtualClock()));
+  source.push("default/late", 1);
+  await source.stop();
+  // It was created in between, so that it is known now.
+  await source.start(recordedContext(new VirtualClock(), [gadget("late")]));
+  source.push("default/late", 2);
+  for (let n = 0; n < 1_000; n++) source.push(`default/${n}`, n);
+  source.push("default/0", 5);
+  source.push("default/more", 6);
+  source.push("default/most", 7);
+  assert.deepEqual(await of("late"), [2]);
+  assert.deepEqual(await of("0"), [5]);
+  assert.deepEqual([await of("1"), await of("2")], [[], []]);
+  assert.deepEqual(await of("3"), [3]);
+  await source.stop();
+});
+
+test("cachingInboundSource keeps no unknown primary for an unchanged resource", async () => {
+  const source = cachingInboundSource<typeof a, string>({
+    name: "pushed",
+    fetch: () => ["fetched"],
+  });
+  await source.start(recordedContext(new VirtualClock()));
+  for (let n = 0; n <= 1_000; n++) source.pushAll(`default/${n}`, []);
+  const of = (name: string) => source.secondaries?.(gadget(name));
+  assert.deepEqual([await of("0"), await of("1")], [["fetched"], []]);
+  await source.stop();
+});
+
+test("cachingInboundSource fetches once, and passes on that a fetch failed", async () => {
+  let fetches = 0;
+  const source = cachingInboundSource<typeof a, string>({
+    name: "inbound",
+    fetch() {
+      if (++fetches === 1) throw new Error("no route");
+      return [];
+    },
+  });
+  await source.start(recordedContext(new VirtualClock(), [a]));
+  const read = async () => await source.secondaries?.(a);
+  await assert.rejects(read(), /no route/);
+  assert.deepEqual([await read(), await read()], [[], []]);
+  assert.equal(fetches, 2);
   await source.stop();
 });
 
@@ -123,11 +173,10 @@ test("timerSource triggers once or again and again, until the primary is deleted
     "default/b",
     "default/b",
   ]);
-  source.onPrimary?.({
-    type: "deleted",
-    key: { namespace: "default", name: "b" },
-    object: undefined,
-  });
+  const other = { namespace: "default", name: "b" };
+  source.onPrimary?.({ type: "modified", key: other, object: gadget("b") });
+  assert.equal(clock.pendingTimers, 1);
+  source.onPrimary?.({ type: "deleted", key: other, object: undefined });
   assert.equal(clock.pendingTimers, 0);
   source.schedule(key, { after: "1s" });
   source.schedule(key, { after: "5s" });
@@ -141,8 +190,17 @@ test("timerSource triggers once or again and again, until the primary is deleted
   assert.equal(clock.pendingTimers, 0);
 });
 
+test("inboundSource and timerSource refuse an empty name", () => {
+  for (const make of [inboundSource, timerSource]) {
+    assert.throws(() => make(""), /Cannot .*Source\(\).*"name"/);
+  }
+});
+
 test("timerSource refuses a schedule without a time", () => {
   const source = timerSource("timer");
   assert.throws(() => source.schedule(key, {}), RangeError);
   assert.throws(() => source.schedule(key, { every: 0 }), RangeError);
+  const both = { after: "1s", every: 0 } as const;
+  assert.throws(() => source.schedule(key, both), RangeError);
+  source.schedule(key, { after: 0 });
 });

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyOf } from "../../core/api/object_key.ts";
 import { sleep } from "../../core/clock.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
 import { jsonLogger } from "../../core/logger.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 import {
@@ -16,7 +17,7 @@ const b = gadget("b");
 
 test("pollingSource has synced after the first fetch and triggers what changed after", async () => {
   const clock = new VirtualClock();
-  const context = recordedContext(clock);
+  const context = recordedContext(clock, [a, b, gadget("c")]);
   let state = new Map([["default/a", ["one"]], ["default/b", ["two"]]]);
   const source = pollingSource<typeof a, string>({
     name: "poll",
@@ -34,6 +35,7 @@ test("pollingSource has synced after the first fetch and triggers what changed a
   assert.deepEqual(context.triggered.toSorted(), ["default/a", "default/b"]);
   assert.deepEqual(source.secondaries?.(b), []);
   await source.stop();
+  await source.poll();
   assert.equal(clock.pendingTimers, 0);
 });
 
@@ -363,10 +365,14 @@ test("perResourcePollingSource polls each primary on its own schedule [PerResour
       fetched.push(primary.metadata.name);
       return [fetched.length];
     },
-    interval: (_, primary) => primary.metadata.name === "a" ? "1s" : "3s",
+    interval([found = 0], primary) {
+      assert.ok(found > 0, "it is given what was fetched");
+      return primary.metadata.name === "a" ? "1s" : "3s";
+    },
   });
   await source.start(context);
   await clock.advance(3_000);
+  assert.equal(source.health?.().status, "healthy");
   const count = (name: string) => fetched.filter((n) => n === name).length;
   assert.equal(count("a"), 4);
   assert.equal(count("b"), 2);
@@ -384,6 +390,75 @@ test("perResourcePollingSource polls each primary on its own schedule [PerResour
   await clock.advance(3_000);
   assert.equal(count("a"), 4, "a deleted primary is polled no more");
   await source.stop();
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("Polling sources give up a fetch after 30 seconds by default, and abort it", async () => {
+  const signals: AbortSignal[] = [];
+  const read: unknown[] = [];
+  const clock = new VirtualClock();
+  const context = recordedContext(clock, [a], {
+    get: (_kind, key) => {
+      read.push(key);
+      return Promise.resolve(undefined);
+    },
+  });
+  const name = "poll";
+  const both = [
+    pollingSource<typeof a, string>({
+      name,
+      fetch({ signal }) {
+        signals.push(signal);
+        return new Promise(() => {});
+      },
+    }),
+    perResourcePollingSource<typeof a, string>({
+      name,
+      async fetch(_primary, { signal, get }) {
+        signals.push(signal);
+        await get(ConfigMap);
+        return await new Promise(() => {});
+      },
+    }),
+  ];
+  const aborted = () => signals.map((signal) => signal.aborted);
+  const started = both.map((source) => source.start(context));
+  await clock.advance(29_999);
+  assert.deepEqual(aborted(), [false, false]);
+  assert.deepEqual(read, [{ namespace: "default", name: "a" }]);
+  await clock.advance(1);
+  assert.deepEqual(aborted(), [true, true]);
+  await Promise.all(started);
+  await Promise.all(both.map((source) => source.stop()));
+});
+
+test("perResourcePollingSource polls for the newest state, on one schedule", async () => {
+  const clock = new VirtualClock();
+  const fetched: (string | undefined)[] = [];
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: ({ metadata }) => {
+      fetched.push(metadata.resourceVersion);
+      return [];
+    },
+    interval: "1s",
+  });
+  const key = { namespace: "default", name: "a" };
+  const change = (resourceVersion: string) =>
+    source.onPrimary?.({
+      type: "modified",
+      key,
+      object: { metadata: { ...key, resourceVersion } },
+    });
+  await source.start(recordedContext(clock, [a]));
+  change("2");
+  change("3");
+  await clock.advance(2_000);
+  assert.deepEqual(fetched, [undefined, "3", "3"]);
+  await source.stop();
+  change("4");
+  await clock.advance(2_000);
+  assert.equal(fetched.length, 3);
   assert.equal(clock.pendingTimers, 0);
 });
 

@@ -57,6 +57,14 @@ testRefusals([
     },
   },
   {
+    what: "Filters of a source",
+    make: (filters) =>
+      pollingSource({ name: "orders", fetch: () => new Map(), filters }),
+    good: {},
+    optional: true,
+    bad: { add: [5, "a function"], generic: ["x", "a function"] },
+  },
+  {
     what: "A timer",
     make: (when) => timerSource("daily").schedule("default/web", when),
     good: { after: "1s" },

@@ -123,6 +123,10 @@ const LIVES: Readonly<Record<string, () => Life>> = {
         await clock.advance(10_000);
         isBroken = false;
       },
+      late(primary) {
+        source.ownExternalWrite(primary, fetched);
+        source.ownExternalDelete(primary, fetched);
+      },
     };
   },
   "perResourcePollingSource, late fetch": () => latePolls(true),

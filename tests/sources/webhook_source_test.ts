@@ -98,7 +98,14 @@ test("webhookSource refuses calls for what another replica runs", async () => {
     await cluster.until(() => known(leader) && known(standby));
     const call = (name: string) => `{"key":"${namespace}/${name}"}`;
     assert.equal(await post(standby.url, call("a")), 503);
-    assert.equal(await post(standby.url, call("unknown")), 202);
+    const body = call("unknown");
+    const accepted = await fetch(standby.url, {
+      method: "POST",
+      body,
+      headers: sign(body),
+    });
+    assert.equal(accepted.status, 202);
+    assert.equal(await accepted.text(), "Accepted for 0\n");
     assert.equal(await post(leader.url, call("a")), 202);
     await cluster.until(() => runs[1] === "leader source");
   } finally {
@@ -131,6 +138,28 @@ test("webhookSource refuses a wrong or missing signature", async () => {
     assert.equal(await post(url, body, {}), 401);
     assert.equal(await post(url, body, { "x-hub-signature-256": "" }), 401);
     assert.deepEqual(context.triggered, []);
+  });
+});
+
+test("webhookSource takes the signature of bytes in another form", async () => {
+  const hmac = {
+    secret: SECRET,
+    header: "X-Signature",
+    prefix: "Digest ",
+    algorithm: "sha512",
+  } as const;
+  const options = { check: { hmac }, primaries: () => ["default/a"] };
+  await withWebhook(options, async (url) => {
+    const body = Uint8Array.of(0xff, 0xfe, 0x00);
+    const status = async (algorithm: string) => {
+      const digest = createHmac(algorithm, SECRET).update(body).digest("hex");
+      const headers = { "x-signature": `Digest ${digest.toUpperCase()}` };
+      const answer = await fetch(url, { method: "POST", body, headers });
+      await answer.text();
+      return answer.status;
+    };
+    assert.equal(await status("sha512"), 202);
+    assert.equal(await status("sha256"), 401);
   });
 });
 
@@ -177,7 +206,9 @@ test("webhookSource serves POST to its one path only", async () => {
     for (const method of ["GET", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
       assert.equal((await fetch(url, { method })).status, 405, method);
     }
-    assert.equal(await post(url.replace("/hook", "/other"), "{}"), 404);
+    for (const path of ["/other", "/", "/hook/more", "/hooks"]) {
+      assert.equal(await post(url.replace("/hook", path), "{}"), 404, path);
+    }
   });
 });
 
@@ -185,7 +216,11 @@ test("webhookSource reports invalid JSON, and survives a failing mapper", async 
   await withWebhook({}, async (url) => {
     assert.equal(await post(url, "no json"), 400);
     assert.equal(await post(url, "null"), 400);
-    assert.equal(await post(url, '{"key":{}}'), 400);
+    const body = '{"key":{}}';
+    const headers = sign(body);
+    const refused = await fetch(url, { method: "POST", body, headers });
+    assert.equal(refused.status, 400);
+    assert.equal(await refused.text(), "Cannot read the request\n");
     assert.equal(await post(url, '{"key":"default/a"}'), 202);
   });
 });
@@ -194,22 +229,28 @@ test("webhookSource refuses a body over the limit, with or without a length", as
   await withWebhook({ bodyLimit: 1000 }, async (url, context) => {
     const large = "x".repeat(1001);
     assert.equal(await post(url, large), 413);
-    const status = await new Promise<string>((resolve, reject) => {
-      const { hostname, port } = new URL(url);
-      const socket = connect(Number(port), hostname, () => {
-        socket.write(
-          "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n",
-        );
-        socket.write(`${large.length.toString(16)}\r\n${large}\r\n`);
+    const chunked = (body: string) =>
+      `transfer-encoding: chunked\r\n\r\n${
+        body.length.toString(16)
+      }\r\n${body}\r\n`;
+    const status = (rest: string) =>
+      new Promise<string>((resolve, reject) => {
+        const { hostname, port } = new URL(url);
+        const socket = connect(Number(port), hostname, () => {
+          socket.write(`POST / HTTP/1.1\r\nhost: x\r\n${rest}`);
+        });
+        socket.once("data", (data) => {
+          resolve(String(data).split("\r\n")[0]!);
+          socket.destroy();
+        });
+        socket.once("error", reject);
       });
-      socket.once("data", (data) => {
-        resolve(String(data).split("\r\n")[0]!);
-        socket.destroy();
-      });
-      socket.once("error", reject);
-    });
-    assert.match(status, /413/);
+    assert.match(await status(chunked(large)), /413/);
+    assert.match(await status("content-length: 1001\r\n\r\n"), /413/);
     assert.deepEqual(context.triggered, []);
+    const longest = "x".repeat(1_000);
+    assert.equal(await post(url, longest), 400, "it is read, but is no JSON");
+    assert.match(await status(`${chunked(longest)}0\r\n\r\n`), /401/);
   });
 });
 
@@ -222,11 +263,12 @@ test("webhookSource refuses a body over 1 MiB by default", async () => {
 test("webhookSource closes the connection of a refused request only", async () => {
   await withWebhook({}, async (url) => {
     const body = '{"key":"default/a"}';
-    for (const headers of [sign(body), sign("")]) {
-      const answer = await fetch(url, { method: "POST", body, headers });
+    for (const given of [body, "no json", "unsigned"]) {
+      const headers = sign(given === "unsigned" ? "" : given);
+      const answer = await fetch(url, { method: "POST", body: given, headers });
       await answer.text();
       const closes = answer.headers.get("connection") === "close";
-      assert.equal(closes, answer.status === 401);
+      assert.equal(closes, answer.status >= 400);
     }
   });
 });
@@ -330,6 +372,8 @@ test("webhookSource closes its socket when it stops, and can be started again", 
     assert.deepEqual(context.triggered, ["default/a"], round);
     await source.stop();
     await assert.rejects(post(url, "{}"), round);
+    assert.equal(source.url, undefined);
+    assert.deepEqual(source.health?.(), { status: "unknown" });
   }
 });
 

@@ -17,15 +17,18 @@ async function startServer() {
   await once(server, "listening");
   const sockets: WebSocket[] = [];
   const authorizations: (string | undefined)[] = [];
+  const paths: (string | undefined)[] = [];
   server.on("connection", (socket, request) => {
     sockets.push(socket);
     authorizations.push(request.headers.authorization);
+    paths.push(request.url);
   });
   const { port } = server.address() as AddressInfo;
   return {
     url: `ws://127.0.0.1:${port}/chat`,
     sockets,
     authorizations,
+    paths,
     stop: async () => {
       for (const socket of sockets) socket.terminate();
       await new Promise((resolve) => server.close(resolve));
@@ -37,7 +40,7 @@ test("websocketSource triggers what messages are about and sends its headers", a
   const server = await startServer();
   const source = websocketSource({
     name: "chat",
-    url: server.url,
+    url: `${server.url}?room=1`,
     headers: () => ({ authorization: "Bearer of-this-test" }),
     primaries: (message) => [JSON.parse(new TextDecoder().decode(message)).key],
   });
@@ -48,7 +51,9 @@ test("websocketSource triggers what messages are about and sends its headers", a
   socket.send('{"key":"default/a"}');
   await until("a trigger", () => context.triggered.length > 0);
   assert.deepEqual(context.triggered, ["default/a"]);
+  assert.deepEqual(context.events, [undefined]);
   assert.deepEqual(server.authorizations, ["Bearer of-this-test"]);
+  assert.deepEqual(server.paths, ["/chat?room=1"]);
   assert.equal(source.health?.().status, "healthy");
   await inTime("it stops", source.stop());
   await server.stop();
@@ -112,9 +117,11 @@ test("websocketSource reconnects after a lost connection, and triggers everythin
   const server = await startServer();
   const clock = new VirtualClock();
   const context = recordedContext(clock, [gadget("a"), gadget("b")]);
+  let tokens = 0;
   const source = websocketSource({
     name: "chat",
     url: server.url,
+    headers: () => ({ authorization: `Bearer ${++tokens}` }),
     primaries: () => [],
     random: () => 0,
   });
@@ -123,15 +130,20 @@ test("websocketSource reconnects after a lost connection, and triggers everythin
   first.terminate();
   await until("unhealthy", () => source.health?.().status === "unhealthy");
   await until("a pause", () => clock.pendingTimers > 0);
-  await clock.advance(500);
+  await clock.advance(499);
+  assert.ok(clock.pendingTimers > 0, "the first pause is half a second");
+  await clock.advance(1);
   const second = await until("a second one", () => server.sockets[1]);
   await until("triggers", () => context.triggered.length === 2);
   await until("healthy", () => source.health?.().status === "healthy");
   second.close();
   await until("unhealthy", () => source.health?.().status === "unhealthy");
   await until("a pause", () => clock.pendingTimers > 0);
-  await clock.advance(1_000);
+  await clock.advance(999);
+  assert.ok(clock.pendingTimers > 0, "the second pause is longer");
+  await clock.advance(1);
   await until("a third one", () => server.sockets[2]);
+  assert.deepEqual(server.authorizations, ["Bearer 1", "Bearer 2", "Bearer 3"]);
   await until("more triggers", () => context.triggered.length === 4);
   await inTime("it stops", source.stop());
   assert.equal(clock.pendingTimers, 0);

@@ -56,6 +56,10 @@ scenario("Canary guards a reconciler that is a class", async (fixture) => {
     }
     reconcile() {
       this.calls.push("reconcile");
+      if (this.calls.length === 2) throw new Error("As asked");
+    }
+    onError() {
+      this.calls.push("onError");
     }
     cleanup() {
       this.calls.push("cleanup");
@@ -71,10 +75,13 @@ scenario("Canary guards a reconciler that is a class", async (fixture) => {
   operator.register(Gadget, canary.guard(reconciler));
   await fixture.start(operator);
   await fixture.create("plain");
-  await fixture.until(() => reconciler.calls.length === 2);
+  await fixture.until(() => reconciler.calls.length === 5);
   await fixture.client.delete(Gadget, { name: "plain", namespace: "default" });
-  await fixture.until(() => reconciler.calls.length === 4);
+  await fixture.until(() => reconciler.calls.length === 7);
   assert.deepEqual(reconciler.calls, [
+    "initContext",
+    "reconcile",
+    "onError",
     "initContext",
     "reconcile",
     "initContext",
@@ -116,40 +123,162 @@ scenario(
   },
 );
 
-test("A canary that another replica runs or deletes is healthy here", async () => {
+const MINUTE = 60_000;
+
+/**
+ * A guarded canary of generation 1 that is patched every ten minutes, and whose
+ * patch must come back within one.
+ */
+function guarded() {
   const clock = new VirtualClock();
-  const make = (generation: number): Gadget => ({
+  const make = (generation: number, label = "true"): Gadget => ({
     metadata: {
       name: "canary",
       uid: "1",
       generation,
-      labels: { "coracle.dev/canary": "true" },
+      labels: { "coracle.dev/canary": label },
     },
     spec: { value: "first" },
   });
   const cached = new Map([["canary", make(1)]]);
-  const touched = make(2);
+  /** Generations that patches lead to. */
+  const patched: number[] = [];
+  const calls: string[] = [];
   const canary = new Canary(Gadget, {
-    client: { patch: () => Promise.resolve(touched as never) },
-    touch: () => ({}),
+    client: {
+      patch(kind, key, body) {
+        calls.push(`patch ${kind.kind} ${key.name} ${JSON.stringify(body)}`);
+        return Promise.resolve(make(patched.shift() ?? 2) as never);
+      },
+    },
+    touch: ({ metadata }) => ({ spec: { value: `${metadata.generation}` } }),
+    every: "10m",
+    within: "1m",
     clock,
   });
-  const { reconcile } = canary.guard({ reconcile() {}, cleanup() {} });
-  const ctx = { key: { name: "canary" }, primaries: cached };
-  const run = () => reconcile(make(1), ctx as unknown as Context<Gadget>);
-  await run();
-  await clock.advance(60_000);
-  await run();
+  const { reconcile, cleanup } = canary.guard({
+    reconcile: () => void calls.push("reconcile"),
+    cleanup: () => void calls.push("cleanup"),
+  });
+  const ctx = {
+    key: { name: "canary" },
+    primaries: cached,
+  } as unknown as Context<Gadget>;
+  return {
+    canary,
+    clock,
+    cached,
+    patched,
+    calls,
+    make,
+    /** Delay of the next run, after a run with an object. */
+    run: async (object: Gadget) => (await reconcile(object, ctx))?.delay,
+    cleanup: async (object: Gadget) => void await cleanup?.(object, ctx),
+    /** Asserts that the canary is unhealthy from a number of milliseconds on. */
+    async failsIn(milliseconds: number) {
+      await clock.advance(milliseconds);
+      assert.ok(canary.healthy, "it is in time");
+      await clock.advance(1);
+      assert.ok(!canary.healthy, "it is late");
+    },
+  };
+}
+
+test("A canary is patched at its interval, and must be seen again in time", async () => {
+  const { canary, clock, cached, calls, make, run, failsIn } = guarded();
+  assert.ok(canary.healthy, "there is none");
+  assert.equal(await run(make(1)), 10 * MINUTE);
+  await clock.advance(4 * MINUTE);
+  assert.equal(await run(make(1)), 6 * MINUTE);
+  assert.deepEqual(calls, []);
+  await clock.advance(6 * MINUTE);
+  assert.equal(await run(make(1)), MINUTE);
+  assert.deepEqual(calls, ['patch Gadget canary {"spec":{"value":"1"}}']);
+  await clock.advance(MINUTE / 2);
+  assert.equal(await run(make(1)), MINUTE, "the patch has not come back");
+  await clock.advance(MINUTE / 2 - 1);
+  assert.ok(canary.healthy);
+  assert.equal(await run(make(2)), 10 * MINUTE);
+  cached.set("canary", make(2));
+  await failsIn(11 * MINUTE);
+  assert.equal(calls.length, 1);
+});
+
+test("A canary whose patch comes without a run is unhealthy", async () => {
+  const { clock, cached, make, run, failsIn } = guarded();
+  await run(make(1));
+  await clock.advance(10 * MINUTE);
+  await run(make(1));
+  cached.set("canary", make(2));
+  await failsIn(MINUTE);
+});
+
+test("A canary that others change is seen with its patch or after it", async () => {
+  const { clock, cached, patched, make, run, failsIn } = guarded();
+  await run(make(1));
+  await clock.advance(MINUTE);
+  cached.set("canary", make(2));
+  await run(make(2));
+  await clock.advance(9 * MINUTE);
+  patched.push(5);
+  await run(make(2));
+  assert.equal(await run(make(4)), MINUTE, "from before the patch");
+  assert.equal(await run(make(6)), 10 * MINUTE, "from after the patch");
+  cached.set("canary", make(6));
+  await failsIn(11 * MINUTE);
+});
+
+test("A canary that others change has the same time for its next patch", async () => {
+  const { clock, cached, make, run, failsIn } = guarded();
+  await run(make(1));
+  await clock.advance(MINUTE);
+  cached.set("canary", make(2));
+  await run(make(2));
+  await failsIn(10 * MINUTE);
+});
+
+test("A canary that another replica runs or deletes is healthy here", async () => {
+  const { canary, clock, cached, make, run, failsIn } = guarded();
+  await run(make(1));
+  await clock.advance(10 * MINUTE);
+  await run(make(1));
   // Its change does not come back: another replica has taken it over.
   for (let generation = 3; generation < 9; generation++) {
-    await clock.advance(59_000);
+    await clock.advance(MINUTE - 1);
     cached.set("canary", make(generation));
     assert.ok(canary.healthy);
   }
-  await clock.advance(121_000);
-  assert.ok(!canary.healthy, "nobody changes it");
+  await failsIn(11 * MINUTE);
   cached.clear();
   assert.ok(canary.healthy);
+});
+
+test("A canary is one by the value of its label, and is not cleaned up", async () => {
+  const { canary, clock, cached, calls, make, run, cleanup } = guarded();
+  await run(make(1));
+  await cleanup(make(1));
+  await clock.advance(60 * MINUTE);
+  assert.ok(canary.healthy, "it is deleted");
+  await run(make(1));
+  cached.set("canary", make(1, "false"));
+  await clock.advance(60 * MINUTE);
+  assert.ok(canary.healthy, "its label has changed");
+  assert.deepEqual(calls, []);
+  await run(make(1, "false"));
+  await cleanup(make(1, "false"));
+  assert.deepEqual(calls, ["reconcile", "cleanup"]);
+});
+
+test("Canary refuses a patch that changes nothing, and shows it", async () => {
+  const { clock, patched, make, run } = guarded();
+  await run(make(1));
+  await clock.advance(10 * MINUTE);
+  patched.push(1);
+  await assert.rejects(run(make(1)), {
+    name: "RangeError",
+    message:
+      'Cannot wait for a canary: "touch" must change its spec: received {"spec":{"value":"1"}}',
+  });
 });
 
 test("Canary refuses a reconciler without a cleanup", () => {
