@@ -35,23 +35,20 @@ export class Activation<P extends KubernetesObject> {
   /** Event sources that the controller starts. */
   readonly sources: readonly EventSource<P>[];
   readonly #gates: ReadonlyMap<EventSource<P>, GatedSource<P>>;
-  /** Presences of kinds, by name of their CustomResourceDefinition. */
+  /** Presences of kinds, by their name. */
   readonly #presences: ReadonlyMap<string, CrdPresence<P>>;
 
   constructor(nodes: readonly WorkflowNode<P>[]) {
     const users = new Map<EventSource<P>, WorkflowNode<P>[]>();
     const presences = new Map<string, CrdPresence<P>>();
     for (const node of nodes) {
-      for (const source of new Set(node.dependent.sources)) {
+      for (const source of node.dependent.sources ?? []) {
         users.set(source, [...users.get(source) ?? [], node]);
       }
       const { activeWhen } = node.when;
       if (typeof activeWhen !== "object") continue;
-      const name = crdName(activeWhen.crdOf);
-      presences.set(
-        name,
-        presences.get(name) ?? new CrdPresence(activeWhen.crdOf),
-      );
+      const presence = new CrdPresence<P>(activeWhen.crdOf);
+      presences.set(presence.name, presence);
     }
     this.#presences = presences;
     const gates = new Map<EventSource<P>, GatedSource<P>>();
@@ -97,7 +94,7 @@ export class Activation<P extends KubernetesObject> {
 
   #presenceOf({ when }: WorkflowNode<P>): CrdPresence<P> | undefined {
     return typeof when.activeWhen === "object"
-      ? this.#presences.get(crdName(when.activeWhen.crdOf))
+      ? this.#presences.get(presenceName(when.activeWhen.crdOf))
       : undefined;
   }
 }
@@ -331,6 +328,11 @@ function crdName({ plural, group }: ResolvedKind): string {
   return `${plural}.${group}`;
 }
 
+/** Name of the presence of a kind: a definition may serve some versions only. */
+function presenceName(kind: ResolvedKind): string {
+  return `definition of ${crdName(kind)}/${kind.version}`;
+}
+
 /** Listener for the presence of a kind; resolves when it has reacted. */
 type PresenceListener = (present: boolean) => Promise<void>;
 
@@ -359,7 +361,7 @@ export class CrdPresence<P extends KubernetesObject>
 
   constructor(crdOf: ResolvedKind) {
     this.#crdOf = crdOf;
-    this.name = `definition of ${crdName(crdOf)}`;
+    this.name = presenceName(crdOf);
   }
 
   /** Whether the kind is served, and every listener has reacted. */

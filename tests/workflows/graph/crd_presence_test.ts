@@ -36,12 +36,14 @@ function presence() {
   const triggered: string[] = [];
   let stored: unknown;
   let handler = (_event: object) => {};
+  const synced = Promise.withResolvers<void>();
   const informer = {
     addHandler(given: typeof handler) {
       handler = given;
-      return { synced: Promise.resolve() };
+      return { synced: synced.promise };
     },
     get: () => stored,
+    health: () => ({ healthy: stored !== undefined }),
   };
   const context = {
     controller: "gadget",
@@ -55,7 +57,13 @@ function presence() {
   return {
     source,
     triggered,
-    start: () => source.start(context),
+    /** Starts while the informer has no objects yet. */
+    startUnsynced: () => source.start(context),
+    sync: () => synced.resolve(),
+    start() {
+      synced.resolve();
+      return source.start(context);
+    },
     /** Somebody changes the definition. */
     async put(crd: unknown) {
       stored = crd;
@@ -103,10 +111,59 @@ test("CrdPresence forgets its listeners when it stops, and starts again", async 
   let calls = 0;
   await source.follow(() => Promise.resolve(void calls++));
   await start();
+  assert.equal(source.health().status, "unhealthy");
   await put(definition({}));
+  assert.equal(source.health().status, "healthy");
   await source.stop();
+  assert.equal(source.health().status, "unknown");
   assert.deepEqual([calls, source.present], [2, false]);
   await start();
   assert.deepEqual([calls, source.present], [2, true]);
+  await source.stop();
+});
+
+test("CrdPresence has started when it knows the definition", async () => {
+  const { source, startUnsynced, sync, put } = presence();
+  let isStarted = false;
+  const started = startUnsynced().then(() => isStarted = true);
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.equal(isStarted, false);
+  await put(definition({}));
+  sync();
+  await started;
+  assert.equal(source.present, true);
+  await source.stop();
+});
+
+test("CrdPresence calls a new listener after the change in progress", async () => {
+  const { source, start, put } = presence();
+  const reaction = Promise.withResolvers<void>();
+  await start();
+  await source.follow((present) =>
+    present ? reaction.promise : Promise.resolve()
+  );
+  await put(definition({}));
+  const seen: boolean[] = [];
+  const followed = source.follow((present) => {
+    seen.push(present);
+    return Promise.resolve();
+  });
+  reaction.resolve();
+  await followed;
+  assert.deepEqual(seen, [true]);
+  await source.stop();
+});
+
+test("CrdPresence goes on after a listener that failed", async () => {
+  const { source, start, put, triggered } = presence();
+  await start();
+  await source.follow((present) =>
+    present ? Promise.reject(new Error("As asked")) : Promise.resolve()
+  );
+  await put(definition({}));
+  await put(definition({}));
+  assert.deepEqual([source.present, triggered], [true, ["default/a"]]);
+  await put(undefined);
+  assert.deepEqual([source.present, triggered.length], [false, 2]);
   await source.stop();
 });

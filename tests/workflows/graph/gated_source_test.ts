@@ -4,6 +4,7 @@ import type { KubernetesObject } from "../../../core/api/object.ts";
 import type {
   EventSource,
   NamespaceSet,
+  SourceContext,
 } from "../../../core/controller/event_source.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
@@ -66,6 +67,79 @@ test("GatedSource shows the inner source only while a node is active", async () 
   assert.deepEqual(await shown(), [MAP, MAP, MAP]);
   await source.release("node", "default/a");
   assert.deepEqual(await shown(), [undefined]);
+});
+
+test("GatedSource passes writes and primaries on from the start to the stop", async () => {
+  const syncing = Promise.withResolvers<void>();
+  const passed: unknown[] = [];
+  const write = { succeed() {}, fail() {} };
+  const { source, context, calls } = gated({
+    start: () => syncing.promise,
+    beginWrite: ({ name }) => {
+      passed.push(name);
+      return write;
+    },
+    onPrimary: ({ type }) => void passed.push(type),
+    list: (namespace) => {
+      passed.push(namespace);
+      return [];
+    },
+  });
+  const key = { namespace: "default", name: "a" };
+  const pass = () => {
+    source.onPrimary({ type: "modified", key, object: MAP });
+    return source.beginWrite(key) === write;
+  };
+  await source.start(context);
+  assert.equal(pass(), false);
+  const held = source.hold("node", "default/a");
+  assert.equal(pass(), true);
+  await source.changeNamespaces(["one"]);
+  assert.deepEqual(calls, ["change", ["one"]]);
+  assert.deepEqual(passed.splice(0), ["modified", "a"]);
+  syncing.resolve();
+  await held;
+  assert.equal(pass(), true);
+  await source.list("default");
+  assert.deepEqual(passed.splice(0), ["modified", "a", "default"]);
+  await source.release("node", "default/a");
+  assert.equal(pass(), false);
+  assert.deepEqual(passed, []);
+});
+
+test("GatedSource triggers primaries with an active node, after its sync", async () => {
+  const inner = Promise.withResolvers<SourceContext<KubernetesObject>>();
+  const syncing = Promise.withResolvers<void>();
+  const { source, context } = gated({
+    start(given) {
+      inner.resolve(given);
+      return syncing.promise;
+    },
+  });
+  await source.start(context);
+  const held = source.hold("node", "default/a");
+  const { trigger } = await inner.promise;
+  assert.equal(trigger("default/a"), false, "its run sees the first state");
+  syncing.resolve();
+  await held;
+  assert.equal(trigger({ namespace: "default", name: "a" }), true);
+  assert.equal(trigger("default/b"), false);
+  await source.hold("node", "*");
+  assert.equal(trigger("default/b"), true);
+  assert.deepEqual(context.triggered, ["default/a", "default/b"]);
+});
+
+test("GatedSource forgets its nodes when it stops, and starts again", async () => {
+  const { source, context, calls } = gated();
+  await source.start(context);
+  await source.hold("node", "default/a");
+  await source.stop();
+  await assert.rejects(source.hold("node", "default/b"), /it is not started/);
+  calls.length = 0;
+  await source.start(context);
+  await source.hold("node", "default/b");
+  await source.release("node", "default/b");
+  assert.deepEqual(calls, ["start", "all", "stop"]);
 });
 
 test("GatedSource starts its inner source in the namespaces of the moment", async () => {
