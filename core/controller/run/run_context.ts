@@ -742,9 +742,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   /** Throws an explanation if a status was refused as the kind has none. */
   async #checkHasStatus(kind: Kind, cause: ApiError): Promise<void> {
     const served = await this.#deps.client.resources().catch(() => []);
-    const resource = served.find((resource) =>
-      sameKind(resource, kind) && resource.version === kind.version
-    );
+    const resource = served.find((resource) => sameKind(resource, kind));
     if (!resource || resource.subresources.includes("status")) return;
     const isBuiltIn = !kind.group.includes(".") ||
       kind.group.endsWith(".k8s.io");

@@ -1,0 +1,506 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
+import { keyText, type ObjectKey } from "../../../../core/api/object_key.ts";
+import type { OwnWrite } from "../../../../core/cache/informer/shared_informer.ts";
+import { Client } from "../../../../core/client/client.ts";
+import { Ownership } from "../../../../core/controller/run/owner.ts";
+import { Run, RunAbortedError } from "../../../../core/controller/run/run.ts";
+import {
+  lazyApplyMemory,
+  RunContext,
+  type RunDeps,
+} from "../../../../core/controller/run/run_context.ts";
+import { ConfigMap, Namespace } from "../../../../core/kinds/core_v1.ts";
+import { silentLogger } from "../../../../core/logger.ts";
+import type { ScriptedAnswer } from "../../../support/scripted_transport.ts";
+import { ScriptedTransport } from "../../../support/scripted_transport.ts";
+
+const GADGET = {
+  group: "example.com",
+  version: "v1",
+  kind: "Gadget",
+  plural: "gadgets",
+  scope: "Namespaced",
+} as const;
+const KEY = { namespace: "default", name: "a" };
+const FINALIZER = "example.com/ours";
+const OK: ScriptedAnswer = {};
+
+/** State of the primary. */
+function gadget(metadata: object = {}): KubernetesObject & { spec: object } {
+  const { apiVersion, kind } = { apiVersion: "example.com/v1", kind: "Gadget" };
+  return {
+    apiVersion,
+    kind,
+    metadata: { ...KEY, uid: "uid-a", resourceVersion: "1", ...metadata },
+    spec: {},
+  };
+}
+
+function configMap(metadata: object = {}): ConfigMap {
+  const { apiVersion, kind } = { apiVersion: "v1", kind: "ConfigMap" };
+  return {
+    apiVersion,
+    kind,
+    metadata: { ...KEY, uid: "uid-m", resourceVersion: "5", ...metadata },
+  };
+}
+
+/** Error response of a server. */
+function refused(status: number, reason: string): ScriptedAnswer {
+  const code = status;
+  return { status, body: { kind: "Status", code, reason, message: "No" } };
+}
+
+/** Context of a run with a server and caches that the test plays. */
+function contextOf(
+  {
+    answers = [],
+    primary = gadget(),
+    cached = {},
+    keptFinalizer,
+    needsLive = false,
+    cacheIsPartial = false,
+  }: {
+    /** Responses in order; without more, the body of a request comes back. */
+    answers?: ScriptedAnswer[];
+    primary?: KubernetesObject;
+    /** Cached objects by kind and key. */
+    cached?: Readonly<Record<string, KubernetesObject>>;
+    keptFinalizer?: string;
+    /** Whether the status has been written often, so that others may write it. */
+    needsLive?: boolean;
+    cacheIsPartial?: boolean;
+  } = {},
+) {
+  const sent: string[] = [];
+  const bodies: Record<string, unknown>[] = [];
+  const transport = new ScriptedTransport(({ method, path, body }) => {
+    sent.push(`${method} ${path}`);
+    const parsed = body === undefined ? {} : JSON.parse(String(body));
+    bodies.push(parsed);
+    const answer = answers.shift() ?? OK;
+    const kind = path.includes("configmaps") ? configMap() : gadget();
+    const { metadata } = parsed as Partial<KubernetesObject>;
+    const own = { ...kind.metadata, ...metadata };
+    return answer.body !== undefined || answer.status !== undefined ? answer : {
+      body: method === "DELETE" ? {} : { ...kind, ...parsed, metadata: own },
+    };
+  });
+  const client = new Client({ transport, namespace: "default" }, {
+    retry: { maxAttempts: 1 },
+  });
+  const written: unknown[] = [];
+  const read: unknown[] = [];
+  const begin = (where: string) => (key: ObjectKey | string): OwnWrite => {
+    const what = `${where} ${typeof key === "string" ? key : keyText(key)}`;
+    written.push(`begin ${what}`);
+    return {
+      succeed: (_object, options) => written.push([what, options]),
+      fail: () => written.push(`fail ${what}`),
+    };
+  };
+  const find = (kind: string, key: ObjectKey | string) =>
+    cached[`${kind} ${typeof key === "string" ? key : keyText(key)}`];
+  let requested = 0;
+  const run = new Run<KubernetesObject>({
+    key: "default/a",
+    primary,
+    isUnread: false,
+    cause: { type: "added" } as never,
+    retry: { attempt: 0 } as never,
+    deleted: false,
+    finalStateUnknown: false,
+    startedAt: 0,
+    waited: 0,
+    item: { isDirty: false } as never,
+    scheduler: { request: () => requested++ },
+  });
+  const sources = {
+    ofKind: () => [],
+    get: (kind: { kind: string }, key: ObjectKey) =>
+      Promise.resolve(find(kind.kind, key)),
+    read: (...parts: unknown[]) => Promise.resolve(void read.push(parts)),
+    readList: (...parts: unknown[]) => {
+      read.push(parts);
+      return Promise.resolve([]);
+    },
+    beginWrites: (kind: { kind: string }, key: ObjectKey) =>
+      kind.kind === "ConfigMap" ? [begin("source")(key)] : [],
+  };
+  const deps = {
+    controller: "gadget",
+    kind: GADGET,
+    fieldManager: "gadget",
+    finalizer: FINALIZER,
+    keptFinalizer,
+    cacheIsPartial,
+    client,
+    clock: client.defaults.clock,
+    log: silentLogger,
+    primaries: {
+      cache: {
+        get: (key: string) => find("Gadget", key),
+        read: (key: ObjectKey | string) => Promise.resolve(find("Gadget", key)),
+      },
+      beginWrite: begin("primary"),
+    },
+    sources,
+    recorder: { record() {} },
+    applied: lazyApplyMemory(),
+    ownership: new Ownership({
+      kind: GADGET,
+      sources: sources as never,
+      log: silentLogger,
+    }),
+    writeObserver: { needsLive: () => needsLive, observe: () => undefined },
+  } as unknown as RunDeps<KubernetesObject>;
+  const ctx = new RunContext(run, deps);
+  const requests = () => requested;
+  return { ctx, run, sent, bodies, written, read, requests };
+}
+
+test("RunContext reads with the signal of the run, and not after its abort", async () => {
+  const { ctx, run, read } = contextOf();
+  await ctx.get(ConfigMap, "m");
+  await ctx.list(ConfigMap);
+  await ctx.list(ConfigMap, "*");
+  const key = { namespace: "default", name: "m" };
+  assert.deepEqual(read, [
+    [ConfigMap, key, ctx.signal],
+    [ConfigMap, "default", ctx.signal],
+    [ConfigMap, undefined, ctx.signal],
+  ]);
+  run.abort("timeout");
+  await assert.rejects(ctx.get(ConfigMap, "m"), RunAbortedError);
+  await assert.rejects(ctx.list(ConfigMap), RunAbortedError);
+  await assert.rejects(ctx.secondaries(ConfigMap), RunAbortedError);
+  assert.equal(read.length, 3);
+});
+
+test("RunContext writes after the abort of its run with another signal only", async () => {
+  const { ctx, run, sent } = contextOf();
+  run.abort("timeout");
+  const patch = { data: { a: "b" } };
+  await assert.rejects(ctx.patch(ConfigMap, "m", patch), RunAbortedError);
+  await assert.rejects(ctx.delete(ConfigMap, "m"), RunAbortedError);
+  assert.deepEqual(sent, []);
+  const { signal } = new AbortController();
+  await ctx.patch(ConfigMap, "m", patch, { signal });
+  await ctx.modify(ConfigMap, "m", (map) => void (map.data = {}), { signal });
+  assert.equal(sent.length, 3);
+});
+
+test("RunContext tells the caches what it sent, and whether it was stored", async () => {
+  const { ctx, sent, written, requests } = contextOf({
+    answers: [OK, OK, OK, OK, refused(409, "Conflict")],
+  });
+  const patch = { data: { a: "b" } };
+  await ctx.patch(ConfigMap, "m", patch);
+  const metadata = { ...KEY, resourceVersion: "5" };
+  await ctx.patch(ConfigMap, "a", [], { type: "json", match: false });
+  await ctx.replace(ConfigMap, { metadata, ...patch }, { trigger: true });
+  await ctx.create(ConfigMap, { metadata: { name: "m" } });
+  assert.equal(requests(), 1);
+  await assert.rejects(
+    ctx.patch(GADGET, KEY, { status: {} }, {
+      subresource: "status",
+      trigger: true,
+    }),
+  );
+  assert.equal(requests(), 1);
+  const none = { sent: undefined, base: undefined, subresource: false };
+  assert.deepEqual(written, [
+    "begin source default/m",
+    ["source default/m", { ...none, sent: patch }],
+    "begin source default/a",
+    ["source default/a", none],
+    "begin source default/a",
+    ["source default/a", { ...none, base: "5" }],
+    "begin source default/m",
+    ["source default/m", none],
+    "begin primary default/a",
+    "fail primary default/a",
+  ]);
+  assert.match(sent[4] ?? "", /^PATCH .*\/gadgets\/a\/status\?/);
+});
+
+test("RunContext finds the primaries of other namespaces by their key", async () => {
+  const { ctx, written } = contextOf();
+  await ctx.patch(GADGET, { namespace: "other", name: "a" }, { spec: {} });
+  assert.equal(written[0], "begin primary other/a");
+});
+
+test("RunContext leaves the namespace of a cluster-scoped object out", async () => {
+  const { ctx, run, sent } = contextOf();
+  await ctx.delete(Namespace, "team");
+  assert.deepEqual(sent, ["DELETE /api/v1/namespaces/team"]);
+  assert.deepEqual(run.writes.map(({ key }) => key), ["team"]);
+});
+
+test("RunContext sends a patch unless the cache shows its result", async () => {
+  const cached = { "ConfigMap default/m": configMap({ name: "m" }) };
+  const { ctx, sent } = contextOf({ cached });
+  const empty = { metadata: { name: "m" } };
+  await ctx.patch(ConfigMap, "m", empty);
+  assert.equal(sent.length, 0);
+  await ctx.patch(ConfigMap, "m", empty, { match: false });
+  await ctx.patch(ConfigMap, "m", empty, { type: "strategic" });
+  await ctx.patch(ConfigMap, "m", { data: { a: "b" } }, {
+    fieldManager: "other",
+  });
+  assert.deepEqual(sent.map((line) => line.split("=")[1]), [
+    "gadget",
+    "gadget",
+    "other",
+  ]);
+});
+
+test("RunContext replaces an equal object if its version is another", async () => {
+  const cached = { "ConfigMap default/a": configMap() };
+  const { ctx, sent } = contextOf({ cached });
+  await ctx.replace(ConfigMap, configMap());
+  assert.deepEqual(sent, []);
+  const status = { subresource: "status" } as const;
+  const changed = { ...configMap(), data: { a: "b" } };
+  await ctx.replace(ConfigMap, changed, status);
+  assert.deepEqual(sent, [], "its status is the same");
+  const older = configMap({ resourceVersion: "4" });
+  await ctx.replace(ConfigMap, older);
+  await ctx.replace(ConfigMap, older, status);
+  assert.equal(sent.length, 2);
+});
+
+test("RunContext deletes in the background, and only the object with the UID", async () => {
+  const { ctx, run, bodies } = contextOf({
+    answers: [OK, OK, refused(404, "NotFound"), refused(409, "Conflict")],
+  });
+  await ctx.delete(ConfigMap, "m");
+  await ctx.delete(ConfigMap, "m", {
+    uid: "uid-m",
+    propagationPolicy: "Orphan",
+  });
+  const [first, second] = bodies;
+  assert.equal(first?.["propagationPolicy"], "Background");
+  assert.equal(first?.["preconditions"], undefined);
+  assert.equal(second?.["propagationPolicy"], "Orphan");
+  assert.deepEqual(second?.["preconditions"], { uid: "uid-m" });
+  await ctx.delete(ConfigMap, "m");
+  await assert.rejects(ctx.delete(ConfigMap, "m"), /Conflict/);
+  assert.deepEqual(run.writes.map(({ verb, key }) => `${verb} ${key}`), [
+    "delete default/m",
+    "delete default/m",
+  ]);
+});
+
+test("RunContext modifies again after a conflict, ten times at most", async () => {
+  const body = configMap();
+  const conflict = refused(409, "Conflict");
+  const { ctx, sent } = contextOf({
+    answers: Array.from({ length: 10 }, () => [{ body }, conflict]).flat(),
+  });
+  const change = (map: ConfigMap) => void (map.data = { a: "b" });
+  await assert.rejects(ctx.modify(ConfigMap, KEY, change), /Conflict/);
+  assert.equal(sent.length, 20);
+});
+
+test("RunContext returns nothing if the object to modify is gone", async () => {
+  const gone = refused(404, "NotFound");
+  const change = (map: ConfigMap) => void (map.data = { a: "b" });
+  for (const answers of [[gone], [{ body: configMap() }, gone]]) {
+    const { ctx } = contextOf({ answers });
+    assert.equal(await ctx.modify(ConfigMap, KEY, change), undefined);
+  }
+});
+
+test("RunContext caches an object that a modification leaves as it is", async () => {
+  const { ctx, sent, written } = contextOf({
+    answers: [{ body: configMap() }],
+  });
+  await ctx.modify(ConfigMap, KEY, () => {});
+  assert.equal(sent.length, 1);
+  assert.deepEqual(written, [
+    "begin source default/a",
+    ["source default/a", { base: "5" }],
+  ]);
+});
+
+test("RunContext applies the primary with its UID and the finalizer it keeps", async () => {
+  const deletionTimestamp = "2026-01-01T00:00:00Z";
+  const ours = { finalizers: [FINALIZER] };
+  for (
+    const [state, finalizers] of [
+      [{}, ["example.com/theirs", FINALIZER]],
+      [{ deletionTimestamp }, ["example.com/theirs"]],
+      [{ deletionTimestamp, ...ours }, ["example.com/theirs", FINALIZER]],
+    ] as const
+  ) {
+    const { ctx } = contextOf({
+      primary: gadget(state),
+      keptFinalizer: FINALIZER,
+    });
+    const theirs = { finalizers: ["example.com/theirs"] };
+    const object = { metadata: { name: "a", ...theirs } };
+    const { metadata } = await ctx.intent(GADGET, object);
+    assert.deepEqual(metadata, { ...KEY, uid: "uid-a", finalizers });
+  }
+  const { ctx, bodies } = contextOf({ keptFinalizer: FINALIZER });
+  const uid = "uid-b";
+  const other = await ctx.intent(GADGET, { metadata: { name: "a", uid } });
+  assert.equal(other.metadata.uid, uid);
+  await ctx.apply(GADGET, { metadata: { name: "a" }, status: {} } as never, {
+    subresource: "status",
+  });
+  assert.deepEqual(bodies[0]?.["metadata"], { ...KEY, uid: "uid-a" });
+});
+
+test("RunContext applies the status of an object without taking it over", async () => {
+  const { ctx, sent, bodies } = contextOf();
+  const status = { metadata: { name: "m" }, status: {} } as never;
+  await ctx.apply(ConfigMap, status, { subresource: "status" });
+  const { metadata } = bodies[0] as unknown as KubernetesObject;
+  assert.equal(metadata.ownerReferences, undefined);
+  assert.match(sent[0] ?? "", /\/configmaps\/m\/status\?.*force=true/);
+});
+
+test("RunContext sends an apply again that was forgotten, status and object apart", async () => {
+  const cached = { "ConfigMap default/a": configMap() };
+  const { ctx, sent } = contextOf({ cached });
+  const object = { metadata: { name: "a" } };
+  const apply = (subresource?: "status") =>
+    ctx.apply(ConfigMap, object, { owned: false, subresource });
+  for (const part of [undefined, "status"] as const) {
+    await apply(part);
+    await apply(part);
+  }
+  assert.equal(sent.length, 2);
+  await ctx.forgetApply(ConfigMap, KEY, "status");
+  await apply();
+  assert.equal(sent.length, 2);
+  await apply("status");
+  assert.equal(sent.length, 3);
+  await ctx.forgetApply(ConfigMap, KEY);
+  await apply("status");
+  assert.equal(sent.length, 3);
+  await apply();
+  assert.equal(sent.length, 4);
+});
+
+test("RunContext takes an object over from an earlier primary of its name", async () => {
+  const reference = (uid: string) => ({
+    apiVersion: "example.com/v1",
+    kind: "Gadget",
+    name: "a",
+    uid,
+    controller: true,
+  });
+  const body = configMap({ ownerReferences: [reference("uid-before")] });
+  const invalid = refused(422, "Invalid");
+  const map = { metadata: { name: "a" } };
+  const { ctx, sent, bodies } = contextOf({ answers: [invalid, { body }] });
+  await ctx.apply(ConfigMap, map);
+  assert.deepEqual(sent.map((line) => line.split(" ")[0]), [
+    "PATCH",
+    "GET",
+    "PATCH",
+    "PATCH",
+  ]);
+  assert.ok(Array.isArray(bodies[2]), "it removes the reference");
+  for (const owned of [false, undefined]) {
+    const answers = [invalid, { body: configMap() }];
+    const other = contextOf({ answers });
+    await assert.rejects(other.ctx.apply(ConfigMap, map, { owned }), /Invalid/);
+    assert.equal(other.sent.length, owned === false ? 1 : 2);
+  }
+});
+
+test("RunContext refuses to apply over the annotations of another owner", async () => {
+  const owner = {
+    annotations: {
+      "coracle.dev/primary-name": "b",
+      "coracle.dev/primary-namespace": "default",
+      "coracle.dev/primary-kind": "Gadget.example.com",
+    },
+  };
+  const theirs = configMap({ namespace: "other", ...owner });
+  const object = { metadata: { name: "a", namespace: "other" } };
+  const { ctx } = contextOf({ answers: [{ body: theirs }] });
+  await assert.rejects(ctx.apply(ConfigMap, object), /another controller owns/);
+  const none = contextOf({ cached: { "ConfigMap other/a": theirs } });
+  await assert.rejects(none.ctx.apply(ConfigMap, object), /another controller/);
+  assert.deepEqual(none.sent, []);
+  await none.ctx.apply(ConfigMap, object, { owned: false });
+  assert.equal(none.sent.length, 1);
+});
+
+test("RunContext adds a finalizer to the newest state of its own object", async () => {
+  const newer = gadget({ resourceVersion: "2", finalizers: ["theirs"] });
+  const other = gadget({ resourceVersion: "3", uid: "uid-b" });
+  for (
+    const [cached, version, path] of [
+      [newer, "2", "/metadata/finalizers/-"],
+      [other, "1", "/metadata/finalizers"],
+    ] as const
+  ) {
+    const { ctx, bodies } = contextOf({
+      cached: { "Gadget default/a": cached },
+      answers: [{ body: gadget() }],
+    });
+    await ctx.addFinalizer();
+    const value = path.endsWith("-") ? FINALIZER : [FINALIZER];
+    assert.deepEqual(bodies, [[
+      { op: "test", path: "/metadata/resourceVersion", value: version },
+      { op: "add", path, value },
+    ]]);
+  }
+});
+
+test("RunContext fails its end with a write that nobody awaited", async () => {
+  const { ctx } = contextOf({ answers: [refused(403, "Forbidden")] });
+  void ctx.patch(ConfigMap, "m", { data: { a: "b" } });
+  await ctx.patch(ConfigMap, "n", { data: { a: "b" } });
+  await assert.rejects(async () => await ctx.endWrites(), /Forbidden/);
+});
+
+test("RunContext reads an object whose status others may write, unless pruned", async () => {
+  for (const cacheIsPartial of [false, true]) {
+    const { ctx, run, sent } = contextOf({ needsLive: true, cacheIsPartial });
+    run.abort("timeout");
+    await ctx.patch(GADGET, KEY, { status: {} }, {
+      subresource: "status",
+      signal: new AbortController().signal,
+    });
+    assert.equal(sent.length, cacheIsPartial ? 1 : 2);
+  }
+});
+
+test("RunContext says that a kind has no status in the version it is written", async () => {
+  const list = (items: unknown[]) => ({
+    body: { kind: "APIGroupDiscoveryList", items },
+  });
+  const version = (name: string, ...names: string[]) => ({
+    version: name,
+    resources: [{
+      resource: "gadgets",
+      responseKind: { kind: "Gadget" },
+      scope: "Namespaced",
+      subresources: names.map((subresource) => ({ subresource })),
+    }],
+  });
+  const metadata = { name: "example.com" };
+  const versions = [version("v2", "status"), version("v1")];
+  for (const [status, reason] of [[403, "Forbidden"], [404, "NotFound"]]) {
+    const { ctx } = contextOf({
+      answers: [
+        refused(Number(status), String(reason)),
+        list([]),
+        list([{ metadata, versions }]),
+      ],
+    });
+    await assert.rejects(
+      ctx.patch(GADGET, KEY, { status: {} }, { subresource: "status" }),
+      /^TypeError: Cannot write the status of Gadget: the kind has none, so give/,
+    );
+  }
+});
