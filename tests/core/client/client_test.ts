@@ -5,6 +5,10 @@ import { untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";
 import type { ClientOptions } from "../../../core/client/client_options.ts";
 import { authenticate } from "../../../core/client/authenticate.ts";
+import {
+  type Middleware,
+  withHeaders,
+} from "../../../core/client/middleware.ts";
 import { pathRequest } from "../../../core/client/request.ts";
 import { responseError } from "../../../core/client/response.ts";
 import { WholeBody } from "../../../core/client/transport/chunk_queue.ts";
@@ -158,6 +162,28 @@ test("Client.listAll reads page after page", async () => {
   assert.deepEqual(
     transport.requests.map(({ path }) => path.split("?")[1]),
     ["limit=1&resourceVersion=5", "limit=1&continue=c1", "limit=1&continue=c2"],
+  );
+});
+
+test("Client.listAll reads pages of 500 and drops what a token implies", async () => {
+  const { client, transport } = clientWith((_request, count) => ({
+    body: { metadata: count < 3 ? { continue: `c${count}` } : {}, items: [] },
+  }));
+  const match = {
+    resourceVersion: "5",
+    resourceVersionMatch: "Exact",
+    labelSelector: "a=b",
+  } as const;
+  for await (const pod of client.listAll(POD, match)) assert.fail(`${pod}`);
+  assert.deepEqual(
+    transport.requests.map(({ path }) =>
+      [...new URLSearchParams(path.split("?")[1])].sort().join(" ")
+    ),
+    [
+      "labelSelector,a=b limit,500 resourceVersion,5 resourceVersionMatch,Exact",
+      "continue,c1 labelSelector,a=b limit,500",
+      "continue,c2 labelSelector,a=b limit,500",
+    ],
   );
 });
 
@@ -471,6 +497,24 @@ test("Client that was derived by with() checks before it opens a WebSocket", asy
   isAllowed = false;
   await assert.rejects(open, /No longer allowed/);
   assert.equal(transport.streamRequests.length, 1);
+});
+
+test("Client that was derived by with() keeps namespace, options and order", async () => {
+  const transport = new ScriptedTransport(() => ({ body: OBJECT }));
+  const target = { transport, namespace: "team" };
+  const client = new Client(target, { fieldManager: "tests" });
+  const order: string[] = [];
+  const named = (name: string): Middleware => (next) => (request) => {
+    order.push(name);
+    return next(withHeaders(request, { "x-name": name }));
+  };
+  const derived = client.with([named("outer"), named("inner")]);
+  await derived.apply(POD, { metadata: KEY });
+  assert.deepEqual([client.namespace, derived.namespace], ["team", "team"]);
+  assert.deepEqual(order, ["outer", "inner"]);
+  const [request] = transport.requests;
+  assert.match(request?.path ?? "", /fieldManager=tests/);
+  assert.equal(request?.headers["x-name"], "inner");
 });
 
 test("Client that was derived by with() leaves the other one open", async () => {
