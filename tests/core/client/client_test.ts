@@ -9,6 +9,7 @@ import {
   type Middleware,
   withHeaders,
 } from "../../../core/client/middleware.ts";
+import { silentLogger } from "../../../core/logger.ts";
 import { pathRequest } from "../../../core/client/request.ts";
 import { responseError } from "../../../core/client/response.ts";
 import { WholeBody } from "../../../core/client/transport/chunk_queue.ts";
@@ -358,6 +359,19 @@ test("Client passes a signal with every request", async () => {
   }
 });
 
+test("Client logs the warnings of its server", async () => {
+  const warned: unknown[] = [];
+  const warn = (...line: unknown[]) => void warned.push(line[1]);
+  const headers = { warning: '299 - "v1 is old"' };
+  const { client } = clientWith(() => ({ headers, body: OBJECT }), {
+    logger: { ...silentLogger, warn },
+  });
+  await client.get(POD, KEY);
+  assert.deepEqual(warned, [
+    { warning: "v1 is old", action: "get Pod default/web" },
+  ]);
+});
+
 test("Client keeps its rate limit", async () => {
   const clock = new VirtualClock();
   const { client, transport } = clientWith(() => ({ body: OBJECT }), {
@@ -515,6 +529,9 @@ test("Client that was derived by with() keeps namespace, options and order", asy
   const [request] = transport.requests;
   assert.match(request?.path ?? "", /fieldManager=tests/);
   assert.equal(request?.headers["x-name"], "inner");
+  transport.stream = () => new ScriptedStream();
+  await derived.exec(KEY, { command: ["date"] });
+  assert.equal(transport.streamRequests[0]?.headers["x-name"], "inner");
 });
 
 test("Client that was derived by with() leaves the other one open", async () => {

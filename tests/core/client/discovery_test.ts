@@ -70,7 +70,10 @@ test("Client.resolve requests each group and version once", async () => {
     transport.requests.map(({ path }) => path),
     ["/apis/net.example/v1"],
   );
-  await clock.advance(600_000);
+  await clock.advance(599_999);
+  await client.resolve(GATEWAY);
+  assert.equal(transport.requests.length, 1);
+  await clock.advance(1);
   await client.resolve(GATEWAY);
   assert.equal(transport.requests.length, 2);
 });
@@ -193,8 +196,11 @@ test("Client.resources reads older servers by group and skips failed groups", as
             }],
           },
         };
-      case "/apis/net.example/v1":
-        return { body: LIST };
+      case "/apis/net.example/v1": {
+        const gate = { name: "gate", kind: "Gate", group: "other.example" };
+        const resources = [...RESOURCES, { ...gate, version: "v3" }];
+        return { body: { ...LIST, resources } };
+      }
       default:
         return { status: 500, body: "down" };
     }
@@ -206,7 +212,10 @@ test("Client.resources reads older servers by group and skips failed groups", as
       ["", "nodes", "Cluster"],
       ["net.example", "gateways", "Namespaced"],
       ["net.example", "classes", "Cluster"],
+      ["other.example", "gate", "Cluster"],
     ],
   );
   assert.deepEqual(resources[1], GATEWAYS);
+  assert.deepEqual(resources[3]?.version, "v3");
+  assert.deepEqual(resources[3]?.subresources, []);
 });
