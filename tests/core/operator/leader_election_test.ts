@@ -55,6 +55,7 @@ test("Leader election has client-go's defaults and rejects invalid options", () 
     { leaseDuration: "10s" },
     { renewDeadline: "2s" },
     { retryPeriod: 0 },
+    { retryPeriod: "9s" },
     { leaseDuration: 500, renewDeadline: 300, retryPeriod: 100 },
   ] as const;
   for (const options of bad) {
@@ -84,6 +85,9 @@ test("observe counts from the first observation of a record", () => {
   const first = observe(undefined, record("a"), 100);
   assert.equal(observe(first, record("a"), 900), first);
   assert.equal(observe(first, record("a", "2"), 900).seenAt, 900);
+  const ninth = observe(undefined, record("a", "9"), 100);
+  assert.equal(observe(ninth, record("a", "10"), 900).seenAt, 900);
+  assert.equal(observe(ninth, record("a", "8"), 900).seenAt, 900);
 });
 
 test("decideLease takes an own, free or expired lease, and waits otherwise", () => {
@@ -97,6 +101,7 @@ test("decideLease takes an own, free or expired lease, and waits otherwise", () 
 test("giveUpAt is the renew deadline, and later only for an attempt that began late", () => {
   assert.equal(giveUpAt(0, { at: 2_000, previousAt: 0 }, TIMES), 10_000);
   assert.equal(giveUpAt(0, { at: 9_000, previousAt: 7_000 }, TIMES), 10_000);
+  assert.equal(giveUpAt(0, { at: 9_500, previousAt: 5_500 }, TIMES), 10_000);
   assert.equal(giveUpAt(0, { at: 11_000, previousAt: 2_000 }, TIMES), 13_000);
   assert.equal(giveUpAt(0, { at: 12_500, previousAt: 2_000 }, TIMES), 13_500);
   assert.equal(heldUntil(0, TIMES), 13_500);
@@ -111,6 +116,115 @@ test("leaseSeconds is never shorter than the holder's lease duration", () => {
     2,
     15,
   ]);
+});
+
+/** A replica "a" whose lock the test plays; its calls are recorded. */
+function played(lock: {
+  readonly read?: () => LeaseRecord | undefined;
+  readonly acquire?: () => LeaseRecord | undefined;
+  readonly release?: () => Promise<void>;
+}) {
+  const calls: string[] = [];
+  const clock = new VirtualClock();
+  const call = (text: string) => calls.push(`${clock.now()} ${text}`);
+  const election = new LeaderElection({
+    identity: "a",
+    times: TIMES,
+    clock,
+    log: silentLogger,
+    random: () => 0.5,
+    lock: {
+      read() {
+        call("read");
+        return Promise.resolve(lock.read?.());
+      },
+      create() {
+        call("create");
+        return Promise.resolve(record("a"));
+      },
+      acquire(_record, transition) {
+        call(transition ? "take over" : "renew");
+        return Promise.resolve(lock.acquire?.());
+      },
+      release() {
+        call("release");
+        return lock.release?.() ?? Promise.resolve();
+      },
+    },
+    onStartedLeading: () => call("leads"),
+    onStoppedLeading: () => call("stops"),
+  });
+  return { election, clock, calls };
+}
+
+test("LeaderElection that waits asks after the retry period, with jitter", async () => {
+  const { election, clock, calls } = played({ read: () => record("b") });
+  election.start();
+  election.start();
+  await clock.advance(5_000);
+  assert.deepEqual(calls, ["0 read", "2200 read", "4400 read"]);
+  assert.equal(election.leader, "b");
+  await election.stop();
+  assert.equal(clock.pendingTimers, 0);
+  assert.equal(calls.length, 3, "it has nothing to release");
+});
+
+test("LeaderElection stops leading when it sees another holder", async () => {
+  let stored = record("");
+  const { election, clock, calls } = played({
+    read: () => stored,
+    acquire: () => calls.length === 2 ? record("a", "2") : undefined,
+  });
+  election.start();
+  await clock.advance(1_000);
+  stored = record("b", "3");
+  await clock.advance(1_000);
+  assert.deepEqual(calls, [
+    "0 read",
+    "0 take over",
+    "0 leads",
+    "2000 renew",
+    "2000 read",
+    "2000 stops",
+  ]);
+  assert.deepEqual([election.isTaken, election.leader], [false, "b"]);
+  await election.stop();
+});
+
+test("LeaderElection stops leading when another was faster to write", async () => {
+  const { election, clock, calls } = played({
+    read: () => record("a", "1"),
+    acquire: () => calls.length === 2 ? record("a", "2") : undefined,
+  });
+  election.start();
+  await clock.advance(2_000);
+  assert.deepEqual(calls, [
+    "0 read",
+    "0 renew",
+    "0 leads",
+    "2000 renew",
+    "2000 read",
+    "2000 renew",
+    "2000 stops",
+  ]);
+  await election.stop();
+});
+
+test("LeaderElection that stops waits a retry period for its release", async () => {
+  const { election, clock, calls } = played({
+    release: () => new Promise(() => {}),
+  });
+  election.start();
+  await clock.advance(1_000);
+  let hasStopped = false;
+  const stopped = election.stop().then(() => hasStopped = true);
+  await clock.advance(1_999);
+  assert.equal(hasStopped, false);
+  await clock.advance(1);
+  assert.equal(hasStopped, true);
+  await stopped;
+  const begin = ["0 read", "0 create", "0 leads"];
+  assert.deepEqual(calls, [...begin, "1000 stops", "1000 release"]);
 });
 
 /** Holder of the lease, as stored on the server. */

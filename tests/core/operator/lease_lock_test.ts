@@ -110,6 +110,22 @@ test("LeaseLock creates a Lease that it holds, without a transition", async () =
   }]);
 });
 
+test("LeaseLock leaves a Lease alone that another has when it releases it", async () => {
+  const theirs = { ...NAME, resourceVersion: "2" };
+  const spec = { holderIdentity: "a", leaseTransitions: 4 };
+  const conflict = new ApiError("No", { status: 409, reason: "Conflict" });
+  const { sent, lock } = lockOf((lease) => {
+    if (lease.metadata.resourceVersion !== undefined) throw conflict;
+    return lease;
+  }, { metadata: theirs, spec });
+  const own = { holder: "b", duration: 2_000, resourceVersion: "1" };
+  await lock.release(own, signal);
+  assert.equal(sent.length, 1);
+  // It was deleted since, and begins from zero.
+  await lock.create(signal);
+  assert.equal(sent[1]?.spec?.leaseTransitions, 0);
+});
+
 test("LeaseLock is late if another wrote, and fails if it may not write", async () => {
   const refused = (status: number, reason: string) => {
     const error = new ApiError("Refused", { status, reason });

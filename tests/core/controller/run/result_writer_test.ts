@@ -1,0 +1,296 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
+import {
+  patchResource,
+  patchResourceAndStatus,
+  patchStatus,
+  type ReconcileResult,
+  setStatus,
+} from "../../../../core/controller/result.ts";
+import { ResultWriter } from "../../../../core/controller/run/result_writer.ts";
+import { defineKind } from "../../../../core/crd/define_kind.ts";
+import {
+  contextOf,
+  FINALIZER,
+  gadget,
+  KEY,
+  refused,
+} from "../../../support/run_context_case.ts";
+
+/** Kind whose status has the observed generation. */
+const OBSERVING = defineKind({
+  group: "example.com",
+  version: "v1",
+  kind: "Gadget",
+  spec: z.object({ value: z.string().optional() }),
+  status: z.object({
+    value: z.string().optional(),
+    observedGeneration: z.number().optional(),
+  }),
+});
+
+/** Writer of the results of runs, with the context of one. */
+function writerOf(
+  parts: Parameters<typeof contextOf>[0] & {
+    readonly serverSideApply?: boolean;
+  } = {},
+) {
+  const { serverSideApply = true, ...others } = parts;
+  const all = contextOf({ kind: OBSERVING, ...others });
+  const { ctx, deps } = all;
+  const writer = new ResultWriter({ runDeps: deps, serverSideApply });
+  const primary = others.primary ?? gadget({ generation: 3 });
+  const { signal } = new AbortController();
+  return {
+    ...all,
+    writer,
+    write: (result?: object, succeeded = true, to = primary) =>
+      writer.write(ctx, {
+        primary: to,
+        result: result as ReconcileResult,
+        signal,
+        succeeded,
+      }),
+  };
+}
+
+const observed = (generation?: number) => ({
+  ...gadget({ generation: 3 }),
+  status: { observedGeneration: generation },
+});
+
+test("ResultWriter has work for a result, or a generation not yet observed", () => {
+  const unobserved = { observed: false } as ReconcileResult;
+  for (const cacheIsPartial of [false, true]) {
+    const { writer } = writerOf({ cacheIsPartial });
+    assert.equal(writer.hasWork(gadget(), patchStatus({ value: "a" })), true);
+    assert.equal(writer.hasWork(gadget(), patchResource({ spec: {} })), true);
+    assert.equal(writer.hasWork(observed(3)), false);
+    assert.equal(writer.hasWork(observed(2)), true);
+    assert.equal(writer.hasWork(observed(2), unobserved), false);
+    assert.equal(writer.hasWork(observed()), !cacheIsPartial);
+  }
+});
+
+test("ResultWriter writes the generation that a run has observed", async () => {
+  const status = { observedGeneration: 3 };
+  const metadata = { uid: "uid-a" };
+  const result = patchStatus({ value: "a" });
+  for (
+    const [given, succeeded, sent] of [
+      [undefined, true, status],
+      [result, true, { ...status, value: "a" }],
+      [result, false, { value: "a" }],
+      [{ ...result, observed: false }, true, { value: "a" }],
+      [patchStatus({ observedGeneration: 1 }), true, { observedGeneration: 1 }],
+    ] as const
+  ) {
+    const { write, bodies, sent: lines } = writerOf();
+    await write(given, succeeded);
+    assert.deepEqual(bodies, [{ metadata, status: sent }]);
+    assert.match(lines[0] ?? "", /^PATCH .*\/gadgets\/a\/status\?/);
+  }
+  const { write, sent } = writerOf();
+  await write(undefined, false);
+  assert.equal(sent.length, 0);
+});
+
+test("ResultWriter leaves the generation to the next run, but not the status", async () => {
+  const { write, bodies } = writerOf({ isDirty: true });
+  await write();
+  assert.deepEqual(bodies, []);
+  await write(patchStatus({ value: "a" }));
+  assert.equal(bodies.length, 1);
+});
+
+test("ResultWriter writes fields before the status, each to its own place", async () => {
+  const { write, bodies, sent } = writerOf({
+    keptFinalizer: FINALIZER,
+    answers: [{ body: gadget({ generation: 4 }) }],
+  });
+  const metadata = { uid: "another", finalizers: ["example.com/theirs"] };
+  const resource = { metadata, spec: {}, status: { value: "b" } };
+  await write(patchResourceAndStatus(resource as object, { value: "a" }));
+  assert.match(sent[0] ?? "", /^PATCH .*\/gadgets\/a\?/);
+  assert.match(sent[1] ?? "", /^PATCH .*\/gadgets\/a\/status\?/);
+  const finalizers = ["example.com/theirs", FINALIZER];
+  assert.deepEqual(bodies[0], {
+    metadata: { uid: "uid-a", finalizers },
+    spec: {},
+  });
+  const { status } = bodies[1] as { status?: object };
+  assert.deepEqual(status, { observedGeneration: 4, value: "a" });
+});
+
+test("ResultWriter observes the generation of its own fields, not of others'", async () => {
+  const written = (more: object, generation = 4) => ({
+    body: {
+      ...gadget({ generation, resourceVersion: "2", ...more }),
+      spec: { value: "a" },
+    },
+  });
+  const deleted = { deletionTimestamp: "2026-01-01T00:00:00Z" };
+  for (
+    const [answer, generation] of [
+      [written({}), 4],
+      [written({ labels: { theirs: "yes" } }), 4],
+      [written(deleted), 3],
+    ] as const
+  ) {
+    const { write, bodies } = writerOf({ answers: [answer] });
+    await write(patchResource({ spec: { value: "a" } }));
+    const { status } = bodies[1] as { status?: object };
+    assert.deepEqual(status, { observedGeneration: generation });
+  }
+});
+
+test("ResultWriter writes the generation alone without the method of the result", async () => {
+  const result = patchResource({ spec: { value: "a" } }, { method: "replace" });
+  const { write, sent } = writerOf();
+  await write(result);
+  assert.deepEqual(sent.map((line) => line.split(/[ ?]/, 1)[0]), [
+    "PUT",
+    "PATCH",
+  ]);
+});
+
+test("ResultWriter tests the UID of the object that a JSON patch changes", async () => {
+  const primary = { ...gadget(), spec: { value: "a" } };
+  const { write, bodies } = writerOf({ primary });
+  const method = { method: "json" } as const;
+  await write({
+    ...patchResource({ spec: { value: "b" } }, method),
+    observed: false,
+  });
+  assert.deepEqual(bodies[0], [
+    { op: "test", path: "/metadata/uid", value: "uid-a" },
+    { op: "replace", path: "/spec/value", value: "b" },
+  ]);
+});
+
+test("ResultWriter reads a pruned object, and refuses one changed since", async () => {
+  const method = { method: "replace" } as const;
+  const result = patchResource({ spec: { value: "b" } }, method);
+  const full = { ...gadget(), spec: { value: "a", kept: 1 } };
+  const { write, bodies } = writerOf({
+    cacheIsPartial: true,
+    answers: [{ body: full }],
+  });
+  await write({ ...result, observed: false });
+  assert.deepEqual((bodies[1] as { spec?: object }).spec, {
+    value: "b",
+    kept: 1,
+  });
+  const changed = writerOf({
+    cacheIsPartial: true,
+    answers: [{ body: gadget({ resourceVersion: "2" }) }],
+  });
+  await assert.rejects(
+    changed.write(result),
+    (error: { isConflict?: boolean }) => error.isConflict === true,
+  );
+});
+
+test("ResultWriter adds its finalizer although the cache has it, and none without", async () => {
+  const finalizers = [FINALIZER];
+  const primary = gadget({ finalizers });
+  const cached = { "Gadget default/a": primary };
+  const kept = writerOf({ primary, cached, keptFinalizer: FINALIZER });
+  for (const _attempt of [1, 2]) {
+    await kept.writer.addFinalizer(kept.ctx, primary);
+  }
+  assert.equal(kept.sent.length, 2);
+  assert.deepEqual(kept.bodies[0]?.["metadata"], {
+    ...KEY,
+    uid: "uid-a",
+    finalizers,
+  });
+  const patched = writerOf({
+    keptFinalizer: FINALIZER,
+    serverSideApply: false,
+  });
+  await patched.writer.addFinalizer(patched.ctx, gadget());
+  assert.ok(Array.isArray(patched.bodies[0]));
+  const none = writerOf({ primary, cached });
+  assert.equal(await none.writer.addFinalizer(none.ctx, primary), primary);
+  await none.writer.removeFinalizer(none.ctx);
+  assert.equal(none.sent.length, 0);
+  await kept.writer.removeFinalizer(kept.ctx);
+  assert.match(JSON.stringify(kept.bodies[2]), /"remove"/);
+});
+
+test("setStatus keeps the observed generation that is stored", async () => {
+  const stored = { ...observed(2), metadata: gadget().metadata };
+  const send = async (parts: Parameters<typeof writerOf>[0], to?: object) => {
+    const { write, bodies } = writerOf(parts);
+    await write(setStatus({ value: "a" }), false, to as KubernetesObject);
+    return (bodies.at(-1) as { status?: object }).status;
+  };
+  const kept = { value: "a", observedGeneration: 2 };
+  const cached = { "Gadget default/a": stored };
+  assert.deepEqual(await send({ cached }), kept);
+  assert.deepEqual(await send({}, stored), kept);
+  const answers = [{ body: stored }];
+  assert.deepEqual(await send({ cacheIsPartial: true, answers }), kept);
+});
+
+test("setStatus removes what its controller has patched, of its object only", async () => {
+  const managedFields = [{
+    manager: "gadget",
+    operation: "Update",
+    subresource: "status",
+    fieldsV1: { "f:status": { "f:old": {} } },
+  }];
+  const left = (more: object) => ({
+    body: {
+      ...gadget({ resourceVersion: "2", managedFields, ...more }),
+      status: { value: "a", old: "b" },
+    },
+  });
+  const conflict = refused(409, "Conflict");
+  const statusOf = async (...answers: object[]) => {
+    const { write, bodies } = writerOf({ answers });
+    await write(setStatus({ value: "a" }), false);
+    return bodies;
+  };
+  const patch = (resourceVersion: string) => ({
+    metadata: { uid: "uid-a", resourceVersion },
+    status: { old: null },
+  });
+  const [, ...once] = await statusOf(left({}));
+  assert.deepEqual(once, [patch("2")]);
+  const [, ...twice] = await statusOf(
+    left({}),
+    conflict,
+    left({ resourceVersion: "3" }),
+  );
+  assert.deepEqual(twice, [patch("2"), {}, patch("3")]);
+  assert.equal((await statusOf(left({ uid: "uid-b" }))).length, 1);
+  const theirs = managedFields.map((entry) => ({ ...entry, manager: "other" }));
+  assert.equal((await statusOf(left({ managedFields: theirs }))).length, 1);
+});
+
+test("setStatus is sent again if the removal of old fields failed", async () => {
+  const managedFields = [{
+    manager: "gadget",
+    operation: "Update",
+    subresource: "status",
+    fieldsV1: { "f:status": { "f:old": {} } },
+  }];
+  const stored = {
+    ...gadget({ managedFields }),
+    status: { value: "a", old: "b" },
+  };
+  const cached = { "Gadget default/a": stored };
+  const { write, sent } = writerOf({
+    cached,
+    answers: [{ body: stored }, refused(403, "Forbidden"), { body: gadget() }],
+  });
+  const result = setStatus({ value: "a" });
+  await assert.rejects(write(result, false));
+  const before = sent.length;
+  await write(result, false);
+  assert.ok(sent.length > before);
+});
