@@ -359,6 +359,21 @@ test("Client passes a signal with every request", async () => {
   }
 });
 
+test("Client ends a request whose response does not begin in time", async () => {
+  const clock = new VirtualClock();
+  const { client } = clientWith(() => new Promise(() => {}), {
+    clock,
+    retry: { maxAttempts: 1 },
+    responseTimeout: 5_000,
+  });
+  const late = assert.rejects(
+    client.get(POD, KEY),
+    /begin its response within/,
+  );
+  await clock.advance(5_000);
+  await inTime("it ends", late);
+});
+
 test("Client logs the warnings of its server", async () => {
   const warned: unknown[] = [];
   const warn = (...line: unknown[]) => void warned.push(line[1]);

@@ -9,7 +9,12 @@ import { untyped } from "../../../core/api/kind.ts";
 import { keyText } from "../../../core/api/object_key.ts";
 import { Client } from "../../../core/client/client.ts";
 import { createRequest } from "../../../core/client/request.ts";
-import { Answer, readBody } from "../../../core/client/response.ts";
+import {
+  Answer,
+  headerOf,
+  readBody,
+  retryAfter,
+} from "../../../core/client/response.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
 import type { Logger } from "../../../core/logger.ts";
 import {
@@ -146,9 +151,12 @@ test("An error about another kind quotes the server", async () => {
 });
 
 test("An error about a line of a watch of Secrets does not quote it", async () => {
-  const client = clientOf({ body: `{"data":"${HIDDEN}"}\n` });
-  const error = await errorOf(client.watch(Secret).next());
-  assert.doesNotMatch(shown(error), new RegExp(HIDDEN));
+  const status = { kind: "Status", code: 422, message: HIDDEN };
+  for (const line of [{ data: HIDDEN }, { type: "ERROR", object: status }]) {
+    const client = clientOf({ body: `${JSON.stringify(line)}\n` });
+    const error = await errorOf(client.watch(Secret).next());
+    assert.doesNotMatch(shown(error), new RegExp(HIDDEN));
+  }
 });
 
 for (
@@ -250,6 +258,30 @@ test("An answer to a write is refused if it is of another kind", () => {
     () => answerOf("Secret"),
     /^TypeError: Cannot create .+ must be ConfigMap: received kind "Secret"$/,
   );
+});
+
+test("The header of an answer is its own although another came later", () => {
+  const kind = { ...ConfigMap, scope: "Namespaced", plural: "configmaps" };
+  const request = createRequest(kind as ResolvedKind, { metadata: KEY });
+  const answers = ["first", "second"].map((name) =>
+    new Answer(request, bytesOf({ kind: "ConfigMap", metadata: { name } }))
+  );
+  for (const { json, keyText } of answers) {
+    assert.equal(headerOf(json).keyText, keyText);
+  }
+});
+
+test("A pause is taken from a Retry-After in seconds only", () => {
+  const pause = (value: string) =>
+    retryAfter({ headers: { "retry-after": value } } as never);
+  assert.deepEqual([pause("0"), pause("12"), pause("999999")], [
+    0,
+    12_000,
+    999_999_000,
+  ]);
+  for (const value of ["", "1000000", "5 s", "1.5", "-1", "2026-01-01"]) {
+    assert.equal(pause(value), undefined, value);
+  }
 });
 
 test("A body that exceeds its limit is not read to its end", async () => {

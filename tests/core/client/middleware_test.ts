@@ -450,6 +450,18 @@ test("authenticate hides a renewed token that the server echoes", async () => {
   assert.equal(await textOf(body), "got …");
 });
 
+test("authenticate hides a password, and does not renew what is forbidden", async () => {
+  const tokens = new Tokens();
+  tokens.present = { username: "jane", password: "s3cret" };
+  const { send, transport } = through(
+    authenticate(tokens),
+    () => ({ status: 403, body: "jane:s3cret may not" }),
+  );
+  const { body } = await send(WRITE);
+  assert.equal(await textOf(body), "jane:… may not");
+  assert.deepEqual([tokens.refreshed, transport.requests.length], [0, 1]);
+});
+
 test("authenticate keeps a header of the caller", async () => {
   const { send, transport } = through(authenticate(new Tokens()), () => ({}));
   await send({ ...READ, headers: { authorization: "mine" } });
@@ -478,7 +490,7 @@ test("identityHeaders encodes basic authentication and impersonation", () => {
       user: "root",
       uid: "7",
       groups: ["dev", "ops"],
-      extra: { "Reason/Why": ["a", "b"] },
+      extra: { "Reason/Why\t": ["a", "b"] },
     }),
     {
       headers: {
@@ -490,7 +502,7 @@ test("identityHeaders encodes basic authentication and impersonation", () => {
       },
       repeatedHeaders: {
         "impersonate-group": ["dev", "ops"],
-        "impersonate-extra-reason%2Fwhy": ["a", "b"],
+        "impersonate-extra-reason%2Fwhy%09": ["a", "b"],
       },
     },
   );

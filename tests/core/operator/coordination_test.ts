@@ -12,6 +12,8 @@ import {
   type LeaderElectionOptions,
 } from "../../../core/operator/leader_election.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { until } from "../../support/until.ts";
 import { ScriptedTransport } from "../../support/scripted_transport.ts";
 import {
   atDistance,
@@ -181,4 +183,53 @@ test("A replica without leader election and sharding runs everything, unfenced",
     undefined,
   ]);
   assert.equal(coordination.client, client);
+});
+
+test("A replica asks for its rights in the namespace of its client, and may wait", async () => {
+  for (const startErrors of ["fail", "wait"] as const) {
+    const warned: unknown[] = [];
+    const transport = new ScriptedTransport(({ method, path, body }) => {
+      // The review has no answer yet; the Lease does not exist.
+      if (method === "POST") return { body: JSON.parse(String(body)) };
+      assert.match(path, /\/namespaces\/team\/leases\/lock$/);
+      return { status: 404, body: { kind: "Status", reason: "NotFound" } };
+    });
+    const client = new Client({ transport, namespace: "team" });
+    const options = { name: "lock" };
+    const coordination = new Coordination({
+      leaderElection: resolveOptions(options, LEADER_ELECTION_OPTIONS),
+      sharding: undefined,
+      client,
+      clock: new VirtualClock(),
+      random: () => 0.5,
+      log: {
+        ...silentLogger,
+        with: () => silentLogger,
+        warn: (...line) => void warned.push(line),
+      },
+      syncTimeout: 120_000,
+      startErrors,
+      controllers: () => [],
+    });
+    const started = coordination.start();
+    if (startErrors === "fail") {
+      await assert.rejects(
+        started,
+        /^Error: Cannot elect a leader by Lease team\/lock: the right to get, create, update is missing, .* in namespace team with /,
+      );
+      assert.equal(transport.requests.length, 3);
+      continue;
+    }
+    await started;
+    assert.equal(warned.length, 1);
+    await until("it leads", () => coordination.isLeading);
+    const { spec } = JSON.parse(String(transport.requests.at(-1)?.body));
+    assert.match(
+      spec.holderIdentity,
+      /._[0-9a-f]{8}$/,
+      "no other has the name",
+    );
+    transport.script = ({ body }) => ({ body: JSON.parse(String(body)) });
+    await coordination.stop();
+  }
 });

@@ -115,7 +115,7 @@ test("LeaseLock leaves a Lease alone that another has when it releases it", asyn
   const spec = { holderIdentity: "a", leaseTransitions: 4 };
   const conflict = new ApiError("No", { status: 409, reason: "Conflict" });
   const { sent, lock } = lockOf((lease) => {
-    if (lease.metadata.resourceVersion !== undefined) throw conflict;
+    if (lease.metadata.resourceVersion === "1") throw conflict;
     return lease;
   }, { metadata: theirs, spec });
   const own = { holder: "b", duration: 2_000, resourceVersion: "1" };

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import { test } from "node:test";
 import { silentLogger } from "../../../core/logger.ts";
 import type { ManagedController } from "../../../core/operator/controller_start.ts";
-import { drain } from "../../../core/operator/shutdown.ts";
+import { drain, onStopSignal } from "../../../core/operator/shutdown.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 /** Drains a controller that is idle and one whose run the test ends. */
@@ -66,4 +67,27 @@ test("drain names the runs that it leaves behind a second after the abort", asyn
   await clock.advance(1);
   assert.deepEqual([isOver(), calls], [true, ABORTED]);
   assert.deepEqual(left, [{ controller: "busy", objects: ["default/a"] }]);
+});
+
+test("onStopSignal counts both signals together, until it is removed", () => {
+  const listeners = new Map<unknown, (...args: unknown[]) => void>();
+  const { on, off } = process;
+  const seen: unknown[] = [];
+  try {
+    process.on = (signal: unknown, listener: () => void) => {
+      listeners.set(signal, listener);
+      return process;
+    };
+    process.off = (signal: unknown, listener: () => void) => {
+      if (listeners.get(signal) === listener) listeners.delete(signal);
+      return process;
+    };
+    const remove = onStopSignal((...parts) => void seen.push(parts));
+    for (const signal of ["SIGTERM", "SIGINT"]) listeners.get(signal)?.();
+    assert.deepEqual(seen, [["SIGTERM", 1], ["SIGINT", 2]]);
+    remove();
+    assert.equal(listeners.size, 0);
+  } finally {
+    Object.assign(process, { on, off });
+  }
 });
