@@ -8,6 +8,7 @@ import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { ScriptedStream } from "../../support/scripted_stream.ts";
 import { ScriptedTransport } from "../../support/scripted_transport.ts";
 import { withSlowProxy } from "../../support/slow_proxy.ts";
+import { growthOf } from "../../support/growth.ts";
 import { LeakGuard } from "../../support/leaks.ts";
 
 const KEY = { namespace: "default", name: "a" };
@@ -191,3 +192,18 @@ test("Fence rejects a write whose connection opens after the lease is lost", () 
       await client.close();
     }
   }));
+
+test("Fence keeps nothing of a write that has ended, well or not", async () => {
+  const fixture = new FenceFixture();
+  const found = await growthOf(5, async () => {
+    const abort = new AbortController();
+    const writes = [fixture.write(), fixture.write(abort.signal)];
+    await fixture.clock.settle();
+    abort.abort(new Error("Its run ends"));
+    for (const answer of fixture.asked.splice(0)) answer();
+    await fixture.clock.settle();
+    assert.ok(writes.every(({ ended }) => ended !== undefined));
+  });
+  assert.deepEqual(found, []);
+  fixture.check();
+});

@@ -132,6 +132,25 @@ test("ProbeServer refuses debug pages to foreign host names (DNS rebinding)", ()
     }
   }, { debug: true }));
 
+test("ProbeServer answers by health, to HEAD as well, and is not cached", () => {
+  let ready = false;
+  const caches = new Map([["gadgets", 1]]);
+  const health = () => ({ ready, caches });
+  return withProbes({ health }, async (ask) => {
+    const early = await ask(get("/readyz"));
+    assert.match(early, /^HTTP\/1.1 503 /);
+    assert.match(early, /^cache-control: no-store\r$/mi);
+    assert.match(early, /"gadgets": 1/);
+    ready = true;
+    assert.match(await ask(get("/readyz")), /^HTTP\/1.1 200 /);
+    const head = get("/readyz").replace("GET", "HEAD");
+    assert.match(await ask(head), /^HTTP\/1.1 200 /);
+    assert.match(await ask(head.replace("HEAD", "PUT")), /^HTTP\/1.1 405 /);
+    const foreign = get("/debug/why").replace("host: x", "host: x.example");
+    assert.match(await ask(foreign), /^HTTP\/1.1 404 /);
+  });
+});
+
 test("Operator rejects an invalid probe port", () => {
   for (const port of [-1, 1.5, 65_536]) {
     assert.throws(

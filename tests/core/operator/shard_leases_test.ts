@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiServer } from "../../../apiserver/server.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
-import { ShardLeases } from "../../../core/operator/shard_leases.ts";
+import { Client } from "../../../core/client/client.ts";
+import {
+  MemberTracker,
+  ShardLeases,
+} from "../../../core/operator/shard_leases.ts";
+import { ScriptedTransport } from "../../support/scripted_transport.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 const { signal } = new AbortController();
@@ -121,3 +126,52 @@ test("ShardLeases leaves with no Lease that somebody has changed since", () =>
     await assert.rejects(a.leave(signal), /Conflict|precondition/i);
     assert.notEqual(await client.find(Lease, KEY), undefined);
   }));
+
+test("ShardLeases lists the latest state of the members of its group", async () => {
+  const transport = new ScriptedTransport(() => ({ body: { items: [] } }));
+  const leases = new ShardLeases({
+    client: new Client({ transport }),
+    clock: new VirtualClock(),
+    namespace: "team",
+    name: "group",
+    identity: "a",
+    leaseDuration: 1_000,
+  });
+  await leases.members(new AbortController().signal);
+  const path = "/apis/coordination.k8s.io/v1/namespaces/team/leases";
+  const query = "labelSelector=coracle.dev%2Fshard-group%3Dgroup";
+  assert.deepEqual(transport.requests.map((request) => request.path), [
+    `${path}?${query}`,
+  ]);
+});
+
+test("MemberTracker counts the silence of members, and forgets who is gone", () => {
+  const tracker = new MemberTracker();
+  const member = (identity: string, resourceVersion = "1") => ({
+    identity,
+    members: [],
+    duration: 1_000,
+    resourceVersion,
+  });
+  const states = (
+    askedAt: number,
+    members = [member("b"), member("a")],
+    answeredAt = askedAt,
+  ) => {
+    const { living, expired } = tracker.observe(members, {
+      askedAt,
+      answeredAt,
+    });
+    return [living, expired].map((all) =>
+      all.map(({ identity }) => identity).join(" ")
+    );
+  };
+  assert.deepEqual(states(0, undefined, 100), ["a b", ""]);
+  assert.deepEqual(states(1_099, undefined, 5_000), ["a b", ""]);
+  assert.deepEqual(states(1_100), ["", ""]);
+  assert.deepEqual(states(10_100), ["", ""]);
+  assert.deepEqual(states(10_101), ["", "b a"]);
+  assert.deepEqual(states(10_102, [member("b"), member("a", "2")]), ["a", "b"]);
+  assert.deepEqual(states(10_103, []), ["", ""]);
+  assert.deepEqual(states(10_104), ["a b", ""]);
+});
