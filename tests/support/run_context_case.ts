@@ -61,6 +61,23 @@ export function refused(status: number, reason: string): ScriptedAnswer {
   return { status, body: { kind: "Status", code, reason, message: "No" } };
 }
 
+/** Context of a run, and what it does. */
+export interface ContextCase {
+  readonly ctx: RunContext<KubernetesObject>;
+  readonly deps: RunDeps<KubernetesObject>;
+  readonly run: Run<KubernetesObject>;
+  /** Requests, as method and path. */
+  readonly sent: string[];
+  /** Bodies of the requests. */
+  readonly bodies: Record<string, unknown>[];
+  /** What the caches were given of own writes. */
+  readonly written: unknown[];
+  /** Arguments of the reads. */
+  readonly read: unknown[];
+  /** Number of runs that were requested. */
+  requests(): number;
+}
+
 /** Context of a run with a server and caches that the test plays. */
 export function contextOf(
   {
@@ -86,7 +103,7 @@ export function contextOf(
     /** Whether an event has arrived since the run began. */
     isDirty?: boolean;
   } = {},
-) {
+): ContextCase {
   const sent: string[] = [];
   const bodies: Record<string, unknown>[] = [];
   const transport = new ScriptedTransport(({ method, path, body }) => {

@@ -195,7 +195,7 @@ test("A replica asks for its rights in the namespace of its client, and may wait
       return { status: 404, body: { kind: "Status", reason: "NotFound" } };
     });
     const client = new Client({ transport, namespace: "team" });
-    const options = { name: "lock" };
+    const options: LeaderElectionOptions = { name: "lock" };
     const coordination = new Coordination({
       leaderElection: resolveOptions(options, LEADER_ELECTION_OPTIONS),
       sharding: undefined,

@@ -74,14 +74,13 @@ test("onStopSignal counts both signals together, until it is removed", () => {
   const { on, off } = process;
   const seen: unknown[] = [];
   try {
-    process.on = (signal: unknown, listener: () => void) => {
-      listeners.set(signal, listener);
-      return process;
-    };
-    process.off = (signal: unknown, listener: () => void) => {
-      if (listeners.get(signal) === listener) listeners.delete(signal);
-      return process;
-    };
+    Object.assign(process, {
+      on: (signal: unknown, listener: () => void) =>
+        listeners.set(signal, listener),
+      off(signal: unknown, listener: () => void) {
+        if (listeners.get(signal) === listener) listeners.delete(signal);
+      },
+    });
     const remove = onStopSignal((...parts) => void seen.push(parts));
     for (const signal of ["SIGTERM", "SIGINT"]) listeners.get(signal)?.();
     assert.deepEqual(seen, [["SIGTERM", 1], ["SIGINT", 2]]);
