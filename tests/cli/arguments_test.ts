@@ -75,6 +75,8 @@ test("readArguments recognizes all forms of help and version", () => {
       command: SHOW,
     });
   }
+  const request = readArguments(["serve", "--help"], COMMANDS);
+  assert.deepEqual(request, { action: "help", command: SERVE });
   for (const args of [["--version"], ["-V"]]) {
     assert.deepEqual(readArguments(args, COMMANDS), { action: "version" });
   }

@@ -99,3 +99,13 @@ test("The command line names the Node that it needs instead of failing later", (
     });
   }
 });
+
+test("runCommandLine leads to the help of the command that it could not read", async () => {
+  const terminal = recordingTerminal();
+  const go = command(() => Promise.resolve(0));
+  assert.equal(await runCommandLine(["go", "--slow"], terminal, [go]), 2);
+  assert.match(terminal.said, /^Cannot run go: .*\nSee coracle help go\n$/);
+  terminal.said = "";
+  assert.equal(await runCommandLine(["stay"], terminal, [go]), 2);
+  assert.match(terminal.said, /\nSee coracle help\n$/);
+});
