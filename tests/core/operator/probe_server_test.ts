@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { test } from "node:test";
+import { Operator } from "../../../core/operator/operator.ts";
 import { operatorSettings } from "../../../core/operator/operator_options.ts";
 import { resolveOptions } from "../../../core/api/options.ts";
 import {
@@ -149,6 +150,11 @@ test("ProbeServer answers by health, to HEAD as well, and is not cached", () => 
     const foreign = get("/debug/why").replace("host: x", "host: x.example");
     assert.match(await ask(foreign), /^HTTP\/1.1 404 /);
   });
+});
+
+test("Operator that was not started is neither ready nor leading", () => {
+  const { started, ready, leading } = new Operator().health();
+  assert.deepEqual([started, ready, leading], [false, false, false]);
 });
 
 test("Operator rejects an invalid probe port", () => {
