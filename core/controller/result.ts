@@ -38,9 +38,9 @@ export interface ResultOptions {
   /**
    * Whether this run has observed the generation of the object. If the status
    * schema of the kind has the field `observedGeneration`, the framework sets it
-   * after each successful run, unless the result contains another value. Set this
-   * to false if the object is not reconciled yet, or if the reconciler sets the
-   * field itself.
+   * after each successful run, unless the result contains another value than the
+   * object. Set this to false if the object is not reconciled yet, or if the
+   * reconciler sets the field itself.
    *
    * @default {true}
    */

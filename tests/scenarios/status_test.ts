@@ -636,6 +636,21 @@ for (const [name, write] of Object.entries(METHODS)) {
   );
 
   scenario(
+    `A status copied from the object observes the new generation by ${name}`,
+    async (fixture) => {
+      await create(fixture);
+      await start(
+        fixture,
+        ({ status, spec }) => write({ ...status, ours: spec.value }),
+      );
+      await reconciled(fixture, 1);
+      await change(fixture, "second");
+      await reconciled(fixture, 2);
+      assert.equal((await statusOf(fixture)).ours, "second");
+    },
+  );
+
+  scenario(
     `After a timeout the status of onError is written by ${name}`,
     async (fixture) => {
       await create(fixture);

@@ -139,10 +139,14 @@ export class ResultWriter<P extends KubernetesObject> {
       // The next run follows immediately and observes a newer generation.
       return;
     }
-    const fields = {
-      ...(generation !== undefined && { [OBSERVED]: generation }),
-      ...definedFields(status) as Body,
-    };
+    const fields = { ...definedFields(status) as Body };
+    const said = fields[OBSERVED];
+    // An older generation that `{ ...status }` has copied says nothing.
+    const isCopied = said === storedGeneration(primary) &&
+      Number(said) < Number(generation);
+    if (generation !== undefined && (said === undefined || isCopied)) {
+      fields[OBSERVED] = generation;
+    }
     if (status !== undefined && method === "apply") {
       await this.#setStatus(context, { primary: object, fields, signal });
     } else {
