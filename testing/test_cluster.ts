@@ -192,6 +192,8 @@ export class TestCluster {
   readonly #saidRules: Set<string> = new Set();
   readonly #endFetches: (() => void) | undefined;
   #operator: TestedOperator | undefined;
+  /** Whether a method of this cluster advances the clock. */
+  #isMoving = false;
   /** Functions that delete objects which a real cluster would keep. */
   readonly #given: (() => Promise<unknown>)[] = [];
 
@@ -348,9 +350,14 @@ export class TestCluster {
     let settled = server === undefined || !(clock instanceof VirtualClock);
     const end = () => void (settled = true);
     work.then(end, end);
-    while (clock instanceof VirtualClock && !settled) {
-      await new Promise((resolve) => setTimeout(resolve, 1));
-      await clock.advance(20);
+    this.#isMoving = true;
+    try {
+      while (clock instanceof VirtualClock && !settled) {
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        await clock.advance(20);
+      }
+    } finally {
+      this.#isMoving = false;
     }
     await work;
   }
@@ -385,9 +392,10 @@ export class TestCluster {
     const kind = untyped({ ...parseApiVersion(apiVersion), kind: name });
     if (sameKind(kind, CRD_KIND)) {
       const crd: object = object;
-      return await applyCrd(this.client, crd as CrdManifest, {
+      const served = applyCrd(this.client, crd as CrdManifest, {
         fieldManager: "test",
-      }) as KubernetesObject as UntypedObject;
+      });
+      return await this.complete(served) as KubernetesObject as UntypedObject;
     }
     const { scope } = await this.client.resolve(kind);
     const namespace = scope === "Cluster"
@@ -516,16 +524,24 @@ export class TestCluster {
     options: { readonly within?: Duration | undefined } = {},
   ): Promise<T> {
     checkOptions(options, WAIT_RULES, "complete()");
-    if (!(this.clock instanceof VirtualClock)) return await work;
+    // Another call advances the clock for `complete(apply(definition))`.
+    if (!(this.clock instanceof VirtualClock) || this.#isMoving) {
+      return await work;
+    }
     const { within = "1h" } = options;
     const limit = milliseconds(within, "within");
     let settled = false;
     const end = () => void (settled = true);
     work.then(end, end);
-    await this.#move(this.clock, () => settled, limit).catch((error) => {
+    this.#isMoving = true;
+    try {
+      await this.#move(this.clock, () => settled, limit);
+    } catch (error) {
       const why = `the promise was not settled within ${within}`;
       throw this.#late(`${why}, set another limit with { within }`, error);
-    });
+    } finally {
+      this.#isMoving = false;
+    }
     return await work;
   }
 

@@ -5,6 +5,7 @@ import { untyped } from "../../core/api/kind.ts";
 import type { KubernetesObject, UntypedObject } from "../../core/api/object.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
+import { CustomResourceDefinition as Crd } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { TestCluster } from "../../testing/test_cluster.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
@@ -48,3 +49,17 @@ for (const clock of [undefined, new VirtualClock()]) {
     }
   });
 }
+
+test("A definition that a test with a virtual clock applies is served", async () => {
+  const cluster = await TestCluster.start({ clock: new VirtualClock() });
+  try {
+    const stored = await cluster.apply(crd);
+    assert.equal(stored.metadata.name, "cells.kais.io");
+    const cell = { apiVersion: "kais.io/v1", kind: "Cell", spec: { size: 1 } };
+    await cluster.apply({ ...cell, metadata: { name: "a" } });
+    await cluster.complete(cluster.client.delete(Crd, stored.metadata));
+    await cluster.complete(cluster.apply(crd));
+  } finally {
+    await cluster.stop();
+  }
+});
