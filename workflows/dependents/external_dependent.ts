@@ -3,11 +3,13 @@ import {
   checkOption,
   checkOptions,
   checkParts,
+  nearestName,
   type OptionRules,
 } from "../../core/api/options.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
+import { statusSchemaOf } from "../../core/crd/check_status.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 import {
   attemptAll,
@@ -248,6 +250,11 @@ export function externalBulkDependent<P extends KubernetesObject, D, R = D>(
       `Cannot reconcile external resources: "key" or "state" must identify the resources of "${source.name}"`,
     );
   }
+  if (state !== undefined && storesOfOne.has(state.store)) {
+    throw new TypeError(
+      `Cannot keep the ids of many resources: the store of "${source.name}" has one id, so use statusState(kind, field, { many: true })`,
+    );
+  }
   return externalResources(options, {
     desired,
     // A resource whose id is not stored has the id as key.
@@ -299,15 +306,17 @@ function externalResources<P extends KubernetesObject, D, R>(
     return new Map(keyed(await ctx.secondaries(source), { primary, ids }));
   };
 
-  /** Stores the id of a resource, or removes it if there is none. */
+  /** Stores the id of a resource, or removes it if there is none, if it differs. */
   const storeId = async (
     { primary, ctx, key }: ExternalContext<P>,
     resource: R | undefined,
   ) => {
     if (state === undefined) return;
     const ids = new Map(await state.store.read(primary, ctx));
-    if (resource !== undefined) ids.set(key, state.id(resource));
-    else if (!ids.delete(key)) return;
+    const id = resource && state.id(resource);
+    if (ids.get(key) === id) return;
+    if (id === undefined) ids.delete(key);
+    else ids.set(key, id);
     await state.store.write(ids, primary, ctx);
   };
 
@@ -318,6 +327,8 @@ function externalResources<P extends KubernetesObject, D, R>(
   ): Promise<DependentResult<R>> => {
     const { primary, ctx } = context;
     const isNew = actual === undefined;
+    // `select` and `key` find what a run created that could not store the id.
+    if (!isNew) await storeId(context, actual);
     if (!isNew && (update === undefined || matches(wanted, actual))) {
       return { operation: "none", resource: actual };
     }
@@ -326,9 +337,7 @@ function externalResources<P extends KubernetesObject, D, R>(
       : await update?.(wanted, actual, primary, ctx);
     if (resource === undefined) return { operation: "none", resource };
     // Some systems replace a resource in order to change it.
-    if (isNew || state?.id(resource) !== state?.id(actual)) {
-      await storeId(context, resource);
-    }
+    await storeId(context, resource);
     source.ownExternalWrite?.(primary, resource);
     return { operation: isNew ? "created" : "updated", resource };
   };
@@ -472,6 +481,9 @@ export function configMapState<P extends KubernetesObject>(
   };
 }
 
+/** Stores that have a single id. */
+const storesOfOne = new WeakSet<object>();
+
 const STATE_RULES: OptionRules<
   NonNullable<Parameters<typeof statusState>[2]>
 > = { many: "boolean?" };
@@ -485,8 +497,8 @@ const STATE_RULES: OptionRules<
  * @param field The name of the field.
  * @param options `many` makes the field an object with the id of each resource,
  * instead of a single id as a string (false by default).
- * @throws {TypeError | RangeError} If the kind is invalid, the field has no
- * name, or an option is unknown or of another type.
+ * @throws {TypeError | RangeError} If the kind is invalid, its status has no such
+ * field, or one of another type, or an option is unknown or of another type.
  *
  * @example
  * ```ts
@@ -507,6 +519,7 @@ export function statusState<P extends KubernetesObject>(
   checkOption(field, "name", { name: "field", subject });
   checkOptions(options, STATE_RULES, subject);
   const { many = false } = options;
+  checkField(kind, field, many);
   const stored = (primary: P): Readonly<Record<string, unknown>> => {
     const { status } = primary as { readonly status?: unknown };
     const value = isJsonObject(status) ? status[field] : undefined;
@@ -516,7 +529,7 @@ export function statusState<P extends KubernetesObject>(
     }
     return { [ONLY_KEY]: value };
   };
-  return {
+  const store: ExternalState<P> = {
     read(primary, ctx) {
       const entries = Object.entries(stored(ctx.current ?? primary));
       return new Map(
@@ -543,4 +556,30 @@ export function statusState<P extends KubernetesObject>(
       });
     },
   };
+  if (!many) storesOfOne.add(store);
+  return store;
+}
+
+/** Refuses a field that cannot store ids, before a resource is created. */
+function checkField(kind: Kind, field: string, many: boolean): void {
+  const schema = statusSchemaOf(kind);
+  const isOpen = schema?.["x-kubernetes-preserve-unknown-fields"] === true ||
+    isJsonObject(schema?.additionalProperties);
+  if (schema === undefined || isOpen) return;
+  const { properties = {} } = schema;
+  const refuse = (why: string) => {
+    throw new TypeError(`Cannot keep ids in status.${field}: ${why}`);
+  };
+  if (!Object.hasOwn(properties, field)) {
+    const nearest = nearestName(field, Object.keys(properties));
+    const hint = nearest === undefined ? "" : `, did you mean "${nearest}"?`;
+    refuse(`the status of ${kind.kind} has no such field${hint}`);
+  }
+  if (properties[field]?.type === (many ? "string" : "object")) {
+    refuse(
+      many
+        ? "with { many: true } the field must be an object: received text"
+        : "the field must be text, or the option { many: true } set: received an object",
+    );
+  }
 }

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { z } from "zod";
 import { untyped } from "../../../core/api/kind.ts";
 import type { KubernetesObject } from "../../../core/api/object.ts";
 import type { EventSource } from "../../../core/controller/event_source.ts";
 import type { Context } from "../../../core/controller/context.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
 import {
   externalBulkDependent,
   externalDependent,
@@ -93,6 +95,64 @@ test("externalDependent stores the new id of a resource that was replaced", asyn
   await dependent.delete?.(primary, disks.ctx);
   assert.deepEqual([...disks.all.values()], [theirs]);
   assert.equal(disks.ids.size, 0);
+});
+
+for (const stored of [[], [["id", "disk-0"]]] as const) {
+  const which = stored.length === 0 ? "no" : "another";
+  test(`externalDependent stores the id of a selected resource after ${which} one`, async () => {
+    const disks = new Disks();
+    await disks.make(1);
+    disks.ids = new Map(stored);
+    const dependent = externalDependent({
+      ...disks.options,
+      desired: () => ({ size: 1 }),
+      select: ({ id }) => id === "disk-1",
+    });
+    const { operation } = await dependent.reconcile(gadget("a"), disks.ctx);
+    assert.equal(operation, "none");
+    assert.deepEqual([...disks.ids], [["id", "disk-1"]]);
+  });
+}
+
+test("externalBulkDependent refuses a store for one id before it creates", () => {
+  const { state: { id }, ...options } = new Disks().options;
+  const store = statusState<KubernetesObject>(Gadget, "disk");
+  assert.throws(
+    () =>
+      externalBulkDependent({
+        ...options,
+        state: { store, id },
+        desired: () => new Map([["a", { size: 1 }]]),
+      }),
+    /Cannot keep the ids of many resources: .*\{ many: true \}/,
+  );
+});
+
+test("statusState refuses a field that the status of its kind cannot store", () => {
+  const Volume = defineKind({
+    group: "example.com",
+    version: "v1",
+    kind: "Volume",
+    spec: z.object({}),
+    status: z.object({
+      diskId: z.string(),
+      disks: z.record(z.string(), z.string()),
+    }).partial(),
+  });
+  assert.throws(
+    () => statusState(Volume, "diksId"),
+    /the status of Volume has no such field, did you mean "diskId"\?/,
+  );
+  assert.throws(
+    () => statusState(Volume, "disks"),
+    /the field must be text/,
+  );
+  assert.throws(
+    () => statusState(Volume, "diskId", { many: true }),
+    /with \{ many: true \} the field must be an object/,
+  );
+  statusState(Volume, "diskId");
+  statusState(Volume, "disks", { many: true });
 });
 
 test("externalBulkDependent removes ids whose resources are gone already", async () => {
