@@ -1,6 +1,6 @@
 import { type Duration, milliseconds } from "../core/api/duration.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
-import { keyOf, keyText } from "../core/api/object_key.ts";
+import { keyOf, keyText, whyNoKeyOf } from "../core/api/object_key.ts";
 import { checkOptions, type OptionRules } from "../core/api/options.ts";
 import type { Context } from "../core/controller/context.ts";
 import type {
@@ -168,6 +168,11 @@ class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
         throw new TypeError(
           `Cannot use the result of "${this.name}": it must be a Map from primary keys to lists: received ${typeof found}`,
         );
+      }
+      for (const key of found.keys()) {
+        const why = whyNoKeyOf(run.context.primaryKind, key);
+        if (why === undefined) continue;
+        throw new TypeError(`Cannot use the result of "${this.name}": ${why}`);
       }
       if (run.ended) return;
       const initial = !run.hasWorked;

@@ -68,6 +68,25 @@ test("pollingSource starts while its system is down, and triggers all when it is
   await source.stop();
 });
 
+test("pollingSource is unhealthy while its fetch names primaries that cannot be", async () => {
+  const clock = new VirtualClock();
+  const context = recordedContext(clock, [a]);
+  const answers = [["a"], ["default/a"]];
+  const source = pollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => new Map([[answers.shift()?.[0] ?? "default/a", ["one"]]]),
+  });
+  await source.start(context);
+  assert.match(
+    source.health?.().message ?? "",
+    /the key of a Gadget is "namespace\/name": received "a"/,
+  );
+  await clock.advance("5s");
+  assert.equal(source.health?.().status, "healthy");
+  assert.deepEqual(await source.secondaries?.(a), ["one"]);
+  await source.stop();
+});
+
 test("pollingSource keeps the last state after an invalid or hanging fetch", async () => {
   const clock = new VirtualClock();
   const context = recordedContext(clock);

@@ -8,14 +8,18 @@ import type {
 import { nextTurn } from "../../../core/clock.ts";
 import { SourceGroup } from "../../../core/controller/source_group.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
-import { silentLogger } from "../../../core/logger.ts";
+import { type LogFields, silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 const HANDLER = { onTrigger: () => true, retryFailed() {} };
 
 /** Group of event sources without a controller. */
 function groupOf(...sources: readonly EventSource[]): SourceGroup<never> {
-  const deps = { clock: new VirtualClock(), log: silentLogger };
+  const deps = {
+    clock: new VirtualClock(),
+    log: silentLogger,
+    primaryKind: ConfigMap,
+  };
   return new SourceGroup(sources as never, deps as never);
 }
 
@@ -88,6 +92,35 @@ test("SourceGroup ignores what a removed or stopped source triggers", async () =
     "retry default/x",
   ]);
 });
+
+for (
+  const [scope, fits, misfit, form] of [
+    ["Namespaced", "default/x", "x", "namespace/name"],
+    ["Cluster", "x", "default/x", "name"],
+  ] as const
+) {
+  test(`SourceGroup says once that no primary of scope ${scope} has such a key`, async () => {
+    const said: unknown[] = [];
+    const log = {
+      ...silentLogger,
+      warn: (_message: string, fields?: LogFields) => said.push(fields),
+    };
+    const contexts: SourceContext[] = [];
+    const deps = { log, primaryKind: { ...ConfigMap, kind: "Gadget", scope } };
+    const group = new SourceGroup([{
+      name: "pushes",
+      start: (context: SourceContext) => {
+        contexts.push(context);
+        return Promise.resolve();
+      },
+      stop: () => Promise.resolve(),
+    }], deps as never);
+    await group.start("all", HANDLER);
+    for (const key of [fits, misfit, fits, misfit]) contexts[0]?.trigger(key);
+    const error = `the key of a Gadget is "${form}": received "${misfit}"`;
+    assert.deepEqual(said, [{ source: "pushes", error }]);
+  });
+}
 
 test("SourceGroup waits for the stop of a removed source, and passes its error on", async () => {
   const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
