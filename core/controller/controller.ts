@@ -15,7 +15,12 @@
  */
 import { type Kind, kindText, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
+import {
+  keyText,
+  type ObjectKey,
+  parseKey,
+  whyNoKeyOf,
+} from "../api/object_key.ts";
 import type { InformerHealth } from "../cache/informer/shared_informer.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { Client } from "../client/client.ts";
@@ -377,11 +382,14 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /**
    * Adds a run of a primary, like a change of the primary. An object that does
    * not exist is ignored.
+   *
+   * @throws {TypeError} If no primary can have the key.
    */
   trigger(key: ObjectKey | string): void {
-    this.#parts?.processor.request(
-      typeof key === "string" ? key : keyText(key),
-    );
+    const text = typeof key === "string" ? key : keyText(key);
+    const why = whyNoKeyOf(this.kind, text);
+    if (why !== undefined) throw new TypeError(`Cannot trigger a run: ${why}`);
+    this.#parts?.processor.request(text);
   }
 
   /**

@@ -96,7 +96,11 @@ export interface ControllerHandle<
   readonly primaries: PrimaryCache<P>;
   /** Changes the watched namespaces; resolves when their caches are synced. */
   changeNamespaces(namespaces: Namespaces): Promise<void>;
-  /** Triggers a run of a primary, like a change of the primary. */
+  /**
+   * Triggers a run of a primary, like a change of the primary.
+   *
+   * @throws {TypeError} If no primary can have the key.
+   */
   trigger(key: ObjectKey | string): void;
   /** Adds an event source; resolves when it has synced. */
   addSource(source: EventSource<P>): Promise<EventSource<P>>;

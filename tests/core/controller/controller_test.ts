@@ -5,6 +5,7 @@ import {
   Controller,
   type ControllerDeps,
 } from "../../../core/controller/controller.ts";
+import { ConfigMap, Node } from "../../../core/kinds/core_v1.ts";
 
 test("Controller that is stopped during its start opens nothing afterwards", async () => {
   const kind: ResolvedKind = {
@@ -23,4 +24,18 @@ test("Controller that is stopped during its start opens nothing afterwards", asy
   resolved.resolve(kind);
   await assert.rejects(starting, /^Error: Cannot start .*: it was stopped$/);
   assert.equal(controller.health().ready, false);
+});
+
+test("Controller refuses to trigger a key that none of its primaries can have", () => {
+  const reconciler = { reconcile() {} };
+  assert.throws(
+    () => new Controller(ConfigMap, reconciler).trigger("a"),
+    /Cannot trigger a run: the key of a ConfigMap is "namespace\/name": received "a"/,
+  );
+  assert.throws(
+    () =>
+      new Controller(Node, reconciler).trigger({ namespace: "b", name: "a" }),
+    /the key of a Node is "name": received "b\/a"/,
+  );
+  new Controller(Node, reconciler).trigger("a");
 });
