@@ -139,14 +139,15 @@ export class ResultWriter<P extends KubernetesObject> {
       // The next run follows immediately and observes a newer generation.
       return;
     }
-    const fields = { ...definedFields(status) as Body };
-    const said = fields[OBSERVED];
+    const own = { ...definedFields(status) as Body };
     // An older generation that `{ ...status }` has copied says nothing.
-    const isCopied = said === storedGeneration(primary) &&
-      Number(said) < Number(generation);
-    if (generation !== undefined && (said === undefined || isCopied)) {
-      fields[OBSERVED] = generation;
-    }
+    const isCopied = own[OBSERVED] === storedGeneration(primary) &&
+      Number(own[OBSERVED]) < Number(generation);
+    if (isCopied) delete own[OBSERVED];
+    const fields = {
+      ...(generation !== undefined && { [OBSERVED]: generation }),
+      ...own,
+    };
     if (status !== undefined && method === "apply") {
       await this.#setStatus(context, { primary: object, fields, signal });
     } else {
