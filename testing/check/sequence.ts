@@ -10,10 +10,31 @@ const BEFORE = 8;
 const AFTER = 24;
 
 /** Entries to show: around the first disturbance, or the last ones. */
-function shownEntries({ trace }: RunRecord): readonly TraceEntry[] {
+function shownEntries(run: RunRecord): readonly TraceEntry[] {
+  const trace = withoutRepeats(run.trace);
   const first = trace.findIndex(isDisturbance);
   if (first < 0) return trace.slice(-(BEFORE + AFTER));
   return trace.slice(Math.max(first - BEFORE, 0), first + AFTER);
+}
+
+/** Entries with one for the same requests in a row, such as those of a poll. */
+function withoutRepeats(trace: readonly TraceEntry[]): readonly TraceEntry[] {
+  const kept: TraceEntry[] = [];
+  let first: TraceEntry | undefined;
+  for (const entry of trace) {
+    if (
+      first?.type === "note" && first.what === "external" &&
+      entry.type === "note" && entry.text === first.text
+    ) {
+      const text = `${first.text}, again until ${seconds(entry)} s`;
+      kept[kept.length - 1] = { ...first, text };
+    } else kept.push(first = entry);
+  }
+  return kept;
+}
+
+function seconds({ at }: TraceEntry): string {
+  return (at / 1000).toFixed(3);
 }
 
 function isDisturbance(entry: TraceEntry): boolean {
@@ -25,8 +46,8 @@ function isDisturbance(entry: TraceEntry): boolean {
 /** Formats the writes and events of a run as lines, with their virtual time. */
 export function sequenceText(run: RunRecord): string {
   return shownEntries(run).map((entry) => {
-    const at = `${(entry.at / 1000).toFixed(3).padStart(10)} s`;
-    return `${at}  ${entryText(entry)}`;
+    const at = seconds(entry).padStart(10);
+    return `${at} s  ${entryText(entry)}`;
   }).join("\n");
 }
 
