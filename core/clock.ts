@@ -122,7 +122,7 @@ export async function deadline<V>(
   const timer = clock.setTimer(() =>
     expiry.abort(
       onTimeout?.() ??
-        new Error(`Cannot wait any longer: the limit is ${limit} ms`),
+        new Error(`Cannot wait any longer: it took more than ${limit} ms`),
     ), limit);
   try {
     if (typeof work !== "function") return await abortable(work, ended);
