@@ -112,6 +112,9 @@ class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
     | { readonly run: SourceRun<P>; readonly done: Promise<void> }
     | undefined;
 
+  /** Fetch after a take-over; undefined when it has ended. */
+  #takeOver: Promise<void> | undefined;
+
   constructor(options: PollingOptions<R>) {
     checkOptions(options, RULES, "pollingSource()");
     super(options);
@@ -127,7 +130,26 @@ class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
     this.#schedule(run);
   }
 
-  secondaries(primary: P): R[] {
+  onLead(): void {
+    const { run } = this;
+    if (run === undefined) return;
+    // A fetch in progress may have begun before the last write of the other.
+    const fetched = (this.#polling?.done ?? Promise.resolve()).then(() => {
+      run.startOver();
+      return this.poll();
+    });
+    const takeOver = fetched.finally(() => {
+      if (this.#takeOver === takeOver) this.#takeOver = undefined;
+    });
+    this.#takeOver = takeOver;
+  }
+
+  secondaries(primary: P): R[] | Promise<R[]> {
+    return this.#takeOver?.then(() => this.#known(primary)) ??
+      this.#known(primary);
+  }
+
+  #known(primary: P): R[] {
     const { hasWorked, health } = this.started;
     if (!hasWorked) {
       throw new Error(
@@ -278,7 +300,7 @@ interface Poll<P> {
   timer: Timer | undefined;
   /** Fetch in progress, shared by the schedule and readers. */
   fetching: Promise<void> | undefined;
-  /** Whether the primary was deleted; a fetch in progress is then ignored. */
+  /** Whether it is no longer wanted; a fetch in progress is then ignored. */
   isDeleted: boolean;
 }
 
@@ -316,6 +338,18 @@ class PerResourcePolling<P extends KubernetesObject, R>
   override async stop(): Promise<void> {
     await super.stop();
     this.#polls.clear();
+  }
+
+  onLead(): void {
+    const polls = [...this.#polls.values()];
+    this.#polls.clear();
+    this.cache.clear();
+    for (const poll of polls) {
+      // A fetch in progress may have begun before the last write of the other.
+      poll.isDeleted = true;
+      poll.timer?.cancel();
+      this.#follow(poll.primary);
+    }
   }
 
   onPrimary({ type, key, object }: PrimaryEvent<P>): void {

@@ -65,6 +65,11 @@ export class SourceRun<P extends KubernetesObject> {
     return { status: "unhealthy", message: `${first.join(": ")}${more}` };
   }
 
+  /** Forgets that the source has worked: what it has read may be old. */
+  startOver(): void {
+    this.#hasWorked = false;
+  }
+
   /** Calls back after a delay in milliseconds, unless the source is stopped. */
   after(delay: number, callback: () => void): Timer {
     const timer = this.context.clock.setTimer(() => {

@@ -306,6 +306,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /** Starts the runs as soon as the caches are complete. */
   startLeading(): void {
     this.#leading = true;
+    this.#parts?.sources.onLead();
     if (this.#ready) this.#parts?.processor.resume();
   }
 
@@ -326,6 +327,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Adds runs of the objects that are new in the shard of this replica. */
   acquireShard(wasOwned: (key: string) => boolean): void {
+    this.#parts?.sources.onLead();
     this.#parts?.processor.resync((key) => !wasOwned(key));
   }
 

@@ -182,6 +182,11 @@ export interface EventSource<
   /** Handles an event of a primary. */
   onPrimary?(event: PrimaryEvent<P>): void;
   /**
+   * Called when this replica begins to run primaries that another one may have
+   * run: what that one has written outside the cluster is not known here.
+   */
+  onLead?(): void;
+  /**
    * Changes the namespaces of the source to those of the controller. Without this
    * method the source keeps its namespaces.
    *

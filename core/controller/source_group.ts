@@ -141,6 +141,11 @@ export class SourceGroup<P extends KubernetesObject> {
     return added;
   }
 
+  /** Tells the started sources that this replica takes over primaries. */
+  onLead(): void {
+    for (const source of this.#started.keys()) source.onLead?.();
+  }
+
   /** Removes a source and stops it. */
   async remove(name: string): Promise<void> {
     const source = this.named(name);

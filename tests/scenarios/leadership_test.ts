@@ -7,6 +7,7 @@ import type { ControllerHandle } from "../../core/operator/operator.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import type { OperatorOptions } from "../../core/operator/operator_options.ts";
 import type { Transport } from "../../core/client/transport/transport.ts";
+import { pollingSource } from "../../sources/polling_source.ts";
 import {
   Gadget,
   type OperatorFixture,
@@ -67,6 +68,43 @@ scenario(
     assert.deepEqual(a.seen, ["first"]);
   },
 );
+
+for (const mode of ["leaderElection", "sharding"] as const) {
+  scenario(
+    `A replica that takes over by ${mode} sees what the other has created outside`,
+    async (fixture) => {
+      const rooms: string[] = [];
+      const start = async (identity: string) => {
+        const source = pollingSource<Gadget, string>({
+          name: "rooms",
+          interval: "1h",
+          fetch: () => new Map([["default/x", [...rooms]]]),
+        });
+        const operator = fixture.operator({
+          [mode]: { name: "lock", identity },
+        });
+        operator.register(Gadget, {
+          async reconcile(gadget, ctx) {
+            if ((await ctx.secondaries(source)).length > 0) return;
+            rooms.push(identity);
+            source.ownExternalWrite(gadget, identity);
+          },
+        }, { namespaces: ["default"], sources: [source] });
+        await fixture.start(operator);
+        return operator;
+      };
+      const replicas = new Map<string | undefined, Operator>();
+      for (const name of ["a", "b"]) replicas.set(name, await start(name));
+      await fixture.advance(30_000);
+      await fixture.create("x");
+      await fixture.until(() => rooms.length === 1);
+      const [first] = rooms;
+      await fixture.done(replicas.get(first)?.stop() ?? Promise.reject(first));
+      await fixture.advance(60_000);
+      assert.deepEqual(rooms, [first]);
+    },
+  );
+}
 
 scenario(
   "A leader that stood still beyond its lease begins no run until it leads again",

@@ -728,3 +728,49 @@ for (const part of ["fetch", "interval"] as const) {
     assert.equal(clock.pendingTimers, 0);
   });
 }
+
+for (
+  const [name, create] of [
+    [
+      "pollingSource",
+      (state: () => string[]) =>
+        pollingSource<typeof a, string>({
+          name: "poll",
+          interval: "1h",
+          fetch: () => new Map([["default/a", state()]]),
+        }),
+    ],
+    [
+      "perResourcePollingSource",
+      (state: () => string[]) =>
+        perResourcePollingSource<typeof a, string>({
+          name: "poll",
+          interval: "1h",
+          fetch: state,
+        }),
+    ],
+  ] as const
+) {
+  test(`${name} asks again before it is read by a replica that begins to lead`, async () => {
+    const clock = new VirtualClock();
+    let state: string[] = [];
+    let isDown = false;
+    const source = create(() => {
+      if (isDown) throw new Error("no route");
+      return state;
+    });
+    await source.start(recordedContext(clock, [a]));
+    await clock.advance("1m");
+    state = ["made by another replica"];
+    source.onLead?.();
+    assert.deepEqual(await source.secondaries?.(a), state);
+    isDown = true;
+    source.onLead?.();
+    await assert.rejects(async () => await source.secondaries?.(a), /no route/);
+    isDown = false;
+    await clock.advance("1h");
+    assert.deepEqual(await source.secondaries?.(a), state);
+    await source.stop();
+    assert.equal(clock.pendingTimers, 0);
+  });
+}
