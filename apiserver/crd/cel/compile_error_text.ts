@@ -110,7 +110,9 @@ function errorOffset(
 ): number {
   const start = range?.start ?? 0;
   if (code === "no_such_key" || code === "cannot_index_type") return start - 1;
-  if (code === "no_such_overload" && Array.isArray(node?.args)) {
+  const isOperator = code === "no_such_overload" || node?.op === "[]" &&
+      code === "invalid_macro_argument";
+  if (isOperator && Array.isArray(node?.args)) {
     const [left] = node.args as readonly { readonly end?: number }[];
     const end = left?.end ?? start;
     return end + source.slice(end).search(/\S/);
@@ -173,6 +175,11 @@ function reason(
       return `type '${
         celType(/'(.*)'$/.exec(summary)?.[1])
       }' does not support field selection`;
+    case "invalid_macro_argument":
+      return summary.replace(
+        "has() invalid argument",
+        "invalid argument to has() macro",
+      );
     case "invalid_comprehension_range":
       return celType(
         summary.replace("Expression", "expression").replace(/\.$/, ""),

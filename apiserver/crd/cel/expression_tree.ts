@@ -33,11 +33,51 @@ function walk(tree: unknown, onNode: (node: ExpressionNode) => void): void {
     const node = value as ExpressionNode;
     if (typeof node.op !== "string") return;
     onNode(node);
-    if (typeof node.args === "object" && node.args !== null) {
-      for (const part of Object.values(node.args)) step(part);
-    }
+    if (typeof node.args !== "object" || node.args === null) return;
+    // A unary operator has one node, others have a list or named parts.
+    if ("op" in node.args) step(node.args);
+    else Object.values(node.args).forEach(step);
   };
   step(tree);
+}
+
+/** Macro `has()` of the CEL library. */
+interface HasMacro {
+  readonly args: readonly ExpressionNode[];
+  /** Selections, from the last one on, and the expression that they begin with. */
+  macroHasProps?: readonly unknown[];
+  typeCheck(checker: HasChecker, macro: HasMacro, scope: unknown): unknown;
+}
+
+interface HasChecker {
+  check(node: unknown, scope: unknown): unknown;
+  getType(name: string): unknown;
+}
+
+/**
+ * Lets `has()` select from any expression, such as `has(self.list[0].field)`;
+ * the CEL library accepts only selections from a variable.
+ */
+export function widenHas(tree: unknown): void {
+  walk(tree, (node) => {
+    const { op, args, meta } = node as ExpressionNode & {
+      readonly meta?: { readonly macro?: HasMacro };
+    };
+    const macro = meta?.macro;
+    if (op !== "call" || (args as unknown[])[0] !== "has" || !macro) return;
+    const selections: ExpressionNode[] = [];
+    let base: ExpressionNode | undefined = macro.args[0];
+    while (base?.op === "." || base?.op === ".?") {
+      selections.push(base);
+      base = (base.args as readonly ExpressionNode[])[0];
+    }
+    if (selections.length === 0 || base?.op === "id") return;
+    macro.typeCheck = (checker, macro, scope) => {
+      checker.check(base, scope);
+      macro.macroHasProps = [...selections, base];
+      return checker.getType("bool");
+    };
+  });
 }
 
 /** Function that evaluates a node of the CEL library's expression tree. */
@@ -149,5 +189,31 @@ export function uniteSets(tree: unknown): void {
     const operator = node as Operator;
     const { handle } = operator;
     operator.handle = (a, b, ...rest) => unionOf(a, b) ?? handle(a, b, ...rest);
+  });
+}
+
+/**
+ * Makes `matches()` take Go's regular expressions; those of the CEL library are
+ * JavaScript's.
+ *
+ * @param tree Type-checked expression tree; changed in place.
+ */
+export function matchAsGo(tree: unknown): void {
+  walk(tree, (node) => {
+    const { op, args } = node;
+    if (op !== "rcall") return;
+    const [name, receiver, [pattern]] = args as [string, unknown, unknown[]];
+    if (name !== "matches") return;
+    const { meta: { evaluate } } = node as Replaceable;
+    (node as Replaceable).setMeta("evaluate", (evaluator, ast, scope) => {
+      const { run } = evaluator as { run: Evaluate };
+      const [a, b] = [receiver, pattern].map((part) =>
+        run.call(evaluator, part, scope)
+      );
+      const regexp = typeof b === "string" ? goRegExp(b) : undefined;
+      return regexp && typeof a === "string"
+        ? regexp.test(a)
+        : evaluate(evaluator, ast, scope);
+    });
   });
 }

@@ -42,6 +42,7 @@ export const LISTS: CelExtension = {
     "optional<A> == optional<A>": (a: Optional, b: Optional) =>
       a.hasValue() === b.hasValue() &&
       (!a.hasValue() || celEqual(a.value(), b.value())),
+    "optional<dyn> == null": () => false,
     "list<A>.first(): optional<A>": (list: CelList) =>
       present([...list].slice(0, 1)),
     "list<A>.last(): optional<A>": (list: CelList) =>

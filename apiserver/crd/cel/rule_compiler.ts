@@ -13,8 +13,10 @@ import {
   chargeCosts,
   type ExpressionNode,
   literalProblems,
+  matchAsGo,
   reservedNames,
   uniteSets,
+  widenHas,
 } from "./expression_tree.ts";
 
 /** Maximum cost of one evaluation. */
@@ -175,6 +177,7 @@ export function compile(
     );
   try {
     const parsed = environment.parse(source);
+    widenHas(parsed.ast);
     const names = reservedNames(parsed.ast);
     for (const { node } of names) node.checkedType = anyType(environment);
     const { errors, type } = check(parsed, environment);
@@ -186,6 +189,7 @@ export function compile(
     if (problems.length === 0) problems.push(...literalProblems(parsed.ast));
     if (problems.length > 0) return compileErrorText(problems, source);
     uniteSets(parsed.ast);
+    matchAsGo(parsed.ast);
     chargeCosts(parsed.ast, charge);
     return {
       program: (variables) => limited(() => parsed({ ...variables })),

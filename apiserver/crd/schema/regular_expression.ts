@@ -63,8 +63,9 @@ function compile(pattern: string): RegExp | undefined {
 
 /** Translates a pattern from Go's syntax to JavaScript's. */
 function translate(pattern: string): { source: string; flags: string } {
-  const leading = /^\(\?([ims]+)\)/.exec(pattern);
-  const source = (leading ? pattern.slice(leading[0].length) : pattern)
+  const [all = "", anchor = "", flags = ""] =
+    /^(\^(?=\(\?[is]+\)))?\(\?([ims]+)\)/.exec(pattern) ?? [];
+  const source = (anchor + pattern.slice(all.length))
     .replaceAll("(?P<", "(?<")
     .replace(/\[\[:(\w+):\]\]/g, (whole, name: string) => {
       const members = POSIX[name];
@@ -83,7 +84,7 @@ function translate(pattern: string): { source: string; flags: string } {
       (_, character: string) =>
         character === "-" ? "\\-" : character === "/" ? "\\/" : character,
     );
-  return { source, flags: leading?.[1] ?? "" };
+  return { source, flags };
 }
 
 /** POSIX character classes that RE2 supports within brackets. */
