@@ -223,6 +223,42 @@ scenario(
 );
 
 scenario(
+  "A read-only dependent with a key is seen when others create the object",
+  async (fixture) => {
+    const workflow = new Workflow<Gadget>().add(
+      "certificate",
+      readOnlyDependent<Gadget, Secret>(Secret, {
+        key: ({ metadata: { namespace, name } }) => ({
+          namespace,
+          name: `${name}-tls`,
+        }),
+      }),
+      { readyWhen: ({ resource }) => resource?.data?.["tls.crt"] === "b25l" },
+    );
+    const states: (string | undefined)[] = [];
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile(_gadget, ctx) {
+        states.push(workflow.resultOf(ctx).node("certificate").state);
+      },
+    }, { workflow });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => states.at(-1) === "notReady");
+    const write = (name: string, value: string) =>
+      fixture.client.apply(Secret, {
+        metadata: { namespace: "default", name },
+        data: { "tls.crt": value },
+      });
+    await write("other-tls", "b25l");
+    await write("a-tls", "b25l");
+    await fixture.until(() => states.at(-1) === "reconciled");
+    await write("a-tls", "dHdv");
+    await fixture.until(() => states.at(-1) === "notReady");
+  },
+);
+
+scenario(
   "An operator of one namespace manages a cluster-scoped dependent",
   async (fixture) => {
     const kind = untyped({ group: "", version: "v1", kind: "Namespace" });

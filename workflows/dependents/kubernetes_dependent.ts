@@ -6,7 +6,7 @@ import type {
   KubernetesObject,
   WrittenAs,
 } from "../../core/api/object.ts";
-import { keyOf, keyText } from "../../core/api/object_key.ts";
+import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import {
   type AnyTable,
   checkOptions,
@@ -391,8 +391,8 @@ function listOf(kind: Kind, objects: unknown): Iterable<object> {
  * because others create it.
  *
  * @param kind The kind of the object.
- * @param options The event source, and the key of the object. Without a key it
- * is the only secondary of the source.
+ * @param options The event source, and the key of the object, which then needs
+ * no owner reference. Without a key it is the only secondary of the source.
  * @throws {TypeError | RangeError} If the kind is invalid, or an option is
  * unknown or invalid.
  *
@@ -480,13 +480,16 @@ function dependentSource<
   S extends KubernetesObject,
 >(
   kind: Kind<S>,
-  options: SourceOptions<P, S> & { readonly desired?: unknown },
+  options: SourceOptions<P, S> & {
+    readonly desired?: unknown;
+    readonly key?: ((primary: P) => ObjectKey) | undefined;
+  },
   rules: AnyTable,
 ): EventSource<P, S> {
   checkKind(kind, "a dependent");
   const subject = `a dependent of ${kind.kind}`;
   checkOptions(options, rules, subject);
-  const { source, desired } = options;
+  const { source, desired, key } = options;
   if (source !== undefined) {
     if (options.watch !== undefined) {
       throw new TypeError(
@@ -501,6 +504,9 @@ function dependentSource<
   const made = new WatchingSource(kind, {
     name: nextName(kind),
     ...(desired === undefined && { readOnly: true }),
+    // Others make the object, so no owner reference leads to the primary.
+    ...(desired === undefined && key && !options.watch?.mapper &&
+      { references: (primary: P) => [key(primary)] }),
     ...options.watch,
   });
   return made.readOnly ? made : made.usedAs("owns");
