@@ -13,8 +13,9 @@ const PATCH: readonly AccessVerb[] = ["patch"];
 const MANAGE: readonly AccessVerb[] = [...WATCH, "create", ...CHANGE, "delete"];
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
-/** Pattern of the API groups with built-in controllers. */
-const BUILT_IN_GROUP = /^(?:|apps|autoscaling|batch|policy|.*\.k8s\.io)$/;
+/** Groups of Kubernetes itself; those of definitions may end in `.k8s.io`, too. */
+const BUILT_IN_GROUP =
+  /^(?:|apps|autoscaling|batch|policy|(?:admissionregistration|api(?:extensions|registration)|auth(?:entication|orization)|certificates|coordination|discovery|events|(?:flowcontrol|internal)\.apiserver|networking|node|rbac\.authorization|resource|scheduling|storage|storagemigration)\.k8s\.io)$/;
 
 const EVENT = builtIn("Event", "Namespaced");
 const ROLES = [

@@ -100,6 +100,16 @@ const CASES: readonly (readonly [
     ["ClusterRole: configmaps get,list,watch,patch", `ClusterRole: ${EVENTS}`],
   ],
   [
+    "kinds of others in a group of k8s.io, such as those of Gateway API",
+    "",
+    "operator.register({ group: 'gateway.networking.k8s.io', version: 'v1', kind: 'Gateway', plural: 'gateways', scope: 'Namespaced' }, { reconcile });",
+    [
+      `ClusterRole: ${EVENTS}`,
+      `ClusterRole: gateways ${OWN}`,
+      "ClusterRole: gateways/status get,update,patch",
+    ],
+  ],
+  [
     "owned kinds, and owner references of their primaries",
     "",
     "operator.register(Boat, { reconcile }, { sources: [watch(ConfigMap)] });",
