@@ -366,6 +366,8 @@ function tracedEntry(
       return tracedDelivery(entry, moment, kindOf);
     case "kill":
       return note("kill", `the operator is killed: ${entry.why}`, moment);
+    case "exit":
+      return note("exit", `the operator ends: ${entry.why}`, moment);
     case "start":
       return note("start", `incarnation ${entry.incarnation}`, moment);
     case "rejection":

@@ -52,8 +52,8 @@ export interface OperatorSource {
  *
  * @param given The operator.
  * @param options.kinds Further kinds to install.
- * @param options.definitions CustomResourceDefinitions; those of primaries that
- * the operator does not define are installed.
+ * @param options.definitions CustomResourceDefinitions; those of kinds that the
+ * operator watches and does not define are installed.
  * @param options.from File of an older build.
  * @param options.export Name of the export that is the operator.
  * @throws {TypeError} If a file creates no operator.
@@ -97,7 +97,7 @@ export async function operatorSource(
     "../../apiserver/builtin/builtin_definitions.ts"
   );
   const builtIn = builtinDefinitions();
-  const unserved = primaries.filter((kind) =>
+  const unserved = [...new Set(registered)].filter((kind) =>
     ![...builtIn, ...defined].some((known) =>
       known.group === kind.group && known.kind === kind.kind
     )
@@ -125,7 +125,9 @@ export async function operatorSource(
         .values(),
     ],
     primaries,
-    unserved: unserved.filter((kind) => definitionOf(kind) === undefined),
+    unserved: primaries.filter((kind) =>
+      unserved.includes(kind) && definitionOf(kind) === undefined
+    ),
     elects: described.operators.some((one) =>
       one.settings?.leaderElection !== undefined
     ),

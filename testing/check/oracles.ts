@@ -153,9 +153,10 @@ function settles({ run }: Case): readonly Violation[] {
   const step = run.steps.findIndex(({ quiet }) => !quiet);
   if (step < 0) return [];
   const writes = writesOf(run).filter((write) => write.step === step);
-  const text = `the operator does not come to rest after "${
-    run.steps[step]?.text
-  }"`;
+  const exit = notesOf(run, "exit").findLast((one) => one.step === step);
+  const text = writes.length === 0 && exit !== undefined
+    ? `${exit.text}, again and again`
+    : `the operator does not come to rest after "${run.steps[step]?.text}"`;
   return [repeating("settles", text, { step, writes, said: ": it repeats" })];
 }
 
