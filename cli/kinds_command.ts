@@ -41,8 +41,11 @@ export async function documentsOf(
   return parseAllDocuments(text).flatMap((document) => {
     const [error] = document.errors;
     if (error !== undefined) {
+      const rule = error.code === "DUPLICATE_KEY"
+        ? "YAML, with --- between documents"
+        : "YAML";
       throw new UsageError(
-        `Cannot read ${file}: it must be YAML: received ${
+        `Cannot read ${file}: it must be ${rule}: received ${
           error.message.split("\n")[0]
         }`,
       );

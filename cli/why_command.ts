@@ -133,7 +133,7 @@ function unknownObject(object: string): UsageError {
   return new UsageError(
     `Cannot show the runs of ${object}: no controller of the operator knows it${
       object.includes("/")
-        ? ""
+        ? ": it must exist, be of a kind that one reconciles, and match its selectors and namespaces"
         : `; write NAMESPACE/NAME for an object of a namespaced kind, such as default/${object}`
     }`,
   );

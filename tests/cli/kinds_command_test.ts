@@ -130,6 +130,7 @@ test("coracle kinds explains files that it cannot read", async () => {
     const [text, message] of [
       [undefined, /it must be a readable file: ENOENT/],
       ["a: [", /it must be YAML: received /],
+      ["a: 1\na: 2", /it must be YAML, with --- between documents: received /],
       ["", /it has no CustomResourceDefinition: received an empty file/],
       ["kind: Pod\n---\nkind: Pod", /received Pod\n/],
       ["text", /received no kind\n/],

@@ -113,6 +113,13 @@ test("coracle why asks for the namespace of an unknown object", async () => {
   );
 });
 
+test("coracle why says what makes an object unknown", async () => {
+  await assert.rejects(
+    why("default/ann", { histories: [] }),
+    /knows it: it must exist, .* and match its selectors and namespaces$/,
+  );
+});
+
 test("coracle why shows a run that ignores its signal", async () => {
   const aborted = { because: "timeout" as const, ago: 35_400 };
   const history = { ...HISTORY, running: true, aborted, attempt: 0, runs: [] };

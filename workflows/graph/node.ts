@@ -20,7 +20,8 @@ export interface NodeOptions<P extends KubernetesObject, S> {
   readonly dependsOn?: readonly string[] | undefined;
   /**
    * Whether the resource should exist. If not, it is deleted, after everything
-   * that depends on it. By default it should exist.
+   * that depends on it. It is asked when the dependencies are ready: until then
+   * an existing resource stays. By default it should exist.
    */
   readonly reconcileWhen?:
     | ((context: {
