@@ -178,6 +178,9 @@ function runText(run: RecordedRun): string {
     } ms`,
     `    because  ${cause}${run.attempt > 0 ? `, retry ${run.attempt}` : ""}`,
     ...writes.map((write) => `    wrote    ${write}`),
+    ...(step === "nothing"
+      ? ["    waits    for finalizers of others, as it is being deleted"]
+      : []),
     ...(run.workflow === undefined ? [] : [`    workflow ${run.workflow}`]),
     ...(run.error === undefined ? [] : [`    failed   ${run.error}`]),
     ...(run.next === undefined ? [] : [`    next     ${run.next}`]),

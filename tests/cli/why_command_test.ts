@@ -129,6 +129,19 @@ test("coracle why shows a run that ignores its signal", async () => {
   );
 });
 
+test("coracle why says that finalizers of others keep a deleted object", async () => {
+  const [{ error: _error, next: _next, ...run }] = HISTORY.runs as [
+    ObjectHistory["runs"][0],
+  ];
+  const runs = [{ ...run, step: "nothing", outcome: "success", writes: [] }];
+  assert.match(
+    await why("default/web", {
+      histories: [{ ...HISTORY, runs } as ObjectHistory],
+    }),
+    /\n {4}waits {4}for finalizers of others, as it is being deleted\n$/,
+  );
+});
+
 test("coracle why names the missing option", async () => {
   await assert.rejects(why("default/web", { debug: false }), /debug: true/);
   await assert.rejects(why("default/web", { histories: [] }), /no controller/);
