@@ -74,6 +74,8 @@ const RULES: OptionRules<KubernetesDependentOptions<never, never>> = {
  *
  * Kubernetes deletes the object with its primary, unless the relation is by
  * annotations: then the cleanup deletes it.
+ * An object whose desired name has changed stays until then; a {@linkcode
+ * bulkDependent} of one object deletes it at once.
  *
  * @param kind The kind of the object.
  * @param options The desired state, and how it is reconciled.
