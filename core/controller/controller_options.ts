@@ -66,7 +66,8 @@ export interface PrimaryCacheOptions {
    */
   readonly prune?: readonly string[] | undefined;
   /**
-   * Whether only the metadata is watched and kept.
+   * Whether only the metadata is watched and kept; all other fields of the
+   * objects are undefined.
    *
    * @default {false}
    */
