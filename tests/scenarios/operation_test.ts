@@ -281,6 +281,46 @@ scenario(
 );
 
 scenario(
+  "An object of a watch of metadata cannot be used as a replacement",
+  async (fixture) => {
+    const errors: string[] = [];
+    const key = { namespace: "default", name: "data" };
+    await fixture.client.create(ConfigMap, {
+      metadata: key,
+      data: { value: "kept" },
+    });
+    await startGadgets(fixture, async (_gadget, ctx) => {
+      const { metadata, ...rest } = (await ctx.get(ConfigMap, "data"))!;
+      const annotations = { changed: "yes" };
+      await ctx.replace(ConfigMap, {
+        ...rest,
+        metadata: { ...metadata, annotations },
+      }).catch((error: unknown) => void errors.push(String(error)));
+      const whole = await ctx.client.get(ConfigMap, key);
+      whole.metadata.annotations = annotations;
+      await ctx.replace(ConfigMap, whole);
+    }, {
+      watches: [
+        watch(ConfigMap, {
+          metadataOnly: true,
+          mapper: byFunction(() => []),
+        }),
+      ],
+    });
+    await fixture.create("a");
+    const found = () => fixture.client.get(ConfigMap, key);
+    await fixture.until(async () =>
+      (await found()).metadata.annotations !== undefined
+    );
+    assert.match(
+      errors[0] ?? "",
+      /only the metadata, so the rest would be lost/,
+    );
+    assert.deepEqual((await found()).data, { value: "kept" });
+  },
+);
+
+scenario(
   "An object from a pruned cache cannot be used as a replacement",
   async (fixture) => {
     const errors: string[] = [];

@@ -71,6 +71,7 @@ import { type Ownership, type Placed, placedObject } from "./owner.ts";
 import type { PrimarySource } from "../primary_source.ts";
 import type { Run } from "./run.ts";
 import { allWrites, type SourceGroup } from "../source_group.ts";
+import { WatchingSource } from "../watch/watch_source.ts";
 import type { WriteObserver } from "./write_loop.ts";
 import {
   jsonPatchChanges,
@@ -555,6 +556,14 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         `${what}: its cache does not keep "${pruned}", which would be lost; use apply, patch or modify`,
       );
     }
+    const hasMore = Object.keys(object).some((name) =>
+      !["apiVersion", "kind", "metadata"].includes(name)
+    );
+    if (!hasMore && this.#keepsMetadata(kind)) {
+      throw new TypeError(
+        `${what}: its cache keeps only the metadata, so the rest would be lost; use apply, patch or modify`,
+      );
+    }
     const written = await this.#write(kind, keyOf(object), {
       verb: "update",
       body: object,
@@ -754,6 +763,16 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       }`,
       { cause },
     );
+  }
+
+  /** Whether a cache of a kind has only the metadata of its objects. */
+  #keepsMetadata(kind: Kind): boolean {
+    const { sources, cacheIsPartial } = this.#deps;
+    return this.#isPrimaryKind(kind)
+      ? cacheIsPartial
+      : sources.ofKind(kind).some((source) =>
+        source instanceof WatchingSource && source.selection.metadataOnly
+      );
   }
 
   /** Reads an object from the caches; a bounded cache may have to fetch it. */

@@ -284,10 +284,10 @@ export class WatchingSource<
     return this.#options.readOnly ?? this.#role === "watches";
   }
 
-  /** Namespaces and fields of the objects to watch. */
+  /** Namespaces and fields of the objects to watch, and what is kept. */
   get selection(): Pick<
     WatchSourceOptions<never, never>,
-    "fieldSelector" | "namespaces"
+    "fieldSelector" | "metadataOnly" | "namespaces"
   > {
     return this.#options;
   }
