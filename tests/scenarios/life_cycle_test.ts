@@ -119,10 +119,12 @@ scenario(
   },
 );
 
-const Tenant = defineKind({
+// No other scenario may serve this kind with another scope: the garbage collector
+// of a real cluster would look for the owner where it was, and delete what it owns.
+const Team = defineKind({
   group: "sample.coracle.dev",
   version: "v1",
-  kind: "Tenant",
+  kind: "Team",
   scope: "Cluster",
   spec: z.object({ namespace: z.string() }),
   status: z.object({ ready: z.boolean() }).partial(),
@@ -131,41 +133,41 @@ const Tenant = defineKind({
 scenario(
   "A cluster-scoped primary may have namespaced secondaries [ClusterScopedResourceIT]",
   async (fixture) => {
-    await fixture.install(Tenant);
+    await fixture.install(Team);
     const operator = fixture.operator();
-    operator.register(Tenant, {
-      async reconcile(tenant, ctx) {
+    operator.register(Team, {
+      async reconcile(team, ctx) {
         assert.equal(ctx.key.namespace, undefined);
         await ctx.apply(ConfigMap, {
           metadata: {
-            name: tenant.metadata.name,
-            namespace: tenant.spec.namespace,
+            name: team.metadata.name,
+            namespace: team.spec.namespace,
           },
-          data: { tenant: tenant.metadata.name },
+          data: { team: team.metadata.name },
         });
         return patchStatus({ ready: true });
       },
-      async cleanup(tenant, ctx) {
+      async cleanup(team, ctx) {
         await ctx.delete(ConfigMap, {
-          name: tenant.metadata.name,
-          namespace: tenant.spec.namespace,
+          name: team.metadata.name,
+          namespace: team.spec.namespace,
         });
       },
     });
     await fixture.start(operator);
-    await fixture.client.create(Tenant, {
+    await fixture.client.create(Team, {
       metadata: { name: "t" },
       spec: { namespace: "default" },
     });
     await fixture.until(async () =>
-      (await fixture.client.get(Tenant, { name: "t" })).status?.ready === true
+      (await fixture.client.get(Team, { name: "t" })).status?.ready === true
     );
     const key = { namespace: "default", name: "t" };
     const map = await fixture.client.get(ConfigMap, key);
-    assert.equal(map.metadata.ownerReferences?.[0]?.kind, "Tenant");
-    await fixture.client.delete(Tenant, { name: "t" });
+    assert.equal(map.metadata.ownerReferences?.[0]?.kind, "Team");
+    await fixture.client.delete(Team, { name: "t" });
     await fixture.until(async () =>
-      await fixture.client.find(Tenant, { name: "t" }) === undefined
+      await fixture.client.find(Team, { name: "t" }) === undefined
     );
     assert.equal(await fixture.client.find(ConfigMap, key), undefined);
   },
