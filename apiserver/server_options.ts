@@ -216,7 +216,7 @@ const RULES: OptionRules<ApiServerOptions> = {
   host: "name?",
   tls: "boolean?",
   token: "name?",
-  users: { type: "array?", each: TOKEN_RULES },
+  users: { type: "array?", options: TOKEN_RULES },
   authorization: ["none", "rbac", undefined],
   authority: "object?",
   serving: "object?",

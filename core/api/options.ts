@@ -14,8 +14,6 @@
 import { parseByteSize } from "./byte_size.ts";
 import { isDuration, milliseconds } from "./duration.ts";
 
-const encoder = new TextEncoder();
-
 /** Types of options with their descriptions, for errors. */
 const DESCRIPTIONS = {
   any: "given",
@@ -76,10 +74,8 @@ export interface AnyRow {
   readonly off?: unknown;
   /** Texts that are allowed in place of a value of the type. */
   readonly words?: readonly string[];
-  /** Table of the options within this option. */
+  /** Table of the options within this option, or within each item of an array. */
   readonly options?: object;
-  /** Table of the options of each item of an array. */
-  readonly each?: object;
   /**
    * Table of the methods of a custom implementation, which is accepted in place
    * of an object with options. A value with the first of these methods counts
@@ -104,7 +100,6 @@ export interface AnyRow {
 export interface OptionRow<V> extends AnyRow {
   readonly default?: Exclude<V, undefined>;
   readonly options?: TableOf<V>;
-  readonly each?: V extends readonly (infer Item)[] ? TableOf<Item> : never;
   readonly custom?: TableOf<V>;
   check?(
     value: Exclude<V, false | undefined>,
@@ -113,7 +108,7 @@ export interface OptionRow<V> extends AnyRow {
   ): unknown;
 }
 
-type TableOf<V> = V extends readonly unknown[] ? never
+type TableOf<V> = V extends readonly (infer Item)[] ? TableOf<Item>
   : V extends object ? OptionRules<V>
   : never;
 
@@ -239,9 +234,8 @@ function checkRow(
   if (value === false && "off" in row) return;
   if (!row.words?.includes(value as string)) {
     checkOption(value, row.type, { name, subject });
-    const { options, each, custom } = row as {
+    const { options, custom } = row as {
       readonly options?: AnyTable;
-      readonly each?: AnyTable;
       readonly custom?: AnyTable;
     };
     if (
@@ -250,10 +244,8 @@ function checkRow(
     ) {
       checkParts(value, custom, `${subject}, ${name}`);
     } else if (options !== undefined) {
-      checkOptions(value as object, options, `${subject}, ${name}`);
-    } else if (each !== undefined) {
-      for (const item of value as readonly object[]) {
-        checkOptions(item, each, `${subject}, ${name}`);
+      for (const item of Array.isArray(value) ? value : [value]) {
+        checkOptions(item, options, `${subject}, ${name}`);
       }
     }
   }
@@ -300,7 +292,8 @@ function resolvedValue(value: unknown, row: AnyRow): unknown {
   if (type === "duration") return milliseconds(value as string | number);
   if (type === "bytes") return parseByteSize(value as string | number);
   const table = row.options as AnyTable | undefined;
-  return table === undefined || row.custom !== undefined
+  const isWhole = row.custom !== undefined || Array.isArray(value);
+  return table === undefined || isWhole
     ? value
     : resolve(value as Readonly<Record<string, unknown>>, table);
 }
@@ -402,7 +395,7 @@ function isInRange(value: unknown, type: OptionType): boolean {
       return value !== "";
     case "manager":
       return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u.test(value as string) &&
-        encoder.encode(value as string).length <= 128;
+        new TextEncoder().encode(value as string).length <= 128;
     case "duration":
       return isDuration(value);
     case "bytes":

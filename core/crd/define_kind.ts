@@ -58,14 +58,14 @@ const VERSION_RULES: OptionRules<KindVersion> = {
   spec: "any?",
   status: "any?",
   description: "string?",
-  printerColumns: { type: "array?", each: COLUMN_RULES },
+  printerColumns: { type: "array?", options: COLUMN_RULES },
   selectableFields: {
     type: "strings?",
     check: (paths, subject, name) =>
       paths.forEach((path) => checkPath(path, subject, name)),
   },
   scale: { type: "object?", options: SCALE_RULES },
-  validations: { type: "array?", each: RULE_RULES },
+  validations: { type: "array?", options: RULE_RULES },
   served: "boolean?",
   deprecated: {
     type: "any?",

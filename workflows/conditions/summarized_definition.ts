@@ -216,7 +216,7 @@ export type RequestNames = NonNullable<
 
 /** Validation rules of a {@linkcode SummarizedDefinition}. */
 export const SUMMARIZED_RULES: OptionRules<SummarizedDefinition<never>> = {
-  summaries: { type: "array?", each: SUMMARY_RULES },
+  summaries: { type: "array?", options: SUMMARY_RULES },
   gates: "strings?",
   succeeded: {
     type: "object?",

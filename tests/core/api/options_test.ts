@@ -104,7 +104,7 @@ test("checkOptions checks each item of an array by its table", () => {
   const check = (rights: unknown) =>
     checkOptions(
       { rights },
-      { rights: { type: "array?", each: { verb: "name" } } },
+      { rights: { type: "array?", options: { verb: "name" } } },
       "a thing",
     );
   check(undefined);
