@@ -1,6 +1,7 @@
 import { type Duration, milliseconds } from "../core/api/duration.ts";
+import { whyNoKeyOf } from "../core/api/kind.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
-import { keyOf, keyText, whyNoKeyOf } from "../core/api/object_key.ts";
+import { keyOf, keyText } from "../core/api/object_key.ts";
 import { checkOptions, type OptionRules } from "../core/api/options.ts";
 import type { Context } from "../core/controller/context.ts";
 import type {

@@ -146,6 +146,17 @@ export function isResolved<T extends KubernetesObject>(
   return plural !== undefined && scope !== undefined;
 }
 
+/** Why no object of a kind has a key like this; undefined if one may have it. */
+export function whyNoKeyOf(
+  { kind, scope }: Kind,
+  key: string,
+): string | undefined {
+  const isNamespaced = scope === "Namespaced";
+  if (scope === undefined || isNamespaced === key.includes("/")) return;
+  const form = isNamespaced ? "namespace/name" : "name";
+  return `the key of a ${kind} is "${form}": received "${key}"`;
+}
+
 /**
  * URL path of the collection of a kind.
  *

@@ -49,20 +49,6 @@ export function parseKey(text: string): ObjectKey {
     : { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
 }
 
-/** Why no object of a kind has a key like this; undefined if one may have it. */
-export function whyNoKeyOf(
-  { kind, scope }: {
-    readonly kind: string;
-    readonly scope?: string | undefined;
-  },
-  key: string,
-): string | undefined {
-  const isNamespaced = scope === "Namespaced";
-  if (scope === undefined || isNamespaced === key.includes("/")) return;
-  const form = isNamespaced ? "namespace/name" : "name";
-  return `the key of a ${kind} is "${form}": received "${key}"`;
-}
-
 export function keyOf(object: KubernetesObject): ObjectKey {
   const { namespace, name } = object.metadata;
   return namespace ? { namespace, name } : { name };

@@ -13,14 +13,14 @@
  *
  * @module
  */
-import { type Kind, kindText, type ResolvedKind } from "../api/kind.ts";
-import type { KubernetesObject } from "../api/object.ts";
 import {
-  keyText,
-  type ObjectKey,
-  parseKey,
+  type Kind,
+  kindText,
+  type ResolvedKind,
   whyNoKeyOf,
-} from "../api/object_key.ts";
+} from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
 import type { InformerHealth } from "../cache/informer/shared_informer.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { Client } from "../client/client.ts";

@@ -1,11 +1,12 @@
-import { isResolved, type Kind, kindText, sameKind } from "../api/kind.ts";
-import type { KubernetesObject } from "../api/object.ts";
 import {
-  keyOf,
-  keyText,
-  type ObjectKey,
+  isResolved,
+  type Kind,
+  kindText,
+  sameKind,
   whyNoKeyOf,
-} from "../api/object_key.ts";
+} from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
 import type {
   OwnWrite,
@@ -63,8 +64,6 @@ export class SourceGroup<P extends KubernetesObject> {
    * namespaces.
    */
   readonly #begun: PromiseWithResolvers<void> = Promise.withResolvers();
-  /** Sources that have triggered keys which no primary can have. */
-  readonly #misled: WeakSet<EventSource<P>> = new WeakSet();
   /** Handler of triggers; undefined before the start. */
   #handler: TriggerHandler | undefined;
   #namespaces: NamespaceSet = [];
@@ -320,6 +319,8 @@ export class SourceGroup<P extends KubernetesObject> {
   }
 
   async #begin(source: EventSource<P>): Promise<void> {
+    const { log, primaryKind } = this.#deps;
+    let isMisled = false;
     await source.start({
       ...this.#deps,
       namespaces: this.#namespaces,
@@ -333,24 +334,18 @@ export class SourceGroup<P extends KubernetesObject> {
       },
       trigger: (key, event = NO_DETAIL) => {
         const text = typeof key === "string" ? key : keyText(key);
-        this.#checkKey(text, source);
+        const error = isMisled ? undefined : whyNoKeyOf(primaryKind, text);
+        if (error !== undefined) {
+          isMisled = true; // Once is enough.
+          const fields = { source: source.name, error };
+          log.warn("An event source triggers what cannot exist", fields);
+        }
         return this.#started.has(source) &&
           this.#handler?.onTrigger(text, source.name, event) === true;
       },
       retryFailed: (key) => {
         if (this.#started.has(source)) this.#handler?.retryFailed(key);
       },
-    });
-  }
-
-  /** Says once for each source that no primary can have the key of a trigger. */
-  #checkKey(key: string, source: EventSource<P>): void {
-    const error = whyNoKeyOf(this.#deps.primaryKind, key);
-    if (error === undefined || this.#misled.has(source)) return;
-    this.#misled.add(source);
-    this.#deps.log.warn("An event source triggers what cannot exist", {
-      source: source.name,
-      error,
     });
   }
 
