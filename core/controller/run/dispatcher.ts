@@ -239,9 +239,11 @@ export class Dispatcher<P extends KubernetesObject> {
   ): ReconcileResult | void | Promise<ReconcileResult | void> {
     const { reconciler, workflow } = this.#deps;
     const copy = mutableCopy(primary);
+    const call = () =>
+      this.#phase("reconcile", () => reconciler.reconcile(copy, context));
     const managed = workflow?.explicit ? undefined : workflow;
     if (reconciler.initContext === undefined && managed === undefined) {
-      return this.#invoke(copy, context);
+      return call();
     }
     return (async () => {
       await reconciler.initContext?.(copy, context);
@@ -251,16 +253,8 @@ export class Dispatcher<P extends KubernetesObject> {
           () => managed.reconcile(copy, context),
         );
       }
-      return await this.#invoke(copy, context);
+      return await call();
     })();
-  }
-
-  #invoke(
-    copy: P,
-    context: RunContext<P>,
-  ): ReconcileResult | void | Promise<ReconcileResult | void> {
-    const { reconciler } = this.#deps;
-    return this.#phase("reconcile", () => reconciler.reconcile(copy, context));
   }
 
   /** Checks the result of a reconciler, and writes it. */

@@ -179,7 +179,8 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   onPrimaryLeft(key: string): void {
-    this.#notifyDeleted(key, undefined);
+    const left = { type: "deleted", key: parseKey(key) } as const;
+    this.#deps.sources.primaryEvent({ ...left, object: undefined });
     this.forget(key, "namespace");
   }
 
@@ -221,14 +222,6 @@ export class EventProcessor<P extends KubernetesObject>
         this.#queue.add(key, INITIAL);
       }
     }
-  }
-
-  #notifyDeleted(key: string, object: P | undefined): void {
-    this.#deps.sources.primaryEvent({
-      type: "deleted",
-      key: parseKey(key),
-      object,
-    });
   }
 
   /** Passes a change on to the sources that follow primaries. */

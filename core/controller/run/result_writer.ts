@@ -139,15 +139,12 @@ export class ResultWriter<P extends KubernetesObject> {
       // The next run follows immediately and observes a newer generation.
       return;
     }
-    const own = { ...definedFields(status) as Body };
-    // An older generation that `{ ...status }` has copied says nothing.
-    const isCopied = own[OBSERVED] === storedGeneration(primary) &&
-      Number(own[OBSERVED]) < Number(generation);
-    if (isCopied) delete own[OBSERVED];
-    const fields = {
-      ...(generation !== undefined && { [OBSERVED]: generation }),
-      ...own,
-    };
+    const fields = { ...definedFields(status) as Body };
+    const { [OBSERVED]: own = storedGeneration(primary) } = fields;
+    // The generation that `{ ...status }` has copied says nothing.
+    if (generation !== undefined && own === storedGeneration(primary)) {
+      fields[OBSERVED] = generation;
+    }
     if (status !== undefined && method === "apply") {
       await this.#setStatus(context, { primary: object, fields, signal });
     } else {

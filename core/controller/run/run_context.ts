@@ -556,10 +556,16 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         `${what}: its cache does not keep "${pruned}", which would be lost; use apply, patch or modify`,
       );
     }
-    const hasMore = Object.keys(object).some((name) =>
-      !["apiVersion", "kind", "metadata"].includes(name)
+    const { sources, cacheIsPartial } = this.#deps;
+    const isPartial = this.#isPrimaryKind(kind)
+      ? cacheIsPartial
+      : sources.ofKind(kind).some((source) =>
+        source instanceof WatchingSource && source.selection.metadataOnly
+      );
+    const isMetadata = Object.keys(object).every((name) =>
+      ["apiVersion", "kind", "metadata"].includes(name)
     );
-    if (!hasMore && this.#keepsMetadata(kind)) {
+    if (isPartial && isMetadata) {
       throw new TypeError(
         `${what}: its cache keeps only the metadata, so the rest would be lost; use apply, patch or modify`,
       );
@@ -765,16 +771,6 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     );
   }
 
-  /** Whether a cache of a kind has only the metadata of its objects. */
-  #keepsMetadata(kind: Kind): boolean {
-    const { sources, cacheIsPartial } = this.#deps;
-    return this.#isPrimaryKind(kind)
-      ? cacheIsPartial
-      : sources.ofKind(kind).some((source) =>
-        source instanceof WatchingSource && source.selection.metadataOnly
-      );
-  }
-
   /** Reads an object from the caches; a bounded cache may have to fetch it. */
   #cached<T extends KubernetesObject>(
     kind: Kind<T>,
@@ -801,19 +797,15 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     return sameKind(kind, this.#deps.kind);
   }
 
-  /** Key without a namespace if the kind is cluster-scoped. */
-  #scopedKey(kind: Kind, key: ObjectKey): ObjectKey | Promise<ObjectKey> {
-    const scoped = ({ scope }: Pick<ResolvedKind, "scope">) =>
-      scope === "Cluster" ? { name: key.name } : key;
-    return isResolved(kind)
-      ? scoped(kind)
-      : this.#deps.client.resolve(kind).then(scoped);
-  }
-
-  #keyOf(kind: Kind, key: string | ObjectKey): ObjectKey | Promise<ObjectKey> {
+  /** Key that a reconciler names, without a namespace for a cluster-scoped kind. */
+  async #keyOf(kind: Kind, named: string | ObjectKey): Promise<ObjectKey> {
     const { namespace } = this.#run.primary.metadata;
-    const named = typeof key === "string" ? { namespace, name: key } : key;
-    return this.#scopedKey(kind, checkedKey(kind, named));
+    const isName = typeof named === "string";
+    const key = checkedKey(kind, isName ? { namespace, name: named } : named);
+    const { scope } = isResolved(kind)
+      ? kind
+      : await this.#deps.client.resolve(kind);
+    return scope === "Cluster" ? { name: key.name } : key;
   }
 
   /** Object with its namespace, and with the primary as its owner. */

@@ -287,11 +287,13 @@ export class WriteObserver {
     const { key } = run;
     const written = after.keyText === key ? key : after.keyText;
     const object = this.#idOf(kind, written);
+    // A write may revert an earlier one of the run: each has a number.
+    const { length: earlier } = run.writes.filter((other) =>
+      other.verb === verb && other.key === written && sameKind(other.kind, kind)
+    );
     const id = object === key && subresource !== undefined
       ? key
-      : `${key} ${verb} ${object}${
-        subresource === undefined ? earlierWrites(run, write) : ""
-      }`;
+      : `${key} ${verb} ${object} ${earlier}`;
     const target = () => `${kindText(kind)} ${written}`;
     run.wrote({
       verb,
@@ -323,19 +325,4 @@ export class WriteObserver {
     }
     return fight;
   }
-}
-
-/**
- * Text for the earlier writes of a run to the same object by the same verb, which
- * this one may revert: it is compared with that of the run before.
- */
-function earlierWrites<P extends KubernetesObject>(
-  { writes }: Run<P>,
-  { verb, kind, after }: StoredWrite,
-): string {
-  const { length } = writes.filter((write) =>
-    write.verb === verb && write.key === after.keyText &&
-    sameKind(write.kind, kind)
-  );
-  return length === 0 ? "" : ` ${length}`;
 }
