@@ -1,5 +1,5 @@
 import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server as TcpServer } from "node:net";
 import process from "node:process";
 
 /**
@@ -22,7 +22,7 @@ export function nodeHttps(): typeof import("node:https") {
  * @throws {Error} If the port is in use or may not be used.
  */
 export async function listenOn(
-  server: Server,
+  server: TcpServer,
   address: { readonly port: number; readonly host: string },
   action: string,
 ): Promise<number> {

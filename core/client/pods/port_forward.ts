@@ -1,4 +1,5 @@
 import { createServer, type Socket } from "node:net";
+import { listenOn } from "../../node_http.ts";
 import { ChannelStream } from "./channel_stream.ts";
 import { textOf } from "../transport/chunk_queue.ts";
 import type { StreamConnection } from "../transport/transport.ts";
@@ -106,13 +107,9 @@ export class PortForward {
       socket.on("error", () => socket.destroy());
       void this.#join(socket);
     });
-    await new Promise<void>((resolve, reject) => {
-      server.on("error", reject);
-      server.listen(port, host, resolve);
-    });
-    const address = server.address();
+    const at = `listen on ${host}:${port}`;
     return {
-      port: typeof address === "object" ? address?.port ?? 0 : 0,
+      port: await listenOn(server, { port, host }, at),
       close: () =>
         new Promise((resolve) => {
           server.close(() => resolve());

@@ -387,6 +387,20 @@ test("Client.portForward listens on a local port", async () => {
   }
 });
 
+test("Client.portForward names the local port that is in use", async () => {
+  const { client } = clientWith(shoutingPod);
+  const forward = client.portForward(KEY, { port: 80 });
+  const { port, close } = await forward.listen();
+  try {
+    await assert.rejects(
+      forward.listen({ port }),
+      new RegExp(`^Error: Cannot listen on 127\\.0\\.0\\.1:${port}: .*`),
+    );
+  } finally {
+    await close();
+  }
+});
+
 test("Client.portForward waits for a slow caller without losing data", async () => {
   const stream = new ScriptedStream("v4.channel.k8s.io");
   const { client } = clientWith(() => stream);
