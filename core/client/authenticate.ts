@@ -150,9 +150,12 @@ export function identityHeaders(
   credential: Credential,
   impersonate?: Impersonation,
 ): IdentityHeaders {
-  const authorization = authorizationOf(credential);
+  const { token, username, password = "" } = credential;
   const headers: Record<string, string> = {};
-  if (authorization !== undefined) headers["authorization"] = authorization;
+  if (token) headers["authorization"] = `Bearer ${token}`;
+  else if (username) {
+    headers["authorization"] = basicAuthorization(username, password);
+  }
   if (impersonate === undefined) return { headers };
   headers["impersonate-user"] = impersonate.user;
   if (impersonate.uid) headers["impersonate-uid"] = impersonate.uid;
@@ -164,12 +167,6 @@ export function identityHeaders(
     repeatedHeaders[`impersonate-extra-${headerNamePart(name)}`] = values;
   }
   return { headers, repeatedHeaders };
-}
-
-function authorizationOf(credential: Credential): string | undefined {
-  const { token, username, password = "" } = credential;
-  if (token) return `Bearer ${token}`;
-  return username ? basicAuthorization(username, password) : undefined;
 }
 
 /** Percent-encodes a key for use in a header name. */

@@ -126,9 +126,7 @@ const DEFAULT_PAGE_SIZE = 500;
 export class Client {
   static {
     sendWrite = async (client, kind, request) => {
-      const built = request(
-        isResolved(kind) ? kind : await client.resolve(kind),
-      );
+      const built = request(await client.resolve(kind));
       return new Answer(built, await client.#connection.bytes(built));
     };
   }

@@ -68,8 +68,11 @@ export class Discovery {
   ): Promise<ResolvedKind<T>> {
     checkKind(kind, "a request");
     const { group, version } = kind;
-    const cached = this.#cached(kind);
-    const resource = (cached && await find(kind, cached)) ??
+    const { at = -Infinity, resources } = this.#cache.get(apiVersionOf(kind)) ??
+      {};
+    const isFresh = this.#deps.clock.now() - at < CACHE_LIFETIME_MS;
+    const known = isFresh ? resources : undefined;
+    const resource = (known && await find(kind, known)) ??
       await find(kind, this.#fetch(kind));
     if (resource === undefined) {
       throw new ApiError(
@@ -96,7 +99,9 @@ export class Discovery {
       const list = await this.#deps.json(
         pathRequest(root, { accept: AGGREGATED_TYPES }),
       );
-      if (kindOf(list) === "APIGroupDiscoveryList") return readAggregated(list);
+      if (entry(list)["kind"] === "APIGroupDiscoveryList") {
+        return readAggregated(list);
+      }
       const versions = await Promise.allSettled(
         readGroupVersions(list).map((version) => this.#list(version)),
       );
@@ -112,14 +117,6 @@ export class Discovery {
   async version(options: RequestOptions): Promise<ServerVersion> {
     const request = pathRequest("/version", options);
     return await this.#deps.json(request) as ServerVersion;
-  }
-
-  #cached(kind: Kind): CachedResources["resources"] | undefined {
-    const cached = this.#cache.get(apiVersionOf(kind));
-    return cached !== undefined &&
-        this.#deps.clock.now() - cached.at < CACHE_LIFETIME_MS
-      ? cached.resources
-      : undefined;
   }
 
   #fetch(kind: Kind): CachedResources["resources"] {
@@ -153,12 +150,6 @@ async function find(
     if (ApiError.is(error) && error.isNotFound) return undefined;
     throw error;
   }
-}
-
-function kindOf(value: unknown): unknown {
-  return typeof value === "object" && value !== null && "kind" in value
-    ? value.kind
-    : undefined;
 }
 
 /** Resource that a server serves. */

@@ -240,7 +240,11 @@ export async function responseError(
   const { headers, status } = response;
   if (status < 400) {
     await response.cancel();
-    const host = redirectHost(headers["location"]);
+    const { location = "" } = headers;
+    // Its path and query may contain secrets.
+    const host = URL.canParse(location)
+      ? new URL(location).origin
+      : "another path";
     return new ApiError(
       `Cannot ${request.action}: redirects are not followed: received ${status} to ${host}`,
       { status },
@@ -274,13 +278,6 @@ export function bodyError(
     retryAfter,
     path,
   });
-}
-
-/** Origin of a redirect; its path and query may contain secrets. */
-function redirectHost(location: string | undefined): string {
-  return location !== undefined && URL.canParse(location)
-    ? new URL(location).origin
-    : "another path";
 }
 
 /**
