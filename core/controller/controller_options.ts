@@ -510,12 +510,9 @@ function checkReconciler(kind: string, reconciler: object): void {
 function misspeltMethod(reconciler: object): string | undefined {
   const parts: object[] = [];
   let part = reconciler;
-  for (
-    ;
-    part && part !== Object.prototype;
-    part = Object.getPrototypeOf(part)
-  ) {
+  while (part && part !== Object.prototype) {
     parts.push(part);
+    part = Object.getPrototypeOf(part);
   }
   const missing = METHODS.filter((name) => !(name in reconciler));
   return parts.flatMap(Object.getOwnPropertyNames).find((name) =>

@@ -52,10 +52,15 @@ export class Fence {
   readonly client: Client;
 
   constructor(deps: FenceDeps) {
-    this.#deps = deps;
+    const { lease } = this.#deps = deps;
     this.client = deps.client.with([(next) => async (request) => {
       if (!WRITES.has(request.verb)) return await next(request);
-      const beforeSend = () => this.#check(request);
+      const beforeSend = () => {
+        if (lease.isHeld) return;
+        throw new Error(
+          `Cannot ${request.action}: this replica is not ${lease.role}, or cannot be sure of it`,
+        );
+      };
       beforeSend();
       request.signal?.throwIfAborted();
       return await this.#write(next, { ...request, beforeSend });
@@ -65,14 +70,6 @@ export class Fence {
   /** Resolves when all writes that are pending now have ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#pending);
-  }
-
-  #check({ action }: ApiRequest): void {
-    const { lease } = this.#deps;
-    if (lease.isHeld) return;
-    throw new Error(
-      `Cannot ${action}: this replica is not ${lease.role}, or cannot be sure of it`,
-    );
   }
 
   async #write(

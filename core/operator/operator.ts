@@ -451,7 +451,10 @@ export class Operator {
       // A start in progress may have opened something, which is closed as well.
       await this.#starting?.catch(() => {});
       this.#lag.close();
-      await this.#disconnect();
+      await this.#coordination?.stop();
+      await this.#deps?.informers.stop();
+      if (this.#settings.client === undefined) await this.#client?.close();
+      this.#deps = this.#coordination = this.#client = undefined;
       await this.#probes.stop();
     } finally {
       this.#state = "stopped";
@@ -506,12 +509,5 @@ export class Operator {
       isDeveloped: development() !== undefined,
     };
     return this.#deps;
-  }
-
-  async #disconnect(): Promise<void> {
-    await this.#coordination?.stop();
-    await this.#deps?.informers.stop();
-    if (this.#settings.client === undefined) await this.#client?.close();
-    this.#deps = this.#coordination = this.#client = undefined;
   }
 }

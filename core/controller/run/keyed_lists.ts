@@ -109,7 +109,7 @@ function entriesOf(list: unknown, schema: Schema): Map<string, unknown> {
 }
 
 /** Field of an object; undefined if a cache does not keep it. */
-function partOf(object: unknown, name: string): unknown {
+export function partOf(object: unknown, name: string): unknown {
   return isJsonObject(object)
     ? Object.getOwnPropertyDescriptor(object, name)?.value
     : undefined;

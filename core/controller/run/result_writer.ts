@@ -12,7 +12,7 @@ import {
 import { isJsonObject } from "../../patch/json_value.ts";
 import { applyMergePatch, definedFields } from "../../patch/merge_patch.ts";
 import type { ReconcileResult } from "../result.ts";
-import { mentionsKeyedList, mergeKeyedLists } from "./keyed_lists.ts";
+import { mentionsKeyedList, mergeKeyedLists, partOf } from "./keyed_lists.ts";
 import type { RunContext, RunDeps, Written } from "./run_context.ts";
 
 export interface ResultWriterDeps<P extends KubernetesObject> {
@@ -364,10 +364,8 @@ async function leftoversOf(
   object: KubernetesObject,
   manager: string,
 ): Promise<object | undefined> {
-  const managed = Object.getOwnPropertyDescriptor(
-    object.metadata,
-    "managedFields",
-  )?.value as KubernetesObject["metadata"]["managedFields"];
+  type Managed = KubernetesObject["metadata"]["managedFields"];
+  const managed = partOf(object.metadata, "managedFields") as Managed;
   const mayHave = managed?.some((entry) =>
     entry.manager === manager && entry.operation === "Update"
   );
@@ -387,10 +385,7 @@ function hasObservedGeneration(kind: Kind): boolean {
 
 /** Observed generation in the status of an object, if the cache keeps it. */
 function storedGeneration(object: KubernetesObject): unknown {
-  // The getter of a pruned status would throw.
-  const status: unknown = Object.getOwnPropertyDescriptor(object, "status")
-    ?.value;
-  return isJsonObject(status) ? status[OBSERVED] : undefined;
+  return partOf(partOf(object, "status"), OBSERVED);
 }
 
 /**

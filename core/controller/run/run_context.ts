@@ -2,7 +2,6 @@ import { type Clock, loadModule } from "../../clock.ts";
 import { ApiError } from "../../api/api_error.ts";
 import {
   checkKind,
-  isResolved,
   type Kind,
   kindText,
   type ResolvedKind,
@@ -67,6 +66,7 @@ import type {
 } from "../event_source.ts";
 import { checkFinalizer, hasFinalizer, setFinalizer } from "../finalizer.ts";
 import { FollowedWrites } from "./followed_writes.ts";
+import { partOf } from "./keyed_lists.ts";
 import { type Ownership, type Placed, placedObject } from "./owner.ts";
 import type { PrimarySource } from "../primary_source.ts";
 import type { Run } from "./run.ts";
@@ -802,9 +802,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const { namespace } = this.#run.primary.metadata;
     const isName = typeof named === "string";
     const key = checkedKey(kind, isName ? { namespace, name: named } : named);
-    const { scope } = isResolved(kind)
-      ? kind
-      : await this.#deps.client.resolve(kind);
+    const { scope } = await this.#deps.client.resolve(kind);
     return scope === "Cluster" ? { name: key.name } : key;
   }
 
@@ -849,8 +847,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     if (!isJsonObject(patch)) return;
     const whole = this.#isPrimaryKind(kind) &&
       !this.#deps.cacheIsPartial;
-    const field = before && Object.getOwnPropertyDescriptor(before, "status");
-    const current = field?.value ?? (whole ? {} : undefined);
+    const current = partOf(before, "status") ?? (whole ? {} : undefined);
     return checkStatusPatch(kind, patch, current as object | undefined);
   }
 }
