@@ -179,13 +179,16 @@ function beforeDiscovery(client: Client, ask: (version: string) => void): void {
   };
 }
 
-test("installCrd() waits until discovery lists all served versions", async () => {
+test("installCrd() waits until discovery lists the served versions", async () => {
   const lamps = defineKind({
     group: "sample.coracle.dev",
     version: "v2",
     kind: "Lamp",
     spec: z.object({}),
-    versions: { v1: { spec: z.object({}) } },
+    versions: {
+      v1: { spec: z.object({}) },
+      v1alpha1: { spec: z.object({}), served: false },
+    },
   });
   await withServer(async ({ client }) => {
     const asked: string[] = [];

@@ -72,7 +72,9 @@ test("MetricsRegistry removes a series and calls collectors first", () => {
   const gauge = registry.gauge({ name: "a", help: "A." });
   const labels = Object.freeze({ to: "x" });
   const stop = registry.onCollect(() => gauge.set(7, labels));
-  assert.match(registry.text(), /a\{to="x"\} 7/);
+  for (let reads = 0; reads < 3; reads++) {
+    assert.match(registry.text(), /a\{to="x"\} 7/);
+  }
   stop();
   gauge.remove(labels);
   assert.doesNotMatch(registry.text(), /to="x"/);
