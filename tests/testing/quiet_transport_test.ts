@@ -62,3 +62,14 @@ test("A server is not quiet while a client waits for one definition", async () =
   const lasting = `${watch}&allowWatchBookmarks=true`;
   assert.equal(await isQuietDuring(lasting), true);
 });
+
+test("A server is quiet after an answer whose reader has left it", async () => {
+  const { transport } = openTransport();
+  const request = { method: "GET", path: "/api/v1/pods", headers: {} } as const;
+  const { body } = await transport.send(request);
+  for await (const _ of body) break;
+  assert.equal(
+    await Promise.race([transport.quiet().then(() => true), later(false)]),
+    true,
+  );
+});

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ResolvedKind, untyped } from "../../core/api/kind.ts";
-import { policyRules, rbacManifests } from "../../testing/rbac.ts";
+import { isCovered, policyRules, rbacManifests } from "../../testing/rbac.ts";
 
 function kind(
   group: string,
@@ -135,5 +135,23 @@ test("rbacManifests() repeats no right for all namespaces in one namespace", () 
       { metadata, rules },
     ) => [metadata.namespace, rules?.[0]?.resources]),
     [["ops", ["leases"]]],
+  );
+});
+
+test("isCovered() needs each verb in each namespace", () => {
+  const given = [{
+    kind: ConfigMap,
+    verbs: ["get", "list"],
+    namespaces: ["a", "b"],
+  }] as const;
+  const get = { kind: ConfigMap, verbs: ["get"] } as const;
+  assert.equal(isCovered({ ...get, namespaces: ["b"] }, given), true);
+  assert.equal(isCovered({ ...get, namespaces: ["a", "b"] }, given), true);
+  assert.equal(isCovered({ ...get, namespaces: ["b", "c"] }, given), false);
+  assert.equal(isCovered(get, given), false, "all namespaces");
+  const verbs = ["get", "patch"] as const;
+  assert.equal(
+    isCovered({ ...get, verbs, namespaces: ["a"] }, given),
+    false,
   );
 });

@@ -5,7 +5,10 @@ import { untyped } from "../../core/api/kind.ts";
 import type { KubernetesObject, UntypedObject } from "../../core/api/object.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
-import { CustomResourceDefinition as Crd } from "../../core/kinds/mod.ts";
+import {
+  ConfigMap,
+  CustomResourceDefinition as Crd,
+} from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { TestCluster } from "../../testing/test_cluster.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
@@ -59,6 +62,26 @@ test("A definition that a test with a virtual clock applies is served", async ()
     await cluster.apply({ ...cell, metadata: { name: "a" } });
     await cluster.complete(cluster.client.delete(Crd, stored.metadata));
     await cluster.complete(cluster.apply(crd));
+  } finally {
+    await cluster.stop();
+  }
+});
+
+test("An object is applied in its namespace, or else in that of the test", async () => {
+  const map = { apiVersion: "v1", kind: "ConfigMap" };
+  const cluster = await TestCluster.start({
+    objects: [{ ...map, metadata: { name: "a", namespace: "kube-system" } }],
+  });
+  try {
+    const { client, namespace } = cluster;
+    const other = await cluster.apply({
+      ...map,
+      metadata: { name: "b", namespace: "kube-system" },
+    });
+    assert.equal(other.metadata.namespace, "kube-system");
+    const own = await cluster.apply({ ...map, metadata: { name: "b" } });
+    assert.equal(own.metadata.namespace, namespace);
+    await client.get(ConfigMap, { namespace: "kube-system", name: "a" });
   } finally {
     await cluster.stop();
   }

@@ -250,6 +250,12 @@ test("Workflow refuses a bulk that would delete the objects of another node", ()
   }
   new Workflow().add("many", selected)
     .add("one", bulk({ watch: { labelSelector: "part=one" } }));
+  const labelSelector = "part=many";
+  new Workflow().add(
+    "many",
+    bulk({ watch: { labelSelector, namespaces: ["a"] } }),
+  )
+    .add("one", bulk({ watch: { labelSelector, namespaces: ["b"] } }));
   new Workflow().add("many", bulk()).add("one", readOnlyDependent(ConfigMap));
 });
 
