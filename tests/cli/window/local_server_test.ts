@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
 import {
   jsonAnswer,
@@ -7,6 +8,8 @@ import {
   serveLocally,
   TOKEN_HEADER,
 } from "../../../cli/window/local_server.ts";
+import { PROJECT } from "../../support/child_process.ts";
+import { Program, runtimeCommand } from "../../support/program.ts";
 
 /** Serves the body of each request, and a page. */
 async function withServer(
@@ -93,3 +96,13 @@ test("A local server refuses other methods, large bodies and no JSON", () =>
       await response.body?.cancel();
     }
   }));
+
+test("A local server without keepAlive lets its program end", async () => {
+  const file = join(PROJECT, "tests", "cli", "fixtures", "local_server.ts");
+  const program = new Program([...runtimeCommand(), file]);
+  try {
+    assert.equal(await program.ended(), 0, program.output);
+  } finally {
+    await program.kill();
+  }
+});
