@@ -26,7 +26,7 @@ async function saidOf(request: Partial<AuditEvent>): Promise<string> {
       namespace: "default",
       ...request,
     } as AuditEvent;
-    audit({ ...event, user: "somebody else" });
+    audit({ ...event, user: "somebody else", verb: "deletecollection" });
     audit(event);
     audit(event);
     await until("it is said", () => said.length > 0);

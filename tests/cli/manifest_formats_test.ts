@@ -60,11 +60,12 @@ async function write(
   folder: string,
   format: "helm" | "kustomize",
   kinds: readonly string[] = ["Boat"],
+  image = "registry.test:5000/boats:1.2.0",
 ): Promise<string> {
   const output = join(folder, "out");
   const { code, out, said } = await manifests(
     operatorFile(folder, kinds),
-    "--image=registry.test:5000/boats:1.2.0",
+    `--image=${image}`,
     "--name=boats",
     `--format=${format}`,
     `--output=${output}`,
@@ -116,6 +117,25 @@ test("coracle manifests writes a Helm chart with values and their schema", async
       /^metadata:\n(?!(?: {2}name.*\n)+ {2}labels:)/m,
     );
   }
+  const templates = filesOf(join(chart, "templates"))
+    .map((path) => read(join("templates", path))).join("");
+  for (
+    const name of [
+      "crds",
+      "networkPolicy",
+      "podDisruptionBudget",
+      "rbac",
+      "serviceAccount",
+      "serviceMonitor",
+    ]
+  ) {
+    for (const field of Object.keys(values[name])) {
+      assert(
+        templates.includes(`.Values.${name}.${field}`),
+        `${name}.${field}`,
+      );
+    }
+  }
   const { properties } = JSON.parse(read("values.schema.json"));
   assert.deepEqual(
     Object.keys(properties).filter((name) => name !== "global").toSorted(),
@@ -145,6 +165,16 @@ test("coracle manifests writes a kustomization with components", async () => {
     assert.equal(kind, "Component");
     assert(existsSync(join(root, "components", name, resources[0])));
   }
+});
+
+test("coracle manifests writes the digest of an image into a kustomization", async () => {
+  const folder = temporaryFolder();
+  const digest = `sha256:${"0".repeat(64)}`;
+  await write(folder, "kustomize", ["Boat"], `registry.test/boats@${digest}`);
+  const file = join(folder, "out", "kustomization.yaml");
+  assert.deepEqual(parse(readFileSync(file, "utf8")).images, [
+    { name: "registry.test/boats", digest },
+  ]);
 });
 
 test("kubectl builds the kustomization with all components", {
