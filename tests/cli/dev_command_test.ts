@@ -183,6 +183,9 @@ test("coracle dev shows runs to its page and coracle why, and takes requests", a
     const key = { name: "a", namespace: "default" };
     const { metadata } = await client.get(kind, key);
     assert.equal(metadata.annotations?.["coracle.dev/paused"], "true");
+    await ask("/api/act", { action: "resume", ...of });
+    const resumed = (await client.get(kind, key)).metadata.annotations ?? {};
+    assert(!("coracle.dev/paused" in resumed));
     await client.close();
     assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
   } finally {

@@ -7,8 +7,11 @@ import { until } from "../support/until.ts";
 
 const ACCOUNT = { name: "a", admin: false, manages: "", recorded: undefined };
 
-/** What is said of a forbidden request that is sent twice. */
-async function saidOf(request: Partial<AuditEvent>): Promise<string> {
+/** What is said of a forbidden request that is sent twice, and of others. */
+async function saidOf(
+  request: Partial<AuditEvent>,
+  ...others: readonly Partial<AuditEvent>[]
+): Promise<string> {
   const said: string[] = [];
   const server = await ApiServer.start({ port: false });
   try {
@@ -29,12 +32,13 @@ async function saidOf(request: Partial<AuditEvent>): Promise<string> {
     audit({ ...event, user: "somebody else", verb: "deletecollection" });
     audit(event);
     audit(event);
-    await until("it is said", () => said.length > 0);
+    for (const other of others) audit({ ...event, ...other });
+    await until("all is said", () => said.length > others.length);
   } finally {
     await server.stop();
   }
-  assert.equal(said.length, 1);
-  return said[0] ?? "";
+  assert.equal(said.length, 1 + others.length);
+  return said.join("");
 }
 
 test("missingRights() reports a missing right once, with its rule", async () => {
@@ -53,6 +57,16 @@ test("missingRights() reports a missing right once, with its rule", async () => 
   assert.match(
     await saidOf({ verb: "get", resource: "pods", subresource: "exec" }),
     /resources: \["pods\/exec"\]\n {4}verbs: \["get","create"\]/,
+  );
+});
+
+test("missingRights() reports resources of the same name in several groups", async () => {
+  assert.match(
+    await saidOf({ resource: "events" }, {
+      resource: "events",
+      group: "events.k8s.io",
+    }),
+    /apiGroups: \[""\][^]*apiGroups: \["events\.k8s\.io"\]/,
   );
 });
 

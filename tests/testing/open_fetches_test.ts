@@ -6,8 +6,10 @@ import { test } from "node:test";
 import { deadline } from "../../core/clock.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { Operator } from "../../core/operator/operator.ts";
+import { followFetches } from "../../testing/open_fetches.ts";
 import { withTestCluster } from "../../testing/test_cluster.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { inTime } from "../support/in_time.ts";
 import { Gadget } from "../support/operator_fixture.ts";
 
 /** Answers slowly in real time, longer than a few turns of the event loop. */
@@ -79,4 +81,22 @@ test("fetch is that of the runtime when the test cluster is stopped", async () =
   const { fetch } = globalThis;
   await statusFrom((response) => response.end("here"));
   assert.equal(globalThis.fetch, fetch);
+});
+
+test("a virtual clock does not wait for a request that has failed", async () => {
+  const clock = new VirtualClock();
+  const { setTimeout: original } = globalThis;
+  const withoutLimit = (callback: () => void, pause?: number) =>
+    pause === 500 ? undefined : original(callback, pause);
+  const stop = followFetches(clock);
+  try {
+    Object.assign(globalThis, { setTimeout: withoutLimit });
+    const failed = fetch("http://127.0.0.1:1/");
+    globalThis.setTimeout = original;
+    await assert.rejects(failed);
+    await inTime("the clock settles", clock.settle(), 10_000);
+  } finally {
+    globalThis.setTimeout = original;
+    stop();
+  }
 });
