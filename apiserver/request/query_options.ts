@@ -178,8 +178,10 @@ export function readWriteOptions(
  * fit: the default field manager.
  */
 function agentName(userAgent: string | undefined): string {
+  const agent = (userAgent ?? "unknown").split("/")[0] ?? "";
+  if (/^[ -~]{0,128}$/.test(agent)) return agent;
   let name = "";
-  for (const character of (userAgent ?? "unknown").split("/")[0] ?? "") {
+  for (const character of agent) {
     if (oddCharacters(character).length > 0) continue;
     if (byteLength(name + character) > 128) break;
     name += character;
