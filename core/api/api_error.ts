@@ -141,3 +141,13 @@ export class ApiError extends Error {
     return this.status === 429;
   }
 }
+
+/** Result of a request; undefined if what it is about does not exist. */
+export async function ifFound<T>(result: Promise<T>): Promise<T | undefined> {
+  try {
+    return await result;
+  } catch (error) {
+    if (ApiError.is(error) && error.isNotFound) return undefined;
+    throw error;
+  }
+}

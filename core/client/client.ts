@@ -12,7 +12,7 @@
  *
  * @module
  */
-import { ApiError } from "../api/api_error.ts";
+import { ifFound } from "../api/api_error.ts";
 import { isResolved, type Kind, type ResolvedKind } from "../api/kind.ts";
 import type {
   ApplyObject,
@@ -237,12 +237,7 @@ export class Client {
     key: ObjectKey,
     options: GetOptions = {},
   ): Promise<T | undefined> {
-    try {
-      return await this.get(kind, key, options);
-    } catch (error) {
-      if (ApiError.is(error) && error.isNotFound) return undefined;
-      throw error;
-    }
+    return await ifFound(this.get(kind, key, options));
   }
 
   /**

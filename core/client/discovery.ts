@@ -1,4 +1,4 @@
-import { ApiError } from "../api/api_error.ts";
+import { ApiError, ifFound } from "../api/api_error.ts";
 import {
   apiVersionOf,
   checkKind,
@@ -144,12 +144,8 @@ async function find(
   kind: Kind,
   resources: Promise<readonly DiscoveredResource[]>,
 ): Promise<DiscoveredResource | undefined> {
-  try {
-    return (await resources).find((resource) => resource.kind === kind.kind);
-  } catch (error) {
-    if (ApiError.is(error) && error.isNotFound) return undefined;
-    throw error;
-  }
+  const served = await ifFound(resources);
+  return served?.find((resource) => resource.kind === kind.kind);
 }
 
 /** Resource that a server serves. */

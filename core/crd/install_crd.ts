@@ -1,5 +1,5 @@
-import { ApiError } from "../api/api_error.ts";
-import { type Kind, untyped } from "../api/kind.ts";
+import { ApiError, ifFound } from "../api/api_error.ts";
+import { untyped } from "../api/kind.ts";
 import type { ApplyObject } from "../api/object.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
@@ -188,19 +188,10 @@ export async function waitUntilDiscovered(
 ): Promise<void> {
   for (const version of versions.filter(({ served }) => served)) {
     const served = untyped({ group, version: version.name, kind });
-    while (!await isDiscovered(client, served)) {
+    const resolve = async () => await client.resolve(served);
+    while (await ifFound(resolve()) === undefined) {
       await sleep(DISCOVERY_PAUSE_MS, options);
     }
-  }
-}
-
-async function isDiscovered(client: Client, kind: Kind): Promise<boolean> {
-  try {
-    await client.resolve(kind);
-    return true;
-  } catch (error) {
-    if (ApiError.is(error) && error.isNotFound) return false;
-    throw error;
   }
 }
 

@@ -1,4 +1,4 @@
-import { ApiError } from "../api/api_error.ts";
+import { ifFound } from "../api/api_error.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import { microTimestamp } from "../api/timestamp.ts";
 import {
@@ -109,14 +109,9 @@ export class ShardLeases {
     signal: AbortSignal,
   ): Promise<void> {
     const { identity, resourceVersion } = member;
-    try {
-      await this.#deps.client.delete(Lease, this.#key(identity), {
-        preconditions: { resourceVersion },
-        signal,
-      });
-    } catch (error) {
-      if (!ApiError.is(error) || !error.isNotFound) throw error;
-    }
+    const key = this.#key(identity);
+    const options = { preconditions: { resourceVersion }, signal };
+    await ifFound(this.#deps.client.delete(Lease, key, options));
   }
 
   /**
@@ -132,13 +127,9 @@ export class ShardLeases {
   ): Promise<boolean> {
     const { client } = this.#deps;
     const next = { ...lease, metadata: { ...lease.metadata, ...own } };
-    try {
-      this.#own = versionOf(await client.replace(Lease, next, { signal }));
-      return true;
-    } catch (error) {
-      if (ApiError.is(error) && error.isNotFound) return false;
-      throw error;
-    }
+    const found = await ifFound(client.replace(Lease, next, { signal }));
+    if (found !== undefined) this.#own = versionOf(found);
+    return found !== undefined;
   }
 
   async #read(signal: AbortSignal): Promise<LeaseVersion | undefined> {
