@@ -316,7 +316,12 @@ export const CONTROLLER_OPTIONS: OptionTable<
   },
   defaultFilters: { type: "boolean", default: true },
   filters: { type: "object", default: {}, check: checkFilters },
-  indexes: { type: "object", default: {}, check: checkIndexes },
+  indexes: {
+    type: "object",
+    default: {},
+    check: (indexes) =>
+      Object.entries(indexes).forEach((entry) => checkIndex(...entry)),
+  },
   owns: { type: "array", default: [] },
   watches: { type: "array", default: [] },
   sources: { type: "array", default: [] },
@@ -533,12 +538,6 @@ function checkFilters(filters: object, subject: string): void {
   // Deletions of primaries cannot be filtered: they must always be handled.
   const { delete: _always, ...rules } = FILTER_RULES;
   checkOptions(filters, rules, `${subject}, filters of primaries`);
-}
-
-function checkIndexes(
-  indexes: Readonly<Record<string, IndexDefinition<never>>>,
-): void {
-  for (const [name, index] of Object.entries(indexes)) checkIndex(name, index);
 }
 
 /**

@@ -1,5 +1,9 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
-import type { DeepPartial, KubernetesObject } from "../api/object.ts";
+import type {
+  DeepPartial,
+  KubernetesObject,
+  UntypedObject,
+} from "../api/object.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 
 /** Argument of `patchStatus` for a kind; `never` for one without a status. */
@@ -299,9 +303,7 @@ export function patchResource<const Resource extends object>(
   options: ResultOptions = NO_OPTIONS,
 ): ReconcileResult<never, Resource> {
   checkWrite("patchResource()", { resource }, options);
-  const { metadata, status } = resource as Partial<KubernetesObject> & {
-    readonly status?: unknown;
-  };
+  const { metadata, status } = resource as Partial<UntypedObject>;
   if (status !== undefined && metadata?.name === undefined) {
     throw new TypeError(
       `Cannot patch a resource: its status is written by patchStatus() or patchResourceAndStatus(): received ${

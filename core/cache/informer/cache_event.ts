@@ -196,7 +196,12 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
     if (type === "deleted") this.#object ??= this.#reader.decode(header);
     // A cached object is decoded once for all readers.
     else if (!isDetached) this.#object ??= this.#reader.find(header);
-    return this.#object ??= this.#decodeWhole(header);
+    if (this.#object === undefined && header.isPartial) {
+      throw new Error(
+        `Cannot read the object ${this.key} of an event: only its key is kept, and read() of the cache would fetch it`,
+      );
+    }
+    return this.#object ??= this.#reader.decode(header);
   }
 
   get previous(): T | undefined {
@@ -243,13 +248,6 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
       finalStateUnknown: later.finalStateUnknown,
       isDetached: true,
     });
-  }
-
-  #decodeWhole(header: ObjectHeader): T {
-    if (!header.isPartial) return this.#reader.decode(header);
-    throw new Error(
-      `Cannot read the object ${this.key} of an event: only its key is kept, and read() of the cache would fetch it`,
-    );
   }
 }
 

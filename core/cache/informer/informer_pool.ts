@@ -211,16 +211,14 @@ export class InformerPool {
     const shared = entry;
     shared.leases++;
     let ended: Promise<void> | undefined;
-    const end = () => ended ??= this.#release(identity, shared);
+    const release = async () => {
+      if (--shared.leases > 0) return;
+      this.#entries.delete(identity);
+      await this.#end(shared.informer.close());
+    };
+    const end = () => ended ??= release();
     const informer = shared.informer as unknown as NamespaceInformer<T>;
     return { informer, stop: end, close: end };
-  }
-
-  async #release(identity: string, entry: PoolEntry): Promise<void> {
-    entry.leases--;
-    if (entry.leases > 0) return;
-    this.#entries.delete(identity);
-    await this.#end(entry.informer.close());
   }
 
   #end(stopping: Promise<void>): Promise<void> {

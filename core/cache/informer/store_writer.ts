@@ -208,7 +208,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     author: Subscription<T> | undefined,
     ended?: Pick<EndedWrite<T>, "before" | "key">,
   ): OwnWriteOutcome | undefined {
-    const { labels } = this.#deps;
+    const { labels, selectsFields } = this.#deps;
     if (
       this.#stopped || !this.#selects(header) ||
       (labels.length > 0 && !matchesLabels(labels, header.labels))
@@ -230,7 +230,10 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
       this.#removeMissing(keyOfHeader(header));
       slot = -1;
     }
-    if (slot < 0 && !this.#mayAdd(header)) return nothing;
+    // Deleted after this state, or perhaps not selected.
+    const mayNotAdd = selectsFields ||
+      compareResourceVersions(resourceVersion, this.#deleted.text) <= 0;
+    if (slot < 0 && mayNotAdd) return nothing;
     const before = slot < 0
       ? undefined
       : ended?.before?.resourceVersion === store.slots.version(slot)
@@ -271,13 +274,6 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   #selects(header: ObjectHeader): boolean {
     const { shard } = this.#deps;
     return shard === undefined || inShard(shard, header);
-  }
-
-  /** Whether the response to a write may add an object that is not cached. */
-  #mayAdd({ resourceVersion }: ObjectHeader): boolean {
-    return !this.#deps.selectsFields &&
-      // A deletion after this state was seen.
-      compareResourceVersions(resourceVersion, this.#deleted.text) > 0;
   }
 
   #put(received: ObjectHeader): void {

@@ -51,7 +51,9 @@ export class FetchTransport implements HttpTransport {
     if (this.#closed) throw closedError(origin);
     request.signal?.throwIfAborted();
     if (request.method !== "GET" || request.beforeSend !== undefined) {
-      this.#sockets ??= openSockets(this.#options);
+      this.#sockets ??= import("./transport_node.ts").then((node) =>
+        node.openHttpTransport(this.#options)
+      );
       return await (await this.#sockets).send(request);
     }
     const headers = headerLines(request);
@@ -81,11 +83,6 @@ export class FetchTransport implements HttpTransport {
     this.#runtime.close();
     await (await this.#sockets)?.close();
   }
-}
-
-async function openSockets(options: TransportOptions): Promise<HttpTransport> {
-  const { openHttpTransport } = await import("./transport_node.ts");
-  return openHttpTransport(options);
 }
 
 interface FetchRequestDeps {

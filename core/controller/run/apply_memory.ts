@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { KubernetesObject } from "../../api/object.ts";
 import { LruCache } from "../../cache/store/lru_cache.ts";
+import { BOOKKEEPING } from "./write_changes.ts";
 
 /** Record of the last apply to an object. */
 interface Applied {
@@ -87,13 +88,6 @@ function nameOf(
 ): string {
   return subresource ? `${id} status` : id;
 }
-
-/** Metadata that every write changes. */
-const BOOKKEEPING: ReadonlySet<string> = new Set([
-  "generation",
-  "managedFields",
-  "resourceVersion",
-]);
 
 /**
  * Hash of the part of an object that an apply can change, without fields that a

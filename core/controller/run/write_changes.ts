@@ -12,7 +12,11 @@ const MAX_FIELDS = 20;
 /** Maximum length of a value that is shown, in UTF-16 code units. */
 const MAX_VALUE = 120;
 /** Metadata that every write changes. */
-const BOOKKEEPING = new Set(["generation", "managedFields", "resourceVersion"]);
+export const BOOKKEEPING: ReadonlySet<string> = new Set([
+  "generation",
+  "managedFields",
+  "resourceVersion",
+]);
 /**
  * Pattern of fields of Secrets with hidden values; `kubectl apply` keeps the
  * data in an annotation, too.
