@@ -52,7 +52,6 @@ export const devCommand: Command = {
     "record FILE":
       "file to record requests in, for --recorded; the operator has all rights",
     ...RIGHTS_FLAGS,
-    ...RIGHTS_FLAGS,
     "admin": "run the operator with all rights",
   },
   async run({ flags, operands, terminal }) {

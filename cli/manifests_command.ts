@@ -56,7 +56,6 @@ export const manifestsCommand: Command = {
     "name NAME": "name of the operator; by default that of the first file",
     "namespace NAME": "namespace of the operator; by default NAME-system",
     ...RIGHTS_FLAGS,
-    ...RIGHTS_FLAGS,
   },
   async run({ flags, operands, terminal }) {
     const name = textOf(flags, "name") ?? nameOf(operands[0] ?? "");

@@ -227,11 +227,34 @@ test("coracle manifests leaves edited files and removes stale ones", async () =>
   writeFileSync(path("values.yaml"), "replicas: 2\n");
   writeFileSync(path("templates/mine.yaml"), "# mine\n");
   const said = await write(folder, "helm", ["Boat"]);
+  assert.match(said, /^Assumed: the operator reads only what it owns/);
   assert.match(said, /^Kept .*values\.yaml, which you may have edited\.$/m);
   assert.equal(readFileSync(path("values.yaml"), "utf8"), "replicas: 2\n");
   assert(existsSync(path("templates/mine.yaml")));
   assert(existsSync(path("templates/crds/boats.test.coracle.dev.yaml")));
   assert(!existsSync(path("templates/crds/rafts.test.coracle.dev.yaml")));
+});
+
+test("coracle manifests writes files of definitions that a server refuses", async () => {
+  const out = join(temporaryFolder(), "out");
+  const file = writeText(
+    temporaryFolder(),
+    "costly.mjs",
+    `import { Operator } from "${url("mod.ts")}";
+import { Crowd } from "${url("tests/cli/fixtures/costly.ts")}";
+export const operator = new Operator();
+operator.register(Crowd, { reconcile() {} });
+`,
+  );
+  const { code, said } = await manifests(
+    file,
+    "--image=a",
+    "--format=kustomize",
+    `--output=${out}`,
+  );
+  assert.equal(code, 1, said);
+  assert.match(said, /^The server will refuse crowds\.test\.coracle\.dev: /m);
+  assert(existsSync(join(out, "crds.yaml")));
 });
 
 const REFUSALS: readonly (readonly [flags: readonly string[], RegExp])[] = [

@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { runCommandLine } from "../../cli/main.ts";
-import { manifestsCommand } from "../../cli/manifests_command.ts";
+import { manifestsCommand, nameOf } from "../../cli/manifests_command.ts";
+import {
+  managedKinds,
+  recordedAccess,
+  recordText,
+  writtenResources,
+} from "../../cli/operator_manifests.ts";
 import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
@@ -484,4 +490,96 @@ test("manifests refuses what is no reference to an image", async () => {
     assert.equal(found.length, 0);
     assert.match(said, /--image must be such as .*: received/, image);
   }
+});
+
+test("nameOf makes a name of an object of that of a file", () => {
+  for (
+    const [file, name] of [
+      ["ops/My_Shop.op.ts", "my-shop"],
+      ["_shop--2_.mjs", "shop-2"],
+    ] as const
+  ) assert.equal(nameOf(file), name);
+  assert.throws(() => nameOf("_.ts"), /^UsageError: Cannot name the operator/);
+});
+
+test("managedKinds takes a list with spaces and proposes a similar kind", async () => {
+  assert.deepEqual(
+    (await managedKinds("ConfigMap, Service,")).map(({ kind }) => kind),
+    ["ConfigMap", "Service"],
+  );
+  await assert.rejects(
+    managedKinds("ConfigMaps"),
+    /received "ConfigMaps" \(did you mean "ConfigMap"\?\)$/,
+  );
+});
+
+test("recorded requests are listed by resource, with their verbs in order", () => {
+  const request = (verb: string, group: string, resource: string) => ({
+    verb,
+    group,
+    resource,
+  });
+  const requests = [
+    request("patch", "apps", "deployments/scale"),
+    request("list", "", "secrets"),
+    request("get", "", "secrets"),
+    request("patch", "apps", "deployments"),
+    request("update", "", "pods/status"),
+    request("get", "", "nodes"),
+  ];
+  assert.equal(
+    recordText(requests),
+    "  deployments.apps: patch\n  deployments.apps/scale: patch\n" +
+      "  nodes: get\n  pods/status: update\n  secrets: get, list\n",
+  );
+  assert.deepEqual(writtenResources(requests), ["deployments.apps"]);
+});
+
+test("recorded requests are granted where the operator watches", () => {
+  const placesOf = (
+    namespace: string | undefined,
+    watched: "all" | readonly string[],
+  ) =>
+    recordedAccess(
+      [{ verb: "get", group: "", resource: "secrets", namespace }],
+      watched,
+    )[0]?.namespaces;
+  assert.equal(placesOf(undefined, ["a"]), "all");
+  assert.equal(placesOf("vault", "all"), "all");
+  assert.equal(placesOf("*", "all"), "all");
+  assert.deepEqual(placesOf("vault", ["a"]), ["vault"]);
+  assert.deepEqual(placesOf("*", ["a", "b"]), ["a", "b"]);
+});
+
+test("coracle manifests prints objects in the order to apply them", async () => {
+  const { found } = await manifests(
+    boats("", "operator.register(Boat, { reconcile });"),
+  );
+  assert.deepEqual(found.map(({ kind }) => kind), [
+    "Namespace",
+    "CustomResourceDefinition",
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Deployment",
+  ]);
+});
+
+test("coracle manifests takes the operator that --export names", async () => {
+  const file = boats(
+    "",
+    `operator.register(Boat, { reconcile });
+export const ships = new Operator();
+ships.register(Ship, { reconcile });`,
+  );
+  const { code, found } = await manifests(file, "--export=ships");
+  assert.equal(code, 0);
+  const rules = rulesOf(found).join();
+  assert(rules.includes("ships") && !rules.includes("boats"), rules);
+});
+
+test("coracle manifests says each assumption of several operators once", async () => {
+  const file = () => boats("", "operator.register(Boat, { reconcile });");
+  const { said } = await manifests(file(), file());
+  assert.equal(said.match(/no probes/g)?.length, 1);
 });
