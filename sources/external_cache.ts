@@ -231,16 +231,16 @@ export abstract class CachingSource<P extends KubernetesObject, R>
 
   ownExternalWrite(primary: P, resource: R): void {
     const key = keyText(keyOf(primary));
-    if (this.#isKnown(key)) this.cache.ownWrite(key, resource);
+    if (this.isKnown(key)) this.cache.ownWrite(key, resource);
   }
 
   ownExternalDelete(primary: P, resource: R): void {
     const key = keyText(keyOf(primary));
-    if (this.#isKnown(key)) this.cache.ownDelete(key, resource);
+    if (this.isKnown(key)) this.cache.ownDelete(key, resource);
   }
 
   /** Whether a primary exists: nothing would forget the resources of another. */
-  #isKnown(key: string): boolean {
+  protected isKnown(key: string): boolean {
     return this.run?.context.primaries.has(key) ?? false;
   }
 }

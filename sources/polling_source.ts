@@ -103,7 +103,29 @@ export function pollingSource<P extends KubernetesObject, R>(
   return new Polling(options);
 }
 
-class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
+/** Base class of the polling sources. */
+abstract class Poller<P extends KubernetesObject, R>
+  extends CachingSource<P, R> {
+  /** A mark for each primary of which a write has failed since its last fetch. */
+  protected readonly unsure: Map<string, object> = new Map();
+
+  ownExternalFailure(primary: P): void {
+    const key = keyText(keyOf(primary));
+    if (this.isKnown(key)) this.unsure.set(key, {});
+  }
+
+  /** Removes a mark after a fetch, unless a later write has failed. */
+  protected settle(key: string, mark: object | undefined): void {
+    if (this.unsure.get(key) === mark) this.unsure.delete(key);
+  }
+
+  override async stop(): Promise<void> {
+    await super.stop();
+    this.unsure.clear();
+  }
+}
+
+class Polling<P extends KubernetesObject, R> extends Poller<P, R>
   implements PollingSource<P, R> {
   readonly #fetch: PollingOptions<R>["fetch"];
   readonly #interval: number;
@@ -146,15 +168,26 @@ class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
   }
 
   secondaries(primary: P): R[] | Promise<R[]> {
+    if (this.unsure.has(keyText(keyOf(primary)))) return this.#sure(primary);
     return this.#takeOver?.then(() => this.#known(primary)) ??
       this.#known(primary);
   }
 
+  async #sure(primary: P): Promise<R[]> {
+    await this.#takeOver;
+    // A fetch in progress may have begun before the write.
+    await this.#polling?.done;
+    if (this.unsure.has(keyText(keyOf(primary)))) await this.poll();
+    return this.#known(primary);
+  }
+
   #known(primary: P): R[] {
     const { hasWorked, health } = this.started;
-    if (!hasWorked) {
+    if (!hasWorked || this.unsure.has(keyText(keyOf(primary)))) {
       throw new Error(
-        `Cannot read "${this.name}": the external system has not answered yet: received ${health.message}`,
+        `Cannot read "${this.name}": the external system has not answered ${
+          hasWorked ? "since a write failed" : "yet"
+        }: received ${health.message}`,
       );
     }
     return this.cache.of(keyText(keyOf(primary)));
@@ -181,6 +214,7 @@ class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
   }
 
   async #pollOnce(run: SourceRun<P>): Promise<void> {
+    const marks = new Map(this.unsure);
     try {
       const found = await run.bounded(
         `the fetch of "${this.name}"`,
@@ -198,6 +232,7 @@ class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
         throw new TypeError(`Cannot use the result of "${this.name}": ${why}`);
       }
       if (run.ended) return;
+      for (const [key, mark] of marks) this.settle(key, mark);
       const initial = !run.hasWorked;
       const primaries = new Set([...this.cache.primaries(), ...found.keys()]);
       for (const primary of primaries) {
@@ -258,6 +293,11 @@ export interface PerResourcePollingSource<P extends KubernetesObject, R>
   ownExternalWrite(primary: P, resource: R): void;
   /** Updates the cache after the operator has deleted a resource. */
   ownExternalDelete(primary: P, resource: R): void;
+  /**
+   * Fetches again before the next read for a primary, because a write of the
+   * operator has failed and may have succeeded outside nevertheless.
+   */
+  ownExternalFailure(primary: P): void;
 }
 
 /**
@@ -309,8 +349,7 @@ function newPoll<P>(primary: P): Poll<P> {
   return { primary, timer: undefined, fetching: undefined, isDeleted: false };
 }
 
-class PerResourcePolling<P extends KubernetesObject, R>
-  extends CachingSource<P, R>
+class PerResourcePolling<P extends KubernetesObject, R> extends Poller<P, R>
   implements PerResourcePollingSource<P, R> {
   readonly #options: PerResourcePollingOptions<P, R>;
   readonly #timeout: number;
@@ -364,14 +403,17 @@ class PerResourcePolling<P extends KubernetesObject, R>
         this.run?.forget(failure);
       }
       this.cache.forget(text);
+      this.unsure.delete(text);
     } else if (object !== undefined) this.#follow(object);
   }
 
   async secondaries(primary: P): Promise<R[]> {
     const run = this.started;
     const key = keyText(keyOf(primary));
-    if (!this.cache.has(key)) {
-      const poll = this.#polls.get(key) ?? newPoll(primary);
+    const poll = this.#polls.get(key) ?? newPoll(primary);
+    // A fetch in progress may have begun before the write.
+    if (this.unsure.has(key)) await poll.fetching?.catch(() => {});
+    if (!this.cache.has(key) || this.unsure.has(key)) {
       await this.#fetch(run, poll);
     }
     return this.cache.of(key);
@@ -432,6 +474,7 @@ class PerResourcePolling<P extends KubernetesObject, R>
 
   async #fetchOnce(run: SourceRun<P>, poll: Poll<P>): Promise<void> {
     const key = keyText(keyOf(poll.primary));
+    const mark = this.unsure.get(key);
     const found = await run.bounded(
       `the fetch of "${this.name}" for ${key}`,
       this.#timeout,
@@ -445,6 +488,7 @@ class PerResourcePolling<P extends KubernetesObject, R>
     if (run.ended || poll.isDeleted || other !== poll) return;
     // A deleted primary that was not polled: nothing would forget its resources.
     if (!run.context.primaries.has(key)) return;
+    this.settle(key, mark);
     const first = !this.cache.has(key);
     if (this.cache.replace(key, found)) {
       run.context.trigger(key, { initial: first });

@@ -153,6 +153,78 @@ scenario(
   },
 );
 
+for (
+  const [name, sourceOf] of [
+    [
+      "pollingSource",
+      (accounts: Accounts, fetched: () => void) =>
+        pollingSource<Gadget, Account>({
+          name: "accounts",
+          id: ({ id }) => id,
+          interval: "1h",
+          fetch: () => {
+            fetched();
+            return new Map([["default/a", [...accounts.all.values()]]]);
+          },
+        }),
+    ],
+    [
+      "perResourcePollingSource",
+      (accounts: Accounts, fetched: () => void) =>
+        perResourcePollingSource<Gadget, Account>({
+          name: "accounts",
+          id: ({ id }) => id,
+          interval: "1h",
+          fetch: () => {
+            fetched();
+            return [...accounts.all.values()];
+          },
+        }),
+    ],
+  ] as const
+) {
+  scenario(
+    `A resource whose creation was not answered is not created twice (${name})`,
+    async (fixture) => {
+      const accounts = new Accounts();
+      let isDown = false;
+      let fetches = 0;
+      const source = sourceOf(accounts, () => {
+        fetches++;
+        if (isDown) throw new Error("no route");
+      });
+      const workflow = new Workflow<Gadget>().add(
+        "account",
+        externalDependent<Gadget, { value: string }, Account>({
+          source,
+          desired: ({ spec }) => ({ value: spec.value }),
+          create: ({ value }, gadget) => {
+            accounts.create(gadget.metadata.name, value);
+            isDown = true;
+            fetches = 0;
+            return Promise.reject(new Error("connection reset"));
+          },
+          update: ({ value }, actual) => {
+            const next = { ...actual, value };
+            accounts.all.set(actual.id, next);
+            return Promise.resolve(next);
+          },
+        }),
+      );
+      const { operator } = start(fixture, workflow);
+      await fixture.start(operator);
+      await fixture.create("a");
+      // While the system does not answer, no run decides.
+      await fixture.until(() => fetches > 1);
+      assert.equal(accounts.created, 1);
+      isDown = false;
+      await fixture.change("a", { value: "second" });
+      await fixture.until(() => accounts.all.get("id-1")?.value === "second");
+      assert.equal(accounts.created, 1);
+    },
+  );
+}
+
 function bulk(relation: "owner" | "annotations") {
   return new Workflow<Gadget>().add(
     "maps",

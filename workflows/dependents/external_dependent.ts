@@ -38,12 +38,14 @@ export interface ExternalDependentOptions<
 > {
   /**
    * Event source from which resources are read, and that reports their changes.
-   * Its two optional methods update its cache after writes and deletions by the
-   * dependent; all caching sources of this library have them.
+   * Its optional methods update its cache after writes and deletions by the
+   * dependent, which all caching sources of this library have, and make it ask
+   * the external system again after a failed write, as the polling sources do.
    */
   readonly source: EventSource<P, R> & {
     ownExternalWrite?(primary: P, resource: R): void;
     ownExternalDelete?(primary: P, resource: R): void;
+    ownExternalFailure?(primary: P): void;
   };
   /** Desired state of the resource; computed once a run. */
   readonly desired: (primary: P, ctx: Context<P>) => MaybePromise<D>;
@@ -332,14 +334,20 @@ function externalResources<P extends KubernetesObject, D, R>(
     if (!isNew && (update === undefined || matches(wanted, actual))) {
       return { operation: "none", resource: actual };
     }
-    const resource = isNew
-      ? await create?.(wanted, primary, ctx)
-      : await update?.(wanted, actual, primary, ctx);
-    if (resource === undefined) return { operation: "none", resource };
-    // Some systems replace a resource in order to change it.
-    await storeId(context, resource);
-    source.ownExternalWrite?.(primary, resource);
-    return { operation: isNew ? "created" : "updated", resource };
+    try {
+      const resource = isNew
+        ? await create?.(wanted, primary, ctx)
+        : await update?.(wanted, actual, primary, ctx);
+      if (resource === undefined) return { operation: "none", resource };
+      // Some systems replace a resource in order to change it.
+      await storeId(context, resource);
+      source.ownExternalWrite?.(primary, resource);
+      return { operation: isNew ? "created" : "updated", resource };
+    } catch (error) {
+      // Its answer may be lost: creating it again would make a second one.
+      source.ownExternalFailure?.(primary);
+      throw error;
+    }
   };
 
   /** Deletes a resource, if it exists, and then its stored id. */
