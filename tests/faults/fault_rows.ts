@@ -178,7 +178,7 @@ export const FAULT_ROWS: readonly FaultRow[] = [
     title: "Half-open connection",
     times: 1,
     effects: byForm({ single: NEVER, stream: SILENT }),
-    cause: /nothing arrived|did not (begin|end)|limit is \d+ ms/,
+    cause: /nothing arrived|did not (begin|end)|took more than \d+ ms/,
   },
   {
     id: "slow",
