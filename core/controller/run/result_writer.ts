@@ -140,9 +140,11 @@ export class ResultWriter<P extends KubernetesObject> {
       return;
     }
     const fields = { ...definedFields(status) as Body };
-    const { [OBSERVED]: own = storedGeneration(primary) } = fields;
-    // The generation that `{ ...status }` has copied says nothing.
-    if (generation !== undefined && own === storedGeneration(primary)) {
+    const { [OBSERVED]: own } = fields;
+    // An older generation that `{ ...status }` has copied says nothing.
+    const isCopied = own === storedGeneration(primary) &&
+      Number(own) < Number(generation);
+    if (generation !== undefined && (own === undefined || isCopied)) {
       fields[OBSERVED] = generation;
     }
     if (status !== undefined && method === "apply") {
