@@ -321,6 +321,31 @@ scenario(
 );
 
 scenario(
+  "ctx.modify changes an empty object whose watch keeps only metadata",
+  async (fixture) => {
+    const key = { namespace: "default", name: "empty" };
+    await fixture.client.create(ConfigMap, { metadata: key });
+    await startGadgets(fixture, async (_gadget, ctx) => {
+      await ctx.modify(ConfigMap, key, (object) => {
+        object.metadata.annotations = { changed: "yes" };
+      });
+    }, {
+      watches: [
+        watch(ConfigMap, {
+          metadataOnly: true,
+          mapper: byFunction(() => []),
+        }),
+      ],
+    });
+    await fixture.create("a");
+    await fixture.until(async () => {
+      const { metadata } = await fixture.client.get(ConfigMap, key);
+      return metadata.annotations?.["changed"] === "yes";
+    });
+  },
+);
+
+scenario(
   "An object from a pruned cache cannot be used as a replacement",
   async (fixture) => {
     const errors: string[] = [];

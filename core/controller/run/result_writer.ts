@@ -193,7 +193,7 @@ export class ResultWriter<P extends KubernetesObject> {
       mergeKeyedLists(wanted, objectSchemaOf(kind), states),
     ) as P;
     if (method === "replace") {
-      return { object: await context.replace(kind, object, options) };
+      return { object: await context.update(kind, object, options) };
     }
     const difference = diffJsonPatch(base, object);
     if (difference.some((one) => one.op === "add" && isJsonObject(one.value))) {

@@ -540,22 +540,10 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   ): Promise<T> {
     checkOptions(options, MATCH_RULES, "ctx.replace()");
     checkObject(kind, object, "replace");
-    const { resourceVersion } = object.metadata;
-    const what = `Cannot replace ${kindText(kind)} ${keyText(keyOf(object))}`;
-    if (!resourceVersion) {
-      throw new TypeError(
-        `${what}: it needs the metadata.resourceVersion that it was read with`,
-      );
-    }
     const part = options.subresource === undefined
       ? object
       : { status: (object as { status?: unknown }).status };
     const pruned = prunedField(part);
-    if (pruned !== undefined) {
-      throw new TypeError(
-        `${what}: its cache does not keep "${pruned}", which would be lost; use apply, patch or modify`,
-      );
-    }
     const { sources, cacheIsPartial } = this.#deps;
     const isPartial = this.#isPrimaryKind(kind)
       ? cacheIsPartial
@@ -565,9 +553,33 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const isMetadata = Object.keys(object).every((name) =>
       ["apiVersion", "kind", "metadata"].includes(name)
     );
-    if (isPartial && isMetadata) {
+    if (pruned !== undefined || (isPartial && isMetadata)) {
       throw new TypeError(
-        `${what}: its cache keeps only the metadata, so the rest would be lost; use apply, patch or modify`,
+        `Cannot replace ${kindText(kind)} ${
+          keyText(keyOf(object))
+        }: its cache ${
+          pruned === undefined
+            ? "keeps only the metadata, so the rest"
+            : `does not keep "${pruned}", which`
+        } would be lost; use apply, patch or modify`,
+      );
+    }
+    return await this.update(kind, object, options);
+  }
+
+  /** Replaces an object by one that is complete. */
+  async update<T extends KubernetesObject>(
+    kind: Kind<T>,
+    object: T,
+    options: Omit<ContextWriteOptions, "owned">,
+  ): Promise<T> {
+    checkObject(kind, object, "replace");
+    const { resourceVersion } = object.metadata;
+    if (!resourceVersion) {
+      throw new TypeError(
+        `Cannot replace ${kindText(kind)} ${
+          keyText(keyOf(object))
+        }: it needs the metadata.resourceVersion that it was read with`,
       );
     }
     const written = await this.#write(kind, keyOf(object), {
@@ -619,7 +631,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         return read;
       }
       try {
-        return await this.replace(kind, changed, options);
+        return await this.update(kind, changed, options);
       } catch (error) {
         if (!ApiError.is(error)) throw error;
         if (error.isNotFound) return undefined;

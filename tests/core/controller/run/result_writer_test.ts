@@ -193,6 +193,18 @@ test("ResultWriter reads a pruned object, and refuses one changed since", async 
   );
 });
 
+test("ResultWriter replaces a pruned object that has only its metadata", async () => {
+  const metadata = { labels: { size: "large" } };
+  const { apiVersion, kind, metadata: full } = gadget();
+  const { write, bodies } = writerOf({
+    cacheIsPartial: true,
+    answers: [{ body: { apiVersion, kind, metadata: full } }],
+  });
+  const result = patchResource({ metadata }, { method: "replace" });
+  await write({ ...result, observed: false });
+  assert.deepEqual(bodies.at(-1)?.["metadata"], { ...full, ...metadata });
+});
+
 test("ResultWriter adds its finalizer although the cache has it, and none without", async () => {
   const finalizers = [FINALIZER];
   const primary = gadget({ finalizers });
