@@ -263,13 +263,8 @@ function extraWrites(
   { reference, run, plan }: Case,
 ): readonly Violation[] {
   // What others delete is created once more, as it must be.
-  const restored = plan.perturbations.filter((one) => one.do === "delete")
-    .map((one) =>
-      `${one["kind"]} ${
-        one["namespace"] === undefined ? "" : `${one["namespace"]}/`
-      }${one["name"]}`
-    );
-  const isForeign = restored.length > 0 ||
+  const isRestored = plan.perturbations.some((one) => one.do === "delete");
+  const isForeign = isRestored ||
     plan.perturbations.some((one) => one.do === "edit");
   // An operator that sees a deleted owner creates objects for it, which the
   // garbage collector removes again.
@@ -286,7 +281,7 @@ function extraWrites(
     if (writes.length - spared <= expected) continue;
     const object = key.slice(key.indexOf(" ") + 1);
     // An object that was changed by others may be created again from its definition.
-    if (isForeign && (restored.length > 0 || effect === "created")) continue;
+    if (isForeign && (isRestored || effect === "created")) continue;
     const extra = writes.at(-1)!;
     // An object of the same name can only be created once more if it was deleted:
     // by the operator, which is found by itself, or by the garbage collector.

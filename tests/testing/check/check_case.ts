@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
 import type {
   RunRecord,
@@ -6,6 +7,12 @@ import type {
   TracedWrite,
   TraceEntry,
 } from "../../../testing/check/run_record.ts";
+import {
+  type Case,
+  judge,
+  judgeReference,
+  type Violation,
+} from "../../../testing/check/oracles.ts";
 import type { Scenario } from "../../../testing/check/workload.ts";
 
 /** Object of a made-up run, with a UID made of its name. */
@@ -133,4 +140,50 @@ export function scenario(
         : { delete: checkedObject("Gadget", "a") }
     ),
   };
+}
+
+export const gadget: JsonObject = checkedObject("Gadget", "a");
+export const service: JsonObject = checkedObject("Service", "a", {
+  spec: { port: 80 },
+});
+export const create: TracedWrite = write("create Service a");
+/** Run in which a gadget gets a service. */
+export const reference: RunRecord = run(
+  [event("ADDED Gadget a"), create],
+  [[gadget, service]],
+);
+
+/** Violations of a run with disturbances. */
+export function judged(
+  found: RunRecord,
+  more: Partial<Case> = {},
+): readonly Violation[] {
+  return judge({
+    scenario: scenario("apply"),
+    plan: { scenario: "life", perturbations: [] },
+    reference,
+    run: found,
+    masked: new Set(),
+    primaryKinds: new Set(["Gadget"]),
+    ...more,
+  });
+}
+
+/** Violations of a run without disturbances. */
+export function clean(
+  found: RunRecord,
+  ...steps: ("apply" | "delete")[]
+): readonly Violation[] {
+  return judgeReference({
+    scenario: scenario(...steps),
+    reference: found,
+    masked: new Set(),
+    primaryKinds: new Set(["Gadget"]),
+  });
+}
+
+/** The only violation of a list. */
+export function only(violations: readonly Violation[]): Violation {
+  assert.equal(violations.length, 1, JSON.stringify(violations, undefined, 1));
+  return violations[0]!;
 }

@@ -2,53 +2,24 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
 import type { Plan } from "../../../testing/check/plan.ts";
-import {
-  type Case,
-  judge,
-  judgePaths,
-  judgeReference,
-} from "../../../testing/check/oracles.ts";
+import { judgePaths } from "../../../testing/check/oracles.ts";
 import { differingPlaces } from "../../../testing/check/check_session.ts";
 import type { RunRecord } from "../../../testing/check/run_record.ts";
 import {
   checkedObject,
+  clean,
+  create,
   event,
+  gadget,
+  judged,
   note,
+  only,
+  reference,
   run,
   scenario,
+  service,
   write,
 } from "./check_case.ts";
-
-const gadget = checkedObject("Gadget", "a");
-const service = checkedObject("Service", "a", { spec: { port: 80 } });
-const create = write("create Service a");
-const reference = run([event("ADDED Gadget a"), create], [[gadget, service]]);
-
-function judged(found: RunRecord, more: Partial<Case> = {}) {
-  return judge({
-    scenario: scenario("apply"),
-    plan: { scenario: "life", perturbations: [] },
-    reference,
-    run: found,
-    masked: new Set(),
-    primaryKinds: new Set(["Gadget"]),
-    ...more,
-  });
-}
-
-function clean(found: RunRecord, ...steps: ("apply" | "delete")[]) {
-  return judgeReference({
-    scenario: scenario(...steps),
-    reference: found,
-    masked: new Set(),
-    primaryKinds: new Set(["Gadget"]),
-  });
-}
-
-function only(violations: ReturnType<typeof judge>) {
-  assert.equal(violations.length, 1, JSON.stringify(violations, undefined, 1));
-  return violations[0]!;
-}
 
 test("A run that is the same as the reference violates nothing", () => {
   assert.deepEqual(judged(reference), []);
