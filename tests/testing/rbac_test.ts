@@ -155,3 +155,49 @@ test("isCovered() needs each verb in each namespace", () => {
     false,
   );
 });
+
+test("policyRules() has each verb, in the usual order", () => {
+  const verbs = [
+    "get",
+    "list",
+    "watch",
+    "create",
+    "update",
+    "patch",
+    "delete",
+    "deletecollection",
+    "bind",
+    "escalate",
+  ] as const;
+  const [rule] = policyRules([{ kind: Node, verbs: verbs.toReversed() }]);
+  assert.deepEqual(rule?.verbs, verbs);
+});
+
+test("isCovered() compares group, subresource and scope", () => {
+  const verbs = ["get"] as const;
+  const isIn = (
+    one: Parameters<typeof isCovered>[0],
+    other: Parameters<typeof isCovered>[0],
+  ) => isCovered(one, [other]);
+  const get = { kind: Deployment, verbs };
+  assert.equal(isIn(get, get), true);
+  assert.equal(isIn({ ...get, subresource: "status" }, get), false);
+  const other = kind("extensions", "Deployment", "Namespaced");
+  assert.equal(isIn({ ...get, kind: other }, get), false);
+  const node = { kind: Node, verbs };
+  assert.equal(isIn(node, { ...node, namespaces: ["a"] }), true);
+});
+
+test("rbacManifests() makes no role without rules", () => {
+  const access = [{ kind: ConfigMap, verbs: ["get"], namespaces: ["a"] }];
+  const manifests = rbacManifests({
+    name: "op",
+    namespace: "system",
+    access: access as Parameters<typeof rbacManifests>[0]["access"],
+  });
+  assert.deepEqual(manifests.map(({ kind }) => kind), [
+    "ServiceAccount",
+    "Role",
+    "RoleBinding",
+  ]);
+});

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ConfigMap, Pod } from "../../core/kinds/mod.ts";
 import { readRequests, RequestRecord } from "../../testing/request_record.ts";
 import { withTestCluster } from "../../testing/test_cluster.ts";
-import { temporaryFolder } from "../support/temporary_folder.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 test("RequestRecord appends each kind of request once, but no reviews", () => {
   const file = join(temporaryFolder(), "record");
@@ -22,6 +22,17 @@ test("RequestRecord appends each kind of request once, but no reviews", () => {
     { ...request, namespace: undefined },
     { ...request, namespace: "a" },
   ]);
+});
+
+test("readRequests names the line that is not a request", () => {
+  const line = '{"verb":"get","group":"","resource":"pods"}\n';
+  for (const wrong of ["oops", "null", '{"verb":"get"}']) {
+    const file = writeText(temporaryFolder(), "record", line + wrong);
+    assert.throws(
+      () => readRequests(file),
+      /^Error: Cannot read .*record: line 2 is not a recorded request/,
+    );
+  }
 });
 
 test("RequestRecord names a file that it cannot write", () => {

@@ -144,3 +144,115 @@ test("VirtualClock rejects invalid options and durations", async () => {
     /Cannot read "duration": .*received "1 hour"/,
   );
 });
+
+test("VirtualClock starts in 2026 and takes a negative delay for none", async () => {
+  const clock = new VirtualClock();
+  assert.equal(clock.wallTime(), Date.UTC(2026, 0, 1));
+  await clock.advance(10);
+  clock.setTimer(() => {}, -5);
+  assert.equal(clock.nextDue, 10);
+});
+
+for (
+  const [title, turns, use] of [
+    ["is quiet for three turns", 3, undefined],
+    [
+      "sets timers",
+      10,
+      (clock: VirtualClock) => void clock.setTimer(() => {}, 1_000_000),
+    ],
+    [
+      "cancels timers",
+      10,
+      (clock: VirtualClock, timers: readonly { cancel(): void }[]) =>
+        timers[clock.pendingTimers - 2]?.cancel(),
+    ],
+  ] as const
+) {
+  test(`VirtualClock stands still for work that ${title}`, async () => {
+    const clock = new VirtualClock();
+    const timers = Array.from(
+      { length: 20 },
+      () => clock.setTimer(() => {}, 2_000_000),
+    );
+    let ended: number | undefined;
+    clock.setTimer(async () => {
+      for (let turn = 0; turn < turns; turn++) {
+        await nextTurn();
+        use?.(clock, timers);
+      }
+      ended = clock.now();
+    }, 10);
+    clock.setTimer(() => {}, 11);
+    await clock.advance(20);
+    assert.equal(ended, 10);
+  });
+}
+
+test("VirtualClock advances past code that sets a timer in every turn", async () => {
+  const clock = new VirtualClock();
+  let turns = 0;
+  let isOver = false;
+  const busy = (async () => {
+    for (; !isOver; turns++) {
+      await nextTurn();
+      clock.setTimer(() => {}, 1_000_000).cancel();
+    }
+  })();
+  await clock.advance(1);
+  isOver = true;
+  await busy;
+  assert(turns < 10_000, `${turns} turns`);
+});
+
+test("VirtualClock runs for an hour and a thousand turns by default", async () => {
+  const clock = new VirtualClock();
+  let isDue = false;
+  clock.setTimer(() => void (isDue = true), 59 * 60_000);
+  await clock.runUntil(() => isDue);
+  let calls = 0;
+  await clock.runUntil(() => ++calls > 500);
+  assert.equal(clock.now(), 59 * 60_000);
+});
+
+test("VirtualClock counts the idle turns since the last timer", async () => {
+  const clock = new VirtualClock();
+  let calls = 0;
+  await clock.runUntil(() => {
+    if (++calls % 5 === 0) clock.setTimer(() => {}, 1);
+    return calls > 40;
+  }, { idleTurns: 10 });
+});
+
+test("VirtualClock settles before a condition, which may be a promise", async () => {
+  const clock = new VirtualClock();
+  let isSettled = false;
+  let first: boolean | undefined;
+  void nextTurn().then(() => void (isSettled = true));
+  for (const delay of [10, 20, 30]) clock.setTimer(() => {}, delay);
+  await clock.runUntil(async () => {
+    first ??= isSettled;
+    return await Promise.resolve(clock.now() >= 20);
+  });
+  assert.equal(first, true);
+  assert.equal(clock.now(), 20);
+});
+
+test("VirtualClock awaits each condition of others until it is forgotten", async () => {
+  const clock = new VirtualClock();
+  const asked: string[] = [];
+  const forget = clock.waitFor(async () => {
+    await nextTurn();
+    asked.push("a");
+  });
+  clock.waitFor(() => {
+    // What it sets must settle, too.
+    if (!asked.includes("b")) clock.setTimer(() => {}, 1_000);
+    return Promise.resolve(void asked.push("b"));
+  });
+  await clock.settle();
+  assert.deepEqual(asked, ["a", "b", "a", "b"]);
+  forget();
+  await clock.settle();
+  assert.deepEqual(asked.slice(4), ["b"]);
+});

@@ -1,0 +1,237 @@
+import assert from "node:assert/strict";
+import process from "node:process";
+import { test } from "node:test";
+import type { HttpRequest } from "../../core/client/transport/transport.ts";
+import { ConfigMap, Namespace, Pod } from "../../core/kinds/mod.ts";
+import { ActingTransport } from "../../testing/acting_transport.ts";
+import {
+  TestCluster,
+  type TestClusterOptions,
+  type TestedOperator,
+  withTestCluster,
+} from "../../testing/test_cluster.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
+
+const cluster = "embedded";
+const virtual = () => ({ cluster, clock: new VirtualClock() }) as const;
+
+/** Operator that counts how often it is started and stopped. */
+function counted(): TestedOperator & { started: number; stopped: number } {
+  return {
+    started: 0,
+    stopped: 0,
+    start() {
+      this.started++;
+      return Promise.resolve();
+    },
+    stop() {
+      this.stopped++;
+      return Promise.resolve();
+    },
+  };
+}
+
+test("until() gives the first result but undefined, null and false", () =>
+  withTestCluster(virtual(), async ({ until }) => {
+    const results: unknown[] = [undefined, null, false, 0, 1];
+    assert.equal(await until(() => results.shift()), 0);
+    assert.equal(await until(() => ""), "");
+  })());
+
+test("until() ends with the error of its condition", () =>
+  withTestCluster(virtual(), async ({ until, clock }) => {
+    const broken = new Error("broken");
+    const before = clock.now();
+    await assert.rejects(
+      until(() => Promise.reject(broken)),
+      ({ cause }: Error) => cause === broken,
+    );
+    assert.equal(clock.now(), before);
+  })());
+
+test("until() waits for an hour of a virtual clock by default", () =>
+  withTestCluster(virtual(), async ({ until, clock }) => {
+    let isDue = false;
+    clock.setTimer(() => void (isDue = true), 59 * 60_000);
+    await until(() => isDue);
+  })());
+
+test("until() waits longer than a second in real time", () =>
+  withTestCluster({ cluster }, async ({ until, clock }) => {
+    const end = clock.now() + 1_200;
+    await until(() => clock.now() > end);
+  })());
+
+test("apply() takes over fields, and knows objects without a namespace", () =>
+  withTestCluster(virtual(), async ({ apply, client, namespace }) => {
+    const key = { namespace, name: "a" };
+    const map = { metadata: key, data: { a: "1" } };
+    await client.apply(ConfigMap, map, { fieldManager: "another" });
+    const header = { apiVersion: "v1", kind: "ConfigMap" };
+    await apply({ ...header, metadata: { name: "a" }, data: { a: "2" } });
+    assert.equal((await client.get(ConfigMap, key)).data?.["a"], "2");
+    const spaces = { apiVersion: "v1", kind: "Namespace" };
+    const made = await apply({ ...spaces, metadata: { name: "extra" } });
+    assert.equal(made.metadata.namespace, undefined);
+  })());
+
+test("an operator is stopped once, and before its cluster", async () => {
+  const operator = counted();
+  const kit = await TestCluster.start({
+    ...virtual(),
+    operator: () => operator,
+  });
+  assert.equal(operator.started, 1);
+  await kit.stopOperator();
+  await kit.stopOperator();
+  await kit.stop();
+  assert.equal(operator.stopped, 1);
+  const another = counted();
+  await withTestCluster({ ...virtual(), operator: () => another }, () => {})();
+  assert.equal(another.stopped, 1);
+});
+
+test("a cluster that cannot start stops its server", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const operator = {
+    ...counted(),
+    start: () => Promise.reject(new Error("no start")),
+    stop: () => Promise.resolve(resolve()),
+  };
+  await assert.rejects(
+    TestCluster.start({ ...virtual(), operator: () => operator }),
+    /no start/,
+  );
+  await promise;
+});
+
+test("a stopped cluster takes no requests", async () => {
+  const kit = await TestCluster.start(virtual());
+  const { transport, namespace } = kit;
+  await kit.stop();
+  const path = `/api/v1/namespaces/${namespace}`;
+  await assert.rejects(
+    transport.send({ method: "GET", path, headers: {} }),
+  );
+});
+
+test("a body that fails has the log and its cause, also if the end fails", async () => {
+  const cause = new Error("broken");
+  const failing = (more: Partial<TestedOperator>) =>
+    withTestCluster({
+      ...virtual(),
+      operator: ({ logger }) => ({
+        ...counted(),
+        start: () => Promise.resolve(logger.info("Begun")),
+        ...more,
+      }),
+    }, () => Promise.reject(cause))();
+  const stop = () => Promise.reject(new Error("no end"));
+  for (const more of [{}, { stop }]) {
+    await assert.rejects(failing(more), (error: Error) => {
+      assert.match(
+        error.message,
+        /^Cannot pass the test: broken\n\nThe log:\n.*Begun/,
+      );
+      assert.equal(error.cause, cause);
+      return true;
+    });
+  }
+});
+
+test("an end that fails fails the test, and a log is not repeated", async () => {
+  const stop = () => Promise.reject(new Error("no end"));
+  const operator = () => ({ ...counted(), stop });
+  await assert.rejects(
+    withTestCluster({ ...virtual(), operator }, () => {})(),
+    /no end/,
+  );
+  await assert.rejects(
+    withTestCluster(virtual(), async ({ until }) => {
+      await until(() => false, { within: "1s" });
+    })(),
+    ({ message }: Error) => message.split("The log:").length === 2,
+  );
+});
+
+test("the option cluster goes before the variable, whose values are checked", async () => {
+  const name = "CORACLE_TEST_CLUSTER";
+  const before = process.env[name];
+  process.env[name] = "minikube";
+  try {
+    const kit = await TestCluster.start(virtual());
+    await kit.stop();
+    await assert.rejects(
+      TestCluster.start(),
+      /^RangeError: .* "embedded" or "kubeconfig": received "minikube"$/,
+    );
+  } finally {
+    if (before === undefined) delete process.env[name];
+    else process.env[name] = before;
+  }
+});
+
+test("an empty name of a record records nothing", async () => {
+  const name = "CORACLE_RECORD";
+  const before = process.env[name];
+  process.env[name] = "";
+  try {
+    await withTestCluster(virtual(), () => {})();
+  } finally {
+    if (before === undefined) delete process.env[name];
+    else process.env[name] = before;
+  }
+});
+
+test("a cluster takes a namespace that exists", () =>
+  withTestCluster(
+    { ...virtual(), namespace: "default" },
+    async ({ client, namespace }) => {
+      assert.equal(namespace, "default");
+      await client.get(Namespace, { name: namespace });
+    },
+  )());
+
+test("a rule for several refused requests is logged once", () =>
+  withTestCluster(
+    { ...virtual(), rights: [] },
+    async (kit) => {
+      const { operatorClient, namespace } = kit;
+      for (const name of ["a", "b"]) {
+        await assert.rejects(operatorClient.get(Pod, { namespace, name }));
+      }
+      const rule = '{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}';
+      assert.equal(kit.log.split(rule).length, 2, kit.log);
+    },
+  )());
+
+test("a rule without verbs is refused", async () => {
+  const rights = [{ resources: ["pods"] }] as never as NonNullable<
+    TestClusterOptions["rights"]
+  >;
+  await assert.rejects(
+    TestCluster.start({ ...virtual(), rights }),
+    /a test cluster, rights.*verbs/,
+  );
+});
+
+test("an acting transport reports refusals alone, and leaves its inner open", async () => {
+  let isClosed = false;
+  const refused: unknown[] = [];
+  const transport = new ActingTransport({
+    send: ({ path }: HttpRequest) =>
+      Promise.resolve({
+        status: path.endsWith("/b") ? 403 : 404,
+        headers: {},
+        body: (async function* () {})(),
+        cancel: () => Promise.resolve(),
+      }),
+    close: () => Promise.resolve(void (isClosed = true)),
+  }, { refused: ({ resource }) => void refused.push(resource) });
+  for (const path of ["/api/v1/nodes/a", "/api/v1/namespaces/b"]) {
+    await transport.send({ method: "GET", path, headers: {} });
+  }
+  assert.deepEqual(refused, ["namespaces"]);
+  await transport.close();
+  assert.equal(isClosed, false);
+});
