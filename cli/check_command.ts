@@ -158,7 +158,7 @@ type Finding = CheckReport["findings"][number];
 const BAR = 24;
 
 /** Text of a report, as the command prints it. */
-function checkedText(report: CheckReport): string {
+export function checkedText(report: CheckReport): string {
   const { findings, coverage } = report;
   const { scenarios, writes, events, notRun = 0, unsettled = 0 } = coverage;
   const { unanswered, unstable, planned } = coverage;
@@ -276,7 +276,7 @@ function counted(count: number, noun: string): string {
 const PROGRESS_INTERVAL_MS = 10_000;
 
 /** Display of the progress: a bar on a terminal, otherwise occasional lines. */
-function progressText(
+export function progressText(
   terminal: Terminal,
 ): { show(progress: Progress): void; end(): void } {
   let shown = "";
@@ -312,7 +312,7 @@ function progressText(
 }
 
 /** Text of a test file that replays each finding. */
-function testFileText(
+export function testFileText(
   { findings }: CheckReport,
   specifier: string,
 ): string {

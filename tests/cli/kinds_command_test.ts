@@ -12,11 +12,11 @@ const DEFINITIONS = fileURLToPath(
 );
 
 async function kinds(
-  file: string,
+  ...files: readonly string[]
 ): Promise<{ code: number; out: string; said: string }> {
   let out = "";
   let said = "";
-  const code = await runCommandLine(["kinds", file], {
+  const code = await runCommandLine(["kinds", ...files], {
     colors: false,
     out: (text) => void (out += text),
     say: (text) => void (said += text),
@@ -124,6 +124,26 @@ test("coracle kinds names the storage version as the kind, others by version", a
   ]);
 });
 
+test("coracle kinds prints the kinds of several files", async () => {
+  const file = writeText(
+    temporaryFolder(),
+    "crd.yaml",
+    `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+spec:
+  group: a.example
+  scope: Cluster
+  names: { kind: Raft, plural: rafts }
+  versions: [{ name: v1, served: true, storage: true }]
+`,
+  );
+  const { code, out } = await kinds(DEFINITIONS, file);
+  assert.equal(code, 0);
+  for (const name of ["Certificate", "Raft"]) {
+    assert(out.includes(`export const ${name}: Kind<${name}>`), name);
+  }
+});
+
 test("coracle kinds explains files that it cannot read", async () => {
   const folder = temporaryFolder();
   for (
@@ -134,6 +154,14 @@ test("coracle kinds explains files that it cannot read", async () => {
       ["", /it has no CustomResourceDefinition: received an empty file/],
       ["kind: Pod\n---\nkind: Pod", /received Pod\n/],
       ["text", /received no kind\n/],
+      [
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: { names: { kind: A } }",
+        /must be complete and of apiextensions/,
+      ],
+      [
+        "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nspec: { names: { kind: A }, versions: [] }",
+        /received apiextensions\.k8s\.io\/v1beta1/,
+      ],
       [
         "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition",
         /must be complete and of apiextensions\.k8s\.io\/v1: received .*v1beta1/,

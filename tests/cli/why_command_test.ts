@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { UsageError } from "../../cli/command.ts";
-import { whyCommand } from "../../cli/why_command.ts";
+import { askProbes, probesUrl, whyCommand } from "../../cli/why_command.ts";
 import type { ObjectHistory } from "../../core/controller/controller.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { ProbeServer } from "../../core/operator/probe_server.ts";
@@ -202,4 +202,89 @@ test("coracle why rejects invalid URLs and answers of other servers", async () =
     server.close();
     server.closeAllConnections();
   }
+});
+
+test("coracle why shows each run, write and controller", async () => {
+  const [run] = HISTORY.runs as [ObjectHistory["runs"][0]];
+  const full = {
+    ...run,
+    attempt: 1,
+    waited: 2.6,
+    writes: ["create v1 Secret a", "delete v1 Pod b"],
+    workflow: "secret ready, pod waiting",
+  };
+  const first = {
+    ...HISTORY,
+    known: false,
+    exhausted: true,
+    runs: [run, full],
+  };
+  const second = { ...HISTORY, controller: "backup", attempt: 0, runs: [] };
+  const printed = await why("default/web", { histories: [first, second] });
+  assert.match(
+    printed,
+    /^webpage default\/web \(deleted, retries exhausted\)\n/,
+  );
+  assert.match(printed, /^backup default\/web\n$/m);
+  assert.equal(printed.match(/because/g)?.length, 2);
+  assert(
+    printed.includes(`reconcile: failure in 12 ms after waiting 3 ms
+    because  modified (2 events), retry 1
+    wrote    create v1 Secret a
+    wrote    delete v1 Pod b
+    workflow secret ready, pod waiting
+`),
+    printed,
+  );
+});
+
+test("probesUrl takes the probes of the export, if they can be asked", async () => {
+  const library = new URL("../../mod.ts", import.meta.url);
+  // A module is evaluated once only.
+  const file = () =>
+    writeText(
+      temporaryFolder(),
+      "op.mjs",
+      `import { Operator } from "${library}";
+const make = (probes) => new Operator({ probes });
+export const closed = make({ port: 8081 });
+export const any = make({ port: 0, debug: true });
+export const open = make({ port: 8082, debug: true });
+`,
+    );
+  const urlOf = (name: string) => probesUrl("why", { export: name }, file());
+  assert.equal(await urlOf("open"), "http://127.0.0.1:8082");
+  for (const name of ["closed", "any"]) {
+    await assert.rejects(urlOf(name), /it must be created with probes/);
+  }
+  assert.equal(
+    await probesUrl("why", { url: "https://host:1" }, undefined),
+    "https://host:1",
+  );
+  assert.equal(await probesUrl("why", {}, undefined), "http://127.0.0.1:8080");
+});
+
+test("askProbes asks for the state, or for the runs of an object", async () => {
+  const asked: (string | undefined)[] = [];
+  const server = createServer(({ url }, response) => {
+    asked.push(url);
+    response.end(url === "/debug/state" ? "{}" : "[]");
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  try {
+    assert.deepEqual(await askProbes(url), {});
+    assert.deepEqual(await askProbes(url, "default/a b"), []);
+    assert.deepEqual(asked, [
+      "/debug/state",
+      "/debug/why?object=default%2Fa+b",
+    ]);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+  const refused = await askProbes("http://127.0.0.1:1")
+    .catch((error: Error) => error.message);
+  assert.match(String(refused), /KUBECONFIG is set: (?!fetch failed)/);
 });

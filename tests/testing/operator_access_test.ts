@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { untyped } from "../../core/api/kind.ts";
-import { roleAccess } from "../../testing/operator_access.ts";
+import { operatorAccess, roleAccess } from "../../testing/operator_access.ts";
 
 const kind = (group: string, kind: string) =>
   untyped({ group, version: "v1", kind });
@@ -25,4 +25,128 @@ test("roleAccess gives rights over roles only to those who write them", () => {
   );
   const foreign = [kind("example.com", "Role"), kind("a.io", "PolicyBinding")];
   assert.equal(verbsOf(...foreign), undefined);
+});
+
+type Operator = Parameters<typeof operatorAccess>[0];
+type Controller = Operator["controllers"][number];
+
+/** Access of an operator in namespace ops, such as `boats/status get in all`. */
+function accessOf(
+  controller: Partial<Controller>,
+  settings: Partial<Operator["settings"]> = {},
+  options: Partial<Parameters<typeof operatorAccess>[1]> = {},
+): readonly string[] {
+  const operator = {
+    controllers: [{
+      name: "boat",
+      kind: placed("a.example", "boats"),
+      secondaryKinds: [],
+      readOnlyKinds: [],
+      settings: { usesFinalizer: false, install: false, hasStatus: true },
+      ...controller,
+    } as Controller],
+    settings: { namespaces: "all", ...settings } as Operator["settings"],
+  };
+  return operatorAccess(operator, { namespace: "ops", ...options })
+    .map(({ kind: { plural }, subresource, verbs, namespaces }) =>
+      `${plural}${
+        subresource === undefined ? "" : `/${subresource}`
+      } ${verbs.join()} in ${namespaces}`
+    );
+}
+
+const placed = (
+  group: string,
+  plural: string,
+  scope: "Namespaced" | "Cluster" = "Namespaced",
+) => ({ group, version: "v1", kind: plural, plural, scope });
+
+const WATCH = "get,list,watch";
+const MANAGE = "get,list,watch,create,update,patch,delete";
+const OWN = [
+  `boats ${WATCH},update,patch in all`,
+  "boats/status get,update,patch in all",
+];
+const EVENTS = "events get,create,patch in all";
+
+test("operatorAccess gives the rights over each kind of a controller", () => {
+  assert.deepEqual(accessOf({}), [...OWN, EVENTS]);
+  assert.deepEqual(
+    accessOf(
+      {
+        secondaryKinds: [placed("", "configmaps")],
+        readOnlyKinds: [placed("", "secrets")],
+      },
+      {},
+      { managed: [placed("", "services")] },
+    ),
+    [
+      ...OWN,
+      "boats/finalizers update in all",
+      `configmaps ${MANAGE} in all`,
+      `services ${MANAGE} in all`,
+      `secrets ${WATCH} in all`,
+      EVENTS,
+    ],
+  );
+  assert.deepEqual(accessOf({}, {}, { writesOthers: true }), [
+    ...OWN,
+    "boats/finalizers update in all",
+    EVENTS,
+  ]);
+});
+
+test("operatorAccess depends on the settings of a controller", () => {
+  const settings = { usesFinalizer: true, install: true, hasStatus: false };
+  assert.deepEqual(accessOf({ settings } as Partial<Controller>), [
+    OWN[0],
+    `customresourcedefinitions ${WATCH},create,patch in all`,
+    EVENTS,
+  ]);
+  const pods = { kind: placed("", "pods"), settings };
+  assert.equal(
+    accessOf(pods as Partial<Controller>)[0],
+    `pods ${WATCH},patch in all`,
+  );
+  const unfinished = {
+    ...pods,
+    settings: { ...settings, usesFinalizer: false },
+  };
+  assert.equal(
+    accessOf(unfinished as Partial<Controller>)[0],
+    `pods ${WATCH} in all`,
+  );
+});
+
+test("operatorAccess is limited to the namespaces of a controller", () => {
+  const places = (
+    namespaces: unknown,
+    ofOperator: unknown,
+    scope?: "Cluster",
+  ) =>
+    accessOf({
+      kind: placed("a.example", "boats", scope),
+      settings: { namespaces, hasStatus: false } as Controller["settings"],
+    }, { namespaces: ofOperator } as Partial<Operator["settings"]>)
+      .map((text) => text.replace(/ .* in/, " in"));
+  assert.deepEqual(places(undefined, "current"), [
+    "boats in ops",
+    "events in ops",
+  ]);
+  assert.deepEqual(places(["a"], ["b"]), ["boats in a", "events in a"]);
+  assert.deepEqual(places(["a"], ["b"], "Cluster"), [
+    "boats in all",
+    "events in default",
+  ]);
+});
+
+test("operatorAccess gives the verbs of an election or of shards on Leases", () => {
+  assert.deepEqual(
+    accessOf({}, { leaderElection: { name: "a" } }).slice(3),
+    ["leases get,create,update in ops"],
+  );
+  assert.deepEqual(
+    accessOf({}, { sharding: { name: "a", namespace: "b" } }).slice(3),
+    ["leases get,list,create,update,delete in b"],
+  );
 });

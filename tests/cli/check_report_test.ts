@@ -1,0 +1,204 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  checkedText,
+  progressText,
+  testFileText,
+} from "../../cli/check_command.ts";
+import type { CheckReport } from "../../testing/check_options.ts";
+
+type Finding = CheckReport["findings"][number];
+type Coverage = CheckReport["coverage"];
+
+const FINDING: Finding = {
+  oracle: "end-state",
+  title: 'service "a" is missing',
+  plan: "life/crash:write=1",
+  disturbance: "the operator is killed at a write",
+  writes: ["create Service a", "missing: patch Gadget a"],
+  diff: "- Service a\n+ Service b",
+  sequence: ">>> killed",
+  mermaid: "sequenceDiagram",
+  replay: "coracle check a.ts --replay life/crash:write=1",
+  plans: 1,
+  also: [],
+};
+
+function report(
+  coverage: Partial<Coverage> = {},
+  findings: readonly Finding[] = [],
+  plans = 3,
+): CheckReport {
+  return {
+    plans,
+    findings,
+    coverage: {
+      scenarios: 1,
+      writes: 2,
+      events: 0,
+      planned: 3,
+      pruned: 1,
+      byKind: { crash: 2, stale: 1 },
+      unstable: 0,
+      unanswered: [],
+      cpu: 1,
+      ...coverage,
+    },
+  };
+}
+
+test("The text of a check has its plans, workload and result", () => {
+  assert.equal(
+    checkedText(report()),
+    `3 plans ran (crash 2, stale 1); 1 plan cannot matter.
+The workload has 1 scenario with 2 writes and 0 events of the operator.
+Nothing was found.
+`,
+  );
+});
+
+const LINES: readonly (readonly [Partial<Coverage>, string])[] = [
+  [
+    { planned: 5 },
+    "3 plans ran (crash 2, stale 1); 1 plan cannot matter; 2 did not run.",
+  ],
+  [
+    { notRun: 1 },
+    "1 scenario did not run before half of the time was up; give a bigger --budget.",
+  ],
+  [
+    { unsettled: 1 },
+    "1 scenario had no plans: the operator does not come to rest in them.",
+  ],
+  [
+    { unanswered: ["GET a", "GET b", "GET c"] },
+    "Nothing answered GET a, GET b, GET c: the option externals can, in a file beside the operator's such as operator.check.ts.",
+  ],
+  [
+    { unanswered: ["GET a", "GET b", "GET c", "GET d"] },
+    "Nothing answered GET a, GET b, GET c, …: the option externals can, in a file beside the operator's such as operator.check.ts.",
+  ],
+  [
+    { unstable: 1 },
+    "1 finding did not show a second time: the operator depends on something that the check does not control.",
+  ],
+];
+
+for (const [coverage, line] of LINES) {
+  test(`The text of a check says ${JSON.stringify(coverage)}`, () => {
+    assert(checkedText(report(coverage)).split("\n").includes(line));
+    if (coverage.planned !== undefined) return;
+    assert(!checkedText(report()).includes(line));
+  });
+}
+
+test("The text of a check without plans says what to give", () => {
+  assert.match(
+    checkedText(report({}, [], 0)),
+    /\nNo plan ran, so .* give a bigger --budget\.\n$/,
+  );
+  assert.match(
+    checkedText(report({ planned: 0 }, [], 0)),
+    /give --examples with which it writes something\.\n$/,
+  );
+});
+
+test("The text of a finding has what is needed to repeat it", () => {
+  const also = { plans: 3, also: ["life/stale:write=1"] };
+  assert.equal(
+    checkedText(report({}, [FINDING, { ...FINDING, ...also, diff: "" }])),
+    `1. Service "a" is missing   [end-state]
+   When the operator is killed at a write.
+   Writes:
+     create Service a
+     missing: patch Gadget a
+   State, - expected, + found:
+     - Service a
+     + Service b
+   Sequence:
+     >>> killed
+   Run it again: coracle check a.ts --replay life/crash:write=1
+
+2. Service "a" is missing   [end-state]
+   When the operator is killed at a write (and 2 more plans).
+   Writes:
+     create Service a
+     missing: patch Gadget a
+   Sequence:
+     >>> killed
+   Run it again: coracle check a.ts --replay life/crash:write=1
+   Also shown by: life/stale:write=1
+
+3 plans ran (crash 2, stale 1); 1 plan cannot matter.
+The workload has 1 scenario with 2 writes and 0 events of the operator.
+2 findings.
+`,
+  );
+});
+
+test("The text of a search of all orders says whether it is complete", () => {
+  const exhaustive = {
+    schedules: 1_234,
+    runs: 1,
+    states: 2,
+    scenarios: 1,
+    leftOut: 0,
+    complete: true,
+  };
+  const first = (
+    more: Partial<typeof exhaustive>,
+    findings: readonly Finding[] = [],
+  ) =>
+    checkedText(report({ exhaustive: { ...exhaustive, ...more } }, findings, 0))
+      .split("\n").find((line) => line.includes("schedules"));
+  const took = "They took 1 run over 2 states.";
+  assert.equal(
+    first({}),
+    `All 1,234 schedules of 1 scenario converge. ${took}`,
+  );
+  assert.equal(
+    first({}, [FINDING]),
+    `Not all of the 1,234 schedules of 1 scenario converge. ${took}`,
+  );
+  assert.equal(
+    first({ complete: false, leftOut: 2 }),
+    `1,234 schedules of 1 scenario were searched before the time was up; give a bigger --budget. ${took} 2 scenarios with more than 8 writes or 2 objects did not run.`,
+  );
+});
+
+test("A written test replays the plan of a finding on the operator's file", () => {
+  const text = testFileText(report({}, [FINDING]), "ops/a.ts");
+  assert.match(text, /^ {4}replay: "life\/crash:write=1",$/m);
+  assert.match(text, /^test\("Service \\"a\\" is missing", async/m);
+  assert.match(text, /new URL\("\.\/ops\/a\.ts", import\.meta\.url\)/);
+  assert.match(
+    testFileText(report({}, [FINDING]), "../a.ts"),
+    /new URL\("\.\.\/a\.ts", /,
+  );
+});
+
+test("Progress is a bar on a terminal, and lines elsewhere", () => {
+  const said = (colors: boolean) => {
+    let text = "";
+    const progress = progressText({
+      colors,
+      out() {},
+      say: (part) => void (text += part),
+      interrupts: () => new AbortController().signal,
+    });
+    const show = (done: number, total: number) =>
+      progress.show({ phase: "plans", done, total, findings: 1 });
+    show(3, 12);
+    show(12, 12);
+    progress.end();
+    return text;
+  };
+  assert.equal(said(false), "Plans 12/12, 1 finding\n");
+  const bar = (full: number) => "█".repeat(full) + "░".repeat(24 - full);
+  assert.equal(
+    said(true),
+    `${bar(6)} Plans 3/12, 1 finding\r\x1b[K${
+      bar(24)
+    } Plans 12/12, 1 finding\r\x1b[K`,
+  );
+});
