@@ -298,11 +298,10 @@ class ValueFinder {
   }
 
   #findQuote(bytes: Uint8Array, start: number, end: number): number {
-    let i = start + Math.max(1, this.#read);
+    let i = start + Math.max(1, this.#read); // after the end, if that is escaped
     while (i < end) {
       const byte = bytes[i];
       if (byte === QUOTE) return i + 1;
-      if (byte === BACKSLASH && i + 1 === end) break;
       i += byte === BACKSLASH ? 2 : 1;
     }
     this.#read = i - start;

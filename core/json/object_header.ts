@@ -447,9 +447,11 @@ export function differInStatus(
   other: ObjectHeader,
 ): boolean {
   const status = header.range("status");
-  if (status === undefined || other.repeatsMetadata || header.repeatsMetadata) {
-    return false;
-  }
+  // The bytes up to the end of the metadata are the same: so are their members.
+  if (
+    status === undefined || other.repeatsMetadata ||
+    !hasSameMetadata(header, other)
+  ) return false;
   const metadataEnd = endOf(header.ranges, "metadata");
   const otherMetadataEnd = endOf(other.ranges, "metadata");
   const bytes = asBuffer(header.bytes);
@@ -457,10 +459,6 @@ export function differInStatus(
   const otherStatus = other.range("status");
   const isSame = (start: number, end: number, from: number, to: number) =>
     end - start === to - from && sameBytes(bytes, start, end, others, from);
-  if (
-    otherMetadataEnd < 0 || status.start < metadataEnd ||
-    !hasSameMetadata(header, other)
-  ) return false;
   if (otherStatus !== undefined) {
     return isSame(
       metadataEnd,
@@ -470,8 +468,7 @@ export function differInStatus(
     ) && isSame(status.end, header.end, otherStatus.end, other.end);
   }
   const keyStart = status.start - STATUS_KEY.length;
-  return keyStart >= metadataEnd &&
-    sameBytes(bytes, keyStart, status.start, STATUS_KEY, 0) &&
+  return sameBytes(bytes, keyStart, status.start, STATUS_KEY, 0) &&
     isSame(metadataEnd, keyStart, otherMetadataEnd, other.end - 1) &&
     isSame(status.end, header.end, other.end - 1, other.end);
 }

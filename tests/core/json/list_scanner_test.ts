@@ -105,6 +105,50 @@ test("ListScanner returns the same with a chunk boundary at every byte", () => {
   }
 });
 
+test("ListScanner finds long values with a chunk boundary at every byte", () => {
+  const long = `${"\\\\".repeat(40)}"[}`;
+  const item = (name: string) =>
+    JSON.stringify({ metadata: { name }, spec: [[long], { [long]: {} }] });
+  const text = `{"items":[${item("a")},${item("b")}],"x":[["${
+    "y".repeat(70)
+  }"]]}`;
+  for (let first = 0; first < text.length; first++) {
+    const { items } = read(text, [first, text.length]);
+    assert.deepEqual(items.map((item) => item.name), ["a", "b"]);
+  }
+});
+
+test("ListScanner says after how many items a page is wrong, and at what byte", () => {
+  const message = (text: string) => {
+    try {
+      read(text, [1000]);
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return "";
+  };
+  assert.equal(
+    message('{"items":[{"metadata":{}},1]}'),
+    "Cannot read a list: it must be a list in JSON: received 0x31 after 1 items",
+  );
+  assert.equal(
+    message('{"items":[{},{}],"items":[]}'),
+    'Cannot read a list: "items" must not be repeated: received 0x5b after 2 items',
+  );
+  assert.equal(
+    message('{"items":[{}]'),
+    "Cannot read a list: it must be complete: received the end after 1 items",
+  );
+});
+
+test("ListScanner reads a list that has neither metadata nor items", () => {
+  for (const text of ["{}", '{"items":null}', '{"metadata":null}']) {
+    const { header, items } = read(text, [3]);
+    assert.deepEqual(header, { kind: "", resourceVersion: "", continue: "" });
+    assert.equal(items.length, 0);
+  }
+});
+
 test("ListScanner rejects items that do not follow a colon", () => {
   for (const text of ['{"items"[]}', '{"items"[{"metadata":{}}]}']) {
     assert.throws(() => read(text, [100]), SyntaxError);
@@ -157,6 +201,9 @@ test("ListScanner rejects repeated items and items that are not objects", () => 
       '{"items":{}}',
       '{"items":"none"}',
       '{"items":[1]}',
+      "{1:2}",
+      "{null:2}",
+      '{"a":1,2:3}',
       '{"items":[{"metadata":{}},]}',
       "[]",
       "{} {}",

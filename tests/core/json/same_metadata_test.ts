@@ -46,6 +46,40 @@ test("hasSameMetadata is true if only the status changed", () => {
   assert(isSame(object("17", { fields: [] }), object("99", { fields: [1] })));
 });
 
+test("hasSameMetadata is true without managed fields, and for any digits", () => {
+  const none = JSON.stringify({
+    metadata: { name: "a", resourceVersion: "1" },
+  });
+  assert(isSame(none, none));
+  assert(!isSame(none, none.replace('"a"', '"b"')));
+  for (const version of ["100", "909", "199"]) {
+    assert(isSame(object(version), object("555")), version);
+    assert(isSame(object("555"), object(version)), version);
+  }
+  for (const version of ["1/0", "1:0", "-10"]) {
+    assert(!isSame(object(version), object("555")), version);
+  }
+});
+
+test("hasSameMetadata compares objects anywhere in their bytes", () => {
+  const stored = prunedText(pruner, wholeRange(object("17")));
+  const received = object("18", { fields: [1, 2] });
+  for (
+    const [before, offset] of [[0, 7], [7, 0], [5, 300], [300, 5]] as const
+  ) {
+    const at = (text: string, start: number) => {
+      const bytes = new TextEncoder().encode(" ".repeat(start) + text + "]]");
+      return { bytes, start, end: bytes.length - 2 };
+    };
+    const header = scanner.scanObject(at(received, before));
+    assert(hasSameMetadata(header, at(stored, offset)));
+    assert(!hasSameMetadata(header, at(stored.replace("web", "wib"), offset)));
+    const { bytes, start, end } = at(stored, offset);
+    // Bytes after the end do not count, and those of another object neither.
+    assert(!hasSameMetadata(header, { bytes, start, end: start + 100 }));
+  }
+});
+
 test("hasSameMetadata takes managed fields before the version, as of CRDs", () => {
   const custom = (version: string, fields: unknown, label = "web") =>
     JSON.stringify({
