@@ -268,13 +268,11 @@ export class Operator {
   async start(): Promise<void> {
     if (development()?.runs === false) return;
     if (this.#state === "stopping") await this.#stopping;
-    const starting = this.#starting ??= this.#start();
     try {
-      await starting;
+      await (this.#starting ??= this.#start());
     } catch (error) {
-      // A later start may be in progress, which must not be stopped.
-      this.#failed = this.#starting === starting;
-      if (this.#failed) await this.stop();
+      this.#failed = true;
+      await this.stop();
       throw error;
     }
   }
@@ -388,7 +386,6 @@ export class Operator {
     const { signal } = this.#ending = new AbortController();
     const isServed = probes !== undefined && simulatedWorld() === undefined;
     if (isServed) await this.#serveProbes(probes);
-    signal.throwIfAborted();
     const deps = await this.#connect();
     signal.throwIfAborted();
     await abortable(

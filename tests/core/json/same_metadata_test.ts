@@ -74,7 +74,7 @@ test("hasSameMetadata compares objects anywhere in their bytes", () => {
     const header = scanner.scanObject(at(received, before));
     assert(hasSameMetadata(header, at(stored, offset)));
     assert(!hasSameMetadata(header, at(stored.replace("web", "wib"), offset)));
-    const { bytes, start, end } = at(stored, offset);
+    const { bytes, start } = at(stored, offset);
     // Bytes after the end do not count, and those of another object neither.
     assert(!hasSameMetadata(header, { bytes, start, end: start + 100 }));
   }

@@ -51,6 +51,7 @@ function startOf(
     pauses,
     controllers,
     counts,
+    stop,
     started: startController(controller, {
       deps: deps as unknown as ControllerDeps,
       client,
@@ -83,6 +84,30 @@ test("Controller that is unregistered during a pause is not started again", asyn
   await started;
   assert.deepEqual(counts, { starts: 1, cancels: 1 });
   assert.deepEqual(pauses, [1_000, undefined]);
+});
+
+test("Controller that cannot start ends its start with the stop of its operator", async () => {
+  const { clock, counts, pauses, started, stop } = startOf(
+    "wait",
+    () => Promise.reject(new Error("no")),
+  );
+  const rejected = assert.rejects(started, /^Error: it stops$/);
+  await clock.advance(500);
+  stop.abort(new Error("it stops"));
+  await rejected;
+  assert.deepEqual(counts, { starts: 1, cancels: 1 });
+  assert.deepEqual(pauses, [1_000]);
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("Controller whose operator stops while its kind is looked up is not started", async () => {
+  const { counts, started, stop } = startOf(
+    "fail",
+    () => Promise.resolve(),
+    () => stop.abort(new Error("it stops")),
+  );
+  await assert.rejects(started, /^Error: it stops$/);
+  assert.equal(counts.starts, 0);
 });
 
 test("Controller that is unregistered while its kind is looked up is not started", async () => {
