@@ -137,7 +137,6 @@ export class Subscription<T extends KubernetesObject>
   remove(): void {
     if (this.#removed) return;
     this.#removed = true;
-    this.#windows.clear();
     this.#endReplay();
     this.#sync.reject(new Error("Cannot sync: the handler was removed"));
     this.#deps.onRemove(this);
@@ -145,7 +144,7 @@ export class Subscription<T extends KubernetesObject>
 
   /** Fulfills `synced`, as the cache is complete and every object was replayed. */
   settle(): void {
-    if (this.#removed || this.#hasSynced) return;
+    if (this.#removed) return;
     this.#hasSynced = true;
     this.#sync.resolve();
   }

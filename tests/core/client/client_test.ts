@@ -13,6 +13,8 @@ import { silentLogger } from "../../../core/logger.ts";
 import { pathRequest } from "../../../core/client/request.ts";
 import { responseError } from "../../../core/client/response.ts";
 import { WholeBody } from "../../../core/client/transport/chunk_queue.ts";
+import { setSimulatedWorld } from "../../../core/client/simulated_world.ts";
+import { noMetrics } from "../../../core/metrics.ts";
 import { inTime } from "../../support/in_time.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { ScriptedStream } from "../../support/scripted_stream.ts";
@@ -631,4 +633,63 @@ test("Client.status reads and writes the subresource only", async () => {
     );
   }
   assert.equal(transport.requests.length, 4);
+});
+
+test("Client.load in a simulated world keeps the options of the caller", async () => {
+  const transports: ScriptedTransport[] = [];
+  const world = {
+    transport() {
+      const transport = new ScriptedTransport((_request, count) =>
+        count === 1
+          ? { status: 429, headers: { "retry-after": "1" } }
+          : { body: OBJECT }
+      );
+      transports.push(transport);
+      return transport;
+    },
+    clock: new VirtualClock(),
+    random: () => 0.25,
+    host: "simulated",
+    ended: Promise.resolve(),
+  };
+  setSimulatedWorld(world);
+  try {
+    const plain = await Client.load();
+    const { clock, random } = world;
+    assert.deepEqual({ ...plain.defaults }, {
+      clock,
+      random,
+      logger: undefined,
+      metrics: undefined,
+    });
+    const options = {
+      clock: new VirtualClock(),
+      random: () => 0.5,
+      logger: silentLogger,
+      metrics: noMetrics,
+      fieldManager: "mine",
+      userAgent: "tester/1",
+      retry: { maxAttempts: 1 },
+      rateLimit: { perSecond: 1, burst: 2 },
+    };
+    const client = await Client.load(options);
+    for (const name of ["clock", "random", "logger", "metrics"] as const) {
+      assert.equal(client.defaults[name], options[name], name);
+    }
+    const refused = assert.rejects(client.get(POD, KEY), { status: 429 });
+    await inTime("a request that is not repeated", refused, 5_000);
+    await client.apply(POD, OBJECT);
+    const [, transport] = transports;
+    const { path, headers } = transport?.requests[1] ?? {};
+    assert.match(path ?? "", /fieldManager=mine/);
+    assert.equal(headers?.["user-agent"], "tester/1");
+    let answered = false;
+    const third = client.get(POD, KEY).then(() => answered = true);
+    await options.clock.advance(999);
+    assert.equal(answered, false, "the burst is used up");
+    await options.clock.advance(1);
+    await third;
+  } finally {
+    setSimulatedWorld(undefined);
+  }
 });

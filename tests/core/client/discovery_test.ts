@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { ApiError } from "../../../core/api/api_error.ts";
 import { untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";
+import { Discovery } from "../../../core/client/discovery.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import {
   type Script,
@@ -76,6 +77,22 @@ test("Client.resolve requests each group and version once", async () => {
   await clock.advance(1);
   await client.resolve(GATEWAY);
   assert.equal(transport.requests.length, 2);
+});
+
+test("A request for kinds that fails late does not remove a later answer", async () => {
+  const clock = new VirtualClock();
+  const late = Promise.withResolvers<unknown>();
+  const answers = [late.promise, Promise.resolve(LIST)];
+  const discovery = new Discovery({
+    clock,
+    json: () => answers.shift() ?? Promise.reject(new Error("a third request")),
+  });
+  const first = assert.rejects(discovery.resolve(GATEWAY), /late/);
+  await clock.advance(600_000);
+  await discovery.resolve(GATEWAY);
+  late.reject(new Error("late"));
+  await first;
+  await discovery.resolve(GATEWAY);
 });
 
 test("Client.resolve requests again when a kind was missing", async () => {

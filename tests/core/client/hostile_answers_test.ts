@@ -176,6 +176,14 @@ for (
   });
 }
 
+test("A credential that the end of a quote cuts is not quoted", async () => {
+  for (let length = 185; length <= 200; length++) {
+    const body = `${"x".repeat(length - 8)} Bearer ${HIDDEN}`;
+    const error = await errorOf(clientOf({ body }).get(ConfigMap, KEY));
+    assert.doesNotMatch(shown(error), new RegExp(`Bearer ${HIDDEN[0]}`));
+  }
+});
+
 test("A warning of the server is logged without an echoed credential", async () => {
   const lines: unknown[] = [];
   const write = (...line: unknown[]) => void lines.push(line);

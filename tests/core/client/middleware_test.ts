@@ -695,3 +695,24 @@ test("traceRequests marks each answer from 400 as an error, and no other", async
     statuses.map((status) => ["/x", status, status < 400 ? undefined : 2]),
   );
 });
+
+test("A refusal is read as one text although its chunks cut a character", async () => {
+  const bytes = new TextEncoder().encode("é€𝄞 s3cret");
+  async function* body() {
+    for (const byte of bytes) yield Uint8Array.of(byte);
+  }
+  const credential = { token: "s3cret" };
+  const send = authenticate({
+    current: () => Promise.resolve(credential),
+    refresh: () => Promise.resolve(credential),
+  })(() =>
+    Promise.resolve({
+      status: 403,
+      headers: {},
+      body: body(),
+      cancel: () => Promise.resolve(),
+    })
+  );
+  const response = await send(pathRequest("/x"));
+  assert.equal(await textOf(response.body), "é€𝄞 …");
+});

@@ -240,6 +240,8 @@ test("A removed handler is not asked about events, and its sync has failed", asy
       const handler = cache.subscribe(() => {});
       handler.remove();
       await inTime("its sync", assert.rejects(handler.synced), 5_000);
+      await cache.clock.settle();
+      assert.equal(handler.hasSynced, false);
     }
     cache.writer.apply(header("a", 2_000));
     assert.equal(asked, 1);
@@ -283,6 +285,7 @@ test("A handler gets what was there when it was added, and changes meanwhile onc
   await cache.list(["a", 1], ["b", 2], ["c", 3]);
   const lines: string[] = [];
   const handler = cache.subscribe((line) => lines.push(line));
+  cache.writer.apply(header("a", 1_000));
   cache.writer.apply(header("b", 1_001));
   cache.writer.apply(header("d", 1_002));
   await inTime("synced", handler.synced, 5_000);
