@@ -1,5 +1,6 @@
 import { basename } from "node:path";
-import { isBuiltIn, roleAccess } from "../testing/operator_access.ts";
+import { isBuiltIn } from "../core/api/kind.ts";
+import { roleAccess } from "../testing/operator_access.ts";
 import {
   type Command,
   type FlagValues,

@@ -1,4 +1,4 @@
-import { builtIn, type Kind } from "../core/api/kind.ts";
+import { builtIn, isBuiltIn, type Kind } from "../core/api/kind.ts";
 import { CRD_KIND } from "../core/crd/crd_object.ts";
 import type { AccessVerb, KindAccess } from "./rbac.ts";
 import { isDefinedKind } from "../core/crd/kind_definition.ts";
@@ -13,10 +13,6 @@ const PATCH: readonly AccessVerb[] = ["patch"];
 const MANAGE: readonly AccessVerb[] = [...WATCH, "create", ...CHANGE, "delete"];
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
-/** Groups of Kubernetes itself; those of definitions may end in `.k8s.io`, too. */
-const BUILT_IN_GROUP =
-  /^(?:|apps|autoscaling|batch|policy|(?:admissionregistration|api(?:extensions|registration)|auth(?:entication|orization)|certificates|coordination|discovery|events|(?:flowcontrol|internal)\.apiserver|networking|node|rbac\.authorization|resource|scheduling|storage|storagemigration)\.k8s\.io)$/;
-
 const EVENT = builtIn("Event", "Namespaced");
 const ROLES = [
   builtIn("Role", "Namespaced", RBAC_GROUP),
@@ -66,11 +62,6 @@ export function operatorAccess(
     access.push({ kind: Lease, verbs: LEASE_VERBS[use], namespaces });
   }
   return access;
-}
-
-/** Whether a kind is built-in, so that no operator owns its status. */
-export function isBuiltIn({ group }: Kind): boolean {
-  return BUILT_IN_GROUP.test(group);
 }
 
 /** Whether objects of a kind have a status; true if that is unknown. */

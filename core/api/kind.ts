@@ -128,6 +128,12 @@ export function builtIn<T extends KubernetesObject>(
   return Object.freeze({ group, version: "v1", kind, plural, scope });
 }
 
+/** Whether a kind is part of Kubernetes; definitions may use `.k8s.io`, too. */
+export function isBuiltIn({ group }: Pick<Kind, "group">): boolean {
+  return /^(?:|apps|autoscaling|batch|policy|(?:admissionregistration|api(?:extensions|registration)|auth(?:entication|orization)|certificates|coordination|discovery|events|(?:flowcontrol|internal)\.apiserver|networking|node|rbac\.authorization|resource|scheduling|storage|storagemigration)\.k8s\.io)$/
+    .test(group);
+}
+
 /** Text of a kind for logs and errors: `apps/v1 Deployment`. */
 export function kindText(kind: Kind): string {
   return `${apiVersionOf(kind)} ${kind.kind}`;

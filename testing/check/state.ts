@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isBuiltIn, parseApiVersion } from "../../core/api/kind.ts";
 import {
   differences,
   isJsonObject,
@@ -92,10 +93,6 @@ const BUILT_IN_OWNERS: ReadonlySet<string> = new Set([
   "Node",
 ]);
 
-/** Pattern of the API versions of built-in kinds. */
-const BUILT_IN_GROUP =
-  /^(?:v1|(?:apps|batch|autoscaling|policy|[^/]+\.k8s\.io)\/.*)$/;
-
 /** Compares conditions by type, because their order has no meaning. */
 function byType(a: unknown, b: unknown): number {
   const [x, y] = [a, b].map((one) =>
@@ -167,12 +164,15 @@ function comparable(
   named: (text: string) => string,
 ): JsonObject {
   const { generation, managedFields } = metadataOf(object);
-  const isBuiltIn = BUILT_IN_GROUP.test(String(object["apiVersion"]));
+  const isOfKubernetes = isBuiltIn(
+    parseApiVersion(String(object["apiVersion"])),
+  );
   const walk = (value: unknown, name: string, inMetadata: boolean): unknown => {
     if (ALLOCATED.has(name)) return "<allocated>";
     // The server's default depends on the tag that the image had at creation.
     if (
-      name === "imagePullPolicy" && isBuiltIn && !isApplied(managedFields, name)
+      name === "imagePullPolicy" && isOfKubernetes &&
+      !isApplied(managedFields, name)
     ) return undefined;
     if (typeof value === "string") {
       if (TIME_REGEXP.test(value)) return "<time>";
@@ -202,7 +202,7 @@ function comparable(
   };
   // The status of built-in kinds is the work of built-in controllers; none is as
   // good as an empty one.
-  const status = isBuiltIn ? undefined : object["status"] ?? {};
+  const status = isOfKubernetes ? undefined : object["status"] ?? {};
   const fields = Object.entries({ ...object, status });
   return Object.fromEntries(
     fields.flatMap(([field, value]) => {

@@ -2,6 +2,7 @@ import { type Clock, loadModule } from "../../clock.ts";
 import { ApiError } from "../../api/api_error.ts";
 import {
   checkKind,
+  isBuiltIn,
   type Kind,
   kindText,
   type ResolvedKind,
@@ -771,11 +772,9 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const served = await this.#deps.client.resources().catch(() => []);
     const resource = served.find((resource) => sameKind(resource, kind));
     if (!resource || resource.subresources.includes("status")) return;
-    const isBuiltIn = !kind.group.includes(".") ||
-      kind.group.endsWith(".k8s.io");
     throw new TypeError(
       `Cannot write the status of ${kind.kind}: the kind has none, so ${
-        isBuiltIn
+        isBuiltIn(kind)
           ? "write an annotation by patchResource()"
           : "give defineKind a status, or its CustomResourceDefinition subresources: { status: {} }"
       }`,

@@ -341,18 +341,25 @@ test("RunContext says that a kind has no status in the version it is written", a
       subresources: names.map((subresource) => ({ subresource })),
     }],
   });
-  const metadata = { name: "example.com" };
   const versions = [version("v2", "status"), version("v1")];
-  for (const [status, reason] of [[403, "Forbidden"], [404, "NotFound"]]) {
+  for (
+    const [status, reason, group] of [
+      [403, "Forbidden", "example.com"],
+      [404, "NotFound", "example.com"],
+      [404, "NotFound", "gateway.networking.k8s.io"],
+    ] as const
+  ) {
     const { ctx } = contextOf({
       answers: [
-        refused(Number(status), String(reason)),
+        refused(status, reason),
         list([]),
-        list([{ metadata, versions }]),
+        list([{ metadata: { name: group }, versions }]),
       ],
     });
     await assert.rejects(
-      ctx.patch(GADGET, KEY, { status: {} }, { subresource: "status" }),
+      ctx.patch({ ...GADGET, group }, KEY, { status: {} }, {
+        subresource: "status",
+      }),
       /^TypeError: Cannot write the status of Gadget: the kind has none, so give/,
     );
   }
