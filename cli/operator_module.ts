@@ -9,6 +9,7 @@ import {
   setDevelopment,
 } from "../core/operator/development.ts";
 import type { OperatorOptions } from "../core/operator/operator_options.ts";
+import { exportedOperators } from "../testing/check/exported_operators.ts";
 import { suggestion, UsageError } from "./command.ts";
 
 /** Delay after which loading the main module has begun, in milliseconds. */
@@ -161,9 +162,7 @@ function loadError(file: string, error: unknown): unknown {
 }
 
 /**
- * Operators of a file that has been evaluated: the export that `--export`
- * names, the default export, the only exported Operator, or the result of a
- * function `operator`; otherwise all operators that the file has created.
+ * Operators of a file that has been evaluated, by {@linkcode exportedOperators}.
  *
  * @param name Value of `--export`.
  * @param options Options for a function that returns an operator.
@@ -177,22 +176,17 @@ export async function selectOperators(
 ): Promise<readonly OperatorHandle[]> {
   const exports = await module.exports;
   const { operators } = module;
-  const isOperator = (value: unknown): value is OperatorHandle =>
-    operators.includes(value as OperatorHandle);
-  const operatorOf = async (name: string) => {
-    const value = exports[name];
-    // A main module that has created its operators has called its functions.
-    if (typeof value !== "function" || module.isMain && operators.length > 0) {
-      return isOperator(value) ? [value] : undefined;
-    }
-    const made = await value(options);
-    return isOperator(made) ? [made] : undefined;
-  };
-  if (name !== undefined) {
-    const named = await operatorOf(name);
-    if (named !== undefined) return named;
+  // A main module that has created its operators has called its functions.
+  const calls = !module.isMain || operators.length === 0;
+  const found = await exportedOperators(exports, {
+    made: operators,
+    name,
+    argument: options,
+    calls,
+  });
+  if (name !== undefined && found.length === 0) {
     const isThere = name in exports;
-    if (isThere && module.isMain && operators.length > 0) return operators;
+    if (isThere && !calls) return operators;
     throw new UsageError(
       `Cannot run ${module.file}: --export must name an Operator or a function that returns one: received ${
         isThere
@@ -203,10 +197,7 @@ export async function selectOperators(
       }`,
     );
   }
-  const exported = [...new Set(Object.values(exports))].filter(isOperator);
-  return await operatorOf("default") ??
-    (exported.length === 1 ? exported : undefined) ??
-    await operatorOf("operator") ?? operators;
+  return found;
 }
 
 /** Error for a file that creates no operator. */

@@ -21,6 +21,7 @@ import {
   type OperatorHandle,
   setDevelopment,
 } from "../../core/operator/development.ts";
+import { exportedOperators } from "./exported_operators.ts";
 import { importFresh } from "./fresh_modules.ts";
 import type { CheckOptions } from "../check_options.ts";
 import type { OperatorCluster, StartedOperator, WorldStart } from "./world.ts";
@@ -184,7 +185,11 @@ async function describe(
   const restoreFetch = replaceFetch(externals);
   try {
     const exports = await importFresh(file);
-    const operators = await chosen(exports, made, cluster, name);
+    const operators = await exportedOperators(exports, {
+      made,
+      name,
+      argument: cluster,
+    });
     if (operators.length > 0) return { operators, exports };
     throw new TypeError(
       `Cannot check ${file}: it creates no operator: export an Operator, or a function "operator" that returns one: received exports ${
@@ -195,34 +200,6 @@ async function describe(
     restoreFetch();
     setDevelopment(before);
   }
-}
-
-/** Selects the operators of a file: those of an export, or all. */
-async function chosen(
-  exports: Exports,
-  made: readonly OperatorHandle[],
-  cluster: OperatorCluster,
-  name: string | undefined,
-): Promise<readonly OperatorHandle[]> {
-  const of = async (value: unknown): Promise<readonly OperatorHandle[]> => {
-    const result = typeof value === "function" ? await value(cluster) : value;
-    return made.includes(result as OperatorHandle)
-      ? [result as OperatorHandle]
-      : [];
-  };
-  if (name !== undefined) return await of(exports[name]);
-  const { default: first, operator } = exports;
-  const isFunction = typeof first === "function" && !isClass(first);
-  const byDefault = isFunction || typeof first === "object"
-    ? await of(first)
-    : [];
-  if (byDefault.length > 0) return byDefault;
-  if (typeof operator === "function") return await of(operator);
-  return made;
-}
-
-function isClass(value: unknown): boolean {
-  return /^class\b/.test(Function.prototype.toString.call(value));
 }
 
 /** Loads an operator file with fresh modules, in a simulation. */
@@ -252,7 +229,11 @@ async function loadFile(
   try {
     const exports = await Promise.race([evaluated, begun.promise]);
     if (exports === undefined) return undefined;
-    const operators = await chosen(exports, made, cluster, name);
+    const operators = await exportedOperators(exports, {
+      made,
+      name,
+      argument: cluster,
+    });
     const waiting = operators.filter((operator) => !started.has(operator));
     return {
       async start() {

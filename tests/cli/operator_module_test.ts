@@ -57,6 +57,11 @@ const FORMS: readonly (readonly [
     ["a"],
   ],
   [
+    "all that were created, if the default export is a class",
+    "export default class Site {}",
+    ["first"],
+  ],
+  [
     "the export that --export names",
     "export default make('a'); export const other = async () => make('b');",
     ["b"],
