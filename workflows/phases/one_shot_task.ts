@@ -54,7 +54,7 @@ export interface TaskObject<Result = unknown> extends KubernetesObject {
     error?: string | undefined;
     /** Result of the task. */
     result?: Result | undefined;
-    /** Generation for which the task has ended. */
+    /** Last generation that was seen since the task has ended. */
     observedGeneration?: number | undefined;
     /** Ready, Reconciling and Stalled. */
     conditions?: Condition[] | undefined;
@@ -363,7 +363,9 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
     const now = this.#now(ctx);
     const over = FINAL_STATES.has(status.state);
     const { generation } = object.metadata;
-    if (over) status.observedGeneration ??= generation;
+    if (over && generation !== undefined) {
+      status.observedGeneration = generation;
+    }
     const { state = "Pending", error } = status;
     const isDone = state === "Completed";
     status.conditions = setReadiness(conditionsIn(status), {
@@ -371,7 +373,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
       also: isDone ? undefined : over ? STALLED : RECONCILING,
       reason: state,
       message: error ?? `The task is ${state}`,
-    }, { now, generation: over ? status.observedGeneration : generation });
+    }, { now, generation });
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
     if (over) return undefined;
     return status.retryAt === undefined

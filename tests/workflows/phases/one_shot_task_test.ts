@@ -100,16 +100,24 @@ test("oneShotTask counts no failure of a check that is aborted with its run", as
   assert.equal(world.stored.status?.failures, undefined);
 });
 
-test("oneShotTask observes no change of a task that has ended", async () => {
+test("oneShotTask observes an edit of a task that has ended, and does nothing", async () => {
   const world = new BackupWorld();
   await world.pass();
   world.progress = { state: "completed", result: "s3://shop/1" };
   await world.pass();
   world.edit({ of: "bank" });
+  assert.equal(await world.pass(), undefined);
+  const { status } = world.stored;
+  assert.equal(status?.observedGeneration, 2);
+  assert.deepEqual(
+    status?.conditions?.map((condition) => condition.observedGeneration),
+    [2],
+  );
+  assert.equal(status?.state, "Completed");
+  assert.equal(world.started.size, 1);
   const { writes } = world;
   assert.equal(await world.pass(), undefined);
   assert.equal(world.writes, writes);
-  assert.equal(world.stored.status?.observedGeneration, 1);
 });
 
 test("oneShotTask tries again after 10 s, and twice as long each time [L48]", async () => {
