@@ -96,6 +96,12 @@ test("coracle check keeps to its budget, and says what it left out", async () =>
   const [, all, left] = /has (\d+) scen[^]*\n(\d+) scenarios did not run/
     .exec(out) ?? [];
   assert.equal(Number(left), Number(all) - 1, out);
+  const searched = await check(
+    fixture("keeper.ts"),
+    "--exhaustive",
+    ...["--budget", "1ms", "--workers", "1"],
+  );
+  assert.match(searched.out, /^[\d,]+ schedules of .* were searched before/);
 });
 
 test("coracle check finds nothing in a correct operator", async () => {
@@ -191,14 +197,14 @@ test("coracle check takes definitions of others among the examples", async () =>
     "crd.yaml",
     JSON.stringify(crdManifest(cell)),
   );
-  const json = join(folder, "report.json");
-  const { code, said } = await check(
+  const { code, out, said } = await check(
     file,
     ...["--examples", definition, "--only", "crash", "--plans", "2"],
-    ...["--workers", "1", "--json", json],
+    ...["--workers", "1", "--json", "-"],
   );
   assert.equal(code, 0, said);
-  const report: CheckReport = JSON.parse(readFileSync(json, "utf8"));
+  const report: CheckReport = JSON.parse(out);
+  assert.ok(report.plans <= 2);
   assert.ok(report.coverage.writes > 0);
   assert.ok(report.coverage.scenarios > 3, "the mind is changed");
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AuditEvent } from "../../apiserver/request_handler.ts";
 import { ApiServer } from "../../apiserver/server.ts";
+import type { DiscoveredResource } from "../../core/client/discovery.ts";
 import { missingRights, userOf } from "../../cli/dev_rights.ts";
 import { until } from "../support/until.ts";
 
@@ -76,4 +77,38 @@ test("missingRights() advises no rule for what the server does not serve", async
     "The operator may not patch configmaps/status in namespace default. No rule helps: the server does not serve it.\n\n",
   );
   assert.match(await saidOf({ resource: "typos" }), /No rule helps/);
+});
+
+test("missingRights() reports only refusals of the account's resources", async () => {
+  const said: string[] = [];
+  const audit = missingRights(ACCOUNT, {
+    say: (text) => void said.push(text),
+    resources: () =>
+      Promise.resolve([
+        { group: "a.io", plural: "pods", subresources: [] },
+        { group: "", plural: "nodes", subresources: [] },
+      ] as unknown as DiscoveredResource[]),
+  });
+  const event = {
+    status: 403,
+    user: "system:serviceaccount:default:a",
+    verb: "get",
+    group: "",
+    resource: "nodes",
+    subresource: "",
+    namespace: "",
+  } as AuditEvent;
+  audit({ ...event, status: 404 });
+  audit({ ...event, resource: "" });
+  audit({ ...event, user: "system:serviceaccount:default" });
+  audit(event);
+  audit({ ...event, verb: "list" });
+  // The server serves the plural of another group.
+  audit({ ...event, resource: "pods" });
+  await until("all is said", () => said.length >= 3);
+  assert.deepEqual(said.map((text) => text.split(" Its ")[0]), [
+    "The operator may not get nodes.",
+    "The operator may not list nodes.",
+    "The operator may not get pods. No rule helps: the server does not serve it.\n\n",
+  ]);
 });

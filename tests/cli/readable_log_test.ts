@@ -62,3 +62,11 @@ test("readableLogger uses colours only if allowed", () => {
     "\x1b[2m10:31:07.250\x1b[0m  \x1b[31merror: Failed\x1b[0m\n",
   ]);
 });
+
+test("readableLogger quotes values with quotes, and warns in yellow", () => {
+  const { lines, log } = logged(true);
+  log.warn("Slow", { text: 'a"b' });
+  assert.deepEqual(lines, [
+    '\x1b[2m10:31:07.250\x1b[0m  \x1b[33mwarn: Slow\x1b[0m  \x1b[2mtext="a\\"b"\x1b[0m\n',
+  ]);
+});

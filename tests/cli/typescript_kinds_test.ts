@@ -113,3 +113,30 @@ export const BoatV1beta1: Kind<BoatV1beta1> = {
 `,
   );
 });
+
+test("typescriptKinds gives each declaration a name of its own", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      spec: { type: "object", properties: { size: { type: "integer" } } },
+    },
+  };
+  const definitions = [["a.io", "Boat"], ["b.io", "Boat"], ["c.io", "BoatSpec"]]
+    .map(([group, kind]) => ({
+      spec: {
+        group,
+        scope: "Namespaced",
+        names: { kind, plural: "boats" },
+        versions: [{
+          name: "v1",
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: schema },
+        }],
+      },
+    })) as unknown as readonly CrdManifest[];
+  assert.deepEqual(
+    typescriptKinds(definitions).match(/(?<=export interface )\w+/g),
+    ["Boat", "BoatSpec", "BBoat", "BBoatSpec", "CBoatSpec", "CBoatSpecSpec"],
+  );
+});
