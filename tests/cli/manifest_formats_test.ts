@@ -98,6 +98,7 @@ test("coracle manifests writes a Helm chart with values and their schema", async
     name: "boats",
     appVersion: "1.2.0",
   });
+  assert.match(read("templates/NOTES.txt"), /^The operator runs as /);
   const values = parse(read("values.yaml"));
   assert.partialDeepStrictEqual(values, {
     image: { repository: "registry.test:5000/boats", tag: "", digest: "" },

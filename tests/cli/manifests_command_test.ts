@@ -127,6 +127,17 @@ const CASES: readonly (readonly [
     ],
   ],
   [
+    "owned built-in kinds that are given without a plural",
+    "",
+    "operator.register(Boat, { reconcile }, { owns: [{ group: '', version: 'v1', kind: 'ConfigMap' }] });",
+    [
+      `ClusterRole: configmaps ${MANAGE}`,
+      `ClusterRole: ${EVENTS}`,
+      `ClusterRole: boats ${OWN}`,
+      "ClusterRole: boats/finalizers update",
+    ],
+  ],
+  [
     "kinds that are only watched",
     "",
     "operator.register(Boat, { reconcile }, { sources: [watch(Ship, { readOnly: true, references: () => [] })] });",
@@ -366,17 +377,19 @@ test("coracle manifests leaves out probes that the kubelet cannot reach", async 
 });
 
 test("coracle manifests prints the definitions of all defined kinds", async () => {
-  const { found } = await manifests(
-    boats(
-      "",
-      "operator.register(Boat, { reconcile }, { sources: [watch(Ship)] });",
-    ),
-  );
-  assert.deepEqual(
-    found.filter(({ kind }) => kind === "CustomResourceDefinition")
-      .map(({ metadata }) => metadata.name),
-    ["boats.test.coracle.dev", "ships.test.coracle.dev"],
-  );
+  for (const options of ["", ", { readOnly: true, references: () => [] }"]) {
+    const { found } = await manifests(
+      boats(
+        "",
+        `operator.register(Boat, { reconcile }, { sources: [watch(Ship${options})] });`,
+      ),
+    );
+    assert.deepEqual(
+      found.filter(({ kind }) => kind === "CustomResourceDefinition")
+        .map(({ metadata }) => metadata.name),
+      ["boats.test.coracle.dev", "ships.test.coracle.dev"],
+    );
+  }
 });
 
 test("coracle manifests grants recorded requests in the namespaces of the controllers", async () => {
@@ -421,7 +434,10 @@ test("coracle manifests grants the Lease of a recorded run only where it is used
   const leasesOf = async (options: string) => {
     const file = boats(options, "operator.register(Boat, { reconcile });");
     const { found } = await manifests(file, `--recorded=${record}`);
-    return rulesOf(found).filter((rule) => rule.includes("leases"));
+    const rules = rulesOf(found);
+    // A Lease has no owner.
+    assert(!rules.join().includes("finalizers"));
+    return rules.filter((rule) => rule.includes("leases"));
   };
   assert.deepEqual(await leasesOf('{ leaderElection: { name: "boats" } }'), [
     "Role boats-system: leases get,create,update",
@@ -526,10 +542,11 @@ test("recorded requests are listed by resource, with their verbs in order", () =
     request("patch", "apps", "deployments"),
     request("update", "", "pods/status"),
     request("get", "", "nodes"),
+    request("get", "", "apples"),
   ];
   assert.equal(
     recordText(requests),
-    "  deployments.apps: patch\n  deployments.apps/scale: patch\n" +
+    "  apples: get\n  deployments.apps: patch\n  deployments.apps/scale: patch\n" +
       "  nodes: get\n  pods/status: update\n  secrets: get, list\n",
   );
   assert.deepEqual(writtenResources(requests), ["deployments.apps"]);
@@ -582,4 +599,25 @@ test("coracle manifests says each assumption of several operators once", async (
   const file = () => boats("", "operator.register(Boat, { reconcile });");
   const { said } = await manifests(file(), file());
   assert.equal(said.match(/no probes/g)?.length, 1);
+});
+
+test("coracle manifests says all rights over roles that it grants", async () => {
+  const { said } = await manifests(
+    boats("", "operator.register(Boat, { reconcile });"),
+    "--manages=RoleBinding,Role",
+  );
+  assert.match(said, /^Granted: bind and escalate on all roles/m);
+});
+
+test("coracle manifests prints a definition of several operators once", async () => {
+  const file = (name: string) =>
+    boats(
+      "",
+      `operator.register(Boat, { reconcile }, { name: "${name}" });`,
+    );
+  const { found } = await manifests(file("a"), file("b"));
+  assert.equal(
+    found.filter(({ kind }) => kind === "CustomResourceDefinition").length,
+    1,
+  );
 });

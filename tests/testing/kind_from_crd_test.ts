@@ -43,6 +43,35 @@ test("kindFromCrd derives the names that a file leaves out", () => {
   assert.deepEqual([singular, listKind], ["cell", "CellList"]);
 });
 
+test("kindFromCrd takes the stored version, if it is served", () => {
+  const { metadata, spec, ...rest } = crdManifest(Cell);
+  const [version] = spec.versions;
+  const crd = {
+    ...rest,
+    metadata: { ...metadata, annotations: { a: "b" } },
+    spec: {
+      ...spec,
+      versions: [
+        { ...version, name: "v2", storage: false },
+        { ...version, name: "v3", storage: false, served: false },
+        version,
+      ],
+    },
+  };
+  const kind = kindFromCrd(crd);
+  assert.equal(kind.version, "v1");
+  assert.deepEqual(kind.annotations, { a: "b" });
+  const input = { target: "draft-2020-12" } as const;
+  const { jsonSchema } = kind.specSchema["~standard"] as unknown as {
+    jsonSchema: { input(options: object): { properties: object } };
+  };
+  assert.deepEqual(Object.keys(jsonSchema.input(input).properties), ["size"]);
+  assert.throws(
+    () => kindFromCrd(crd, "v3"),
+    /does not serve the version: received v3 for v2, v1$/,
+  );
+});
+
 test("kindFromCrd finds unknown fields of a status", async () => {
   const kind = kindFromCrd(crdManifest(Cell));
   await checkStatus(kind, { ready: true });
