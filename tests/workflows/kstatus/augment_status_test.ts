@@ -79,3 +79,30 @@ test("augmentStatus judges the age of a pod by the given time", () => {
   );
   assert.deepEqual(types, ["Reconciling", "Stalled"]);
 });
+
+test("augmentStatus replaces the other condition, and renews one that was False", () => {
+  const old = (type: string, status: string) => ({
+    type,
+    status,
+    reason: "Old",
+    message: "",
+    lastTransitionTime: "2025-01-01T00:00:00Z",
+  });
+  const conditions = [old("Reconciling", "False"), old("Stalled", "False")];
+  const { status } = augmentStatus(deployment({ replicas: 0, conditions }), {
+    now: NOW,
+  });
+  assert.deepEqual(
+    status.conditions.map(({ type, lastTransitionTime }) =>
+      `${type} ${lastTransitionTime}`
+    ),
+    ["Reconciling 2026-01-01T00:00:00Z"],
+  );
+});
+
+test("augmentStatus sets nothing for an object that is being deleted", () => {
+  const { metadata, ...rest } = deployment({});
+  const deletionTimestamp = "2026-01-01T00:00:00Z";
+  const object = { ...rest, metadata: { ...metadata, deletionTimestamp } };
+  assert.deepEqual(augmentStatus(object).status.conditions, []);
+});

@@ -387,3 +387,113 @@ test("statusOf and lintStatus name an object that was not found", () => {
     });
   }
 });
+
+function messageOf(apiVersion: string, kind: string, parts: Parts): string {
+  const object = { apiVersion, kind, metadata: { name: "x" }, ...parts };
+  return statusOf(object as KubernetesObject, { now: NOW }).message;
+}
+
+test("statusOf goes by the status of a condition, not by its presence", () => {
+  const status = (...conditions: object[]) => ({ status: { conditions } });
+  const crd = "CustomResourceDefinition";
+  assert.equal(
+    verdict(
+      "apiextensions.k8s.io/v1",
+      crd,
+      status(condition("NamesAccepted", "Unknown")),
+    ),
+    "InProgress Installing",
+  );
+  const sound = { replicas: 1, fullyLabeledReplicas: 1, readyReplicas: 1 };
+  assert.equal(
+    verdict("apps/v1", "ReplicaSet", {
+      status: {
+        ...sound,
+        availableReplicas: 1,
+        conditions: [condition("ReplicaFailure", "False")],
+      },
+    }),
+    "Current",
+  );
+  for (const type of ["Reconciling", "Stalled"]) {
+    assert.equal(gadget(status(condition(type, "False"))), "Current");
+  }
+});
+
+test("statusOf takes a Deployment for rolled out only if it is reported", () => {
+  const deployment = (status: object, progressDeadlineSeconds?: number) =>
+    verdict("apps/v1", "Deployment", {
+      spec: { replicas: 2, progressDeadlineSeconds },
+      status: { ...rolledOut, ...status },
+    });
+  const available = condition("Available", "True");
+  const unfinished = {
+    conditions: [
+      condition("Progressing", "False", "NewReplicaSetAvailable"),
+      available,
+    ],
+  };
+  assert.equal(
+    deployment(unfinished, 600),
+    "InProgress ReplicaSetNotAvailable",
+  );
+  // The greatest number stands for no deadline.
+  assert.equal(deployment({ conditions: [available] }, 2 ** 31 - 1), "Current");
+  // What is ready but not updated is not available in the new form.
+  assert.equal(
+    messageOf("apps/v1", "Deployment", {
+      spec: { replicas: 2 },
+      status: { ...rolledOut, replicas: 5 },
+    }),
+    "Pending termination: 3",
+  );
+});
+
+test("statusOf names all containers that crash, also those of the start", () => {
+  const crashing = (name: string) => ({
+    name,
+    state: { waiting: { reason: "CrashLoopBackOff" } },
+  });
+  assert.equal(
+    messageOf("v1", "Pod", {
+      status: {
+        phase: "Running",
+        containerStatuses: [crashing("a"), crashing("b")],
+        initContainerStatuses: [crashing("c")],
+      },
+    }),
+    "Containers in CrashLoop state: a,b,c",
+  );
+});
+
+test("the completion rule keeps the failure of a Job", () => {
+  const status = { conditions: [condition("Failed", "True")] };
+  assert.equal(
+    jobCompletionStatus({ status }, { now: NOW }).reason,
+    "JobFailed",
+  );
+});
+
+test("statusOf follows the kinds of the old group extensions", () => {
+  for (const kind of ["Deployment", "ReplicaSet", "DaemonSet"]) {
+    assert.match(verdict("extensions/v1beta1", kind, {}), /^InProgress /);
+  }
+});
+
+test("statusOf prefers a rule for a kind, and does not ask Stalled before it", () => {
+  const saying = (message: string) => () =>
+    ({ status: "Current", reason: message, message }) as const;
+  const object = {
+    apiVersion: "example.com/v1",
+    kind: "Gadget",
+    metadata: { name: "x" },
+    status: { conditions: [condition("Stalled", "True")] },
+  };
+  const rules = new Map([
+    ["example.com/*", saying("group")],
+    ["example.com/Gadget", saying("kind")],
+  ]);
+  assert.equal(statusOf(object, { rules }).message, "kind");
+  rules.delete("example.com/Gadget");
+  assert.equal(statusOf(object, { rules }).message, "group");
+});
