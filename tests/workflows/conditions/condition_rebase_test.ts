@@ -125,3 +125,11 @@ test("Whatever three lists hold, owned changes win and everything else stays as 
     }),
   );
 });
+
+test("rebaseConditions takes a new generation of the same condition", () => {
+  const of = (
+    observedGeneration: number,
+  ) => [{ ...ready("A"), observedGeneration }];
+  const merged = rebaseConditions(of(1), of(2), { latest: of(1) });
+  assert.deepEqual(merged, of(2));
+});

@@ -128,3 +128,7 @@ test("Functions of conditions take a status that has none yet", () => {
   const ready = { type: "Ready", status: "True", reason: "Up" } as const;
   assert.equal(setCondition(none, ready, { now: 0 }).length, 1);
 });
+
+test("a message has at most the 32,768 characters that definitions allow", () => {
+  assert.equal(MAX_MESSAGE_LENGTH, 32_768);
+});

@@ -364,3 +364,22 @@ test("withoutUrlQueries takes the query out of every URL", () => {
     "get https://a.b/c 403 http://d",
   );
 });
+
+test("a wait of no time is one for the interval", () => {
+  const wait = new Waiting("Busy", "wait", { after: 0 });
+  assert.equal(settled([], "empty", wait).next.after, MINUTE);
+});
+
+test("jittered changes a duration by five per cent unless told otherwise", () => {
+  assert.equal(jittered("100s", { random: () => 1 }), 105_000);
+});
+
+test("summarizeResult passes a gate whose status is not known", () => {
+  const list = conditions(["Verified", "Unknown"], ["Ready", "True"]);
+  const end = summarizeResult(list, { result: "success" }, {
+    schedule,
+    moment,
+    gates: ["Verified"],
+  });
+  assert.equal(findCondition(end.conditions, "Ready")?.status, "True");
+});

@@ -5,6 +5,7 @@ import { Failed, Waiting } from "../../../workflows/conditions/outcome.ts";
 import { REQUESTED_AT } from "../../../workflows/conditions/summarized_definition.ts";
 import {
   conditionText,
+  conditionTypes,
   FETCHED,
   releaseScenario,
 } from "../../support/release_fixture.ts";
@@ -271,6 +272,85 @@ releaseScenario(
     assert.equal(
       conditionText(await release.read(), "Theirs"),
       "True Kept: The object is in its desired state",
+    );
+  },
+);
+
+releaseScenario(
+  "A suspended object is no longer Reconciling",
+  async (release) => {
+    const { fixture } = release;
+    await release.play([() => {
+      throw new Waiting("Busy", "somebody works");
+    }], { suspended: ({ spec }) => spec.suspend === true });
+    await release.untilReady("False Busy");
+    assert(conditionTypes(await release.read()).includes("Reconciling"));
+    await release.ask({ suspend: true });
+    await fixture.settle();
+    assert(!conditionTypes(await release.read()).includes("Reconciling"));
+    assert.equal((await release.read()).status?.observedGeneration, undefined);
+  },
+);
+
+releaseScenario(
+  "Cleanup whose steps ask for another run holds the object until then",
+  async (release) => {
+    const { fixture } = release;
+    let runs = 0;
+    await release.play([() => {}], {
+      cleanup: [() => ++runs < 3 ? "requeue" : "success"],
+    });
+    await fixture.until(async () => (await release.ready()).startsWith("True"));
+    await fixture.client.delete(Release, release.key);
+    await fixture.until(async () =>
+      await fixture.client.find(Release, release.key) === undefined
+    );
+    assert.equal(runs, 3);
+  },
+);
+
+releaseScenario(
+  "A requested run is reported before its slow work",
+  async (release) => {
+    const { fixture } = release;
+    const seen: (readonly string[])[] = [];
+    await release.play([async () => {
+      seen.push(conditionTypes(await release.read()));
+    }]);
+    const metadata = { annotations: { [REQUESTED_AT]: "now" } };
+    await fixture.client.patch(Release, release.key, { metadata });
+    await fixture.until(() => seen.length > 1);
+    assert.deepEqual(seen[1], ["Reconciling", "Ready"]);
+  },
+);
+
+releaseScenario(
+  "A notice of a wait is sent if it is asked for",
+  async (release) => {
+    const notices: Notification[] = [];
+    await release.play([() => {
+      throw new Waiting("Busy", "see https://host/x?token=abc", {
+        notify: true,
+      });
+    }], {
+      notifier: { notify: (_object, notice) => void notices.push(notice) },
+    });
+    const [notice] = notices;
+    assert.equal(notice?.severity, "info");
+    assert.equal(notice?.message, "see https://host/x");
+  },
+);
+
+releaseScenario(
+  "A condition shows no query of a URL",
+  async (release) => {
+    await release.play([(pass) => {
+      const message = "from https://host/x?token=abc";
+      pass.set({ type: "Stored", status: "True", reason: "Stored", message });
+    }]);
+    assert.equal(
+      conditionText(await release.read(), "Stored"),
+      "True Stored: from https://host/x",
     );
   },
 );
