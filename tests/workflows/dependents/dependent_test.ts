@@ -27,7 +27,7 @@ test("reconcileAll removes what is unwanted first, and reports the main change",
         });
       },
     });
-    return [operation, ...resource.keys()];
+    return [operation, ...resource?.keys() ?? []];
   };
   assert.deepEqual(await operations("updated", "none", "created"), [
     "created",

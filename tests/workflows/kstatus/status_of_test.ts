@@ -390,7 +390,7 @@ test("statusOf and lintStatus name an object that was not found", () => {
 
 function messageOf(apiVersion: string, kind: string, parts: Parts): string {
   const object = { apiVersion, kind, metadata: { name: "x" }, ...parts };
-  return statusOf(object as KubernetesObject, { now: NOW }).message;
+  return statusOf(object as unknown as KubernetesObject, { now: NOW }).message;
 }
 
 test("statusOf goes by the status of a condition, not by its presence", () => {

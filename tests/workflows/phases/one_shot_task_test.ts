@@ -288,3 +288,26 @@ test("oneShotTask waits for its next attempt no longer than its longest pause", 
     assert.equal(world.started.size, started);
   }
 });
+
+test("oneShotTask pauses for an hour at most, and forgets an error at its end", async () => {
+  const world = new BackupWorld();
+  await world.pass();
+  const pauses: number[] = [];
+  for (let failures = 1; failures <= 11; failures++) {
+    const pause = await world.fail() ?? 0;
+    pauses.push(pause);
+    await world.clock.advance(pause);
+    await world.pass();
+  }
+  assert.deepEqual(pauses.slice(-3), [2_560_000, 3_600_000, 3_600_000]);
+  assert.equal(world.stored.status?.error, "the disk is full");
+  world.progress = { state: "completed", result: "s3://shop/1" };
+  await world.pass();
+  assert.equal(world.stored.status?.error, undefined);
+});
+
+test("oneShotTask reports why it abandons a task", async () => {
+  const world = new BackupWorld({ pointless: () => "the shop is closed" });
+  await world.pass();
+  assert(world.events.includes("Warning Abandoned: the shop is closed"));
+});
