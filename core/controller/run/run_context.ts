@@ -691,8 +691,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       finalizer,
       isWanted,
       read: () => client.find(kind, objectKey, { signal }),
-      patch: (patch) =>
-        this.patch(kind, objectKey, patch, { type: "json", match: false }),
+      patch: (patch) => this.patch(kind, objectKey, patch, { type: "json" }),
     });
   }
 
@@ -844,7 +843,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const patch = stored &&
       ownership.checkOwner(kind, stored, this.#run.primary);
     if (patch === undefined) return false;
-    await this.patch(kind, key, patch, { type: "json", match: false });
+    await this.patch(kind, key, patch, { type: "json" });
     return true;
   }
 

@@ -248,6 +248,13 @@ test("setStatus keeps the observed generation that is stored", async () => {
   assert.deepEqual(await send({ cacheIsPartial: true, answers }), kept);
 });
 
+test("setStatus sends the observed generation of its result", async () => {
+  const cached = { "Gadget default/a": observed(2) };
+  const { write, bodies } = writerOf({ cached });
+  await write(setStatus({ observedGeneration: 9 }), false);
+  assert.deepEqual(bodies[0]?.["status"], { observedGeneration: 9 });
+});
+
 test("setStatus removes what its controller has patched, of its object only", async () => {
   const managedFields = [{
     manager: "gadget",
@@ -306,4 +313,87 @@ test("setStatus is sent again if the removal of old fields failed", async () => 
   const before = sent.length;
   await write(result, false);
   assert.equal(sent[before], apply, "the apply, and not only the removal");
+});
+
+test("setStatus repairs an invalid status of its object in the state it read", async () => {
+  const invalid = refused(422, "Invalid");
+  const result = setStatus({ value: "a" });
+  const live = (metadata: object) => ({
+    body: { ...gadget(metadata), status: { value: 5 } },
+  });
+  const repaired = writerOf({
+    answers: [invalid, live({ resourceVersion: "7" })],
+  });
+  await repaired.write(result, false);
+  assert.deepEqual(
+    repaired.sent.map((request) => request.split(" ")[0]),
+    ["PATCH", "GET", "PATCH", "PATCH"],
+  );
+  assert.deepEqual(repaired.bodies[2]?.["metadata"], {
+    uid: "uid-a",
+    resourceVersion: "7",
+  });
+  const other = writerOf({ answers: [invalid, live({ uid: "uid-b" })] });
+  await assert.rejects(other.write(result, false), { status: 422 });
+  assert.equal(other.sent.length, 2);
+});
+
+/** Kind whose status has a list with keys. */
+const LISTING = defineKind({
+  group: "example.com",
+  version: "v1",
+  kind: "Gadget",
+  spec: z.object({ value: z.string().optional() }),
+  status: z.object({
+    parts: z.array(z.object({ name: z.string() })).meta({
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+    }),
+  }),
+});
+
+test("ResultWriter merges lists with the cached state of its own object only", async () => {
+  for (
+    const [uid, version, names] of [
+      ["uid-a", "2", ["theirs", "ours"]],
+      ["uid-b", "1", ["ours"]],
+    ] as const
+  ) {
+    const cached = {
+      "Gadget default/a": {
+        ...gadget({ uid, resourceVersion: "2" }),
+        status: { parts: [{ name: "theirs" }] },
+      },
+    };
+    const { write, bodies } = writerOf({ kind: LISTING, cached });
+    await write(patchStatus({ parts: [{ name: "ours" }] }), false);
+    const [{ metadata, status } = {}] = bodies as {
+      metadata?: { resourceVersion?: string };
+      status?: { parts: { name: string }[] };
+    }[];
+    assert.equal(metadata?.resourceVersion, version);
+    assert.deepEqual(
+      status?.parts.map(({ name }) => name).toSorted(),
+      [
+        ...names,
+      ].toSorted(),
+    );
+  }
+});
+
+test("ResultWriter does not merge lists into another object after a conflict", async () => {
+  for (
+    const answer of [
+      { body: gadget({ uid: "uid-b" }) },
+      refused(404, "NotFound"),
+    ]
+  ) {
+    const { write, sent } = writerOf({
+      kind: LISTING,
+      answers: [refused(409, "Conflict"), answer],
+    });
+    const written = write(patchStatus({ parts: [{ name: "ours" }] }), false);
+    await assert.rejects(written, { status: 409 });
+    assert.equal(sent.length, 2);
+  }
 });

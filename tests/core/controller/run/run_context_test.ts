@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { z } from "zod";
 import type { KubernetesObject } from "../../../../core/api/object.ts";
 import { RunAbortedError } from "../../../../core/controller/run/run.ts";
+import { defineKind } from "../../../../core/crd/define_kind.ts";
+import { Pruner } from "../../../../core/json/prune.ts";
 import { ConfigMap, Namespace } from "../../../../core/kinds/core_v1.ts";
 import {
   configMap,
@@ -326,6 +329,67 @@ test("RunContext reads an object whose status others may write, unless pruned", 
     });
     assert.equal(sent.length, cacheIsPartial ? 1 : 2);
   }
+});
+
+test("RunContext reads before a status write with the signal of the write", async () => {
+  const { ctx, deps } = contextOf({ needsLive: true });
+  const signals: unknown[] = [];
+  deps.client.find = (_kind, _key, options) => {
+    signals.push(options?.signal);
+    return Promise.resolve(undefined);
+  };
+  const { signal } = new AbortController();
+  for (const given of [{ signal }, {}]) {
+    const options = { subresource: "status", ...given } as const;
+    await ctx.patch(GADGET, KEY, { status: {} }, options);
+  }
+  assert.deepEqual(signals, [signal, ctx.signal]);
+});
+
+test("RunContext does not replace an object that its cache has pruned", async () => {
+  const { ctx, sent } = contextOf();
+  const read = () => ({
+    ...gadget(),
+    spec: { old: 1 },
+    status: { value: "a" },
+  });
+  const pruned = (path: string) => {
+    const object = read();
+    const [part = "", field = ""] = path.split(".");
+    Reflect.deleteProperty(Reflect.get(object, part), field);
+    new Pruner([path]).guard(object);
+    return object;
+  };
+  await assert.rejects(
+    ctx.replace(GADGET, pruned("spec.old")),
+    /^TypeError: Cannot replace .* its cache does not keep "spec.old", which/,
+  );
+  await assert.rejects(
+    ctx.replace(GADGET, pruned("status.value"), { subresource: "status" }),
+    /its cache does not keep "status.value"/,
+  );
+  assert.deepEqual(sent, []);
+  await ctx.replace(GADGET, pruned("spec.old"), { subresource: "status" });
+  assert.equal(sent.length, 1, "only the status is written");
+});
+
+test("RunContext sends no status before an asynchronous check has accepted it", async () => {
+  const kind = defineKind({
+    group: "example.com",
+    version: "v1",
+    kind: "Gadget",
+    spec: z.object({}),
+    status: z.object({
+      value: z.string().refine((value) => Promise.resolve(value !== "bad")),
+    }),
+  });
+  const { ctx, sent } = contextOf({ kind });
+  const patch = (value: string) =>
+    ctx.patch(kind, KEY, { status: { value } }, { subresource: "status" });
+  await assert.rejects(patch("bad"), /status/);
+  assert.deepEqual(sent, []);
+  await patch("good");
+  assert.equal(sent.length, 1);
 });
 
 test("RunContext says that a kind has no status in the version it is written", async () => {
