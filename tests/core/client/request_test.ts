@@ -10,8 +10,11 @@ import {
   getRequest,
   listRequest,
   patchRequest,
+  pathRequest,
   replaceRequest,
   watchRequest,
+  withDefaults,
+  withQuery,
 } from "../../../core/client/request.ts";
 
 const DEPLOYMENT: ResolvedKind = {
@@ -277,4 +280,95 @@ test("deleteRequest sends its options as a body", () => {
     `DELETE ${ROOT}?labelSelector=app=web application/json`,
   );
   assert.equal(many.verb, "deletecollection");
+});
+
+test("Requests leave out what is false, empty or absent", () => {
+  const watch = watchRequest(DEPLOYMENT, {
+    bookmarks: false,
+    sendInitialEvents: false,
+    fieldSelector: {},
+    labelSelector: "",
+  });
+  assert.equal(watch.path, "/apis/apps/v1/deployments?watch=true");
+  const apply = applyRequest(DEPLOYMENT, OBJECT, {
+    fieldManager: "me",
+    force: false,
+    dryRun: false,
+  });
+  assert.equal(apply.path, `${ROOT}/web?fieldManager=me`);
+  const body = (dryRun: boolean) =>
+    JSON.parse(String(deleteRequest(DEPLOYMENT, KEY, { dryRun }).body)).dryRun;
+  assert.deepEqual([body(false), body(true)], [undefined, ["All"]]);
+  assert.equal(pathRequest("/version").headers["accept"], "application/json");
+  assert.equal(withQuery("/x", { a: ["1", "2"], b: undefined }), "/x?a=1&a=2");
+  assert.deepEqual(withDefaults({ a: 1, b: undefined }, { a: 2, b: 3 }), {
+    a: 1,
+    b: 3,
+  });
+  const text = "no options" as unknown as object;
+  assert.equal(withDefaults(text, { a: 1 }), text);
+});
+
+test("createRequest creates named, generated and cluster-scoped objects and parts", () => {
+  const create = (metadata: object, kind = DEPLOYMENT) =>
+    createRequest(kind, { metadata } as typeof OBJECT).action;
+  const namespace = "default";
+  assert.equal(
+    create({ namespace, generateName: "web-" }),
+    "create Deployment default/web-*",
+  );
+  assert.equal(create({ namespace }), "create Deployment default/*");
+  assert.equal(create({ name: "n1" }, NODE), "create Node n1");
+  const part = createRequest(DEPLOYMENT, OBJECT, {
+    subresource: "eviction" as "scale",
+  });
+  assert.equal(part.path, `${ROOT}/web/eviction`);
+  assert.equal(part.responseKind, undefined);
+  const scale = getRequest(DEPLOYMENT, KEY, { subresource: "scale" });
+  assert.equal(scale.responseKind, "Scale");
+  assert.equal(
+    listRequest(NODE, { namespace: "default" }).action,
+    "list Node objects",
+  );
+});
+
+test("Requests say what they received in place of a key or an object", () => {
+  const get = (key: unknown) => () => getRequest(DEPLOYMENT, key as typeof KEY);
+  const replace = (object: unknown) => () =>
+    replaceRequest(DEPLOYMENT, object as typeof OBJECT);
+  const patch = (body: unknown, type?: "json") => () =>
+    patchRequest(DEPLOYMENT, KEY, body, { type });
+  const cases: readonly [() => unknown, RegExp][] = [
+    [get("web"), /key must be an object .*: received "web"$/],
+    [get(5), /key must be an object .*: received a number$/],
+    [get(null), /key must be an object .*: received null$/],
+    [get({ namespace: "default" }), /with a name, .*: received an object$/],
+    [replace({ metadata: null }), /"metadata": received one with metadata$/],
+    [replace({}), /"metadata": received one with nothing$/],
+    [replace({ a: 1, b: 2 }), /"metadata": received one with a, b$/],
+    [replace(5), /"metadata": received a number$/],
+    [
+      replace({ metadata: { name: "" } }),
+      /must be set: received an empty text$/,
+    ],
+    [replace({ metadata: { name: 5 } }), /must be set: received a number$/],
+    [replace({ metadata: {} }), /must be set: received nothing$/],
+    [
+      replace({ ...OBJECT, apiVersion: "apps/v2" }),
+      /another kind: received apps\/v2 Deployment$/,
+    ],
+    [
+      replace({ ...OBJECT, kind: "Pod" }),
+      /another kind: received apps\/v1 Pod$/,
+    ],
+    [patch("x"), /its patch must be an object: received a string$/],
+    [patch({}, "json"), /must be a list of operations: received an object$/],
+    [patch([]), /a list of operations needs/],
+  ];
+  for (const [call, message] of cases) {
+    assert.throws(call, (error: Error) => {
+      assert.match(error.message, message);
+      return error instanceof TypeError;
+    });
+  }
 });
