@@ -276,6 +276,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   "a size that ends with LF": `${CHUNKED}1\na\r\n0\r\n\r\n`,
   "CR within an extension": `${CHUNKED}1;a\rb\r\na\r\n0\r\n\r\n`,
   "LF within an extension": `${CHUNKED}1;a\nb\r\na\r\n0\r\n\r\n`,
+  "DEL within an extension": `${CHUNKED}1;a\x7fb\r\na\r\n0\r\n\r\n`,
   "a chunk longer than its size": `${CHUNKED}1\r\nab\r\n0\r\n\r\n`,
   "a chunk without an end": `${CHUNKED}1\r\na1\r\nb\r\n0\r\n\r\n`,
   "a folded trailer": `${CHUNKED}0\r\n a: b\r\n\r\n`,
