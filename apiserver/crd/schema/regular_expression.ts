@@ -65,7 +65,7 @@ function compile(pattern: string): RegExp | undefined {
 function translate(pattern: string): { source: string; flags: string } {
   const [all = "", anchor = "", flags = ""] =
     /^(\^(?=\(\?[is]+\)))?\(\?([ims]+)\)/.exec(pattern) ?? [];
-  const source = (anchor + pattern.slice(all.length))
+  const source = withGroups(anchor + pattern.slice(all.length))
     .replaceAll("(?P<", "(?<")
     .replace(/\[\[:(\w+):\]\]/g, (whole, name: string) => {
       const members = POSIX[name];
@@ -85,6 +85,34 @@ function translate(pattern: string): { source: string; flags: string } {
         character === "-" ? "\\-" : character === "/" ? "\\/" : character,
     );
   return { source, flags };
+}
+
+/**
+ * Puts what follows flags such as `(?i)` into a group with the flags, because
+ * JavaScript has flags of groups only. They hold to the end of the group around
+ * them, in each of its alternatives.
+ */
+function withGroups(pattern: string): string {
+  /** Flags in each open group of the pattern. */
+  const groups: string[][] = [[]];
+  let result = "";
+  const parts =
+    /\\Q.*?(?:\\E|$)|\\.|\[\]?(?:\[:\w+:\]|\\.|[^\]])*\]|\(\?[ims]*(?:-[ims]+)?\)|[()|]|[^\\[()|]+|./gs;
+  for (const [part] of pattern.matchAll(parts)) {
+    const flags = groups.at(-1) ?? [];
+    if (/^\(\?.*\)$/s.test(part)) {
+      const opening = `${part.slice(0, -1)}:`;
+      flags.push(opening);
+      result += opening;
+      continue;
+    }
+    const ends = part === "|" || part === ")";
+    result += (ends ? ")".repeat(flags.length) : "") + part;
+    if (part === "|") result += flags.join("");
+    else if (part === ")") groups.pop();
+    else if (part === "(") groups.push([]);
+  }
+  return result + ")".repeat(groups[0]?.length ?? 0);
 }
 
 /** POSIX character classes that RE2 supports within brackets. */
