@@ -1,4 +1,6 @@
 import { readFile } from "node:fs/promises";
+import process from "node:process";
+import { text as readAll } from "node:stream/consumers";
 import type { CrdManifest } from "../core/crd/crd_object.ts";
 import { type Command, UsageError } from "./command.ts";
 import { typescriptKinds } from "./typescript_kinds.ts";
@@ -11,7 +13,8 @@ export const kindsCommand: Command = {
   description:
     "Prints TypeScript with the types and descriptors of the kinds that the\n" +
     "CustomResourceDefinitions in the files define, for operators that use kinds\n" +
-    "of others: coracle kinds crds.yaml > kinds.ts",
+    "of others: coracle kinds crds.yaml > kinds.ts. The file - is standard input:\n" +
+    "kubectl get crd NAME -o yaml | coracle kinds - > kinds.ts",
   flags: {},
   async run({ operands, terminal }) {
     const definitions: CrdManifest[] = [];
@@ -28,19 +31,26 @@ export interface Document {
   readonly items?: readonly Document[];
 }
 
-/** Objects of a YAML file, including the items of lists. */
+/** Objects of a YAML file or of standard input, with the items of lists. */
 export async function documentsOf(
   file: string,
 ): Promise<readonly Document[]> {
-  const text = await readFile(file, "utf8").catch((error: Error) => {
+  const input = file === "-" ? readAll(process.stdin) : readFile(file, "utf8");
+  const text = await input.catch((error: Error) => {
     throw new UsageError(
       `Cannot read ${file}: it must be a readable file: ${error.message}`,
     );
   });
+  const template = /^.*\{\{.*\}\}.*$/m.exec(text)?.[0].trim();
   const { parseAllDocuments } = await import("yaml");
   return parseAllDocuments(text).flatMap((document) => {
     const [error] = document.errors;
     if (error !== undefined) {
+      if (template !== undefined) {
+        throw new UsageError(
+          `Cannot read ${file}: it is a Helm template, so give what "helm template" prints of its chart: received ${template}`,
+        );
+      }
       const rule = error.code === "DUPLICATE_KEY"
         ? "YAML, with --- between documents"
         : "YAML";

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { kindsCommand } from "../../cli/kinds_command.ts";
@@ -144,6 +146,14 @@ spec:
   }
 });
 
+test("coracle kinds reads standard input as the file -", async () => {
+  const { stdout } = await runCommand(
+    [process.execPath, join(PROJECT, "cli/bin.ts"), "kinds", "-"],
+    { input: readFileSync(DEFINITIONS, "utf8") },
+  );
+  assert.equal(stdout, (await kinds(DEFINITIONS)).out);
+});
+
 test("coracle kinds explains files that it cannot read", async () => {
   const folder = temporaryFolder();
   for (
@@ -151,6 +161,10 @@ test("coracle kinds explains files that it cannot read", async () => {
       [undefined, /it must be a readable file: ENOENT/],
       ["a: [", /it must be YAML: received /],
       ["a: 1\na: 2", /it must be YAML, with --- between documents: received /],
+      [
+        "{{- if .Values.crds }}\nkind: CustomResourceDefinition\n{{- end }}",
+        /it is a Helm template, so give what "helm template" prints .*crds \}\}\n/,
+      ],
       ["", /it has no CustomResourceDefinition: received an empty file/],
       ["kind: Pod\n---\nkind: Pod", /received Pod\n/],
       ["text", /received no kind\n/],
