@@ -1,4 +1,5 @@
 import { ApiError } from "../../core/api/api_error.ts";
+import { isImmutable } from "../dependents/dependent_resource.ts";
 import { type ObjectReference, referenceText } from "../kstatus/wait_for.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { jsonPointer } from "../../core/patch/json_patch.ts";
@@ -76,7 +77,11 @@ export class ApplySetError extends Error {
     super(
       `Cannot apply ${
         reference === undefined ? "the set" : referenceText(reference)
-      }: ${hides ? `the server refused it: ${reason}` : text}`,
+      }: ${hides ? `the server refused it: ${reason}` : text}${
+        isImmutable(cause)
+          ? `; the option "force", or the annotation of that name, deletes such an object and creates it again`
+          : ""
+      }`,
       hides ? {} : { cause },
     );
     this.name = "ApplySetError";

@@ -40,7 +40,7 @@ applyTest(
     assert.equal(failure.reference?.kind, "Deployment");
     assert.match(
       failure.message,
-      /^Cannot apply Deployment\/default\/web: .*immutable/s,
+      /^Cannot apply Deployment\/default\/web: .*immutable.*; the option "force", or/s,
     );
     assert.deepEqual(
       failure.changes,
