@@ -252,10 +252,8 @@ function readValue(value: unknown, row: AnyRow, place: Place): unknown {
   }
   if (row.words?.includes(value as string)) return value;
   const read = typeof value === "string" ? fromText(value, row, place) : value;
-  if (typeOf(row.type) === "duration") {
-    return milliseconds(read as Duration, `${place.subject}: ${place.name}`);
-  }
   checkOption(read, row.type, place);
+  if (typeOf(row.type) === "duration") return milliseconds(read as Duration);
   row.check?.(read, place.subject, place.name);
   return read;
 }

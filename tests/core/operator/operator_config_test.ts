@@ -215,7 +215,7 @@ test("loadOperatorConfig without file and variables changes nothing [J48]", asyn
 test("loadOperatorConfig rejects unknown settings and suggests the nearest", async () => {
   const files: [string, RegExp][] = [
     ["shutdownGrase: 1s", /did you mean "shutdownGrace"/],
-    ["shutdownGrace: soon", /operator\.yaml: shutdownGrace.*"soon"/s],
+    ["shutdownGrace: soon", /operator\.yaml: "shutdownGrace" must be a duration.*"soon"/s],
     [
       "probes: { port: x }",
       /probes\.port" must be a number: received "x"/,
@@ -243,6 +243,10 @@ test("loadOperatorConfig rejects unknown settings and suggests the nearest", asy
       /CORACLE_OPERATOR_PROBES_PORT.* must be a number/,
     );
   }
+  await assert.rejects(
+    load(undefined, { CORACLE_OPERATOR_SHUTDOWN_GRACE: "soon" }),
+    /of the environment: "CORACLE_OPERATOR_SHUTDOWN_GRACE" must be a duration/,
+  );
   await assert.rejects(
     load(undefined, { CORACLE_OPERATOR_SHUTDOWN_GRASE: "1s" }),
     /did you mean CORACLE_OPERATOR_SHUTDOWN_GRACE/,
