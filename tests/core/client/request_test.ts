@@ -301,10 +301,8 @@ test("Requests leave out what is false, empty or absent", () => {
   assert.deepEqual([body(false), body(true)], [undefined, ["All"]]);
   assert.equal(pathRequest("/version").headers["accept"], "application/json");
   assert.equal(withQuery("/x", { a: ["1", "2"], b: undefined }), "/x?a=1&a=2");
-  assert.deepEqual(withDefaults({ a: 1, b: undefined }, { a: 2, b: 3 }), {
-    a: 1,
-    b: 3,
-  });
+  const given: { a: number; b?: number | undefined } = { a: 1, b: undefined };
+  assert.deepEqual(withDefaults(given, { a: 2, b: 3 }), { a: 1, b: 3 });
   const text = "no options" as unknown as object;
   assert.equal(withDefaults(text, { a: 1 }), text);
 });

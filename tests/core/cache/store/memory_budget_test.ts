@@ -175,3 +175,28 @@ test("defaultCacheBudget is a quarter of the memory limit, with a minimum", () =
   assert.equal(defaultCacheBudget(1024 ** 3, () => undefined), 256 * 1024 ** 2);
   assert.equal(defaultCacheBudget(1024, () => undefined), 16 * 1024 ** 2);
 });
+
+test("MemoryBudget lets caches wait while it is exceeded or the pressure grows", () => {
+  const measured: number[] = [];
+  const pressure = {
+    limit: 1_000,
+    cap: Infinity,
+    isGrowing: false,
+    measure: (used: number) => void measured.push(used),
+  };
+  const budget = new MemoryBudget(100, {
+    pressure: pressure as unknown as MemoryPressure,
+  });
+  const member = { demotableBytes: 0, demote() {} };
+  budget.charge(member, 100);
+  assert.equal(budget.mustWait(), false);
+  pressure.isGrowing = true;
+  assert.equal(budget.mustWait(), true);
+  pressure.isGrowing = false;
+  budget.charge(member, 101);
+  assert.equal(budget.mustWait(), true);
+  assert.deepEqual(measured, [100, 100, 101]);
+  assert.equal(new MemoryBudget(100).mustWait(), false);
+  const misspelt = { presure: pressure } as object;
+  assert.throws(() => new MemoryBudget(100, misspelt), TypeError);
+});
