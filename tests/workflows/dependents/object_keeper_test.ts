@@ -221,6 +221,30 @@ test("DependentResource takes over no object of others while it recreates", asyn
   });
 });
 
+test("DependentResource recreates only for an immutable field, if it may", async () => {
+  for (
+    const [recreate, message] of [
+      [false, "field is immutable"],
+      [true, "must be positive"],
+    ] as const
+  ) {
+    const maps = new Maps();
+    const { ctx } = maps;
+    const keeper = new DependentResource(ConfigMap, maps.source(true), {
+      recreate,
+    });
+    await ensure(keeper, "m", ctx);
+    maps.spoil("m");
+    const refused = new ApiError(message, { status: 422, reason: "Invalid" });
+    ctx.apply = () => Promise.reject(refused);
+    await assert.rejects(
+      ensure(keeper, "m", ctx),
+      (error) => error === refused,
+    );
+    assert.deepEqual(maps.deleted, []);
+  }
+});
+
 test("DependentResource takes no series of lasting updates for a loop", async () => {
   const maps = new Maps();
   const { ctx } = maps;
