@@ -98,7 +98,7 @@ test("missingRights() reports only refusals of the account's resources", async (
     subresource: "",
     namespace: "",
   } as AuditEvent;
-  audit({ ...event, status: 404 });
+  audit({ ...event, status: 404, verb: "watch" });
   audit({ ...event, resource: "" });
   audit({ ...event, user: "system:serviceaccount:default" });
   audit(event);
