@@ -215,7 +215,10 @@ test("loadOperatorConfig without file and variables changes nothing [J48]", asyn
 test("loadOperatorConfig rejects unknown settings and suggests the nearest", async () => {
   const files: [string, RegExp][] = [
     ["shutdownGrase: 1s", /did you mean "shutdownGrace"/],
-    ["shutdownGrace: soon", /operator\.yaml: "shutdownGrace" must be a duration.*"soon"/s],
+    [
+      "shutdownGrace: soon",
+      /operator\.yaml: "shutdownGrace" must be a duration.*"soon"/s,
+    ],
     [
       "probes: { port: x }",
       /probes\.port" must be a number: received "x"/,
