@@ -341,6 +341,41 @@ test("pollingSource refuses an interval of zero", () => {
   );
 });
 
+for (const each of [false, true]) {
+  const name = each ? "perResourcePollingSource" : "pollingSource";
+  test(`${name} ignores a fetch that a failed write has overtaken`, async () => {
+    const clock = new VirtualClock();
+    const fetches: PromiseWithResolvers<string[]>[] = [];
+    const fetch = () => {
+      const one = Promise.withResolvers<string[]>();
+      fetches.push(one);
+      return one.promise;
+    };
+    const source = each
+      ? perResourcePollingSource<typeof a, string>({ name: "poll", fetch })
+      : pollingSource<typeof a, string>({
+        name: "poll",
+        fetch: async () => new Map([["default/a", await fetch()]]),
+      });
+    const started = source.start(recordedContext(clock, [a]));
+    await clock.settle();
+    fetches[0]?.resolve(["old"]);
+    await started;
+    await clock.advance(5_000);
+    assert.equal(fetches.length, 2);
+    source.ownExternalFailure?.(a);
+    const read = source.secondaries?.(a);
+    await clock.settle();
+    assert.equal(fetches.length, 2, "one at a time");
+    fetches[1]?.resolve(["old"]);
+    await clock.settle();
+    assert.equal(fetches.length, 3);
+    fetches[2]?.resolve(["new"]);
+    assert.deepEqual(await read, ["new"]);
+    await source.stop();
+  });
+}
+
 test("perResourcePollingSource refuses an interval or a time limit of zero", () => {
   for (const option of ["interval", "timeout"] as const) {
     assert.throws(

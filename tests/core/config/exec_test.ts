@@ -111,15 +111,20 @@ function prints(status: Record<string, unknown>, kind = {}): string {
 }
 
 test("An exec plugin runs once for concurrent requests, with its arguments", async () => {
+  // Its variables win over those of the process.
+  const env = [
+    { name: "COLOR", value: "blue" },
+    { name: "PATH", value: `${process.env["PATH"]}:/plugin` },
+  ];
   const { source, runs } = await plugin(
-    `sleep 0.1; printf '{"kind":"ExecCredential","apiVersion":"${VERSION}","status":{"token":"%s-%s-%s"}}' "$1" "$2" "$COLOR"`,
-    { exec: { args: ["a", "b c"], env: [{ name: "COLOR", value: "blue" }] } },
+    `sleep 0.1; printf '{"kind":"ExecCredential","apiVersion":"${VERSION}","status":{"token":"%s-%s-%s-%s"}}' "$1" "$2" "$COLOR" "${"${PATH##*:}"}"`,
+    { exec: { args: ["a", "b c"], env } },
   );
   assert.equal(runs().length, 0);
   const all = await Promise.all(
     Array.from({ length: 20 }, () => source.current()),
   );
-  assert.equal(all[0]?.token, "a-b c-blue");
+  assert.equal(all[0]?.token, "a-b c-blue-/plugin");
   assert.equal(new Set(all).size, 1);
   await source.current();
   assert.equal(runs().length, 1);

@@ -60,6 +60,7 @@ class Disks {
     },
   };
   readonly ctx = {
+    signal: new AbortController().signal,
     secondaries: () => Promise.resolve([...this.all.values()]),
   } as unknown as Context<KubernetesObject>;
 
@@ -153,6 +154,30 @@ test("statusState refuses a field that the status of its kind cannot store", () 
   );
   statusState(Volume, "diskId");
   statusState(Volume, "disks", { many: true });
+});
+
+test("externalDependent keeps the id of a resource whose deletion failed", async () => {
+  const disks = new Disks();
+  let fails = true;
+  const dependent = externalDependent({
+    ...disks.options,
+    desired: () => ({ size: 1 }),
+    delete: (disk: Disk) => {
+      if (fails) return Promise.reject(new Error("in use"));
+      return disks.options.delete(disk);
+    },
+  });
+  const primary = gadget("a");
+  await dependent.reconcile(primary, disks.ctx);
+  await assert.rejects(
+    async () => await dependent.delete?.(primary, disks.ctx),
+    /in use/,
+  );
+  assert.deepEqual([...disks.ids.values()], ["disk-1"]);
+  fails = false;
+  await dependent.delete?.(primary, disks.ctx);
+  assert.equal(disks.all.size, 0);
+  assert.equal(disks.ids.size, 0);
 });
 
 test("externalBulkDependent removes ids whose resources are gone already", async () => {

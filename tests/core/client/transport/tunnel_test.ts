@@ -46,6 +46,17 @@ async function withProxy(
   }
 }
 
+test("openTunnel refuses an unknown scheme without showing the password", async () => {
+  await assert.rejects(
+    openTunnel("socks5h://jane:s3cret@127.0.0.1:1", new URL("https://api"), {
+      timeout: 10_000,
+    }),
+    ({ message }: Error) =>
+      /its scheme must be .*: received socks5h:$/.test(message) &&
+      !message.includes("s3cret"),
+  );
+});
+
 test("openTunnel names host and port of the server", async () => {
   const targets: Readonly<Record<string, string>> = {
     "https://api.internal": "api.internal:443",
