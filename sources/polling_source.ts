@@ -106,7 +106,7 @@ export function pollingSource<P extends KubernetesObject, R>(
 /** Base class of the polling sources. */
 abstract class Poller<P extends KubernetesObject, R>
   extends CachingSource<P, R> {
-  /** A mark for each primary of which a write has failed since its last fetch. */
+  /** Marks of the primaries with a failed write since their last fetch, by key. */
   protected readonly unsure: Map<string, object> = new Map();
 
   ownExternalFailure(primary: P): void {

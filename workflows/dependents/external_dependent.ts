@@ -308,7 +308,7 @@ function externalResources<P extends KubernetesObject, D, R>(
     return new Map(keyed(await ctx.secondaries(source), { primary, ids }));
   };
 
-  /** Stores the id of a resource, or removes it if there is none, if it differs. */
+  /** Stores the id of a resource, or removes it without one; writes changes only. */
   const storeId = async (
     { primary, ctx, key }: ExternalContext<P>,
     resource: R | undefined,
