@@ -252,7 +252,7 @@ test("A difference names the writes that only one of the runs performed", () => 
   ]);
 });
 
-/** Violations of a change and back, of which the first state is the expected. */
+/** Violations of a change and its reversal: the last state must equal the first. */
 function wayBack(
   states: readonly (readonly JsonObject[])[],
   steps: readonly ("apply" | "delete")[],
