@@ -240,6 +240,7 @@ scenario(
     await fixture.create("a");
     await fixture.until(() => seen.length === 1);
     await fixture.remove("a");
+    await fixture.until(() => seen.length === 2);
     await fixture.advance(60_000);
     assert.equal(seen.length, 3);
     assert.equal(operator.health().controllers[0]?.exhausted, 0);

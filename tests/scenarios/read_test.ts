@@ -20,6 +20,12 @@ function failureOf(log: readonly LoggedLine[]): LogFields | undefined {
 scenario(
   "A run reads one object from the cache, by name and namespace [J1]",
   async (fixture) => {
+    await fixture.client.create(Namespace, { metadata: { name: "other" } });
+    for (const name of ["a", "b"]) {
+      await fixture.client.create(ConfigMap, { metadata: { ...KEY, name } });
+    }
+    const metadata = { namespace: "other", name: "b" };
+    await fixture.client.create(ConfigMap, { metadata });
     const found: (string | undefined)[] = [];
     const reads = () =>
       fixture.requests.filter(({ verb }) => verb === "get").length;
@@ -44,12 +50,6 @@ scenario(
         /^TypeError: Cannot read ConfigMap: the name is missing: received an empty text$/,
       );
     }, SOURCES);
-    await fixture.client.create(Namespace, { metadata: { name: "other" } });
-    for (const name of ["a", "b"]) {
-      await fixture.client.create(ConfigMap, { metadata: { ...KEY, name } });
-    }
-    const metadata = { namespace: "other", name: "b" };
-    await fixture.client.create(ConfigMap, { metadata });
     await fixture.create("a");
     await fixture.until(() => runs.length === 1 && found.length === 5);
     assert.deepEqual(found, ["a", "b", "other", undefined, "a"]);
@@ -60,6 +60,11 @@ scenario(
 scenario(
   "A run lists a kind from caches, in one namespace or in all",
   async (fixture) => {
+    await fixture.client.create(Namespace, { metadata: { name: "other" } });
+    for (const namespace of ["default", "other"]) {
+      const metadata = { namespace, name: `in-${namespace}` };
+      await fixture.client.create(ConfigMap, { metadata });
+    }
     for (const bounded of [false, true]) {
       const found: (readonly string[])[] = [];
       const reads = () =>
@@ -79,15 +84,7 @@ scenario(
         await list(ctx.list(ConfigMap, "none"));
         asked += reads() - before;
       }, { sources: [watch(ConfigMap, { bounded })] });
-      if (!bounded) {
-        await fixture.client.create(Namespace, { metadata: { name: "other" } });
-        for (const namespace of ["default", "other"]) {
-          const metadata = { namespace, name: `in-${namespace}` };
-          await fixture.client.create(ConfigMap, { metadata });
-        }
-        await fixture.settle();
-        await fixture.create("a");
-      }
+      if (!bounded) await fixture.create("a");
       await fixture.until(() => found.length === 3);
       assert.deepEqual(found, [["in-default"], ["in-default", "in-other"], []]);
       assert.equal(asked, 0);

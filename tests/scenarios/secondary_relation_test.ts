@@ -152,10 +152,12 @@ scenario(
   "When references of a secondary change, old, kept and new primaries run [SecondaryToPrimaryReferenceChangeIT]",
   async (fixture) => {
     let seen: string[] = [];
+    let added = 0;
     const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(gadget, ctx) {
         if (ctx.cause.type === "source") seen.push(gadget.metadata.name);
+        else added++;
       },
     }, {
       sources: [watch(ConfigMap, {
@@ -169,6 +171,7 @@ scenario(
     for (const name of ["dropped", "kept", "new", "none"]) {
       await fixture.create(name);
     }
+    await fixture.until(() => added === 4);
     await fixture.client.create(ConfigMap, {
       metadata: KEY,
       data: { for: "dropped,kept" },

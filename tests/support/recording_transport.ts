@@ -5,6 +5,7 @@ import type {
   HttpResponse,
   Transport,
 } from "../../core/client/transport/transport.ts";
+import { lateChunks } from "./late_chunks.ts";
 
 /** Recorded request with the status of its response. */
 export interface RecordedRequest {
@@ -76,7 +77,7 @@ export class RecordingTransport implements Transport {
         headers: response.headers,
         body: (async function* () {
           try {
-            yield* response.body;
+            yield* lateChunks(request.path, response.body);
           } finally {
             end();
           }
