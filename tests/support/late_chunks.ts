@@ -1,6 +1,7 @@
 import { performance } from "node:perf_hooks";
 import process from "node:process";
 import { setTimeout } from "node:timers/promises";
+import type { HttpRequest } from "../../core/client/transport/transport.ts";
 
 const [DELAY = "0", RESOURCES = "."] =
   process.env["CORACLE_TEST_LATE"]?.split(":") ?? [];
@@ -12,21 +13,22 @@ const LATE = new RegExp(RESOURCES);
  * `CORACLE_TEST_LATE`: `40:configmaps|secrets` delays the watches whose path
  * matches. A test that relies on the order of two watches then fails.
  *
- * @param path Path and query of the watch.
+ * @param request The watch.
  * @param body Chunks as they arrive.
  */
 export function lateChunks(
-  path: string,
+  { path, signal }: HttpRequest,
   body: AsyncIterable<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
   return DELAY_MS > 0 && LATE.test(path.split("?")[0] ?? "")
-    ? delayed(body)
+    ? delayed(body, signal)
     : body;
 }
 
 /** The chunks read ahead, each with its own time of delivery. */
 async function* delayed(
   body: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
   type Arrival = { readonly due: number; readonly chunk?: Uint8Array };
   const chunks = body[Symbol.asyncIterator]();
@@ -41,7 +43,8 @@ async function* delayed(
       if (chunk === undefined) return;
       next = read();
       next.catch(() => {});
-      await setTimeout(Math.max(0, due - performance.now()));
+      const left = Math.max(0, due - performance.now());
+      await setTimeout(left, undefined, signal && { signal });
       yield chunk;
     }
   } finally {

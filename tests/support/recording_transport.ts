@@ -77,7 +77,7 @@ export class RecordingTransport implements Transport {
         headers: response.headers,
         body: (async function* () {
           try {
-            yield* lateChunks(request.path, response.body);
+            yield* lateChunks(request, response.body);
           } finally {
             end();
           }
