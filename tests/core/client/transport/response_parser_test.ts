@@ -59,7 +59,14 @@ const TOKEN = fc.stringMatching(/^[a-zA-Z0-9!#$%&'*+.^_`|~-]{1,12}$/);
 const BODY = fc.array(fc.string({ minLength: 1, maxLength: 40 }), {
   maxLength: 8,
 }).map((parts) => parts.map((part) => part.replace(/[^\0-\xff]/gu, "?")));
-const EXTENSION = fc.constantFrom("", ";a", " ; a=b", ';a="b c";d', "\t");
+const EXTENSION = fc.constantFrom(
+  "",
+  ";a",
+  ";a\tb",
+  " ; a=b",
+  ';a="b c";d',
+  "\t",
+);
 
 /** Response as it is sent, and its expected content. */
 interface Answer {
@@ -79,7 +86,7 @@ const ANSWER: fc.Arbitrary<Answer> = fc.record({
     ),
     { maxLength: 5, selector: ([name]) => name.toLowerCase() },
   ),
-  interim: fc.boolean(),
+  interim: fc.constantFrom("", "100 Continue", "103 Early Hints", "199 Other"),
   framing: fc.constantFrom("length", "chunked", "until close"),
   parts: BODY,
   extension: EXTENSION,
@@ -105,7 +112,7 @@ const ANSWER: fc.Arbitrary<Answer> = fc.record({
   const trailer = answer.trailer ? "x-trailer: yes\r\n" : "";
   return {
     sent: [
-      answer.interim ? "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" : "",
+      answer.interim && `HTTP/1.1 ${answer.interim}\r\nlink: x\r\n\r\n`,
       `HTTP/1.1 ${status} ${answer.upper ? "Any reason" : ""}\r\n`,
       ...lines,
       "\r\n",
@@ -177,6 +184,7 @@ test("ResponseParser reads no body for statuses without one", () => {
   for (
     const head of [
       "HTTP/1.1 204 No Content\r\n\r\n",
+      "HTTP/1.1 204 No Content\r\ncontent-length: 7\r\n\r\n",
       "HTTP/1.1 304 Not Modified\r\ncontent-length: 7\r\n\r\n",
       `${HEAD}content-length: 0\r\n\r\n`,
     ]
@@ -226,6 +234,37 @@ test("ResponseParser joins repeated headers, whatever their name", () => {
   ]);
 });
 
+test("ResponseParser keeps a connection only if another response may follow", () => {
+  const keeps = (text: string) => {
+    const parser = new ResponseParser();
+    parser.read(Buffer.from(text, "latin1"));
+    parser.finish();
+    return parser.keepsAlive;
+  };
+  const length = "content-length: 0\r\n";
+  assert.equal(keeps(`${HEAD}${length}\r\n`), true);
+  assert.equal(keeps(`${HEAD}${length}connection: closed\r\n\r\n`), true);
+  assert.equal(keeps(`${HEAD}\r\nbody until the end`), false);
+  assert.equal(keeps(`HTTP/1.0 200 OK\r\n${length}\r\n`), false);
+  for (const value of ["close", "Close", "keep-alive, close", "close ,x"]) {
+    const line = `connection: ${value}\r\n`;
+    assert.equal(keeps(`${HEAD}${length}${line}\r\n`), false, value);
+  }
+});
+
+test("ResponseParser takes no later part of a head for its beginning", () => {
+  const parts = ["HTTP/1.1 500 No\r\nx: ", `${HEAD}content-length: 0\r\n\r\n`];
+  const { head } = readParts(parts.map((part) => Buffer.from(part)));
+  assert.equal(head?.status, 500);
+  assert.equal(head?.headers["x"], HEAD.trim());
+});
+
+test("ResponseParser reads chunks behind a long head", () => {
+  const long = `HTTP/1.1 200 OK\r\nx: ${"y".repeat(8_000)}\r\n`;
+  const rest = "transfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+  assert.equal(read(long + rest).body, "ok");
+});
+
 test("ResponseParser joins the chunks of one read in place", () => {
   const reader = new ResponseParser();
   const answer = Buffer.from(`${CHUNKED}3\r\none\r\n4;x=y\r\nfour\r\n2\r\nen`);
@@ -250,6 +289,9 @@ const REFUSED: Readonly<Record<string, string>> = {
   "a header without a colon": `${HEAD}a\r\n\r\n`,
   "a NUL": `${HEAD}a: \0\r\n\r\n`,
   "a head that is too long": `${HEAD}a: ${"b".repeat(16_400)}\r\n\r\n`,
+  "a head of the usual form that is too long": `${HEAD}a: ${
+    "b".repeat(16_400)
+  }\r\ncontent-length: 0\r\n\r\n`,
   "trailers that are too long": `${CHUNKED}0\r\na: ${
     "b".repeat(16_400)
   }\r\n\r\n`,
@@ -268,9 +310,13 @@ const REFUSED: Readonly<Record<string, string>> = {
     `${HEAD}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
   "chunks of HTTP/1.0":
     "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+  "chunks of HTTP/1.0 in capitals":
+    "HTTP/1.0 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n0\r\n\r\n",
   "a chunk without a size": `${CHUNKED}\r\n`,
   "a chunk with only an extension": `${CHUNKED};a\r\n`,
   "a signed size": `${CHUNKED}+1\r\na\r\n`,
+  "a size with another letter": `${CHUNKED}1g\r\na\r\n0\r\n\r\n`,
+  "a size with a sign behind it": `${CHUNKED}1-\r\na\r\n0\r\n\r\n`,
   "a size with a prefix": `${CHUNKED}0x1\r\na\r\n`,
   "a size that is not a safe integer": `${CHUNKED}${"f".repeat(14)}\r\n`,
   "a size that ends with LF": `${CHUNKED}1\na\r\n0\r\n\r\n`,
