@@ -120,6 +120,75 @@ for (const method of ["GET", "POST"] as const) {
   });
 }
 
+test("ClusterTransport ends requests of former credentials when it is closed", async () => {
+  const { credentials, transport } = transportTo(PLAIN);
+  const ended = assert.rejects(
+    transport.send(get("/late")),
+    /the connections were closed/,
+  );
+  await until("it has arrived", () => late.length === 1);
+  credentials.present = joe;
+  await text(await transport.send(get("/")));
+  await transport.close();
+  await inTime("it ends", ended, 5_000);
+  late.pop()?.destroy();
+});
+
+test("ClusterTransport that is closed ends its streams", async () => {
+  const { transport } = transportTo(TRUSTED);
+  const path = "/stream/silent";
+  const stream = await transport.connect({ ...STREAM, path });
+  const ended = assert.rejects(async () => {
+    for await (const _message of stream.messages);
+  }, /the connections were closed/);
+  await transport.close();
+  await inTime("it ends", ended, 5_000);
+});
+
+test("ClusterTransport connects again when its authorities have changed", async () => {
+  let authority = tls.authority;
+  const certificateAuthority = () => Promise.resolve(authority);
+  const { transport } = transportTo({ ...PLAIN, certificateAuthority });
+  const opened = [];
+  for (const end of ["", "", "\n"]) {
+    authority += end;
+    const before = connections;
+    await text(await transport.send(get("/")));
+    opened.push(connections - before);
+  }
+  // Bun's connections are those of the runtime.
+  if (currentRuntime() !== "bun") assert.deepEqual(opened, [1, 0, 1]);
+  await transport.close();
+});
+
+test("ClusterTransport connects as its configuration says", async () => {
+  const read = async (parts: Partial<ClusterConfig>) => {
+    const { transport } = transportTo({ ...TRUSTED, ...parts });
+    try {
+      const user = JSON.parse(await text(await transport.send(get("/whoami"))));
+      const stream = await transport.connect(STREAM);
+      await stream.close();
+      return user.user;
+    } finally {
+      await transport.close();
+    }
+  };
+  const before = (await tls.counters()).tunnels;
+  const proxyUrl = `http://127.0.0.1:${tls.proxyPort}`;
+  assert.equal(await read({ proxyUrl }), "jane");
+  assert.equal((await tls.counters()).tunnels - before, 2);
+  assert.equal(await read({ serverName: "api.internal" }), "jane");
+  await assert.rejects(read({ serverName: "other.internal" }), /Cannot reach/);
+  const unverified = { certificateAuthority: undefined };
+  await assert.rejects(read(unverified), /Cannot reach/);
+  const insecureSkipTlsVerify = true;
+  assert.equal(await read({ ...unverified, insecureSkipTlsVerify }), "jane");
+});
+
+test("ClusterTransport refuses a server that is not a URL at once", () => {
+  assert.throws(() => transportTo({ server: "cluster" }), TypeError);
+});
+
 test("ClusterTransport sends nothing with credentials that changed while it opened", async () => {
   const { credentials, transport } = transportTo(TRUSTED);
   const first = transport.send(get("/whoami"));

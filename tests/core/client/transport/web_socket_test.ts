@@ -17,6 +17,7 @@ import {
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { LeakGuard } from "../../../support/leaks.ts";
+import { withSlowProxy } from "../../../support/slow_proxy.ts";
 import { startTlsServer } from "../../../support/tls_server.ts";
 import { until } from "../../../support/until.ts";
 
@@ -400,6 +401,48 @@ test("openWebSocket gives up a server that does not answer at its time limit", (
     await inTime("its end", assert.rejects(opened), 10_000);
     await until("it is closed", () => open.size === 0, { within: 10_000 });
   }));
+
+test("openWebSocket gives up a proxy at its time limit and at an abort", () =>
+  withSlowProxy(async (proxy, proxyUrl) => {
+    // Bun connects through proxies by itself.
+    if (currentRuntime() === "bun") return;
+    const server = "http://server.invalid";
+    const late = openWebSocket(PLAIN, { server, proxyUrl, connectTimeout: 50 });
+    await inTime("the limit", assert.rejects(late, /within 50 ms/), 5_000);
+    const reason = new Error("enough");
+    const controller = new AbortController();
+    const { signal } = controller;
+    const options = { server, proxyUrl };
+    const opened = openWebSocket({ ...PLAIN, signal }, options);
+    await proxy.waiting();
+    controller.abort(reason);
+    await inTime("the abort", assert.rejects(opened, reason), 5_000);
+  }));
+
+test("openWebSocket sends headers of several lines, which Bun refuses", () => {
+  const received: string[] = [];
+  return withPlainServer((socket, request) => {
+    received.push(...request.rawHeaders);
+    accept(socket, request);
+  }, async (server) => {
+    const groups = ["staff", "admins"];
+    const opened = openWebSocket({
+      ...PLAIN,
+      headers: { "impersonate-user": "jane" },
+      repeatedHeaders: { "impersonate-group": groups },
+    }, { server });
+    if (currentRuntime() === "bun") {
+      await assert.rejects(opened, /received impersonate-group$/);
+      return assert.deepEqual(received, []);
+    }
+    const stream = await opened;
+    const values = (name: string) =>
+      received.filter((_, at) => received[at - 1]?.toLowerCase() === name);
+    assert.deepEqual(values("impersonate-user"), ["jane"]);
+    assert.deepEqual(values("impersonate-group"), groups);
+    await stream.abort(new Error("enough"));
+  });
+});
 
 test("openWebSocket does not send on a stream that has ended", async () => {
   const stream = await open("/stream/echo");
