@@ -110,6 +110,16 @@ test("Client throws ApiError for errors without a Status and redirects too", asy
       "Unauthorized",
     ],
     [
+      { status: 404, body: "404 page not found\n" },
+      /: "404 page not found", as for a kind whose CustomResourceDefinition is not/,
+      "NotFound",
+    ],
+    [
+      { status: 502, body: '{"kind":"Fault","message":"of a proxy"}' },
+      /: "\{\\"kind\\":\\"Fault\\".*received 502$/,
+      "",
+    ],
+    [
       { status: 302, headers: { location: "https://a.b/c?token=secret" } },
       /: redirects are not followed: received 302 to https:\/\/a\.b$/,
       "",
@@ -195,6 +205,8 @@ test("Client.list returns empty items for a list without items", async () => {
     body: { metadata: { resourceVersion: "1" }, items: null },
   }));
   assert.deepEqual((await client.list(POD)).items, []);
+  const { client: other } = clientWith(() => ({ body: { metadata: null } }));
+  assert.deepEqual(await other.list(POD), { items: [], metadata: {} });
 });
 
 test("Client writes with its field manager by default", async () => {
@@ -587,7 +599,11 @@ test("Client throws the reason of its signal although the body broke first", asy
 
 test("Client prefers the Retry-After of the response to that of its Status", async () => {
   for (
-    const [header, expected] of [["7", 7_000], [undefined, 2_000]] as const
+    const [header, expected] of [
+      ["7", 7_000],
+      ["0", 0],
+      [undefined, 2_000],
+    ] as const
   ) {
     const { client } = clientWith(() => ({
       ...status(500, "InternalError", { details: { retryAfterSeconds: 2 } }),
@@ -632,7 +648,78 @@ test("Client.status reads and writes the subresource only", async () => {
       /^\/api\/v1\/namespaces\/default\/pods\/web\/status(\?|$)/,
     );
   }
-  assert.equal(transport.requests.length, 4);
+  assert.deepEqual(
+    transport.requests.map(({ method, headers }) =>
+      [method, headers["content-type"]].join(" ")
+    ),
+    [
+      "GET ",
+      "PUT application/json",
+      "PATCH application/merge-patch+json",
+      "PATCH application/apply-patch+yaml",
+    ],
+  );
+});
+
+test("Client.scale reads and patches the subresource only", async () => {
+  const scale = { kind: "Scale", spec: { replicas: 2 } };
+  const { client, transport } = clientWith(() => ({ body: scale }));
+  assert.equal((await client.scale.get(POD, KEY)).spec?.replicas, 2);
+  await client.scale.patch(POD, KEY, { spec: { replicas: 2 } });
+  for (const { path } of transport.requests) {
+    assert.match(path, /\/pods\/web\/scale(\?|$)/);
+  }
+  assert.equal(transport.requests.length, 2);
+});
+
+test("Client works although its logger and its metrics fail", async () => {
+  const fail = () => {
+    throw new Error("no disk");
+  };
+  const headers = { warning: '299 - "old"' };
+  const { client } = clientWith(() => ({ headers, body: OBJECT }), {
+    logger: { ...silentLogger, warn: fail },
+    metrics: {
+      ...noMetrics,
+      counter: () => ({ add: fail }),
+      histogram: () => ({ observe: fail }),
+    },
+  });
+  assert.equal((await client.get(POD, KEY)).metadata?.name, "web");
+});
+
+test("Client does not repeat a failure of its credentials", async () => {
+  let calls = 0;
+  const fail = () => {
+    calls++;
+    return Promise.reject(new Error("no plugin"));
+  };
+  const client = new Client({
+    server: "http://127.0.0.1:1",
+    credentials: { current: fail, refresh: fail },
+  }, { retry: { initial: 1, maxAttempts: 3 } });
+  await assert.rejects(client.get(POD, KEY), /no plugin/);
+  assert.equal(calls, 1);
+  await client.close();
+});
+
+test("Client.request refuses what is no request", async () => {
+  const { client, transport } = clientWith(() => ({}));
+  const headers = {};
+  for (
+    const request of [
+      {},
+      { method: "GET", path: "/x" },
+      { method: "HEAD", path: "/x", headers },
+      { method: "GET", path: "", headers },
+    ]
+  ) {
+    await assert.rejects(
+      async () => await client.request(request as never),
+      /^(Type|Range)Error: Cannot /,
+    );
+  }
+  assert.equal(transport.requests.length, 0);
 });
 
 test("Client.load in a simulated world keeps the options of the caller", async () => {

@@ -109,6 +109,14 @@ test("Client.resolve requests again when a kind was missing", async () => {
   assert.equal(transport.requests.length, 2);
 });
 
+test("Client.resolve takes no kind whose name only begins alike", async () => {
+  const other = { name: "lists", namespaced: false, kind: "GatewayList" };
+  const { client } = clientWith(() => ({
+    body: { resources: [other, ...RESOURCES] },
+  }));
+  assert.equal((await client.resolve(GATEWAY)).plural, "gateways");
+});
+
 test("A write of a kind that is not served says what may be missing", async () => {
   const { client } = clientWith(() => ({
     status: 404,

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import {
   textOf,
   WholeBody,
+  WholeResponse,
 } from "../../../core/client/transport/chunk_queue.ts";
 import { inTime } from "../../support/in_time.ts";
 import type {
@@ -482,6 +483,9 @@ test("memoizedHeaders keeps its result for frozen headers only", () => {
   assert.equal(merge(changing)["accept"], "yaml");
   changing["accept"] = "text";
   assert.equal(merge(changing)["accept"], "text");
+  const other = Object.freeze({ accept: "yaml" });
+  assert.equal(merge(other)["accept"], "yaml");
+  assert.equal(merge(frozen)["accept"], "json");
 });
 
 test("identityHeaders encodes basic authentication and impersonation", () => {
@@ -490,7 +494,7 @@ test("identityHeaders encodes basic authentication and impersonation", () => {
       user: "root",
       uid: "7",
       groups: ["dev", "ops"],
-      extra: { "Reason/Why\t": ["a", "b"] },
+      extra: { "Reason/Why\t": ["a", "b"], "50%": ["c"] },
     }),
     {
       headers: {
@@ -503,10 +507,15 @@ test("identityHeaders encodes basic authentication and impersonation", () => {
       repeatedHeaders: {
         "impersonate-group": ["dev", "ops"],
         "impersonate-extra-reason%2Fwhy%09": ["a", "b"],
+        "impersonate-extra-50%25": ["c"],
       },
     },
   );
   assert.deepEqual(identityHeaders({}), { headers: {} });
+  assert.deepEqual(
+    identityHeaders({}, { user: "jane", groups: ["dev"] }).repeatedHeaders,
+    { "impersonate-group": ["dev"] },
+  );
 });
 
 test("logWarnings logs each warning of the server once", async () => {
@@ -525,6 +534,13 @@ test("logWarnings logs each warning of the server once", async () => {
     { warning: "unknown field", action: "read /x" },
   ]);
   assert.deepEqual(parseWarnings("rubbish"), []);
+  const whole = new WholeResponse({
+    status: 200,
+    headers: { warning: '299 - "whole"' },
+    keepsAlive: true,
+  }, new Uint8Array());
+  await logWarnings(logger)(() => Promise.resolve(whole))(READ);
+  assert.deepEqual(written[2], { warning: "whole", action: "read /x" });
 });
 
 test("logWarnings logs a thousand distinct warnings, and no more", async () => {
@@ -556,10 +572,12 @@ test("countRequests counts by verb and code, including failures", async () => {
   await send(READ);
   await assert.rejects(() => send(WATCH));
   await send(READ);
+  await send(WATCH);
   assert.deepEqual(counts, [
     [1, { verb: "get", code: "404" }],
     [1, { verb: "watch", code: "error" }],
     [1, { verb: "get", code: "200" }],
+    [1, { verb: "watch", code: "200" }],
   ]);
   assert.equal(durations[0], 0.25);
 });
@@ -625,6 +643,16 @@ test("responseTimeout leaves no listener and no timer of a request that has ende
     for await (const _chunk of (await send(request)).body) break;
     await (await send(request)).cancel();
   }
+  const { send: sendBroken } = through(limit, () => ({
+    body: (async function* () {
+      yield "part";
+      throw new Error("broken");
+    })(),
+  }));
+  for (const mayPause of [false, true]) {
+    const { body } = await sendBroken({ ...READ, mayPause, signal });
+    await assert.rejects(textOf(body), /broken/);
+  }
   guard.check(clock);
 });
 
@@ -681,7 +709,7 @@ test("responseTimeout ends a request although the transport ignores its signal",
 test("traceRequests marks each answer from 400 as an error, and no other", async () => {
   const tracer = new RecordedTracer();
   const statuses = [200, 304, 399, 400, 404, 503];
-  const { send } = through(
+  const { send, transport } = through(
     traceRequests(tracer),
     (_request, count) => ({ status: statuses[count - 1]! }),
   );
@@ -694,6 +722,8 @@ test("traceRequests marks each answer from 400 as an error, and no other", async
     ]),
     statuses.map((status) => ["/x", status, status < 400 ? undefined : 2]),
   );
+  const parents = transport.requests.map(({ headers }) => headers.traceparent);
+  assert.equal(new Set(parents).size, statuses.length, "each has its span");
 });
 
 test("A refusal is read as one text although its chunks cut a character", async () => {

@@ -55,6 +55,9 @@ test("getRequest reads an object or a subresource", () => {
   });
   assert.equal(line(part), `GET ${ROOT}/web/scale?resourceVersion=0`);
   assert.equal(part.action, "get scale of Deployment default/web");
+  assert.equal(part.responseKind, "Scale");
+  const other = getRequest(DEPLOYMENT, KEY, { subresource: "rollback" });
+  assert.equal(other.responseKind, undefined, "of any kind");
   assert.equal(line(getRequest(NODE, { name: "n1" })), "GET /api/v1/nodes/n1");
 });
 
@@ -117,6 +120,13 @@ test("listRequest encodes selectors, page and resource version", () => {
     request.action,
     "list Deployment objects in namespace default",
   );
+  const shardSelector = "shardRange(object.metadata.uid, '0x0', '0x8')";
+  for (const build of [listRequest, watchRequest]) {
+    const { path } = build(NODE, { shardSelector });
+    const query = new URL(path, "http://server").searchParams;
+    assert.equal(query.get("shardSelector"), shardSelector);
+  }
+  assert.equal(withQuery("/x", { a: "b+c" }), "/x?a=b%2Bc");
   assert.equal(
     line(listRequest(NODE, { namespace: "ignored" })),
     "GET /api/v1/nodes",
@@ -137,6 +147,14 @@ test("watchRequest encodes the options of a reflector", () => {
     "GET /apis/apps/v1/deployments?watch=true&resourceVersion=7&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&sendInitialEvents=true&timeoutSeconds=300",
   );
   assert.equal(request.verb, "watch");
+  assert.equal(request.mayPause, true);
+});
+
+test("createRequest sends the object of a subresource as it is", () => {
+  const body = { kind: "Eviction", apiVersion: "policy/v1", metadata: KEY };
+  const request = createRequest(DEPLOYMENT, body, { subresource: "eviction" });
+  assert.equal(line(request), `POST ${ROOT}/web/eviction application/json`);
+  assert.deepEqual(JSON.parse(String(request.body)), body);
 });
 
 test("createRequest posts the object with its kind to the collection", () => {
@@ -209,6 +227,12 @@ test("replaceRequest puts an object or a subresource", () => {
 });
 
 test("applyRequest sends the field manager, and force only on request", () => {
+  for (const fieldManager of ["", undefined]) {
+    assert.throws(
+      () => applyRequest(DEPLOYMENT, OBJECT, { fieldManager }),
+      /^TypeError: Cannot apply Deployment default\/web: "fieldManager" must/,
+    );
+  }
   const request = applyRequest(DEPLOYMENT, OBJECT, { fieldManager: "tests" });
   assert.equal(
     line(request),

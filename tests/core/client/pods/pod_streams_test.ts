@@ -2,6 +2,12 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { Client } from "../../../../core/client/client.ts";
+import {
+  attachRequest,
+  execRequest,
+  logRequest,
+  portForwardRequest,
+} from "../../../../core/client/pods/pod_requests.ts";
 import { StreamRefusedError } from "../../../../core/client/transport/transport_error.ts";
 import { textOf } from "../../../../core/client/transport/chunk_queue.ts";
 import { nextTurn } from "../../../../core/clock.ts";
@@ -90,6 +96,42 @@ test("ContainerProcess.end fails on servers without v5 channels", async () => {
     () => process.end(),
     /must support v5\.channel\.k8s\.io: received v4/,
   );
+});
+
+test("ContainerProcess.end fails on servers that chose no protocol", async () => {
+  const { client } = clientWith(() => new ScriptedStream(""));
+  const process = await client.attach(KEY, { stdin: true });
+  await assert.rejects(() => process.end(), /must support v5/);
+});
+
+test("Requests about pods have the signal of their caller", () => {
+  const { signal } = new AbortController();
+  const command = ["sh"];
+  for (
+    const request of [
+      logRequest(KEY, { signal }),
+      execRequest(KEY, { command, signal }),
+      attachRequest(KEY, { signal }),
+      portForwardRequest(KEY, { port: 80, signal }),
+    ]
+  ) assert.equal(request.signal, signal, request.action);
+});
+
+test("logRequest may pause only while it follows", () => {
+  assert.equal(logRequest(KEY, { follow: true }).mayPause, true);
+  assert.equal(logRequest(KEY, { follow: false }).mayPause, false);
+  assert.equal(logRequest(KEY).mayPause, false);
+});
+
+test("attachRequest asks for standard error unless there is a terminal", () => {
+  const streams = (options: Parameters<typeof attachRequest>[1]) =>
+    attachRequest(KEY, options).path.split("?")[1];
+  assert.equal(streams({}), "stdin=false&stdout=true&stderr=true&tty=false");
+  assert.equal(
+    streams({ tty: true, stdin: true }),
+    "stdin=true&stdout=true&stderr=false&tty=true",
+  );
+  assert.match(streams({ tty: true, stderr: true }) ?? "", /stderr=true/);
 });
 
 test("ContainerProcess reports commands that fail and broken connections", async () => {
@@ -314,6 +356,38 @@ test("Client.portForward closes its stream when the caller does", async () => {
   const connection = await client.portForward(KEY, { port: 80 }).connect();
   await connection.close();
   assert.equal(stream.closed, true);
+});
+
+test("Client.portForward closes its stream when the reader leaves", async () => {
+  const stream = new ScriptedStream("v4.channel.k8s.io");
+  const { client } = clientWith(() => stream);
+  const { data } = await client.portForward(KEY, { port: 80 }).connect();
+  stream.receive(0, Uint8Array.of(80, 0, 1));
+  for await (const _chunk of data) break;
+  assert.equal(stream.closed, true);
+});
+
+test("Client.portForward reports a connection that breaks, to its reader", async () => {
+  const stream = new ScriptedStream("v4.channel.k8s.io");
+  const { client } = clientWith(() => stream);
+  const { data } = await client.portForward(KEY, { port: 80 }).connect();
+  const read = textOf(data);
+  stream.messages.fail(new Error("broken"));
+  await assert.rejects(read, /broken/);
+  // A rejection that nobody handles would fail this test.
+  await nextTurn();
+});
+
+test("Client.portForward ends the local connection if the pod refuses it", async () => {
+  const { client, transport } = clientWith(shoutingPod);
+  transport.connect = () => Promise.reject(new Error("no such port"));
+  const listener = await client.portForward(KEY, { port: 80 }).listen();
+  try {
+    const answer = talk(listener.port, "one");
+    assert.equal(await inTime("the end", answer, 5_000), "");
+  } finally {
+    await listener.close();
+  }
 });
 
 test("Client.portForward reports why the pod refused", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   ChunkQueue,
+  WholeBody,
   WholeResponse,
 } from "../../../../core/client/transport/chunk_queue.ts";
 
@@ -147,6 +148,21 @@ test("ChunkQueue fails beyond its limit", async () => {
   assert.deepEqual(source.calls, ["leave"]);
   assert.equal(queue.closed, true);
   await assert.rejects(() => rest(queue), RangeError);
+});
+
+test("ChunkQueue that is left or drops has nothing to read", async () => {
+  const left = new ChunkQueue(new Source());
+  const failed = new ChunkQueue(new Source());
+  for (const queue of [left, failed]) queue.push(bytes(3));
+  await left.return();
+  assert.deepEqual(await rest(left), []);
+  failed.fail(new Error("broken"), true);
+  await assert.rejects(failed.next(), /broken/);
+  for (const queue of [left, failed]) assert.equal(queue.size, 0);
+});
+
+test("WholeBody that is empty has no chunk", async () => {
+  for await (const _chunk of new WholeBody(bytes(0))) assert.fail("a chunk");
 });
 
 test("WholeResponse parses its headers on first access, also for a copy", () => {

@@ -140,6 +140,43 @@ test("DedicatedConnection reads a long stream into a few buffers", async () => {
   assert.ok(buffers.given < buffers.taken, "each once, when it was read");
 });
 
+test("DedicatedConnection ends with the last byte of its response", async () => {
+  const { open, receive, response, socket } = connection();
+  open();
+  receive("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab");
+  const body = (await response).body[Symbol.asyncIterator]();
+  assert.equal(await next(body), "ab");
+  assert.equal(await next(body), undefined);
+  assert.ok(socket.destroyed);
+});
+
+test("DedicatedConnection gives the head that arrives with a broken body", async () => {
+  const { open, receive, response } = connection();
+  open();
+  receive("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nno size");
+  const { body, status } = await response;
+  assert.equal(status, 200);
+  await assert.rejects(
+    next(body[Symbol.asyncIterator]()),
+    /a chunk must begin with a line of its size/,
+  );
+});
+
+test("DedicatedConnection lends chunks of statuses below 300 only", async () => {
+  for (const status of [206, 299, 300, 399]) {
+    const { open, receive, response, buffers } = connection();
+    open();
+    receive(`HTTP/1.1 ${status} x\r\n\r\n`);
+    const body = (await response).body[Symbol.asyncIterator]();
+    // So much fills a buffer, whose memory comes back if it was lent.
+    for (let read = 0; read < 2; read++) {
+      receive("x".repeat(50_000));
+      await next(body);
+    }
+    assert.equal(buffers.given > 0, status < 300, `${status}`);
+  }
+});
+
 test("DedicatedConnection lends no chunks of an error response", async () => {
   const { open, receive, response, buffers } = connection();
   open();

@@ -30,6 +30,49 @@ test("RequestEncoder sends the headers that a request has now", () => {
   }
 });
 
+test("RequestEncoder keeps further headers to the request that has them", () => {
+  const encoder = new RequestEncoder("host", "");
+  const headers = Object.freeze({ accept: "a" });
+  const request = { ...READ, headers };
+  const text = (extra?: Record<string, string>) =>
+    new TextDecoder().decode(encoder.encode(request, extra));
+  for (let round = 0; round < 2; round++) {
+    assert.match(text({ connection: "close" }), /\r\nconnection: close\r\n/);
+    assert.doesNotMatch(text(), /connection/);
+    const repeatedHeaders = { group: ["one", "two"] };
+    assert.match(
+      encoded(encoder, { ...request, repeatedHeaders }),
+      /\r\ngroup: one\r\ngroup: two\r\n/,
+    );
+    assert.doesNotMatch(text(), /group/);
+  }
+});
+
+test("RequestEncoder refuses what would change the message", () => {
+  const encoder = new RequestEncoder("host", "");
+  for (const path of ["/a b", "/a\r\nx: y", "/ä", ""]) {
+    assert.throws(() => encoder.encode({ ...READ, path }), TypeError);
+  }
+  for (const name of ["TE", "Content-Length", "upgrade", "trailer"]) {
+    const refused = { message: new RegExp(`received "${name}"$`) };
+    const headers = { [name]: "1" };
+    assert.throws(() => encoder.encode({ ...READ, headers }), refused);
+    const repeatedHeaders = { [name]: ["1"] };
+    assert.throws(() => encoder.encode({ ...READ, repeatedHeaders }), refused);
+  }
+  assert.throws(
+    () => encoder.encode({ ...READ, headers: { a: "secret\n" } }),
+    (error: Error) => !error.message.includes("secret"),
+  );
+});
+
+test("RequestEncoder sends Latin-1 in headers as one byte per character", () => {
+  const request = { ...READ, headers: { name: "\xe9" }, body: "x" };
+  const bytes = new RequestEncoder("host", "").encode(request);
+  const text = String.fromCharCode(...bytes);
+  assert.match(text, /\r\nname: \xe9\r\n[^]*\r\n\r\nx$/);
+});
+
 test("RequestEncoder frames each request but a GET without a body", () => {
   const encoder = new RequestEncoder("host", "/prefix");
   const cases:

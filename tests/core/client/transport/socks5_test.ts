@@ -129,6 +129,7 @@ test("socks5Connect reports the refusal of the proxy", async () => {
     [user, [[5, 0]], /received another method$/],
     [user, [[5, 2], [1, 1]], /received a refusal of user and password$/],
     [{}, [[5, 0], [5, 5, 0, 1, 0, 0, 0, 0, 0, 0]], /connection refused$/],
+    [{}, [[5, 0], [5, 1, 0, 1, 0, 0, 0, 0, 0, 0]], /received general failure$/],
     [{}, [[5, 0], [5, 99, 0, 1, 0, 0, 0, 0, 0, 0]], /received reply 99$/],
     [{}, [[5, 0]], /^Error: Cannot connect: the proxy closed the connection$/],
     [

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  serverAddress,
   tlsOptions,
   withoutUser,
 } from "../../../../core/client/transport/transport_options.ts";
@@ -25,6 +26,20 @@ test("tlsOptions passes on certificate, key and server name, and skips checks", 
     servername: "api",
     rejectUnauthorized: false,
   });
+});
+
+test("serverAddress splits a URL, and shows no password of a refused one", () => {
+  for (const path of ["/k8s/c-1", "/k8s/c-1/", "/k8s/c-1//"]) {
+    assert.deepEqual(serverAddress(`https://api:6443${path}`), {
+      origin: "https://api:6443",
+      prefix: "/k8s/c-1",
+    });
+  }
+  assert.equal(serverAddress("http://api/").prefix, "");
+  assert.throws(
+    () => serverAddress("ftp://jane:secret@api"),
+    { name: "TypeError", message: /received "ftp:\/\/api\/?"$/ },
+  );
 });
 
 test("withoutUser shows neither user name nor password of a URL", () => {
