@@ -100,6 +100,90 @@ test("ResponseReader cancels a response that comes after its limit", async () =>
   assert.equal(cancelled, 1);
 });
 
+test("ResponseReader that is closed ends all that it has begun", async () => {
+  const clock = new VirtualClock();
+  const reason = new Error("enough");
+  for (const isOpen of [false, true]) {
+    const signals: (AbortSignal | undefined)[] = [];
+    let left = 0;
+    const body: AsyncIterable<Uint8Array> = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => new Promise(() => {}),
+        return: () => {
+          left++;
+          return Promise.reject(new Error("broken"));
+        },
+      }),
+    };
+    const cancel = () => Promise.reject(new Error("broken"));
+    const reader = new ResponseReader(REQUEST, {
+      client: {
+        request: ({ signal }) => {
+          signals.push(signal);
+          return isOpen
+            ? Promise.resolve({ status: 200, headers: {}, body, cancel })
+            : new Promise(() => {});
+        },
+      },
+      clock,
+      limits: { head: 1_000, silence: 1_000, total: 10_000 },
+    });
+    const opened = reader.open();
+    if (isOpen) await opened;
+    const ended = assert.rejects(isOpen ? reader.next() : opened, reason);
+    assert.equal(clock.pendingTimers, 1);
+    reader.close(reason);
+    await ended;
+    reader.expectWithin(1_000);
+    assert.equal(clock.pendingTimers, 0);
+    assert.equal(signals[0]?.reason, reason);
+    assert.equal(left, isOpen ? 1 : 0);
+    assert.equal(await reader.next(), undefined);
+    reader.close();
+    assert.equal(left, isOpen ? 1 : 0);
+    await clock.settle();
+  }
+});
+
+test("ResponseReader that was closed before sends nothing that is kept", async () => {
+  const clock = new VirtualClock();
+  const reason = new Error("enough");
+  let cancelled = 0;
+  const body = { async *[Symbol.asyncIterator]() {} };
+  const cancel = () => {
+    cancelled++;
+    return Promise.reject(new Error("broken"));
+  };
+  const reader = new ResponseReader(REQUEST, {
+    client: {
+      request: () =>
+        Promise.resolve({ status: 200, headers: {}, body, cancel }),
+    },
+    clock,
+    limits: { head: 1_000, silence: 1_000 },
+  });
+  reader.close(reason);
+  await assert.rejects(reader.open(), reason);
+  await clock.settle();
+  assert.equal(cancelled, 1);
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("ResponseReader has one timer, however often its limit changes", async () => {
+  const { clock, reader } = spoken({ silence: 10_000 });
+  await reader.open();
+  for (let i = 0; i < 5; i++) reader.expectWithin(5_000);
+  assert.equal(clock.pendingTimers, 1);
+  await clock.advance(700);
+  assert.equal(reader.age, 700);
+  assert.equal(reader.sinceProgress, 700);
+  reader.progress();
+  await clock.advance(300);
+  assert.equal(reader.sinceProgress, 300);
+  assert.equal(reader.age, 1_000);
+  reader.close();
+});
+
 /** A response with a byte each time that the test says so. */
 function spoken(
   limits: { readonly silence: number; readonly total?: number },

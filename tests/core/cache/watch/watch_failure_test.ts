@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { ApiError } from "../../../../core/api/api_error.ts";
 import { ConnectionFault } from "../../../../core/cache/watch/watch_failure.ts";
 import {
+  namingRule,
   type ReflectorState,
   type Remedy,
   remedyFor,
@@ -24,6 +25,27 @@ function brief(error: unknown, state: ReflectorState): string {
     remedy.immediate && "immediately",
   ].filter((part) => part !== false).join(", ");
 }
+
+test("namingRule names the right that is missing, and where", () => {
+  const pods = {
+    ...{ group: "", version: "v1", kind: "Pod", plural: "pods" },
+    scope: "Namespaced",
+  } as const;
+  const text = (error: unknown, namespace?: string) =>
+    String(namingRule(error, pods, namespace));
+  const rule =
+    '{ apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] }';
+  const refused = apiError(403, "Forbidden");
+  const all = text(refused);
+  assert.ok(all.includes(`a ClusterRole with ${rule}`), all);
+  assert.match(all, /^Error: Cannot watch v1 Pod: /);
+  const one = text(refused, "web");
+  assert.ok(one.includes(`a Role with ${rule}`), one);
+  assert.match(one, /^Error: Cannot watch v1 Pod in namespace web: /);
+  const other = apiError(404);
+  assert.equal(namingRule(other, pods, undefined), other);
+  assert.equal(namingRule(refused, undefined, undefined), refused);
+});
 
 const fault = (reason: ConstructorParameters<typeof ConnectionFault>[0]) =>
   new ConnectionFault(reason, "Cannot watch Pod objects: rejected");
@@ -50,6 +72,8 @@ test("remedyFor drops a version that the server lost, and retries immediately", 
     details: { causes: [{ reason: "ResourceVersionTooLarge" }] },
   });
   assert.equal(brief(tooLarge, "watching"), forgotten);
+  assert.equal(brief(apiError(500, "Expired"), "watching"), forgotten);
+  assert.equal(brief(apiError(500, "Gone"), "watching"), forgotten);
 });
 
 test("remedyFor relists where the state is in doubt", () => {
@@ -59,10 +83,13 @@ test("remedyFor relists where the state is in doubt", () => {
   );
   assert.equal(brief(fault("garbage"), "watching"), "garbage, relist");
   assert.equal(brief(apiError(404), "watching"), "http_404, relist");
-  assert.equal(
-    brief(apiError(500), "error-event"),
-    "http_500, relist, pages once",
-  );
+  assert.equal(brief(new Error("reset"), "init-page"), "connection, relist");
+  for (const status of [403, 500]) {
+    assert.equal(
+      brief(apiError(status), "error-event"),
+      `http_${status}, relist, pages once`,
+    );
+  }
   assert.equal(
     brief(fault("backwards"), "watching"),
     "backwards, relist, forget, immediately",

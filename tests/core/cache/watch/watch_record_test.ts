@@ -63,6 +63,22 @@ test("WatchRecord counts a relist from the second whole state on", () => {
   assert.equal(value("relists_total"), 1);
 });
 
+test("WatchRecord tells the time of the day of contacts and failures", async () => {
+  const { clock, watch } = record();
+  await clock.advance(5_000);
+  watch.contact();
+  watch.failed(new Error("reset"), "connection", "watch v1 Pod");
+  const { lastContact, lastError } = watch.health();
+  assert.equal(lastContact, clock.wallTime());
+  assert.notEqual(clock.wallTime(), clock.now());
+  assert.deepEqual(lastError, {
+    message: "Cannot watch v1 Pod: reset",
+    at: clock.wallTime(),
+  });
+  watch.failed(new Error("Cannot watch v1 Pod: no"), "x", "watch v1 Pod");
+  assert.equal(watch.health().lastError?.message, "Cannot watch v1 Pod: no");
+});
+
 test("WatchRecord counts failures until an event works", () => {
   const { watch } = record();
   watch.failed(new Error("Refused"), "refused", "watch v1 Pod");

@@ -6,12 +6,13 @@ import {
 } from "../../../../core/cache/watch/watch_requests.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 
+const SHARD = "shardRange(object.metadata.uid, '0x0', '0x8')";
 const TARGET = {
   kind: Widget,
   namespace: "one",
   labelSelector: "app=web",
   fieldSelector: "metadata.name=a",
-  shardSelector: undefined,
+  shardSelector: SHARD,
   metadataOnly: false,
 };
 
@@ -23,6 +24,7 @@ function query({ path }: { readonly path: string }): Record<string, string> {
 const SELECTION = {
   labelSelector: "app=web",
   fieldSelector: "metadata.name=a",
+  shardSelector: SHARD,
 };
 
 test("streamRequest asks for a state that is not older, or for changes alone", () => {
@@ -42,7 +44,8 @@ test("streamRequest asks for a state that is not older, or for changes alone", (
   });
   const changes = { ...position, initialEvents: false };
   assert.deepEqual(query(streamRequest(TARGET, changes)), common);
-  assert.equal(streamRequest(TARGET, changes).mayRetry, false);
+  const { borrowsChunks, mayPause, mayRetry } = streamRequest(TARGET, changes);
+  assert.deepEqual([borrowsChunks, mayPause, mayRetry], [true, true, false]);
 });
 
 test("pageRequest gives a version for the first page, and a token for others", () => {
@@ -52,6 +55,8 @@ test("pageRequest gives a version for the first page, and a token for others", (
     limit: "10",
     resourceVersion: "0",
   });
+  const { mayPause, mayRetry } = pageRequest(TARGET, position);
+  assert.deepEqual([mayPause, mayRetry], [true, false]);
   const next = { ...position, continueToken: "next" };
   assert.deepEqual(query(pageRequest(TARGET, next)), {
     ...SELECTION,
