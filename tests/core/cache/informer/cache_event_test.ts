@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
 import {
   CurrentEvent,
   type EventFacts,
@@ -19,6 +20,85 @@ test("Keys of headers have a namespace only where the object has one", () => {
   ]);
   const texts = [node, pod, pod.copy()].map(({ keyText }) => keyText);
   assert.deepEqual(texts, ["n1", "default/a", "default/a"]);
+});
+
+const READER = {
+  find: () => undefined,
+  decode: (header: unknown) => ({
+    metadata: { name: "a", resourceVersion: versionOf(header) },
+  }),
+};
+
+function versionOf(header: unknown): string {
+  return (header as { readonly resourceVersion: string }).resourceVersion;
+}
+
+function json(resourceVersion: string) {
+  return wholeRange(
+    JSON.stringify({ metadata: { name: "a", resourceVersion } }),
+  );
+}
+
+function scanned(resourceVersion: string) {
+  return new EventScanner().scanObject(json(resourceVersion));
+}
+
+test("CurrentEvent has the states of the change that it was set to last", () => {
+  const event = new CurrentEvent(READER, {
+    type: "added",
+    header: scanned("1"),
+  });
+  assert.equal(event.previous, undefined);
+  for (const [before, after] of [["1", "2"], ["2", "3"]] as const) {
+    event.set({
+      type: "updated",
+      header: scanned(after),
+      previous: json(before),
+    });
+    assert.equal(event.previousHeader?.resourceVersion, before);
+    assert.equal(event.previous?.metadata?.resourceVersion, before);
+    assert.equal(event.object.metadata?.resourceVersion, after);
+    assert.equal(event.hasSameMetadata, false, "it is not known to be regular");
+  }
+  event.set({ type: "added", header: scanned("4") });
+  assert.equal(event.previousHeader, undefined);
+  assert.equal(event.previous, undefined);
+});
+
+test("CurrentEvent is merged with a later one as if both were one change", () => {
+  const of = (type: EventFacts["type"], parts: Partial<EventFacts> = {}) =>
+    new CurrentEvent(READER, { type, header: scanned("2"), ...parts });
+  const merged = (
+    first: CurrentEvent<KubernetesObject>,
+    later: CurrentEvent<KubernetesObject>,
+  ) => {
+    const { type, initial, relist, finalStateUnknown } = first.mergedWith(
+      later,
+    );
+    const flags = { initial, relist, finalStateUnknown };
+    return [
+      type,
+      ...Object.entries(flags).filter(([, is]) => is).map(([name]) => name),
+    ].join(" ");
+  };
+  const [initial, relist] = [{ initial: true }, { relist: true }];
+  const added = of("added", initial);
+  assert.equal(merged(added, of("updated")), "added");
+  assert.equal(merged(added, of("updated", initial)), "added initial");
+  assert.equal(merged(of("updated", relist), of("updated")), "updated relist");
+  assert.equal(merged(of("updated"), of("updated", relist)), "updated relist");
+  const lost = { finalStateUnknown: true };
+  assert.equal(
+    merged(of("updated"), of("deleted", lost)),
+    "deleted finalStateUnknown",
+  );
+  assert.equal(merged(of("deleted", lost), of("deleted")), "deleted");
+  const first = of("updated", { previous: json("1") });
+  const both = first.mergedWith(
+    of("updated", { header: scanned("3"), previous: json("2") }),
+  );
+  assert.equal(both.previousHeader?.resourceVersion, "1");
+  assert.equal(both.header.resourceVersion, "3");
 });
 
 test("CurrentEvent compares the metadata of each change that it is used for", () => {

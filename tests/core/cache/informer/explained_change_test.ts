@@ -36,6 +36,18 @@ test("isExplainedBy accepts a new generation unless only the status was sent", (
   assert.equal(isExplainedBy({ status: {} }, before, same), false);
 });
 
+test("isExplainedBy detects elements that another client added or removed", () => {
+  const before = object({ spec: { size: 1 }, list: [1] });
+  for (const list of [[1, 2], [], [2]]) {
+    const after = object({ spec: { size: 2 }, list }, "2");
+    assert.equal(isExplainedBy({ spec: { size: 2 } }, before, after), false);
+    assert.equal(
+      isExplainedBy({ spec: { size: 2 }, list }, before, after),
+      true,
+    );
+  }
+});
+
 test("isExplainedBy compares nothing within a sent list or plain value", () => {
   const before = object({
     metadata: { labels: { a: "1" } },

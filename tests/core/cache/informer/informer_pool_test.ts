@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InformerPool } from "../../../../core/cache/informer/informer_pool.ts";
+import { RelistQueue } from "../../../../core/cache/watch/relist_queue.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { shardSelector } from "../../../support/shard_selector.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import { until } from "../../../support/until.ts";
+import { refuse } from "../../../support/watch_faults.ts";
 
 /** Runs a test with a pool over a fake server, and stops both after it. */
 async function withPool(
@@ -228,6 +230,46 @@ test("An echo is delivered to other leases, and not to that of its author", () =
       "writer deleted",
     ]);
   }));
+
+test("A lease gets no event of a namespace that it has left to others", () =>
+  withPool(async ({ server, pool }) => {
+    const leaving = pool.acquire(Widget, { namespaces: ["one", "two"] });
+    const staying = pool.acquire(Widget, { namespaces: ["one"] });
+    const seen: string[] = [];
+    for (const [name, { informer }] of Object.entries({ leaving, staying })) {
+      informer.addHandler(({ key }) => void seen.push(`${name} ${key}`));
+    }
+    await Promise.all([leaving.informer.synced, staying.informer.synced]);
+    await leaving.informer.changeNamespaces(["two"]);
+    server.put("one/a");
+    await until("the others get it", () => seen.length > 0);
+    server.put("two/b");
+    await until("the next one arrived", () => seen.length > 1);
+    assert.deepEqual(seen, ["staying one/a", "leaving two/b"]);
+  }));
+
+test("InformerPool relists by the queue that it is given", async () => {
+  const server = await FakeWatchServer.start();
+  let entered = 0;
+  const relists = new RelistQueue();
+  const { enter } = relists;
+  relists.enter = (signal) => {
+    entered++;
+    return enter.call(relists, signal);
+  };
+  const pool = new InformerPool(await server.client(), { relists });
+  try {
+    const { informer } = pool.acquire(Widget);
+    await informer.synced;
+    assert.equal(entered, 0);
+    server.script("watch", refuse(410, "Expired"));
+    server.endWatches("reset");
+    await until("it relists", () => entered === 1);
+  } finally {
+    await pool.stop();
+    await server.stop();
+  }
+});
 
 test("InformerPool stops all informers, and leases no others", () =>
   withPool(async ({ server, pool }) => {

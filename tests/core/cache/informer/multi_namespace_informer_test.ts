@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Fault, Widget } from "../../../support/fake_watch_call.ts";
+import { Informer } from "../../../../core/cache/informer/informer.ts";
+import { type Fault, Widget } from "../../../support/fake_watch_call.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { withInformer } from "../../../support/informer_case.ts";
+import { refuse } from "../../../support/watch_faults.ts";
 
 test("A hand-over of namespaces delivers what the former watch missed, once", () =>
   withInformer(async ({ server, informer, events, until }) => {
@@ -51,6 +53,46 @@ test("A hand-over of namespaces delivers what the former watch missed, once", ()
       "two/new",
     ]);
   }, { namespaces: ["one"] }));
+
+test("Informer names its namespaces, and none for all of them", () =>
+  withInformer(async ({ client, informer }) => {
+    assert.deepEqual(informer.namespaces, ["one", "two"]);
+    const all = new Informer(client, Widget);
+    assert.equal(all.namespaces, undefined);
+    assert.equal(all.hasSynced, false);
+    await all.close();
+    for (const namespaces of [[], [""], ["one", ""]]) {
+      const refused = informer.changeNamespaces(namespaces);
+      await assert.rejects(refused, /^RangeError: Cannot watch .*"namespaces"/);
+    }
+    assert.deepEqual(informer.namespaces, ["one", "two"]);
+    const opened = informer.open(["three"]);
+    await informer.stop();
+    await assert.rejects(opened, /the informer was stopped/);
+    await informer.close();
+    assert.equal(informer.hasSynced, false);
+  }, { namespaces: ["one", "two"] }));
+
+test("Informer is healthy until the third failure in a row", () =>
+  withInformer(async ({ server, informer, sync, until }) => {
+    assert.equal(informer.health().healthy, false, "it was not started");
+    await sync();
+    assert.equal(informer.health().healthy, true);
+    const failures = Array<Fault>(4).fill(refuse(500, "InternalError"));
+    server.script("watch", ...failures);
+    server.endWatches("reset");
+    const seen = new Map<number, boolean>();
+    await until("it has failed four times", () => {
+      const { healthy, watches } = informer.health();
+      const [watch] = watches;
+      if (watch?.state === "waiting") {
+        seen.set(watch.consecutiveFailures, healthy);
+      }
+      return (watch?.consecutiveFailures ?? 0) >= 4;
+    });
+    for (const [count, healthy] of seen) assert.equal(healthy, count < 3);
+    assert.ok(seen.has(2) && seen.has(3), [...seen.keys()].join());
+  }));
 
 test("An own write under way is carried over in a hand-over of namespaces", () =>
   withInformer(async ({ server, informer, until }) => {

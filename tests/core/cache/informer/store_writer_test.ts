@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../../../core/api/object.ts";
+import { parseShardSelector } from "../../../../core/api/shard_selector.ts";
 import { StoreWriter } from "../../../../core/cache/informer/store_writer.ts";
 import {
   Subscription,
@@ -15,10 +16,16 @@ import type { ObjectHeader } from "../../../../core/json/object_header.ts";
 import { noMetrics } from "../../../../core/metrics.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
+import { shardSelector } from "../../../support/shard_selector.ts";
 
 /** Subscription that counts how often the history restarted. */
 class CountedSubscription extends Subscription<KubernetesObject> {
   restarts = 0;
+  readonly versions: string[] = [];
+
+  override progressed(resourceVersion: string): void {
+    this.versions.push(resourceVersion);
+  }
 
   override restarted(): void {
     this.restarts++;
@@ -37,7 +44,9 @@ function header(
 }
 
 /** A writer with its store. */
-function createWriter({ selectsFields = false } = {}) {
+function createWriter(
+  { selectsFields = false, metadataOnly = false, shard = "" } = {},
+) {
   const clock = new VirtualClock();
   const store = new ObjectStore<KubernetesObject>({ kind: Widget });
   const subscriptions = new Subscriptions<KubernetesObject>(clock);
@@ -47,12 +56,19 @@ function createWriter({ selectsFields = false } = {}) {
     subscriptions,
     slice: new TimeSlice(clock),
     metrics: new InformerMetrics(noMetrics, "Widget"),
-    metadataOnly: false,
+    metadataOnly,
     labels: [],
     selectsFields,
-    shard: undefined,
+    shard: shard === "" ? undefined : parseShardSelector(shard),
   });
-  const subscription = new CountedSubscription(() => {}, {
+  const events: string[] = [];
+  const subscription = new CountedSubscription((event) => {
+    const { type, key, initial, relist } = event;
+    events.push(
+      [type, key, initial && "initial", relist && "relist"]
+        .filter((part) => part !== false).join(" "),
+    );
+  }, {
     name: "test",
     store,
     writer,
@@ -60,8 +76,92 @@ function createWriter({ selectsFields = false } = {}) {
     onError() {},
   });
   subscriptions.all = [subscription];
-  return { store, subscription, writer };
+  return { events, store, subscription, writer };
 }
+
+test("StoreWriter reports each version that a state or a bookmark reaches", async () => {
+  const { subscription, writer } = createWriter();
+  writer.init();
+  await writer.initDone("5");
+  writer.bookmark("7");
+  assert.deepEqual(subscription.versions, ["5", "7"]);
+});
+
+test("StoreWriter keeps only the objects of its shard, from whatever source", async () => {
+  const { store, writer } = createWriter({
+    shard: shardSelector({ index: 0, count: 2 }),
+  });
+  const names = Array.from({ length: 20 }, (_, i) => `${i * 7_919}-widget`);
+  writer.init();
+  for (const name of names) writer.initApply(header(name, "1"));
+  await writer.initDone("1");
+  const listed = store.size;
+  assert.ok(listed > 0 && listed < 20, `${listed} of 20`);
+  for (const name of names) writer.apply(header(name, "2"));
+  assert.equal(store.size, listed);
+  for (const name of names) writer.ownWrite(header(name, "3"), undefined);
+  assert.equal(store.size, listed);
+});
+
+test("StoreWriter reads the metadata of a response alone if it keeps no more", () => {
+  const response = {
+    ...{ apiVersion: "example.dev/v1", kind: "Widget" },
+    metadata: { namespace: "default", name: "a", resourceVersion: "1" },
+    spec: { size: 1 },
+  };
+  for (const metadataOnly of [false, true]) {
+    const { writer } = createWriter({ metadataOnly });
+    const found = writer.scan(response);
+    assert.equal(found.keyText, "default/a");
+    const { bytes, end, start } = found;
+    const text = new TextDecoder().decode(bytes.subarray(start, end));
+    assert.equal(text.includes("spec"), !metadataOnly);
+  }
+});
+
+test("StoreWriter adds no own write that a field selector may leave out", async () => {
+  for (const selectsFields of [false, true]) {
+    const { store, writer } = createWriter({ selectsFields });
+    writer.init();
+    await writer.initDone("1");
+    writer.ownWrite(header("a", "9"), undefined);
+    assert.equal(store.size, selectsFields ? 0 : 1);
+  }
+});
+
+test("StoreWriter gives the state before an own write as a copy", async () => {
+  const { store, writer } = createWriter();
+  const b = { namespace: "default", name: "b" };
+  writer.init();
+  writer.initApply(header("a", "1"));
+  writer.initApply(header("b", "2"));
+  await writer.initDone("2");
+  const { before } = writer.ownWrite(header("a", "9"), undefined) ?? {};
+  assert.equal(store.header(b)?.resourceVersion, "2");
+  assert.equal(before?.keyText, "default/a");
+  assert.equal(before?.resourceVersion, "1");
+});
+
+test("StoreWriter marks events of the first state, and of a relist", async () => {
+  const { events, writer } = createWriter();
+  writer.init();
+  writer.initApply(header("a", "1", "one"));
+  writer.initApply(header("a", "2", "two"));
+  await writer.initDone("2");
+  writer.apply(header("a", "3", "three"));
+  writer.init();
+  writer.initApply(header("b", "4"));
+  await writer.initDone("4");
+  assert.deepEqual(events, [
+    "added default/a initial",
+    "deleted default/a",
+    "added default/a initial",
+    "deleted default/a",
+    "added default/a",
+    "added default/b relist",
+    "deleted default/a relist",
+  ]);
+});
 
 test("A deletion within an unfinished state does not count as seen", async () => {
   const { store, subscription, writer } = createWriter();

@@ -214,6 +214,73 @@ test("readEvents waits for what an event began before it takes the next", async 
   );
 });
 
+/** A response of these chunks. */
+function responseOf(...chunks: readonly string[]): ResponseReader {
+  const left = [...chunks];
+  return {
+    action: "read Widgets",
+    next: () => {
+      const chunk = left.shift();
+      return Promise.resolve(chunk && new TextEncoder().encode(chunk));
+    },
+  } as unknown as ResponseReader;
+}
+
+test("readEvents refuses a stream that ends within a line", async () => {
+  const whole = '{"type":"ADDED","object":{"metadata":{"name":"a"}}}\n';
+  const deps = receiving(new HandClock());
+  assert.equal(await readEvents(responseOf(whole, whole), NOTHING, deps), 2);
+  await assert.rejects(
+    readEvents(responseOf(whole, whole.slice(0, 7)), NOTHING, deps),
+    /^ConnectionFault: Cannot read Widgets: .*received the first 7 bytes/,
+  );
+});
+
+test("readPage refuses what is no list, or has no version", async () => {
+  const read = (kind: string, resourceVersion: string) =>
+    readPage(
+      responseOf(JSON.stringify({ kind, metadata: { resourceVersion } })),
+      () => {},
+      receiving(new HandClock()),
+    );
+  assert.equal((await read("WidgetList", "5")).resourceVersion, "5");
+  for (const [kind, version] of [["Status", "5"], ["WidgetList", ""]]) {
+    await assert.rejects(
+      read(kind!, version!),
+      /^ConnectionFault: Cannot read Widgets: the response must be a list/,
+    );
+  }
+});
+
+test("Readers report each chunk, and each time that they wait for the next", async () => {
+  const calls: string[] = [];
+  const deps = receiving(new HandClock(), {
+    onBytes: () => void calls.push("bytes"),
+    onIdle: () => void calls.push("idle"),
+  });
+  await readEvents(responseOf("\n", "\n"), NOTHING, deps);
+  assert.deepEqual(calls.splice(0), ["bytes", "idle", "bytes", "idle"]);
+  const parts = ['{"kind":"List","metadata":{"resource', 'Version":"1"}}'];
+  await readPage(responseOf(...parts), () => {}, deps);
+  assert.deepEqual(calls, ["bytes", "idle", "bytes", "idle"]);
+});
+
+test("readEvents takes nothing more after a slice in which it was stopped", async () => {
+  const clock = new HandClock();
+  const stop = new AbortController();
+  let taken = 0;
+  const take = () => {
+    taken++;
+    clock.time += 10; // the slice is over
+    stop.abort(new Error("stopped"));
+    return undefined;
+  };
+  const deps = receiving(clock, { signal: stop.signal });
+  const reader = new CountedExchange() as unknown as ResponseReader;
+  await assert.rejects(readEvents(reader, take, deps), /stopped/);
+  assert.equal(taken, 1);
+});
+
 test("TimeSlice counts a fixed cost for each step, in addition to its bytes", () => {
   const clock = new HandClock();
   const slice = new TimeSlice(clock);

@@ -215,6 +215,27 @@ test("Reflector expects bookmarks of a server that has sent one", async () => {
   await stop();
 });
 
+test("Reflector expects a bookmark after the one that has just come", async () => {
+  const { begin, last, nextAfter, stop } = reflector();
+  await begin();
+  last().send(event("BOOKMARK", 2));
+  await nextAfter(180_000 + 800);
+  await stop();
+});
+
+test("Reflector does not count refusals that say nothing about streams", async () => {
+  const { clock, last, one, stop, texts } = reflector();
+  one.start();
+  for (let count = 0; count < 6; count++) {
+    await clock.settle();
+    last().response.reject(new ApiError("Refused", { status: 429 }));
+    await clock.advance(60_000);
+  }
+  assert.deepEqual(new Set(texts()), new Set(["stream newest"]));
+  assert.equal(texts().length, 7);
+  await stop();
+});
+
 test("Reflector lists if the initial events of a stream do not end", async () => {
   const others = [event("MODIFIED", 1), event("BOOKMARK", 1), ended(1, "no")];
   for (const line of [event("ADDED", 1), ...others]) {

@@ -34,10 +34,11 @@ class Peer {
   /** Number of the connection of each request. */
   readonly requests: number[] = [];
   #connections = 0;
-  readonly #isSilent: boolean;
+  /** Whether requests get no response. */
+  isSilent: boolean;
 
   constructor(isSilent: boolean) {
-    this.#isSilent = isSilent;
+    this.isSilent = isSilent;
   }
 
   readonly accept = (socket: Socket): void => {
@@ -50,7 +51,7 @@ class Peer {
     );
     socket.on("data", () => {
       this.requests.push(number);
-      if (!this.#isSilent) socket.write(OK);
+      if (!this.isSilent) socket.write(OK);
     });
   };
 }
@@ -148,6 +149,29 @@ test("Transport over sockets uses the connection that was used last", () =>
     for (let i = 0; i < 4; i++) await readAtOnce(transport, 1);
     assert.equal(peer.open.length, 3);
     assert.equal(new Set(peer.requests.slice(3)).size, 1);
+  }));
+
+test("Transport over sockets keeps an idle connection when another one breaks", () =>
+  withPeer(async (transport, peer) => {
+    await readAtOnce(transport, 2);
+    const controller = new AbortController();
+    const { signal } = controller;
+    peer.isSilent = true;
+    const ended = assert.rejects(transport.send(get("/x", { signal })));
+    await until("it was sent", () => peer.requests.length === 3, SOON);
+    controller.abort();
+    await ended;
+    await until("it is closed", () => peer.open.length === 1, SOON);
+    peer.isSilent = false;
+    await readAtOnce(transport, 1);
+    assert.equal(new Set(peer.requests).size, 2, "no third connection");
+  }));
+
+test("Transport over sockets that retires waits for no request that was refused", () =>
+  withPeer(async (transport) => {
+    const headers = { "bad name": "x" };
+    await assert.rejects(transport.send(get("/x", { headers })), /is invalid/);
+    await inTime("its end", transport.retire(), 5_000);
   }));
 
 test("Transport over sockets closes a connection after a minute without use", () =>
