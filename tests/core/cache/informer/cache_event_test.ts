@@ -48,21 +48,23 @@ test("CurrentEvent has the states of the change that it was set to last", () => 
     type: "added",
     header: scanned("1"),
   });
-  assert.equal(event.previous, undefined);
+  const versions = () => [
+    event.previousHeader?.resourceVersion,
+    event.previous?.metadata?.resourceVersion,
+    event.object.metadata?.resourceVersion,
+  ];
+  assert.deepEqual(versions(), [undefined, undefined, "1"]);
   for (const [before, after] of [["1", "2"], ["2", "3"]] as const) {
     event.set({
       type: "updated",
       header: scanned(after),
       previous: json(before),
     });
-    assert.equal(event.previousHeader?.resourceVersion, before);
-    assert.equal(event.previous?.metadata?.resourceVersion, before);
-    assert.equal(event.object.metadata?.resourceVersion, after);
+    assert.deepEqual(versions(), [before, before, after]);
     assert.equal(event.hasSameMetadata, false, "it is not known to be regular");
   }
   event.set({ type: "added", header: scanned("4") });
-  assert.equal(event.previousHeader, undefined);
-  assert.equal(event.previous, undefined);
+  assert.deepEqual(versions(), [undefined, undefined, "4"]);
 });
 
 test("CurrentEvent is merged with a later one as if both were one change", () => {

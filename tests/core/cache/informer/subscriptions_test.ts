@@ -14,6 +14,7 @@ import { InformerMetrics } from "../../../../core/cache/watch/watch_record.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";
 import type { ObjectHeader } from "../../../../core/json/object_header.ts";
+import { nextTurn } from "../../../../core/clock.ts";
 import { noMetrics } from "../../../../core/metrics.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
@@ -293,6 +294,45 @@ test("A handler gets what was there when it was added, and changes meanwhile onc
     lines.toSorted(),
     ["a", "b", "c", "d"].map((name) => `added default/${name}`),
   );
+});
+
+test("A handler is not told that an object is deleted that it never had", async () => {
+  const cache = new Cache();
+  await cache.list(["a", 1], ["b", 2]);
+  const lines: string[] = [];
+  const handler = cache.subscribe((line) => lines.push(line));
+  cache.writer.delete(header("b", 1_001));
+  await inTime("synced", handler.synced, 5_000);
+  assert.deepEqual(lines, ["added default/a"]);
+  cache.writer.delete(header("a", 1_002));
+  assert.deepEqual(lines, ["added default/a", "deleted default/a"]);
+});
+
+test("A handler has not synced before the first state is complete", async () => {
+  const cache = new Cache();
+  const early = cache.subscribe(() => {});
+  cache.writer.init();
+  cache.writer.initApply(header("a", 1));
+  const late = cache.subscribe(() => {});
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+  assert.deepEqual([early.hasSynced, late.hasSynced], [false, false]);
+  await cache.writer.initDone("1000");
+  await inTime("synced", Promise.all([early.synced, late.synced]), 5_000);
+});
+
+test("A write that ends after its handler was removed releases no event", async () => {
+  const cache = new Cache();
+  await cache.list(["a", 1]);
+  const lines: string[] = [];
+  const handler = cache.subscribe((line) => lines.push(line));
+  await inTime("synced", handler.synced, 5_000);
+  lines.length = 0;
+  const write = handler.beginWrite("default/a");
+  cache.writer.apply(header("a", 1_001));
+  assert.deepEqual(lines, [], "it is held back");
+  handler.remove();
+  write.fail();
+  assert.deepEqual(lines, []);
 });
 
 test("What a handler throws or rejects with is reported, and not thrown", async () => {

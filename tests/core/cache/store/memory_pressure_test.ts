@@ -36,6 +36,18 @@ class Process {
   }
 }
 
+test("MemoryBudget leaves caches an eighth of the memory, within its limit", async () => {
+  for (const [held, allowed] of [[400, 350], [100, 125], [0, 125]] as const) {
+    const fixture = new Process();
+    const pressure = await fixture.uses(950, held);
+    const budget = new MemoryBudget(10_000, { pressure });
+    assert.equal(budget.allowed, allowed, `caches of ${held} bytes`);
+    assert.equal(new MemoryBudget(50, { pressure }).allowed, 50);
+    assert.equal((await fixture.uses(700)).cap, Infinity);
+    assert.equal(budget.allowed, 10_000);
+  }
+});
+
 test("MemoryPressure measures at most once a second", async () => {
   const fixture = new Process();
   for (let look = 0; look < 5; look++) fixture.pressure.measure(0);
