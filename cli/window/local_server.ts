@@ -93,9 +93,7 @@ export async function serveLocally(
     }
     const target = URL.parse(url, `http://${HOST}`);
     if (target === null) return refusal(400, "Cannot answer: not a path");
-    const file = Object.hasOwn(files, target.pathname)
-      ? files[target.pathname]
-      : undefined;
+    const file = files[target.pathname];
     if (file !== undefined) return file;
     if (!isEqual(headers[TOKEN_HEADER], token)) {
       return refusal(

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiServer } from "../../../apiserver/server.ts";
+import type { FaultRule } from "../../../apiserver/faults/fault_rule.ts";
+import type { Faults } from "../../../apiserver/faults/faults.ts";
 import { FAULTS } from "../../../cli/window/fault_choices.ts";
 import { TOKEN_HEADER } from "../../../cli/window/local_server.ts";
 import {
@@ -93,4 +95,97 @@ test("A window injects each fault that it offers, and refuses others", async () 
     server.faults.clear();
     await server.stop();
   }
+});
+
+/** Calls of an injected fault, and what ran after its time was over. */
+function injected(name: string): {
+  readonly calls: readonly unknown[];
+  readonly timers: readonly unknown[];
+} {
+  const calls: unknown[] = [];
+  const timers: unknown[] = [];
+  const noted = (method: string) => (options?: unknown) =>
+    void calls.push(options === undefined ? [method] : [method, options]);
+  const faults = {
+    add(rule: FaultRule) {
+      calls.push(["add", rule]);
+      return { hits: 0, remove: () => void calls.push(["remove"]) };
+    },
+    restart: noted("restart"),
+    cutWatches: noted("cutWatches"),
+    expireWatches: noted("expireWatches"),
+  } as object as Faults;
+  const { setTimeout } = globalThis;
+  Object.assign(globalThis, {
+    setTimeout(run: () => void, delay: number) {
+      timers.push(delay);
+      run();
+      return { unref: () => void timers.push("unref") };
+    },
+  });
+  try {
+    FAULTS[name]?.inject(faults);
+  } finally {
+    Object.assign(globalThis, { setTimeout });
+  }
+  return { calls, timers };
+}
+
+test("FAULTS do what their titles say, for the time that they say", () => {
+  const of = (name: string) => injected(name).calls;
+  assert.deepEqual(of("outage"), [["restart", { downFor: 10_000 }]]);
+  assert.deepEqual(of("watches"), [["cutWatches"]]);
+  assert.deepEqual(of("expired"), [["expireWatches"]]);
+  for (
+    const [name, rule] of [
+      ["errors", { effect: { status: 500 }, probability: 0.5 }],
+      ["conflicts", { effect: { conflict: true } }],
+      ["slow", { effect: { delay: 2_000 } }],
+    ] as const
+  ) {
+    const { calls, timers } = injected(name);
+    assert.deepEqual(calls, [["add", rule], ["remove"]]);
+    // The timer keeps no process alive.
+    assert.deepEqual(timers, [10_000, "unref"]);
+  }
+});
+
+test("A window acts on a POST only, and answers when it has acted", async () => {
+  let acted = 0;
+  const source = {
+    ...shown,
+    act: () =>
+      new Promise<void>((resolve, reject) => {
+        acted++;
+        setImmediate(() =>
+          acted === 1
+            ? resolve()
+            : reject(new Error("Cannot act: there is no such controller"))
+        );
+      }),
+  };
+  await withWindow({ source }, async (ask) => {
+    for (
+      const [path, body] of [
+        ["/api/act", undefined],
+        ["/api/object", {}],
+        ["/api/state", {}],
+      ] as const
+    ) {
+      const response = await ask(path, body);
+      assert.equal(response.status, 404, path);
+      await response.body?.cancel();
+    }
+    assert.equal(acted, 0);
+    const done = await ask("/api/act", { action: "pause" });
+    assert.deepEqual([done.status, await done.json()], [200, {}]);
+    const refused = await ask("/api/act", { action: "pause" });
+    assert.deepEqual([refused.status, await refused.text()], [
+      500,
+      "Cannot act: there is no such controller\n",
+    ]);
+    const fault = await ask("/api/act", { action: "fault", fault: "outage" });
+    assert.equal(fault.status, 400);
+    await fault.body?.cancel();
+  });
 });
