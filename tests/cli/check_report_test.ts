@@ -202,3 +202,78 @@ test("Progress is a bar on a terminal, and lines elsewhere", () => {
     } Plans 12/12, 1 finding\r\x1b[K`,
   );
 });
+
+test("The text of a check counts what is left out from one on", () => {
+  assert.match(checkedText(report({ planned: 4 })), /; 1 did not run\.\n/);
+  assert.match(
+    checkedText(report({ planned: 1 }, [], 0)),
+    /: give a bigger --budget\.\n$/,
+  );
+  const exhaustive = {
+    schedules: 1,
+    runs: 1,
+    states: 1,
+    scenarios: 1,
+    leftOut: 1,
+    complete: true,
+  };
+  assert.match(
+    checkedText(report({ exhaustive }, [], 0)),
+    / 1 scenario with more than 8 writes or 2 objects did not run\.\n[^]*\nNothing was found\.\n$/,
+  );
+});
+
+test("The text of a finding has no blanks at the ends of lines", () => {
+  const text = checkedText(report({}, [{ ...FINDING, diff: "- a\n\n+ b" }]));
+  assert.match(text, /\n {5}- a\n\n {5}\+ b\n/);
+});
+
+test("A written test quotes a plan that has quotes", () => {
+  const quoted = report({}, [{ ...FINDING, plan: 'life/edit:a="b"' }]);
+  assert.match(testFileText(quoted, "a.ts"), /replay: "life\/edit:a=\\"b\\"",/);
+});
+
+test("Progress without a terminal is said every 100 plans or 10 seconds", () => {
+  let now = 50_000;
+  let said = "";
+  Object.defineProperty(performance, "now", {
+    configurable: true,
+    value: () => now,
+  });
+  try {
+    const progress = progressText({
+      colors: false,
+      out() {},
+      say: (part) => void (said += part),
+      interrupts: () => new AbortController().signal,
+    });
+    const show = (done: number, at: number) => {
+      now = at;
+      progress.show({ phase: "reference", done, total: 500, findings: 0 });
+    };
+    show(1, 60_000);
+    show(2, 60_001);
+    show(3, 70_001);
+    show(100, 70_002);
+    show(101, 80_002);
+    show(102, 80_003);
+  } finally {
+    Reflect.deleteProperty(performance, "now");
+  }
+  assert.deepEqual(
+    said.match(/\d+(?=\/500)/g)?.map(Number),
+    [2, 100, 102],
+  );
+});
+
+test("Progress of nothing is a full bar", () => {
+  let said = "";
+  const progress = progressText({
+    colors: true,
+    out() {},
+    say: (part) => void (said += part),
+    interrupts: () => new AbortController().signal,
+  });
+  progress.show({ phase: "schedules", done: 0, total: 0, findings: 0 });
+  assert.equal(said, `${"█".repeat(24)} Scenarios 0/0, 0 findings`);
+});

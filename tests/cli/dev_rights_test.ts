@@ -3,7 +3,15 @@ import { test } from "node:test";
 import type { AuditEvent } from "../../apiserver/request_handler.ts";
 import { ApiServer } from "../../apiserver/server.ts";
 import type { DiscoveredResource } from "../../core/client/discovery.ts";
-import { missingRights, userOf } from "../../cli/dev_rights.ts";
+import {
+  type DevAccount,
+  grantRights,
+  missingRights,
+  userOf,
+} from "../../cli/dev_rights.ts";
+import { Namespace } from "../../core/kinds/core_v1.ts";
+import { ClusterRole, ClusterRoleBinding } from "../../core/kinds/rbac_v1.ts";
+import type { OperatorHandle } from "../../core/operator/development.ts";
 import { until } from "../support/until.ts";
 
 const ACCOUNT = { name: "a", admin: false, manages: "", recorded: undefined };
@@ -111,4 +119,90 @@ test("missingRights() reports only refusals of the account's resources", async (
     "The operator may not list nodes.",
     "The operator may not get pods. No rule helps: the server does not serve it.\n\n",
   ]);
+});
+
+test("missingRights() ignores that the server stops before it has answered", async () => {
+  const audit = missingRights(ACCOUNT, {
+    say() {},
+    resources: () => Promise.reject(new Error("stopped")),
+  });
+  audit({
+    status: 403,
+    user: userOf(ACCOUNT),
+    resource: "nodes",
+    subresource: "",
+  } as AuditEvent);
+  await new Promise((resolve) => setImmediate(resolve));
+});
+
+/** Rights that an account of `coracle dev` gets, as text, and the namespaces. */
+async function granted(account: Partial<DevAccount>): Promise<{
+  readonly rules: readonly string[];
+  readonly roles: readonly string[];
+  readonly namespaces: readonly string[];
+}> {
+  const builtIn = (kind: string) => ({ group: "", version: "v1", kind });
+  const unserved = { group: "test.dev", version: "v1", kind: "Gone" };
+  const operator = {
+    controllers: [{
+      name: "a",
+      kind: builtIn("ConfigMap"),
+      secondaryKinds: [builtIn("Secret"), unserved],
+      readOnlyKinds: [builtIn("Node"), unserved],
+      settings: { install: false, usesFinalizer: false },
+    }, {
+      name: "b",
+      kind: unserved,
+      secondaryKinds: [],
+      readOnlyKinds: [],
+      settings: { install: false, usesFinalizer: false },
+    }],
+    settings: {
+      namespaces: "all",
+      leaderElection: { name: "a", namespace: "leases" },
+    },
+  } as object as OperatorHandle;
+  const server = await ApiServer.start({ port: false });
+  const { client } = server;
+  try {
+    await grantRights(client, [operator], { ...ACCOUNT, ...account });
+    const { items } = await client.list(ClusterRole);
+    const bindings = await client.list(ClusterRoleBinding);
+    const ofAccount = ({ subjects = [] }: ClusterRoleBinding) =>
+      subjects.some(({ kind, name, namespace }) =>
+        kind === "ServiceAccount" && name === "a" && namespace === "default"
+      );
+    const namespaces = await client.list(Namespace);
+    return {
+      rules: items.filter(({ metadata }) => metadata.name === "a")
+        .flatMap(({ rules }) =>
+          rules?.flatMap(({ resources = [], verbs }) =>
+            resources.map((name) => `${name}: ${verbs}`)
+          ) ?? []
+        ),
+      roles: bindings.items.filter(ofAccount)
+        .map(({ roleRef }) => roleRef.name),
+      namespaces: namespaces.items.map(({ metadata }) => metadata.name),
+    };
+  } finally {
+    await server.stop();
+  }
+}
+
+test("grantRights() grants what the operators need of the served kinds", async () => {
+  const { rules, roles, namespaces } = await granted({ manages: "Service" });
+  const writes = "get,list,watch,create,update,patch,delete";
+  for (const rule of [`secrets: ${writes}`, "nodes: get,list,watch"]) {
+    assert.ok(rules.includes(rule), rules.join("\n"));
+  }
+  assert.ok(rules.some((rule) => rule.startsWith("configmaps: ")));
+  assert.ok(rules.some((rule) => rule.startsWith("services: ")));
+  assert.ok(!rules.some((rule) => /gone|^ns|undefined/i.test(rule)));
+  assert.deepEqual(roles, ["a"]);
+  assert.ok(namespaces.includes("leases"));
+});
+
+test("grantRights() grants an admin all rights", async () => {
+  const { rules, roles } = await granted({ admin: true });
+  assert.deepEqual([rules, roles], [[], ["cluster-admin"]]);
 });

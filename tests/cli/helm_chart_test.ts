@@ -2,6 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parse, parseAllDocuments } from "yaml";
 import { helmChart } from "../../cli/helm_chart.ts";
+import { imageParts } from "../../cli/helm_values.ts";
+import {
+  isLoopback,
+  operatorDeployment,
+} from "../../cli/operator_deployment.ts";
 import { kustomization } from "../../cli/kustomization.ts";
 import { type ManifestFile, yamlWriter } from "../../cli/manifest_output.ts";
 import type { OperatorDescription } from "../../cli/operator_description.ts";
@@ -179,7 +184,8 @@ test("the schema of a chart's values refuses unknown values only", async () => {
   const { read } = await filesBy(helmChart, ELECTED_WITH_PROBES);
   const schema = JSON.parse(read("values.schema.json"));
   assert.equal(schema.additionalProperties, false);
-  const { image, podDisruptionBudget, global } = schema.properties;
+  const { image, podDisruptionBudget, global, replicas } = schema.properties;
+  assert.deepEqual(replicas, { type: "integer", minimum: 0 });
   // Helm adds the value global to each chart that another depends on.
   assert.deepEqual(global, { type: "object" });
   assert.equal(image.additionalProperties, false);
@@ -315,4 +321,43 @@ test("an operator without ports has no monitor and lets nothing in", async () =>
   const { files, read } = await filesBy(helmChart, [ELECTED]);
   assert(!files.some(({ path }) => path.includes("monitor")));
   assert.doesNotMatch(read("values.yaml"), /serviceMonitor/);
+});
+
+test("imageParts splits an image at its tag and its digest", () => {
+  const digest = `sha256:${"0".repeat(64)}`;
+  for (
+    const [image, repository, tag, found] of [
+      ["a", "a", "", ""],
+      ["a.b:5000/c", "a.b:5000/c", "", ""],
+      ["a.b:5000/c:1.0-rc.1_2", "a.b:5000/c", "1.0-rc.1_2", ""],
+      [`a:1@${digest}`, "a", "1", digest],
+      [`a@${digest}`, "a", "", digest],
+    ] as const
+  ) {
+    assert.deepEqual(imageParts(image), { repository, tag, digest: found });
+  }
+});
+
+test("a Deployment selects its own pods, on any address but loopback", () => {
+  const { operators } = inputOf(ELECTED_WITH_PROBES);
+  const deployment = operatorDeployment({
+    name: "boats",
+    namespace: "docks",
+    image: "boats:1",
+    operators,
+  });
+  const labels = { "app.kubernetes.io/name": "boats" };
+  assert.partialDeepStrictEqual(deployment, {
+    metadata: { name: "boats", namespace: "docks" },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { serviceAccountName: "boats" } },
+    },
+  });
+  assert.deepEqual(
+    ["127.0.0.1", "127.1.2.3", "::1", "localhost"].filter(isLoopback).length,
+    4,
+  );
+  assert.deepEqual(["0.0.0.0", "::", "12.7.0.1"].filter(isLoopback), []);
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { kindsCommand } from "../../cli/kinds_command.ts";
+import { documentsOf, kindsCommand } from "../../cli/kinds_command.ts";
 import { runCommandLine } from "../../cli/main.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
@@ -189,4 +189,17 @@ test("coracle kinds explains files that it cannot read", async () => {
     assert.equal(code, 2);
     assert.match(said, message);
   }
+});
+
+test("documentsOf gives the items of lists, and nothing for empty documents", async () => {
+  const file = writeText(
+    temporaryFolder(),
+    "all.yaml",
+    "---\nkind: A\n---\n---\nkind: List\nitems: [{ kind: B }, { kind: C }]\n---\n",
+  );
+  assert.deepEqual((await documentsOf(file)).map(({ kind }) => kind), [
+    "A",
+    "B",
+    "C",
+  ]);
 });

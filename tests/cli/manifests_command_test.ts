@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { runCommandLine } from "../../cli/main.ts";
@@ -495,6 +497,7 @@ test("manifests refuses what is no reference to an image", async () => {
     "-a",
     `a:${"t".repeat(129)}`,
     "a@sha256:12",
+    `a@sha256:${"0".repeat(31)}`,
   ];
   for (const image of images) {
     const { code, said, found } = await manifests(
@@ -619,5 +622,68 @@ test("coracle manifests prints a definition of several operators once", async ()
   assert.equal(
     found.filter(({ kind }) => kind === "CustomResourceDefinition").length,
     1,
+  );
+});
+
+test("recorded requests are of a namespaced kind if any has a namespace", () => {
+  const request = (resource: string, namespace?: string) => ({
+    verb: "get",
+    group: "",
+    resource,
+    namespace,
+  });
+  const found = recordedAccess(
+    [request("nodes"), request("secrets"), request("secrets", "a")],
+    "all",
+  );
+  assert.deepEqual(found.map(({ kind }) => kind.scope), [
+    "Cluster",
+    "Namespaced",
+    "Namespaced",
+  ]);
+});
+
+test("coracle manifests takes names of at most 63 characters", async () => {
+  const file = () => boats("", "operator.register(Boat, { reconcile });");
+  const named = async (length: number) => {
+    const { code } = await manifests(
+      file(),
+      `--name=${"a".repeat(length)}`,
+      "--namespace=a",
+    );
+    return code;
+  };
+  assert.deepEqual([await named(63), await named(64)], [0, 2]);
+});
+
+test("coracle manifests says that probes on any port have no address", async () => {
+  const { said, found } = await manifests(
+    boats(
+      "{ probes: { port: 0 } }",
+      "operator.register(Boat, { reconcile });",
+    ),
+  );
+  assert.match(said, /^Left out: the probes, since .* port 0\.$/m);
+  assert.doesNotMatch(JSON.stringify(found.at(-1)), /livenessProbe/);
+});
+
+test("coracle manifests reads a file that is given twice once", async () => {
+  const file = boats("", "operator.register(Boat, { reconcile });");
+  const { code, said } = await manifests(file, file);
+  assert.equal(code, 0, said);
+});
+
+test("coracle manifests writes a kustomization for a given namespace", async () => {
+  const folder = temporaryFolder();
+  const { code, said } = await manifests(
+    boats("", "operator.register(Boat, { reconcile });"),
+    "--format=kustomize",
+    `--output=${folder}`,
+    "--namespace=docks",
+  );
+  assert.equal(code, 0, said);
+  assert.match(
+    readFileSync(join(folder, "namespace.yaml"), "utf8"),
+    /name: docks$/m,
   );
 });

@@ -3,8 +3,17 @@ import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { describeFile } from "../../cli/operator_file.ts";
-import { loadOperatorModule } from "../../cli/operator_module.ts";
-import { setDevelopment } from "../../core/operator/development.ts";
+import { describeOperators } from "../../cli/operator_description.ts";
+import {
+  exportsText,
+  loadOperatorModule,
+  selectOperators,
+} from "../../cli/operator_module.ts";
+import {
+  development,
+  type OperatorHandle,
+  setDevelopment,
+} from "../../core/operator/development.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 const fixture = (name: string) =>
@@ -78,6 +87,11 @@ const FORMS: readonly (readonly [
     "export const x = make('a'), y = make('b'); export function operator(options) { return make('c', options); }",
     ["c"],
   ],
+  [
+    "an operator that its file starts, without starting it",
+    "const x = make('a'); await x.start(); await x.run();",
+    ["first", "a"],
+  ],
   ["all operators if it exports none", "make('a');", ["first", "a"]],
   [
     "those of a file that makes them only as the main module",
@@ -146,4 +160,86 @@ test("loadOperatorModule names the Node version that runs TypeScript", async (co
     (error as Error).message,
     /^Cannot load .*lamp\.tsx: this Node does not run \.tsx files: \.ts needs Node 22\.19 or later, .*: received Node \d/,
   );
+});
+
+test("describeFile ends the development mode", async () => {
+  await describeFile(fixture("kinds.ts"), {
+    export: undefined,
+    operators: false,
+  });
+  assert.equal(development(), undefined);
+});
+
+test("exportsText names five exports, and counts the others", () => {
+  const named = (...names: readonly string[]) =>
+    exportsText(Object.fromEntries(names.map((name) => [name, 1])));
+  assert.equal(named(), "no exports");
+  assert.equal(named(..."abcde"), "exports a, b, c, d, e");
+  assert.equal(named(..."abcdef"), "exports a, b, c, d, e and 1 more");
+});
+
+test("selectOperators calls no function of a main module that made operators", async () => {
+  const made = {} as OperatorHandle;
+  let called = 0;
+  const module = (operators: readonly OperatorHandle[]) => ({
+    file: "op.ts",
+    operators,
+    exports: Promise.resolve({
+      operator() {
+        called++;
+        return made;
+      },
+    }),
+    isMain: true,
+  });
+  for (const name of [undefined, "operator"]) {
+    assert.deepEqual(await selectOperators(module([made]), name, {}), [made]);
+  }
+  assert.equal(called, 0);
+  await selectOperators(module([]), undefined, {});
+  assert.equal(called, 1);
+});
+
+test("loadOperatorModule leaves other errors of a file as they are", async () => {
+  const folder = temporaryFolder();
+  const said = "Cannot use import statement outside a module";
+  const thrown = writeText(
+    folder,
+    "thrown.mjs",
+    `throw new TypeError("${said}");`,
+  );
+  await assert.rejects(exportsOf(thrown), { name: "TypeError", message: said });
+  const code = "ERR_UNKNOWN_FILE_EXTENSION";
+  const other = writeText(
+    folder,
+    "other.mjs",
+    `throw Object.assign(new TypeError("Unknown for /a.b"), { code: "${code}" });`,
+  );
+  await assert.rejects(exportsOf(other), { code, message: "Unknown for /a.b" });
+});
+
+test("describeOperators takes the plural of a kind of the same group", async () => {
+  const kindOf = async (group: string, kind: string) => {
+    const [described] = await describeOperators([{
+      controllers: [{
+        name: "a",
+        kind: { group, version: "v1", kind },
+        secondaryKinds: [],
+        readOnlyKinds: [],
+        settings: { install: false, usesFinalizer: false },
+      }],
+      settings: { namespaces: "all" },
+    } as object as OperatorHandle]);
+    const found = described?.controllers[0]?.kind;
+    return [found?.group, found?.plural, found?.scope];
+  };
+  const plural = ["events", "Namespaced"];
+  assert.deepEqual(await kindOf("", "Event"), ["", ...plural]);
+  const group = "events.k8s.io";
+  assert.deepEqual(await kindOf(group, "Event"), [group, ...plural]);
+  assert.deepEqual(await kindOf("test.dev", "Event"), [
+    "test.dev",
+    undefined,
+    undefined,
+  ]);
 });

@@ -70,3 +70,15 @@ test("readableLogger quotes values with quotes, and warns in yellow", () => {
     '\x1b[2m10:31:07.250\x1b[0m  \x1b[33mwarn: Slow\x1b[0m  \x1b[2mtext="a\\"b"\x1b[0m\n',
   ]);
 });
+
+test("readableLogger quotes an empty value, and says what caused a warning", () => {
+  const { lines, log } = logged(false);
+  const cause = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+  log.warn("Slow", {
+    text: "",
+    error: new TypeError("fetch failed", { cause }),
+  });
+  assert.deepEqual(lines, [
+    '10:31:07.250  warn: Slow  text="" error="TypeError: fetch failed: refused"\n',
+  ]);
+});

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  mkdir,
   mkdtemp,
   readdir,
   readFile,
@@ -73,4 +74,16 @@ test("aborted resolves when its signal aborts or has aborted", async () => {
   controller.abort();
   await waiting;
   await aborted(controller.signal);
+});
+
+test("writeSecretFile leaves no draft beside what it cannot replace", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "coracle-test-"));
+  try {
+    await writeFile(join(folder, "file"), "");
+    await mkdir(join(folder, "kubeconfig", "taken"), { recursive: true });
+    await assert.rejects(writeSecretFile(join(folder, "kubeconfig"), "text"));
+    assert.deepEqual((await readdir(folder)).sort(), ["file", "kubeconfig"]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { UsageError } from "../../cli/command.ts";
+import { linkFileOf } from "../../cli/serving.ts";
 import { askProbes, probesUrl, whyCommand } from "../../cli/why_command.ts";
 import type { ObjectHistory } from "../../core/controller/controller.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
@@ -287,4 +291,60 @@ test("askProbes asks for the state, or for the runs of an object", async () => {
   const refused = await askProbes("http://127.0.0.1:1")
     .catch((error: Error) => error.message);
   assert.match(String(refused), /KUBECONFIG is set: (?!fetch failed)/);
+});
+
+/** Reason that is said when a request fails with an error. */
+async function reasonFor(error: unknown): Promise<string> {
+  const { fetch } = globalThis;
+  Object.assign(globalThis, { fetch: () => Promise.reject(error) });
+  try {
+    await askProbes("http://127.0.0.1:1");
+  } catch (error) {
+    return (error as Error).message.split("is set: ")[1] ?? "";
+  } finally {
+    Object.assign(globalThis, { fetch });
+  }
+  return "";
+}
+
+test("askProbes says the cause of a failed request, by its message or its code", async () => {
+  const failed = (cause: unknown) => new TypeError("fetch failed", { cause });
+  const cause = (message: string) =>
+    Object.assign(new Error(message), { code: "ECONNREFUSED" });
+  assert.equal(await reasonFor(failed(cause("no server"))), "no server");
+  assert.equal(await reasonFor(failed(cause(""))), "ECONNREFUSED");
+  assert.equal(await reasonFor(failed(new Error(""))), "fetch failed");
+  assert.equal(await reasonFor(failed("text")), "fetch failed");
+  assert.equal(await reasonFor("text"), "text");
+});
+
+test("askProbes refuses an answer of another form", async () => {
+  let answer = "[]";
+  const server = createServer((_, response) => response.end(answer))
+    .listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  try {
+    await assert.rejects(askProbes(url), /status 200 and no state$/);
+    answer = "{}";
+    await assert.rejects(askProbes(url, "a/b"), /status 200 and no runs$/);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+});
+
+test("coracle why --url asks there, and not what coracle dev runs", async () => {
+  const kubeconfig = join(temporaryFolder(), "kubeconfig");
+  writeFileSync(linkFileOf(kubeconfig), "no link");
+  const { KUBECONFIG } = process.env;
+  process.env["KUBECONFIG"] = kubeconfig;
+  try {
+    assert.match(await why("default/web"), /^webpage default\/web/);
+    await assert.rejects(whyOf("op.mjs", "default/web"), SyntaxError);
+  } finally {
+    if (KUBECONFIG === undefined) delete process.env["KUBECONFIG"];
+    else process.env["KUBECONFIG"] = KUBECONFIG;
+  }
 });
