@@ -444,6 +444,25 @@ test("coracle manifests grants the Lease of a recorded run only where it is used
   assert.deepEqual(await leasesOf('{ leaderElection: { name: "boats" } }'), [
     "Role boats-system: leases get,create,update",
   ]);
+  const elected = boats(
+    '{ leaderElection: { name: "boats" } }',
+    "operator.register(Boat, { reconcile });",
+  );
+  const more = writeText(
+    temporaryFolder(),
+    "requests",
+    [
+      { verb: "delete", group: "coordination.k8s.io", resource: "leases" },
+      { verb: "get", group: "cars.example", resource: "leases" },
+    ].map((request) => `${JSON.stringify(request)}\n`).join(""),
+  );
+  const { found } = await manifests(elected, `--recorded=${more}`);
+  const rules = rulesOf(found).filter((rule) => rule.includes("leases"));
+  assert.deepEqual(rules.toSorted(), [
+    "ClusterRole: leases delete",
+    "ClusterRole: leases get",
+    "Role boats-system: leases get,create,update",
+  ]);
   // Leases that are not its own are the operator's business.
   assert.deepEqual(await leasesOf(""), [
     "ClusterRole: leases get,create,update",

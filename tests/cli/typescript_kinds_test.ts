@@ -140,3 +140,66 @@ test("typescriptKinds gives each declaration a name of its own", () => {
     ["Boat", "BoatSpec", "BBoat", "BBoatSpec", "CBoatSpec", "CBoatSpecSpec"],
   );
 });
+
+/** Code of a kind whose spec has these properties. */
+function codeOf(properties: object): string {
+  const schema = {
+    type: "object",
+    properties: { spec: { type: "object", properties } },
+  };
+  return typescriptKinds([{
+    spec: {
+      group: "a.io",
+      scope: "Namespaced",
+      names: { kind: "Boat", plural: "boats" },
+      versions: [{
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: schema },
+      }],
+    },
+  } as unknown as CrdManifest]);
+}
+
+test("typescriptKinds fills lines up to 80 characters", () => {
+  const described = (description: string) =>
+    codeOf({ a: { ...text, description } });
+  // Two blanks, and the marks of a comment on one line.
+  const most = 80 - "  /**  */".length;
+  assert.match(described("x".repeat(most)), /^ {2}\/\*\* x{71} \*\/$/m);
+  assert.match(
+    described("x".repeat(most + 1)),
+    /^ {2}\/\*\*\n {3}\* x{72}\n {3}\*\/$/m,
+  );
+  const words = (last: number) => `${"x".repeat(70)} ${"y".repeat(last)} z`;
+  assert.match(described(words(4)), /^ {3}\* x{70} y{4}\n {3}\* z$/m);
+  assert.match(described(words(5)), /^ {3}\* x{70}\n {3}\* y{5} z$/m);
+  assert.match(
+    described("one\n\ntwo */ and */"),
+    /^ {2}\/\*\*\n {3}\* one\n {3}\*\n {3}\* two \*\\\/ and \*\\\/\n {3}\*\/$/m,
+  );
+  const union = (length: number) =>
+    codeOf({ a: { ...text, enum: ["b", "x".repeat(length)] } });
+  const head = '  a?: "b" | "" | undefined;'.length;
+  assert.match(union(80 - head), /^ {2}a\?: "b" \| "x+" \| undefined;$/m);
+  assert.match(
+    union(81 - head),
+    /^ {2}a\?:\n {4}\| "b"\n {4}\| "x+"\n {4}\| undefined;$/m,
+  );
+});
+
+test("typescriptKinds keeps the metadata of objects that are no resources", () => {
+  const properties = { metadata: { type: "object", properties: { a: text } } };
+  const embedded = { "x-kubernetes-embedded-resource": true };
+  const code = codeOf({
+    plain: { type: "object", properties },
+    embedded: { type: "object", properties, ...embedded },
+  });
+  assert.match(code, /^ {2}plain\?: BoatSpecPlain \| undefined;$/m);
+  assert.match(code, /^ {2}embedded\?: UntypedObject \| undefined;$/m);
+  assert.match(
+    code,
+    /^export interface BoatSpecPlain \{\n {2}metadata\?: BoatSpecPlainMetadata/m,
+  );
+});

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createAuthority } from "../../../apiserver/certificates.ts";
@@ -116,4 +118,81 @@ test("etcd's stand-in takes the flags that envtest passes", () => {
     ["data-dir", ["/data"]],
     ["listen-client-urls", ["http://127.0.0.1:1"]],
   ]);
+});
+
+test("kube-apiserver's stand-in takes the last of each flag, and all of lists", () => {
+  const other = writeText(FOLDER, "other.pem", "another key");
+  const { options, notes } = readKubeApiServer([
+    "--secure-port=1",
+    "--secure-port=65535",
+    "--anonymous-auth=true",
+    "--authorization-mode=RBAC, AlwaysAllow",
+    "--feature-gates=Other=true,ShardedListAndWatch=false",
+    `--service-account-key-file=${CERTIFICATE}`,
+    `--service-account-key-file=${other}`,
+    "--api-audiences=a, b,",
+    "--api-audiences=c",
+    `--tls-cert-file=${CERTIFICATE}`,
+    `--tls-private-key-file=${KEY}`,
+    // Without a value they change nothing.
+    "--oidc-issuer-url=",
+    "--tls-sni-cert-key=false",
+  ]);
+  assert.equal(options.port, 65_535);
+  assert.equal(options.authorization, "none");
+  assert.deepEqual(options.featureGates, { ShardedListAndWatch: false });
+  assert.deepEqual(options.serviceAccounts?.audiences, ["a", "b", "c"]);
+  assert.deepEqual(options.serviceAccounts?.keys, [
+    PAIR.certificate,
+    "another key",
+  ]);
+  assert.deepEqual(options.serving, PAIR);
+  assert.deepEqual(notes, ["--feature-gates=Other=true"]);
+});
+
+test("kube-apiserver's stand-in refuses a port beyond, and a key alone", () => {
+  assert.throws(
+    () => readKubeApiServer(["--secure-port=65536"]),
+    /from 1 to 65535: received 65536$/,
+  );
+  assert.throws(
+    () => readKubeApiServer([`--tls-private-key-file=${KEY}`]),
+    /--tls-cert-file: it needs --tls-private-key-file/,
+  );
+});
+
+test("kube-apiserver's stand-in creates a pair for its address, with a secret key", () => {
+  const folder = temporaryFolder();
+  const flags = [`--cert-dir=${folder}`, "--bind-address=127.0.0.7"];
+  // A certificate without its key is of no use.
+  writeText(folder, "apiserver.crt", "old");
+  const { serving } = readKubeApiServer(flags).options;
+  const certificate = new X509Certificate(serving?.certificate ?? "");
+  assert.match(certificate.subjectAltName ?? "", /DNS:localhost/);
+  for (const address of ["127.0.0.1", "::1", "127.0.0.7"]) {
+    assert.ok(
+      certificate.subjectAltName?.split(/, |IP Address:/)
+        .some((name) =>
+          name === address || name.replace(/^(0:)+/, "::") === address
+        ),
+      address,
+    );
+  }
+  const key = join(folder, "apiserver.key");
+  assert.equal(readFileSync(key, "utf8"), serving?.key);
+  assert.equal(statSync(key).mode & 0o777, 0o600);
+});
+
+test("readProgramFlags keeps each value of a flag, with its lines", () => {
+  const values = readProgramFlags(
+    ["--a=1", "-a", "2", "--a=one\ntwo=", "--c=3", "--d"],
+    {
+      program: "p",
+      honoured: { a: "" },
+      accepted: "c",
+      switches: "d",
+      refused: "",
+    },
+  );
+  assert.deepEqual([...values], [["a", ["1", "2", "one\ntwo="]]]);
 });
