@@ -147,7 +147,7 @@ export function rbacManifests(options: RbacOptions): readonly RbacManifest[] {
     }
     if (namespaces === "all" || kind.scope === "Cluster") clusterWide.push(one);
     else {
-      for (const place of new Set(namespaces)) {
+      for (const place of namespaces) {
         local.set(place, [...local.get(place) ?? [], one]);
       }
     }

@@ -128,7 +128,7 @@ export function readRequests(file: string): readonly RecordedRequest[] {
 
 function requestOf(line: string): Partial<RecordedRequest> | undefined {
   try {
-    return JSON.parse(line) ?? undefined;
+    return JSON.parse(line);
   } catch {
     return undefined;
   }

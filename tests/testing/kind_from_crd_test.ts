@@ -107,3 +107,23 @@ test("kindFromCrd refuses other objects and versions", () => {
     });
   }
 });
+
+test("kindFromCrd gives a frozen kind, also of a definition without metadata", () => {
+  const { metadata: _, ...manifest } = crdManifest(Cell);
+  const kind = kindFromCrd(manifest);
+  assert.ok(Object.isFrozen(kind));
+  assert.deepEqual([kind.labels, kind.annotations], [{}, {}]);
+});
+
+test("kindFromCrd refuses versions that are missing, or not served", () => {
+  const { spec, ...manifest } = crdManifest(Cell);
+  assert.throws(
+    () => kindFromCrd({ ...manifest, spec: { ...spec, versions: [null] } }),
+    /^TypeError: Cannot read a kind: it must be a CustomResourceDefinition/,
+  );
+  const versions = spec.versions.map((one) => ({ ...one, served: false }));
+  assert.throws(
+    () => kindFromCrd({ ...manifest, spec: { ...spec, versions } }),
+    /does not serve the version: received v1 for none$/,
+  );
+});

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { deadline } from "../../core/clock.ts";
+import { deadline, nextTurn } from "../../core/clock.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { followFetches } from "../../testing/open_fetches.ts";
@@ -100,3 +100,139 @@ test("a virtual clock does not wait for a request that has failed", async () => 
     stop();
   }
 });
+
+/** Follows fetches that the test answers. */
+async function withFetches(
+  play: (parts: {
+    readonly clock: VirtualClock;
+    readonly asked: PromiseWithResolvers<Response>[];
+    readonly stop: () => void;
+    /** Lets the clock settle; tells whether it has. */
+    readonly settle: () => () => boolean;
+  }) => Promise<void>,
+): Promise<void> {
+  const { fetch } = globalThis;
+  const asked: PromiseWithResolvers<Response>[] = [];
+  const own = () => {
+    const answer = Promise.withResolvers<Response>();
+    asked.push(answer);
+    return answer.promise;
+  };
+  globalThis.fetch = own;
+  const clock = new VirtualClock();
+  const stop = followFetches(clock);
+  const settle = () => {
+    let isSettled = false;
+    void clock.settle().then(() => void (isSettled = true));
+    return () => isSettled;
+  };
+  try {
+    await play({ clock, asked, stop, settle });
+  } finally {
+    for (const { resolve } of asked) resolve(new Response());
+    await clock.settle();
+    if (globalThis.fetch !== own) stop();
+    globalThis.fetch = fetch;
+  }
+}
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await nextTurn();
+}
+
+test("a virtual clock waits for a fetch that follows the answer to another", () =>
+  withFetches(async ({ asked, settle }) => {
+    const done = (async () => {
+      await fetch("http://a.test/");
+      await turns(2);
+      await fetch("http://b.test/");
+    })();
+    const isSettled = settle();
+    await turns(20);
+    assert.equal(asked.length, 1);
+    assert.equal(isSettled(), false);
+    asked[0]?.resolve(new Response());
+    await turns(20);
+    assert.equal(asked.length, 2);
+    assert.equal(isSettled(), false);
+    asked[1]?.resolve(new Response());
+    await done;
+    await turns(20);
+    assert.equal(isSettled(), true);
+  }));
+
+test("a virtual clock waits for each form of a body", () =>
+  withFetches(async ({ asked, settle }) => {
+    for (const form of ["arrayBuffer", "blob", "json", "text"] as const) {
+      const response = fetch("http://a.test/");
+      const { readable, writable } = new TransformStream<Uint8Array>();
+      asked.at(-1)?.resolve(new Response(readable));
+      const read = (await response)[form]();
+      const isSettled = settle();
+      await turns(20);
+      assert.equal(isSettled(), false, form);
+      const writer = writable.getWriter();
+      void writer.write(new TextEncoder().encode("{}"));
+      await writer.close();
+      await read;
+      await turns(40);
+      assert.equal(isSettled(), true, form);
+    }
+  }));
+
+test("a clock whose cluster has stopped waits for no fetch", () =>
+  withFetches(async ({ settle, stop }) => {
+    const other = followFetches(new VirtualClock());
+    void fetch("http://a.test/");
+    stop();
+    const isSettled = settle();
+    await turns(20);
+    assert.equal(isSettled(), true);
+    other();
+  }));
+
+test("fetch is followed until the last cluster stops, and once", () => {
+  const { fetch } = globalThis;
+  const stopFirst = followFetches(new VirtualClock());
+  const followed = globalThis.fetch;
+  assert.notEqual(followed, fetch);
+  const stopOther = followFetches(new VirtualClock());
+  assert.equal(globalThis.fetch, followed);
+  stopFirst();
+  assert.equal(globalThis.fetch, followed);
+  stopOther();
+  assert.equal(globalThis.fetch, fetch);
+  // What a test has set in between stays.
+  const stop = followFetches(new VirtualClock());
+  const own = () => Promise.resolve(new Response());
+  globalThis.fetch = own;
+  stop();
+  assert.equal(globalThis.fetch, own);
+  globalThis.fetch = fetch;
+});
+
+test("an answered fetch leaves no timer", () =>
+  withFetches(async ({ asked }) => {
+    const timers = new Set<unknown>();
+    const { setTimeout, clearTimeout } = globalThis;
+    Object.assign(globalThis, {
+      setTimeout(callback: () => void, delay: number) {
+        const timer = setTimeout(callback, delay);
+        timers.add(timer);
+        return timer;
+      },
+      clearTimeout(timer: ReturnType<typeof setTimeout>) {
+        timers.delete(timer);
+        clearTimeout(timer);
+      },
+    });
+    try {
+      const response = fetch("http://a.test/");
+      assert.equal(timers.size, 1);
+      asked[0]?.resolve(new Response());
+      await response;
+      assert.equal(timers.size, 0);
+    } finally {
+      Object.assign(globalThis, { setTimeout, clearTimeout });
+    }
+  }));

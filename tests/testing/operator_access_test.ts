@@ -150,3 +150,12 @@ test("operatorAccess gives the verbs of an election or of shards on Leases", () 
     ["leases get,list,create,update,delete in b"],
   );
 });
+
+test("operatorAccess gives no right over the status of built-in kinds", () => {
+  const settings = { usesFinalizer: false, install: false, hasStatus: true };
+  const pods = { kind: placed("", "pods"), settings };
+  assert.deepEqual(accessOf(pods as Partial<Controller>), [
+    `pods ${WATCH} in all`,
+    EVENTS,
+  ]);
+});

@@ -73,3 +73,98 @@ test("A server is quiet after an answer whose reader has left it", async () => {
     true,
   );
 });
+
+/** Time that a server takes to become quiet, in milliseconds. */
+async function untilQuiet(transport: QuietTransport): Promise<number> {
+  const begin = performance.now();
+  await inTime("the server is quiet", transport.quiet(), 10_000);
+  return performance.now() - begin;
+}
+
+const PODS: HttpRequest = { method: "GET", path: "/api/v1/pods", headers: {} };
+const WATCH: HttpRequest = { ...PODS, path: `${PODS.path}?watch=true` };
+
+test("A server is quiet 50 ms after its last byte, and at once without one", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const transport = new QuietTransport({
+    send: () =>
+      Promise.resolve({
+        status: 200,
+        headers: {},
+        body: (async function* () {
+          await promise;
+          yield new Uint8Array(1);
+          await new Promise(() => {});
+        })(),
+        cancel: () => Promise.resolve(),
+      }),
+    close: () => Promise.resolve(),
+  });
+  assert.ok(await untilQuiet(transport) < 40);
+  const { body } = await transport.send(WATCH);
+  assert.ok(await untilQuiet(transport) > 40);
+  assert.ok(await untilQuiet(transport) < 40);
+  const reading = body[Symbol.asyncIterator]().next();
+  resolve();
+  await reading;
+  assert.ok(await untilQuiet(transport) > 40);
+});
+
+test("A server is quiet 50 ms after the end of a long answer, or its failure", async () => {
+  const { transport, end } = openTransport();
+  const { body } = await transport.send(PODS);
+  const read = (async () => {
+    for await (const _ of body);
+  })();
+  await later(undefined);
+  end();
+  await read;
+  assert.ok(await untilQuiet(transport) > 40);
+  const failing = new QuietTransport({
+    send: () => Promise.reject(new Error("reset")),
+    close: () => Promise.resolve(),
+  });
+  await assert.rejects(failing.send(PODS), /reset/);
+  assert.ok(await untilQuiet(failing) > 40);
+});
+
+test("A server is quiet after an answer that is cancelled, unread", async () => {
+  const { transport } = openTransport();
+  await (await transport.send(PODS)).cancel();
+  await untilQuiet(transport);
+});
+
+test("An answer ends once, however it ends, and a watch has ended before", async () => {
+  for (const ended of [PODS, WATCH]) {
+    const answers = [[], [new Promise<void>(() => {})]];
+    const transport = new QuietTransport({
+      send: () => {
+        const waits = answers.shift() ?? [];
+        return Promise.resolve({
+          status: 200,
+          headers: {},
+          body: (async function* () {
+            yield new Uint8Array(1);
+            await Promise.all(waits);
+          })(),
+          cancel: () => Promise.resolve(),
+        });
+      },
+      close: () => Promise.resolve(),
+    });
+    const response = await transport.send(ended);
+    for await (const _ of response.body);
+    await response.cancel();
+    await untilQuiet(transport);
+    const open = await transport.send(PODS);
+    const quiet = transport.quiet().then(() => true);
+    assert.equal(await Promise.race([quiet, later(false)]), false);
+    await open.cancel();
+    assert.equal(await inTime("the server is quiet", quiet, 10_000), true);
+  }
+});
+
+test("A watch of one object of another kind than definitions lasts", async () => {
+  const one = "watch=1&fieldSelector=metadata.name%3Da";
+  assert.equal(await isQuietDuring(`/api/v1/configmaps?${one}`), true);
+});

@@ -25,8 +25,9 @@ test("RequestRecord appends each kind of request once, but no reviews", () => {
 });
 
 test("readRequests names the line that is not a request", () => {
+  const ODD = '{"verb":"get","group":"","resource":"pods","namespace":1}';
   const line = '{"verb":"get","group":"","resource":"pods"}\n';
-  for (const wrong of ["oops", "null", '{"verb":"get"}']) {
+  for (const wrong of ["oops", "null", '{"verb":"get"}', ODD]) {
     const file = writeText(temporaryFolder(), "record", line + wrong);
     assert.throws(
       () => readRequests(file),

@@ -235,3 +235,31 @@ test("an acting transport reports refusals alone, and leaves its inner open", as
   await transport.close();
   assert.equal(isClosed, false);
 });
+
+test("until() ends in real time, and names its limit", async () => {
+  await withTestCluster({ cluster: "embedded" }, async ({ until }) => {
+    await assert.rejects(
+      until(() => false, { within: "20ms" }),
+      /^Error: Cannot wait any longer: the condition did not hold within 20ms/,
+    );
+  })();
+});
+
+test("an acting transport acts as its user, whatever a request says", async () => {
+  const sent: HttpRequest["headers"][] = [];
+  const transport = new ActingTransport({
+    send({ headers }: HttpRequest) {
+      sent.push(headers);
+      return Promise.resolve({
+        status: 200,
+        headers: {},
+        body: (async function* () {})(),
+        cancel: () => Promise.resolve(),
+      });
+    },
+    close: () => Promise.resolve(),
+  }, { user: "ann" });
+  const headers = { "impersonate-user": "root", accept: "a" };
+  await transport.send({ method: "GET", path: "/version", headers });
+  assert.deepEqual(sent, [{ "impersonate-user": "ann", accept: "a" }]);
+});

@@ -256,3 +256,17 @@ test("VirtualClock awaits each condition of others until it is forgotten", async
   await clock.settle();
   assert.deepEqual(asked.slice(4), ["b"]);
 });
+
+test("VirtualClock fires a timer at the limit of a wait, and takes idle turns", async () => {
+  const clock = new VirtualClock();
+  let fired = false;
+  clock.setTimer(() => void (fired = true), 10);
+  await clock.runUntil(() => fired, { limit: 10 });
+  assert.equal(clock.now(), 10);
+  let asked = 0;
+  await clock.runUntil(() => ++asked === 3, { idleTurns: 2 });
+  await assert.rejects(
+    clock.runUntil(() => ++asked === 7, { idleTurns: 2 }),
+    /no timer is left$/,
+  );
+});
