@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap, Lease, Secret } from "../../core/kinds/mod.ts";
+import { ConfigMap, Lease, Role, Secret } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { readRequests } from "../../testing/request_record.ts";
 import { TestCluster, withTestCluster } from "../../testing/test_cluster.ts";
@@ -117,3 +117,31 @@ test("rights of manifests need an operator, and other texts are refused", async 
     RangeError,
   );
 });
+
+test("rules are all rights of an operator, without those of its manifests", () =>
+  withTestCluster({
+    cluster,
+    kinds: [Gadget],
+    objects: [{
+      apiVersion: "sample.coracle.dev/v1",
+      kind: "Gadget",
+      metadata: { name: "a" },
+      spec: { value: "x" },
+    }],
+    clock: new VirtualClock(),
+    rights: [{ apiGroups: [""], resources: ["secrets"], verbs: ["list"] }],
+    operator(options) {
+      const operator = new Operator(options);
+      operator.register(Gadget, { reconcile() {} });
+      // Without a right to watch its kind it would not start.
+      return { start: () => Promise.resolve(), stop: () => operator.stop() };
+    },
+  }, async ({ client, operatorClient, namespace }) => {
+    await client.get(Gadget, { namespace, name: "a" });
+    await operatorClient.list(Secret);
+    await assert.rejects(operatorClient.list(Gadget, { namespace }), {
+      status: 403,
+    });
+    const roles = await client.list(Role, { namespace });
+    assert.deepEqual(roles.items, []);
+  })());

@@ -263,3 +263,39 @@ test("an acting transport acts as its user, whatever a request says", async () =
   await transport.send({ method: "GET", path: "/version", headers });
   assert.deepEqual(sent, [{ "impersonate-user": "ann", accept: "a" }]);
 });
+
+test("stop() waits for an operator that needs time of a virtual clock", async () => {
+  const clock = new VirtualClock();
+  let isStopped = false;
+  const operator = {
+    ...counted(),
+    stop: () =>
+      new Promise<void>((resolve) => {
+        clock.setTimer(() => {
+          isStopped = true;
+          resolve();
+        }, 1_000);
+      }),
+  };
+  const kit = await TestCluster.start({
+    cluster,
+    clock,
+    operator: () => operator,
+  });
+  const { complete } = kit;
+  assert.equal(await complete(Promise.resolve(1)), 1);
+  await kit.stop();
+  assert.equal(isStopped, true);
+});
+
+test("a stopped cluster has closed the clients that it gave", async () => {
+  const kit = await TestCluster.start(virtual());
+  const key = { name: "default" };
+  for (const client of [kit.client, kit.operatorClient]) {
+    await client.get(Namespace, key);
+  }
+  await kit.stop();
+  for (const client of [kit.client, kit.operatorClient]) {
+    await assert.rejects(client.get(Namespace, key), /closed/);
+  }
+});
