@@ -2,7 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { derivePlans } from "../../../testing/check/derive_plans.ts";
 import { planText, readPlan, worldPlan } from "../../../testing/check/plan.ts";
-import { checkedObject, event, run, scenario, write } from "./check_case.ts";
+import {
+  checkedObject,
+  event,
+  note,
+  run,
+  scenario,
+  write,
+} from "./check_case.ts";
 
 const gadget = checkedObject("Gadget", "a");
 const config = checkedObject("ConfigMap", "a", { data: { k: "v" } });
@@ -174,4 +181,204 @@ test("The world knows every plan that is derived", () => {
   for (const [text, message] of refused) {
     assert.throws(() => worldPlan(readPlan(text).perturbations), { message });
   }
+});
+
+/** Plans of a kind, without their scenario. */
+function plansOf(
+  kind: string,
+  ...given: Parameters<typeof derivePlans>
+): readonly string[] {
+  const start = `life/${kind}`;
+  return texts(...given).filter((text) => text.startsWith(start))
+    .map((text) => text.slice("life/".length));
+}
+
+const one = scenario("apply");
+const two = scenario("apply", "apply");
+const both = [[gadget, config], [gadget, config]];
+
+test("A crash before a write is left out only if it follows another directly", () => {
+  const first = write("create ConfigMap a");
+  const before = (...trace: Parameters<typeof run>[0]) =>
+    plansOf("crash", two, run(trace, both))
+      .filter((text) => text.endsWith("place=before"));
+  const patch = write("patch ConfigMap b");
+  const [once, again] = [1, 2].map((n) => `crash:write=${n},place=before`);
+  assert.deepEqual(before(first, patch), [once]);
+  assert.deepEqual(before(first, { ...patch, step: 1 }), [once, again]);
+  assert.deepEqual(before(first, { ...patch, at: 1_000 }), [once]);
+  assert.deepEqual(before(first, { ...patch, at: 1_001 }), [once, again]);
+  const nothing = write("apply Secret b", { effect: "nothing" });
+  assert.deepEqual(before(first, nothing, patch), [
+    once,
+    "crash:write=3,place=before",
+  ]);
+  assert.deepEqual(before(first, note("external", "GET a"), patch), [
+    once,
+    again,
+  ]);
+  // The event of the first write itself changes nothing.
+  assert.deepEqual(before(first, event("ADDED ConfigMap a"), patch), [once]);
+});
+
+test("A write that was disturbed is not disturbed again", () => {
+  const trace = [write("create ConfigMap a", { disturbed: true })];
+  const record = run(trace, [[gadget]]);
+  assert.ok(!texts(one, record).some((text) => text.includes("write=")));
+});
+
+test("The answer of an apply that changes an object may not be lost", () => {
+  const lost = (text: string) => plansOf("lost", one, run([write(text)], [[]]));
+  assert.deepEqual(lost("apply ConfigMap a"), []);
+  assert.deepEqual(lost("patch ConfigMap a"), ["lost:write=1"]);
+  assert.deepEqual(lost("create ConfigMap a"), ["lost:write=1"]);
+  const conflict = (text: string) =>
+    plansOf("conflict", one, run([write(text)], [[]]));
+  assert.deepEqual(conflict("delete ConfigMap a"), []);
+  assert.deepEqual(conflict("create ConfigMap a"), []);
+});
+
+test("The clock jumps, and the server throttles, at the first write of a step", () => {
+  const trace = [
+    write("create ConfigMap a"),
+    write("create ConfigMap b"),
+    write("patch ConfigMap a", { step: 1 }),
+    write("patch ConfigMap b", { step: 1 }),
+  ];
+  const record = run(trace, both);
+  assert.deepEqual(plansOf("clock", two, record), [
+    "clock:write=1,ms=90000000",
+    "clock:write=1,ms=-3600000",
+    "clock:write=3,ms=90000000",
+    "clock:write=3,ms=-3600000",
+  ]);
+  assert.deepEqual(plansOf("throttle", two, record), [
+    "throttle:write=1,ms=3600000",
+    "throttle:write=3,ms=3600000",
+  ]);
+});
+
+test("An operator without an election, or with one step, has fewer plans", () => {
+  const record = run(created, [[gadget, config]]);
+  assert.deepEqual(plansOf("leader", one, record), []);
+  assert.deepEqual(plansOf("upgrade", one, record, { upgrades: true }), []);
+});
+
+test("An older state is shown only if the operator has written since", () => {
+  const changes = event("MODIFIED Gadget a", { step: 1 });
+  const stale = (...trace: Parameters<typeof run>[0]) =>
+    plansOf("stale", two, run(trace, both));
+  assert.deepEqual(stale(...created, changes), []);
+  assert.deepEqual(stale(event("ADDED Gadget a"), changes), []);
+  const apply = write("apply ConfigMap a", { step: 1, effect: "nothing" });
+  assert.deepEqual(stale(...created, changes, apply), []);
+  assert.deepEqual(
+    stale(...created, changes, { ...apply, effect: "changed" }),
+    ["stale:write=3,revision=5,ms=60000"],
+  );
+});
+
+test("A kind lags only when it gets another object beside the first", () => {
+  const trace = [
+    ...created,
+    event("ADDED Gadget b", { step: 1 }),
+    write("create ConfigMap b", { step: 1 }),
+  ];
+  const lagging = (...states: Parameters<typeof run>[1]) =>
+    plansOf("stale", two, run(trace, states))
+      .filter((text) => text.includes("resource="));
+  assert.deepEqual(lagging([config], [gadget, config]), []);
+  assert.deepEqual(lagging([gadget], [gadget]), []);
+  const second = checkedObject("Gadget", "b");
+  assert.equal(lagging([gadget], [gadget, second]).length, 1);
+});
+
+test("Only an event that the next of its object undoes is missed", () => {
+  const hurried = {
+    ...two,
+    steps: two.steps.map((step) => ({ ...step, settle: false })),
+  };
+  const missed = (...names: readonly string[]) =>
+    plansOf(
+      "missed",
+      hurried,
+      run(names.map((name, step) => event(name, { step })), both),
+    );
+  assert.equal(missed("ADDED Gadget a", "DELETED Gadget a").length, 1);
+  assert.deepEqual(missed("ADDED Gadget a", "ADDED Gadget a"), []);
+  assert.deepEqual(missed("ADDED Gadget a", "DELETED Gadget b"), []);
+  assert.deepEqual(missed("MODIFIED Gadget a", "DELETED Gadget a"), []);
+});
+
+test("An event changes places with the next three of its step", () => {
+  const kinds = ["A", "B", "C", "D", "E"];
+  const trace = kinds.map((kind) => event(`ADDED ${kind} a`));
+  const first = plansOf("order:event=1", one, run(trace, [[]]));
+  assert.deepEqual(first, [2, 3, 4].map((n) => `order:event=1,after=${n}`));
+  const later = trace.map((entry, at) => ({ ...entry, step: Math.min(at, 1) }));
+  assert.deepEqual(plansOf("order:event=1", two, run(later, [[], []])), []);
+  const groups = ["", "test.dev"].map((group) =>
+    event("ADDED Event a", { group })
+  );
+  assert.equal(plansOf("order", one, run(groups, [[]])).length, 1);
+});
+
+test("Repeated events of an object are cut each", () => {
+  const trace = Array.from({ length: 2 }, () => event("MODIFIED Gadget a"));
+  assert.deepEqual(plansOf("cut", one, run(trace, [[gadget]])), [
+    "cut:event=1",
+    "cut:event=2",
+  ]);
+});
+
+test("Others change what the operator wrote, up to eight fields of an object", () => {
+  const data = Object.fromEntries(
+    Array.from({ length: 10 }, (_, at) => [`f${at}`, "v"]),
+  );
+  const fields = (body: object, object: object, more: object = {}) =>
+    plansOf(
+      "edit",
+      one,
+      run([
+        write("create ConfigMap a", { body: {} }),
+        write("patch ConfigMap a", {
+          body: body as typeof config,
+          ...more,
+        }),
+      ], [[{ ...config, ...object }]]),
+    ).map((text) => decodeURIComponent(text.split("field=")[1] ?? ""));
+  assert.deepEqual(
+    fields({ data }, { data }),
+    Object.keys(data).slice(0, 8).map((name) => `data/${name}`),
+  );
+  const x = { data: { x: "1" } };
+  assert.deepEqual(fields(x, x), ["data/x"]);
+  assert.deepEqual(fields(x, { data: {} }), []);
+  assert.deepEqual(fields(x, x, { subresource: "scale" }), []);
+  assert.deepEqual(fields(x, x, { step: 1 }), []);
+  assert.deepEqual(fields({ spec: { a: [1] } }, { spec: { a: [1] } }), []);
+  assert.deepEqual(fields({ status: { a: 1 } }, { status: { a: 1 } }), []);
+  const metadata = { labels: { a: "b" }, annotations: { c: "d" } };
+  assert.deepEqual(
+    fields({ metadata }, {
+      metadata: { ...config["metadata"] as object, ...metadata },
+    }),
+    ["metadata/labels/a"],
+  );
+});
+
+test("Others delete no objects that go away, nor those of the user", () => {
+  const deleted = (object: typeof config, trace = created) =>
+    plansOf("delete", one, run(trace, [[gadget, object]]));
+  assert.equal(deleted(config).length, 1);
+  const metadata = {
+    ...config["metadata"] as object,
+    deletionTimestamp: "2026-01-01T00:00:00Z",
+  };
+  assert.deepEqual(deleted({ ...config, metadata }), []);
+  const trace = [write("create Gadget a"), ...created.slice(1)];
+  assert.deepEqual(
+    plansOf("delete", one, run(trace, [[gadget]])),
+    [],
+  );
 });

@@ -428,3 +428,133 @@ test("A direct creation is compared with the step of another path", () => {
     [],
   );
 });
+
+test("Errors that nobody handled are one finding, that of the first", () => {
+  const notes = [note("rejection", "first"), note("rejection", "second")];
+  const found = only(
+    clean(run([create, ...notes], [[gadget, service]]), "apply"),
+  );
+  assert.match(found.text, /: first$/);
+});
+
+test("An exit explains a step without rest only if it is of that step", () => {
+  const record = unquiet(
+    run(
+      [note("exit", "It exits", 0), note("exit", "It exits later", 1)],
+      [[gadget], [gadget]],
+    ),
+  );
+  assert.match(
+    only(clean(record, "apply", "apply")).text,
+    /^It exits, again and again/,
+  );
+});
+
+test("Deletions without a UID, and those after the last expected, are found", () => {
+  const unknown = { uid: "" };
+  const trace = [
+    create,
+    write("create Secret b", unknown),
+    write("delete Secret b", unknown),
+  ];
+  const found = judged(run(trace, [[gadget, service]]));
+  assert.ok(found.some(({ text }) => /is deleted once/.test(text)));
+  const late = [
+    create,
+    write("delete Secret c"),
+    write("delete Secret c", { step: 1 }),
+  ];
+  const states = [[gadget, service], [gadget, service]];
+  const usual = run([create, write("delete Secret c")], states);
+  const life = { reference: usual, scenario: scenario("apply", "apply") };
+  const extra = only(judged(run(late, states), life));
+  assert.equal(extra.step, 1);
+  assert.match(extra.text, /is deleted twice|is deleted 2 times/);
+  // Others delete in this plan, and the operator may as well.
+  const isRestored = plan({ do: "delete", step: 0 });
+  assert.deepEqual(judged(run(late, states), { ...life, ...isRestored }), []);
+});
+
+test("The writes of a second object with a generated name are named", () => {
+  const body = { metadata: { generateName: "job-" } };
+  const job = (name: string) =>
+    checkedObject("Job", name, {
+      metadata: { generateName: "job-", uid: `Job-${name}` },
+    });
+  const made = (name: string) => write(`create Job ${name}`, { body });
+  const usual = run([create, made("job-1")], [[gadget, service, job("job-1")]]);
+  const twice = run(
+    [create, made("job-1"), made("job-2")],
+    [[gadget, service, job("job-1"), job("job-2")]],
+  );
+  const found = judged(twice, { reference: usual })
+    .find(({ oracle }) => oracle === "end-state");
+  assert.match(found?.text ?? "", /job-\* \(2\) is left/);
+  assert.deepEqual(found?.writes, ["create Job default/job-2"]);
+});
+
+test("An object of the name of no creation is no orphan", () => {
+  const other = checkedObject("Service", "other");
+  const record = run([create], [[gadget, service, other], [other]]);
+  assert.deepEqual(clean(record, "apply", "delete"), []);
+});
+
+test("A fault of several statuses is that of the first object", () => {
+  const faulty = (name: string) =>
+    checkedObject("Gadget", name, {
+      metadata: { generation: 2 },
+      status: { observedGeneration: 1 },
+    });
+  const record = run([], [[faulty("a"), faulty("b")]]);
+  assert.match(
+    only(clean(record, "apply")).text,
+    /^the status of Gadget default\/a/,
+  );
+});
+
+test("A condition without a generation is Ready for the newest", () => {
+  const ready = (more: JsonObject) =>
+    clean(
+      run([], [[checkedObject("Gadget", "a", {
+        metadata: { generation: 2 },
+        status: { conditions: [{ type: "Ready", status: "True", ...more }] },
+      })]]),
+      "apply",
+    );
+  assert.deepEqual(ready({}), []);
+  assert.deepEqual(ready({ observedGeneration: 2 }), []);
+  assert.match(
+    only(ready({ observedGeneration: 1 })).text,
+    /is Ready for an old/,
+  );
+});
+
+test("Writes up to the limits of a step and of an idle day are no finding", () => {
+  const states = [[gadget, service]];
+  const inStep = (count: number) => run([create, ...many(count - 1)], states);
+  assert.deepEqual(clean(inStep(300), "apply"), []);
+  assert.equal(only(clean(inStep(301), "apply")).oracle, "bounded");
+  // A reference with one write does not limit a step to 20.
+  assert.deepEqual(judged(inStep(300)), []);
+  assert.deepEqual(clean(run([create], states, idle(144)), "apply"), []);
+  assert.equal(
+    only(clean(run([create], states, idle(145)), "apply")).oracle,
+    "stays",
+  );
+});
+
+test("What was there before another path is not compared", () => {
+  const sameAs = { scenario: "change", step: 0 };
+  const extra = checkedObject("ConfigMap", "a", { data: {} });
+  const other = (before: readonly string[]) =>
+    judgePaths(
+      reference,
+      run([create], [[gadget, service, extra]], { before }),
+      {
+        scenario: { ...scenario("apply"), sameAs },
+        masked: new Set(),
+      },
+    );
+  assert.equal(other([]).length, 1);
+  assert.deepEqual(other(["ConfigMap default/a"]), []);
+});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { planText, readPlan } from "../../../testing/check/plan.ts";
+import { planText, readPlan, worldPlan } from "../../../testing/check/plan.ts";
 import { fc } from "../../support/property.ts";
 
 const parameter = fc.oneof(
@@ -56,5 +56,49 @@ test("A text that is no plan is refused with the form of a plan", () => {
       name: "RangeError",
       message: /^Cannot read the plan: it must read SCENARIO\/KIND/,
     });
+  }
+});
+
+test("A plan keeps to characters that shells and addresses leave alone", () => {
+  assert.equal(
+    planText({ scenario: "a*(b)'!", perturbations: [{ do: "late", x: "1" }] }),
+    "a%2a%28b%29%27%21/late:x=%31",
+  );
+});
+
+test("A plan is read with blanks around it, fractions and odd parameters", () => {
+  assert.deepEqual(readPlan(" life/clock:ms=-2.5,do=x,,a=%31\n"), {
+    scenario: "life",
+    perturbations: [{ do: "clock", ms: -2.5, a: "1" }],
+  });
+});
+
+test("The world gives a plan twenty minutes, and the time of its throttling", () => {
+  const aftermath = (text: string) =>
+    worldPlan(readPlan(`life/${text}`).perturbations).aftermath;
+  assert.equal(aftermath("none"), 1_200_000);
+  assert.equal(aftermath("clock:write=1,ms=5"), 1_200_000);
+  assert.equal(aftermath("throttle:write=1,ms=5"), 1_200_005);
+});
+
+test("The world tells changes of others and jumps from its perturbations", () => {
+  const object = "step=1,apiVersion=v1,kind=Pod,name=a";
+  const { perturbations } = readPlan(
+    `life/delete:${object}+clock:step=2,ms=3+clock:write=2,ms=3+upgrade:step=4`,
+  );
+  const target = { apiVersion: "v1", kind: "Pod", name: "a" };
+  assert.partialDeepStrictEqual(worldPlan(perturbations), {
+    perturbations: [{ do: "clock", write: 2, ms: 3 }],
+    foreign: [{ step: 1, target }],
+    jumps: [{ step: 2, ms: 3 }],
+    upgradeAfter: 4,
+    choices: undefined,
+  });
+  for (const text of ["constructor", "crash:write=1", "late:write=1"]) {
+    assert.throws(
+      () => worldPlan(readPlan(`life/${text}`).perturbations),
+      /^(RangeError|TypeError): Cannot/,
+      text,
+    );
   }
 });

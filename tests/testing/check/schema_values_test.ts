@@ -141,3 +141,53 @@ test("Texts match patterns of schemas, and unknown patterns give none", () => {
   assert.equal(textMatching("^(?=.*[A-Z])(?=.*\\d).{8}$", 0), undefined);
   assert.notEqual(textMatching("^[a-z]+$", 0), textMatching("^[a-z]+$", 1));
 });
+
+test("Texts take alternatives by their variant, and escapes in classes", () => {
+  assert.equal(textMatching("^(a|b)$", 0), "a");
+  assert.equal(textMatching("^(a|b)$", 1), "b");
+  assert.equal(textMatching("^a{0}b$", 0), "b");
+  assert.equal(textMatching("^[\\]a]b$", 0), "ab");
+  assert.equal(textMatching("^a{3,}$", 0), "aaa");
+});
+
+test("A fitting value is the default, which stays as it is", () => {
+  const schema = { type: "object", default: { a: [1] } };
+  const value = fittingValue(schema);
+  assert.deepEqual(value, { a: [1] });
+  assert.notEqual(value, schema.default);
+  assert.equal(fittingValue({ type: "string", default: "z" }), "z");
+});
+
+test("A fitting list or map has one optional item, within its bounds", () => {
+  const items = { type: "string" };
+  const list = (more: object, optional = true) =>
+    fittingValue({ type: "array", items, ...more }, { optional });
+  assert.deepEqual(list({}), ["a"]);
+  assert.deepEqual(list({}, false), []);
+  assert.deepEqual(list({ maxItems: 0 }), []);
+  assert.deepEqual(list({ minItems: 2 }, false), ["a", "b"]);
+  const map = (properties: object, minProperties: number) =>
+    fittingValue({
+      type: "object",
+      properties: properties as Record<string, OpenApiSchema>,
+      additionalProperties: items,
+      minProperties,
+    });
+  const two = { x: { type: "integer" }, y: { type: "integer" } };
+  assert.deepEqual(map(two, 3), { x: 1, y: 1, "key-1": "a" });
+  // The key of a property is no further key.
+  assert.deepEqual(map({ "key-1": { type: "integer" } }, 3), {
+    "key-1": 1,
+    "key-2": "a",
+  });
+});
+
+test("A value of an enumeration is changed to each of the others", () => {
+  const schema = { type: "string", enum: ["a", "b", "c", "d"] };
+  assert.deepEqual(leafChanges(schema, "b").map(({ value }) => value), [
+    "a",
+    "c",
+    "d",
+  ]);
+  assert.equal(leafChanges({ type: "integer" }, 1).length, 2);
+});

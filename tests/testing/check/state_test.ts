@@ -5,6 +5,7 @@ import {
   clusterState,
   differenceName,
   differencesText,
+  fieldPath,
   stateDifferences,
 } from "../../../testing/check/state.ts";
 
@@ -191,4 +192,100 @@ test("A masked place is no difference, whatever the object and the index", () =>
   assert.deepEqual([...masked], ["Gadget .spec.hosts[].ip"]);
   const states = [clusterState(pods("1")), clusterState(pods("2"))] as const;
   assert.deepEqual(stateDifferences(...states, masked), []);
+});
+
+test("Objects of one generated name are compared in the order of their age", () => {
+  const job = (day: number, size: number) =>
+    object("Job", `job-${day}`, {
+      metadata: {
+        generateName: "job-",
+        creationTimestamp: `2026-01-0${day}T00:00:00Z`,
+      },
+      spec: { size },
+    });
+  assert.deepEqual(differ([job(1, 1), job(2, 2)], [job(3, 2), job(2, 1)]), []);
+  assert.equal(
+    differ([job(1, 1), job(2, 2)], [job(3, 1), job(2, 2)]).length,
+    2,
+  );
+});
+
+test("Only what controllers of the cluster own, or make, is left out", () => {
+  const owned = (owner: JsonObject) =>
+    object("Pod", "a-1", { metadata: { ownerReferences: [owner] } });
+  const [kind, controller] = ["ReplicationController", true];
+  const owner = { apiVersion: "v1", kind, controller };
+  assert.deepEqual(differ([], [owned(owner)]), []);
+  for (
+    const other of [
+      { ...owner, controller: false },
+      { ...owner, apiVersion: "test.dev/v1" },
+      { ...owner, kind: "Gadget" },
+    ]
+  ) assert.equal(differ([], [owned(other)]).length, 1);
+  const name = "kube-root-ca.crt";
+  assert.deepEqual(differ([], [object("ConfigMap", name)]), []);
+  assert.equal(differ([], [object("Secret", name)]).length, 1);
+});
+
+test("Numbers of generations are compared only if they are of another object", () => {
+  const gadget = (generation: number, status: JsonObject) => [
+    object("Gadget", "a", { metadata: { generation }, status }),
+  ];
+  const message = (one: number) =>
+    gadget(one, { message: `generation ${one} follows generation ${one + 1}` });
+  assert.deepEqual(differ(message(1), message(5)), []);
+  const own = (one: number) => gadget(one, { generation: one });
+  assert.deepEqual(differ(own(1), own(2)), []);
+  const other = (one: number) => gadget(1, { generation: one });
+  assert.equal(differ(other(7), other(8)).length, 1);
+});
+
+test("Numbers later than the time of the world are no times", () => {
+  const at = (
+    value: number,
+  ) => [object("Gadget", "a", { spec: { at: value } })];
+  assert.equal(differ(at(2e12), at(3e12)).length, 1);
+  assert.equal(differ(at(2e9), at(3e9)).length, 1);
+});
+
+test("Masks are of objects, and of places with any indexes", () => {
+  const gadget = (value: number) => [
+    object("Gadget", "a", { spec: { a: [{ b: [0, value] }] } }),
+  ];
+  const states = [clusterState(gadget(1)), clusterState(gadget(2))] as const;
+  const [found] = stateDifferences(...states);
+  assert.equal(found?.path, ".spec.a[0].b[1]");
+  assert.equal(differenceName(found!), "Gadget .spec.a[].b[]");
+  for (const mask of ["Gadget default/a", "Gadget .spec.a[].b[]"]) {
+    assert.deepEqual(stateDifferences(...states, new Set([mask])), []);
+  }
+  for (const mask of ["Gadget default/b", "Gadget .spec.a[].b"]) {
+    assert.equal(stateDifferences(...states, new Set([mask])).length, 1);
+  }
+});
+
+test("Paths quote names that are no words", () => {
+  assert.equal(fieldPath(".a", "b-c_1"), ".a.b-c_1");
+  assert.equal(fieldPath(".a", "b.c"), '.a["b.c"]');
+  assert.equal(fieldPath("", "b/c"), '["b/c"]');
+});
+
+test("The text of differences has 12 of them, and 200 characters of a value", () => {
+  const spec = (count: number, value: string) => [
+    object("Gadget", "a", {
+      spec: Object.fromEntries(
+        Array.from({ length: count }, (_, at) => [`f${at + 10}`, value]),
+      ),
+    }),
+  ];
+  const lines = (count: number) =>
+    differencesText(differ(spec(count, "a"), spec(count, "b"))).split("\n");
+  assert.equal(lines(12).length, 1 + 2 * 12);
+  assert.equal(lines(13).length, 1 + 2 * 12 + 1);
+  assert.equal(lines(13).at(-1), "  … and 1 more differences");
+  const long = (length: number) =>
+    differencesText(differ(spec(1, "x".repeat(length)), spec(1, "b")));
+  assert.match(long(198), /^- {3}\.spec\.f10: "x{198}"$/m);
+  assert.match(long(199), /^- {3}\.spec\.f10: "x{199}…$/m);
 });
