@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
 import process from "node:process";
 import { test } from "node:test";
 import type { HttpRequest } from "../../core/client/transport/transport.ts";
@@ -298,4 +300,15 @@ test("a stopped cluster has closed the clients that it gave", async () => {
   for (const client of [kit.client, kit.operatorClient]) {
     await assert.rejects(client.get(Namespace, key), /closed/);
   }
+});
+
+test("a stopped cluster has stopped its server", async () => {
+  const kit = await TestCluster.start({ cluster, server: { port: 0 } });
+  const url = kit.server?.url ?? "";
+  assert.match(url, /^https:/);
+  const port = Number(new URL(url).port);
+  await kit.stop();
+  await assert.rejects(once(connect(port, "127.0.0.1"), "connect"), {
+    code: "ECONNREFUSED",
+  });
 });
