@@ -204,3 +204,12 @@ test("timerSource refuses a schedule without a time", () => {
   assert.throws(() => source.schedule(key, both), RangeError);
   source.schedule(key, { after: 0 });
 });
+
+test("timerSource schedules nothing for a primary that does not exist", async () => {
+  const clock = new VirtualClock();
+  const source = timerSource("timer");
+  await source.start(recordedContext(clock, [a]));
+  source.schedule("default/other", { every: "1s" });
+  assert.equal(clock.pendingTimers, 0);
+  await source.stop();
+});

@@ -809,3 +809,51 @@ for (
     assert.equal(clock.pendingTimers, 0);
   });
 }
+
+test("pollingSource is read after the last of several changes of the leader", async () => {
+  const clock = new VirtualClock();
+  const answers: ((found: Map<string, string[]>) => void)[] = [];
+  const source = pollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => new Promise((resolve) => answers.push(resolve)),
+  });
+  const answer = (at: number, text: string) =>
+    answers[at]?.(new Map([["default/a", [text]]]));
+  const started = source.start(recordedContext(clock, [a]));
+  await clock.settle();
+  answer(0, "first");
+  await started;
+  source.onLead?.();
+  await clock.settle();
+  source.onLead?.();
+  answer(1, "second");
+  await clock.settle();
+  assert.equal(answers.length, 3);
+  const read = source.secondaries?.(a);
+  answer(2, "third");
+  assert.deepEqual(await read, ["third"]);
+  await source.stop();
+});
+
+test("pollingSource is not read after a failed write until it has answered", async () => {
+  const clock = new VirtualClock();
+  let isDown = false;
+  const source = pollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => {
+      if (isDown) throw new Error("no route");
+      return new Map([["default/a", ["one"]]]);
+    },
+  });
+  await source.start(recordedContext(clock, [a, b]));
+  isDown = true;
+  source.ownExternalFailure(a);
+  await assert.rejects(
+    async () => await source.secondaries?.(a),
+    /the external system has not answered since a write failed: .*no route/,
+  );
+  assert.deepEqual(source.secondaries?.(b), []);
+  isDown = false;
+  assert.deepEqual(await source.secondaries?.(a), ["one"]);
+  await source.stop();
+});

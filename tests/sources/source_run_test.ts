@@ -126,3 +126,16 @@ test("SourceRun calls nothing back after its end or a cancellation", async () =>
   await clock.advance(1_000);
   assert.deepEqual(calls, ["first"]);
 });
+
+test("SourceRun that has ended calls nothing back, and reports nothing", async () => {
+  const clock = new VirtualClock();
+  const said: unknown[] = [];
+  const log = { ...silentLogger, warn: (text: string) => void said.push(text) };
+  const run = new SourceRun(recordedContext(clock, [], { log }));
+  run.end();
+  run.after(1_000, () => said.push("called"));
+  run.failed("Cannot read", new Error("no route"));
+  await clock.advance(2_000);
+  assert.deepEqual(said, []);
+  assert.deepEqual(run.health, { status: "healthy" });
+});

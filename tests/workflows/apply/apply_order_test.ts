@@ -112,3 +112,12 @@ test("The order of applying does not depend on the order of the input", () => {
     }),
   );
 });
+
+test("Objects of one kind are ordered by their namespaces before their names", () => {
+  const of = (namespace: string | undefined, name: string) => ({
+    ...reference("Gadget", name, "a.example.com/v1"),
+    namespace,
+  });
+  const ordered = [of(undefined, "z"), of("a", "y"), of("b", "x")];
+  assert.deepEqual(ordered.toReversed().sort(compareForApply), ordered);
+});

@@ -8,7 +8,11 @@ import {
   PersistentVolume,
   PersistentVolumeClaim,
 } from "../../../core/kinds/core_v1.ts";
-import { applySet, pruneSet } from "../../../workflows/apply/apply_set.ts";
+import {
+  applySet,
+  diffSet,
+  pruneSet,
+} from "../../../workflows/apply/apply_set.ts";
 import { ApplySetError } from "../../../workflows/apply/change_set.ts";
 import { waitFor } from "../../../workflows/kstatus/wait_for.ts";
 import { until } from "../../support/until.ts";
@@ -330,5 +334,105 @@ applyTest(
     assert.deepEqual(told((await work).changes), ["Deployment/web created"]);
     const stored = await client.get(Deployment, key);
     assert.notEqual(stored.metadata.uid, uid);
+  },
+);
+
+applyTest(
+  "An owner in a namespace whose name is no label is refused",
+  async ({ client }) => {
+    const owner = { ...OWNER, namespace: "x".repeat(64) };
+    await assert.rejects(
+      applySet(client, [configMap("a")], { owner }),
+      /Cannot label the objects of a set/,
+    );
+  },
+);
+
+applyTest(
+  "The labels of a set go before those of its objects",
+  async ({ client }) => {
+    const object = configMap("a");
+    object.metadata.labels = { [`${GROUP}/name`]: "other", app: "web" };
+    await applySet(client, [object], { owner: OWNER });
+    const key = { namespace: "default", name: "a" };
+    const { labels } = (await client.get(ConfigMap, key)).metadata;
+    assert.partialDeepStrictEqual(labels, {
+      [`${GROUP}/name`]: "shop",
+      app: "web",
+    });
+  },
+);
+
+applyTest(
+  "A forced set replaces no object for another error than a fixed field",
+  async ({ client }) => {
+    await applySet(client, [configMap("a")], { owner: OWNER });
+    const key = { namespace: "default", name: "a" };
+    const { uid } = (await client.get(ConfigMap, key)).metadata;
+    const bad = configMap("a", { "not a key!": "x" });
+    await assert.rejects(
+      applySet(client, [bad], { owner: OWNER, force: true }),
+      ApplySetError,
+    );
+    assert.equal((await client.get(ConfigMap, key)).metadata.uid, uid);
+  },
+);
+
+applyTest(
+  "diffSet fails for what a server refuses, and ends with its signal",
+  async ({ client }) => {
+    const bad = configMap("a", { "not a key!": "x" });
+    const failure = await diffSet(client, [bad], { owner: OWNER })
+      .catch((error: unknown) => error);
+    assert(failure instanceof ApplySetError, String(failure));
+    assert.equal(failure.reference?.name, "a");
+    const reason = new Error("stopped by the test");
+    await assert.rejects(
+      diffSet(client, [configMap("a")], {
+        owner: OWNER,
+        signal: AbortSignal.abort(reason),
+      }),
+      reason,
+    );
+  },
+);
+
+applyTest(
+  "pruneSet counts what another has deleted at the same time as deleted",
+  async ({ client }) => {
+    const { inventory } = await applySet(client, [configMap("a")], {
+      owner: OWNER,
+    });
+    const key = { namespace: "default", name: "a" };
+    const replace = () => client.delete(ConfigMap, key);
+    const racer = racing(client, { verb: "find", replace });
+    const changes = await pruneSet(racer, inventory, { owner: OWNER });
+    assert.deepEqual(told(changes), ["ConfigMap/a deleted"]);
+  },
+);
+
+applyTest(
+  "A set waits for a stage that is in progress, until its signal fires",
+  async ({ client }) => {
+    const stop = new AbortController();
+    const reason = new Error("stopped by the test");
+    let asked = 0;
+    const rules = new Map([["/Namespace", () => {
+      if (++asked === 2) stop.abort(reason);
+      return { status: "InProgress", reason: "Test", message: "" } as const;
+    }]]);
+    const shop = {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: "shop" },
+    };
+    const options = { owner: OWNER, rules, signal: stop.signal };
+    await assert.rejects(
+      applySet(client, [shop, configMap("a")], options),
+      reason,
+    );
+    assert.equal(asked, 2);
+    const key = { namespace: "default", name: "a" };
+    assert.equal(await client.find(ConfigMap, key), undefined);
   },
 );

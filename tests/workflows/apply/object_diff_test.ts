@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { objectChanges } from "../../../workflows/apply/change_set.ts";
+import { ApiError } from "../../../core/api/api_error.ts";
+import { hasPolicy } from "../../../workflows/apply/apply_set.ts";
+import {
+  ApplySetError,
+  objectChanges,
+} from "../../../workflows/apply/change_set.ts";
 
 function object(fields: object, metadata: object = {}) {
   return {
@@ -73,4 +78,56 @@ test("A masked value is where the Secret has one", () => {
       { path: "/data/e", after: "*** (after)" },
     ],
   );
+});
+
+test("The values of a Secret of another group are shown", () => {
+  const other = (value: string) => ({
+    apiVersion: "test.dev/v1",
+    kind: "Secret",
+    metadata: { name: "a" },
+    data: { k: value },
+  });
+  assert.deepEqual(objectChanges(other("1"), other("2")), [
+    { path: "/data/k", before: "1", after: "2" },
+  ]);
+});
+
+test("The error of a set names its object once, and a Secret's status alone", () => {
+  const message = (kind: string, cause: unknown) =>
+    new ApplySetError(cause, {
+      reference: { apiVersion: "v1", kind, name: "a", namespace: "b" },
+      changes: [],
+    }).message;
+  const refused = new ApiError("Cannot apply configmaps b/a: hunter2", {
+    status: 500,
+    reason: "",
+  });
+  assert.equal(
+    message("ConfigMap", refused),
+    "Cannot apply ConfigMap/b/a: hunter2",
+  );
+  assert.equal(
+    message("Secret", refused),
+    "Cannot apply Secret/b/a: the server refused it: 500",
+  );
+  assert.equal(
+    message("Secret", new Error("hunter2")),
+    "Cannot apply Secret/b/a: the server refused it: an error",
+  );
+});
+
+test("A policy is that of an annotation, else of a label, in any case", () => {
+  const owner = { group: "test.dev", name: "a" };
+  const has = (metadata: object) =>
+    hasPolicy({ metadata: { name: "a", ...metadata } }, owner, [
+      "prune",
+      "disabled",
+    ]);
+  const [off, on] = ["Disabled", "enabled"].map((value) => ({
+    "test.dev/prune": value,
+  }));
+  assert.equal(has({ labels: off }), true);
+  assert.equal(has({ annotations: off }), true);
+  assert.equal(has({ annotations: on, labels: off }), false);
+  assert.equal(has({ labels: { "other.dev/prune": "disabled" } }), false);
 });

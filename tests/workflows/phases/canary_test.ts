@@ -288,3 +288,12 @@ test("Canary refuses a reconciler without a cleanup", () => {
   });
   assert.throws(() => canary.guard({ reconcile() {} }), TypeError);
 });
+
+test("A canary that loses its label is forgotten before the cache shows it", async () => {
+  const { canary, clock, calls, make, run } = guarded();
+  await run(make(1));
+  await run(make(1, "false"));
+  await clock.advance(60 * MINUTE);
+  assert.ok(canary.healthy);
+  assert.deepEqual(calls, ["reconcile"]);
+});

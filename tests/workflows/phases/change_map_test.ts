@@ -66,3 +66,15 @@ test("diffText names fields by their path", () => {
   const text = diffText(diff({ a: { b: 1 } }, { a: { b: 2 }, c: "x" }));
   assert.equal(text, 'a.b: 1 -> 2, c: unset -> "x"');
 });
+
+test("changeMap takes no rule from the names that every object has", () => {
+  const { change } = changeMap({})({}, { constructor: 1 });
+  assert.equal(change, "upgrade");
+});
+
+test("diffText shows 80 characters of a value", () => {
+  const text = (length: number) =>
+    diffText(changeMap({})({}, { a: "x".repeat(length) }));
+  assert.equal(text(78), `a: unset -> "${"x".repeat(78)}"`);
+  assert.equal(text(79), `a: unset -> "${"x".repeat(79)}…`);
+});

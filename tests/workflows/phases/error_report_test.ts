@@ -72,3 +72,10 @@ test("errorReport survives a chain that is a circle [L45]", () => {
   error.cause = error;
   assert.equal(errorReport(error).causes?.length, 2);
 });
+
+test("errorReport labels also by causes that it leaves out, and cuts to three", () => {
+  const labels = { deep: /^level 0$/ };
+  assert.deepEqual(errorReport(chain(9), { labels }).labels, ["deep"]);
+  assert.equal(errorReport("abcdef", { maxLength: 3 }).message, "abc");
+  assert.equal(errorReport("abcdef", { maxLength: 4 }).message, "a...");
+});

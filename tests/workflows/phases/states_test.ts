@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Kind } from "../../../core/api/kind.ts";
+import type { Context } from "../../../core/controller/context.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import {
   states,
   type StatesObject,
@@ -200,4 +202,137 @@ test("states enters its initial state from one that does not exist, with a warni
   assert.deepEqual(world.events.filter((event) => /^Warning/.test(event)), [
     'Warning StatusInvalid: The state "Purple" does not exist',
   ]);
+});
+
+type Step = StatesObject<"Work" | "Rest" | "Late">;
+type StepRun = (run: { readonly object: Step }) => "Work" | "Rest" | undefined;
+
+/** World of an object that works for at most an hour and then rests. */
+function stepWorld(
+  work: StepRun,
+  rest: StepRun = () => undefined,
+): PhasedStore<Step> {
+  const world: PhasedStore<Step> = new PhasedStore<Step>(
+    {},
+    () =>
+      states<Step>(Shop as unknown as Kind<Step>, {
+        initial: "Work",
+        clock: world.clock,
+        states: {
+          Work: { within: "1h", late: "Late", run: work },
+          Rest: { rest: true, run: rest },
+          Late: { rest: true, run: () => undefined },
+        },
+      }),
+  );
+  return world;
+}
+
+test("states runs again at once, after 10 s, or after 60 s at rest", async () => {
+  const next: ("Work" | "Rest" | undefined)[] = [undefined, "Work", "Rest"];
+  const world = stepWorld(() => next.shift());
+  assert.equal(await world.pass(), 10_000);
+  const { deadline } = world.stored.status!;
+  await world.clock.advance(60_000);
+  assert.equal(await world.pass(), 10_000, "it stays in its state");
+  assert.equal(world.stored.status?.deadline, deadline);
+  assert.equal(await world.pass(), 0);
+  assert.equal(await world.pass(), 60_000);
+});
+
+test("states observes a generation when it rests for it, and not before", async () => {
+  const next: ("Rest" | undefined)[] = [undefined, "Rest"];
+  const world = stepWorld(() => next.shift());
+  await world.pass();
+  assert.equal(world.stored.status?.observedGeneration, undefined);
+  assert.equal(world.ready().status, "False");
+  await world.pass();
+  assert.equal(world.stored.status?.observedGeneration, 1);
+  world.edit({});
+  await world.pass();
+  assert.equal(world.stored.status?.observedGeneration, 2);
+});
+
+test("states leaves a state at its deadline, and not a moment before", async () => {
+  const world = stepWorld(() => undefined);
+  await world.pass();
+  await world.clock.advance(3_600_000 - 1);
+  await world.pass();
+  assert.equal(world.stored.status?.state, "Work");
+  await world.clock.advance(1);
+  assert.equal(await world.pass(), 0);
+  assert.equal(world.stored.status?.state, "Late");
+});
+
+test("states limits a deadline that a user has edited, and removes one at rest", async () => {
+  const world = stepWorld(() => undefined);
+  await world.pass();
+  const { deadline = 0 } = world.stored.status!;
+  for (const edited of [deadline + 1, Infinity, "soon"]) {
+    world.write({ state: "Work", deadline: edited as number });
+    await world.pass();
+    assert.equal(world.stored.status?.deadline, deadline);
+  }
+  world.write({ state: "Work", deadline: deadline - 1 });
+  await world.pass();
+  assert.equal(world.stored.status?.deadline, deadline - 1);
+  world.write({ state: "Rest", deadline: 1 });
+  await world.pass();
+  assert.equal(world.stored.status?.deadline, undefined);
+});
+
+test("states begins again with a status that is no state", async () => {
+  for (const status of ["text", ["Rest"], null]) {
+    const world = stepWorld(() => undefined);
+    world.write(status as never);
+    await world.pass();
+    assert.equal(world.stored.status?.state, "Work", JSON.stringify(status));
+  }
+  for (const state of ["constructor", 5, ["Rest"]]) {
+    const world = stepWorld(() => undefined);
+    world.write({ state: state as "Work" });
+    await world.pass();
+    assert.equal(world.stored.status?.state, "Work");
+    assert.match(world.events.join(), /StatusInvalid: .* does not exist/);
+  }
+});
+
+test("states goes on from what it wrote, also with an older copy of the object", async () => {
+  const ran: string[] = [];
+  const world = stepWorld(() => {
+    ran.push("work");
+    return "Rest";
+  }, () => void ran.push("rest"));
+  const old = structuredClone(world.stored);
+  await world.pass();
+  world.stored = old;
+  await world.pass();
+  assert.deepEqual(ran, ["work", "rest"]);
+});
+
+test("states writes with the signal of its run", async () => {
+  const { signal } = new AbortController();
+  const given: unknown[] = [];
+  const status = {
+    replace(_kind: unknown, object: Step, options: { signal?: AbortSignal }) {
+      given.push(options.signal);
+      return Promise.resolve(object);
+    },
+  };
+  const clock = new VirtualClock();
+  const reconciler = states<Step>(Shop as unknown as Kind<Step>, {
+    initial: "Rest",
+    states: {
+      Work: { run: () => undefined },
+      Rest: { rest: true, run: () => undefined },
+      Late: { run: () => undefined },
+    },
+  });
+  const object: Step = { metadata: { name: "a", uid: "1", generation: 1 } };
+  const ctx = { client: { status }, signal, clock } as object as Context<Step>;
+  await reconciler.reconcile(object, ctx);
+  assert.deepEqual(given, [signal]);
+  const [ready] = object.status?.conditions ?? [];
+  // The clock is that of the operator, unless the options have another.
+  assert.equal(ready?.lastTransitionTime, "2026-01-01T00:00:00Z");
 });

@@ -115,3 +115,15 @@ test("chooseUpgrade takes a savepoint where the last checkpoint is too old [L25]
   assert.equal(at({ completed: 900 }), "savepoint savepoint", "a stale one");
   assert.equal(at({ completed: 10, pending: 20 }), "savepoint savepoint");
 });
+
+test("chooseUpgrade cancels a job only through a manager that it reaches", () => {
+  const wanted = { requested: "last-state", preferCancel: true } as const;
+  assert.equal(
+    choice({ ...wanted, manager: "unreachable" }),
+    "delete last-state",
+  );
+  assert.equal(
+    choice({ ...wanted, highlyAvailable: false, manager: "unreachable" }),
+    "delete last-state",
+  );
+});
